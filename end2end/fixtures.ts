@@ -58,11 +58,11 @@ export const rows = (page: Page) => page.locator('table.locks tr[data-row]');
 /** No accessibility violation at all. */
 export async function accessible(page: Page): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).analyze();
-  const told = violations.flatMap((it) => it.nodes.map((node) => {
+  const messages = violations.flatMap((it) => it.nodes.map((node) => {
     const why = [...node.any, ...node.all, ...node.none][0]?.message ?? it.help;
     return `${it.id}: ${node.target.join(' ')}: ${why}`;
   }));
-  expect.soft(told, 'accessibility').toEqual([]);
+  expect.soft(messages, 'accessibility').toEqual([]);
 }
 
 /** Nothing sticks out sideways: a phone never scrolls the page across. Says what does. */

@@ -5,7 +5,7 @@ import { needed, run, type Running } from './server';
 interface Workers { gallery: Running }
 interface Scenes {
   scene: (name: string) => Promise<void>;
-  stream: (how: 'on' | 'off' | 'silent') => Promise<void>;
+  stream: (how: 'on' | 'off' | 'silent' | 'overdue') => Promise<void>;
 }
 
 export const test = base.extend<Scenes, Workers>({

@@ -1,27 +1,51 @@
 //! Shell of every page: document, head, routes and shared parts.
 
-use domain::alerts::OVERDUE;
 use leptos::prelude::*;
 use leptos_meta::{MetaTags, provide_meta_context};
 use leptos_router::components::{FlatRoutes, Route, Router};
+use leptos_router::hooks::use_location;
 use leptos_router::{SsrMode, path};
 
+use crate::api::codec::Payload;
 use crate::api::error::set_status;
-use crate::components::bottom_nav::Tabs;
 use crate::components::empty_state::Empty;
-use crate::components::nav::Nav;
+use crate::components::reactive::changing;
 use crate::components::title::{PageTitle, TitleFormat};
-use crate::keyboard_shortcuts::{Keys, KeysDialog};
+use crate::components::toast::Toast;
+use crate::forms::console_form::FirstReply;
+use crate::forms::reply::FormReply;
+use crate::keyboard_shortcuts::KeysDialog;
+use crate::layout::Layout;
 use crate::live::Live;
+use crate::pages::alerts::AlertsPage;
+use crate::pages::audit::AuditPage;
+use crate::pages::audit::entry::AuditEntryPage;
 use crate::pages::backends::BackendsPage;
+use crate::pages::contention::ContentionPage;
+use crate::pages::docs::DocsPage;
+use crate::pages::fencing::FencingPage;
 use crate::pages::lock::LockPage;
 use crate::pages::locks::LocksPage;
 use crate::pages::overview::OverviewPage;
+use crate::pages::receivers::ReceiversPage;
+use crate::pages::receivers::edit::ReceiverPage;
+use crate::pages::rule_editor::RuleEditorPage;
+use crate::pages::settings::account::AccountPage;
+use crate::pages::settings::protected_prefixes::ProtectedPrefixesPage;
+use crate::pages::settings::roles::RolesPage;
+use crate::pages::settings::sessions::SessionsPage;
+use crate::pages::settings::tokens::TokensPage;
+use crate::pages::settings::user::UserPage;
+use crate::pages::settings::users::UsersPage;
+use crate::pages::silence::SilencePage;
+use crate::refused::Refused;
+use crate::session::{CurrentSession, FirstRender, Refusal};
 
 /// Sets the theme before the first paint, and handles `.turn` with and without hydration. If
-/// storage is refused, the choice lasts for the page. The only inline script; the content
-/// security policy allows it by its hash.
-pub const THEME: &str = "{const r=document.documentElement,k='theme';let t=null;\
+/// storage is refused, the choice lasts for the page. A page that answers a form gets its own
+/// path. The only inline script.
+pub const THEME: &str = "{const r=document.documentElement,k='theme',p=r.dataset.path;let t=null;\
+    if(p)history.replaceState(null,'',p);\
     try{t=localStorage.getItem(k)}catch{}if(t)r.dataset.theme=t;\
     addEventListener('click',e=>{if(!e.target.closest('.turn'))return;\
     t=r.dataset.theme||(matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light');\
@@ -30,41 +54,16 @@ pub const THEME: &str = "{const r=document.documentElement,k='theme';let t=null;
 /// Shapes and hatches, once per document, outside the hydrated tree.
 pub(crate) const SPRITE: &str = include_str!("components/sprite.svg");
 
-/// Server context: the user may read audit entries, so the link is shown.
-#[derive(Debug, Clone, Copy)]
-pub struct MayAudit;
-
-/// Server context: no server evaluates the alert rules.
-#[derive(Debug, Clone, Copy)]
-pub struct AlertsOverdue;
-
-/// Server context: the signed-in user's name, for the account menu.
-#[derive(Debug, Clone)]
-pub struct WhoLooks(pub String);
-
-/// Opened by the button in the bar, without script.
-fn account(WhoLooks(name): WhoLooks) -> AnyView {
-    view! {
-        <div popover id="account" role="dialog" aria-label="Your account">
-            <p>"Signed in as "<b>{name}</b></p>
-            <a class="link" href="/settings">"Your settings"</a>
-            <form method="post" action="/sign-out"><button class="btn s" r#type="submit">"Sign out"</button></form>
-        </div>
-    }
-    .into_any()
-}
-
 /// The document around the app. Rendered on the server only.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
-    // Set on the document, outside the hydrated tree: the browser's code does not need the
-    // user.
-    let may = use_context::<MayAudit>().map(|_| "audit");
-    // The browser updates it from the event stream.
-    let alerts = use_context::<AlertsOverdue>().map(|_| "overdue");
-    let account = use_context::<WhoLooks>().map(account);
+    // A form that was refused was sent to a path of its own: the page has another one.
+    let path = use_context::<FirstRender>()
+        .is_some_and(|first| first.reply.is_some() || first.refusal.is_some())
+        .then(|| use_context::<PagePath>().map(|PagePath(path)| path))
+        .flatten();
     view! {
         <!DOCTYPE html>
-        <html lang="en" data-may=may data-alerts=alerts>
+        <html lang="en" data-path=path>
             <head>
                 <meta charset="utf-8"/>
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>
@@ -79,38 +78,90 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
             <body>
                 <App/>
                 <KeysDialog/>
-                {account}
-                // After the app, because the browser hydrates the body from its first child on.
-                // CSS shows it on top.
-                <p class="notice critical alerts-overdue" role="alert">{OVERDUE}</p>
                 <svg class="sprite" aria-hidden="true" inner_html=SPRITE></svg>
             </body>
         </html>
     }
 }
 
+/// Server context: path and query of the rendered page.
+#[derive(Debug, Clone)]
+pub struct PagePath(pub String);
+
 #[component]
 pub fn App() -> impl IntoView {
     provide_meta_context();
-    provide_context(Live::start());
+    // The server's facts, which the browser reads from the first HTML.
+    let first = || use_context::<FirstRender>().unwrap_or_else(FirstRender::open);
+    let first = SharedValue::<FirstRender, Payload>::new_with_encoding(first).into_inner();
+    let session = CurrentSession::new(first.session);
+    provide_context(session);
+    let reply = FirstReply::new(first.reply.clone());
+    provide_context(reply);
+    provide_context(Toast::new());
+    provide_context(Live::start(session));
+    let refusal = first.refusal.zip(Some(first.reply.unwrap_or_default()));
     view! {
         <TitleFormat/>
         <Router>
-            <a class="skip" href="#main" rel="external">"Skip to content"</a>
-            <Nav/>
-            <main id="main" tabindex="-1">
-                // Flat: the old page leaves the document before its state is disposed of.
-                <FlatRoutes fallback=|| view! { <NotFound/> }.into_any()>
-                    <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
-                    <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
-                    <Route path=path!("/locks/:backend/*resource") view=LockPage ssr=SsrMode::Async/>
-                    <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
-                </FlatRoutes>
-            </main>
-            <Tabs/>
-            <Keys/>
+            <Layout>
+                <Content refusal reply/>
+            </Layout>
         </Router>
     }
+}
+
+/// The routes; in place of the first page its refusal, until the reader opens another page.
+#[component]
+fn Content(refusal: Option<(Refusal, FormReply)>, reply: FirstReply) -> impl IntoView {
+    reply.forget_on_leave();
+    let Some((refusal, reply)) = refusal else {
+        return routes();
+    };
+    let path = use_location().pathname;
+    let first = path.get_untracked();
+    let is_first = Memo::new(move |_| path.with(|path| *path == first));
+    changing(move || {
+        if is_first.get() {
+            view! { <Refused refusal=refusal.clone() reply=reply.clone()/> }.into_any()
+        } else {
+            routes()
+        }
+    })
+    .into_any()
+}
+
+fn routes() -> AnyView {
+    view! {
+        // Flat: the old page leaves the document before its state is disposed of.
+        <FlatRoutes fallback=|| view! { <NotFound/> }.into_any()>
+            <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
+            <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
+            <Route path=path!("/locks/:backend/*resource") view=LockPage ssr=SsrMode::Async/>
+            <Route path=path!("/contention") view=ContentionPage ssr=SsrMode::Async/>
+            <Route path=path!("/fencing") view=FencingPage ssr=SsrMode::Async/>
+            <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts") view=AlertsPage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts/silences/new") view=SilencePage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts/rules/new") view=RuleEditorPage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts/rules/:id") view=RuleEditorPage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts/receivers") view=ReceiversPage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>
+            <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async/>
+            <Route path=path!("/audit/:id") view=AuditEntryPage ssr=SsrMode::Async/>
+            <Route path=path!("/docs") view=DocsPage ssr=SsrMode::Async/>
+            <Route path=path!("/docs/:page") view=DocsPage ssr=SsrMode::Async/>
+            <Route path=path!("/docs/api/:part") view=DocsPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings") view=AccountPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/users") view=UsersPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/users/:id") view=UserPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/tokens") view=TokensPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/sessions") view=SessionsPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/protected-prefixes") view=ProtectedPrefixesPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/roles") view=RolesPage ssr=SsrMode::Async/>
+        </FlatRoutes>
+    }
+    .into_any()
 }
 
 #[component]

@@ -1,19 +1,18 @@
-//! Charts as server-rendered HTML without script: each with a title, a tooltip per mark and a
-//! table of the same numbers.
+//! Charts as views: complete in the first HTML, each with a title, a tooltip per mark and a
+//! table of the same numbers; in the browser also with the values under the pointer.
 //!
-//! `domain::charts` computes the geometry. Not compiled for the browser: hydrated pages insert
-//! charts as one string.
+//! `domain::charts` computes the geometry; the data crosses as it is, without HTML.
 
 pub mod bars;
 pub mod chart_frame;
-pub mod firing_alerts;
+pub mod crosshair;
+pub mod durations;
 pub mod heatmap;
 pub mod held_locks;
-pub mod hold_time;
-pub mod html_writer;
 pub mod ownership_timeline;
 pub mod range_links;
-pub mod recent_events;
-pub mod recent_incidents;
-pub mod released_lock_facts;
 pub mod series;
+pub mod svg;
+
+#[cfg(all(test, feature = "ssr"))]
+pub(crate) mod tests;

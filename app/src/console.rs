@@ -6,6 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::backend::BackendView;
+use domain::contention::ContentionPage;
+use domain::fencing_rejections::FencingPage;
 use domain::lock_detail::{LockCharts, LockDetail};
 use domain::name_tree::PrefixNode;
 use domain::names::{BackendName, Source};
@@ -16,7 +18,8 @@ use thiserror::Error;
 
 pub type ConsoleFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ConsoleError>> + Send + 'a>>;
 
-pub type Drawn<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// Data of charts; `None` if the console has no history.
+pub type ConsoleCharts<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
 
 /// Type of the port in Leptos' context.
 pub type SharedConsole = Arc<dyn Console>;
@@ -45,8 +48,20 @@ pub trait Console: Send + Sync {
     fn backends(&self) -> ConsoleFuture<'_, Vec<BackendView>>;
     /// Charts of a lock that the caller may see; `search` is the page's query string, with its
     /// time range. Never fails: charts report read errors themselves.
-    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts>;
-    fn overview_charts<'a>(&'a self, overview: &'a Overview, search: &'a str) -> Drawn<'a, OverviewCharts>;
+    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> ConsoleCharts<'a, LockCharts>;
+    fn overview_charts<'a>(
+        &'a self,
+        overview: &'a Overview,
+        search: &'a str,
+    ) -> ConsoleCharts<'a, OverviewCharts>;
+    /// `search` is the page's query string.
+    fn contention(&self, _search: String) -> ConsoleFuture<'_, ContentionPage> {
+        Box::pin(async { Err(ConsoleError::without_history()) })
+    }
+    /// `search` is the page's query string.
+    fn fencing(&self, _search: String) -> ConsoleFuture<'_, FencingPage> {
+        Box::pin(async { Err(ConsoleError::without_history()) })
+    }
 }
 
 /// Errors of the port. Texts for display, without internals.
@@ -65,4 +80,18 @@ pub enum ConsoleError {
         "this server runs as many searches as it can at once: try again in {retry_after_s} s, or narrow the search"
     )]
     Busy { retry_after_s: u32 },
+    /// The caller may not read this: the label of the missing permission.
+    #[error("this needs the permission {permission}")]
+    Forbidden { permission: String },
+    /// The data cannot be read now.
+    #[error("{what}")]
+    Unavailable { what: String },
+}
+
+impl ConsoleError {
+    fn without_history() -> Self {
+        Self::Unavailable {
+            what: "this console has no history".to_owned(),
+        }
+    }
 }

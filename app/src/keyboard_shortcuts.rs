@@ -10,24 +10,19 @@ use web_sys::{HtmlElement, HtmlInputElement, KeyboardEvent};
 use crate::components::legend::ExpiryBarLegend;
 use crate::links;
 use crate::live::use_live;
+use crate::navigation::PAGES;
 
-/// Content of the dialog.
-const KEYS: &str = "<dt><kbd>/</kbd></dt><dd>search</dd>\
-    <dt><kbd>j</kbd><kbd>k</kbd></dt><dd>next and previous row</dd>\
-    <dt><kbd>↵</kbd></dt><dd>open the row</dd>\
-    <dt><kbd>u</kbd></dt><dd>unlock the lock, or the row</dd>\
-    <dt><kbd>p</kbd></dt><dd>pause, and go on</dd>\
-    <dt><kbd>g</kbd><kbd>o</kbd></dt><dd>Overview</dd>\
-    <dt><kbd>g</kbd><kbd>l</kbd></dt><dd>Locks</dd>\
-    <dt><kbd>g</kbd><kbd>c</kbd></dt><dd>Contention</dd>\
-    <dt><kbd>g</kbd><kbd>f</kbd></dt><dd>Fencing</dd>\
-    <dt><kbd>g</kbd><kbd>b</kbd></dt><dd>Backends</dd>\
-    <dt><kbd>g</kbd><kbd>a</kbd></dt><dd>Alerts</dd>\
-    <dt><kbd>g</kbd><kbd>s</kbd></dt><dd>Settings</dd>\
-    <dt><kbd>?</kbd></dt><dd>this list</dd>";
-
-/// The letters after `g`: each is the `data-g` of a link in the bar.
-const PAGES: &str = "olcfbas";
+/// Keys and what they do; the pages follow from the navigation table.
+const KEYS: [(&[&str], &str); 8] = [
+    (&["/"], "search"),
+    (&["j", "k"], "next and previous row"),
+    (&["↵"], "open the row"),
+    (&["u"], "unlock the lock, or the row"),
+    (&["a"], "acknowledge the focused alert"),
+    (&["s"], "silence the focused alert"),
+    (&["p"], "pause, and go on"),
+    (&["?"], "this list"),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Command {
@@ -38,10 +33,15 @@ enum Command {
     List,
 }
 
+fn is_key(shortcut: char, key: &str) -> bool {
+    let mut chars = key.chars();
+    chars.next() == Some(shortcut) && chars.next().is_none()
+}
+
 /// `before` is the previous key, for two-key shortcuts.
 fn command(before: Option<char>, key: &str) -> Option<Command> {
     match (before, key) {
-        (Some('g'), letter) if letter.len() == 1 && PAGES.contains(letter) => Some(Command::Page),
+        (Some('g'), letter) if PAGES.iter().any(|page| is_key(page.shortcut, letter)) => Some(Command::Page),
         (_, "/") => Some(Command::Search),
         (_, "p") => Some(Command::Pause),
         (_, "u") => Some(Command::Unlock),
@@ -89,7 +89,7 @@ fn go_to_page(letter: &str) {
     }
 }
 
-/// From a lock's page, or from the focused row; the unlock page is a server page.
+/// From a lock's page, or from the focused row.
 fn go_to_unlock() {
     let found = |selector: &str| document().query_selector(selector).ok().flatten();
     let link = found("a[data-unlock]").or_else(|| found("[data-row]:focus-within a"));
@@ -133,10 +133,24 @@ pub fn KeysDialog() -> impl IntoView {
                 <h2 id="keys-title">"Keys"</h2>
                 <form method="dialog"><button class="btn s">"Close"</button></form>
             </header>
-            <dl inner_html=KEYS></dl>
+            <dl>{keys_list()}</dl>
             <ExpiryBarLegend/>
         </dialog>
     }
+}
+
+fn keys_list() -> AnyView {
+    let row = |keys: Vec<String>, what: &'static str| {
+        let keys = keys.into_iter().map(|key| view! { <kbd>{key}</kbd> }.into_any());
+        view! { <dt>{keys.collect_view()}</dt><dd>{what}</dd> }.into_any()
+    };
+    let keys = KEYS
+        .iter()
+        .map(|(keys, what)| row(keys.iter().map(|key| (*key).to_owned()).collect(), what));
+    let pages = PAGES
+        .iter()
+        .map(|page| row(vec!["g".to_owned(), page.shortcut.to_string()], page.label));
+    keys.chain(pages).collect_view().into_any()
 }
 
 fn open_dialog() {

@@ -2,6 +2,7 @@
 //!
 //! One parser for server and browser, so that both read a query alike.
 
+use domain::charts::range::TimeRange;
 use domain::lock::Lock;
 use domain::names::LockId;
 
@@ -67,6 +68,75 @@ pub fn with_query<N: AsRef<str>, V: AsRef<str>>(
         out.push_str(&encode(value.as_ref(), b":/,@"));
     }
     out
+}
+
+/// URL of a page with its parameters, to derive others from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PageUrl {
+    path: String,
+    /// As given, valid or not; empty values count as not given.
+    pairs: Vec<(String, String)>,
+}
+
+impl PageUrl {
+    pub fn new(path: impl Into<String>, search: &str) -> Self {
+        let given = pairs(search).into_iter().filter(|(_, value)| !value.is_empty());
+        Self {
+            path: path.into(),
+            pairs: given.collect(),
+        }
+    }
+
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.pairs
+    }
+
+    /// Value of a parameter; empty if it is not given.
+    pub fn value(&self, name: &str) -> &str {
+        let found = self.pairs.iter().find(|(given, _)| given == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    #[must_use]
+    pub fn without(&self, names: &[&str]) -> Self {
+        let kept = self
+            .pairs
+            .iter()
+            .filter(|(name, _)| !names.contains(&name.as_str()));
+        Self {
+            path: self.path.clone(),
+            pairs: kept.cloned().collect(),
+        }
+    }
+
+    /// With some parameters replaced; an empty value removes one.
+    #[must_use]
+    pub fn with(&self, changes: &[(&str, &str)]) -> Self {
+        let names: Vec<&str> = changes.iter().map(|(name, _)| *name).collect();
+        let mut url = self.without(&names);
+        let set = changes.iter().filter(|(_, value)| !value.is_empty());
+        url.pairs
+            .extend(set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        url
+    }
+
+    /// With another time range.
+    #[must_use]
+    pub fn with_range(&self, range: TimeRange) -> Self {
+        let mut url = self.without(&TimeRange::FIELDS);
+        let pairs = range.pairs().into_iter();
+        url.pairs
+            .extend(pairs.map(|(name, value)| (name.to_owned(), value)));
+        url
+    }
+
+    pub fn href(&self) -> String {
+        let pairs = self
+            .pairs
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        with_query(&self.path, pairs)
+    }
 }
 
 /// URL of a lock's page. With the source, because two sources may have the same name.
@@ -137,6 +207,11 @@ pub fn prefix(text: &str) -> String {
     }
 }
 
+/// A sentence to be continued.
+pub(crate) fn without_full_stop(text: &str) -> &str {
+    text.strip_suffix('.').unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +233,23 @@ mod tests {
                 ("%zz".to_owned(), "%".to_owned())
             ]
         );
+    }
+
+    #[test]
+    fn a_changed_url_keeps_the_other_parameters() {
+        // Replaced, removed, added; an empty value is not given.
+        let url = PageUrl::new("/contention", "?range=6h&by=wait&at=&prefix=a%26b");
+        assert_eq!(url.href(), "/contention?range=6h&by=wait&prefix=a%26b");
+        assert_eq!(
+            url.with(&[("by", ""), ("prefix", "c")]).href(),
+            "/contention?range=6h&prefix=c"
+        );
+        let between = TimeRange::Between { from: 0, to: 60_000 };
+        assert_eq!(
+            url.without(&["by", "prefix"]).with_range(between).href(),
+            "/contention?from=1970-01-01T00:00:00.000Z&to=1970-01-01T00:01:00.000Z"
+        );
+        assert_eq!((url.value("by"), url.value("at")), ("wait", ""));
     }
 
     #[test]

@@ -8,10 +8,14 @@
 pub mod event;
 pub mod event_source;
 pub mod resource;
+pub mod topics;
 
 use leptos::prelude::*;
 
 use event::{BackendPulse, LiveEvent};
+use topics::{Revisions, Topics};
+
+use crate::session::{CurrentSession, Session};
 
 /// Silence of the stream after which data no longer counts as live.
 pub const SILENCE_MS_MAX: i64 = 12_000;
@@ -43,40 +47,57 @@ pub struct Live {
     awake: RwSignal<bool>,
     /// The shared ticker; `None` before hydration.
     now: RwSignal<Option<i64>>,
-    /// Each increment refetches every resource of the page.
-    epoch: RwSignal<u64>,
+    /// Its first value.
+    first_tick: StoredValue<Option<i64>>,
+    /// Each increment refetches the resources of the page that show this kind: inventory,
+    /// alerts, activity.
+    epochs: [RwSignal<u64>; 3],
     /// Each increment makes tables apply held-back changes.
     flush: RwSignal<u64>,
     paused: RwSignal<bool>,
     /// Changes received while paused, and those that a table holds back under the pointer.
     unseen: RwSignal<u32>,
     held_back: RwSignal<u32>,
-    /// Revision and arrival of the data on screen.
-    shown: RwSignal<Option<(u64, i64)>>,
+    /// Data on screen.
+    shown: RwSignal<Option<ShownData>>,
+    /// Revisions of the last event; before the first, of the server's HTML.
+    seen: StoredValue<Revisions>,
     fetching: StoredValue<Fetching>,
+    session: CurrentSession,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ShownData {
+    topics: Topics,
+    revisions: Revisions,
+    /// Its arrival.
+    came: i64,
 }
 
 /// Fetches in progress; later events wait for them, so that slow responses are not starved.
 #[derive(Debug, Clone, Copy, Default)]
 struct Fetching {
     running: u32,
-    again: bool,
+    again: Topics,
 }
 
 /// The shared state. Requires the shell, which provides it.
 pub fn use_live() -> Live {
-    use_context::<Live>().unwrap_or_else(Live::new)
+    use_context::<Live>().unwrap_or_else(|| Live::new(CurrentSession::new(Session::open())))
 }
 
 impl Live {
-    fn new() -> Self {
+    fn new(session: CurrentSession) -> Self {
         Self {
+            session,
+            seen: StoredValue::new(session.with_untracked(|session| session.revisions)),
             stream: RwSignal::new(Stream::Opening),
             pulse: RwSignal::new(None),
             heard_at: RwSignal::new(0),
             awake: RwSignal::new(false),
             now: RwSignal::new(None),
-            epoch: RwSignal::new(0),
+            first_tick: StoredValue::new(None),
+            epochs: [RwSignal::new(0), RwSignal::new(0), RwSignal::new(0)],
             flush: RwSignal::new(0),
             paused: RwSignal::new(false),
             unseen: RwSignal::new(0),
@@ -87,45 +108,76 @@ impl Live {
     }
 
     /// Creates the state; in the browser also opens the stream and starts the ticker.
-    pub fn start() -> Self {
-        let live = Self::new();
+    pub fn start(session: CurrentSession) -> Self {
+        let live = Self::new(session);
         event_source::open_in_browser(live);
         live
     }
 
-    /// Records the revision that a page shows from now on.
+    /// Records the inventory revision that a page shows from now on.
     pub fn set_shown(self, revision: u64) {
-        let now = event_source::now_ms();
-        self.shown.try_set(Some((revision, now)));
+        let seen = self.seen.get_value();
+        self.shown.try_set(Some(ShownData {
+            topics: Topics::INVENTORY,
+            revisions: Revisions {
+                inventory: revision,
+                ..seen
+            },
+            came: event_source::now_ms(),
+        }));
         // Changes between the first HTML and the opening of the stream.
-        if self
-            .pulse
-            .with_untracked(|pulse| pulse.as_ref().is_some_and(|pulse| pulse.revision > revision))
-        {
-            self.news();
+        if seen.inventory > revision {
+            self.news(Topics::INVENTORY);
         }
     }
 
     /// As [`Self::set_shown`], for data without a revision: as new as the last event, or older
     /// than any before the first.
-    pub fn set_arrived(self) {
-        let revision = self
-            .pulse
-            .with_untracked(|pulse| pulse.as_ref().map_or(0, |pulse| pulse.revision));
-        self.shown.try_set(Some((revision, event_source::now_ms())));
+    pub fn set_arrived(self, topics: Topics) {
+        let mut revisions = self.seen.get_value();
+        if self.pulse.with_untracked(Option::is_none) {
+            revisions.inventory = 0;
+        }
+        self.shown.try_set(Some(ShownData {
+            topics,
+            revisions,
+            came: event_source::now_ms(),
+        }));
     }
 
-    fn news(self) {
-        if self.paused.get_untracked() {
+    fn news(self, topics: Topics) {
+        if topics.is_none() || self.paused.get_untracked() {
             return;
         }
         let busy = self.fetching.try_update_value(|fetching| {
-            fetching.again = fetching.running > 0;
-            fetching.again
+            let is_busy = fetching.running > 0;
+            if is_busy {
+                fetching.again = fetching.again.and(topics);
+            }
+            is_busy
         });
         if busy == Some(false) {
-            self.epoch.try_update(|epoch| *epoch += 1);
+            self.refetch(topics);
         }
+    }
+
+    fn refetch(self, topics: Topics) {
+        let kinds = [Topics::INVENTORY, Topics::ALERTS, Topics::ACTIVITY];
+        for (kind, epoch) in kinds.into_iter().zip(self.epochs) {
+            if topics.has(kind) {
+                epoch.try_update(|epoch| *epoch += 1);
+            }
+        }
+    }
+
+    /// Tracks refetches of these kinds.
+    fn epoch(self, topics: Topics) -> u64 {
+        let kinds = [Topics::INVENTORY, Topics::ALERTS, Topics::ACTIVITY];
+        let epochs = kinds.into_iter().zip(self.epochs);
+        epochs
+            .filter(|(kind, _)| topics.has(*kind))
+            .map(|(_, epoch)| epoch.get())
+            .sum()
     }
 
     pub fn link(self) -> Link {
@@ -153,32 +205,30 @@ impl Live {
     }
 
     /// Milliseconds since this call; 0 on the server and before hydration. Drives expiry bars.
-    pub fn elapsed(self) -> Signal<i64> {
-        let born = StoredValue::new(self.now.get_untracked());
-        Signal::derive(move || {
-            let Some(now) = self.now.get() else { return 0 };
-            match born.get_value() {
-                Some(born) => now - born,
-                None => {
-                    born.set_value(Some(now));
-                    0
-                }
-            }
-        })
+    pub fn elapsed(self) -> Elapsed {
+        Elapsed {
+            live: self,
+            born: self.now.get_untracked(),
+        }
     }
 
     /// Age of the data on screen: since the last event if it has that event's revision,
     /// otherwise since its arrival.
     pub fn data_age_ms(self) -> Option<i64> {
         let now = self.now.get()?;
-        let (revision, came) = self.shown.get()?;
-        let confirmed = self
-            .pulse
-            .with(|pulse| pulse.as_ref().is_some_and(|pulse| pulse.revision <= revision));
-        let since = if confirmed {
-            self.heard_at.get().max(came)
+        let shown = self.shown.get()?;
+        let is_confirmed = self.pulse.with(|pulse| {
+            pulse.as_ref().is_some_and(|pulse| {
+                let changed = pulse.revisions.changed_since(shown.revisions);
+                let is_older = pulse.revisions.inventory < shown.revisions.inventory;
+                let changed = changed.within(shown.topics);
+                changed.is_none() || (changed == Topics::INVENTORY && is_older)
+            })
+        });
+        let since = if is_confirmed {
+            self.heard_at.get().max(shown.came)
         } else {
-            came
+            shown.came
         };
         Some((now - since).max(0))
     }
@@ -186,12 +236,6 @@ impl Live {
     pub fn held_total(self) -> Option<u64> {
         self.pulse
             .with(|pulse| pulse.as_ref().map(|pulse| pulse.held_total))
-    }
-
-    /// Whether alert rules are overdue; `None` before the first event.
-    pub(crate) fn alerts_overdue(self) -> Option<bool> {
-        self.pulse
-            .with(|pulse| pulse.as_ref().map(|pulse| pulse.alerts_overdue))
     }
 
     /// Backends of the last event, with their ages increased since.
@@ -235,12 +279,41 @@ impl Live {
         self.unseen.set(0);
         self.held_back.set(0);
         self.flush.update(|flush| *flush += 1);
-        self.epoch.update(|epoch| *epoch += 1);
+        self.refetch(Topics::ALL);
     }
 
     /// Tracks requests to apply held-back changes.
     pub fn flushes(self) -> u64 {
         self.flush.get()
+    }
+}
+
+/// A running duration. Without a signal of its own: a page has hundreds of them.
+#[derive(Clone, Copy)]
+pub struct Elapsed {
+    live: Live,
+    /// `None`: created before hydration, and counted from the first tick.
+    born: Option<i64>,
+}
+
+impl Elapsed {
+    /// Tracked; in milliseconds.
+    pub fn get(self) -> i64 {
+        let Some(now) = self.live.now.get() else { return 0 };
+        let born = self.born.or_else(|| self.live.first_tick.get_value());
+        born.map_or(0, |born| (now - born).max(0))
+    }
+
+    /// Tracked; in whole seconds, as milliseconds.
+    pub fn whole_seconds(self) -> i64 {
+        self.get() / 1_000 * 1_000
+    }
+}
+
+/// There is one ticker per page.
+impl PartialEq for Elapsed {
+    fn eq(&self, other: &Self) -> bool {
+        self.born == other.born
     }
 }
 
@@ -258,10 +331,14 @@ impl Drop for FetchGuard {
     fn drop(&mut self) {
         let again = self.0.fetching.try_update_value(|fetching| {
             fetching.running = fetching.running.saturating_sub(1);
-            fetching.running == 0 && std::mem::take(&mut fetching.again)
+            if fetching.running == 0 {
+                std::mem::take(&mut fetching.again)
+            } else {
+                Topics::NONE
+            }
         });
-        if again == Some(true) {
-            self.0.epoch.try_update(|epoch| *epoch += 1);
+        if let Some(again) = again.filter(|again| !again.is_none()) {
+            self.0.refetch(again);
         }
     }
 }

@@ -3,21 +3,11 @@
 //! Not part of the hydrated app, so they add nothing to the wasm. Each is a function from plain
 //! data to a document; the server handles posts and redirects.
 
-pub mod alerts;
-pub mod audit;
-pub mod contention;
-pub mod docs;
 pub mod failed;
-pub mod fencing;
 pub mod field;
-pub mod forbidden;
-pub mod grants;
 pub mod html_document;
 pub mod layout;
 pub mod reauthenticate;
-pub mod receivers;
-pub mod rejected_form;
-pub mod settings;
 pub mod setup;
 pub mod sign_in;
 pub mod unlock;

@@ -15,7 +15,7 @@ CREATE TABLE lock_events (
     fencing_token  text,
     ttl_ms         bigint,
     waiters        bigint,
-    -- Of a row that stands for a run of renewals: how many, and the time of the last one.
+    -- Of a row for a run of renewals: their number, and the time of the last one.
     run_count      bigint,
     run_until      bigint,
     -- 1: inferred from two scans.

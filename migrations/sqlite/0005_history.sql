@@ -15,7 +15,7 @@ CREATE TABLE lock_events (
     fencing_token  TEXT,
     ttl_ms         INTEGER,
     waiters        INTEGER,
-    -- Of a row that stands for a run of renewals: how many, and the time of the last one.
+    -- Of a row for a run of renewals: their number, and the time of the last one.
     run_count      INTEGER,
     run_until      INTEGER,
     -- 1: inferred from two scans.

@@ -6,11 +6,13 @@
 //! repeats it; of several replicas on one Postgres the leader evaluates, and the store checks the fencing token of
 //! its lease.
 
+mod acknowledgements;
 mod alert_cache;
 mod error;
 mod evaluation;
 mod evaluator;
 mod event_source;
+mod firing_history;
 mod outbox;
 mod previews;
 mod prometheus;
@@ -25,7 +27,6 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use domain::alerts::Subject;
 use domain::notification::Notice;
 
 use self::evaluator::Evaluator;
@@ -39,15 +40,17 @@ use runtime::clock::Clock;
 use runtime::db::{Db, Tx};
 use runtime::tasks;
 
+pub use acknowledgements::AlertSelection;
 pub use error::AlertError;
 pub use evaluation::Evaluation;
 pub use event_source::{Ledger, ReadPositions, SqlLedger, Start};
+pub use firing_history::EndedFiring;
 pub use previews::{PreviewRun, PreviewSpan};
 pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};
 pub use store::StoredAlert;
 pub use toml::{from_toml, toml};
-pub use visibility::{OpenAlert, ResolvedAlert};
+pub use visibility::{AlertSummary, OpenAlert, ResolvedAlert};
 
 /// The outbox port.
 pub trait Notices: Send + Sync {
@@ -147,15 +150,4 @@ impl Alerts {
     }
 }
 
-/// Path of the console page about an alert's subject.
-pub fn path(subject: &Subject) -> String {
-    match subject {
-        Subject::Lock(lock) => app::links::lock_path(lock),
-        Subject::Prefix { prefix, .. } => {
-            // A list can only be filtered by the part before the first wildcard.
-            let plain = prefix.split('*').next().unwrap_or_default();
-            app::links::prefix(plain)
-        }
-        Subject::Backend(_) => "/backends".to_owned(),
-    }
-}
+pub use app::pages::overview::firing_alerts::path;

@@ -19,10 +19,10 @@ pub mod verify;
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use domain::audit::{Action, AuditPhase};
 
+use runtime::change_signal::ChangeSignal;
 use runtime::client_network::ClientNetwork;
 use runtime::clock::Clock;
 use runtime::db::Db;
@@ -38,8 +38,8 @@ pub use read::RecordWithNeighbours;
 pub struct Audit {
     db: Db,
     clock: Clock,
-    heads: Arc<ChainCheckpoints>,
-    told: Arc<AtomicU64>,
+    checkpoints: Arc<ChainCheckpoints>,
+    published: ChangeSignal,
     anonymous: anonymous::AnonymousCounts,
 }
 
@@ -70,7 +70,7 @@ impl Origin {
 
 /// What an entry is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Subject {
+pub struct EntrySubject {
     pub backend: Option<String>,
     pub source: Option<String>,
     pub resource: Option<String>,
@@ -85,7 +85,7 @@ pub struct Entry {
     pub outcome: String,
     pub actor: Actor,
     pub origin: Origin,
-    pub subject: Subject,
+    pub subject: EntrySubject,
     pub reason: Option<String>,
     pub approver_id: Option<String>,
     pub before: Option<serde_json::Value>,
@@ -101,7 +101,7 @@ impl Entry {
             outcome: outcome.into(),
             actor,
             origin,
-            subject: Subject::default(),
+            subject: EntrySubject::default(),
             reason: None,
             approver_id: None,
             before: None,
@@ -111,12 +111,12 @@ impl Entry {
 }
 
 impl Audit {
-    pub fn new(db: Db, clock: Clock, heads: ChainCheckpoints) -> Self {
+    pub fn new(db: Db, clock: Clock, checkpoints: ChainCheckpoints) -> Self {
         Self {
             db,
             clock,
-            heads: Arc::new(heads),
-            told: Arc::default(),
+            checkpoints: Arc::new(checkpoints),
+            published: ChangeSignal::default(),
             anonymous: anonymous::AnonymousCounts::default(),
         }
     }

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_has_an_example_and_its_exit_codes_in_its_help() {
+    fn every_command_documents_an_example_and_its_exit_codes() {
         // clap's own consistency check, then the help of each command.
         let mut cli = Cli::command();
         cli.clone().debug_assert();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_commands_are_these_and_no_others() {
+    fn exactly_the_existing_commands_are_documented() {
         // Compares docs/cli.md with clap: every command, in the order of `--help`, with `--json` where it exists.
         let page = include_str!("../../docs/cli.md");
         let (_, table) = page.split_once("## Commands").unwrap();

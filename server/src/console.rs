@@ -2,8 +2,12 @@
 //! data is required.
 
 mod charts;
+mod contention;
 mod exporter_status;
+mod fencing;
+mod live_waits;
 mod own_leases;
+mod page_cache;
 mod released_lock;
 mod search_limits;
 mod task_panics;
@@ -11,10 +15,12 @@ mod task_panics;
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::console::{Console, ConsoleError, ConsoleFuture, Drawn};
+use app::console::{Console, ConsoleCharts, ConsoleError, ConsoleFuture};
 use domain::access::{Grants, Permission, Visible};
 use domain::backend::{BackendStatus, BackendView};
+use domain::contention::ContentionPage;
 use domain::duration::millis;
+use domain::fencing_rejections::FencingPage;
 use domain::lock::Lock;
 use domain::lock_detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
 use domain::name_tree::PrefixNode;
@@ -34,12 +40,16 @@ use runtime::clock::Clock;
 use runtime::tasks;
 use runtime::telemetry;
 
+use page_cache::{PageCache, Stamp};
 use search_limits::Searches;
 
 pub use charts::ChartSources;
 
 /// Timeout of history queries for a page.
 const HISTORY_PATIENCE: Duration = Duration::from_millis(500);
+/// Longest time that a stored page is answered, in milliseconds. Roll-ups change once a minute; a rejection has no revision.
+const CONTENTION_STEP_MS: i64 = 1_000;
+const FENCING_STEP_MS: i64 = 250;
 /// Timeout of a fresh read for a page, after which it shows only the last observation.
 const FRESH_PATIENCE: Duration = Duration::from_millis(1_500);
 
@@ -54,6 +64,8 @@ pub struct ServerConsole {
     history: Option<Arc<History>>,
     /// Sources of charts; `None`: no charts.
     charts: Option<Arc<ChartSources>>,
+    contention_pages: Arc<PageCache<ContentionPage>>,
+    fencing_pages: Arc<PageCache<FencingPage>>,
     /// The caller; `None` without sign-in, in which case no operation is allowed.
     who: Option<Principal>,
 }
@@ -69,6 +81,8 @@ impl ServerConsole {
             who: None,
             history: None,
             charts: None,
+            contention_pages: Arc::new(PageCache::new()),
+            fencing_pages: Arc::new(PageCache::new()),
         }
     }
 
@@ -95,7 +109,7 @@ impl ServerConsole {
 
     fn no_unlock(&self, lock: &Lock, view: Option<&BackendView>) -> Option<String> {
         let Some((who, backend)) = self.who.as_ref().zip(self.backends.get(&lock.id.backend)) else {
-            return Some("nobody has signed in".to_owned());
+            return Some("the request has no principal".to_owned());
         };
         unlock::find_blocked_reason(who, lock, &*backend, view)
     }
@@ -119,8 +133,8 @@ impl ServerConsole {
         let Some(backend) = self.backends.get(&lock.id.backend) else {
             return Reported::unknown("this backend is not configured any more");
         };
-        let asked = backend.inspect(&lock.id.source, &lock.id.resource);
-        let answer = tokio::time::timeout(FRESH_PATIENCE, asked).await;
+        let reading = backend.inspect(&lock.id.source, &lock.id.resource);
+        let answer = tokio::time::timeout(FRESH_PATIENCE, reading).await;
         let read_at = self.clock.now().wall;
         match answer.unwrap_or(Err(BackendError::NoAnswer {
             after_ms: patience_ms(),
@@ -134,7 +148,7 @@ impl ServerConsole {
                 blockers: found.blockers,
                 session: found.session,
                 raw: found.raw,
-                shares_fate_with: self.told_of_neighbours(&lock.id.backend, found.shares_fate_with),
+                shares_fate_with: self.with_names_for(&lock.id.backend, found.shares_fate_with),
                 read_at,
             }),
             Err(_) if !self.visible.on(&lock.id.backend).is_everything() => {
@@ -155,14 +169,14 @@ impl ServerConsole {
         seen: Vec<SeenEvent>,
     ) -> Vec<SeenEvent> {
         let Some(history) = &self.history else { return seen };
-        let asked = async {
+        let reading = async {
             let mut written = Vec::new();
             for name in names {
                 written.extend(history.lock_events(backend, source, name, SEEN_MAX).await?);
             }
             Ok::<_, sqlx::Error>(written)
         };
-        match tokio::time::timeout(HISTORY_PATIENCE, asked).await {
+        match tokio::time::timeout(HISTORY_PATIENCE, reading).await {
             Ok(Ok(written)) => history::together(written, seen, SEEN_MAX),
             Ok(Err(error)) => {
                 tracing::warn!("history cannot be read: {error}");
@@ -173,7 +187,7 @@ impl ServerConsole {
     }
 
     /// Other locks of the same lease or session; names outside of the caller's scope are counted only.
-    fn told_of_neighbours(&self, backend: &BackendName, neighbours: Vec<String>) -> Vec<String> {
+    fn with_names_for(&self, backend: &BackendName, neighbours: Vec<String>) -> Vec<String> {
         if neighbours.is_empty() || self.visible.on(backend).is_everything() {
             return neighbours;
         }
@@ -200,7 +214,7 @@ impl Console for ServerConsole {
                 waiters_total: list.backends.iter().filter_map(|view| view.waiters.known()).sum(),
                 revision: list.revision,
                 backends: list.backends,
-                charts: OverviewCharts::default(),
+                charts: None,
             })
         })
     }
@@ -294,8 +308,8 @@ impl Console for ServerConsole {
                 backend_fault: view.and_then(|view| view.fault),
                 fresh,
                 seen,
-                is_past: false,
-                charts: LockCharts::default(),
+                past: None,
+                charts: None,
             };
             self.add_own_lease_id(&mut detail).await;
             Ok(detail)
@@ -323,33 +337,63 @@ impl Console for ServerConsole {
         })
     }
 
-    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts> {
+    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> ConsoleCharts<'a, LockCharts> {
         Box::pin(async move {
             let may_audit = self
                 .who
                 .as_ref()
                 .is_some_and(|who| who.may_anywhere(Permission::AuditRead));
-            match &self.charts {
-                Some(charts) => charts.lock(detail, search, (may_audit, &self.visible)).await,
-                None => LockCharts::default(),
-            }
+            let charts = self.charts.as_ref()?;
+            Some(charts.lock(detail, search, (may_audit, &self.visible)).await)
         })
     }
 
-    fn overview_charts<'a>(&'a self, overview: &'a Overview, search: &'a str) -> Drawn<'a, OverviewCharts> {
+    fn overview_charts<'a>(
+        &'a self,
+        overview: &'a Overview,
+        search: &'a str,
+    ) -> ConsoleCharts<'a, OverviewCharts> {
         Box::pin(async move {
-            match &self.charts {
-                Some(charts) => {
-                    let viewer = (self.who.as_ref(), &self.visible);
-                    charts.overview(overview, search, viewer).await
-                }
-                None => OverviewCharts::default(),
-            }
+            let charts = self.charts.as_ref()?;
+            let viewer = (self.who.as_ref(), &self.visible);
+            Some(charts.overview(overview, search, viewer).await)
+        })
+    }
+
+    fn contention(&self, search: String) -> ConsoleFuture<'_, ContentionPage> {
+        Box::pin(async move {
+            let page = self.contention_page(&search);
+            let stamp = self.stamp(CONTENTION_STEP_MS);
+            self.contention_pages
+                .get((&search, &self.visible), stamp, page)
+                .await
+        })
+    }
+
+    fn fencing(&self, search: String) -> ConsoleFuture<'_, FencingPage> {
+        Box::pin(async move {
+            let page = self.fencing_page(&search);
+            let stamp = self.stamp(FENCING_STEP_MS);
+            self.fencing_pages
+                .get((&search, &self.visible), stamp, page)
+                .await
         })
     }
 }
 
+fn store_unavailable(error: impl std::fmt::Display) -> ConsoleError {
+    tracing::warn!("data of a page cannot be read: {error}");
+    ConsoleError::Unavailable {
+        what: "The store does not answer. New events stay in memory until it does.".to_owned(),
+    }
+}
+
 impl ServerConsole {
+    /// Stamp of page data that is stored for at most `step_ms`.
+    fn stamp(&self, step_ms: i64) -> Stamp {
+        (self.inventory.revision(), self.clock.now().tick.0 / step_ms)
+    }
+
     /// Without the error text of a backend that the caller may see only in part.
     fn view(&self, backend: &BackendName) -> Option<BackendView> {
         let views = self.inventory.backends(self.clock.now());

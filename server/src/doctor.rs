@@ -30,8 +30,8 @@ pub async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     findings.extend(Box::pin(provider::examine(config, clock)).await);
     findings.extend(Box::pin(receivers::examine(config)).await);
     findings.extend(telemetry(now));
-    let asked = config.backends.iter().map(|one| backends::examine(one, clock));
-    for of_one in futures::future::join_all(asked).await {
+    let checks = config.backends.iter().map(|one| backends::examine(one, clock));
+    for of_one in futures::future::join_all(checks).await {
         findings.extend(of_one);
     }
     if config.backends.is_empty() {
@@ -45,8 +45,8 @@ pub async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
 }
 
 fn telemetry(now: chrono::DateTime<chrono::Utc>) -> Vec<Finding> {
-    match otel::of_process() {
-        Ok(otel) => certificates::of_collectors(&otel, now),
+    match otel::from_process() {
+        Ok(otel) => certificates::check_collectors(&otel, now),
         Err(error) => vec![Finding::fault(
             "telemetry",
             format!("{}: {}", error.variable, error.why),

@@ -55,14 +55,14 @@ async fn newest(
     };
     let mut rows = Vec::new();
     for names in ranges {
-        let asked = RejectionQuery {
+        let query = RejectionQuery {
             resource: None,
             names,
             from,
             until,
             most,
         };
-        rows.extend(leases.query_rejections(&asked).await?);
+        rows.extend(leases.query_rejections(&query).await?);
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.id));
     rows.truncate(most as usize);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_both_written_and_remembered_is_told_once() {
+    fn stored_and_buffered_events_are_listed_once() {
         // One event in both, with microseconds in memory; one in each alone.
         let written = vec![
             event(EventKind::Acquired, 2_000, 0),
@@ -186,13 +186,13 @@ mod tests {
             event(EventKind::Released, 3_000, 5),
             event(EventKind::Acquired, 2_000, 700),
         ];
-        let told = together(written, seen, 20);
-        let told: Vec<_> = told
+        let merged = together(written, seen, 20);
+        let merged: Vec<_> = merged
             .iter()
             .map(|event| (event.at.timestamp_millis(), event.kind))
             .collect();
         assert_eq!(
-            told,
+            merged,
             [
                 (3_000, EventKind::Released),
                 (2_000, EventKind::Acquired),

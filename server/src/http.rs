@@ -42,7 +42,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::request_id::{PropagateRequestIdLayer, SetRequestIdLayer};
 use tower_http::trace::{DefaultOnFailure, TraceLayer};
 
-use self::auth::Guard;
+use self::auth::AuthLayer;
 use self::request_id::{REQUEST_ID, RandomId};
 use runtime::telemetry;
 
@@ -50,8 +50,8 @@ pub use state::{AppState, ConsoleFor, Services};
 
 /// The API and the pages, behind the authentication layer.
 pub fn router(state: AppState) -> Router {
-    let guard = Guard(state.auth.clone());
-    let pages = pages::router(state.console.clone());
+    let guard = AuthLayer(state.clone());
+    let pages = pages::router(state.clone());
     let router = routes::router()
         .route("/v1/{*rest}", any(problem::no_such_route))
         // The wildcard does not match an empty rest.

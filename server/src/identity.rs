@@ -41,7 +41,7 @@ use runtime::tasks;
 pub use error::IdentityError;
 pub use lineage::{AccountChange, Lineage, is_opened_by, recent_authors, tie};
 pub use notice::AccessChange;
-pub use oidc::{Begun, Oidc, OidcError, OidcSetupError, Returned};
+pub use oidc::{Oidc, OidcError, OidcSetupError, Returned, StartedFlow};
 pub use principal::{Principal, Subject};
 pub use principal_cache::{Directory, Token, User};
 pub use secret::Secret;
@@ -124,7 +124,7 @@ impl Identity {
     async fn keep_used(&self) {
         loop {
             tokio::time::sleep(limits::TOKEN_USED_EVERY).await;
-            if let Err(error) = self.note_used().await {
+            if let Err(error) = self.record_uses().await {
                 tracing::warn!("cannot write down which tokens were used: {error}");
             }
         }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use domain::duration::millis;
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 use runtime::db::{Db, on_either};
 

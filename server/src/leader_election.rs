@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::lease::{LeaseId, Metadata, Ttl};
 use domain::names::{OwnerId, Resource};
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 use lease::{AcquireRequest, Acquired, LeaseCaller, LeaseService};
 use runtime::clock::Clock;

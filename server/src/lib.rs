@@ -7,6 +7,7 @@ pub mod alerts;
 pub mod audit;
 pub mod cli;
 pub mod console;
+pub mod contention;
 pub mod doctor;
 pub mod fencing_rejections;
 pub mod history;

@@ -34,7 +34,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use self::http_sender::WebhookClient;
-use self::ssrf_guard::Guard;
+use self::ssrf_guard::SsrfGuard;
 use crate::audit::Audit;
 use config::NotifyConfig;
 use runtime::clock::Clock;
@@ -46,7 +46,7 @@ pub use delivery_loop::Delivering;
 pub use enqueue::{Occasion, enqueue, enqueue_at};
 pub use error::NotifyError;
 pub use fingerprint::fingerprint;
-pub use outbox::{Delivery, DeliveryState, Wanted};
+pub use outbox::{Delivery, DeliveryFilter, DeliveryState};
 pub use receiver::{NewReceiver, ReceiverKind, ReceiverView};
 pub use secret_box::SecretBox;
 pub use test_message::TestMessage;
@@ -54,7 +54,7 @@ pub use test_message::TestMessage;
 pub struct Notifier {
     audit: Audit,
     clock: Clock,
-    guard: Guard,
+    guard: SsrfGuard,
     vault: SecretBox,
     courier: WebhookClient,
     /// Public URL of the console, without a trailing slash.
@@ -83,7 +83,7 @@ impl Notifier {
         clock: Clock,
         stop: CancellationToken,
     ) -> (Arc<Self>, Delivering) {
-        let guard = Guard::new(&config.allowed_networks);
+        let guard = SsrfGuard::new(&config.allowed_networks);
         let notifier = Arc::new(Self {
             audit,
             clock,

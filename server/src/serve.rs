@@ -262,7 +262,7 @@ fn doors(listener: TcpListener, tls: Option<TlsAcceptor>, access: &AccessConfig,
     Listener {
         listener,
         tls,
-        limits: Limits::of_process(),
+        limits: Limits::from_process(),
         // Local programs and proxies, each with many clients.
         exempt: vec![Network::LOOPBACK_V4, Network::LOOPBACK_V6],
         proxies: access.proxies.clone(),

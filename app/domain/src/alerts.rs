@@ -37,12 +37,12 @@ mod visibility;
 mod window_conditions;
 
 pub use backend_conditions::{Counts, Happened, evaluate_backends, evaluate_counts};
-pub use baseline::{Baseline, Refused};
+pub use baseline::{Baseline, RefusedAcquire};
 pub use builtin::builtin;
 pub use condition_kind::{About, ConditionKind, HistorySource, Param};
-pub use evaluate::{Active, EvaluationResult, Outcome, Subject, round};
+pub use evaluate::{Active, EvaluationResult, RoundOutcome, Subject, round};
 pub use field_error::FieldError;
-pub use grouping::{NotificationHistory, notices};
+pub use grouping::{NotificationHistory, group_of, notices};
 pub use hold_times::{SAMPLES_MIN, UsualHold};
 pub use labels::{LABELS, Labels, fingerprint, labels};
 pub use lock_conditions::{LockSnapshot, evaluate_lock, holding, lock_sentence};
@@ -50,7 +50,7 @@ pub use long_held::{HeldLock, held_limit_ms};
 pub use omitted_groups::LeftOut;
 pub use pattern::Pattern;
 pub use preview::{Firing, Gap, HolderNow, PastEvent, Playback, Present, Preview, ScanTimes, SeriesPoint};
-pub use rule::{AlertSeverity, Condition, GroupBy, Rule, RuleId, Scope};
+pub use rule::{AlertSeverity, Condition, GroupBy, Rule, RuleId, RuleScope};
 pub use rule_input::{Draft, DraftChange, KnownNames, parse};
 pub use rule_windows::{RuleWindows, evaluate_windows};
 pub use silence::{Matcher, Silence, SilenceDraft};
@@ -62,7 +62,7 @@ pub use visibility::{is_alert_visible, silence_stays_within, visible_why};
 
 /// Shown on pages, in the log and by `/readyz` while no server evaluates the rules.
 pub const OVERDUE: &str =
-    "No server has evaluated the alert rules for more than 60 s: no alert fires and nobody is notified.";
+    "No server has evaluated the alert rules for more than 60 s: no alert fires and no notification is sent.";
 
 /// Limits of rules and alerts, with their units.
 pub mod limits {

@@ -4,10 +4,12 @@
 //! height, so that one drawing fits every width.
 
 pub mod heat_scale;
+pub mod held_locks;
 pub mod hold_time;
 pub mod path;
 pub mod range;
 pub mod scale;
 pub mod series;
+pub mod shown_range;
 pub mod ticks;
 pub mod timeline;

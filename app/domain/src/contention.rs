@@ -2,8 +2,15 @@
 //!
 //! Pure: takes sums of history, returns what pages and programs show.
 
+mod page;
+mod query;
 pub mod recommendations;
 pub mod trees;
+
+pub use page::{AllLocks, CellDetail, CellSums, ContentionPage, MapRow, PageInput, TopPrefix};
+pub use query::ContentionQuery;
+
+use serde::{Deserialize, Serialize};
 
 use crate::format;
 use crate::history::rollup::Rollup;
@@ -19,11 +26,12 @@ const BLIND_MAX: usize = 2;
 
 crate::wire_enum! {
     /// Sort order of the rows.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub enum By {
         #[default]
         Wait = "wait",
         Refusals = "refusals",
+        Held = "held",
     }
 }
 
@@ -52,7 +60,7 @@ pub struct Contention {
     pub is_known: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Others {
     pub prefixes: usize,
     pub waited_ms: u64,
@@ -61,10 +69,11 @@ pub struct Others {
 
 /// Indexes in `series` of the worst prefixes, worst first.
 pub fn worst(series: &HistorySeries, by: By, most: usize) -> Vec<usize> {
-    let knows = |of: &PrefixSeries| series.watched(&of.backend).is_some_and(|it| it.tells_waiters());
+    let knows = |of: &PrefixSeries| series.watched(&of.backend).is_some_and(|it| it.reports_waiters());
     let weight = |of: &PrefixSeries| match by {
         By::Wait => (of.total.waiting_ms, of.total.refused),
         By::Refusals => (of.total.refused, of.total.waiting_ms),
+        By::Held => (of.total.held_ms, of.total.waiting_ms),
     };
     let mut places: Vec<usize> = (0..series.prefixes.len()).collect();
     places.sort_by(|one, other| {
@@ -120,7 +129,7 @@ fn row(series: &HistorySeries, of: &PrefixSeries) -> ContentionRow {
     ContentionRow {
         backend: of.backend.clone(),
         prefix: of.prefix.clone(),
-        is_known: watched.is_some_and(|it| it.tells_waiters()),
+        is_known: watched.is_some_and(|it| it.reports_waiters()),
         total: of.total.clone(),
         cells: cells.collect(),
         advice: Vec::new(),

@@ -9,7 +9,7 @@ mod reasons;
 
 pub use reasons::explain;
 
-use crate::observation::Condition;
+use crate::observation::ObservedCondition;
 use crate::state::LockState;
 
 /// A holder without observed renewals is near expiry below this fraction of its TTL. One eighth
@@ -74,7 +74,7 @@ pub struct Facts<'a> {
     pub sampling_ms: i64,
     pub waiters: Option<u32>,
     pub oldest_waiter_ms: Option<i64>,
-    pub condition: Option<&'a Condition>,
+    pub condition: Option<&'a ObservedCondition>,
     /// An enabled rule reports it as held for too long.
     pub is_long_held: bool,
 }
@@ -209,7 +209,7 @@ pub fn diagnose(facts: &Facts<'_>) -> StateSet {
         .with(
             LockState::DualOwner,
             // The holder of an ended lease cannot conflict with another.
-            !is_expired && matches!(facts.condition, Some(Condition::DualOwner { .. })),
+            !is_expired && matches!(facts.condition, Some(ObservedCondition::DualOwner { .. })),
         )
         .with(LockState::LongHeld, facts.is_long_held)
         .with(
@@ -218,11 +218,11 @@ pub fn diagnose(facts: &Facts<'_>) -> StateSet {
         )
         .with(
             LockState::Orphaned,
-            matches!(facts.condition, Some(Condition::Orphaned { .. })),
+            matches!(facts.condition, Some(ObservedCondition::Orphaned { .. })),
         )
         .with(
             LockState::Unknown,
-            matches!(facts.condition, Some(Condition::Unrecognised { .. })),
+            matches!(facts.condition, Some(ObservedCondition::Unrecognised { .. })),
         );
     match facts.lifetime {
         LifetimeFacts::Leased {

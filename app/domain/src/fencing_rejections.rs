@@ -3,18 +3,22 @@
 //!
 //! Pure: rows in, counts out. The server reads the rows.
 
+mod page;
 mod query;
 
 use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
 
 use crate::charts::scale::TimeScale;
 use crate::names::OwnerId;
 use crate::token::FencingToken;
 
-pub use query::LedgerAsked;
+pub use page::{FencingInput, FencingPage, LatestGrant};
+pub use query::RejectionFilter;
 
 /// One rejected write. Times are milliseconds since 1970.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
     pub id: i64,
     pub at: i64,
@@ -33,7 +37,7 @@ pub struct Rejection {
 }
 
 /// An owner that wrote with stale tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stale {
     /// `None`: the owner of the tokens was not reported.
     pub owner: Option<OwnerId>,
@@ -47,7 +51,7 @@ pub struct Stale {
 }
 
 /// A reporter and the time of its last report.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reporter {
     pub source: String,
     pub writes: u64,
@@ -153,7 +157,7 @@ mod tests {
             row(9, "a", "x", "db"),
         ];
         let stale = stale_owners(&rows);
-        let told: Vec<(Option<&str>, u64, u64, i64)> = stale
+        let counted: Vec<(Option<&str>, u64, u64, i64)> = stale
             .iter()
             .map(|it| {
                 (
@@ -165,18 +169,18 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            counted,
             [
                 (Some("a"), 3, 2, 9_000),
                 (None, 1, 1, 4_000),
                 (Some("b"), 1, 1, 2_000)
             ]
         );
-        let told: Vec<(String, u64)> = reporters(&rows)
+        let counted: Vec<(String, u64)> = reporters(&rows)
             .into_iter()
             .map(|it| (it.source, it.writes))
             .collect();
-        assert_eq!(told, [("db".to_owned(), 4), ("api".to_owned(), 1)]);
+        assert_eq!(counted, [("db".to_owned(), 4), ("api".to_owned(), 1)]);
         assert_eq!(over_time(&rows, TimeScale::new(0, 8_000), 4), [1, 2, 1, 0]);
     }
 }

@@ -36,6 +36,7 @@ pub mod reported;
 pub mod safety;
 pub mod shell_quote;
 pub mod state;
+pub mod tick;
 pub mod time_format;
 pub mod token;
 pub mod unlock;

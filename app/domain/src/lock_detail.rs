@@ -1,13 +1,21 @@
 //! Everything that the page of one lock shows.
 
+mod last_holding;
+
 use serde::{Deserialize, Serialize};
+
+pub use last_holding::LastHolding;
 
 use crate::backend::{BackendFailure, BackendStatus};
 use crate::blockers::Blocker;
+use crate::charts::hold_time::DurationChart;
+use crate::charts::shown_range::ShownRange;
+use crate::charts::timeline::Timeline;
 use crate::lock::Lock;
 use crate::names::OwnerId;
 use crate::observation::{RawField, Session, Waiter};
 use crate::reported::Reported;
+use crate::token::FencingToken;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -22,26 +30,38 @@ pub struct LockDetail {
     pub fresh: Reported<Fresh>,
     /// Recent observed events, newest first.
     pub seen: Vec<SeenEvent>,
-    /// No known holder: all fields are of the last observation, and `fresh` is not applicable
-    /// (the lock is free) or unknown, with the reason.
-    #[serde(default)]
-    pub is_past: bool,
-    /// Rendered by the server for the page only.
-    #[serde(default)]
-    pub charts: LockCharts,
+    /// Without a known holder: the last one. All other fields are of the last observation, and
+    /// `fresh` is not applicable (the lock is free) or unknown, with the reason.
+    pub past: Option<PastLock>,
+    /// Read for the page only.
+    pub charts: Option<LockCharts>,
 }
 
-/// Parts of a lock's page as HTML, inserted by the browser as they are.
+/// What is known of a lock without a known holder.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PastLock {
+    pub last: LastHolding,
+    /// The newest token ever granted, if the backend counts tokens.
+    pub newest_token: Option<FencingToken>,
+}
+
+/// Data of the charts on a lock's page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LockCharts {
-    /// Ownership timeline.
-    pub ownership: String,
-    /// Hold time distribution.
-    pub hold_time: String,
-    /// Recent events.
-    pub seen: String,
-    /// All of them in one, for a lock without a holder.
-    pub past: String,
+    pub range: ShownRange,
+    /// `None`: history could not be read in time.
+    pub history: Option<LockHistory>,
+    /// The reader may read the audit entries of forced unlocks.
+    pub may_audit: bool,
+    /// URLs of the trace ids of events, if configured.
+    pub trace_links: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LockHistory {
+    pub ownership: Timeline,
+    pub hold_times: DurationChart,
+    pub wait_times: DurationChart,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,7 +79,7 @@ pub struct Fresh {
 impl LockDetail {
     /// No known holder now.
     pub fn is_gone(&self) -> bool {
-        self.is_past || self.fresh.is_absent()
+        self.past.is_some() || self.fresh.is_absent()
     }
 
     /// Next in the queue, if the backend keeps a queue order.
@@ -79,18 +99,13 @@ impl LockDetail {
 pub struct SeenEvent {
     pub kind: EventKind,
     pub at: chrono::DateTime<chrono::Utc>,
-    /// First seen after an outage of its backend: it happened between this time and `at`. Not
-    /// sent to browsers.
-    #[serde(skip)]
+    /// First seen after an outage of its backend: it happened between this time and `at`.
     pub not_before: Option<chrono::DateTime<chrono::Utc>>,
     pub owner_id: Option<OwnerId>,
-    pub fencing_token: Option<crate::token::FencingToken>,
-    /// For [`EventKind::GrantedAfterWait`]: length of the wait. Not sent to browsers: the
-    /// page's HTML has it.
-    #[serde(skip)]
+    pub fencing_token: Option<FencingToken>,
+    /// For [`EventKind::GrantedAfterWait`]: length of the wait, in milliseconds.
     pub waited_ms: Option<i64>,
-    /// Trace id of the change, if known. Not sent to browsers: the page's HTML has it.
-    #[serde(skip)]
+    /// Trace id of the change, if known.
     pub trace_id: Option<String>,
 }
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::{LockState, StateCounts};
 
-/// Length of the next segment of `name` after `from`, including its separator; the rest if
-/// there is none. A leading separator belongs to the segment after it (`/locks/` is a single
+/// Length of the next segment of `name` after `from`, including its separator; without one
+/// the rest. A leading separator belongs to the segment after it (`/locks/` is a single
 /// segment).
 pub fn segment_len(name: &[u8], from: usize) -> usize {
     let rest = name.get(from..).unwrap_or_default();
@@ -35,8 +35,8 @@ pub fn shared_len(one: &str, other: &str) -> usize {
     if one.is_char_boundary(end) { end } else { 0 }
 }
 
-/// Smallest byte string greater than every string that starts with `prefix`; `None` if there is
-/// none.
+/// Smallest byte string greater than every string that starts with `prefix`; `None` if every
+/// byte is the highest.
 pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let keep = prefix.iter().rposition(|b| *b != 0xff)?;
     let mut end = prefix[..=keep].to_vec();

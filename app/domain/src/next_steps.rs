@@ -13,7 +13,7 @@ use crate::state::LockState;
 
 /// An action with what to know before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct NextStep {
     pub head: String,
     pub body: String,
 }
@@ -21,7 +21,7 @@ pub struct Step {
 const STEPS_MAX: usize = 4;
 
 /// At most four steps, in order. Empty if there is nothing to do.
-pub fn next_steps(detail: &LockDetail) -> Vec<Step> {
+pub fn next_steps(detail: &LockDetail) -> Vec<NextStep> {
     if detail.is_gone() {
         return vec![step(
             "Not held.",
@@ -63,7 +63,7 @@ fn is_reported_gone(lock: &Lock) -> bool {
         .any(|reason| reason.state == LockState::Orphaned)
 }
 
-fn for_state(state: LockState, detail: &LockDetail) -> Vec<Step> {
+fn for_state(state: LockState, detail: &LockDetail) -> Vec<NextStep> {
     let lock = &detail.lock;
     let owner = owner(lock);
     match state {
@@ -108,7 +108,7 @@ fn for_state(state: LockState, detail: &LockDetail) -> Vec<Step> {
     }
 }
 
-fn fix_backend_step(detail: &LockDetail) -> Step {
+fn fix_backend_step(detail: &LockDetail) -> NextStep {
     let name = &detail.lock.id.backend;
     let verb = if detail.backend_status == BackendStatus::Down {
         "is down"
@@ -129,7 +129,7 @@ fn fix_backend_step(detail: &LockDetail) -> Step {
     )
 }
 
-fn silent(detail: &LockDetail) -> Vec<Step> {
+fn silent(detail: &LockDetail) -> Vec<NextStep> {
     let lock = &detail.lock;
     let owner = owner(lock);
     let rhythm = lock.renewal.known().map_or_else(String::new, |renewal| {
@@ -156,7 +156,7 @@ fn silent(detail: &LockDetail) -> Vec<Step> {
 }
 
 /// Promise 2 of the product: only the protected resource can reject a paused holder.
-fn late_writes(lock: &Lock) -> Step {
+fn late_writes(lock: &Lock) -> NextStep {
     let head = "Expect late writes.";
     match &lock.fencing_token {
         Reported::Value(token) => step(
@@ -176,7 +176,7 @@ fn late_writes(lock: &Lock) -> Step {
     }
 }
 
-fn no_ttl(lock: &Lock) -> Vec<Step> {
+fn no_ttl(lock: &Lock) -> Vec<NextStep> {
     vec![
         step(
             format!("Find out whether {} still works on it.", owner(lock)),
@@ -186,7 +186,7 @@ fn no_ttl(lock: &Lock) -> Vec<Step> {
     ]
 }
 
-fn contended(detail: &LockDetail) -> Vec<Step> {
+fn contended(detail: &LockDetail) -> Vec<NextStep> {
     let lock = &detail.lock;
     let line = detail.next_waiter().map_or_else(String::new, |waiter| {
         format!(" {} is next.", visible(waiter.owner_id.as_str()))
@@ -203,7 +203,7 @@ fn contended(detail: &LockDetail) -> Vec<Step> {
     ]
 }
 
-fn for_session(detail: &LockDetail) -> Vec<Step> {
+fn for_session(detail: &LockDetail) -> Vec<NextStep> {
     let Some(session) = detail.fresh.known().and_then(|fresh| fresh.session.as_ref()) else {
         return Vec::new();
     };
@@ -229,8 +229,8 @@ fn owner(lock: &Lock) -> String {
     }
 }
 
-fn step(head: impl Into<String>, body: impl Into<String>) -> Step {
-    Step {
+fn step(head: impl Into<String>, body: impl Into<String>) -> NextStep {
+    NextStep {
         head: head.into(),
         body: body.into(),
     }

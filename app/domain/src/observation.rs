@@ -10,24 +10,6 @@ use crate::names::{OwnerId, Resource, Source};
 use crate::reported::{Reported, Why};
 use crate::token::FencingToken;
 
-/// Milliseconds of the server's monotonic clock since the process started. Never compared
-/// across processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Tick(pub i64);
-
-impl Tick {
-    /// Milliseconds from `earlier` to `self`; negative when `earlier` is later.
-    pub const fn since(self, earlier: Self) -> i64 {
-        self.0 - earlier.0
-    }
-
-    #[must_use]
-    pub const fn plus(self, ms: i64) -> Self {
-        Self(self.0.saturating_add(ms))
-    }
-}
-
 /// How a lock ends by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lifetime {
@@ -55,7 +37,7 @@ pub enum Lifetime {
 
 /// A finding of the adapter that the numbers do not express.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Condition {
+pub enum ObservedCondition {
     /// The lock outlived its owner: a prepared transaction without a session, for example.
     Orphaned { why: Why },
     /// A key of a type or shape that is no known lock. Shown, never unlocked.
@@ -88,7 +70,7 @@ pub struct ObservedLock {
     /// Identified waiters, where the backend distinguishes them: shows that a new holder had
     /// waited.
     pub line: Vec<InLine>,
-    pub condition: Option<Condition>,
+    pub condition: Option<ObservedCondition>,
 }
 
 /// A waiter, identified by the generation that its holding will have.

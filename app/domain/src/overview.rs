@@ -6,9 +6,14 @@ pub use headline::{Finding, backends_title, finding};
 
 use serde::{Deserialize, Serialize};
 
+use crate::alerts::{AlertSeverity, Subject};
 use crate::backend::BackendView;
+use crate::charts::held_locks::HeldLocksChart;
+use crate::charts::shown_range::ShownRange;
+use crate::fencing_rejections::Rejection;
 use crate::lock::Lock;
 use crate::state::StateCounts;
+use crate::unlock::UnlockState;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -21,18 +26,70 @@ pub struct Overview {
     pub held_total: u64,
     pub waiters_total: u64,
     pub revision: u64,
-    /// Rendered by the server for the page only.
-    #[serde(default)]
-    pub charts: OverviewCharts,
+    /// Read for the page only.
+    pub charts: Option<OverviewCharts>,
 }
 
-/// Parts of the page as HTML, inserted by the browser as they are.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// Data of the charts and recent incidents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OverviewCharts {
-    /// Firing alerts.
-    pub alerts: String,
-    /// Held and waiting over time, rejected writes, forced unlocks.
-    pub lately: String,
+    pub range: ShownRange,
+    /// `None`: alerts could not be read.
+    pub alerts: Option<FiringAlerts>,
+    /// `None`: history could not be read in time.
+    pub held: Option<HeldLocksChart>,
+    pub rejections: RecentRejections,
+    pub unlocks: RecentUnlocks,
+    /// The reader may read the audit log.
+    pub may_audit: bool,
 }
+
+/// The worst firing alerts, and the number of all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FiringAlerts {
+    pub worst: Vec<FiringAlert>,
+    pub total: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FiringAlert {
+    pub rule: String,
+    pub severity: AlertSeverity,
+    pub subject: Subject,
+    pub why: String,
+    /// Milliseconds since 1970.
+    pub since: i64,
+}
+
+/// The newest fencing rejections of the range, and the number of all.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RecentRejections {
+    pub newest: Vec<Rejection>,
+    pub total: u64,
+}
+
+/// The newest executed forced unlocks of the range, and the number of all.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RecentUnlocks {
+    pub newest: Vec<RecentUnlock>,
+    pub total: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecentUnlock {
+    pub id: String,
+    /// Milliseconds since 1970.
+    pub at: i64,
+    /// Text form.
+    pub resource: String,
+    pub state: UnlockState,
+    pub by: String,
+    pub reason: String,
+}
+
+/// Rows of each list of recent incidents.
+pub const RECENT_ROWS_MAX: usize = 5;
+/// Rows of the list of firing alerts.
+pub const FIRING_ROWS_MAX: usize = 6;
 
 pub const WORKLIST_ROWS_MAX: u32 = 12;

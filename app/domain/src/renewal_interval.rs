@@ -3,7 +3,7 @@
 //! An interval is known after two renewals. Silence is compared with the longest recent
 //! interval, so that an uneven holder raises no false alarm by its own mean.
 
-use crate::observation::Tick;
+use crate::tick::Tick;
 
 const KEPT: usize = crate::limits::LOW_MARKS_MAX;
 

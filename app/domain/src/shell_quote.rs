@@ -54,8 +54,8 @@ mod tests {
         #[test]
         fn bash_reads_back_the_same_word(word in "[^\\x00]{0,40}") {
             // Verified by a real shell.
-            let said = std::process::Command::new("bash").arg("-c").arg(format!("printf %s {}", quote(&word))).output().unwrap();
-            prop_assert_eq!(said.stdout, word.as_bytes());
+            let printed = std::process::Command::new("bash").arg("-c").arg(format!("printf %s {}", quote(&word))).output().unwrap();
+            prop_assert_eq!(printed.stdout, word.as_bytes());
         }
     }
 }

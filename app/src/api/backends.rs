@@ -9,6 +9,6 @@ use super::error::ApiError;
 
 #[server(name = GetBackends, prefix = "/api", endpoint = "backends", input = GetUrl, output = EncodedResponse)]
 pub async fn backends() -> Result<Vec<BackendView>, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.console.backends().await)
+    let context = super::error::from_context()?;
+    context.set_status(context.console.backends().await)
 }

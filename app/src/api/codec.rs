@@ -12,8 +12,25 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-const STAMP: [u8; 4] =
-    payload_version::hash_sources(&[include_str!("error.rs"), include_str!("../console.rs")]);
+/// Every file of this crate with a payload type.
+const STAMP: [u8; 4] = payload_version::hash_sources(&[
+    include_str!("error.rs"),
+    include_str!("../console.rs"),
+    include_str!("../forms/reply.rs"),
+    include_str!("../live/topics.rs"),
+    include_str!("../page_data/audit.rs"),
+    include_str!("../page_data/docs.rs"),
+    include_str!("../page_data/receivers.rs"),
+    include_str!("../page_data/settings.rs"),
+    include_str!("../page_data/alerts.rs"),
+    include_str!("../page_data/rule_editor.rs"),
+    include_str!("../session.rs"),
+]);
+
+/// The version stamp as text.
+pub(crate) fn build() -> String {
+    u32::from_le_bytes(STAMP).to_string()
+}
 
 pub struct Payload;
 
@@ -61,12 +78,20 @@ impl<T: DeserializeOwned> Decodes<T> for Payload {
     }
 }
 
+/// The response of a server function.
+///
+/// # Errors
+/// Another build wrote it, or it is malformed.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PayloadError> {
+    read(bytes)
+}
+
 /// Text form inside HTML.
 pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<String, PayloadError> {
     write(value).map(|bytes| Payload::into_encoded_string(bytes.into()))
 }
 
-pub(crate) fn of_text<T: DeserializeOwned>(text: &str) -> Result<T, PayloadError> {
+pub(crate) fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, PayloadError> {
     let bytes = Payload::from_encoded_string(text).map_err(|_| PayloadError::Malformed)?;
     read(&bytes)
 }

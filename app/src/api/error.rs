@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
+use leptos::server_fn::Bytes;
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::codec::Payload;
+use super::codec::{self, Payload, PayloadError};
 use crate::console::{ConsoleError, SharedConsole};
+use crate::page_data::SharedPageData;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -19,13 +21,53 @@ pub enum ApiError {
     /// The console could not be reached: the network, or its own process.
     #[error("the console did not answer: {0}")]
     Unreachable(String),
+    /// The session has ended.
+    #[error("your session has ended")]
+    SignedOut,
+    /// The server has another version than this page.
+    #[error("the console has another version than this page")]
+    OtherBuild,
 }
 
 impl FromServerFnError for ApiError {
     type Encoder = Payload;
 
     fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
-        Self::Unreachable(error.to_string())
+        match error {
+            ServerFnErrorErr::Deserialization(why) if why == PayloadError::OtherBuild.to_string() => {
+                Self::OtherBuild
+            }
+            error => Self::Unreachable(error.to_string()),
+        }
+    }
+
+    /// Also reads the refusals of the authentication layer, which are problems in JSON.
+    fn de(data: Bytes) -> Self {
+        match codec::read(&data) {
+            Ok(error) => error,
+            Err(PayloadError::OtherBuild) if data.starts_with(b"{") => of_problem(&data),
+            Err(PayloadError::OtherBuild) => Self::OtherBuild,
+            Err(error @ PayloadError::Malformed) => Self::Unreachable(error.to_string()),
+        }
+    }
+}
+
+/// In the browser only, by its JSON parser.
+fn of_problem(problem: &[u8]) -> ApiError {
+    let text = std::str::from_utf8(problem).unwrap_or_default();
+    let Ok(problem) = js_sys::JSON::parse(text) else {
+        return ApiError::Unreachable("an unknown error".to_owned());
+    };
+    let member = |name: &str| {
+        let member = js_sys::Reflect::get(&problem, &name.into()).ok()?;
+        member.as_string()
+    };
+    match member("code").as_deref() {
+        Some("unauthenticated") => ApiError::SignedOut,
+        Some("forbidden") => ApiError::Console(ConsoleError::Forbidden {
+            permission: member("permission").unwrap_or_else(|| "for this page".to_owned()),
+        }),
+        _ => ApiError::Unreachable(member("detail").unwrap_or_default()),
     }
 }
 
@@ -42,7 +84,11 @@ impl ApiError {
             Self::Console(ConsoleError::BadQuery(_)) => 400,
             Self::Console(ConsoleError::NotFound { .. }) => 404,
             Self::Console(ConsoleError::Ambiguous { .. }) => 409,
-            Self::Console(ConsoleError::Busy { .. }) | Self::Unreachable(_) => 503,
+            Self::Console(ConsoleError::Forbidden { .. }) => 403,
+            Self::Console(ConsoleError::Busy { .. } | ConsoleError::Unavailable { .. })
+            | Self::Unreachable(_)
+            | Self::OtherBuild => 503,
+            Self::SignedOut => 401,
         }
     }
 
@@ -50,7 +96,10 @@ impl ApiError {
     pub const fn is_passing(&self) -> bool {
         matches!(
             self,
-            Self::Console(ConsoleError::Busy { .. }) | Self::Unreachable(_)
+            Self::Console(ConsoleError::Busy { .. } | ConsoleError::Unavailable { .. })
+                | Self::Unreachable(_)
+                | Self::SignedOut
+                | Self::OtherBuild
         )
     }
 }
@@ -66,9 +115,11 @@ pub fn set_status(status: u16) {
     }
 }
 
-/// A call of the port that sets the response status.
-pub struct RequestedLock {
+/// A call of the ports that sets the response status.
+pub struct Ports {
     pub console: SharedConsole,
+    /// `None`: the console has no data besides locks.
+    pub pages: Option<SharedPageData>,
     /// Taken before the first await: the context is available only at the call.
     status: Option<SetStatus>,
 }
@@ -77,16 +128,29 @@ pub struct RequestedLock {
 ///
 /// # Errors
 /// [`ApiError::Unreachable`] if the context has none, which is a setup error.
-pub fn from_context() -> Result<RequestedLock, ApiError> {
+pub fn from_context() -> Result<Ports, ApiError> {
     let console = use_context::<SharedConsole>();
     let console = console.ok_or_else(|| ApiError::Unreachable("no console is set up".to_owned()))?;
-    Ok(RequestedLock {
+    Ok(Ports {
         console,
+        pages: use_context::<SharedPageData>(),
         status: use_context::<SetStatus>(),
     })
 }
 
-impl RequestedLock {
+impl Ports {
+    /// The port of pages besides locks.
+    ///
+    /// # Errors
+    /// This console has none.
+    pub fn pages(&self) -> Result<&SharedPageData, ApiError> {
+        let unavailable = ConsoleError::Unavailable {
+            what: "this console shows locks only".to_owned(),
+        };
+        let pages = self.pages.as_ref().ok_or(unavailable);
+        self.set_status(pages)
+    }
+
     /// Sets the response status for `outcome`.
     ///
     /// # Errors

@@ -12,10 +12,10 @@ use crate::links;
 /// `query` is the query string of the page's URL, as [`InventoryQuery`] parses it.
 #[server(name = GetInventory, prefix = "/api", endpoint = "inventory", input = GetUrl, output = EncodedResponse)]
 pub async fn inventory(query: String) -> Result<InventoryPage, ApiError> {
-    let asked = super::error::from_context()?;
+    let context = super::error::from_context()?;
     match parse(&query) {
-        Ok(query) => asked.set_status(asked.console.inventory(query).await),
-        Err(error) => asked.set_status(Err(error)),
+        Ok(query) => context.set_status(context.console.inventory(query).await),
+        Err(error) => context.set_status(Err(error)),
     }
 }
 

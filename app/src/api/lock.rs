@@ -19,17 +19,17 @@ pub async fn lock(
     resource: String,
     search: String,
 ) -> Result<LockDetail, ApiError> {
-    let asked = super::error::from_context()?;
+    let context = super::error::from_context()?;
     let found = match names(&backend, &source) {
-        Ok((backend, source)) => held_or_past(&*asked.console, backend, source, resource).await,
+        Ok((backend, source)) => held_or_past(&*context.console, backend, source, resource).await,
         Err(error) => Err(error),
     };
     match found {
         Ok(mut detail) => {
-            detail.charts = asked.console.lock_charts(&detail, &search).await;
-            asked.set_status(Ok(detail))
+            detail.charts = context.console.lock_charts(&detail, &search).await;
+            context.set_status(Ok(detail))
         }
-        Err(error) => asked.set_status(Err(error)),
+        Err(error) => context.set_status(Err(error)),
     }
 }
 

@@ -10,10 +10,10 @@ use super::error::ApiError;
 /// `search` is the page's query string: the time range of its charts.
 #[server(name = GetOverview, prefix = "/api", endpoint = "overview", input = GetUrl, output = EncodedResponse)]
 pub async fn overview(search: String) -> Result<Overview, ApiError> {
-    let asked = super::error::from_context()?;
-    let mut found = asked.console.overview().await;
+    let context = super::error::from_context()?;
+    let mut found = context.console.overview().await;
     if let Ok(overview) = &mut found {
-        overview.charts = asked.console.overview_charts(overview, &search).await;
+        overview.charts = context.console.overview_charts(overview, &search).await;
     }
-    asked.set_status(found)
+    context.set_status(found)
 }

@@ -10,10 +10,10 @@ use super::error::ApiError;
 /// The nodes from the root to `prefix`, each with its children.
 #[server(name = GetPrefixes, prefix = "/api", endpoint = "prefixes", input = GetUrl, output = EncodedResponse)]
 pub async fn prefixes(prefix: String) -> Result<Vec<PrefixNode>, ApiError> {
-    let asked = super::error::from_context()?;
+    let context = super::error::from_context()?;
     let mut nodes = Vec::new();
     for ancestor in ancestors(&prefix) {
-        nodes.push(asked.set_status(asked.console.prefixes(ancestor).await)?);
+        nodes.push(context.set_status(context.console.prefixes(ancestor).await)?);
     }
     Ok(nodes)
 }

@@ -1,10 +1,14 @@
 //! Bar chart of counts, over time or over a distribution.
 
-use domain::charts::ticks::{self, Tick};
+use domain::charts::ticks::{self, ChartTick};
+use domain::format;
+use leptos::prelude::*;
 
-use super::chart_frame::{Table, drawing};
-use super::html_writer::{Markup, percent};
+use super::chart_frame::Table;
+use super::crosshair::Reading;
+use super::svg::{anchored, drawing, horizontal, label_class, linked_untabbed, percent, px, shape};
 
+#[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
     /// Left edge and width in per cent of the chart.
     pub at: f64,
@@ -18,6 +22,7 @@ pub struct Bar {
 }
 
 /// A labelled vertical line: a percentile, a threshold, the current hold.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     pub at: f64,
     pub word: String,
@@ -29,9 +34,8 @@ pub struct Rule {
     pub row: u32,
     /// Preferred side of the label.
     pub side: Side,
-    /// Second line of the label.
+    /// Second part of the label.
     pub more: String,
-    pub href: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,15 +44,14 @@ pub enum Side {
     Right,
 }
 
+#[derive(Debug, Clone, PartialEq)]
 pub struct BarChart {
     pub title: String,
     /// Counted unit: `holds`, `rejections`.
     pub word: &'static str,
     pub bars: Vec<Bar>,
     pub rules: Vec<Rule>,
-    /// Begin and width in per cent, and the label.
-    pub gaps: Vec<(f64, f64, String)>,
-    pub ticks: Vec<Tick>,
+    pub ticks: Vec<ChartTick>,
     /// Shows the scale of counts at the left.
     pub has_scale: bool,
 }
@@ -63,75 +66,46 @@ const LOWEST: f64 = 2.0;
 const EDGE: f64 = 24.0;
 
 impl BarChart {
-    pub fn markup(&self) -> Markup {
-        let most = self.bars.iter().map(|bar| bar.value).max().unwrap_or(0);
-        let (values, labels) = ticks::counts(0.0, most as f64, 2);
-        let has_links = self.bars.iter().any(|bar| bar.href.is_some())
-            || self.rules.iter().any(|rule| rule.href.is_some());
-        let mut it = Markup::new();
-        let class = if self.has_scale { "bars scaled" } else { "bars" };
-        drawing(&mut it, class, HEIGHT, &self.title, has_links, |it| {
-            for (at, width, title) in &self.gaps {
-                let (x, width) = (percent(*at), percent(*width));
-                let hatch = [
-                    ("class", "hatch"),
-                    ("x", &*x),
-                    ("width", &*width),
-                    ("y", "20"),
-                    ("height", "100"),
-                ];
-                it.titled_element("rect", &hatch, title);
-            }
-            for tick in labels.iter().filter(|_| self.has_scale) {
-                let y = px(GROUND - tick.at / 100.0 * HIGHEST);
-                it.mark(
-                    "line",
-                    &[("class", "grid"), ("x2", "100%"), ("y1", &y), ("y2", &y)],
-                );
-                it.text_element(
-                    "text",
-                    &[("class", "e"), ("x", "-8"), ("y", &y), ("dy", "4")],
-                    &tick.label,
-                );
-            }
-            for bar in self.bars.iter().filter(|bar| bar.value > 0) {
-                self.bar(it, bar, values.at(bar.value as f64));
-            }
-            it.mark(
-                "line",
-                &[
-                    ("class", "axis"),
-                    ("x2", "100%"),
-                    ("y1", "120.5"),
-                    ("y2", "120.5"),
-                ],
-            );
-            for tick in &self.ticks {
-                place(it, tick);
-            }
-            for line in &self.rules {
-                rule(it, line);
-            }
-        });
-        it
+    /// CSS class of the plot.
+    pub const fn class(has_scale: bool) -> &'static str {
+        if has_scale { "bar-plot scaled" } else { "bar-plot" }
     }
 
-    fn bar(&self, it: &mut Markup, bar: &Bar, height: f64) {
+    pub fn view(&self) -> AnyView {
+        let most = self.bars.iter().map(|bar| bar.value).max().unwrap_or(0);
+        let (values, labels) = ticks::counts(0.0, most as f64, 2);
+        let has_links = self.bars.iter().any(|bar| bar.href.is_some());
+        let lines: Vec<AnyView> = labels.iter().filter(|_| self.has_scale).map(value_line).collect();
+        let counted = self.bars.iter().filter(|bar| bar.value > 0);
+        let bars: Vec<AnyView> = counted
+            .map(|bar| self.bar(bar, values.at(bar.value as f64)))
+            .collect();
+        let ticks: Vec<AnyView> = self.ticks.iter().map(tick_mark).collect();
+        let rules: Vec<AnyView> = self.rules.iter().map(rule).collect();
+        let marks = view! { {lines}{bars}{horizontal("axis", "120.5")}{ticks}{rules} };
+        drawing("bars", HEIGHT, self.title.clone(), has_links, marks.into_any())
+    }
+
+    fn bar(&self, bar: &Bar, height: f64) -> AnyView {
         let height = (height / 100.0 * HIGHEST).max(LOWEST);
-        let title = format!("{}: {} {}", bar.title, bar.value, self.word);
-        let (x, width) = (percent(bar.at), percent(bar.width));
-        let (y, height) = (px(GROUND - height), px(height));
+        let title = self.text(bar);
         let class = format!("count {}", bar.hue);
-        it.linked(bar.href.as_deref(), &title, |it| {
-            let place = [
-                ("class", class.trim_end()),
-                ("x", &*x),
-                ("width", &*width),
-                ("y", &*y),
-                ("height", &*height),
-            ];
-            it.titled_element("rect", &place, &title);
-        });
+        let mark = view! {
+            <rect
+                class=class.trim_end().to_owned()
+                x=percent(bar.at)
+                width=percent(bar.width)
+                y=px(GROUND - height)
+                height=px(height)
+            >
+                <title>{title.clone()}</title>
+            </rect>
+        };
+        linked_untabbed(bar.href.clone(), &title, mark.into_any())
+    }
+
+    fn text(&self, bar: &Bar) -> String {
+        format!("{}: {} {}", bar.title, bar.value, self.word)
     }
 
     /// The same numbers: a row for each non-zero bar.
@@ -148,79 +122,84 @@ impl BarChart {
             rows: bars.chain(rules).collect(),
         }
     }
+
+    /// A reading per bar, zeros too, with the lines in it.
+    pub fn readings(&self) -> Vec<Reading> {
+        let reading = |bar: &Bar| {
+            let count = format!("{} {}", format::count(bar.value), self.word);
+            let inside = |rule: &&Rule| (bar.at..bar.at + bar.width).contains(&rule.at);
+            let rules = self
+                .rules
+                .iter()
+                .filter(inside)
+                .map(|rule| ("ink3", rule_text(rule)));
+            Reading {
+                at: bar.at,
+                width: bar.width,
+                title: bar.title.clone(),
+                values: std::iter::once((bar.hue, count)).chain(rules).collect(),
+                href: bar.href.clone(),
+            }
+        };
+        self.bars.iter().map(reading).collect()
+    }
 }
 
-fn px(value: f64) -> String {
-    domain::format::measure((value * 10.0).round() / 10.0)
+fn value_line(tick: &ChartTick) -> AnyView {
+    let y = px(GROUND - tick.at / 100.0 * HIGHEST);
+    view! {
+        {horizontal("grid", &y)}
+        <text class="e" x="-8" y=y dy="4">{tick.label.clone()}</text>
+    }
+    .into_any()
 }
 
-fn place(it: &mut Markup, tick: &Tick) {
+fn tick_mark(tick: &ChartTick) -> AnyView {
     let x = percent(tick.at);
-    it.mark(
-        "line",
-        &[
-            ("class", "axis"),
-            ("x1", &x),
-            ("x2", &x),
-            ("y1", "120"),
-            ("y2", "125"),
-        ],
-    );
-    let class = match tick.at {
-        at if at < 3.0 => "",
-        at if at > 97.0 => "e",
-        _ => "mid",
-    };
-    it.text_element("text", &[("class", class), ("x", &x), ("y", "140")], &tick.label);
+    view! {
+        <line class="axis" x1=x.clone() x2=x.clone() y1="120" y2="125"></line>
+        <text class=label_class(tick.at) x=x y="140">{tick.label.clone()}</text>
+    }
+    .into_any()
 }
 
-fn rule(it: &mut Markup, rule: &Rule) {
-    let (x, top) = (percent(rule.at), 4 + rule.row * 14);
-    let text = (top + 8).to_string();
-    let class = format!("rule {}", rule.class);
+fn rule_text(rule: &Rule) -> String {
+    if rule.more.is_empty() {
+        rule.word.clone()
+    } else {
+        format!("{} {}", rule.word, rule.more)
+    }
+}
+
+fn rule(rule: &Rule) -> AnyView {
+    let top = 4 + rule.row * 14;
     let is_left = match rule.side {
         Side::Left => rule.at > EDGE,
         Side::Right => rule.at > 100.0 - EDGE,
     };
     let (side, from) = if is_left { ("e", "-6") } else { ("", "6") };
-    let said = if rule.more.is_empty() {
-        rule.word.clone()
-    } else {
-        format!("{} {}", rule.word, rule.more)
-    };
-    it.linked(rule.href.as_deref(), &said, |it| {
-        it.wrap(
-            "svg",
-            &[("class", &class), ("x", &x), ("overflow", "visible")],
-            |it| {
-                it.text_element("title", &[], &said);
-                it.mark("line", &[("y1", &top.to_string()), ("y2", "120")]);
-                it.text_element("text", &[("class", side), ("x", from), ("y", &text)], &said);
-                if let Some(shape) = rule.shape {
-                    let href = format!("#s-{shape}");
-                    let at = (top - 4).to_string();
-                    it.mark(
-                        "use",
-                        &[
-                            ("href", &href),
-                            ("x", "-6"),
-                            ("y", &at),
-                            ("width", "12"),
-                            ("height", "12"),
-                        ],
-                    );
-                }
-            },
-        );
+    let text = rule_text(rule);
+    let shape = rule.shape.map(|name| {
+        let at = format!("translate(0 {})", i64::from(top) - 4);
+        view! { <g transform=at>{shape(name, ("-6", "0"), "12")}</g> }.into_any()
     });
+    let marks = view! {
+        <g class=format!("rule {}", rule.class)>
+            <title>{text.clone()}</title>
+            <line y1=top y2="120"></line>
+            <text class=side x=from y=top + 8>{text}</text>
+            {shape}
+        </g>
+    };
+    anchored(percent(rule.at), marks.into_any())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ssr"))]
 mod tests {
     use super::*;
 
     #[test]
-    fn bars_and_their_table_count_the_same() {
+    fn bars_readings_and_table_count_the_same() {
         // Three bars, one of them empty, one with a link, and a rule.
         let bar = |at: f64, value, href: Option<&str>| Bar {
             at,
@@ -246,13 +225,11 @@ mod tests {
                 row: 0,
                 side: Side::Left,
                 more: "12 m".to_owned(),
-                href: None,
             }],
-            gaps: Vec::new(),
             ticks: Vec::new(),
             has_scale: true,
         };
-        let html = chart.markup().into_string();
+        let html = Owner::new_root(None).with(|| chart.view().to_html().replace("<!>", ""));
         assert!(html.contains("role=\"group\"") && html.contains("href=\"/fencing?a=1&amp;b=2\""));
         let table = chart.table("", "when");
         assert_eq!(table.rows, [["from 0", "2"], ["from 20", "1"], ["p95", "12 m"]]);
@@ -262,5 +239,18 @@ mod tests {
                 "{html}"
             );
         }
+        let values: Vec<String> = chart
+            .readings()
+            .into_iter()
+            .map(|reading| {
+                reading
+                    .values
+                    .into_iter()
+                    .map(|(_, text)| text)
+                    .collect::<Vec<_>>()
+                    .join("; ")
+            })
+            .collect();
+        assert_eq!(values, ["2 rejections", "0 rejections; p95 12 m", "1 rejections"]);
     }
 }

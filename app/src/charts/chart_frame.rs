@@ -1,24 +1,52 @@
 //! Frame of a chart: title, legend, and a table of the same numbers for screen readers.
 
-use super::html_writer::Markup;
+use leptos::prelude::*;
+
+use crate::components::state_badge::Shape;
 
 /// A chart as a section of a page.
-pub struct Frame {
+#[component]
+pub fn ChartFrame(
     /// Unique on the page.
-    pub id: &'static str,
-    pub title: String,
+    id: &'static str,
+    #[prop(into)] title: Signal<String>,
     /// How to read the chart; small text after the title.
-    pub note: String,
+    #[prop(into)]
+    note: Signal<String>,
     /// Links at the end of the title's line.
-    pub end: Markup,
-    pub drawing: Markup,
-    pub legend: Vec<LegendEntry>,
-    pub table: Table,
+    #[prop(optional)]
+    end: Option<AnyView>,
+    children: Children,
+) -> impl IntoView {
+    let head_id = format!("{id}-head");
+    let labelled = head_id.clone();
+    view! {
+        <section class="sec chart" id=id aria-labelledby=labelled>
+            <header>
+                <h2 id=head_id>{move || title.get()}</h2>
+                <span class="note">{move || note.get()}</span>
+                {end.map(|end| view! { <span class="end">{end}</span> }.into_any())}
+            </header>
+            {children()}
+        </section>
+    }
+    .into_any()
+}
+
+/// Placeholder of a chart that could not be read in time.
+#[component]
+pub fn Unread(id: &'static str, title: &'static str) -> impl IntoView {
+    view! {
+        <ChartFrame id title=title.to_owned() note=String::new()>
+            <p class="pad">"Unknown: history could not be read in time. The next refresh tries again."</p>
+        </ChartFrame>
+    }
+    .into_any()
 }
 
 /// One entry of a legend.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegendEntry {
-    /// A sprite shape, or a swatch of the style sheet.
     pub swatch: Swatch,
     pub word: String,
 }
@@ -31,6 +59,47 @@ pub enum Swatch {
     Area(&'static str),
     /// CSS class of a vertical line.
     Rule(&'static str),
+    /// CSS class of a horizontal line.
+    Line(&'static str),
+}
+
+impl LegendEntry {
+    pub fn new(swatch: Swatch, word: impl Into<String>) -> Self {
+        let word = word.into();
+        Self { swatch, word }
+    }
+}
+
+/// The entries whose marks are drawn.
+pub fn drawn_entries<const N: usize>(entries: [(bool, Swatch, &str); N]) -> Vec<LegendEntry> {
+    let drawn = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
+    drawn
+        .map(|(_, swatch, word)| LegendEntry::new(swatch, word))
+        .collect()
+}
+
+pub fn legend(entries: Vec<LegendEntry>) -> AnyView {
+    if entries.is_empty() {
+        return ().into_any();
+    }
+    let entries: Vec<AnyView> = entries
+        .into_iter()
+        .map(|LegendEntry { swatch, word }| view! { <span>{drawn_swatch(swatch)}{word}</span> }.into_any())
+        .collect();
+    view! { <p class="legend keys">{entries}</p> }.into_any()
+}
+
+fn drawn_swatch(swatch: Swatch) -> AnyView {
+    let mark = match swatch {
+        Swatch::Shape(name, "") => return view! { <Shape name/> }.into_any(),
+        Swatch::Shape(name, hue) => return view! { <span class=hue><Shape name/></span> }.into_any(),
+        Swatch::Area(class) => {
+            view! { <rect class=class x=".5" y=".5" width="15" height="11"></rect> }.into_any()
+        }
+        Swatch::Rule(class) => view! { <path class=class d="M8 0v12"></path> }.into_any(),
+        Swatch::Line(class) => view! { <path class=class d="M0 6h16"></path> }.into_any(),
+    };
+    view! { <svg viewBox="0 0 16 12" aria-hidden="true">{mark}</svg> }.into_any()
 }
 
 /// The numbers of a chart.
@@ -41,154 +110,29 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-impl LegendEntry {
-    pub fn new(swatch: Swatch, word: impl Into<String>) -> Self {
-        let word = word.into();
-        Self { swatch, word }
+/// For screen readers: the same numbers.
+pub fn data_table(table: Table) -> AnyView {
+    let Table { caption, head, rows } = table;
+    let head: Vec<AnyView> = head
+        .into_iter()
+        .map(|word| view! { <th scope="col">{word}</th> }.into_any())
+        .collect();
+    let row = |cells: Vec<String>| {
+        let cells: Vec<AnyView> = cells
+            .into_iter()
+            .map(|cell| view! { <td>{cell}</td> }.into_any())
+            .collect();
+        view! { <tr>{cells}</tr> }.into_any()
+    };
+    let rows: Vec<AnyView> = rows.into_iter().map(row).collect();
+    view! {
+        <div class="sr">
+            <table>
+                <caption>{caption}</caption>
+                <thead><tr>{head}</tr></thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
     }
-}
-
-pub fn frame(frame: &Frame) -> Markup {
-    let head_id = format!("{}-head", frame.id);
-    let mut it = Markup::new();
-    it.wrap(
-        "section",
-        &[
-            ("class", "sec chart"),
-            ("id", frame.id),
-            ("aria-labelledby", &head_id),
-        ],
-        |it| {
-            it.wrap("header", &[], |it| {
-                it.text_element("h2", &[("id", &head_id)], &frame.title);
-                it.text_element("span", &[("class", "note")], &frame.note);
-                if !frame.end.is_empty() {
-                    it.wrap("span", &[("class", "end")], |it| {
-                        it.push(&frame.end);
-                    });
-                }
-            });
-            it.push(&frame.drawing);
-            legend(it, &frame.legend);
-            table(it, &frame.table);
-        },
-    );
-    it
-}
-
-pub fn legend(it: &mut Markup, keys: &[LegendEntry]) {
-    if keys.is_empty() {
-        return;
-    }
-    it.wrap("p", &[("class", "legend keys")], |it| {
-        for key in keys {
-            it.wrap("span", &[], |it| {
-                swatch(it, key.swatch);
-                it.text(&key.word);
-            });
-        }
-    });
-}
-
-fn swatch(it: &mut Markup, swatch: Swatch) {
-    match swatch {
-        Swatch::Shape(name, hue) => shape(it, name, hue),
-        Swatch::Area(class) => {
-            it.wrap(
-                "svg",
-                &[("viewBox", "0 0 16 12"), ("aria-hidden", "true")],
-                |it| {
-                    it.mark(
-                        "rect",
-                        &[
-                            ("class", class),
-                            ("x", ".5"),
-                            ("y", ".5"),
-                            ("width", "15"),
-                            ("height", "11"),
-                        ],
-                    );
-                },
-            );
-        }
-        Swatch::Rule(class) => {
-            it.wrap(
-                "svg",
-                &[("viewBox", "0 0 16 12"), ("aria-hidden", "true")],
-                |it| {
-                    it.mark("path", &[("class", class), ("d", "M8 0v12")]);
-                },
-            );
-        }
-    }
-}
-
-/// One shape of the sprite.
-pub fn shape(it: &mut Markup, name: &str, hue: &str) {
-    let class = format!("sh {hue}");
-    it.wrap(
-        "svg",
-        &[
-            ("class", class.trim_end()),
-            ("viewBox", "0 0 12 12"),
-            ("aria-hidden", "true"),
-        ],
-        |it| {
-            it.mark("use", &[("href", &format!("#s-{name}"))]);
-        },
-    );
-}
-
-/// For screen readers: shows the same numbers.
-pub fn table(it: &mut Markup, table: &Table) {
-    it.wrap("div", &[("class", "sr")], |it| {
-        it.wrap("table", &[], |it| {
-            it.text_element("caption", &[], &table.caption);
-            it.wrap("thead", &[], |it| {
-                it.wrap("tr", &[], |it| {
-                    for word in &table.head {
-                        it.text_element("th", &[("scope", "col")], word);
-                    }
-                });
-            });
-            it.wrap("tbody", &[], |it| {
-                for row in &table.rows {
-                    it.wrap("tr", &[], |it| {
-                        for cell in row {
-                            it.text_element("td", &[], cell);
-                        }
-                    });
-                }
-            });
-        });
-    });
-}
-
-/// Opens an `svg`: role `img` with a title, or `group` if marks are links, because an image has
-/// no links inside.
-pub fn drawing(
-    it: &mut Markup,
-    class: &str,
-    height: u32,
-    title: &str,
-    has_links: bool,
-    inside: impl FnOnce(&mut Markup),
-) {
-    let class = format!("ch {class}");
-    let height = height.to_string();
-    let role = if has_links { "group" } else { "img" };
-    it.wrap(
-        "svg",
-        &[
-            ("class", class.trim_end()),
-            ("width", "100%"),
-            ("height", &height),
-            ("role", role),
-            ("aria-label", title),
-        ],
-        |it| {
-            it.text_element("title", &[], title);
-            inside(it);
-        },
-    );
+    .into_any()
 }

@@ -1,10 +1,15 @@
 //! Heatmap of prefixes over time: one row per prefix, darkness by wait time, unknown cells
 //! hatched.
 
-use super::chart_frame::{Table, table};
-use super::html_writer::{Markup, percent};
+use domain::escape::visible;
+use leptos::prelude::*;
+
+use super::chart_frame::Table;
+use super::crosshair::Reading;
+use super::svg::{linked_untabbed, percent};
 
 /// One cell with what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     /// 0 to 5; `None`: unknown.
     pub heat: Option<usize>,
@@ -15,11 +20,12 @@ pub struct Cell {
     pub is_selected: bool,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeatmapRow {
     pub name: String,
     /// Small text after the name.
     pub of: String,
-    /// Link to the locks of this row.
+    /// Link of the name.
     pub href: Option<String>,
     pub cells: Vec<Cell>,
     /// `4 h 12 m`, or `unknown`.
@@ -27,6 +33,7 @@ pub struct HeatmapRow {
     pub is_known: bool,
 }
 
+#[derive(Debug, Clone, PartialEq)]
 pub struct HeatMap {
     pub title: String,
     /// Interval of each column: `02:40 to 02:50`.
@@ -36,113 +43,107 @@ pub struct HeatMap {
     pub rows: Vec<HeatmapRow>,
 }
 
-const HEIGHT: &str = "28";
-
 impl HeatMap {
-    pub fn markup(&self) -> Markup {
-        let mut it = Markup::new();
-        it.wrap("div", &[("class", "hmap")], |it| {
-            it.wrap(
-                "div",
-                &[("class", "hm hh small ink3"), ("aria-hidden", "true")],
-                |it| {
-                    it.text_element("span", &[], "prefix")
-                        .text_element("span", &[], "")
-                        .text_element("span", &[("class", "num")], "waited");
-                },
-            );
-            for row in &self.rows {
-                self.row(it, row);
-            }
-            self.axis(it);
-        });
-        table(&mut it, &self.table());
-        it
+    /// Head and rows; [`Self::axis`] is below them.
+    pub fn rows(&self) -> AnyView {
+        let rows: Vec<AnyView> = self.rows.iter().map(|row| self.row(row)).collect();
+        view! { {rows} }.into_any()
     }
 
-    fn row(&self, it: &mut Markup, row: &HeatmapRow) {
-        it.wrap("div", &[("class", "hm")], |it| {
-            it.wrap("span", &[("class", "hn")], |it| {
-                let name = |it: &mut Markup| {
-                    it.wrap("span", &[("class", "res cut")], |it| {
-                        it.name(&row.name);
-                    });
-                };
-                match &row.href {
-                    Some(href) => it.wrap("a", &[("href", href)], name),
-                    None => it.wrap("span", &[], name),
-                };
-                it.text_element("small", &[("class", "ink3")], &row.of);
-            });
-            let label = format!("{}: {} waited", row.name, row.total);
-            let picture = [
-                ("class", "ch"),
-                ("width", "100%"),
-                ("height", HEIGHT),
-                ("role", "group"),
-                ("aria-label", &label),
-            ];
-            it.wrap("svg", &picture, |it| self.cells(it, row));
-            let class = if row.is_known { "num" } else { "num ink3" };
-            it.text_element("span", &[("class", class)], &row.total);
-        });
-    }
-
-    fn cells(&self, it: &mut Markup, row: &HeatmapRow) {
-        let width = 100.0 / self.spans.len().max(1) as f64;
-        for (place, cell) in row.cells.iter().enumerate() {
-            let said = format!(
-                "{}: {}",
-                self.spans.get(place).map_or("", String::as_str),
-                cell.word
-            );
-            let class = match (cell.heat, cell.is_selected) {
-                (None, _) => "hx".to_owned(),
-                (Some(heat), false) => format!("h{}", heat.min(5)),
-                (Some(heat), true) => format!("h{} on", heat.min(5)),
-            };
-            let (x, wide) = (percent(place as f64 * width), percent(width));
-            let mark = [
-                ("class", class.as_str()),
-                ("x", &x),
-                ("y", "1"),
-                ("width", &wide),
-                ("height", "26"),
-            ];
-            let picture = |it: &mut Markup| {
-                it.titled_element("rect", &mark, &said);
-            };
-            match &cell.href {
-                // Hundreds of links: excluded from the tab order. Arrow links lead from the
-                // selected cell to its neighbours.
-                Some(href) => {
-                    let link = [("href", href.as_str()), ("aria-label", &said), ("tabindex", "-1")];
-                    it.wrap("a", &link, picture);
-                }
-                None => picture(it),
-            }
+    pub fn head() -> AnyView {
+        view! {
+            <div class="hm hh small ink3" aria-hidden="true">
+                <span>"prefix"</span>
+                <span></span>
+                <span class="num">"waited"</span>
+            </div>
         }
+        .into_any()
     }
 
-    fn axis(&self, it: &mut Markup) {
-        it.wrap("div", &[("class", "hm ax"), ("aria-hidden", "true")], |it| {
-            it.text_element("span", &[], "");
-            it.wrap(
-                "svg",
-                &[("class", "ch"), ("width", "100%"), ("height", "20")],
-                |it| {
-                    for (at, word) in &self.ticks {
-                        let anchor = if *at > 95.0 { "end" } else { "start" };
-                        it.text_element(
-                            "text",
-                            &[("x", &percent(*at)), ("y", "14"), ("text-anchor", anchor)],
-                            word,
-                        );
-                    }
-                },
-            );
-            it.text_element("span", &[], "");
-        });
+    fn row(&self, row: &HeatmapRow) -> AnyView {
+        let name = visible(&row.name).into_owned();
+        let name = view! { <span class="res cut"><bdi>{name}</bdi></span> };
+        let name = match row.href.clone() {
+            Some(href) => view! { <a href=href data-noscroll="">{name}</a> }.into_any(),
+            None => view! { <span>{name}</span> }.into_any(),
+        };
+        let label = format!("{}: {} waited", visible(&row.name), row.total);
+        let class = if row.is_known { "num" } else { "num ink3" };
+        let width = 100.0 / self.spans.len().max(1) as f64;
+        let cells: Vec<AnyView> = row
+            .cells
+            .iter()
+            .enumerate()
+            .map(|(place, cell)| self.cell(cell, place, width))
+            .collect();
+        view! {
+            <div class="hm">
+                <span class="hn">{name}<small class="ink3">{row.of.clone()}</small></span>
+                <svg class="ch" width="100%" height="28" role="group" aria-label=label>{cells}</svg>
+                <span class=class>{row.total.clone()}</span>
+            </div>
+        }
+        .into_any()
+    }
+
+    fn cell(&self, cell: &Cell, place: usize, width: f64) -> AnyView {
+        let title = self.text(cell, place);
+        let class = match (cell.heat, cell.is_selected) {
+            (None, _) => "hx".to_owned(),
+            (Some(heat), false) => format!("h{}", heat.min(5)),
+            (Some(heat), true) => format!("h{} on", heat.min(5)),
+        };
+        let mark = view! {
+            <rect class=class x=percent(place as f64 * width) y="1" width=percent(width) height="26">
+                <title>{title.clone()}</title>
+            </rect>
+        };
+        linked_untabbed(cell.href.clone(), &title, mark.into_any())
+    }
+
+    fn text(&self, cell: &Cell, place: usize) -> String {
+        format!(
+            "{}: {}",
+            self.spans.get(place).map_or("", String::as_str),
+            cell.word
+        )
+    }
+
+    pub fn axis(&self) -> AnyView {
+        let label = |(at, word): &(f64, String)| {
+            let anchor = if *at > 95.0 { "end" } else { "start" };
+            view! { <text x=percent(*at) y="14" text-anchor=anchor>{word.clone()}</text> }.into_any()
+        };
+        let labels: Vec<AnyView> = self.ticks.iter().map(label).collect();
+        view! {
+            <div class="hm ax" aria-hidden="true">
+                <span></span>
+                <svg class="ch" width="100%" height="20">{labels}</svg>
+                <span></span>
+            </div>
+        }
+        .into_any()
+    }
+
+    /// A reading per cell, row by row.
+    pub fn readings(&self) -> Vec<Vec<Reading>> {
+        let width = 100.0 / self.spans.len().max(1) as f64;
+        let row = |row: &HeatmapRow| {
+            let name = visible(&row.name).into_owned();
+            let cells = row.cells.iter().enumerate().map(|(place, cell)| Reading {
+                at: place as f64 * width,
+                width,
+                title: self.spans.get(place).cloned().unwrap_or_default(),
+                values: vec![
+                    ("mono", name.clone()),
+                    ("waiting", format!("{} waited", cell.word)),
+                ],
+                href: cell.href.clone(),
+            });
+            cells.collect()
+        };
+        self.rows.iter().map(row).collect()
     }
 
     /// The same texts as in the chart.
@@ -151,7 +152,7 @@ impl HeatMap {
         head.extend(self.spans.iter().cloned());
         head.push("in all".to_owned());
         let rows = self.rows.iter().map(|row| {
-            let mut words = vec![format!("{} {}", row.name, row.of).trim_end().to_owned()];
+            let mut words = vec![format!("{} {}", visible(&row.name), row.of).trim_end().to_owned()];
             words.extend(row.cells.iter().map(|cell| cell.word.clone()));
             words.push(row.total.clone());
             words
@@ -164,9 +165,10 @@ impl HeatMap {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ssr"))]
 mod tests {
     use super::*;
+    use crate::charts::chart_frame::data_table;
 
     fn map(rows: usize, cells: usize) -> HeatMap {
         let cell = |place: usize| Cell {
@@ -193,13 +195,23 @@ mod tests {
         }
     }
 
+    fn html(map: &HeatMap) -> String {
+        Owner::new_root(None).with(|| {
+            let (rows, axis, table) = (map.rows(), map.axis(), data_table(map.table()));
+            view! { {HeatMap::head()}{rows}{axis}{table} }
+                .into_any()
+                .to_html()
+                .replace("<!>", "")
+        })
+    }
+
     #[test]
-    fn every_cell_equals_its_table_cell() {
-        // Titles of the chart, in order, equal the cells of the table.
+    fn every_cell_equals_its_table_cell_and_its_reading() {
+        // Titles of the chart, in order, equal the cells of the table and the readings.
         let map = map(3, 12);
-        let html = map.markup().into_string();
+        let html = html(&map);
         let (drawing, behind) = html.split_once("<table>").unwrap();
-        let told: Vec<&str> = drawing
+        let titles: Vec<&str> = drawing
             .split("<title>")
             .skip(1)
             .filter_map(|rest| rest.split_once("</title>"))
@@ -212,7 +224,12 @@ mod tests {
             .iter()
             .flat_map(|row| row[1..=12].to_vec())
             .collect();
-        assert_eq!(told, words);
+        assert_eq!(titles, words);
+        let readings = map.readings().into_iter().flatten();
+        let read: Vec<String> = readings
+            .map(|reading| reading.values[1].1.replace(" waited", ""))
+            .collect();
+        assert_eq!(read, words);
         assert!(
             words
                 .iter()
@@ -224,7 +241,7 @@ mod tests {
     #[test]
     fn cells_are_excluded_from_the_tab_order() {
         // Fails if a map of twenty rows takes a thousand presses of the tab key.
-        let html = map(20, 48).markup().into_string();
+        let html = html(&map(20, 48));
         let (names, cells) = (
             html.matches("<a ").count(),
             html.matches(r#"tabindex="-1""#).count(),
@@ -235,7 +252,7 @@ mod tests {
     #[test]
     fn unknown_cells_are_hatched() {
         // Cells 0 and 7 are unknown.
-        let html = map(1, 12).markup().into_string();
+        let html = html(&map(1, 12));
         assert_eq!(html.matches(r#"class="hx""#).count(), 2);
         assert_eq!(html.matches(r#"class="h3 on""#).count(), 1);
     }

@@ -2,39 +2,67 @@
 //! marks for incidents, and the zombie window after a loss.
 
 mod blocks;
+mod readings;
 
+use std::sync::Arc;
+
+use domain::charts::range::TimeRange;
 use domain::charts::scale::TimeScale;
-use domain::charts::ticks::{self, Tick, moment};
-use domain::charts::timeline::{Block, End, LANES_MAX, Lane, Queue, Refused, Timeline};
+use domain::charts::shown_range::ShownRange;
+use domain::charts::ticks::{self, ChartTick, moment};
+use domain::charts::timeline::{Block, End, LANES_MAX, Lane, Queue, RejectedWrite, Timeline};
 use domain::escape::visible;
 use domain::format;
+use leptos::prelude::*;
 
-use super::chart_frame::{self, Frame, LegendEntry, Swatch, Table, drawing};
-use super::html_writer::Markup;
+use super::chart_frame::{ChartFrame, LegendEntry, Swatch, Table, data_table, drawn_entries, legend};
+use super::crosshair::{Plot, SpanUrl};
+use super::range_links::RangeLinks;
 use super::series::{axis, gaps};
+use super::svg::{drawing, stretched};
+use crate::components::reactive::changing;
+use crate::links::PageUrl;
 
-/// Link targets of the chart.
-pub struct Links<'a> {
+/// Link targets of the marks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkLinks {
     /// The user may read the audit entries of forced unlocks.
     pub may_audit: bool,
     /// URL of this lock's fencing rejections.
-    pub fencing: &'a str,
+    pub fencing: String,
 }
 
 const LANE: u32 = 44;
 const TIMES_MAX: usize = 8;
 
 /// The whole section.
-pub fn ownership(timeline: &Timeline, words: &str, end: Markup, links: &Links<'_>) -> Markup {
-    chart_frame::frame(&Frame {
-        id: "ownership",
-        title: finding(timeline),
-        note: summary_note(timeline, words),
-        end,
-        drawing: lanes(timeline, links),
-        legend: legend(timeline),
-        table: table(timeline),
-    })
+#[component]
+pub fn Ownership(
+    #[prop(into)] timeline: Signal<Timeline>,
+    #[prop(into)] range: Signal<ShownRange>,
+    #[prop(into)] links: Signal<MarkLinks>,
+    #[prop(into)] url: Signal<PageUrl>,
+) -> impl IntoView {
+    let title = Signal::derive(move || timeline.with(finding));
+    let note = Signal::derive(move || timeline.with(|timeline| summary_note(timeline, &range.get().words())));
+    let end = view! { <RangeLinks range url/> }.into_any();
+    let readings = Arc::new(move || vec![timeline.with(readings::readings)]);
+    let span: SpanUrl = Arc::new(move |from, until| {
+        let scale = timeline.with_untracked(|timeline| timeline.scale);
+        let range = TimeRange::at_least_a_minute(scale.moment(from), scale.moment(until));
+        url.get_untracked().with_range(range).href()
+    });
+    view! {
+        <ChartFrame id="ownership" title note end>
+            <Plot class="tl" label="ownership over time".to_owned() readings span>
+                {changing(move || links.with(|links| timeline.with(|timeline| lanes(timeline, links))))}
+            </Plot>
+            {changing(move || timeline.with(|timeline| {
+                view! { {more(timeline)}{legend(entries(timeline))}{data_table(table(timeline))} }.into_any()
+            }))}
+        </ChartFrame>
+    }
+    .into_any()
 }
 
 /// Range of the chart and what it leaves out.
@@ -92,56 +120,42 @@ fn finding(timeline: &Timeline) -> String {
     }
 }
 
-fn lanes(timeline: &Timeline, links: &Links<'_>) -> Markup {
+fn lanes(timeline: &Timeline, links: &MarkLinks) -> AnyView {
     let times = ticks::times(timeline.scale, TIMES_MAX);
-    let mut it = Markup::new();
-    it.wrap("div", &[("class", "tl")], |it| {
-        if timeline.is_empty() {
-            it.text_element("p", &[("class", "pad")], "No holder in this range.");
+    let empty = timeline
+        .is_empty()
+        .then(|| view! { <p class="pad">"No holder in this range."</p> }.into_any());
+    let lane = |lane: &Lane| {
+        view! { <div class="lane">{label(lane)}{self::lane(lane, timeline, &times, links)}</div> }.into_any()
+    };
+    let lanes: Vec<AnyView> = timeline.lanes.iter().map(lane).collect();
+    let queue = (!timeline.queue.is_empty()).then(|| {
+        view! {
+            <div class="lane">
+                <div class="ln"><b>"in queue"</b><small>"waiters"</small></div>
+                {queue(timeline, &times)}
+            </div>
         }
-        for lane in &timeline.lanes {
-            it.wrap("div", &[("class", "lane")], |it| {
-                label(it, lane);
-                self::lane(it, lane, timeline, &times, links);
-            });
-        }
-        if !timeline.queue.is_empty() {
-            it.wrap("div", &[("class", "lane")], |it| {
-                it.wrap("div", &[("class", "ln")], |it| {
-                    it.text_element("b", &[], "in queue");
-                    it.text_element("small", &[], "waiters");
-                });
-                queue(it, timeline, &times);
-            });
-        }
-        it.wrap("div", &[("class", "lane ax")], |it| {
-            it.wrap("div", &[("class", "ln")], |_| {});
-            axis(it, &times);
-        });
+        .into_any()
     });
-    if timeline.more > 0 {
-        let more = format::counted(timeline.more as u64, "owner", "owners");
-        it.text_element(
-            "p",
-            &[("class", "small ink2")],
-            &format!("The last {LANES_MAX} owners; {more} more in this range."),
-        );
-    }
-    it
+    view! { {empty}{lanes}{queue}<div class="lane ax"><div class="ln"></div>{axis(&times)}</div> }.into_any()
+}
+
+fn more(timeline: &Timeline) -> Option<AnyView> {
+    let more = format::counted(timeline.more as u64, "owner", "owners");
+    let text = format!("The last {LANES_MAX} owners; {more} more in this range.");
+    (timeline.more > 0).then(|| view! { <p class="small ink2 tl-more">{text}</p> }.into_any())
 }
 
 /// Owner and current state.
-fn label(it: &mut Markup, lane: &Lane) {
+fn label(lane: &Lane) -> AnyView {
     let role = role(lane);
-    it.wrap("div", &[("class", "ln"), ("title", &role)], |it| {
-        it.wrap("b", &[], |it| {
-            match &lane.owner {
-                Some(owner) => it.name(owner.as_str()),
-                None => it.text_element("span", &[("class", "ink3")], "owner unknown"),
-            };
-        });
-        it.text_element("small", &[], &role);
-    });
+    let owner = match &lane.owner {
+        Some(owner) => view! { <bdi>{visible(owner.as_str()).into_owned()}</bdi> }.into_any(),
+        None => view! { <span class="ink3">"owner unknown"</span> }.into_any(),
+    };
+    let title = role.clone();
+    view! { <div class="ln" title=title><b>{owner}</b><small>{role}</small></div> }.into_any()
 }
 
 fn role(lane: &Lane) -> String {
@@ -179,7 +193,7 @@ fn role(lane: &Lane) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn lane(it: &mut Markup, lane: &Lane, timeline: &Timeline, times: &[Tick], links: &Links<'_>) {
+fn lane(lane: &Lane, timeline: &Timeline, times: &[ChartTick], links: &MarkLinks) -> AnyView {
     let scale = timeline.scale;
     let has_links = !lane.refused.is_empty()
         || (links.may_audit
@@ -187,60 +201,55 @@ fn lane(it: &mut Markup, lane: &Lane, timeline: &Timeline, times: &[Tick], links
                 .blocks
                 .iter()
                 .any(|block| matches!(block.end, End::Revoked { .. })));
-    drawing(it, "", LANE, &summary(lane, scale), has_links, |it| {
-        grid(it, times);
-        gaps(it, scale, &timeline.gaps);
-        for wait in &lane.waits {
-            blocks::wait(it, wait, scale);
-        }
-        for zombie in &lane.zombies {
-            blocks::zombie(it, zombie, scale);
-        }
-        for block in &lane.blocks {
-            blocks::block(it, block, scale, links);
-        }
-        for write in &lane.refused {
-            blocks::refused(it, write, scale, links);
-        }
-        now(it);
-    });
+    let waits: Vec<AnyView> = lane.waits.iter().map(|wait| blocks::wait(wait, scale)).collect();
+    let zombies: Vec<AnyView> = lane
+        .zombies
+        .iter()
+        .map(|zombie| blocks::zombie(zombie, scale))
+        .collect();
+    let leases: Vec<AnyView> = lane
+        .blocks
+        .iter()
+        .map(|block| blocks::block(block, scale, links))
+        .collect();
+    let refused: Vec<AnyView> = lane
+        .refused
+        .iter()
+        .map(|write| blocks::refused(write, scale, links))
+        .collect();
+    let marks = view! {
+        {grid(times)}
+        {gaps(scale, &timeline.gaps)}
+        {waits}
+        {zombies}
+        {leases}
+        {refused}
+        // End of the range; labelled "now" if the range ends now.
+        <line class="nowline" x1="100%" x2="100%" y2="100%"></line>
+    };
+    drawing("", LANE, summary(lane, scale), has_links, marks.into_any())
 }
 
-fn grid(it: &mut Markup, times: &[Tick]) {
+fn grid(times: &[ChartTick]) -> AnyView {
     let mut path = String::new();
     for tick in times {
         path.push('M');
         path.push_str(&format::measure((tick.at * 10.0).round()));
         path.push_str(" 0v44");
     }
-    blocks::stretched(it, LANE, |it| {
-        it.mark("path", &[("class", "grid"), ("d", &path)]);
-    });
+    stretched(LANE, view! { <path class="grid" d=path></path> }.into_any())
 }
 
-/// End of the range; labelled "now" if the range ends now.
-fn now(it: &mut Markup) {
-    it.mark(
-        "line",
-        &[
-            ("class", "nowline"),
-            ("x1", "100%"),
-            ("x2", "100%"),
-            ("y2", "100%"),
-        ],
-    );
-}
-
-fn queue(it: &mut Markup, timeline: &Timeline, times: &[Tick]) {
+fn queue(timeline: &Timeline, times: &[ChartTick]) -> AnyView {
     let most = timeline.queue.iter().map(|queue| queue.count).max().unwrap_or(0);
     let title = format!("at most {most} waited at once");
-    drawing(it, "", 28, &title, false, |it| {
-        grid(it, times);
-        gaps(it, timeline.scale, &timeline.gaps);
-        for queue in &timeline.queue {
-            blocks::queue(it, queue, timeline.scale);
-        }
-    });
+    let queues: Vec<AnyView> = timeline
+        .queue
+        .iter()
+        .map(|queue| blocks::queue(queue, timeline.scale))
+        .collect();
+    let marks = view! { {grid(times)}{gaps(timeline.scale, &timeline.gaps)}{queues} };
+    drawing("", 28, title, false, marks.into_any())
 }
 
 fn summary(lane: &Lane, scale: TimeScale) -> String {
@@ -267,11 +276,11 @@ fn summary(lane: &Lane, scale: TimeScale) -> String {
     told
 }
 
-fn legend(timeline: &Timeline) -> Vec<LegendEntry> {
+fn entries(timeline: &Timeline) -> Vec<LegendEntry> {
     let any = |fits: fn(&Block) -> bool| blocks_of(timeline).any(fits);
     let has_waits = timeline.lanes.iter().any(|lane| !lane.waits.is_empty()) || !timeline.queue.is_empty();
     let has_refused = timeline.lanes.iter().any(|lane| !lane.refused.is_empty());
-    let keys = [
+    drawn_entries([
         (any(Block::holds_now), Swatch::Area("held now"), "holds now"),
         (any(|block| !block.holds_now()), Swatch::Area("held"), "held"),
         (has_waits, Swatch::Area("waits"), "waits"),
@@ -297,11 +306,7 @@ fn legend(timeline: &Timeline) -> Vec<LegendEntry> {
             "zombie window: lost the lock, still writing",
         ),
         (!timeline.gaps.is_empty(), Swatch::Area("hatch"), "no history"),
-    ];
-    let drawn = keys.into_iter().filter(|(is_drawn, ..)| *is_drawn);
-    drawn
-        .map(|(_, swatch, word)| LegendEntry::new(swatch, word))
-        .collect()
+    ])
 }
 
 /// A row for each block, wait and rejected write, in lane order.
@@ -342,7 +347,7 @@ fn table(timeline: &Timeline) -> Table {
     }
 }
 
-fn rejection_text(write: &Refused) -> String {
+fn rejection_text(write: &RejectedWrite) -> String {
     let current = write
         .current
         .map_or_else(String::new, |token| format!(", {token} was current"));
@@ -357,5 +362,5 @@ fn queue_text(queue: &Queue) -> String {
     format!("{} waited", format::count(u64::from(queue.count)))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ssr"))]
 mod tests;

@@ -1,52 +1,87 @@
 //! Links that set the time range of a page.
 
 use domain::charts::range::{RangePreset, TimeRange};
+use domain::charts::shown_range::ShownRange;
+use leptos::prelude::*;
 
-use super::html_writer::Markup;
-use crate::links;
+use crate::components::reactive::changing;
+use crate::links::PageUrl;
 
-/// `pairs`: the other URL parameters; a range among them is replaced.
-pub fn range_links(range: TimeRange, path: &str, pairs: &[(String, String)]) -> Markup {
-    let others: Vec<(&str, &str)> = pairs
-        .iter()
-        .filter(|(name, _)| !TimeRange::FIELDS.contains(&name.as_str()))
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
-    let mut it = Markup::new();
-    it.wrap(
-        "nav",
-        &[("class", "ranges"), ("aria-label", "time range")],
-        |it| {
-            for last in RangePreset::ALL {
-                if range == TimeRange::Last(last) {
-                    it.text_element("b", &[("aria-current", "true")], last.word());
-                    continue;
-                }
-                let pairs = others.iter().copied().chain([("range", last.as_str())]);
-                let href = links::with_query(path, pairs);
-                it.text_element("a", &[("class", "link"), ("href", &href)], last.word());
-            }
-            if matches!(range, TimeRange::Between { .. }) {
-                it.text_element("b", &[("aria-current", "true")], &range.words());
-            }
-        },
-    );
-    it
+/// The other parameters of the URL stay; a range among them is replaced.
+#[component]
+pub fn RangeLinks(
+    #[prop(into)] range: Signal<ShownRange>,
+    #[prop(into)] url: Signal<PageUrl>,
+) -> impl IntoView {
+    let entries = move || {
+        let (range, url) = (range.get(), url.get().without(&TimeRange::FIELDS));
+        entries(&range, &url)
+    };
+    view! { <nav class="ranges" aria-label="time range">{changing(entries)}</nav> }.into_any()
 }
 
-#[cfg(test)]
+fn entries(range: &ShownRange, url: &PageUrl) -> Vec<AnyView> {
+    let fitted = match (range.picked, range.begins_with_data) {
+        (None, true) => Some(current(range.length())),
+        (None, false) => None,
+        (Some(_), _) => Some(view! { <a class="link" href=url.href() data-noscroll="">"Fit"</a> }.into_any()),
+    };
+    let shown = match (range.picked, range.begins_with_data) {
+        (None, true) => None,
+        _ => Some(range.as_picked()),
+    };
+    let presets = RangePreset::ALL.map(|preset| {
+        if shown == Some(TimeRange::Last(preset)) {
+            return current(preset.word().to_owned());
+        }
+        let href = url.with(&[("range", preset.as_str())]).href();
+        view! { <a class="link" href=href data-noscroll="">{preset.word()}</a> }.into_any()
+    });
+    let between = matches!(range.picked, Some(TimeRange::Between { .. })).then(|| current(range.words()));
+    fitted.into_iter().chain(presets).chain(between).collect()
+}
+
+fn current(word: String) -> AnyView {
+    view! { <b aria-current="true">{word}</b> }.into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
 mod tests {
     use super::*;
 
+    const NOW: i64 = 1_772_334_761_000;
+
+    fn html(query: &str, since: Option<i64>) -> String {
+        let pairs = crate::links::pairs(query);
+        let range = ShownRange::from_pairs(&pairs, RangePreset::SixHours, since, NOW);
+        let url = PageUrl::new("/fencing", query);
+        Owner::new_root(None).with(|| {
+            let view = view! { <RangeLinks range=Signal::stored(range) url=Signal::stored(url)/> };
+            view.into_any().to_html().replace("<!>", "")
+        })
+    }
+
     #[test]
     fn links_keep_the_filters_and_replace_the_range() {
-        let pairs = [("prefix", "a&b"), ("range", "6h"), ("from", "x")];
-        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let html = range_links(TimeRange::Last(RangePreset::SixHours), "/fencing", &pairs).into_string();
+        let html = html("?prefix=a%26b&range=6h", None);
         assert!(
-            html.contains(r#"<a class="link" href="/fencing?prefix=a%26b&amp;range=1h">1 h</a>"#),
+            html.contains(r#"href="/fencing?prefix=a%26b&amp;range=1h""#),
             "{html}"
         );
-        assert!(html.contains(r#"<b aria-current="true">6 h</b>"#) && !html.contains("range=6h"));
+        assert!(
+            html.contains(r#"<b aria-current="true">6 h</b>"#) && !html.contains("range=6h"),
+            "{html}"
+        );
+        assert!(
+            html.contains(r#"href="/fencing?prefix=a%26b""#) && html.contains(">Fit</a>"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn a_fitted_range_is_the_current_one() {
+        let html = html("", Some(NOW - 600_000));
+        assert!(html.contains(r#"<b aria-current="true">10 m</b>"#), "{html}");
+        assert!(html.contains(">6 h</a>") && !html.contains(">Fit</a>"), "{html}");
     }
 }

@@ -4,11 +4,15 @@
 use domain::charts::path;
 use domain::charts::scale::TimeScale;
 use domain::charts::series::{ChartSpan, Drawn};
-use domain::charts::ticks::{self, Tick, moment};
+use domain::charts::ticks::{self, ChartTick, moment};
 use domain::format;
+use leptos::prelude::*;
 
-use super::chart_frame::{Table, drawing};
-use super::html_writer::{Markup, percent};
+use super::chart_frame::Table;
+use super::crosshair::Reading;
+use super::svg::{
+    column, drawing, horizontal, label_class, linked, linked_untabbed, percent, shape, vertical,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draw {
@@ -18,6 +22,7 @@ pub enum Draw {
     Area,
 }
 
+#[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
     /// Name of the values: `held`, `waiting`.
     pub word: &'static str,
@@ -28,9 +33,12 @@ pub struct Panel {
     pub draw: Draw,
     pub height: u32,
     pub drawn: Drawn,
+    /// The same span before, on the same scale.
+    pub before: Option<Drawn>,
 }
 
 /// An event mark below the panels.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub at: i64,
     pub shape: &'static str,
@@ -39,167 +47,133 @@ pub struct Event {
     pub href: Option<String>,
 }
 
+#[derive(Debug, Clone, PartialEq)]
 pub struct SeriesChart {
     pub scale: TimeScale,
     pub panels: Vec<Panel>,
     /// `None`: no row of events.
     pub events: Option<Vec<Event>>,
-    /// URL of the locks behind a time span; `None`: no links.
-    pub href: Option<fn(&ChartSpan) -> String>,
 }
+
+/// URL of the locks behind a time span, from and until in milliseconds since 1970.
+pub type HrefOf<'a> = &'a dyn Fn(i64, i64) -> String;
 
 /// Time labels that fit on a phone.
 const TIMES_MAX: usize = 6;
 const VALUES_MAX: usize = 2;
 
 impl SeriesChart {
-    pub fn markup(&self) -> Markup {
+    /// Parts of the `series` grid. `href`: `None`: no links.
+    pub fn view(&self, href: Option<HrefOf<'_>>) -> AnyView {
         let times = ticks::times(self.scale, TIMES_MAX);
-        let mut it = Markup::new();
-        it.wrap("div", &[("class", "series")], |it| {
-            for panel in &self.panels {
-                label(it, panel);
-                it.wrap("div", &[("class", "cp")], |it| self.panel(it, panel, &times));
+        let panels: Vec<AnyView> = self
+            .panels
+            .iter()
+            .map(|panel| {
+                view! { {label(panel)}<div class="cp">{self.panel(panel, &times, href)}</div> }.into_any()
+            })
+            .collect();
+        let events = self.events.as_ref().map(|events| {
+            view! {
+                <div class="cl ev"><span class="small ink2">"events"</span></div>
+                <div class="cp">{self.event_row(events)}</div>
             }
-            if let Some(events) = &self.events {
-                it.wrap("div", &[("class", "cl ev")], |it| {
-                    it.text_element("span", &[("class", "small ink2")], "events");
-                });
-                it.wrap("div", &[("class", "cp")], |it| self.events(it, events));
-            }
-            it.wrap("div", &[("class", "cp")], |it| {
-                axis(it, &times);
-            });
+            .into_any()
         });
-        it
+        view! { {panels}{events}<div class="cp">{axis(&times)}</div> }.into_any()
     }
 
-    fn panel(&self, it: &mut Markup, panel: &Panel, times: &[Tick]) {
-        let (values, labels) = ticks::counts(panel.drawn.low, panel.drawn.high, VALUES_MAX);
+    fn panel(&self, panel: &Panel, times: &[ChartTick], href: Option<HrefOf<'_>>) -> AnyView {
+        let before = panel.before.as_ref();
+        let (low, high) = before
+            .filter(|before| !before.is_empty())
+            .map_or((panel.drawn.low, panel.drawn.high), |before| {
+                (panel.drawn.low.min(before.low), panel.drawn.high.max(before.high))
+            });
+        let (values, labels) = ticks::counts(low, high, VALUES_MAX);
+        let columns: Vec<AnyView> = times.iter().map(|tick| vertical("grid", tick.at)).collect();
+        let lines: Vec<AnyView> = labels.iter().map(value_line).collect();
+        let under = (panel.draw == Draw::Area).then(|| paths("under", panel.drawn.paths(values, path::area)));
+        let way = if panel.draw == Draw::Steps {
+            path::steps
+        } else {
+            path::line
+        };
+        let dashed = before.map(|before| paths("ser before", before.paths(values, way)));
+        let line = paths("ser", panel.drawn.paths(values, way));
+        let hits: Vec<AnyView> = panel
+            .drawn
+            .spans
+            .iter()
+            .map(|span| self.hit(panel, span, href))
+            .collect();
+        let marks = view! {
+            {columns}
+            {lines}
+            {gaps(self.scale, &panel.drawn.gaps)}
+            <svg viewBox="0 0 1000 100" preserveAspectRatio="none" width="100%" height="100%">
+                {under}
+                {dashed}
+                {line}
+            </svg>
+            {hits}
+        };
         drawing(
-            it,
             panel.hue,
             panel.height,
-            &summary(panel),
-            self.href.is_some(),
-            |it| {
-                for tick in times {
-                    let x = percent(tick.at);
-                    it.mark(
-                        "line",
-                        &[("class", "grid"), ("x1", &x), ("x2", &x), ("y2", "100%")],
-                    );
-                }
-                for tick in &labels {
-                    let y = percent(100.0 - tick.at);
-                    it.mark(
-                        "line",
-                        &[("class", "grid"), ("x2", "100%"), ("y1", &y), ("y2", &y)],
-                    );
-                    it.text_element(
-                        "text",
-                        &[("class", "e"), ("x", "-8"), ("y", &y), ("dy", "4")],
-                        &tick.label,
-                    );
-                }
-                gaps(it, self.scale, &panel.drawn.gaps);
-                let view = [
-                    ("viewBox", "0 0 1000 100"),
-                    ("preserveAspectRatio", "none"),
-                    ("width", "100%"),
-                    ("height", "100%"),
-                ];
-                it.wrap("svg", &view, |it| {
-                    if panel.draw == Draw::Area {
-                        for path in panel.drawn.paths(values, path::area) {
-                            it.mark("path", &[("class", "under"), ("d", &path)]);
-                        }
-                    }
-                    let way = if panel.draw == Draw::Steps {
-                        path::steps
-                    } else {
-                        path::line
-                    };
-                    for path in panel.drawn.paths(values, way) {
-                        it.mark("path", &[("class", "ser"), ("d", &path)]);
-                    }
-                });
-                for span in &panel.drawn.spans {
-                    self.hit(it, panel, span);
-                }
-            },
-        );
+            summary(panel),
+            href.is_some(),
+            marks.into_any(),
+        )
     }
 
     /// Tooltip of a time span, over the full height.
-    fn hit(&self, it: &mut Markup, panel: &Panel, span: &ChartSpan) {
-        let title = format!("{}: {}", between(span, self.scale), level(panel, span));
-        let href = self.href.filter(|_| span.level.is_some()).map(|href| href(span));
-        let (x, width) = (
-            percent(self.scale.at(span.from)),
-            percent(self.scale.width(span.from, span.until)),
-        );
-        it.linked(href.as_deref(), &title, |it| {
-            it.titled_element(
-                "rect",
-                &[("class", "hit"), ("x", &x), ("width", &width), ("height", "100%")],
-                &title,
-            );
-        });
+    fn hit(&self, panel: &Panel, span: &ChartSpan, href: Option<HrefOf<'_>>) -> AnyView {
+        let title = format!("{}: {}", between(span, self.scale), level(panel.word, span));
+        let href = href.filter(|_| span.level.is_some());
+        let place = (self.scale.at(span.from), self.scale.width(span.from, span.until));
+        let mark = column("hit", place, title.clone());
+        linked_untabbed(href.map(|href| href(span.from, span.until)), &title, mark)
     }
 
-    fn events(&self, it: &mut Markup, events: &[Event]) {
+    fn event_row(&self, events: &[Event]) -> AnyView {
+        let inside = events.iter().filter(|event| self.scale.contains(event.at));
+        let marks: Vec<AnyView> = inside.map(|event| self.event(event)).collect();
         let count = format::counted(events.len() as u64, "event", "events");
         let has_links = events.iter().any(|event| event.href.is_some());
-        drawing(it, "evs", 20, &count, has_links, |it| {
-            it.mark(
-                "line",
-                &[("class", "axis"), ("x2", "100%"), ("y1", "19.5"), ("y2", "19.5")],
-            );
-            for event in events.iter().filter(|event| self.scale.contains(event.at)) {
-                let title = format!("{} {}", moment(event.at, self.scale), event.title);
-                let (x, href) = (percent(self.scale.at(event.at)), format!("#s-{}", event.shape));
-                it.linked(event.href.as_deref(), &title, |it| {
-                    it.wrap(
-                        "svg",
-                        &[
-                            ("class", event.hue),
-                            ("x", &x),
-                            ("y", "3"),
-                            ("overflow", "visible"),
-                        ],
-                        |it| {
-                            it.text_element("title", &[], &title);
-                            it.mark(
-                                "rect",
-                                &[("class", "hit"), ("x", "-8"), ("width", "16"), ("height", "14")],
-                            );
-                            it.mark(
-                                "use",
-                                &[("href", &href), ("x", "-6"), ("width", "11"), ("height", "11")],
-                            );
-                        },
-                    );
-                });
-            }
-        });
+        let marks = view! { {horizontal("axis", "19.5")}{marks} };
+        drawing("evs", 20, count, has_links, marks.into_any())
+    }
+
+    fn event(&self, event: &Event) -> AnyView {
+        let title = format!("{} {}", moment(event.at, self.scale), event.title);
+        let mark = view! {
+            <svg class=event.hue x=percent(self.scale.at(event.at)) y="3" overflow="visible">
+                <title>{title.clone()}</title>
+                <rect class="hit" x="-8" width="16" height="14"></rect>
+                {shape(event.shape, ("-6", "0"), "11")}
+            </svg>
+        };
+        linked(event.href.clone(), &title, mark.into_any())
     }
 
     /// The same numbers, a row per span.
     pub fn table(&self, caption: impl Into<String>) -> Table {
         let mut head = vec!["from, UTC".to_owned(), "until".to_owned()];
-        head.extend(self.panels.iter().map(|panel| panel.word.to_owned()));
-        let spans = self
-            .panels
-            .first()
-            .map_or(&[][..], |panel| &panel.drawn.spans[..]);
-        let rows = spans.iter().enumerate().map(|(row, span)| {
+        for panel in &self.panels {
+            head.push(panel.word.to_owned());
+            head.extend(panel.before.as_ref().map(|_| format!("{} before", panel.word)));
+        }
+        let rows = self.spans().iter().enumerate().map(|(row, span)| {
             let mut cells = vec![moment(span.from, self.scale), moment(span.until, self.scale)];
-            let told = self.panels.iter().map(|panel| {
-                let span = panel.drawn.spans.get(row);
-                span.map_or_else(String::new, |span| level(panel, span))
-            });
-            cells.extend(told);
+            for panel in &self.panels {
+                let of = |drawn: &Drawn| {
+                    let span = drawn.spans.get(row);
+                    span.map_or_else(String::new, |span| level(panel.word, span))
+                };
+                cells.push(of(&panel.drawn));
+                cells.extend(panel.before.as_ref().map(of));
+            }
             cells
         });
         Table {
@@ -208,88 +182,111 @@ impl SeriesChart {
             rows: rows.collect(),
         }
     }
+
+    fn spans(&self) -> &[ChartSpan] {
+        self.panels.first().map_or(&[], |panel| &panel.drawn.spans)
+    }
+
+    /// A reading per span, with the values of all panels and the events in it.
+    pub fn readings(&self, href: Option<HrefOf<'_>>) -> Vec<Reading> {
+        let spans = self.spans().iter().enumerate();
+        // The future part of the last cell is no place to read.
+        let known = spans.filter(|(_, span)| span.from < self.scale.until());
+        known
+            .map(|(place, span)| self.reading(place, span, href))
+            .collect()
+    }
+
+    fn reading(&self, place: usize, span: &ChartSpan, href: Option<HrefOf<'_>>) -> Reading {
+        let mut values = Vec::new();
+        for panel in &self.panels {
+            let of = |drawn: &Drawn| drawn.spans.get(place).map(|span| level(panel.word, span));
+            values.extend(of(&panel.drawn).map(|text| (panel.hue, text)));
+            let before = panel.before.as_ref().and_then(of);
+            values.extend(before.map(|text| ("ink3", format!("before: {text}"))));
+        }
+        let events = self.events.iter().flatten();
+        let inside = events.filter(|event| (span.from..span.until).contains(&event.at));
+        values.extend(inside.map(|event| (event.hue, event.title.clone())));
+        let is_known = self.panels.iter().any(|panel| {
+            panel
+                .drawn
+                .spans
+                .get(place)
+                .is_some_and(|span| span.level.is_some())
+        });
+        Reading {
+            at: self.scale.at(span.from),
+            width: self.scale.width(span.from, span.until),
+            title: between(span, self.scale),
+            values,
+            href: href.filter(|_| is_known).map(|href| href(span.from, span.until)),
+        }
+    }
 }
 
-fn label(it: &mut Markup, panel: &Panel) {
-    it.wrap("div", &[("class", "cl")], |it| {
-        match &panel.figure {
-            Some(figure) => it.text_element("b", &[], figure),
-            None => it.text_element("b", &[("class", "ink3")], "unknown"),
-        };
-        it.text_element(
-            "span",
-            &[("class", &format!("small st {}", panel.hue))],
-            panel.word,
-        );
-    });
+fn value_line(tick: &ChartTick) -> AnyView {
+    let y = percent(100.0 - tick.at);
+    view! {
+        {horizontal("grid", &y)}
+        <text class="e" x="-8" y=y dy="4">{tick.label.clone()}</text>
+    }
+    .into_any()
+}
+
+fn paths(class: &'static str, paths: Vec<String>) -> Vec<AnyView> {
+    let path = |path| view! { <path class=class d=path></path> }.into_any();
+    paths.into_iter().map(path).collect()
+}
+
+fn label(panel: &Panel) -> AnyView {
+    let figure = match panel.figure.clone() {
+        Some(figure) => view! { <b>{figure}</b> }.into_any(),
+        None => view! { <b class="ink3">"unknown"</b> }.into_any(),
+    };
+    view! { <div class="cl">{figure}<span class=format!("small st {}", panel.hue)>{panel.word}</span></div> }
+        .into_any()
 }
 
 /// Hatched over the full height.
-pub fn gaps(it: &mut Markup, scale: TimeScale, gaps: &[(i64, i64)]) {
-    for (from, until) in gaps {
-        let (x, width) = (percent(scale.at(*from)), percent(scale.width(*from, *until)));
+pub fn gaps(scale: TimeScale, gaps: &[(i64, i64)]) -> Vec<AnyView> {
+    let gap = |(from, until): &(i64, i64)| {
         let title = format!(
             "no history from {} to {}",
             moment(*from, scale),
             moment(*until, scale)
         );
-        it.titled_element(
-            "rect",
-            &[
-                ("class", "hatch"),
-                ("x", &x),
-                ("width", &width),
-                ("height", "100%"),
-            ],
-            &title,
-        );
-    }
+        column("hatch", (scale.at(*from), scale.width(*from, *until)), title)
+    };
+    gaps.iter().map(gap).collect()
 }
 
 /// Time labels below a chart; its table has them too.
-pub fn axis(it: &mut Markup, times: &[Tick]) {
-    it.wrap(
-        "svg",
-        &[
-            ("class", "ch times"),
-            ("width", "100%"),
-            ("height", "20"),
-            ("aria-hidden", "true"),
-        ],
-        |it| {
-            for tick in times {
-                let class = match tick.at {
-                    at if at < 3.0 => "",
-                    at if at > 97.0 => "e",
-                    _ => "mid",
-                };
-                it.text_element(
-                    "text",
-                    &[("class", class), ("x", &percent(tick.at)), ("y", "15")],
-                    &tick.label,
-                );
-            }
-        },
-    );
+pub fn axis(times: &[ChartTick]) -> AnyView {
+    let label = |tick: &ChartTick| {
+        view! { <text class=label_class(tick.at) x=percent(tick.at) y="15">{tick.label.clone()}</text> }
+            .into_any()
+    };
+    let labels: Vec<AnyView> = times.iter().map(label).collect();
+    view! { <svg class="ch times" width="100%" height="20" aria-hidden="true">{labels}</svg> }.into_any()
 }
 
 fn between(span: &ChartSpan, scale: TimeScale) -> String {
     format!("{} to {}", moment(span.from, scale), moment(span.until, scale))
 }
 
-fn level(panel: &Panel, span: &ChartSpan) -> String {
+fn level(word: &str, span: &ChartSpan) -> String {
     let Some(level) = span.level else {
         return "unknown: no history".to_owned();
     };
     let last = figure(level.last);
     if level.low == level.high {
-        return format!("{last} {}", panel.word);
+        return format!("{last} {word}");
     }
     format!(
-        "{} to {} {}, {last} at the end",
+        "{} to {} {word}, {last} at the end",
         figure(level.low),
         figure(level.high),
-        panel.word
     )
 }
 
@@ -322,12 +319,12 @@ fn summary(panel: &Panel) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ssr"))]
 mod tests {
     use domain::charts::series::ChartSeries;
 
     use super::*;
-    use crate::charts::chart_frame::{self, Frame};
+    use crate::charts::chart_frame::data_table;
 
     fn chart(points: Vec<(i64, f64)>, gaps: Vec<(i64, i64)>, length: i64) -> SeriesChart {
         let scale = TimeScale::new(0, length);
@@ -340,38 +337,34 @@ mod tests {
                 hue: "healthy",
                 draw: Draw::Line,
                 height: 112,
+                before: None,
                 drawn,
             }],
             events: Some(Vec::new()),
-            href: None,
         }
     }
 
-    fn framed(chart: &SeriesChart) -> String {
-        let framed = chart_frame::frame(&Frame {
-            id: "held",
-            title: "Held and waiting".to_owned(),
-            note: "last 6 h".to_owned(),
-            end: Markup::new(),
-            drawing: chart.markup(),
-            legend: Vec::new(),
-            table: chart.table("held over time"),
-        });
-        framed.into_string()
+    fn html(chart: &SeriesChart) -> String {
+        Owner::new_root(None).with(|| {
+            let (drawing, table) = (chart.view(None), data_table(chart.table("held over time")));
+            view! { {drawing}{table} }.into_any().to_html().replace("<!>", "")
+        })
     }
 
     #[test]
     fn ten_thousand_points_are_small_and_their_table_agrees() {
-        // A sawtooth of 10,000 points: chart, tooltips and table show the same values.
+        // A sawtooth of 10,000 points: chart, tooltips, readings and table show the same values.
         let points = (0..10_000_i64)
             .map(|at| (at * 1_000, ((at * 7919) % 1_000) as f64))
             .collect();
         let chart = chart(points, vec![(3_000_000, 4_000_000)], 10_000_000);
-        let html = framed(&chart);
+        let html = html(&chart);
         assert!(html.len() < 30_000, "{} bytes", html.len());
-        for row in chart.table("").rows {
+        let readings = chart.readings(None);
+        for (row, reading) in chart.table("").rows.iter().zip(&readings) {
             let tooltip = format!("{} to {}: {}", row[0], row[1], row[2]);
             assert!(html.contains(&tooltip), "{tooltip}");
+            assert_eq!(reading.values, [("healthy", row[2].clone())]);
         }
         assert_eq!(html.matches("class=\"hatch\"").count(), 1);
         assert!(
@@ -383,8 +376,27 @@ mod tests {
 
     #[test]
     fn without_history_the_chart_has_an_empty_state() {
-        let html = framed(&chart(Vec::new(), vec![(0, 100_000)], 100_000));
+        let html = html(&chart(Vec::new(), vec![(0, 100_000)], 100_000));
         assert!(html.contains("no history in this range") && !html.contains("class=\"ser\""));
         assert!(html.contains("unknown: no history"));
+    }
+
+    #[test]
+    fn the_span_before_is_drawn_read_and_listed() {
+        let mut chart = chart(vec![(50_000, 4.0)], Vec::new(), 240_000);
+        let before = ChartSeries {
+            points: vec![(50_000, 9.0)],
+            gaps: Vec::new(),
+        };
+        let before = Drawn::from_series(&before, chart.scale, 600, 24);
+        chart.panels[0].before = Some(before);
+        let html = html(&chart);
+        assert!(
+            html.contains("ser before") && html.contains("<td>9 held</td>"),
+            "{html}"
+        );
+        let reading = &chart.readings(Some(&|from, until| format!("/x?{from}-{until}")))[5];
+        assert_eq!(reading.values[1].1, "before: 9 held");
+        assert_eq!(reading.href.as_deref(), Some("/x?50000-60000"));
     }
 }

@@ -1,5 +1,7 @@
 //! Running durations: held, waiting, age. They update once a second.
 
+use std::sync::Arc;
+
 use domain::format;
 use domain::lock::Lock;
 use domain::reported::Reported;
@@ -11,33 +13,33 @@ use crate::live::use_live;
 /// Counts up from `ms` in the browser, in whole seconds: tenths would flicker.
 #[component]
 pub fn Elapsing(ms: i64) -> impl IntoView {
-    let elapsed = whole_seconds();
-    changing(move || format::duration(ms.saturating_add(elapsed.get())))
+    let elapsed = use_live().elapsed();
+    changing(move || format::duration(ms.saturating_add(elapsed.whole_seconds())))
 }
 
 /// Counts down to zero in the browser; only a reading can confirm the end.
 #[component]
 pub fn RunningDown(ms: i64) -> impl IntoView {
-    let elapsed = whole_seconds();
-    changing(move || format::duration(ms.saturating_sub(elapsed.get()).max(0)))
+    let elapsed = use_live().elapsed();
+    changing(move || format::duration(ms.saturating_sub(elapsed.whole_seconds()).max(0)))
 }
 
 /// An age, counting up.
 #[component]
 pub fn Age(ms: i64) -> impl IntoView {
-    let elapsed = whole_seconds();
-    changing(move || format::age(ms.saturating_add(elapsed.get())))
+    let elapsed = use_live().elapsed();
+    changing(move || format::age(ms.saturating_add(elapsed.whole_seconds())))
 }
 
 /// Hold time of a lock. A lower bound if the acquisition time was not reported or the data is
 /// old.
 #[component]
-pub fn Held(lock: Lock) -> impl IntoView {
-    match lock.held_ms {
-        Reported::Value(ms) if !lock.is_stale() => view! { <Elapsing ms/> }.into_any(),
-        Reported::Value(ms) => at_least(ms, WHEN_LAST_SEEN.to_owned()),
+pub fn Held(#[prop(into)] lock: Arc<Lock>) -> impl IntoView {
+    match &lock.held_ms {
+        Reported::Value(ms) if !lock.is_stale() => view! { <Elapsing ms=*ms/> }.into_any(),
+        Reported::Value(ms) => at_least(*ms, WHEN_LAST_SEEN.to_owned()),
         Reported::Unknown(why) | Reported::NotApplicable(why) => {
-            at_least(lock.held_at_least_ms, why.into_owned())
+            at_least(lock.held_at_least_ms, why.to_string())
         }
     }
 }
@@ -52,8 +54,3 @@ pub fn at_least_word(ms: i64) -> String {
 
 /// Label for a lock whose last reading is old.
 pub const WHEN_LAST_SEEN: &str = "held for, when last seen";
-
-pub fn whole_seconds() -> Memo<i64> {
-    let elapsed = use_live().elapsed();
-    Memo::new(move |_| elapsed.get() / 1000 * 1000)
-}

@@ -4,31 +4,31 @@
 //! every other part follows the next reading. Lengths are SVG attributes in per cent, because
 //! the content security policy forbids style attributes.
 
+use std::sync::Arc;
+
 use domain::expiry_bar::{self, ExpiryBar as Drawing, Form};
-use domain::format;
 use domain::lock::Lock;
 use domain::state::Severity;
 use leptos::prelude::*;
 
-use super::elapsed::whole_seconds;
+use crate::charts::svg::percent;
 use crate::components::reactive::changing;
-use crate::live::use_live;
+use crate::live::{Elapsed, use_live};
 
 #[component]
-pub fn ExpiryBar(lock: Lock) -> impl IntoView {
+pub fn ExpiryBar(#[prop(into)] lock: Arc<Lock>) -> impl IntoView {
     let drawing = Drawing::from_lock(&lock, 0);
     let title = expiry_bar::title(&lock);
     let class = format!("rw {}", classes(&lock, &drawing));
-    let lock = StoredValue::new(lock);
     let elapsed = use_live().elapsed();
+    let shape = shape(&drawing, &lock, elapsed);
     // The number updates once a second; running tenths distract.
-    let calm = whole_seconds();
-    let label = move || lock.with_value(|lock| expiry_bar::label(lock, calm.get()));
+    let label = move || expiry_bar::label(&lock, elapsed.whole_seconds());
     view! {
         <span class=class class:runs=move || { elapsed.get() > 0 }>
             <svg role="img">
                 <title>{title}</title>
-                {shape(&drawing, lock, elapsed)}
+                {shape}
             </svg>
             <b>{changing(label)}</b>
         </span>
@@ -52,19 +52,16 @@ pub fn classes(lock: &Lock, drawing: &Drawing) -> String {
     }
 }
 
-pub fn percent(at: f64) -> String {
-    format!("{}%", format::measure(at))
-}
-
-fn shape(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyView {
+fn shape(drawing: &Drawing, lock: &Arc<Lock>, elapsed: Elapsed) -> AnyView {
     match drawing.form {
-        Form::Leased if lock.with_value(Lock::is_stale) => view! {
+        Form::Leased if lock.is_stale() => view! {
             <rect class="left" y="4" height="8" width=percent(drawing.left)></rect>
             <rect class="edge" x="0.5" y="4.5" width="99.5%" height="7"></rect>
         }
         .into_any(),
         Form::Leased => {
-            let left = move || percent(lock.with_value(|lock| Drawing::from_lock(lock, elapsed.get()).left));
+            let lock = lock.clone();
+            let left = move || percent(Drawing::from_lock(&lock, elapsed.get()).left);
             view! {
                 <rect class="track" y="5" width="100%" height="6"></rect>
                 <rect class="left" y="5" width=left height="6"></rect>

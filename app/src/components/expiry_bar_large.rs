@@ -9,10 +9,10 @@ use domain::lock::Lock;
 use leptos::prelude::*;
 
 use crate::components::reactive::changing;
-use crate::live::use_live;
+use crate::live::{Elapsed, use_live};
 
-use super::elapsed::whole_seconds;
-use super::expiry_bar::{classes, percent};
+use super::expiry_bar::classes;
+use crate::charts::svg::percent;
 
 #[component]
 pub fn ExpiryBarLarge(lock: Lock) -> impl IntoView {
@@ -62,7 +62,7 @@ fn axis(lock: &Lock, drawing: &Drawing) -> Option<impl IntoView + use<>> {
     })
 }
 
-fn bar(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyView {
+fn bar(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Elapsed) -> AnyView {
     match drawing.form {
         Form::Leased if lock.with_value(Lock::is_stale) => view! {
             <rect class="left" y="28" height="24" width=percent(drawing.left)></rect>
@@ -116,14 +116,13 @@ fn marks(drawing: &Drawing) -> impl IntoView + use<> {
 }
 
 /// The number at a fixed position, and the line at the end of the bar.
-fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> impl IntoView + use<> {
+fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Elapsed) -> impl IntoView + use<> {
     let form = drawing.form;
-    let calm = whole_seconds();
     let word = move || {
         lock.with_value(|lock| match form {
-            Form::Leased => format!("{} left", expiry_bar::label(lock, calm.get())),
-            Form::Expired => format!("{}, expired", expiry_bar::label(lock, calm.get())),
-            Form::NoTtl | Form::Session | Form::Unknown => expiry_bar::label(lock, calm.get()),
+            Form::Leased => format!("{} left", expiry_bar::label(lock, elapsed.whole_seconds())),
+            Form::Expired => format!("{}, expired", expiry_bar::label(lock, elapsed.whole_seconds())),
+            Form::NoTtl | Form::Session | Form::Unknown => expiry_bar::label(lock, elapsed.whole_seconds()),
         })
     };
     let rule = matches!(form, Form::Leased | Form::Expired).then(|| {

@@ -17,6 +17,7 @@ use crate::api::error::set_status;
 use crate::components::reactive::changing;
 use crate::console::ConsoleError;
 use crate::live::resource::Load;
+use crate::refused::Forbidden;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
@@ -149,16 +150,27 @@ pub fn Loading() -> impl IntoView {
 
 #[component]
 fn NotRefreshed(error: ApiError) -> impl IntoView {
+    Effect::new({
+        let error = error.clone();
+        move |_| {
+            if error == ApiError::OtherBuild {
+                reload_once();
+            }
+        }
+    });
     view! {
         <p class="notice critical" role="status">
             <Shape name="x"/>
-            <span>"Refresh failed: "{error.to_string()}"."</span>
+            <span>"Refresh failed: "{error.to_string()}". "{remedy(&error)}</span>
         </p>
     }
 }
 
 #[component]
 pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
+    if error == ApiError::OtherBuild {
+        Effect::new(|_| reload_once());
+    }
     let title = match &error {
         ApiError::Console(ConsoleError::BadQuery(QueryError { field, .. })) => {
             format!("Invalid filter {field:?}")
@@ -166,7 +178,11 @@ pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
         ApiError::Console(ConsoleError::NotFound { .. }) => "Not found".to_owned(),
         ApiError::Console(ConsoleError::Ambiguous { .. }) => "This name is held more than once".to_owned(),
         ApiError::Console(ConsoleError::Busy { .. }) => "Too many searches at once".to_owned(),
+        ApiError::Console(ConsoleError::Forbidden { permission }) => return forbidden(permission),
+        ApiError::Console(ConsoleError::Unavailable { .. }) => "No data".to_owned(),
         ApiError::Unreachable(_) => "The console did not answer".to_owned(),
+        ApiError::SignedOut => "You are signed out".to_owned(),
+        ApiError::OtherBuild => "The console has a new version".to_owned(),
     };
     let why = domain::escape::visible(&error.to_string()).into_owned();
     let retry = error.is_passing().then(|| {
@@ -176,7 +192,44 @@ pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
     view! {
         <Empty title>
             <p role="alert">{why}</p>
-            <div class="do">{retry}<a class="btn" href="/locks">"All locks"</a></div>
+            <div class="do">{remedy(&error)}{retry}<a class="btn" href="/locks">"All locks"</a></div>
         </Empty>
+    }
+    .into_any()
+}
+
+fn forbidden(permission: &str) -> AnyView {
+    let title = "Your role does not have the permission for this page";
+    view! {
+        <div class="pagehead"><h1>{title}</h1></div>
+        <Forbidden permission=permission.to_owned()/>
+    }
+    .into_any()
+}
+
+/// What ends the error, if not time.
+fn remedy(error: &ApiError) -> AnyView {
+    match error {
+        // In another tab: nothing on this page is lost.
+        ApiError::SignedOut => view! {
+            <a class="btn solid" href="/sign-in" target="_blank" rel="noopener external">"Sign in, in a new tab"</a>
+        }
+        .into_any(),
+        ApiError::OtherBuild => view! { <a class="btn solid" href="" rel="external">"Reload"</a> }.into_any(),
+        ApiError::Console(_) | ApiError::Unreachable(_) => ().into_any(),
+    }
+}
+
+/// A page of the version before: loads itself again, once.
+fn reload_once() {
+    const KEY: &str = "reloaded";
+    let (Ok(Some(storage)), location) = (window().session_storage(), window().location()) else {
+        return;
+    };
+    let stamp = crate::api::codec::build();
+    if storage.get_item(KEY).ok().flatten().as_deref() != Some(&stamp)
+        && storage.set_item(KEY, &stamp).is_ok()
+    {
+        let _ = location.reload();
     }
 }

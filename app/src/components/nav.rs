@@ -1,4 +1,4 @@
-//! Top bar: current page, navigation, search, theme switch.
+//! Header: pages from the navigation table, search, theme switch, account.
 
 use domain::format;
 use leptos::prelude::*;
@@ -9,79 +9,99 @@ use super::state_badge::Shape;
 use crate::components::reactive::changing;
 use crate::keyboard_shortcuts::KeysOpen;
 use crate::live::use_live;
+use crate::navigation::{NavCount, NavEntry, PAGES, current_page};
+use crate::session::use_session;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NavItem {
-    Overview,
-    Locks,
-    Backends,
-}
-
-/// The open page, for `aria-current`.
+/// The page of the navigation that is open.
 #[derive(Clone, Copy)]
-pub struct Here(Memo<String>);
+pub struct CurrentPage(Memo<Option<&'static NavEntry>>);
 
-impl Here {
+impl CurrentPage {
     pub fn now() -> Self {
-        Self(use_location().pathname)
-    }
-
-    pub fn is(self, place: NavItem) -> impl Fn() -> Option<&'static str> + Clone {
-        move || {
-            let path = self.0.get();
-            let found = match place {
-                NavItem::Overview => path == "/",
-                NavItem::Locks => path == "/locks" || path.starts_with("/locks/"),
-                NavItem::Backends => path == "/backends",
-            };
-            found.then_some("page")
-        }
+        let path = use_location().pathname;
+        Self(Memo::new(move |_| path.with(|path| current_page(path))))
     }
 }
 
-/// Server pages. Constant texts, which are much smaller than the code of components; `data-g`
-/// is for keyboard shortcuts.
-const PATTERNS: &str = "<a href=\"/contention\" rel=\"external\" data-g=\"c\">Contention</a>\
-    <a href=\"/fencing\" rel=\"external\" data-g=\"f\">Fencing</a>";
-/// The audit link is shown to users who may read entries.
-const ACTS: &str = "<a href=\"/alerts\" rel=\"external\" data-g=\"a\">Alerts</a>\
-    <a href=\"/audit\" rel=\"external\" class=\"may-audit\">Audit</a>\
-    <a href=\"/settings\" rel=\"external\" data-g=\"s\">Settings</a>\
-    <a href=\"/docs\" rel=\"external\">Docs</a>";
+/// One link of the navigation; nothing without its permission.
+pub fn nav_link(entry: &'static NavEntry, here: CurrentPage, is_shortcut_target: bool) -> AnyView {
+    let may = |permission| use_session().with_untracked(|session| session.may(permission));
+    if !entry.permission.is_none_or(may) {
+        return ().into_any();
+    }
+    let current = move || (here.0.get() == Some(entry)).then_some("page");
+    let key = is_shortcut_target.then(|| entry.shortcut.to_string());
+    view! { <a href=entry.path data-g=key aria-current=current>{entry.label}{count(entry)}</a> }.into_any()
+}
+
+fn count(entry: &'static NavEntry) -> Option<AnyView> {
+    let (live, session) = (use_live(), use_session());
+    let kind = entry.count?;
+    let shown = move || match kind {
+        NavCount::Locks => live.held_total(),
+        NavCount::FiringGroups => Some(u64::from(session.firing_groups())).filter(|groups| *groups > 0),
+    };
+    let what = match kind {
+        NavCount::Locks => "held",
+        NavCount::FiringGroups => "firing groups",
+    };
+    let view = changing(move || {
+        let total = format::count(shown()?);
+        Some(view! { " "<span title=what>{total}</span> }.into_any())
+    });
+    Some(view.into_any())
+}
+
+#[component]
+pub fn Brand() -> impl IntoView {
+    view! {
+        <a class="brand" href="/">
+            <svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3H1zM1 8.5h9v1.5H1zM1 12h5v1.5H1z" fill="currentColor"></path></svg>
+            "Leasehold"
+        </a>
+    }
+}
 
 #[component]
 pub fn Nav() -> impl IntoView {
-    let here = Here::now();
-    let live = use_live();
-    let held = move || {
-        live.held_total()
-            .map(|total| view! { <span>{format::count(total)}</span> }.into_any())
-    };
+    let here = CurrentPage::now();
+    let pages = PAGES
+        .iter()
+        .map(|entry| nav_link(entry, here, true))
+        .collect_view();
     view! {
         <header class="bar">
-            <a class="brand" href="/">
-                <svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3H1zM1 8.5h9v1.5H1zM1 12h5v1.5H1z" fill="currentColor"></path></svg>
-                "Leasehold"
-            </a>
-            <nav aria-label="pages">
-                <a href="/" data-g="o" aria-current=here.is(NavItem::Overview)>"Overview"</a>
-                <a href="/locks" data-g="l" aria-current=here.is(NavItem::Locks)>"Locks "{changing(held)}</a>
-                <div inner_html=PATTERNS></div>
-                <a href="/backends" data-g="b" aria-current=here.is(NavItem::Backends)>"Backends"</a>
-                <div inner_html=ACTS></div>
-            </nav>
+            <Brand/>
+            <nav aria-label="pages">{pages}</nav>
             <div class="end">
                 <SearchBox/>
                 <KeysOpen/>
                 <ThemeSwitch/>
-                // The account menu is outside the app: the browser's code does not need the
-                // user.
-                <button class="icon account" type="button" popovertarget="account" aria-label="Your account" title="Your account">
-                    <Shape name="user"/>
-                </button>
+                <Account/>
             </div>
         </header>
     }
+    .into_any()
+}
+
+/// The account menu. Opens without a script.
+#[component]
+fn Account() -> impl IntoView {
+    let session = use_session();
+    let user = session.with_untracked(|session| session.user.clone());
+    user.map(|name| {
+        view! {
+            <button class="icon account" type="button" popovertarget="account" aria-label="Your account" title="Your account">
+                <Shape name="user"/>
+            </button>
+            <div popover id="account" role="dialog" aria-label="Your account">
+                <p>"Signed in as "<b>{name}</b></p>
+                <a class="link" href="/settings">"Your settings"</a>
+                <form method="post" action="/sign-out"><button class="btn s" r#type="submit">"Sign out"</button></form>
+            </div>
+        }
+        .into_any()
+    })
 }
 
 /// Its script is in the head of every page: see [`crate::app::THEME`].

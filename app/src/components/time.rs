@@ -37,6 +37,17 @@ pub fn Time(
     view! { <time datetime=time_format::iso(at) title=title>{changing(shown)}</time> }
 }
 
+/// A moment in milliseconds since 1970; the heading and the tooltip name the time zone.
+pub fn short_time(ms: i64, with_day: bool) -> AnyView {
+    let Some(at) = DateTime::from_timestamp_millis(ms) else {
+        return "unknown".into_any();
+    };
+    let dated = time_format::dated(at);
+    let from = if with_day { 5 } else { 11 };
+    let short = dated.get(from..19).unwrap_or(&dated).to_owned();
+    view! { <time datetime=time_format::iso(at) title=dated>{short}</time> }.into_any()
+}
+
 /// Whether `at` needs its date at `now`.
 pub fn is_of_another_day(at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
     at.date_naive() != now.date_naive()

@@ -7,6 +7,7 @@ use leptos::text_prop::TextProp;
 use leptos_meta::ServerMetaContext;
 
 use super::escape_html::escape_html;
+use crate::session::use_session;
 
 const PRODUCT: &str = "Leasehold";
 
@@ -22,8 +23,12 @@ const PRODUCT: &str = "Leasehold";
 )]
 pub fn TitleFormat() -> impl IntoView {
     let is_html = use_context::<ServerMetaContext>().is_some();
+    let session = use_session();
+    let first = session.with_untracked(|session| session.firing_groups);
     let formatter = move |page: String| {
-        let title = full(&page);
+        // The server formats after the page's state is gone.
+        let groups = if is_html { first } else { session.firing_groups() };
+        let title = with_count(groups, full(&page));
         if is_html {
             escape_html(&title).into_owned()
         } else {
@@ -43,6 +48,14 @@ pub fn PageTitle(#[prop(into)] text: TextProp) -> impl IntoView {
     view! { <leptos_meta::Title text/> }
 }
 
+/// `(5) Alerts · Leasehold`
+fn with_count(groups: u32, title: String) -> String {
+    match groups {
+        0 => title,
+        groups => format!("({groups}) {title}"),
+    }
+}
+
 fn full(page: &str) -> String {
     if page.is_empty() {
         PRODUCT.to_owned()
@@ -59,5 +72,7 @@ mod tests {
     fn a_page_without_a_title_has_the_name_of_the_product() {
         assert_eq!(full(""), "Leasehold");
         assert_eq!(full("Locks"), "Locks · Leasehold");
+        assert_eq!(with_count(0, full("Locks")), "Locks · Leasehold");
+        assert_eq!(with_count(5, full("Locks")), "(5) Locks · Leasehold");
     }
 }

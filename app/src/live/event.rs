@@ -4,15 +4,20 @@ use domain::backend::BackendStatus;
 use js_sys::{Array, JSON, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
+use super::topics::Revisions;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveEvent {
-    pub revision: u64,
+    pub revisions: Revisions,
     /// Changed rows since the previous event.
     pub changes: u32,
     pub held_total: u64,
     pub attention_total: u64,
     /// No server evaluates the alert rules.
     pub alerts_overdue: bool,
+    /// Alert groups that fire.
+    pub firing_groups: u32,
+    pub is_read_only: bool,
     pub backends: Vec<BackendPulse>,
 }
 
@@ -32,10 +37,16 @@ impl LiveEvent {
         let event = JSON::parse(json).ok()?;
         let backends: Array = get(&event, "backends")?.dyn_into().ok()?;
         Some(Self {
-            revision: whole(&event, "revision")?.try_into().ok()?,
-            changes: u32::try_from(whole(&event, "changes")?).unwrap_or(u32::MAX),
-            held_total: whole(&event, "heldTotal")?.try_into().ok()?,
-            attention_total: whole(&event, "attentionTotal")?.try_into().ok()?,
+            revisions: Revisions {
+                inventory: integer(&event, "revision")?.try_into().ok()?,
+                alerts: total(&event, "alertsRevision"),
+                activity: total(&event, "activityRevision"),
+            },
+            firing_groups: total(&event, "firingGroups").try_into().unwrap_or(u32::MAX),
+            is_read_only: get(&event, "readOnly")?.as_bool().unwrap_or_default(),
+            changes: u32::try_from(integer(&event, "changes")?).unwrap_or(u32::MAX),
+            held_total: integer(&event, "heldTotal")?.try_into().ok()?,
+            attention_total: integer(&event, "attentionTotal")?.try_into().ok()?,
             alerts_overdue: get(&event, "alertsOverdue")?.as_bool().unwrap_or_default(),
             backends: backends
                 .iter()
@@ -59,8 +70,8 @@ impl BackendPulse {
         Some(Self {
             name: get(backend, "name")?.as_string()?,
             status: BackendStatus::parse(&get(backend, "status")?.as_string()?)?,
-            age_ms: whole(backend, "ageMs"),
-            poll_interval_ms: whole(backend, "pollIntervalMs")?,
+            age_ms: integer(backend, "ageMs"),
+            poll_interval_ms: integer(backend, "pollIntervalMs")?,
         })
     }
 }
@@ -69,13 +80,18 @@ fn get(object: &JsValue, name: &str) -> Option<JsValue> {
     Reflect::get(object, &name.into()).ok()
 }
 
-fn whole(object: &JsValue, name: &str) -> Option<i64> {
+/// 0 without the member.
+fn total(object: &JsValue, name: &str) -> u64 {
+    integer(object, name).map_or(0, i64::unsigned_abs)
+}
+
+fn integer(object: &JsValue, name: &str) -> Option<i64> {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "numbers of JSON are whole up to 2^53"
+        reason = "numbers of JSON are exact up to 2^53"
     )]
-    let whole = get(object, name)?.as_f64()? as i64;
-    Some(whole)
+    let integer = get(object, name)?.as_f64()? as i64;
+    Some(integer)
 }
 
 #[cfg(test)]
@@ -92,8 +108,13 @@ mod tests {
             poll_interval_ms: 2_000,
         };
         let pulse = LiveEvent {
-            revision: 7,
+            revisions: Revisions {
+                inventory: 7,
+                ..Revisions::default()
+            },
             changes: 2,
+            firing_groups: 3,
+            is_read_only: false,
             held_total: 12_847,
             attention_total: 11,
             alerts_overdue: false,

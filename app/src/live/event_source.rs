@@ -8,11 +8,15 @@ use wasm_bindgen::prelude::Closure;
 use web_sys::{EventSource, MessageEvent};
 
 use super::event::LiveEvent;
+use super::topics::Topics;
 use super::{Live, SILENCE_MS_MAX, Stream};
 
 const ADDRESS: &str = "/v1/events";
 const TICK: Duration = Duration::from_millis(250);
 const TICK_CALM: Duration = Duration::from_secs(1);
+/// Age of activity that is fetched again without an event: events carry no activity of other
+/// servers, and none at all to users with a limited scope.
+const ACTIVITY_AGE_MS_MAX: i64 = 5_000;
 /// Interval between attempts to reopen a stream that the browser gave up.
 const REOPEN_MS: i64 = 3_000;
 
@@ -59,6 +63,7 @@ pub(super) fn open_in_browser(live: Live) {
             let _ = root.set_attribute("data-hydrated", "");
         }
         let source = StoredValue::new_local(open(live));
+        live.first_tick.set_value(Some(now_ms()));
         live.now.set(Some(now_ms()));
         live.awake.set(true);
         let tick = if wants_calm() { TICK_CALM } else { TICK };
@@ -69,16 +74,6 @@ pub(super) fn open_in_browser(live: Live) {
             }
             source.try_update_value(|source| *source = None);
         });
-    });
-    // The notice is outside this tree: the server's HTML has it too, for pages without script.
-    Effect::new(move |_| {
-        if let (Some(root), Some(overdue)) = (document().document_element(), live.alerts_overdue()) {
-            let _ = if overdue {
-                root.set_attribute("data-alerts", "overdue")
-            } else {
-                root.remove_attribute("data-alerts")
-            };
-        }
     });
     // On the whole document, including parts outside this tree.
     Effect::new(move |_| {
@@ -102,7 +97,7 @@ fn open(live: Live) -> Option<Source> {
     let handlers: [Handler; 4] = [
         Closure::new(on_pulse),
         Closure::new(on_pulse),
-        Closure::new(move |_| live.news()),
+        Closure::new(move |_| live.news(Topics::ALL)),
         Closure::new(move |_| cut(live)),
     ];
     for (name, handler) in ["hello", "revision", "resync", "error"]
@@ -122,23 +117,33 @@ fn open(live: Live) -> Option<Source> {
 
 fn on_event(live: Live, pulse: LiveEvent) {
     let was_cut = matches!(live.stream.try_get_untracked(), Some(Stream::Cut { .. }));
-    let revision = pulse.revision;
-    let shown = live
-        .shown
-        .try_get_untracked()
-        .flatten()
-        .map(|(revision, _)| revision);
-    if live.paused.try_get_untracked() == Some(true) {
-        live.unseen
-            .try_update(|unseen| *unseen = unseen.saturating_add(pulse.changes));
+    let (shown, revisions) = (live.shown.try_get_untracked().flatten(), pulse.revisions);
+    let Some(mut before) = live.seen.try_get_value() else {
+        return;
+    };
+    if let Some(shown) = shown.filter(|shown| shown.topics.has(Topics::INVENTORY)) {
+        before.inventory = shown.revisions.inventory;
     }
+    let changed = revisions.changed_since(before);
+    if live.paused.try_get_untracked() == Some(true) {
+        let topics = shown.map_or(Topics::INVENTORY, |shown| shown.topics);
+        let of_rows = if topics.has(Topics::INVENTORY) {
+            pulse.changes
+        } else {
+            0
+        };
+        let others = Topics::ALERTS.and(Topics::ACTIVITY);
+        let of_others = u32::from(!changed.within(topics).within(others).is_none());
+        live.unseen
+            .try_update(|unseen| *unseen = unseen.saturating_add(of_rows + of_others));
+    }
+    live.session
+        .update(pulse.firing_groups, pulse.alerts_overdue, pulse.is_read_only);
     live.heard_at.try_set(now_ms());
+    live.seen.try_set_value(revisions);
     live.pulse.try_set(Some(pulse));
     live.stream.try_set(Stream::Open);
-    // A restarted server starts its revisions again: compare for difference, not for order.
-    if was_cut || shown.is_some_and(|shown| shown != revision) {
-        live.news();
-    }
+    live.news(if was_cut { Topics::ALL } else { changed });
 }
 
 fn cut(live: Live) {
@@ -169,8 +174,20 @@ fn on_tick(live: Live, source: StoredValue<Option<Source>, LocalStorage>) {
     if silent || closed {
         cut(live);
     }
+    refetch_activity(live, now);
     // A half-open connection reports no error; a refused one is given up by the browser.
     if silent || (closed && now - opened_at > REOPEN_MS) {
         source.try_set_value(open(live));
+    }
+}
+
+fn refetch_activity(live: Live, now: i64) {
+    let shown = live.shown.try_get_untracked().flatten();
+    let is_old = |shown: super::ShownData| {
+        shown.topics.has(Topics::ACTIVITY) && now - shown.came > ACTIVITY_AGE_MS_MAX
+    };
+    let is_open = matches!(live.stream.try_get_untracked(), Some(Stream::Open));
+    if is_open && shown.is_some_and(is_old) {
+        live.news(Topics::ACTIVITY);
     }
 }

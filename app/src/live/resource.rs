@@ -12,16 +12,17 @@ use leptos::server::codee::{Decoder, Encoder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::topics::Topics;
 use super::{FetchGuard, Live};
 use crate::api::ApiError;
 use crate::api::codec::{self, Payload, PayloadError};
 
-type Answer = Result<Data, ApiError>;
-type Fetch = dyn Fn(Vec<String>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync;
+type LoadResult = Result<Data, ApiError>;
+type Fetch = dyn Fn(Vec<String>) -> Pin<Box<dyn Future<Output = LoadResult> + Send>> + Send + Sync;
 
 /// Data of type `T`.
 pub struct Load<T> {
-    resource: Resource<Answer, Payload>,
+    resource: Resource<LoadResult, Payload>,
     of: PhantomData<fn() -> T>,
 }
 
@@ -34,35 +35,47 @@ impl<T> Clone for Load<T> {
 impl<T> Copy for Load<T> {}
 
 /// Request of a page, as text.
-pub trait Question {
+pub trait PageRequest {
     fn texts(self) -> Vec<String>;
-    fn of(texts: Vec<String>) -> Self;
+    fn from_texts(texts: Vec<String>) -> Self;
 }
 
-impl Question for () {
+impl PageRequest for () {
     fn texts(self) -> Vec<String> {
         Vec::new()
     }
 
-    fn of(_: Vec<String>) -> Self {}
+    fn from_texts(_: Vec<String>) -> Self {}
 }
 
-impl Question for String {
+impl PageRequest for String {
     fn texts(self) -> Vec<String> {
         vec![self]
     }
 
-    fn of(texts: Vec<String>) -> Self {
+    fn from_texts(texts: Vec<String>) -> Self {
         texts.into_iter().next().unwrap_or_default()
     }
 }
 
-impl Question for (String, String, String, String) {
+impl PageRequest for (String, String) {
+    fn texts(self) -> Vec<String> {
+        vec![self.0, self.1]
+    }
+
+    fn from_texts(texts: Vec<String>) -> Self {
+        let mut texts = texts.into_iter();
+        let mut next = || texts.next().unwrap_or_default();
+        (next(), next())
+    }
+}
+
+impl PageRequest for (String, String, String, String) {
     fn texts(self) -> Vec<String> {
         vec![self.0, self.1, self.2, self.3]
     }
 
-    fn of(texts: Vec<String>) -> Self {
+    fn from_texts(texts: Vec<String>) -> Self {
         let mut texts = texts.into_iter();
         let mut next = || texts.next().unwrap_or_default();
         (next(), next(), next(), next())
@@ -70,34 +83,36 @@ impl Question for (String, String, String, String) {
 }
 
 impl Live {
-    /// Data that is refetched when an event announces a change.
+    /// Data that is refetched when an event announces a change of one of these kinds.
     pub fn refreshing<Q, T, Fut>(
         self,
+        topics: Topics,
         question: impl Fn() -> Q + Send + Sync + 'static,
         fetch: impl Fn(Q) -> Fut + Send + Sync + 'static,
     ) -> Load<T>
     where
-        Q: Question,
+        Q: PageRequest,
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
         Fut: Future<Output = Result<T, ApiError>> + Send + 'static,
     {
-        let fetch = move |texts| -> Pin<Box<dyn Future<Output = Answer> + Send>> {
-            let answer = fetch(Q::of(texts));
-            Box::pin(async move { answer.await.and_then(Data::of) })
+        let fetch = move |texts| -> Pin<Box<dyn Future<Output = LoadResult> + Send>> {
+            let answer = fetch(Q::from_texts(texts));
+            Box::pin(async move { answer.await.and_then(Data::from_value) })
         };
         Load {
-            resource: self.resource(Box::new(move || question().texts()), Arc::new(fetch)),
+            resource: self.resource(topics, Box::new(move || question().texts()), Arc::new(fetch)),
             of: PhantomData,
         }
     }
 
     fn resource(
         self,
+        topics: Topics,
         question: Box<dyn Fn() -> Vec<String> + Send + Sync>,
         fetch: Arc<Fetch>,
-    ) -> Resource<Answer, Payload> {
+    ) -> Resource<LoadResult, Payload> {
         Resource::new_with_options(
-            move || (question(), self.epoch.get()),
+            move || (question(), self.epoch(topics)),
             move |(texts, _)| {
                 let answer = fetch(texts);
                 async move {
@@ -139,7 +154,7 @@ pub enum Data {
 }
 
 impl Data {
-    fn of<T: Serialize + Send + Sync + 'static>(value: T) -> Result<Self, ApiError> {
+    fn from_value<T: Serialize + Send + Sync + 'static>(value: T) -> Result<Self, ApiError> {
         // The browser does not encode, and needs no code for it.
         if cfg!(feature = "ssr") {
             let packed = codec::write(&value).map_err(broken)?;
@@ -161,15 +176,18 @@ impl Data {
 }
 
 fn broken(error: PayloadError) -> ApiError {
-    ApiError::Unreachable(error.to_string())
+    match error {
+        PayloadError::OtherBuild => ApiError::OtherBuild,
+        PayloadError::Malformed => ApiError::Unreachable(error.to_string()),
+    }
 }
 
 /// Only the server encodes, and its data is already encoded.
-impl Encoder<Answer> for Payload {
+impl Encoder<LoadResult> for Payload {
     type Error = PayloadError;
     type Encoded = String;
 
-    fn encode(answer: &Answer) -> Result<String, PayloadError> {
+    fn encode(answer: &LoadResult) -> Result<String, PayloadError> {
         let answer = match answer {
             Ok(Data::Packed(bytes)) => Ok(&bytes[..]),
             Ok(Data::Made(_)) => return Err(PayloadError::Malformed),
@@ -179,12 +197,12 @@ impl Encoder<Answer> for Payload {
     }
 }
 
-impl Decoder<Answer> for Payload {
+impl Decoder<LoadResult> for Payload {
     type Error = PayloadError;
     type Encoded = str;
 
-    fn decode(text: &str) -> Result<Answer, PayloadError> {
-        let answer: Result<Vec<u8>, ApiError> = codec::of_text(text)?;
+    fn decode(text: &str) -> Result<LoadResult, PayloadError> {
+        let answer: Result<Vec<u8>, ApiError> = codec::from_text(text)?;
         Ok(answer.map(|bytes| Data::Packed(bytes.into())))
     }
 }

@@ -18,11 +18,12 @@ use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::state_badge::BackendBadge;
 use crate::components::title::PageTitle;
+use crate::live::topics::Topics;
 use crate::live::use_live;
 
 #[component]
 pub fn BackendsPage() -> impl IntoView {
-    let load = use_live().refreshing(|| (), |()| backends());
+    let load = use_live().refreshing(Topics::INVENTORY, || (), |()| backends());
     view! {
         <PageTitle text="Backends"/>
         <div class="page">
@@ -39,7 +40,7 @@ fn Body(data: Signal<Vec<BackendView>>) -> impl IntoView {
     let live = use_live();
     Effect::new(move |_| {
         data.with(|_| ());
-        live.set_arrived();
+        live.set_arrived(Topics::INVENTORY);
     });
     let is_set_up = Memo::new(move |_| data.with(|data| !data.is_empty()));
     view! {

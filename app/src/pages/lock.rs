@@ -3,34 +3,40 @@
 //! Shows the age of its data and what the backend does not report. Read-only: unlocking has its
 //! own page.
 
+pub mod charts;
 pub mod copy_commands;
 pub mod facts;
 pub mod header;
 mod lookup_result;
 pub mod not_found;
 pub mod notices;
+pub mod past_facts;
 pub mod raw_record;
+pub mod recent_events;
 pub mod sections;
 
-use domain::lock_detail::{LockCharts, LockDetail};
+use domain::lock_detail::LockDetail;
 use domain::reported::Reported;
 use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_params_map, use_query_map};
 
+use self::charts::{HoldTimes, OwnershipSection, WaitTimes};
 use self::facts::LockFacts;
 use self::header::Head;
 use self::lookup_result::{LookupResult, find};
 use self::not_found::{BadAddress, Choose, Missing};
 use self::notices::Notices;
+use self::past_facts::PastFacts;
 use self::raw_record::{Holders, Record};
+use self::recent_events::RecentEvents;
 use self::sections::{Blockers, Fate, NextSteps, Waiters};
 use crate::components::expiry_bar_large::ExpiryBarLarge;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
-use crate::components::raw_html::Made;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
 use crate::links;
+use crate::live::topics::Topics;
 use crate::live::use_live;
 
 #[component]
@@ -54,6 +60,7 @@ pub fn LockPage() -> impl IntoView {
         },
     );
     let load = use_live().refreshing(
+        Topics::INVENTORY,
         move || names.get(),
         |(backend, source, resource, search)| find(backend, source, resource, search),
     );
@@ -72,7 +79,7 @@ fn Found(answer: Signal<LookupResult>) -> impl IntoView {
     let live = use_live();
     Effect::new(move |_| {
         answer.with(|_| ());
-        live.set_arrived();
+        live.set_arrived(Topics::INVENTORY);
     });
     let detail = Memo::new(move |before: Option<&Option<LockDetail>>| {
         followed(before.and_then(Option::as_ref), answer.get())
@@ -140,11 +147,11 @@ fn other(answer: LookupResult) -> AnyView {
 #[component]
 fn Body(detail: Signal<LockDetail>) -> impl IntoView {
     let title = move || detail.with(header::document_title);
-    let is_past = Memo::new(move |_| detail.with(|detail| detail.is_past));
+    let is_past = Memo::new(move |_| detail.with(|detail| detail.past.is_some()));
     // The lock was acquired or released while displayed: another view.
     let body = move || {
         if is_past.get() {
-            made(detail, |charts| &charts.past)
+            past_section(detail)
         } else {
             held_section(detail)
         }
@@ -164,19 +171,20 @@ fn held_section(detail: Signal<LockDetail>) -> AnyView {
         <div class="lock" class:is-gone=gone>
             <LockFacts detail/>
             {move || (!gone()).then(|| view! { <TimeLeftSection detail/> }.into_any())}
-            {made(detail, |charts| &charts.ownership)}
+            <OwnershipSection detail/>
             // Next steps come first in the page; a wide window has them at the right.
             <div class="lock-cols">
                 <div class="stack"><NextSteps detail/><Fate detail/></div>
                 <div class="stack">
                     <div class="lock-pair">
                         <Waiters detail/>
-                        {made(detail, |charts| &charts.hold_time)}
+                        <HoldTimes detail/>
                     </div>
                     <Blockers detail/>
                     <Holders detail/>
                     <Record detail/>
-                    {made(detail, |charts| &charts.seen)}
+                    <WaitTimes detail/>
+                    <RecentEvents detail/>
                 </div>
             </div>
         </div>
@@ -184,9 +192,17 @@ fn held_section(detail: Signal<LockDetail>) -> AnyView {
     .into_any()
 }
 
-/// A server-rendered part.
-fn made(detail: Signal<LockDetail>, part: fn(&LockCharts) -> &String) -> AnyView {
-    view! { <Made html=move || detail.with(|detail| part(&detail.charts).clone())/> }.into_any()
+/// A lock without a known holder: its past.
+fn past_section(detail: Signal<LockDetail>) -> AnyView {
+    view! {
+        <div class="lock">
+            <PastFacts detail/>
+            <OwnershipSection detail/>
+            <div class="lock-pair"><HoldTimes detail/><RecentEvents detail/></div>
+            <WaitTimes detail/>
+        </div>
+    }
+    .into_any()
 }
 
 #[component]

@@ -23,6 +23,7 @@ use crate::api::prefixes::prefixes;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::title::PageTitle;
+use crate::live::topics::Topics;
 use crate::live::use_live;
 use facets::Facets;
 use filters::Filters;
@@ -57,10 +58,12 @@ pub fn LocksPage() -> impl IntoView {
     });
     let live = use_live();
     let rows = live.refreshing(
+        Topics::INVENTORY,
         move || address.with(Address::query),
         |query| async move { inventory(query.clone()).await.map(|page| Loaded { query, page }) },
     );
     let tree = live.refreshing(
+        Topics::INVENTORY,
         move || address.with(|address| address.first("prefix").to_owned()),
         prefixes,
     );

@@ -1,6 +1,9 @@
 //! Overview: locks that need attention, coverage, backend health.
 
+pub mod charts;
+pub mod firing_alerts;
 pub mod getting_started;
+pub mod recent_incidents;
 pub mod state_counts;
 pub mod unreachable_backends;
 
@@ -10,6 +13,7 @@ use domain::overview::{Overview, finding};
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
+use self::charts::{Alerts, Incidents};
 use self::getting_started::Setup;
 use self::state_counts::{States, Waiting};
 use self::unreachable_backends::BlindBackends;
@@ -17,18 +21,18 @@ use crate::api::overview::overview;
 use crate::components::backend_strip::BackendStrip;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
-use crate::components::raw_html::Made;
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
 use crate::components::worklist::Worklist;
+use crate::live::topics::Topics;
 use crate::live::use_live;
 
 #[component]
 pub fn OverviewPage() -> impl IntoView {
     let live = use_live();
     let search = use_location().search;
-    let load = live.refreshing(move || search.get(), overview);
+    let load = live.refreshing(Topics::ALL, move || search.get(), overview);
     view! {
         <PageTitle text="Overview"/>
         <div class="page">
@@ -75,11 +79,12 @@ fn Head(data: Signal<Overview>) -> impl IntoView {
 #[component]
 fn Sections(data: Signal<Overview>) -> impl IntoView {
     let backends = Memo::new(move |_| data.with(|data| data.backends.clone()));
+    let charts = Memo::new(move |_| data.with(|data| data.charts.clone()));
     view! {
         <div class="overview-top">
             <NeedsAttention data/>
             <div class="stack">
-                <Made html=move || data.with(|data| data.charts.alerts.clone())/>
+                <Alerts charts/>
                 <States data/>
                 <Waiting data/>
             </div>
@@ -92,7 +97,7 @@ fn Sections(data: Signal<Overview>) -> impl IntoView {
             </header>
             <BackendStrip backends/>
         </section>
-        <Made html=move || data.with(|data| data.charts.lately.clone())/>
+        <Incidents charts/>
     }
     .into_any()
 }

@@ -158,15 +158,3 @@ pub fn done(text: Option<String>) -> AnyView {
         None => ().into_any(),
     }
 }
-
-/// A secret, shown once: easy to copy and visually distinct.
-pub fn secret_once(title: String, secret: String, note: &'static str) -> AnyView {
-    view! {
-        <section class="once" role="status">
-            <h2>{title}</h2>
-            <p class="mono secret">{secret}</p>
-            <p class="small ink2">{note}</p>
-        </section>
-    }
-    .into_any()
-}

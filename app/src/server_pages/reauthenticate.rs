@@ -4,9 +4,10 @@ use leptos::prelude::*;
 
 use super::field::{Field, alert};
 use super::layout::{Chrome, Page, page};
-use super::rejected_form::Typed;
 use super::unlock::Proof;
+use crate::forms::reply::TypedFields;
 use crate::links;
+use crate::refused::{hidden_fields, send_again, typed as typed_fields};
 
 /// Next step after the sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub struct Prove {
     pub fault: Option<String>,
     pub then: Then,
     /// Input of the rejected form.
-    pub typed: Typed,
+    pub typed: TypedFields,
 }
 
 const WHY: &str = "Changes to users, tokens, protected prefixes and receivers need authentication within the last 15 minutes.";
@@ -45,21 +46,21 @@ pub fn prove(chrome: &Chrome, prove: &Prove) -> String {
 
 /// In place of a page: the form was not executed and is resent from here.
 pub fn resend(chrome: &Chrome, prove: &Prove, action: &str) -> String {
-    let kept = prove.typed.has_secret().then(|| {
+    let kept = prove.typed.has_secret.then(|| {
         view! { <p class="small ink2">"Secrets are not stored: enter them again on the next page."</p> }
     });
     let content = match prove.proof {
         Proof::SignIn { at_provider } => view! {
             {sign_in(at_provider, "/", true)}
-            {prove.typed.send_again(action)}
+            {send_again(action, &prove.typed)}
         }
         .into_any(),
         _ => {
             let by = links::with_query("/prove", [("send", action)]);
-            by_password(prove, &by, prove.typed.hidden())
+            by_password(prove, &by, hidden_fields(&prove.typed))
         }
     };
-    let content = view! { {prove.typed.view()}{kept}{content} };
+    let content = view! { {typed_fields(&prove.typed)}{kept}{content} };
     around(chrome, "Not done yet: authenticate again", content.into_any())
 }
 

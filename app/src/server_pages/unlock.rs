@@ -21,7 +21,7 @@ use domain::unlock::{ProtectionReason, Unlock};
 
 /// Why a step was refused, shown at the top of its page.
 #[derive(Debug, Clone, Default)]
-pub struct Refusal {
+pub struct UnlockRefusal {
     pub text: String,
     pub remedy: Option<String>,
     /// The reviewed holding and the current one.
@@ -53,8 +53,8 @@ pub struct Step {
     pub link: String,
     /// Break-glass was requested.
     pub is_alone: bool,
-    pub typed: Typed,
-    pub refusal: Option<Refusal>,
+    pub typed: StepInput,
+    pub refusal: Option<UnlockRefusal>,
 }
 
 impl Step {
@@ -78,7 +78,7 @@ pub enum Proof {
 
 /// Input of a rejected form with its errors; empty at first. Never a password.
 #[derive(Debug, Clone, Default)]
-pub struct Typed {
+pub struct StepInput {
     pub name: String,
     pub name_fault: Option<String>,
     pub second_reason: String,

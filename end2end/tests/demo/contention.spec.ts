@@ -12,7 +12,7 @@ test('the heatmap fills within two minutes, and its cells equal its table', asyn
     await expect(page.getByRole('heading', { level: 1 })).toContainText(/causes \d+ %|spread over|All waiting/);
   }).toPass({ timeout: 120_000 });
   const drawn = await page.locator('.hmap rect title').allTextContents();
-  const table = page.locator('.made table');
+  const table = page.locator('#map .sr table');
   const words = await table.locator('tbody tr').evaluateAll((rows) =>
     rows.flatMap((row) => [...row.querySelectorAll('td')].slice(1, -1).map((cell) => cell.textContent)));
   expect(drawn.map((title) => title.slice(title.indexOf(': ') + 2))).toEqual(words);
@@ -66,6 +66,21 @@ test('the keyboard passes the heatmap in a few stops and walks from cell to cell
   }).toPass({ timeout: 150_000 });
   await accessible(page);
   await lookAt(page, 'contention-cell');
+});
+
+test('the page is live, and a prefix has its own hold and wait times', async ({ page }) => {
+  test.setTimeout(180_000);
+  await expect(async () => {
+    await page.goto('/contention?range=1h&by=held');
+    await expect(page.locator('.tp tbody tr').first()).toBeVisible({ timeout: 1_000 });
+  }).toPass({ timeout: 120_000 });
+  await expect(page.getByRole('group', { name: 'age of the data' })).toContainText('Live');
+  await expect(page.locator('#hold-time .note')).toContainText('of all locks');
+  await page.evaluate(() => { document.title = 'the same document'; });
+  await page.locator('.tp tbody tr').first().getByRole('link').first().click();
+  await expect(page).toHaveURL(/by=held.*backend=.*prefix=/);
+  await expect(page.locator('#hold-time .note')).not.toContainText('of all locks');
+  await accessible(page);
 });
 
 test('an invalid query names its field', async ({ page, forgive }) => {

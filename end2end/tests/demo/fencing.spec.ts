@@ -8,6 +8,7 @@ test('a writer that lost its lock is listed and linked to its timeline', async (
     await expect(page.getByRole('heading', { level: 1 })).toContainText(/\d writes? (of \d+ owners? )?rejected/, { timeout: 500 });
   }).toPass({ timeout: 90_000 });
   await expect(page.locator('#over-time svg [href]')).not.toHaveCount(0);
+  await expect(page.getByRole('group', { name: 'age of the data' })).toContainText('Live');
   await lookAt(page, 'fencing');
   await page.locator('#stale').getByRole('link').first().click();
   await expect(page).toHaveURL(/owner=/);
@@ -18,7 +19,7 @@ test('a writer that lost its lock is listed and linked to its timeline', async (
   await expect(page.locator('#ownership')).toBeVisible({ timeout: 60_000 });
 });
 
-test('g and a letter lead to server pages too', async ({ page }) => {
+test('g and a letter lead to each page', async ({ page }) => {
   for (const [letter, path] of [['f', '/fencing'], ['c', '/contention'], ['a', '/alerts'], ['s', '/settings']]) {
     await page.goto('/locks');
     // Before hydration the keys have no listener.

@@ -14,7 +14,7 @@ test('an etcd mutex shows its waiters in queue order', async ({ page, api }) => 
     expect(await shown.locator('td:first-child').allTextContents()).toEqual(waiters.map((it) => String(it.position)));
     expect(await shown.locator('.own').allTextContents()).toEqual(waiters.map((it) => it.ownerId));
     await expect(page.locator('main')).toContainText(`If it is released now, ${waiters[0]?.ownerId} gets it next.`, { timeout: 500 });
-    await expect(page.locator('.lock')).toContainText(ownerId ?? 'nobody', { timeout: 500 });
+    await expect(page.locator('.lock')).toContainText(ownerId ?? 'no holder', { timeout: 500 });
   }).toPass({ timeout: 30_000 });
 });
 

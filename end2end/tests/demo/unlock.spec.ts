@@ -5,7 +5,7 @@ import { accessible, expect, fits, type Lock, type Locks, lookAt, openLive, test
 
 const REASON = 'stuck since 03:00, its owner agrees';
 
-/** Locks of this kind that are held by somebody who stays: sessions, or leases that were renewed; the longest held first. */
+/** Locks of this kind with a lasting holder: sessions, or leases that were renewed; the longest held first. */
 async function held(api: <T>(path: string) => Promise<T>, backend: string, source: string, count: number): Promise<Lock[]> {
   let found: Lock[] = [];
   await expect.poll(async () => {
@@ -147,7 +147,7 @@ test('a protected name needs a second approver, and break-glass is flagged', asy
   await lookAt(page, 'unlock-waiting');
   await page.getByRole('link', { name: /Break-glass/ }).click();
   await lookAt(page, 'unlock-alone');
-  await page.getByLabel('Reason to act without a second approver').fill('nobody answers the pager at night');
+  await page.getByLabel('Reason to act without a second approver').fill('no approver answers the pager at night');
   await page.getByLabel('Type the name of the resource').fill(lock.resource);
   await page.getByRole('button', { name: 'Release (break-glass)' }).click();
   await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeVisible();

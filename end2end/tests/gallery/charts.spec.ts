@@ -6,11 +6,11 @@ const LOCK = '/locks/pg-orders/tenant_123:billing-close:2026-04';
 
 const ownership = (page: Page) => page.locator('#ownership');
 
-/** What the hidden table and the marks' tooltips say, at one moment: the page draws anew while it is read. */
-async function both(page: Page, chart: string, marks: string): Promise<{ rows: string[][]; told: string[] }> {
+/** Text of the hidden table and of the marks' tooltips, read in one step: the page redraws in between. */
+async function both(page: Page, chart: string, marks: string): Promise<{ rows: string[][]; titles: string[] }> {
   return page.locator(chart).evaluate((it, marks) => ({
     rows: [...it.querySelectorAll('.sr tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent ?? '')),
-    told: [...it.querySelectorAll(marks)].map((title) => title.textContent ?? ''),
+    titles: [...it.querySelectorAll(marks)].map((title) => title.textContent ?? ''),
   }), marks);
 }
 
@@ -28,15 +28,15 @@ test('the timeline shows holders, evictions and late writes', async ({ page }) =
 test('each mark of a chart has an equal row in the hidden table', async ({ page }) => {
   await open(page, LOCK);
   for (const chart of ['#ownership', '#hold-time']) {
-    const { rows, told } = await both(page, chart, 'svg svg title, svg rect > title');
+    const { rows, titles } = await both(page, chart, 'svg svg title, svg rect > title');
     expect(rows.length, chart).toBeGreaterThan(3);
-    for (const row of rows) expect(told.join('\n'), chart).toContain(row.at(-1) ?? '');
+    for (const row of rows) expect(titles.join('\n'), chart).toContain(row.at(-1) ?? '');
   }
   await open(page, '/');
-  const { rows, told } = await both(page, '#held', 'rect > title');
+  const { rows, titles } = await both(page, '#held', 'rect > title');
   for (const [from, until, held, waiting] of rows) {
-    expect(told).toContain(`${from} to ${until}: ${held}`);
-    expect(told).toContain(`${from} to ${until}: ${waiting}`);
+    expect(titles).toContain(`${from} to ${until}: ${held}`);
+    expect(titles).toContain(`${from} to ${until}: ${waiting}`);
   }
 });
 
@@ -63,6 +63,84 @@ test('a lock with a hostile name has charts', async ({ page }) => {
   await expect(ownership(page)).toBeVisible();
   await expect(page.locator('main img')).toHaveCount(0);
   await accessible(page);
+});
+
+test.describe('values under the pointer', () => {
+  /** Reads the chart at a share of its width. */
+  const pointAt = async (page: Page, chart: string, share: number) => {
+    const box = await page.locator(`${chart} .crosshair`).boundingBox();
+    if (box === null) throw new Error(`no ${chart}`);
+    await page.mouse.move(box.x + box.width * share, box.y + box.height / 2);
+  };
+
+  test('the mouse reads the values of its place, which are those of the table', async ({ page }) => {
+    await open(page, '/');
+    await pointAt(page, '#held', 0.4);
+    const reading = page.locator('#held .reading');
+    const title = (await reading.locator('b').textContent()) ?? '';
+    const { rows } = await both(page, '#held', 'rect > title');
+    const row = rows.find(([from, until]) => title === `${from} to ${until}`);
+    expect(row, title).toBeDefined();
+    await expect(reading).toContainText(row?.[2] ?? 'no row');
+    await page.mouse.move(0, 0);
+    await expect(page.locator('#held .reading')).toHaveCount(0);
+  });
+
+  test('the keyboard reads from place to place', async ({ page }) => {
+    await open(page, '/');
+    const slider = page.locator('#held').getByRole('slider', { name: 'held and waiting over time' });
+    await slider.focus();
+    await page.keyboard.press('Home');
+    const first = await slider.getAttribute('aria-valuetext');
+    await page.keyboard.press('ArrowRight');
+    await expect(slider).not.toHaveAttribute('aria-valuetext', first ?? '');
+    await expect(slider).toHaveAttribute('aria-valuenow', '1');
+    await expect(page.locator('#held .reading')).toBeVisible();
+    await page.keyboard.press('Escape');
+    await expect(page.locator('#held .reading')).toHaveCount(0);
+    await accessible(page);
+  });
+
+  test('a dragged span becomes the range in the URL', async ({ page }) => {
+    await open(page, '/');
+    await pointAt(page, '#held', 0.3);
+    await page.mouse.down();
+    await pointAt(page, '#held', 0.6);
+    await page.mouse.up();
+    await expect(page).toHaveURL(/from=.*to=/);
+    await expect(page.locator('#held .ranges [aria-current]')).toContainText(' to ');
+    await page.locator('#held').getByRole('link', { name: 'Fit' }).click();
+    await expect(page).not.toHaveURL(/from=/);
+  });
+
+  test('a span is extended and opened with the keyboard', async ({ page }) => {
+    await open(page, '/');
+    await page.locator('#held').getByRole('slider').focus();
+    await page.keyboard.press('Home');
+    await page.keyboard.press('Shift+ArrowRight');
+    await page.keyboard.press('Shift+ArrowRight');
+    await page.keyboard.press('Enter');
+    await expect(page).toHaveURL(/from=.*to=/);
+  });
+
+  test('a point leads to the prefixes behind it', async ({ page }) => {
+    await open(page, '/');
+    await expect(page.locator('#held .cp a').first()).toHaveAttribute('href', /^\/contention\?from=.*by=held$/);
+  });
+
+  test.describe('by touch', () => {
+    test.use({ hasTouch: true, viewport: { width: 390, height: 844 } });
+    test('a tap reads and stays', async ({ page }) => {
+      await open(page, '/');
+      const area = page.locator('#held .crosshair');
+      await area.scrollIntoViewIfNeeded();
+      const box = await area.boundingBox();
+      if (box === null) throw new Error('no chart');
+      await page.touchscreen.tap(box.x + box.width / 2, box.y + box.height / 2);
+      await expect(page.locator('#held .reading').getByRole('link', { name: 'Open' })).toBeVisible();
+      await expect(page).toHaveURL(/\/$/);
+    });
+  });
 });
 
 test.describe('without a script', () => {

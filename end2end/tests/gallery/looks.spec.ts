@@ -38,12 +38,13 @@ for (const scene of SCENES) {
   });
 }
 
-test('the notice of overdue alert rules shows first, and only when they are overdue', async ({ page }) => {
+test('the notice of overdue alert rules shows first, and only when they are overdue', async ({ page, stream }) => {
   for (const path of ['/', '/locks', '/backends']) {
+    await stream('on');
     await open(page, path);
     const notice = page.locator('.alerts-overdue');
     await expect(notice).toBeHidden();
-    await page.locator('html').evaluate((root) => root.setAttribute('data-alerts', 'overdue'));
+    await stream('overdue');
     await expect(notice).toBeVisible();
     await expect(notice).toBeInViewport();
   }
@@ -56,7 +57,7 @@ test('a released lock has a page with its history and no unlock', async ({ page 
   await expect(page.getByRole('status').filter({ hasText: 'Not held' })).toBeVisible();
   const facts = page.locator('dl.facts');
   await expect(facts).toContainText('held by');
-  await expect(facts).toContainText('nobody');
+  await expect(facts).toContainText('no holder');
   await expect(page.locator('#ownership')).toBeVisible();
   await expect(page.locator('#hold-time')).toBeVisible();
   await expect(page.getByRole('region', { name: 'Recent events' })).toBeVisible();

@@ -20,9 +20,9 @@ pub(super) trait BackendDecorator: Send + Sync + 'static {
     fn around<'a, T: Send + 'a>(
         &'a self,
         _operation: &'static str,
-        asked: BackendFuture<'a, T>,
+        call: BackendFuture<'a, T>,
     ) -> BackendFuture<'a, T> {
-        asked
+        call
     }
 
     /// After each forced unlock, with any result.
@@ -89,8 +89,8 @@ impl<A: BackendDecorator> Backend for A {
         act: &'a Act,
     ) -> BackendFuture<'a, Release> {
         Box::pin(async move {
-            let asked = self.inner().release(source, resource, generation, act);
-            let answer = self.around("release", asked).await;
+            let call = self.inner().release(source, resource, generation, act);
+            let answer = self.around("release", call).await;
             self.acted(source, resource, generation, &answer);
             answer
         })

@@ -44,11 +44,11 @@ impl BackendDecorator for Instrumented {
     fn around<'a, T: Send + 'a>(
         &'a self,
         operation: &'static str,
-        asked: BackendFuture<'a, T>,
+        call: BackendFuture<'a, T>,
     ) -> BackendFuture<'a, T> {
         Box::pin(async move {
             let watch = Stopwatch::start();
-            let answer = asked.await;
+            let answer = call.await;
             let error = answer.as_ref().err().map(error_type);
             instruments().operation(&self.of, operation, error, watch.seconds());
             answer

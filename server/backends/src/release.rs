@@ -66,11 +66,11 @@ pub(super) async fn confirm_release(
         Acted::Done => Ok(Release::Released),
         Acted::Refused { why, remedy } => Ok(Release::Refused { why, remedy }),
         Acted::Unknown { why } => Ok(Release::OutcomeUnknown { why }),
-        Acted::Missed => explain(backend, source, resource, generation).await,
+        Acted::Missed => explain_mismatch(backend, source, resource, generation).await,
     }
 }
 
-async fn explain(
+async fn explain_mismatch(
     backend: &dyn Backend,
     source: &Source,
     resource: &Resource,

@@ -42,17 +42,17 @@ pub(crate) async fn measure(rows: i64) -> Result<Vec<Figure>, BenchError> {
     let filled = Stopwatch::start();
     let write = tokio::task::spawn_blocking(move || fill(&file, rows)).await;
     write
-        .map_err(|error| answer(&error))?
-        .map_err(|error| answer(&error))?;
+        .map_err(|error| server_error(&error))?
+        .map_err(|error| server_error(&error))?;
     let filled = filled.elapsed().as_secs_f64();
     let audit = Audit::new(db, Clock::start(), ChainCheckpoints::default());
     let watch = Stopwatch::start();
     let found = audit.verify(&BTreeMap::new(), |_| {}).await?;
     let verified = watch.elapsed().as_secs_f64();
-    let whole = found.map_err(|fault| answer(&fault))?;
+    let whole = found.map_err(|fault| server_error(&fault))?;
     let mut figures = vec![
         Figure::at_most(
-            &format!("verifying {} rows", whole.rows),
+            &format!("verifying {} rows", whole.entries),
             verified,
             VERIFY_S_GOAL,
             "s",
@@ -72,7 +72,7 @@ pub(crate) async fn measure(rows: i64) -> Result<Vec<Figure>, BenchError> {
     Ok(figures)
 }
 
-fn answer(error: &dyn std::fmt::Display) -> BenchError {
+fn server_error(error: &dyn std::fmt::Display) -> BenchError {
     BenchError::Answer {
         what: "the record",
         answer: error.to_string(),
@@ -118,7 +118,7 @@ fn queries(rows: i64) -> Vec<(&'static str, AuditQuery)> {
             with(&|it| it.outcome = text("never")),
         ),
         ("an unlock", with(&|it| it.unlock_id = text("u_77"))),
-        ("all time until lately", with(&|it| it.to = at(rows - 10))),
+        ("all time but the last 10 rows", with(&|it| it.to = at(rows - 10))),
         (
             "an hour long ago",
             with(&|it| (it.from, it.to) = (at(1_000), at(1_900))),
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_small_record_is_made_verified_and_searched() {
+    async fn a_small_audit_log_is_written_verified_and_searched() {
         // Every kind of query on a small log; those with expected matches find some.
         let figures = measure(2_000).await.unwrap();
         assert_eq!(figures.len(), 2 + queries(1).len());

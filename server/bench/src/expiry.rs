@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn every_expiry_of_a_crowd_is_noted_and_the_living_are_renewed() {
+    async fn every_expiry_is_recorded_and_live_leases_are_renewed() {
         // 300 leases; the bench uses 50,000.
         let measured = measure(300, 1).await.unwrap();
         assert_eq!(measured.noted, 300, "{measured:?}");

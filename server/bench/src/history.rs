@@ -51,9 +51,9 @@ pub(crate) async fn measure(time: Duration, prefixes: usize) -> Result<Vec<Figur
     let file = folder.path().join("leasehold.history.db");
     let (clock, stop) = (Clock::start(), CancellationToken::new());
     let leases = LeaseService::open(&store, LeaseConfig::default(), clock.clone(), stop.clone()).await;
-    let leases = leases.map_err(|error| answer(&error))?;
-    let db = Db::open(&store).await.map_err(|error| answer(&error))?;
-    let db = db.history(&store).await.map_err(|error| answer(&error))?;
+    let leases = leases.map_err(|error| server_error(&error))?;
+    let db = Db::open(&store).await.map_err(|error| server_error(&error))?;
+    let db = db.history(&store).await.map_err(|error| server_error(&error))?;
     let inventory = Inventory::new(vec![info()]);
     let feed = feed(&inventory, &clock)?;
     let (history, recording) = History::start(
@@ -109,7 +109,7 @@ pub(crate) async fn measure(time: Duration, prefixes: usize) -> Result<Vec<Figur
     ])
 }
 
-fn answer(error: &dyn std::fmt::Display) -> BenchError {
+fn server_error(error: &dyn std::fmt::Display) -> BenchError {
     BenchError::Answer {
         what: "history",
         answer: error.to_string(),
@@ -137,7 +137,7 @@ fn feed(inventory: &Arc<Inventory>, clock: &Clock) -> Result<InventoryWriter, Be
         why: "no token".into(),
     };
     let feed = inventory.feed(&backend(), clock.now(), move |_| (safety.clone(), 1));
-    let feed = feed.ok_or_else(|| answer(&"no such backend"))?;
+    let feed = feed.ok_or_else(|| server_error(&"no such backend"))?;
     // The first scan is not recorded as changes.
     feed.begin(clock.now());
     let part = SourcePass {
@@ -193,8 +193,8 @@ fn lock(resource: Resource) -> ObservedLock {
         lease_id: Reported::absent("none here"),
         generation: Reported::Value(Generation::new("g")),
         fencing_token: Reported::absent("none here"),
-        acquired_at: Reported::unknown("not told"),
-        renewed_at: Reported::unknown("not told"),
+        acquired_at: Reported::unknown("not reported"),
+        renewed_at: Reported::unknown("not reported"),
         lifetime: Lifetime::Leased {
             remaining_ms: 30_000,
             ttl_ms: Reported::Value(30_000),
@@ -240,7 +240,7 @@ async fn month(history: &History, now: i64) -> Result<f64, BenchError> {
     for _ in 0..5 {
         let watch = Stopwatch::start();
         let mut series = history
-            .series(HistorySpan::over(now - DAYS * DAY_MS, now, now))
+            .series(HistorySpan::new(now - DAYS * DAY_MS, now, now))
             .await?;
         let places = worst(&series, By::Wait, ROWS_MAX);
         history.deepen(&mut series, &places).await?;

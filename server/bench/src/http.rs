@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_whole_when_its_body_has_its_length() {
+    fn response_is_complete_at_its_content_length() {
         // Byte by byte: incomplete until the last one.
         let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
         for end in 0..answer.len() {

@@ -32,7 +32,7 @@ pub(crate) fn run(clock: &Clock) -> Vec<Figure> {
     let again_ms = clock.tick().since(first);
     let mut figures = vec![
         Figure::at_most(
-            "memory per lock beside its name",
+            "memory per lock without its name",
             held as f64 / LOCKS as f64,
             300.0,
             "bytes",

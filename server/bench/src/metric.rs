@@ -50,7 +50,7 @@ impl Figure {
     }
 
     /// Ratio of measurement and goal.
-    fn over(&self, goal: f64) -> String {
+    fn percent_over(&self, goal: f64) -> String {
         if goal == 0.0 {
             return " ".repeat(7);
         }
@@ -100,8 +100,8 @@ impl fmt::Display for Figure {
         };
         write!(f, "{mark}  {:>10.digits$} {:<7}", self.measured, self.unit)?;
         match self.goal {
-            Goal::AtMost(goal) => write!(f, " goal <= {:<7} {}", short(goal), self.over(goal))?,
-            Goal::AtLeast(goal) => write!(f, " goal >= {:<7} {}", short(goal), self.over(goal))?,
+            Goal::AtMost(goal) => write!(f, " goal <= {:<7} {}", short(goal), self.percent_over(goal))?,
+            Goal::AtLeast(goal) => write!(f, " goal >= {:<7} {}", short(goal), self.percent_over(goal))?,
             Goal::None => write!(f, " {:23}", "")?,
         }
         write!(f, "  {}", self.name)

@@ -58,15 +58,15 @@ pub(crate) async fn measure(locks: usize) -> Result<Pages, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
     fill(&served, "tenant_1:job", locks, || 3_600).await?;
     let (html_ms, html_kb) = html(&served, locks).await?;
-    let mut told = measure_once(&served).await?;
+    let mut samples = measure_once(&served).await?;
     served.end().await;
-    told.sort_by(f64::total_cmp);
+    samples.sort_by(f64::total_cmp);
     Ok(Pages {
         locks,
         html_ms,
         html_kb,
-        told_p50_ms: told.get(told.len() / 2).copied().unwrap_or(f64::NAN),
-        told_longest_ms: told.last().copied().unwrap_or(f64::NAN),
+        told_p50_ms: samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN),
+        told_longest_ms: samples.last().copied().unwrap_or(f64::NAN),
     })
 }
 
@@ -99,7 +99,7 @@ async fn html(served: &Served, locks: usize) -> Result<(f64, f64), BenchError> {
 async fn measure_once(served: &Served) -> Result<Vec<f64>, BenchError> {
     let mut stream = served.get("/v1/events").await?.bytes_stream();
     let mut http = served.connect().await?;
-    let mut told = Vec::new();
+    let mut samples = Vec::new();
     for number in 0..CHANGES {
         let rest = tokio::time::sleep(CHANGE_EVERY);
         tokio::pin!(rest);
@@ -110,7 +110,7 @@ async fn measure_once(served: &Served) -> Result<Vec<f64>, BenchError> {
                 event = stream.next() => drop(event),
             }
         }
-        let body = format!(r#"{{"resource":"bench:told:{number}","ownerId":"bench","ttlSeconds":600}}"#);
+        let body = format!(r#"{{"resource":"bench:samples:{number}","ownerId":"bench","ttlSeconds":600}}"#);
         let answer = http.post("/v1/locks/acquire", &body).await?;
         if member(answer, "leaseId").is_none() {
             return Err(BenchError::bad_answer("our server", answer));
@@ -130,7 +130,7 @@ async fn measure_once(served: &Served) -> Result<Vec<f64>, BenchError> {
                 break;
             }
         }
-        told.push(watch.ms());
+        samples.push(watch.ms());
     }
-    Ok(told)
+    Ok(samples)
 }

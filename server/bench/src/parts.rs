@@ -46,7 +46,7 @@ fn at_most(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
-    /// Locks taken and given back each second: ours on both stores, and the peers
+    /// Acquires and releases per second: ours on both stores, and the peers
     Pace,
     /// 500 waiters on one resource
     Waiters,

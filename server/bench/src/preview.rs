@@ -79,9 +79,9 @@ async fn measure_week(week: Week, has_goal: bool) -> Result<Vec<Figure>, BenchEr
     let store = format!("sqlite:{}", folder.path().join("leasehold.db").display());
     let (clock, stop) = (Clock::start(), CancellationToken::new());
     let leases = LeaseService::open(&store, LeaseConfig::default(), clock.clone(), stop.clone()).await;
-    let leases = leases.map_err(|error| answer(&error))?;
-    let db = Db::open(&store).await.map_err(|error| answer(&error))?;
-    let history = db.history(&store).await.map_err(|error| answer(&error))?;
+    let leases = leases.map_err(|error| server_error(&error))?;
+    let db = Db::open(&store).await.map_err(|error| server_error(&error))?;
+    let history = db.history(&store).await.map_err(|error| server_error(&error))?;
     let now = clock.now().wall.timestamp_millis();
     let mut file = Connection::open(folder.path().join("leasehold.history.db"))?;
     let filled = fill(&mut file, week, now)?;
@@ -96,7 +96,7 @@ async fn measure_week(week: Week, has_goal: bool) -> Result<Vec<Figure>, BenchEr
         clock: clock.clone(),
         stop: stop.clone(),
     });
-    let alerts = Box::pin(alerts).await.map_err(|error| answer(&error))?;
+    let alerts = Box::pin(alerts).await.map_err(|error| server_error(&error))?;
     let mut figures = Vec::new();
     for rule in builtin().iter().filter(|rule| RULES.contains(&rule.id.as_str())) {
         figures.extend(preview(&alerts, rule, week.locks, filled, has_goal).await?);
@@ -124,7 +124,7 @@ async fn preview(
     let mut run = alerts.preview_run(vec![rule.clone()]);
     let (mut first_ms, mut whole) = (None, None);
     while let Some(previews) = run.next().await {
-        whole = previews.map_err(|error| answer(&error))?.pop();
+        whole = previews.map_err(|error| server_error(&error))?.pop();
         first_ms.get_or_insert_with(|| watch.ms());
     }
     let (ms, cpu) = (watch.ms(), cpu_ms() - cpu);
@@ -145,7 +145,7 @@ async fn preview(
         });
     }
     let again = cpu_ms();
-    let repeated = alerts.preview(rule).await.map_err(|error| answer(&error))?;
+    let repeated = alerts.preview(rule).await.map_err(|error| server_error(&error))?;
     let again = cpu_ms() - again;
     if repeated.events != seen.0.unsigned_abs() {
         return Err(BenchError::Answer {
@@ -221,7 +221,7 @@ fn fill(file: &mut Connection, Week { locks, every_min }: Week, now: i64) -> Res
     Ok(filled)
 }
 
-fn answer(error: &dyn std::fmt::Display) -> BenchError {
+fn server_error(error: &dyn std::fmt::Display) -> BenchError {
     BenchError::Answer {
         what: "history",
         answer: error.to_string(),

@@ -189,11 +189,11 @@ fn command(out: &mut impl Write, words: &[&str]) -> std::io::Result<()> {
 
 async fn pipe(redis: &Redis, commands: &Path, replies: u64) -> Result<(), BenchError> {
     let commands = File::open(commands).map_err(BenchError::Commands)?;
-    let said = cli(redis, &["--pipe"], Stdio::from(commands)).await?;
-    if said.contains(&format!("errors: 0, replies: {replies}")) {
+    let reply = cli(redis, &["--pipe"], Stdio::from(commands)).await?;
+    if reply.contains(&format!("errors: 0, replies: {replies}")) {
         Ok(())
     } else {
-        Err(BenchError::bad_answer("redis-cli", said))
+        Err(BenchError::bad_answer("redis-cli", reply))
     }
 }
 
@@ -209,7 +209,7 @@ async fn cli(redis: &Redis, args: &[&str], input: Stdio) -> Result<String, Bench
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn since(clock: &Clock, started: domain::observation::Tick) -> Duration {
+fn since(clock: &Clock, started: domain::tick::Tick) -> Duration {
     Duration::from_millis(u64::try_from(clock.tick().since(started)).unwrap_or_default())
 }
 

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_is_a_value_that_was_measured() {
+    fn a_percentile_is_one_of_the_measured_values() {
         // Of 1 to 200 by hand, of one value, of none.
         let values: Vec<u32> = (1..=200).collect();
         assert_eq!(percentile(&values, 50), 100);

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_short_line_is_served_in_order_with_at_most_two_tries_for_each_release() {
+    async fn waiters_are_served_in_order_with_two_tries_per_release() {
         // Twenty waiters over HTTP; the bench uses 500.
         let measured = measure(20).await.unwrap();
         assert_eq!(measured.in_order, 20, "{measured:?}");

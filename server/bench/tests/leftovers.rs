@@ -36,7 +36,7 @@ async fn serves(root: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn a_soak_that_is_ended_takes_its_server_with_it() {
+async fn an_interrupted_soak_ends_its_server() {
     let _installed = rustls::crypto::ring::default_provider().install_default();
     // Neither signal runs a destructor.
     for signal in [Signal::TERM, Signal::KILL] {

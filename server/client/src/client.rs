@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_a_traceparent_is_sent_as_one() {
+    fn only_a_valid_traceparent_is_sent() {
         // The standard's example; and other content of such a variable.
         assert!(is_traceparent(
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_or_no_token_is_refused() {
+    fn invalid_server_urls_and_tokens_are_rejected() {
         // Before anything is sent.
         for server in ["", "127.0.0.1:3000", "ftp://h", "http://", "unix:/tmp/s"] {
             let error = Client::new(server).unwrap_err();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_asked_without_a_proxy() {
+    fn loopback_is_called_without_a_proxy() {
         // By name and by address of both families.
         for (server, is) in [
             ("http://localhost:1", true),

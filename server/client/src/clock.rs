@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_never_wrap() {
+    fn durations_never_wrap() {
         // Never negative, and a saturated span stays saturated.
         let (a, b) = (Moment::from_millis(1_000), Moment::from_millis(1_500));
         assert_eq!(

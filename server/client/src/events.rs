@@ -17,11 +17,11 @@ const REOPEN_MAX: Duration = Duration::from_secs(15);
 const EVENT_BYTES_MAX: usize = 64 * 1024;
 
 /// Runs until the lease is lost.
-pub(crate) async fn listen(calls: Calls, id: String, standing: LeaseState) {
+pub(crate) async fn listen(calls: Calls, id: String, state: LeaseState) {
     let mut failures = 0;
     let hear = async {
         loop {
-            match heard(&calls, &id, &standing).await {
+            match heard(&calls, &id, &state).await {
                 Heard::Refused => return,
                 Heard::Something => failures = 0,
                 Heard::Nothing => failures += 1,
@@ -31,7 +31,7 @@ pub(crate) async fn listen(calls: Calls, id: String, standing: LeaseState) {
         }
     };
     tokio::select! {
-        _ = standing.lost() => {}
+        _ = state.lost() => {}
         () = hear => {}
     }
 }
@@ -43,7 +43,7 @@ enum Heard {
     Nothing,
 }
 
-async fn heard(calls: &Calls, id: &str, standing: &LeaseState) -> Heard {
+async fn heard(calls: &Calls, id: &str, state: &LeaseState) -> Heard {
     let mut response = match calls.events(id, OPEN_MAX).await {
         Ok(response) => response,
         Err(CallError::Unknown { .. }) => return Heard::Nothing,
@@ -57,7 +57,7 @@ async fn heard(calls: &Calls, id: &str, standing: &LeaseState) -> Heard {
             let event = serde_json::from_slice::<Event>(&data).ok();
             let event = event.filter(|event| event.lease_id == id);
             if let Some(loss) = event.as_ref().and_then(Loss::from_event) {
-                standing.end(loss);
+                state.end(loss);
             }
         }
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_found_however_the_stream_is_cut() {
+    fn events_are_parsed_at_any_chunk_boundary() {
         // Comments and other fields are skipped; in one chunk, and byte by byte with carriage returns.
         let stream = b": beat\r\n\r\nevent: revoked\r\ndata: {\"a\":1}\r\n\r\ndata:x\r\n\r\n";
         let expected = vec![b"{\"a\":1}".to_vec(), b"x".to_vec()];
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_does_not_fill_the_memory() {
+    fn an_endless_line_uses_bounded_memory() {
         // A megabyte without a line end: the first 64 KiB are kept, and later events are parsed again.
         let mut lines = Lines::default();
         assert!(lines.take(&vec![b'x'; 1024 * 1024]).is_empty());

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_servers_own_word_ends_a_lease() {
+    fn only_a_response_of_the_server_ends_a_lease() {
         // 410 and 404 with our codes are a loss; without them, as from a load balancer, they are retried.
         for code in ["expired", "revoked", "released"] {
             let answer = classify(StatusCode::GONE, problem(code), None);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_be_refused_again_is_told_from_what_may_pass() {
+    fn permanent_and_transient_rejections_are_distinguished() {
         // Invalid and forbidden are final; unavailable, overloaded and slow are not, and keep their Retry-After.
         let answer = classify(StatusCode::BAD_REQUEST, problem("invalid"), None);
         assert!(matches!(answer, CallError::Refused { status: 400, .. }));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_keep_the_servers_own_and_quote_ids() {
+    fn paths_keep_the_base_path_and_escape_ids() {
         // Below a proxy's path, with and without a slash; an id cannot leave its path segment.
         for server in ["http://h/locks-service", "http://h/locks-service/"] {
             let calls = Calls {

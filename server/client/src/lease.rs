@@ -25,7 +25,7 @@ pub struct Lease {
     id: String,
     resource: String,
     fencing_token: u64,
-    standing: LeaseState,
+    state: LeaseState,
     is_released: AtomicBool,
 }
 
@@ -42,7 +42,7 @@ impl Lease {
             id: grant.lease_id,
             resource: resource.to_owned(),
             fencing_token: grant.fencing_token,
-            standing: LeaseState::new(deadline),
+            state: LeaseState::new(deadline),
             is_released: AtomicBool::new(false),
         };
         let keeper = Renewer {
@@ -50,14 +50,14 @@ impl Lease {
             id: lease.id.clone(),
             resource: lease.resource.clone(),
             ttl: Duration::from_secs(grant.ttl_seconds),
-            standing: lease.standing.clone(),
+            state: lease.state.clone(),
         };
         background(keeper.run());
         if client.hears_events {
             background(events::listen(
                 lease.calls.clone(),
                 lease.id.clone(),
-                lease.standing.clone(),
+                lease.state.clone(),
             ));
         }
         lease
@@ -77,23 +77,23 @@ impl Lease {
     }
 
     /// The state of the lease, for code that has to stop when it is lost.
-    pub fn standing(&self) -> LeaseState {
-        self.standing.clone()
+    pub fn state(&self) -> LeaseState {
+        self.state.clone()
     }
 
     /// See [`LeaseState::is_lost`].
     pub fn is_lost(&self) -> bool {
-        self.standing.is_lost()
+        self.state.is_lost()
     }
 
     /// See [`LeaseState::loss`].
     pub fn loss(&self) -> Option<Loss> {
-        self.standing.loss()
+        self.state.loss()
     }
 
     /// See [`LeaseState::lost`].
     pub async fn lost(&self) -> Loss {
-        self.standing.lost().await
+        self.state.lost().await
     }
 
     /// See [`LeaseState::checkpoint`].
@@ -101,7 +101,7 @@ impl Lease {
     /// # Errors
     /// The lease is lost, or less than `margin` is left.
     pub fn checkpoint(&self, margin: Duration) -> Result<Duration, CheckpointError> {
-        self.standing.checkpoint(margin)
+        self.state.checkpoint(margin)
     }
 
     /// Releases the lease, which counts as lost from the call on. Idempotent, also after a loss: it never affects
@@ -110,7 +110,7 @@ impl Lease {
     /// # Errors
     /// The server was not reached within 5 s: the lease expires by itself, and the call can be repeated.
     pub async fn release(&self) -> Result<(), ReleaseError> {
-        self.standing.end(Loss::Released);
+        self.state.end(Loss::Released);
         if self.is_released.load(Ordering::Acquire) || self.is_gone_for_the_server() {
             return Ok(());
         }
@@ -135,14 +135,14 @@ impl Lease {
 
     /// Whether the server has confirmed its end.
     fn is_gone_for_the_server(&self) -> bool {
-        let loss = self.standing.loss();
+        let loss = self.state.loss();
         matches!(loss, Some(Loss::Revoked { .. } | Loss::Expired | Loss::NotFound))
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.standing.end(Loss::Released);
+        self.state.end(Loss::Released);
         if *self.is_released.get_mut() || self.is_gone_for_the_server() {
             return;
         }

@@ -164,49 +164,49 @@ mod tests {
     #[test]
     fn a_lost_lease_is_never_revived() {
         // The deadline has passed before any access; a later successful response changes nothing.
-        let standing = held_for(0);
-        assert!(!standing.prolong(clock::now().plus(Duration::from_secs(60)), false));
-        assert_eq!(standing.loss(), Some(Loss::DeadlinePassed { last_error: None }));
-        standing.end(Loss::Expired);
-        assert_eq!(standing.loss().unwrap().code(), "deadline_passed");
+        let state = held_for(0);
+        assert!(!state.prolong(clock::now().plus(Duration::from_secs(60)), false));
+        assert_eq!(state.loss(), Some(Loss::DeadlinePassed { last_error: None }));
+        state.end(Loss::Expired);
+        assert_eq!(state.loss().unwrap().code(), "deadline_passed");
     }
 
     #[test]
-    fn the_first_loss_is_kept_and_its_last_error_is_told() {
+    fn the_first_loss_is_kept_with_the_last_error() {
         // Revoked, followed by other losses; and a deadline that passes after a failed renewal.
         let revoked = Loss::Revoked {
             by: "dana".to_owned(),
             reason: "stuck".to_owned(),
             audit_id: "a-7".to_owned(),
         };
-        let standing = held_for(60_000);
-        standing.end(revoked.clone());
-        standing.end(Loss::Released);
-        assert!(!standing.prolong(clock::now().plus(Duration::from_secs(60)), false));
-        assert_eq!(standing.loss(), Some(revoked));
-        let standing = held_for(0);
-        standing.note_error("connection refused".to_owned());
-        let told = standing.loss().unwrap().to_string();
-        assert!(told.ends_with("in time: connection refused"), "{told}");
+        let state = held_for(60_000);
+        state.end(revoked.clone());
+        state.end(Loss::Released);
+        assert!(!state.prolong(clock::now().plus(Duration::from_secs(60)), false));
+        assert_eq!(state.loss(), Some(revoked));
+        let state = held_for(0);
+        state.note_error("connection refused".to_owned());
+        let message = state.loss().unwrap().to_string();
+        assert!(message.ends_with("in time: connection refused"), "{message}");
     }
 
     #[test]
-    fn a_checkpoint_wants_its_margin() {
+    fn a_checkpoint_requires_its_margin() {
         // A minute is left: half of it succeeds, two minutes fail; after a loss everything fails.
-        let standing = held_for(60_000);
-        assert!(standing.checkpoint(Duration::from_secs(30)).unwrap() <= Duration::from_secs(60));
-        let error = standing.checkpoint(Duration::from_secs(120)).unwrap_err();
+        let state = held_for(60_000);
+        assert!(state.checkpoint(Duration::from_secs(30)).unwrap() <= Duration::from_secs(60));
+        let error = state.checkpoint(Duration::from_secs(120)).unwrap_err();
         assert!(matches!(error, CheckpointError::TooLittleLeft { .. }), "{error}");
-        standing.end(Loss::Expired);
-        let error = standing.checkpoint(Duration::ZERO).unwrap_err();
+        state.end(Loss::Expired);
+        let error = state.checkpoint(Duration::ZERO).unwrap_err();
         assert_eq!(error, CheckpointError::Lost(Loss::Expired));
     }
 
     #[tokio::test]
-    async fn the_deadline_alone_tells_that_it_is_lost() {
+    async fn a_lease_is_lost_by_its_deadline_alone() {
         // Without renewals and accesses the wait ends; the maximum lifetime has its own cause.
-        let standing = held_for(50);
-        assert_eq!(standing.lost().await.code(), "deadline_passed");
+        let state = held_for(50);
+        assert_eq!(state.lost().await.code(), "deadline_passed");
         let capped = held_for(60_000);
         assert!(capped.prolong(clock::now().plus(Duration::from_millis(50)), true));
         assert_eq!(capped.lost().await, Loss::LifetimeReached);

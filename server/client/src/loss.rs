@@ -65,11 +65,11 @@ impl Loss {
     }
 
     fn revoked(by: &Option<String>, reason: &Option<String>, audit_id: &Option<String>) -> Self {
-        let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
         Self::Revoked {
-            by: said(by),
-            reason: said(reason),
-            audit_id: said(audit_id),
+            by: known(by),
+            reason: known(reason),
+            audit_id: known(audit_id),
         }
     }
 }

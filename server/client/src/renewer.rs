@@ -13,27 +13,27 @@ pub(crate) struct Renewer {
     pub(crate) id: String,
     pub(crate) resource: String,
     pub(crate) ttl: Duration,
-    pub(crate) standing: LeaseState,
+    pub(crate) state: LeaseState,
 }
 
 impl Renewer {
     /// Starts from a deadline that was just set.
     pub(crate) async fn run(self) {
-        let mut renew_at = schedule::renew_at(clock::now(), self.standing.deadline(), rng::unit());
+        let mut renew_at = schedule::renew_at(clock::now(), self.state.deadline(), rng::unit());
         let mut failures = 0;
         loop {
             let until_then = async {
                 clock::sleep_until(renew_at).await;
                 let sent = clock::now();
                 // First after a pause of the process or the machine: no request for a lost lease.
-                if self.standing.is_lost() {
+                if self.state.is_lost() {
                     return None;
                 }
                 Some((sent, self.renew(sent).await))
             };
             let (sent, answer) = tokio::select! {
                 biased;
-                _ = self.standing.lost() => return,
+                _ = self.state.lost() => return,
                 answer = until_then => match answer {
                     Some(answer) => answer,
                     None => return,
@@ -50,7 +50,7 @@ impl Renewer {
                     renew_at = clock::now().plus(backoff.max(pause));
                 }
                 Next::End => {
-                    self.standing.lost().await;
+                    self.state.lost().await;
                     return;
                 }
             }
@@ -58,7 +58,7 @@ impl Renewer {
     }
 
     async fn renew(&self, sent: Moment) -> Result<crate::dto::Grant, CallError> {
-        let left = self.standing.deadline().since(sent);
+        let left = self.state.deadline().since(sent);
         self.calls.renew(&self.id, schedule::answer_within(left)).await
     }
 
@@ -66,34 +66,34 @@ impl Renewer {
         match answer {
             Ok(grant) => {
                 let deadline = schedule::deadline(sent, grant.remaining_ms, self.ttl);
-                if self.standing.prolong(deadline, false) {
+                if self.state.prolong(deadline, false) {
                     return Next::Renew(schedule::renew_at(sent, deadline, rng::unit()));
                 }
                 Next::End
             }
             Err(CallError::Lost(loss)) => {
-                self.standing.end(loss);
+                self.state.end(loss);
                 Next::End
             }
             Err(CallError::LifetimeReached { remaining_ms }) => {
-                self.standing
+                self.state
                     .prolong(schedule::deadline(sent, remaining_ms, self.ttl), true);
                 Next::End
             }
             Err(error) => {
                 let why = error.sentence();
-                let left_ms = self.standing.deadline().since(clock::now()).as_millis();
+                let left_ms = self.state.deadline().since(clock::now()).as_millis();
                 tracing::warn!(
                     lock.resource = %self.resource, lease.id = %self.id,
                     "the lease of {} was not renewed, {left_ms} ms are left: {why}", self.resource
                 );
-                self.standing.note_error(why);
+                self.state.note_error(why);
                 let pause = match error {
                     CallError::Unknown { retry_after, .. } => retry_after.unwrap_or_default(),
                     _ => Duration::ZERO,
                 };
                 // A requested delay longer than the time left is shortened, so that one more attempt fits.
-                let left = self.standing.deadline().since(clock::now());
+                let left = self.state.deadline().since(clock::now());
                 Next::Retry(pause.min(left / 2))
             }
         }

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_asked_for_in_whole_seconds_rounded_up() {
+    fn durations_are_sent_in_whole_seconds_rounded_up() {
         // A wait of 200 ms becomes 1 s, and zero stays zero.
         for (ms, seconds) in [(0, 0), (1, 1), (200, 1), (1_000, 1), (1_001, 2), (59_500, 60)] {
             assert_eq!(whole_seconds(Duration::from_millis(ms)), seconds);

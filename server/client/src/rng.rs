@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_spread() {
+    fn random_numbers_are_evenly_spread() {
         // Of a thousand values, each quarter gets some.
         let mut quarters = [0; 4];
         for _ in 0..1_000 {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_that_stood_in_line_is_renewed_before_it_is_used() {
+    fn a_queued_grant_is_renewed_before_use() {
         // Granted after a wait of 45 s with 30 s to live: by the deadline rule it is already over.
         assert!(is_stale_grant(at(0), at(45_000), TTL));
         assert!(is_stale_grant(at(0), at(10_001), TTL));

@@ -17,7 +17,7 @@ const FOR_COMMANDS: [&str; 3] = ["LEASEHOLD_CONFIG", "LEASEHOLD_SERVER", "LEASEH
 /// # Errors
 /// Names a variable that is not UTF-8.
 /// Names a variable whose value is not UTF-8.
-pub(super) fn of_process() -> Result<BTreeMap<String, String>, ConfigErrors> {
+pub(super) fn read_process() -> Result<BTreeMap<String, String>, ConfigErrors> {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one reader of the environment"
@@ -80,7 +80,7 @@ fn is_service_link(rest: &str) -> bool {
     })
 }
 
-/// `ORDERS_DB__URL`: backend names have no `_`, so it stands for `-`. The longest matching backend name wins.
+/// `ORDERS_DB__URL`: backend names have no `_`, so it means `-`. The longest matching backend name wins.
 fn set_backend(tree: &mut Table, rest: &str, node: Node, origin: &Origin) {
     let list = tree.entry("backend".to_owned()).or_insert_with(|| Node {
         value: Value::List(Vec::new()),
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_kubernetes_sets_for_a_service_of_our_name_is_not_ours() {
+    fn kubernetes_service_variables_are_ignored() {
         // Names that kubelet sets for services `leasehold` and `leasehold-db`, and real keys.
         for name in [
             "SERVICE_HOST",

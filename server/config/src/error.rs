@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_key_is_a_slip_of_the_pen_away_and_nothing_else_is_guessed() {
+    fn a_nearest_key_is_named_only_for_a_typing_error() {
         // One or two wrong letters, swapped letters, a plural, a missing end; no suggestion for an unrelated word.
         let known = [
             "poll_interval",

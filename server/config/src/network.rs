@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_holds_its_addresses_in_either_spelling_and_no_other() {
+    fn a_network_contains_its_addresses_in_both_notations() {
         // Inside, outside and at the edges; IPv4 as IPv6; a single address; invalid networks.
         let holds = |network: &str, address: &str| {
             let network: Network = network.parse().unwrap();

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_sixty_four_hex_digits_that_somebody_drew() {
+    fn a_secret_key_is_64_random_hex_digits() {
         // Too short, too long, other letters, and repeated bytes.
         assert!(check_key(&"0a".repeat(31)).is_err() && check_key(&"0aF1".repeat(16)).is_ok());
         for bad in [

@@ -59,7 +59,7 @@ type Variables = BTreeMap<String, String>;
 ///
 /// # Errors
 /// A variable is invalid.
-pub fn of_process() -> Result<Otel, OtelError> {
+pub fn from_process() -> Result<Otel, OtelError> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the environment is read in this folder alone"
@@ -181,7 +181,7 @@ fn validated_endpoint(variable: String, endpoint: &str) -> Result<String, OtelEr
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(&str, &str)]) -> Result<Otel, OtelError> {
+    fn otel_of(pairs: &[(&str, &str)]) -> Result<Otel, OtelError> {
         read(
             &pairs
                 .iter()
@@ -191,31 +191,33 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_pushed_unless_it_is_asked_for() {
+    fn nothing_is_pushed_unless_configured() {
         // No variable; everything off; each signal off; an exporter without an endpoint.
-        assert_eq!(of(&[]).unwrap(), Otel::default());
+        assert_eq!(otel_of(&[]).unwrap(), Otel::default());
         let endpoint = (
             "OTEL_EXPORTER_OTLP_ENDPOINT",
             "http://user:secret@collector:4318/x",
         );
         assert_eq!(
-            of(&[endpoint, ("OTEL_SDK_DISABLED", "TRUE")]).unwrap().metrics,
+            otel_of(&[endpoint, ("OTEL_SDK_DISABLED", "TRUE")])
+                .unwrap()
+                .metrics,
             None
         );
-        let some = of(&[endpoint, ("OTEL_TRACES_EXPORTER", "none")]).unwrap();
+        let some = otel_of(&[endpoint, ("OTEL_TRACES_EXPORTER", "none")]).unwrap();
         assert!(some.traces.is_none() && some.logs.is_some());
         let metrics = some.metrics.unwrap();
         assert_eq!(
             (metrics.address.as_str(), metrics.protocol),
             ("http://collector:4318", Protocol::Http)
         );
-        let asked = of(&[
+        let parsed = otel_of(&[
             ("OTEL_LOGS_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc"),
         ]);
-        assert_eq!(asked.unwrap().logs.unwrap().address, "http://localhost:4317");
+        assert_eq!(parsed.unwrap().logs.unwrap().address, "http://localhost:4317");
         assert_eq!(
-            of(&[("OTEL_METRICS_EXPORTER", "prometheus"), endpoint])
+            otel_of(&[("OTEL_METRICS_EXPORTER", "prometheus"), endpoint])
                 .unwrap()
                 .metrics,
             None
@@ -223,18 +225,18 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_does_not_fit_is_named_and_its_secret_is_not_repeated() {
+    fn an_invalid_variable_is_named_without_its_secret() {
         // An unsupported exporter and protocol, and an invalid address.
         for (name, value) in [
             ("OTEL_TRACES_EXPORTER", "zipkin"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "s3cret-token@collector"),
         ] {
-            let error = of(&[(name, value)]).unwrap_err();
+            let error = otel_of(&[(name, value)]).unwrap_err();
             assert_eq!(error.variable, name);
             assert!(!error.to_string().contains("s3cret"));
         }
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317");
-        let wrong = of(&[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]);
+        let wrong = otel_of(&[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]);
         assert_eq!(wrong.unwrap_err().variable, "OTEL_EXPORTER_OTLP_PROTOCOL");
     }
 }

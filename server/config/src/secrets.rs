@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_shown_without_what_opens_it() {
+    fn a_url_is_shown_without_its_credentials() {
         // Passwords in every place where drivers accept them, and passwords that break the URL syntax.
         for (secret, shown) in [
             ("postgres://watch@db/orders", "\"postgres://watch@db/orders\""),

@@ -50,7 +50,7 @@ impl ConfigSources {
         };
         Ok(Self {
             file,
-            environment: environment::of_process()?,
+            environment: environment::read_process()?,
             flags,
         })
     }

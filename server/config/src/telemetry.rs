@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_url_is_an_address_with_one_place_for_the_id() {
+    fn a_trace_url_has_exactly_one_placeholder() {
         // One valid address, and one for each error.
         assert_eq!(
             check_filter("https://grafana.example/explore?trace={trace_id}"),

@@ -29,7 +29,7 @@ fn load(file: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigErrors> 
     Config::load(&sources(file, variables))
 }
 
-fn explain(file: &str, variables: &[(&str, &str)]) -> Loaded {
+fn load_report(file: &str, variables: &[(&str, &str)]) -> Loaded {
     read(&sources(file, variables))
 }
 

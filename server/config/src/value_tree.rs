@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_knows_its_line() {
+    fn every_value_has_its_line_number() {
         // A top-level key, a table, and two elements of an array of tables, each on its own line.
         let text = "listen = \"x\"\n\n[lease]\nmax_ttl = \"1h\"\n[[backend]]\nname = \"a\"\n\n[[backend]]\nname = \"b\"\n";
         let tree = parse(Path::new("f.toml"), text).unwrap();

@@ -9,7 +9,7 @@ use reqwest::{Method, RequestBuilder};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 
 /// Access of workers to the service.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) fn new(base: &str, token: &str) -> Result<Self, DemoFault> {
+    pub(super) fn new(base: &str, token: &str) -> Result<Self, WorkloadError> {
         Ok(Self {
             client: leasehold_client::Client::builder(base).token(token).build()?,
             http: reqwest::Client::builder().no_proxy().build()?,
@@ -33,10 +33,10 @@ impl Access {
     }
 
     /// `Null` for an error response: the worker continues as if its lease were lost.
-    async fn post(&self, path: &str, body: &Value) -> Result<Value, DemoFault> {
+    async fn post(&self, path: &str, body: &Value) -> Result<Value, WorkloadError> {
         let answer = self.call(Method::POST, path).json(body).send().await?;
         if answer.status().is_server_error() {
-            return Err(DemoFault::LeaseGone);
+            return Err(WorkloadError::LeaseGone);
         }
         Ok(answer.json().await?)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use etcd_client::{Client, ConnectOptions};
 
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 use testkit::Etcd;
 
 pub(super) const PREFIX: &str = "/locks/";
@@ -24,7 +24,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) async fn new(server: &Etcd) -> Result<Self, DemoFault> {
+    pub(super) async fn new(server: &Etcd) -> Result<Self, WorkloadError> {
         let options = ConnectOptions::new()
             .with_connect_timeout(Duration::from_secs(3))
             .with_keep_alive(Duration::from_secs(10), Duration::from_secs(5));

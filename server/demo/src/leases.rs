@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 
 /// Acquires, renews and releases leases on one system, as its users do.
 pub(super) trait Leases: Clone + Send + Sync + 'static {
@@ -16,12 +16,12 @@ pub(super) trait Leases: Clone + Send + Sync + 'static {
         resource: &str,
         owner: &str,
         ttl: Duration,
-    ) -> impl Future<Output = Result<Option<Self::Held>, DemoFault>> + Send;
+    ) -> impl Future<Output = Result<Option<Self::Held>, WorkloadError>> + Send;
 
     /// `false` when the lease was lost.
-    fn renew(&self, held: &Self::Held) -> impl Future<Output = Result<bool, DemoFault>> + Send;
+    fn renew(&self, held: &Self::Held) -> impl Future<Output = Result<bool, WorkloadError>> + Send;
 
-    fn release(&self, held: Self::Held) -> impl Future<Output = Result<(), DemoFault>> + Send;
+    fn release(&self, held: Self::Held) -> impl Future<Output = Result<(), WorkloadError>> + Send;
 }
 
 /// Timeout of HTTP requests.

@@ -11,7 +11,7 @@ pub(super) mod shedlock;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection, Executor};
 
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 use testkit::Postgres;
 
 pub(super) const DATABASE: &str = "orders";
@@ -28,7 +28,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) fn new(server: &Postgres, password: &str) -> Result<Self, DemoFault> {
+    pub(super) fn new(server: &Postgres, password: &str) -> Result<Self, WorkloadError> {
         let url = server.url_with_password(APP_ROLE, password, DATABASE);
         let options: PgConnectOptions = url.parse()?;
         // No timeout: waiting for locks is the purpose of the workload.
@@ -38,7 +38,7 @@ impl Access {
     }
 
     /// A session of its own: its locks end with it.
-    pub(super) async fn session(&self, application_name: &str) -> Result<PgConnection, DemoFault> {
+    pub(super) async fn session(&self, application_name: &str) -> Result<PgConnection, WorkloadError> {
         let options = self.options.clone().application_name(application_name);
         Ok(PgConnection::connect_with(&options).await?)
     }
@@ -54,7 +54,7 @@ impl Access {
 }
 
 /// Several statements without parameters.
-pub(super) async fn run(session: &mut PgConnection, statements: &'static str) -> Result<(), DemoFault> {
+pub(super) async fn run(session: &mut PgConnection, statements: &'static str) -> Result<(), WorkloadError> {
     session.execute(sqlx::raw_sql(statements)).await?;
     Ok(())
 }

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chance_stays_within_its_bounds_and_does_not_repeat() {
+    fn random_pauses_stay_in_range_and_do_not_repeat() {
         // A thousand samples of each.
         let shortest = Duration::from_millis(10);
         let longest = Duration::from_millis(12);

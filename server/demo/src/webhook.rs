@@ -104,12 +104,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_it_hears_is_one_line_whatever_it_says() {
+    fn a_received_message_is_logged_as_one_line() {
         // Two alerts, the first with a line break and an escape; and a message without alerts.
         let alert =
             json!({"labels": {"alertname": "LongHeld"}, "annotations": {"summary": "a\n\u{1b}[31mb"}});
-        let said = line(&json!({"status": "firing", "alerts": [alert, {}]}));
-        assert_eq!(said, "firing: LongHeld, a\\u{a}\\u{1b}[31mb, and 1 more");
+        let printed = line(&json!({"status": "firing", "alerts": [alert, {}]}));
+        assert_eq!(printed, "firing: LongHeld, a\\u{a}\\u{1b}[31mb, and 1 more");
         assert_eq!(line(&json!({})), "?: ?, ?");
     }
 }

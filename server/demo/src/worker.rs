@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 use super::leases::Leases;
 use super::rng;
 
@@ -37,7 +37,7 @@ pub(super) async fn steady<L: Leases>(
     resource: String,
     owner: String,
     rhythm: Rhythm,
-) -> Result<(), DemoFault> {
+) -> Result<(), WorkloadError> {
     match leases.acquire(&resource, &owner, rhythm.ttl).await? {
         Some(held) => renew(&leases, &held, rhythm.every, u32::MAX).await,
         None => sleep(RETRY).await,
@@ -51,7 +51,7 @@ pub(super) async fn falls_silent<L: Leases>(
     resource: String,
     owner: String,
     rhythm: Rhythm,
-) -> Result<(), DemoFault> {
+) -> Result<(), WorkloadError> {
     match leases.acquire(&resource, &owner, rhythm.ttl).await? {
         Some(held) => {
             renew(&leases, &held, rhythm.every, RENEWALS_BEFORE_DEATH).await;
@@ -68,7 +68,7 @@ pub(super) async fn runs_out<L: Leases>(
     resource: String,
     owner: String,
     ttl: Duration,
-) -> Result<(), DemoFault> {
+) -> Result<(), WorkloadError> {
     match leases.acquire(&resource, &owner, ttl).await? {
         Some(_) => sleep(ttl + GAP).await,
         None => sleep(RETRY).await,
@@ -81,7 +81,7 @@ pub(super) async fn comes_and_goes<L: Leases>(
     leases: L,
     resource: String,
     owner: String,
-) -> Result<(), DemoFault> {
+) -> Result<(), WorkloadError> {
     if let Some(held) = leases.acquire(&resource, &owner, Duration::from_secs(15)).await? {
         sleep(rng::between(Duration::from_secs(2), Duration::from_secs(10))).await;
         leases.release(held).await?;
@@ -95,7 +95,7 @@ pub(super) async fn left_behind<L: Leases>(
     leases: L,
     resource: String,
     owner: String,
-) -> Result<(), DemoFault> {
+) -> Result<(), WorkloadError> {
     leases.acquire(&resource, &owner, Duration::from_secs(5)).await?;
     std::future::pending().await
 }

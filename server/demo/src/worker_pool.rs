@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 use super::rng;
 use runtime::tasks;
 
@@ -41,7 +41,7 @@ impl Crew {
         phase: Duration,
         mut life: impl FnMut() -> F + Send + 'static,
     ) where
-        F: Future<Output = Result<(), DemoFault>> + Send + 'static,
+        F: Future<Output = Result<(), WorkloadError>> + Send + 'static,
     {
         let work = async move {
             sleep(phase).await;

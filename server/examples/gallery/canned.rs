@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ::backends::BackendRegistry;
-use app::console::{Console, ConsoleFuture, Drawn};
+use app::console::{Console, ConsoleCharts, ConsoleFuture};
 use chrono::{DateTime, Utc};
 use domain::access::Visible;
 use domain::alerts::{Draft, KnownNames, Rule, builtin, parse};
@@ -147,11 +147,11 @@ impl Console for Canned {
         self.current().backends()
     }
 
-    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts> {
-        Box::pin(async move { charts::of(detail, search, self.now()) })
+    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> ConsoleCharts<'a, LockCharts> {
+        Box::pin(async move { Some(charts::lock_charts(detail, search, self.now())) })
     }
 
-    fn overview_charts<'a>(&'a self, _: &'a Overview, search: &'a str) -> Drawn<'a, OverviewCharts> {
-        Box::pin(async move { charts::overview(search, self.now()) })
+    fn overview_charts<'a>(&'a self, _: &'a Overview, search: &'a str) -> ConsoleCharts<'a, OverviewCharts> {
+        Box::pin(async move { Some(charts::overview(search, self.now())) })
     }
 }

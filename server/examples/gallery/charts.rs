@@ -1,25 +1,18 @@
 //! Made-up histories for the charts: the timeline of the picture for one lock, and next to nothing for the others.
 
-use app::charts::held_locks;
-use app::charts::hold_time::{self, HoldNow};
-use app::charts::html_writer::Markup;
-use app::charts::ownership_timeline::{self, Links};
-use app::charts::range_links::range_links;
-use app::charts::recent_events;
-use app::charts::recent_incidents::{self, IncidentRange};
-use app::charts::released_lock_facts::{self, LastHolding, ReleasedLock};
-use app::charts::series::Event;
-use domain::charts::hold_time::Holds;
-use domain::charts::range::{RangePreset as LastRange, TimeRange};
-use domain::charts::timeline::{Holder, Refused, Revoked, Timeline, TimelineInput, Waiter};
+use domain::charts::held_locks::{ChartEvent, HeldLocksChart, HeldNow};
+use domain::charts::hold_time::{DurationChart, DurationsOf, Holds};
+use domain::charts::range::RangePreset;
+use domain::charts::shown_range::ShownRange;
+use domain::charts::timeline::{Holder, RejectedWrite, Revoked, Timeline, TimelineInput, TimelineWaiter};
 use domain::fencing_rejections::Rejection;
 use domain::history::rollup::Rollup;
 use domain::history::series::{HistorySeries, HistorySpan, PrefixSeries, WatchedSpans};
 use domain::history::{HistoryEvent, Run};
 use domain::lock::Lock;
-use domain::lock_detail::{EventKind, LockCharts, LockDetail};
+use domain::lock_detail::{EventKind, LockCharts, LockDetail, LockHistory};
 use domain::names::{BackendName, OwnerId};
-use domain::overview::OverviewCharts;
+use domain::overview::{OverviewCharts, RecentRejections, RecentUnlocks};
 use domain::state::LockState;
 use domain::token::FencingToken;
 
@@ -27,16 +20,14 @@ use crate::canned::Moment;
 
 const MINUTE: i64 = 60_000;
 
-pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
+pub(crate) fn lock_charts(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
     let lock = &detail.lock;
     let (wall, pairs) = (now.wall.timestamp_millis(), app::links::pairs(search));
-    let given = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let range =
-        TimeRange::from_pairs(given, LastRange::SixHours).unwrap_or(TimeRange::Last(LastRange::SixHours));
+    let range = ShownRange::from_pairs(&pairs, RangePreset::SixHours, None, wall);
     let (events, refused, revoked) = history(lock, wall);
     let holders = holders(detail, wall);
     let waiters = waiters(detail, wall);
-    let told = TimelineInput {
+    let input = TimelineInput {
         events: &events,
         gaps: &[(wall - 300 * MINUTE, wall - 280 * MINUTE)],
         refused: &refused,
@@ -45,55 +36,24 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
         waiters: &waiters,
         since: Some(wall - 340 * MINUTE),
     };
-    let timeline = Timeline::new(&told, range.scale(wall), wall);
-    let fencing = app::links::with_query("/fencing", [("prefix", lock.id.resource.text())]);
-    let to = Links {
-        may_audit: true,
-        fencing: &fencing,
-    };
-    let ownership =
-        ownership_timeline::ownership(&timeline, &range.words(), range_links(range, "", &pairs), &to);
     let is_long = lock.state == LockState::LongHeld;
-    let held_ms = lock.held_at_least_ms;
     let holds = Holds::new(if is_long { lengths() } else { Vec::new() });
-    let here = (!detail.is_gone()).then_some(HoldNow { held_ms, is_long });
-    let charts = LockCharts {
-        ownership: ownership.into_string(),
-        hold_time: hold_time::hold_time(&holds, here, "of this lock", None).into_string(),
-        seen: recent_events::seen(&detail.seen, &|_| None).into_string(),
-        past: String::new(),
+    let held_ms = (!detail.is_gone()).then_some(lock.held_at_least_ms);
+    let history = LockHistory {
+        ownership: Timeline::new(&input, range.scale, wall),
+        hold_times: DurationChart::new(&holds, held_ms, DurationsOf::ThisLock),
+        wait_times: DurationChart::new(&Holds::default(), None, DurationsOf::ThisLock),
     };
-    if detail.is_past {
-        past(detail, &charts, now)
-    } else {
-        charts
-    }
-}
-
-/// Of a lock that nobody holds: all in one.
-fn past(detail: &LockDetail, charts: &LockCharts, now: Moment) -> LockCharts {
-    let last = LastHolding::from_events(&detail.seen);
-    let facts = released_lock_facts::facts(&ReleasedLock {
-        last: &last,
-        holder: detail.fresh.clone().map(|_| ()),
-        source: &detail.lock.id.source,
-        looked_at: now.wall,
-        newest_token: None,
-    });
     LockCharts {
-        past: format!(
-            "<div class=\"lock\">{}{}<div class=\"lock-pair\">{}{}</div></div>",
-            facts.as_str(),
-            charts.ownership,
-            charts.hold_time,
-            charts.seen
-        ),
-        ..LockCharts::default()
+        range,
+        history: Some(history),
+        may_audit: true,
+        trace_links: Vec::new(),
     }
 }
 
 /// As in the picture: four owners, one of them writes for nearly three minutes after losing it.
-fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<Refused>, Vec<Revoked>) {
+fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<RejectedWrite>, Vec<Revoked>) {
     let is_the_one = lock.id.resource.text() == "tenant_123:billing-close:2026-04";
     let token = lock.fencing_token.known().map_or(4, |token| token.number());
     let held = lock.held_at_least_ms;
@@ -145,7 +105,7 @@ fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<Refused>, Vec<Revo
         event(held, EventKind::Reclaimed, &owner, 0),
         renewals(held - 10_000, 246, &owner, 0),
     ];
-    let refused = |ago_ms: i64| Refused {
+    let refused = |ago_ms: i64| RejectedWrite {
         at: wall - ago_ms,
         token: FencingToken::new(token.saturating_sub(1)),
         current: Some(FencingToken::new(token)),
@@ -179,15 +139,15 @@ fn holders(detail: &LockDetail, wall: i64) -> Option<Vec<Holder>> {
     detail.fresh.is_known().then(|| vec![holder])
 }
 
-fn waiters(detail: &LockDetail, wall: i64) -> Vec<Waiter> {
+fn waiters(detail: &LockDetail, wall: i64) -> Vec<TimelineWaiter> {
     let fresh = detail.fresh.known();
     let waiters = fresh.map_or(&[][..], |fresh| &fresh.waiters[..]);
-    let told = waiters.iter().take(3).map(|waiter| Waiter {
+    let input = waiters.iter().take(3).map(|waiter| TimelineWaiter {
         owner: waiter.owner_id.clone(),
         since: waiter.waited_ms.known().map(|waited| wall - waited),
         place: waiter.position,
     });
-    told.collect()
+    input.collect()
 }
 
 /// 214 holds around four minutes.
@@ -204,10 +164,7 @@ fn lengths() -> Vec<i64> {
 
 pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
     let wall = now.wall.timestamp_millis();
-    let given = app::links::pairs(search);
-    let given = given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let range =
-        TimeRange::from_pairs(given, LastRange::SixHours).unwrap_or(TimeRange::Last(LastRange::SixHours));
+    let range = ShownRange::from_pairs(&app::links::pairs(search), RangePreset::SixHours, None, wall);
     let rejection = |id: i64, ago: i64, resource: &str, token: u64| Rejection {
         id,
         at: wall - ago * MINUTE,
@@ -218,40 +175,28 @@ pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
         source: "billing-db".to_owned(),
         reason: "stale".to_owned(),
     };
-    let rows = [
+    let rejections = vec![
         rejection(4, 2, "warehouse/eu-west/reindex", 1840),
         rejection(3, 3, "warehouse/eu-west/reindex", 1840),
         rejection(2, 38, "tenant_123:billing-close:2026-04", 1841),
         rejection(1, 40, "\u{202e}<img src=x onerror=alert(1)>", 7),
     ];
-    let words = range.words();
-    let over = IncidentRange {
-        words: &words,
-        has_days: false,
-    };
-    let mut it = Markup::new();
-    it.wrap("div", &[("class", "two low")], |it| {
-        it.push(&held(range, &words, links(range, search), wall));
-        it.wrap("div", &[("class", "stack")], |it| {
-            it.push(&recent_incidents::refusals(&rows, 4, over, "/fencing".to_owned()));
-            it.push(&recent_incidents::unlocks(
-                &[],
-                0,
-                over,
-                "/audit?action=FORCE_UNLOCK".to_owned(),
-            ));
-        });
-    });
     OverviewCharts {
-        alerts: String::new(),
-        lately: it.into_string(),
+        alerts: None,
+        held: Some(held(&range, wall)),
+        rejections: RecentRejections {
+            total: 4,
+            newest: rejections,
+        },
+        unlocks: RecentUnlocks::default(),
+        may_audit: true,
+        range,
     }
 }
 
-/// A day like any other, with twenty minutes that nobody watched.
-fn held(range: TimeRange, words: &str, end: Markup, wall: i64) -> Markup {
-    let scale = range.scale(wall);
-    let span = HistorySpan::over(scale.from(), scale.until(), wall);
+/// A day like any other, with twenty minutes without observations.
+fn held(range: &ShownRange, wall: i64) -> HeldLocksChart {
+    let span = HistorySpan::new(range.scale.from(), range.scale.until(), wall);
     let is_blind = |cell: usize| (20..22).contains(&cell);
     let wave = |cell: usize, base: u64, more: u64| base + (u64::try_from(cell).unwrap_or(0) * 7 % 11) * more;
     let cells = (0..span.cells).map(|cell| {
@@ -281,26 +226,28 @@ fn held(range: TimeRange, words: &str, end: Markup, wall: i64) -> Markup {
             watched_ms,
         }],
     };
-    let mark = |ago: i64, shape, hue, title: &str| Event {
-        at: wall - ago * MINUTE,
-        shape,
-        hue,
-        title: title.to_owned(),
-        href: None,
-    };
-    let marks = vec![
-        mark(200, "reclaim", "", "1 reclaim"),
-        mark(120, "revoke", "", "forced unlock by oncall-1"),
-        mark(2, "x", "critical", "a write under token 1840 refused"),
+    let at = |ago: i64| wall - ago * MINUTE;
+    let events = vec![
+        ChartEvent::Reclaims {
+            from: at(205),
+            until: at(195),
+            count: 1,
+        },
+        ChartEvent::ForcedUnlock {
+            at: at(120),
+            by: "oncall-1".to_owned(),
+            id: "u_1".to_owned(),
+        },
+        ChartEvent::Rejection {
+            at: at(2),
+            token: FencingToken::new(1840),
+            resource: "warehouse/eu-west/reindex".to_owned(),
+        },
     ];
-    let now = held_locks::HeldLocks {
+    let now = HeldNow {
         held: 42,
         waiting: 9,
         is_cut: false,
     };
-    held_locks::held_locks_chart(&series, now, marks, words, end)
-}
-
-fn links(range: TimeRange, search: &str) -> Markup {
-    range_links(range, "", &app::links::pairs(search))
+    HeldLocksChart::new(&series, now, events)
 }

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use domain::blockers::Blocker;
 use domain::lock::Lock;
-use domain::lock_detail::{EventKind, Fresh, LockDetail, SeenEvent};
+use domain::lock_detail::{EventKind, Fresh, LastHolding, LockDetail, PastLock, SeenEvent};
 use domain::names::OwnerId;
 use domain::observation::{RawField, Session, Waiter};
 use domain::reported::Reported;
@@ -30,8 +30,11 @@ pub(crate) fn with_fresh_reading(detail: LockDetail, now: Moment) -> LockDetail 
         } else {
             Reported::Value(fresh(lock, now))
         },
-        seen: seen(lock, now),
-        is_past,
+        past: is_past.then(|| PastLock {
+            last: LastHolding::from_events(&seen_events(lock, now)),
+            newest_token: None,
+        }),
+        seen: seen_events(lock, now),
         ..detail
     }
 }
@@ -141,7 +144,7 @@ fn raw(lock: &Lock) -> Vec<RawField> {
     fields
 }
 
-fn seen(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
+fn seen_events(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
     let event = |kind, ago_ms: i64, owner: &str| SeenEvent {
         trace_id: None,
         not_before: None,

@@ -15,6 +15,8 @@ use crate::canned::{BEAT_MS, Canned};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     On,
+    /// Each event says that the alert rules are overdue.
+    Overdue,
     /// Streams end, and new ones are refused.
     Off,
     /// Streams stay open and say nothing more: a half-dead connection.
@@ -25,6 +27,7 @@ impl Stream {
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             "on" => Some(Self::On),
+            "overdue" => Some(Self::Overdue),
             "off" => Some(Self::Off),
             "silent" => Some(Self::Silent),
             _ => None,
@@ -54,14 +57,14 @@ async fn next_beat(canned: &Canned, sent: Option<u64>) -> Option<u64> {
         let beat = canned.now().beat;
         match canned.streaming() {
             Stream::Off => return None,
-            Stream::On if sent != Some(beat) => return Some(beat),
-            Stream::On | Stream::Silent => {}
+            Stream::On | Stream::Overdue if sent != Some(beat) => return Some(beat),
+            Stream::On | Stream::Overdue | Stream::Silent => {}
         }
         tokio::time::sleep(Duration::from_millis(u64::try_from(BEAT_MS / 10).unwrap_or(100))).await;
     }
 }
 
-fn pulse(canned: &Canned, told: &mut Option<u64>) -> (u64, String) {
+fn pulse(canned: &Canned, last: &mut Option<u64>) -> (u64, String) {
     let summary = canned.summary();
     let backends: Vec<_> = summary
         .backends
@@ -70,11 +73,12 @@ fn pulse(canned: &Canned, told: &mut Option<u64>) -> (u64, String) {
             serde_json::json!({"name": backend.name, "status": backend.status, "ageMs": backend.age_ms, "pollIntervalMs": backend.poll_interval_ms})
         })
         .collect();
-    let before = told.replace(summary.changes);
+    let before = last.replace(summary.changes);
     let changes = before.map_or(0, |before| summary.changes.saturating_sub(before));
     let hint = serde_json::json!({
         "revision": summary.revision, "changes": changes, "heldTotal": summary.held_total,
-        "attentionTotal": summary.attention_total, "backends": backends
+        "attentionTotal": summary.attention_total, "backends": backends,
+        "alertsOverdue": canned.streaming() == Stream::Overdue
     });
     (summary.revision, hint.to_string())
 }

@@ -8,8 +8,9 @@ use ::backends::{Batch, ClockReading as BackendClock, Pass, SourcePass};
 use chrono::TimeDelta;
 use domain::backend::{BackendStatus, WatchState};
 use domain::names::Source;
-use domain::observation::{Coverage, ObservedLock, Tick};
+use domain::observation::{Coverage, ObservedLock};
 use domain::reported::Reported;
+use domain::tick::Tick;
 use inventory::{Inventory, InventoryWriter};
 use runtime::clock::ClockReading;
 
@@ -79,7 +80,7 @@ impl Feeds {
                 bulk: of(&bulk, kind),
                 scanned_ms: now.elapsed_ms,
             };
-            feed.past(now);
+            feed.observe_past(now);
             Some(feed)
         };
         Self {
@@ -102,7 +103,7 @@ impl Feeds {
 
 impl Feed {
     /// What was observed before `now`.
-    fn past(&self, now: Moment) {
+    fn observe_past(&self, now: Moment) {
         let age_ms = match self.status {
             BackendStatus::Starting => return,
             BackendStatus::Down if self.locks.is_empty() => return self.fail(now),

@@ -4,7 +4,7 @@
 use chrono::TimeDelta;
 use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Condition, Lifetime, ObservedLock};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
 use domain::reported::Reported;
 use domain::token::FencingToken;
 
@@ -41,7 +41,7 @@ pub(crate) struct CannedLock {
     pub(crate) held: i64,
     pub(crate) life: Life,
     pub(crate) waiters: u32,
-    pub(crate) condition: Option<Condition>,
+    pub(crate) condition: Option<ObservedCondition>,
 }
 
 const S: i64 = 1_000;
@@ -94,7 +94,7 @@ const ROWS: [Row; 20] = [
 pub(crate) fn all() -> Vec<CannedLock> {
     let mut locks: Vec<CannedLock> = ROWS.into_iter().map(CannedLock::from).collect();
     let written = "worker-3 wrote with token 1840 at 02:58:41 UTC after worker-9 was granted 1841";
-    locks[0].condition = Some(Condition::DualOwner { why: written.into() });
+    locks[0].condition = Some(ObservedCondition::DualOwner { why: written.into() });
     let members = (
         "etcd-coord",
         "/members/worker-7",
@@ -104,14 +104,14 @@ pub(crate) fn all() -> Vec<CannedLock> {
         0,
     );
     locks.push(members.into());
-    locks.extend(of_sessions());
+    locks.extend(session_locks());
     locks.extend(in_two_tables());
-    locks.extend(of_redis());
+    locks.extend(redis_locks());
     locks.extend(hostile::locks());
     locks
 }
 
-fn of_sessions() -> [CannedLock; 2] {
+fn session_locks() -> [CannedLock; 2] {
     let pooled = "its client closed at 02:58; the session lives on in the pooler";
     let orphaned = (
         "pg-orders",
@@ -135,7 +135,7 @@ fn of_sessions() -> [CannedLock; 2] {
         ..row.into()
     };
     [
-        advisory(orphaned, Some(Condition::Orphaned { why: pooled.into() })),
+        advisory(orphaned, Some(ObservedCondition::Orphaned { why: pooled.into() })),
         advisory(working, None),
     ]
 }
@@ -160,10 +160,10 @@ fn in_two_tables() -> [CannedLock; 2] {
     [row(), archive]
 }
 
-fn of_redis() -> [CannedLock; 3] {
+fn redis_locks() -> [CannedLock; 3] {
     let unknown = |name| CannedLock {
         owner: None,
-        condition: Some(Condition::Unrecognised {
+        condition: Some(ObservedCondition::Unrecognised {
             why: "a key of type list is no lock we know".into(),
         }),
         ..("redis-cache", name, "", 90 * S, Life::Unknown, 0).into()
@@ -183,7 +183,7 @@ fn of_redis() -> [CannedLock; 3] {
     ]
 }
 
-/// More locks of the scene with 50,000, so many.
+/// `count` more locks, for the scene with 50,000.
 pub(crate) fn bulk(count: usize) -> impl Iterator<Item = CannedLock> {
     (0..count).map(|number| {
         let name = format!("tenant_{}:job-{}:{number:06}", number % 397, number % 23);

@@ -7,8 +7,9 @@ use domain::backend::{
     AccountPermission, BackendFailure, BackendKind, BackendTraits, Capability, WatchState,
 };
 use domain::names::{BackendName, Resource, Source};
-use domain::observation::{Coverage, Tick};
+use domain::observation::Coverage;
 use domain::reported::Reported;
+use domain::tick::Tick;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::events::Recent;

@@ -53,7 +53,7 @@ impl Slot {
     pub(super) fn view(&self, state: &SlotState, now: ClockReading) -> BackendView {
         let sums = state.shard.sums_over(&[state.shard.order.everything()], now.tick);
         let status = self.status(state, now);
-        let tells_waiters = self
+        let reports_waiters = self
             .info
             .capabilities
             .iter()
@@ -69,7 +69,7 @@ impl Slot {
             coverage: state.coverage.clone(),
             fault: state.fault.clone(),
             locks: state.shard.slab.len() as u64,
-            waiters: if tells_waiters {
+            waiters: if reports_waiters {
                 Reported::Value(sums.waiters)
             } else {
                 Reported::unknown("this kind of backend keeps no queue of waiters")

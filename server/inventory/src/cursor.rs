@@ -43,7 +43,7 @@ pub(super) struct CutName {
 }
 
 impl CutName {
-    fn of(name: &[u8]) -> Self {
+    fn from_name(name: &[u8]) -> Self {
         let digest: [u8; 32] = Sha256::digest(name).into();
         let number = |from: usize| {
             let bytes = digest[from..from + 8].iter();
@@ -56,7 +56,7 @@ impl CutName {
     }
 
     pub(super) fn is_of(&self, name: &[u8]) -> bool {
-        name.len() == self.length && Self::of(name) == *self
+        name.len() == self.length && Self::from_name(name) == *self
     }
 }
 
@@ -77,7 +77,7 @@ impl Cursor {
         if self.name.len() > NAME_BYTES_MAX {
             return Self {
                 name: self.name[..NAME_BYTES_MAX].to_vec(),
-                cut: Some(CutName::of(&self.name)),
+                cut: Some(CutName::from_name(&self.name)),
                 ..self.clone()
             }
             .encode();

@@ -1,9 +1,10 @@
 //! One lock as stored in the inventory: compact, because there may be a million.
 
 use domain::diagnosis::{self, CadenceFacts, Facts, LifetimeFacts, StateSet};
-use domain::observation::{Condition, Tick};
+use domain::observation::ObservedCondition;
 use domain::renewal_interval::Cadence;
 use domain::state::LockState;
+use domain::tick::Tick;
 use std::sync::Arc;
 
 use super::missing_reasons::{GapId, MissingReasons};
@@ -51,7 +52,7 @@ pub(super) struct Entry {
     /// A reading after this time is long-held.
     pub(super) long_after: Tick,
     pub(super) cadence: Option<Box<Cadence>>,
-    pub(super) condition: Option<Box<Condition>>,
+    pub(super) condition: Option<Box<ObservedCondition>>,
     /// Length of the track: the TTL if reported, otherwise the largest time left observed.
     pub(super) track_ms: u32,
     pub(super) waiters: u32,
@@ -177,8 +178,8 @@ impl Entry {
     /// With a reported TTL a reading determines the last renewal exactly; otherwise only
     /// between two readings.
     fn sampling_ms(&self, grain_ms: i64, poll_interval_ms: i64) -> i64 {
-        let told = self.gaps.ttl == super::missing_reasons::FILLED;
-        grain_ms + if told { 250 } else { 250 + poll_interval_ms }
+        let is_filled = self.gaps.ttl == super::missing_reasons::FILLED;
+        grain_ms + if is_filled { 250 } else { 250 + poll_interval_ms }
     }
 
     /// Time left at which it becomes near expiry; `None` without a lease.

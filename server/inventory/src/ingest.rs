@@ -6,8 +6,9 @@ mod removal;
 
 use chrono::{DateTime, Utc};
 use domain::lock_detail::EventKind;
-use domain::observation::{Lifetime, ObservedLock, Tick};
+use domain::observation::{Lifetime, ObservedLock};
 use domain::state::LockState;
+use domain::tick::Tick;
 
 use super::entry::{Ends, Entry, EntryGaps};
 use super::events::LockEvent;
@@ -29,7 +30,7 @@ const BETTER_BY_MS: i64 = 20;
 
 /// Effects of one batch.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct IngestOutcome {
     /// Rows added, removed or changed; renewals are not counted.
     pub(super) changes: u32,
     /// A displayed value may have changed, at least by a renewal.
@@ -104,8 +105,8 @@ impl Context {
 }
 
 impl Shard {
-    pub(super) fn apply(&mut self, batch: Batch, context: &mut Context) -> Outcome {
-        let mut outcome = Outcome::default();
+    pub(super) fn apply(&mut self, batch: Batch, context: &mut Context) -> IngestOutcome {
+        let mut outcome = IngestOutcome::default();
         for lock in batch.locks {
             self.upsert(lock, batch.sent_at, context, &mut outcome);
         }
@@ -127,7 +128,13 @@ impl Shard {
         self.order.recompute_sums(&self.slab);
     }
 
-    fn upsert(&mut self, mut lock: ObservedLock, sent_at: Tick, context: &Context, outcome: &mut Outcome) {
+    fn upsert(
+        &mut self,
+        mut lock: ObservedLock,
+        sent_at: Tick,
+        context: &Context,
+        outcome: &mut IngestOutcome,
+    ) {
         let Some(source) = self.source_number(&lock.source) else {
             return;
         };
@@ -181,7 +188,7 @@ impl Shard {
         mut lock: ObservedLock,
         sent_at: Tick,
         context: &Context,
-        outcome: &mut Outcome,
+        outcome: &mut IngestOutcome,
     ) {
         let Some(old) = self.slab.get(id) else { return };
         let source = old.source;

@@ -62,7 +62,7 @@ pub use writer::InventoryWriter;
 
 use backend_state::Slot;
 use force_released::ForceReleases;
-use scope_cache::Parts;
+use scope_cache::ScopeParts;
 
 /// Every lock of every backend.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub struct Inventory {
     /// Number of all writes, including values that no page shows.
     written: AtomicU64,
     /// Sums and revisions per scope.
-    parts: Parts,
+    parts: ScopeParts,
     hint: watch::Sender<u64>,
     journal: ChangeQueue,
     long_held: Arc<LongHeld>,
@@ -91,7 +91,7 @@ impl Inventory {
             revision: AtomicU64::new(1),
             changes: AtomicU64::new(0),
             written: AtomicU64::new(0),
-            parts: Parts::default(),
+            parts: ScopeParts::default(),
             hint: watch::Sender::new(1),
             journal: ChangeQueue::default(),
             long_held,

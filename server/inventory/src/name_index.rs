@@ -8,8 +8,8 @@
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use domain::observation::Tick;
 use domain::state::StateCounts;
+use domain::tick::Tick;
 
 use super::entry::{Ends, Entry};
 use super::fingerprint::Fingerprint;

@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use domain::escape::visible;
-use domain::observation::{Condition, Tick};
+use domain::observation::ObservedCondition;
+use domain::tick::Tick;
 
 use super::entry::{Ends, Entry};
 use super::ingest::Context;
@@ -74,7 +75,7 @@ impl Overwrites {
         new.condition = self.condition(new, at, context).map(Box::new);
     }
 
-    fn condition(&mut self, new: &Entry, at: Tick, context: &Context) -> Option<Condition> {
+    fn condition(&mut self, new: &Entry, at: Tick, context: &Context) -> Option<ObservedCondition> {
         let key = (new.source, new.name.clone());
         let overwrite = self.0.get(&key)?;
         if overwrite.generation != new.generation || overwrite.until <= at {
@@ -82,7 +83,7 @@ impl Overwrites {
             return None;
         }
         let is_sure = overwrite.unsure_in != Some(context.pass);
-        is_sure.then(|| Condition::DualOwner {
+        is_sure.then(|| ObservedCondition::DualOwner {
             why: overwrite.why.clone().into(),
         })
     }

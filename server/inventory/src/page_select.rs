@@ -8,9 +8,9 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use domain::observation::Tick;
 use domain::query::{Sort, SortKey};
 use domain::state::LockState;
+use domain::tick::Tick;
 
 use super::cancellation::Abandon;
 use super::entry::Entry;

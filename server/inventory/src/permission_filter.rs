@@ -8,7 +8,7 @@ use std::ops::Range;
 use domain::access::Visible;
 use domain::backend::BackendView;
 use domain::lease::{Scope, ScopePiece};
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 use super::Inventory;
 use super::name_index::{Aggregates, IndexEntry};
@@ -43,9 +43,9 @@ impl Inventory {
 impl Shard {
     /// Ranges of the visible names that begin with `prefix`: sorted, without overlaps.
     pub(super) fn visible_ranges(&self, prefix: &[u8], scope: &Scope) -> Vec<Range<IndexEntry>> {
-        let asked = self.order.prefix_range(prefix, &self.slab);
+        let prefix_range = self.order.prefix_range(prefix, &self.slab);
         let Some(pieces) = scope.pieces() else {
-            return vec![asked];
+            return vec![prefix_range];
         };
         let mut ranges: Vec<Range<IndexEntry>> = pieces
             .iter()
@@ -56,7 +56,7 @@ impl Shard {
                     start..self.order.bound(|other| other <= name.as_slice(), &self.slab)
                 }
             })
-            .map(|range| range.start.max(asked.start)..range.end.min(asked.end))
+            .map(|range| range.start.max(prefix_range.start)..range.end.min(prefix_range.end))
             .filter(|range| range.start < range.end)
             .collect();
         ranges.sort_unstable_by_key(|range| (range.start, range.end));

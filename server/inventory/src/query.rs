@@ -73,12 +73,12 @@ impl Inventory {
         let prefix = prefixes.last().map_or(&b""[..], Resource::as_bytes);
         let mut rows = Vec::new();
         let mut states = StateCounts::default();
-        let asked = |slot: &Slot| {
+        let backend_query = |slot: &Slot| {
             let is_named = query.backends.is_empty() || query.backends.contains(&slot.info.name);
             is_named && !query.visible.on(&slot.info.name).is_nothing()
         };
         let slots = self.slots();
-        for slot in slots.iter().filter(|slot| asked(slot)) {
+        for slot in slots.iter().filter(|slot| backend_query(slot)) {
             let state = slot.read();
             let scope = query.visible.on(&slot.info.name);
             let scan = Scan {
@@ -110,7 +110,7 @@ impl Inventory {
                 .sum(),
             complete: slots
                 .iter()
-                .filter(|slot| asked(slot))
+                .filter(|slot| backend_query(slot))
                 .all(|slot| seen_whole(&slot.info.name)),
             held_total: backends.iter().map(|view| view.locks).sum(),
             backends,

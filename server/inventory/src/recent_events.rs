@@ -8,7 +8,7 @@ use super::query::SEEN_MAX;
 
 impl Inventory {
     /// Events, newest first, with their source.
-    pub fn seen_lately(
+    pub fn recently_seen(
         &self,
         backend: &BackendName,
         source: Option<&Source>,

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use domain::names::{Resource, Source};
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 use super::shard::Shard;
 use super::slab::Id;

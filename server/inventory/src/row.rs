@@ -6,9 +6,9 @@ use domain::diagnosis;
 use domain::generation::Generation;
 use domain::lock::{Lock, Renewal};
 use domain::names::{BackendName, LockId, OwnerId, Resource};
-use domain::observation::Tick;
 use domain::reported::Reported;
 use domain::state::{LockState, StateReason};
+use domain::tick::Tick;
 use domain::token::FencingToken;
 
 use super::entry::{Ends, Entry};

@@ -31,17 +31,17 @@ const AGE_STEP_MS: i64 = 5_000;
 type PartKey = Box<[(BackendName, Scope)]>;
 
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct ScopeParts {
     known: Mutex<HashMap<PartKey, Arc<Shared>>>,
     /// Counts requests; determines the least recently used scope.
-    asked: AtomicU64,
+    lookups: AtomicU64,
     #[cfg(test)]
     pub(super) computed: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    asked: AtomicU64,
+    lookups: AtomicU64,
     /// With the state of the inventory that it was computed from.
     latest: Mutex<Option<(u64, Arc<Part>)>>,
 }
@@ -202,7 +202,7 @@ impl Inventory {
             .iter()
             .map(|(slot, scope)| (slot.info.name.clone(), scope.clone()))
             .collect();
-        let shared = self.parts.of(key);
+        let shared = self.parts.shared(key);
         let mut latest = locked(&shared.latest);
         // Read before the locks: a later write makes the next request compute again.
         let written = self.written.load(Ordering::Acquire);
@@ -232,24 +232,24 @@ impl Inventory {
     }
 }
 
-impl Parts {
-    fn of(&self, key: PartKey) -> Arc<Shared> {
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+impl ScopeParts {
+    fn shared(&self, key: PartKey) -> Arc<Shared> {
+        let lookups = self.lookups.fetch_add(1, Ordering::Relaxed);
         let mut known = locked(&self.known);
         if let Some(shared) = known.get(&key) {
-            shared.asked.store(asked, Ordering::Relaxed);
+            shared.lookups.store(lookups, Ordering::Relaxed);
             return shared.clone();
         }
         if known.len() >= PARTS_MAX {
             let oldest = known
                 .iter()
-                .min_by_key(|(_, other)| other.asked.load(Ordering::Relaxed));
+                .min_by_key(|(_, other)| other.lookups.load(Ordering::Relaxed));
             if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
                 known.remove(&oldest);
             }
         }
         let shared = Arc::<Shared>::default();
-        shared.asked.store(asked, Ordering::Relaxed);
+        shared.lookups.store(lookups, Ordering::Relaxed);
         known.insert(key, shared.clone());
         shared
     }

@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use domain::names::{Resource, Source};
-use domain::observation::Tick;
 use domain::safety::Safety;
+use domain::tick::Tick;
 use hashbrown::HashTable;
 
 use super::entry::Entry;

@@ -1,7 +1,8 @@
 //! Status of a backend from ages and failures. Pure: the time is an argument.
 
 use domain::backend::BackendStatus;
-use domain::observation::{Coverage, Tick};
+use domain::observation::Coverage;
+use domain::tick::Tick;
 
 /// A failing backend is down when it has not been observed for this many poll intervals, and at
 /// least this long.

@@ -15,7 +15,7 @@ pub struct WatchedBackend {
     pub kind: BackendKind,
     /// Its rows are current.
     pub is_watched: bool,
-    pub tells_waiters: bool,
+    pub reports_waiters: bool,
     pub groups: Vec<GroupReading>,
 }
 
@@ -31,7 +31,7 @@ impl Inventory {
                 name: slot.info.name.clone(),
                 kind: slot.info.kind,
                 is_watched,
-                tells_waiters: slot.info.capabilities.iter().any(can_wait),
+                reports_waiters: slot.info.capabilities.iter().any(can_wait),
                 groups: state.shard.groups.read(now.tick, !is_watched),
             }
         };

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::history::template::template;
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 /// Templates of one backend that are counted separately; the others share one group.
 pub const GROUPS_MAX: usize = 200;
@@ -165,12 +165,12 @@ mod tests {
         groups.add(id, 0, Tick(0));
         groups.add(id, 3, Tick(1_000));
         let at = |groups: &mut Groups, ms, is_blind| groups.read(Tick(ms), is_blind).pop().unwrap();
-        let told = at(&mut groups, 2_000, false);
-        assert_eq!((told.held, told.held_ms, told.waiting_ms), (2, 3_000, 3_000));
+        let sums = at(&mut groups, 2_000, false);
+        assert_eq!((sums.held, sums.held_ms, sums.waiting_ms), (2, 3_000, 3_000));
         assert_eq!(at(&mut groups, 60_000, true).held_ms, 3_000);
         groups.remove(id, 3, Tick(61_000));
-        let told = at(&mut groups, 61_000, false);
-        assert_eq!((told.held, told.held_ms, told.waiting_ms), (1, 5_000, 6_000));
+        let sums = at(&mut groups, 61_000, false);
+        assert_eq!((sums.held, sums.held_ms, sums.waiting_ms), (1, 5_000, 6_000));
     }
 
     #[test]

@@ -8,9 +8,10 @@ mod states;
 use chrono::{DateTime, Utc};
 use domain::backend::{BackendKind, BackendTraits};
 use domain::names::{BackendName, OwnerId, Resource, Source};
-use domain::observation::{Coverage, Lifetime, ObservedLock, Tick};
+use domain::observation::{Coverage, Lifetime, ObservedLock};
 use domain::reported::Reported;
 use domain::safety::{Safety, SafetyClass};
+use domain::tick::Tick;
 
 use super::{BackendInfo, Inventory, InventoryWriter};
 use backends::{Pass, SourcePass};
@@ -61,7 +62,7 @@ struct Modelled {
 }
 
 fn observed(resource: &[u8], source: &str, lock: &Modelled, at: i64) -> ObservedLock {
-    let told = |value: Option<i64>| value.map_or(Reported::unknown("not reported"), Reported::Value);
+    let reported = |value: Option<i64>| value.map_or(Reported::unknown("not reported"), Reported::Value);
     ObservedLock {
         source: Source::parse(source).unwrap(),
         resource: Resource::from_bytes(resource),
@@ -70,7 +71,7 @@ fn observed(resource: &[u8], source: &str, lock: &Modelled, at: i64) -> Observed
         lease_id: Reported::absent("none here"),
         generation: Reported::Value(domain::generation::Generation::new("g")),
         fencing_token: Reported::absent("none here"),
-        acquired_at: told(lock.acquired_ago_ms)
+        acquired_at: reported(lock.acquired_ago_ms)
             .map(|ago| now(at).wall - chrono::TimeDelta::milliseconds(ago)),
         renewed_at: Reported::unknown("not reported"),
         lifetime: match lock.remaining_ms {
@@ -91,7 +92,7 @@ fn observed(resource: &[u8], source: &str, lock: &Modelled, at: i64) -> Observed
     }
 }
 
-fn whole(sources: &[&str]) -> Pass {
+fn complete(sources: &[&str]) -> Pass {
     let part = |source: &&str| SourcePass {
         source: Source::parse(source).unwrap(),
         coverage: Coverage::Complete,

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use domain::name_tree::segment_len;
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 use super::name_index::{Aggregates, IndexEntry};
 use super::shard::Shard;

@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use domain::observation::{InLine, Tick};
+use domain::observation::InLine;
+use domain::tick::Tick;
 
 /// Limits: tracked locks with waiters, and tracked waiters per lock.
 const LINES_MAX: usize = 20_000;
@@ -47,9 +48,11 @@ impl WaitTracker {
             .collect();
         let place = |one: InLine| {
             let generation = one.generation.as_str();
-            let told = one.waited_ms.map(|ms| at.plus(-ms));
+            let waits_since = one.waited_ms.map(|ms| at.plus(-ms));
             Place {
-                since: told.or_else(|| before.get(generation).copied()).unwrap_or(at),
+                since: waits_since
+                    .or_else(|| before.get(generation).copied())
+                    .unwrap_or(at),
                 generation: generation.into(),
             }
         };

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::backend::{BackendFailure, WatchState};
 use domain::names::{BackendName, Resource, Source};
-use domain::observation::{Coverage, Tick};
+use domain::observation::Coverage;
 use domain::reported::Reported;
 use domain::safety::Safety;
+use domain::tick::Tick;
 use tokio::sync::Notify;
 
 use super::backend_state::{Slot, SlotState};
 use super::change_queue::Outage;
-use super::ingest::{Context, Outcome};
+use super::ingest::{Context, IngestOutcome};
 use super::recheck::DueRechecks;
 use super::shard::SourceInfo;
 use super::{Inventory, status};
@@ -213,7 +214,7 @@ impl InventoryWriter {
         let is_clock_moved = state.is_clock_moved();
         self.publish(
             state,
-            Outcome {
+            IngestOutcome {
                 touched: true,
                 ..outcome
             },
@@ -244,9 +245,9 @@ impl InventoryWriter {
         state.failed(fault);
         self.publish(
             state,
-            Outcome {
+            IngestOutcome {
                 touched: true,
-                ..Outcome::default()
+                ..IngestOutcome::default()
             },
         );
     }
@@ -262,14 +263,14 @@ impl InventoryWriter {
         state.watch = watch;
         self.publish(
             state,
-            Outcome {
+            IngestOutcome {
                 touched: true,
-                ..Outcome::default()
+                ..IngestOutcome::default()
             },
         );
     }
 
-    fn publish(&self, mut state: parking_lot::RwLockWriteGuard<'_, SlotState>, outcome: Outcome) {
+    fn publish(&self, mut state: parking_lot::RwLockWriteGuard<'_, SlotState>, outcome: IngestOutcome) {
         self.inventory
             .journal()
             .record(&self.slot.info.name, &state.shard, &outcome.events);

@@ -168,8 +168,8 @@ async fn run(core: Arc<Core>, op: Box<AcquireOp>, wait: Duration) -> Result<Acqu
 async fn acquire_once(core: &Core, op: &AcquireOp) -> Result<BatchReply, LeaseError> {
     let mut tries = 0;
     loop {
-        let asked = core.submit_and_wait(Lane::Main, Operation::Acquire(Box::new(op.clone())));
-        let answer = tokio::time::timeout(REPLY_TIMEOUT, asked)
+        let submitted = core.submit_and_wait(Lane::Main, Operation::Acquire(Box::new(op.clone())));
+        let answer = tokio::time::timeout(REPLY_TIMEOUT, submitted)
             .await
             .unwrap_or(Err(LeaseError::Unavailable));
         match answer {
@@ -218,7 +218,7 @@ fn to_acquired(core: &Core, answer: BatchReply) -> Result<Acquired, LeaseError> 
         OperationResult::Acquired { lease, .. } => {
             let remaining_ms = lease.remaining_ms(answer.now) - age_ms;
             if remaining_ms <= 0 {
-                // The lease expired in transit: the client must not be told that it holds the lock.
+                // The lease expired in transit: a grant must not be reported to the client.
                 return Err(LeaseError::Unavailable);
             }
             Ok(Acquired::Granted { lease, remaining_ms })

@@ -12,19 +12,19 @@ mod queue;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use domain::lease::invariants::Broken;
+use domain::lease::invariants::InvariantError;
 use domain::lease::{
-    self, Acquire, Command, How, Lease, LeaseId, Outcome, Renew, Revoke, StoreTime, transition,
+    self, Acquire, Command, EndCause, Lease, LeaseId, Renew, Revoke, StoreTime, TransitionOutcome, transition,
 };
 use domain::names::Resource;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use hashbrown::hash_map::Entry;
 
 use super::activity_log::{Activity, ActivityEntry};
 use super::caller::LeasePrincipal;
 use super::operation::{AcquireMode, AcquireOp, Applied, Operation, OperationResult, QueueHead};
 
-pub use changes::{ByLease, Changes, HeldLease, Joined, KeyRow, LeaseChange, Loaded, QueueEntry};
+pub use changes::{ByLease, Changes, HeldLease, Joined, KeyRow, LeaseRowChange, Loaded, QueueEntry};
 
 /// A batch that was run and is not yet written.
 #[derive(Debug, Default)]
@@ -57,8 +57,12 @@ impl BatchResult {
 }
 
 /// # Errors
-/// [`Broken`] when an operation would violate an invariant: the transaction must be rolled back.
-pub fn run(loaded: Loaded, operations: &[Operation], replica: &Arc<str>) -> Result<BatchResult, Broken> {
+/// [`InvariantError`] when an operation would violate an invariant: the transaction must be rolled back.
+pub fn run(
+    loaded: Loaded,
+    operations: &[Operation],
+    replica: &Arc<str>,
+) -> Result<BatchResult, InvariantError> {
     let mut run = Run {
         loaded,
         replica,
@@ -92,7 +96,7 @@ impl Run<'_> {
         self.ran.changes.leases.reserve(operations);
     }
 
-    fn one(&mut self, operation: &Operation) -> Result<OperationResult, Broken> {
+    fn one(&mut self, operation: &Operation) -> Result<OperationResult, InvariantError> {
         match operation {
             Operation::Acquire(acquire) => self.acquire(acquire),
             Operation::Renew {
@@ -148,7 +152,7 @@ impl Run<'_> {
         }
     }
 
-    fn acquire(&mut self, op: &AcquireOp) -> Result<OperationResult, Broken> {
+    fn acquire(&mut self, op: &AcquireOp) -> Result<OperationResult, InvariantError> {
         if let Some(key) = &op.key
             && let Some(done) = self.replay(key, op)?
         {
@@ -156,7 +160,7 @@ impl Run<'_> {
         }
         let now = self.loaded.now;
         let held = self.loaded.resources.entry(op.resource.clone()).or_default();
-        let place = held.queue.iter().position(|standing| standing.waiter == op.id);
+        let place = held.queue.iter().position(|waiting| waiting.waiter == op.id);
         let my_turn = place.map_or(held.queue.is_empty(), |place| place == 0);
         if my_turn && lease::transition::is_free(&held.state, now) {
             let done = self.step(&op.resource, &Command::Acquire(self.request(op)))?;
@@ -220,7 +224,7 @@ impl Run<'_> {
         id: LeaseId,
         caller: Option<(&LeasePrincipal, &lease::Scope)>,
         command: &Command,
-    ) -> Result<OperationResult, Broken> {
+    ) -> Result<OperationResult, InvariantError> {
         let Some(resource) = self.loaded.homes.get(&id).cloned() else {
             return Ok(OperationResult::NotFound);
         };
@@ -241,7 +245,7 @@ impl Run<'_> {
             let what = Activity::Lost {
                 owner: lease.owner.clone(),
                 token: lease.token,
-                believed_ms: (ending.how != How::Released).then_some(believed_ms),
+                believed_ms: (ending.how != EndCause::Released).then_some(believed_ms),
             };
             self.record(&resource, what);
         }
@@ -256,17 +260,17 @@ impl Run<'_> {
     }
 
     /// A lease that is not the newest of its resource has ended; its row holds the ending.
-    fn superseded(&self, id: LeaseId) -> Result<OperationResult, Broken> {
+    fn superseded(&self, id: LeaseId) -> Result<OperationResult, InvariantError> {
         let Some(lease) = self.loaded.old_leases.get(&id) else {
             return Ok(OperationResult::NotFound);
         };
         let ending = lease.ending.clone();
-        let ending = ending.ok_or(Broken("an older lease of a resource has no ending"))?;
+        let ending = ending.ok_or(InvariantError("an older lease of a resource has no ending"))?;
         Ok(OperationResult::Lost(lease.clone(), ending))
     }
 
     /// Runs the state machine on one resource and records its changes.
-    fn step(&mut self, resource: &Resource, command: &Command) -> Result<OperationResult, Broken> {
+    fn step(&mut self, resource: &Resource, command: &Command) -> Result<OperationResult, InvariantError> {
         let held = self.loaded.resources.entry(resource.clone()).or_default();
         let step = transition(&held.state, command, self.loaded.now)?;
         let before = std::mem::replace(&mut held.state, step.after);
@@ -287,8 +291,8 @@ impl Run<'_> {
             }
             self.loaded.old_leases.insert(displaced.id, displaced);
         }
-        let is_new = matches!(step.outcome, Outcome::Granted { .. });
-        if let Outcome::Granted { lease, reclaimed } = &step.outcome {
+        let is_new = matches!(step.outcome, TransitionOutcome::Granted { .. });
+        if let TransitionOutcome::Granted { lease, reclaimed } = &step.outcome {
             let what = Activity::Granted {
                 ttl_ms: lease.ttl.ms(),
                 reclaimed: *reclaimed,
@@ -303,7 +307,7 @@ impl Run<'_> {
         {
             record_change(changes, resource, lease, is_new);
             self.touched.insert(resource.clone());
-            if matches!(&lease.ending, Some(ending) if ending.how == How::Expired) {
+            if matches!(&lease.ending, Some(ending) if ending.how == EndCause::Expired) {
                 self.ran.expired.push(lease.clone());
             }
             if lease.ending.is_some() {
@@ -326,7 +330,7 @@ fn record_change(changes: &mut Changes, resource: &Resource, lease: &Lease, is_n
         Entry::Occupied(mut entry) => entry.get_mut().lease = lease,
         Entry::Vacant(entry) => {
             let resource = resource.clone();
-            entry.insert(LeaseChange {
+            entry.insert(LeaseRowChange {
                 resource,
                 lease,
                 is_new,
@@ -340,33 +344,33 @@ fn ended(resource: &Resource, lease: &Lease) -> ActivityEntry {
     let at = lease.ending.as_ref().map_or(lease.expires_at, |ending| ending.at);
     let held_ms = at.since(lease.acquired_at).max(0);
     let what = match lease.ending.as_ref().map(|ending| &ending.how) {
-        Some(How::Released) => Activity::Released { held_ms },
-        Some(How::Revoked(_)) => Activity::Revoked { held_ms },
-        Some(How::Expired) | None => Activity::Expired { held_ms },
+        Some(EndCause::Released) => Activity::Released { held_ms },
+        Some(EndCause::Revoked(_)) => Activity::Revoked { held_ms },
+        Some(EndCause::Expired) | None => Activity::Expired { held_ms },
     };
     let resource = resource.clone();
     ActivityEntry { resource, what }
 }
 
-fn to_result(outcome: Outcome) -> OperationResult {
+fn to_result(outcome: TransitionOutcome) -> OperationResult {
     match outcome {
-        Outcome::Granted { lease, reclaimed } => OperationResult::Acquired {
+        TransitionOutcome::Granted { lease, reclaimed } => OperationResult::Acquired {
             lease,
             reclaimed,
             replayed: false,
         },
-        Outcome::Refused(refusal) => OperationResult::Refused {
+        TransitionOutcome::Refused(refusal) => OperationResult::Refused {
             refusal,
             waiters: 0,
             reserved_for_waiter: false,
         },
-        Outcome::Renewed(lease) => OperationResult::Renewed(lease),
-        Outcome::LifetimeReached(lease) => OperationResult::LifetimeReached(lease),
-        Outcome::Released(lease) => OperationResult::Released(lease),
-        Outcome::Revoked(lease) => OperationResult::Revoked(lease),
-        Outcome::Expired(lease) => OperationResult::Expired(lease),
-        Outcome::Lost(lease, ending) => OperationResult::Lost(lease, ending),
-        Outcome::NotThisLease => OperationResult::NotFound,
-        Outcome::Unchanged => OperationResult::Nothing,
+        TransitionOutcome::Renewed(lease) => OperationResult::Renewed(lease),
+        TransitionOutcome::LifetimeReached(lease) => OperationResult::LifetimeReached(lease),
+        TransitionOutcome::Released(lease) => OperationResult::Released(lease),
+        TransitionOutcome::Revoked(lease) => OperationResult::Revoked(lease),
+        TransitionOutcome::Expired(lease) => OperationResult::Expired(lease),
+        TransitionOutcome::Lost(lease, ending) => OperationResult::Lost(lease, ending),
+        TransitionOutcome::NotThisLease => OperationResult::NotFound,
+        TransitionOutcome::Unchanged => OperationResult::Nothing,
     }
 }

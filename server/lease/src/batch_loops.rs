@@ -139,7 +139,7 @@ mod tests {
     use super::{BATCH_MAX, share};
 
     #[test]
-    fn short_queue_is_taken_whole_long_queue_by_half() {
+    fn a_short_queue_is_drained_and_a_long_one_halved() {
         let shares = [0, 1, 32, 64, 65, 200, 10_000].map(share);
         assert_eq!(shares, [32, 32, 32, 32, 32, 100, BATCH_MAX]);
     }

@@ -14,7 +14,7 @@ use runtime::db::schema::{self, MigrationStatus};
 /// Result of the inspection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    pub standing: MigrationStatus,
+    pub migrations: MigrationStatus,
     /// Why a confirmed write could be lost, if it could.
     pub not_durable: Option<String>,
     /// Why fencing tokens would be issued twice, if they would.
@@ -57,11 +57,11 @@ pub async fn sqlite(path: &Path) -> Result<Examined, LeaseOpenError> {
 ///
 /// # Errors
 /// The file cannot be read or is not a store.
-pub async fn standing(path: &Path) -> Result<MigrationStatus, sqlx::Error> {
+pub async fn migrations(path: &Path) -> Result<MigrationStatus, sqlx::Error> {
     let mut connection = open_read_only(path).await?;
-    let standing = schema::standing_sqlite(&mut connection).await;
+    let migrations = schema::status_sqlite(&mut connection).await;
     let _closed = connection.close().await;
-    standing
+    migrations
 }
 
 /// Inspects a Postgres store.
@@ -69,8 +69,8 @@ pub async fn standing(path: &Path) -> Result<MigrationStatus, sqlx::Error> {
 /// # Errors
 /// The server does not answer or refuses the connection.
 pub async fn postgres(url: &str) -> Result<Examined, LeaseOpenError> {
-    let asked = tokio::time::timeout(REPLY_TIMEOUT, store::postgres::examine(url)).await;
-    asked.map_err(|_| LeaseOpenError::NoAnswer)?
+    let reply = tokio::time::timeout(REPLY_TIMEOUT, store::postgres::examine(url)).await;
+    reply.map_err(|_| LeaseOpenError::NoAnswer)?
 }
 
 async fn open_read_only(path: &Path) -> Result<SqliteConnection, sqlx::Error> {

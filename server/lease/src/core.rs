@@ -9,9 +9,9 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::lease::{How, LeaseId, Scope, StoreTime};
+use domain::lease::{EndCause, LeaseId, Scope, StoreTime};
 use domain::names::Resource;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use futures::FutureExt as _;
 use opentelemetry::trace::SpanContext;
 use tokio::sync::{SetOnce, broadcast, mpsc, oneshot};
@@ -346,7 +346,7 @@ impl Core {
             }
             // A second release of a released lease is a success.
             OperationResult::Lost(_, ending)
-                if is_release(operation) && !matches!(ending.how, How::Released) =>
+                if is_release(operation) && !matches!(ending.how, EndCause::Released) =>
             {
                 metrics.release_failures.increment();
             }

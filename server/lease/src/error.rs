@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use domain::lease::{How, Invalid};
+use domain::lease::{EndCause, ValidationError};
 use thiserror::Error;
 
 use super::store::StoreError;
@@ -11,7 +11,7 @@ use runtime::db::schema::SchemaError;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LeaseError {
     #[error("{0}")]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] ValidationError),
     #[error("the name is outside the scope of this token")]
     OutOfScope,
     #[error(
@@ -25,7 +25,7 @@ pub enum LeaseError {
     KeyReused,
     /// The lease has ended.
     #[error("the lease was {}", .0.as_str())]
-    Lost(How),
+    Lost(EndCause),
     #[error("the lease has reached its maximum lifetime; release it and acquire the lock again")]
     LifetimeReached { remaining_ms: i64 },
     /// Not granted, or the outcome is unknown: retry with the same idempotency key.

@@ -4,7 +4,7 @@
 //! thousands per second; losses and revocations at `info`. Logged inside the request's span, so
 //! that the events carry its trace.
 
-use domain::lease::{How, Lease, LeaseId};
+use domain::lease::{EndCause, Lease, LeaseId};
 use domain::names::Resource;
 
 macro_rules! log_lease {
@@ -39,14 +39,14 @@ pub(super) fn revoked(lease: &Lease, audit_id: &str) {
     );
 }
 
-pub(super) fn lost(lease: LeaseId, how: &How) {
+pub(super) fn lost(lease: LeaseId, how: &EndCause) {
     tracing::info!(target: "leasehold::lock", event = "lock_lost", leaseId = %lease, cause = cause(how), "a lease operation failed: the lease had ended");
 }
 
-pub(super) const fn cause(how: &How) -> &'static str {
+pub(super) const fn cause(how: &EndCause) -> &'static str {
     match how {
-        How::Expired => "expired",
-        How::Released => "released",
-        How::Revoked(_) => "revoked",
+        EndCause::Expired => "expired",
+        EndCause::Released => "released",
+        EndCause::Revoked(_) => "revoked",
     }
 }

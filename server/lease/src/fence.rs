@@ -11,6 +11,7 @@ use super::error::LeaseError;
 use super::operation::{Operation, Rejection};
 use super::queries::ResourceNow;
 use super::store::{Lane, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, StaleWrite};
+use runtime::change_signal::ChangeSignal;
 
 /// A rejection reported by a resource that compares tokens itself.
 #[derive(Debug, Clone)]
@@ -103,10 +104,10 @@ impl LeaseService {
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn query_rejections(&self, asked: &RejectionQuery) -> Result<Vec<RejectionRow>, LeaseError> {
+    pub async fn query_rejections(&self, filter: &RejectionQuery) -> Result<Vec<RejectionRow>, LeaseError> {
         self.core
             .store
-            .rejections(asked)
+            .rejections(filter)
             .await
             .map_err(|error| self.unread(&error))
     }
@@ -123,7 +124,7 @@ impl LeaseService {
             .map_err(|error| self.unread(&error))
     }
 
-    /// Id of the last rejection recorded before a time of the store's clock; 0 if there is none.
+    /// Id of the last rejection recorded before a time of the store's clock; 0 without one.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -142,12 +143,18 @@ impl LeaseService {
         read.map_err(|error| self.unread(&error))
     }
 
+    /// Announces each rejection that this process recorded.
+    pub fn rejection_signal(&self) -> &ChangeSignal {
+        &self.rejected
+    }
+
     async fn record_rejection(&self, rejection: Rejection) -> Result<(), LeaseError> {
         let reason = rejection.reason;
         self.submit(Lane::Main, Operation::Reject(Box::new(rejection)))
             .await?;
         self.core.metrics.rejections.increment();
         runtime::telemetry::instruments().rejected(reason);
+        self.rejected.announce();
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::duration::millis;
-use domain::lease::{How, Lease, LeaseId, Revocation, Ttl, names};
+use domain::lease::{EndCause, Lease, LeaseId, Revocation, Ttl, names};
 use tokio::sync::{Mutex, broadcast};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -42,6 +42,7 @@ use self::operation::{Operation, OperationResult};
 use self::store::postgres::PostgresStore;
 use self::store::sqlite::SqliteStore;
 use self::store::{Lane, Store};
+use runtime::change_signal::ChangeSignal;
 use runtime::clock::Clock;
 
 pub use config::LeaseConfig;
@@ -67,6 +68,7 @@ pub struct LeaseService {
     lifetime_ms_max: i64,
     lock_delay: Duration,
     lanes: Mutex<Option<[JoinHandle<()>; 2]>>,
+    rejected: ChangeSignal,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +83,7 @@ pub enum Ended {
     /// Ended by this call.
     Now(Lease),
     /// Had already ended.
-    Before(How),
+    Before(EndCause),
 }
 
 impl LeaseService {
@@ -115,6 +117,7 @@ impl LeaseService {
             lifetime_ms_max,
             lock_delay: config.lock_delay,
             lanes: Mutex::new(Some(lanes)),
+            rejected: ChangeSignal::default(),
         }))
     }
 
@@ -284,8 +287,8 @@ impl LeaseService {
     }
 
     async fn submit(&self, lane: Lane, operation: Operation) -> Result<BatchReply, LeaseError> {
-        let asked = self.core.submit_and_wait(lane, operation);
-        tokio::time::timeout(REPLY_TIMEOUT, asked)
+        let submitted = self.core.submit_and_wait(lane, operation);
+        tokio::time::timeout(REPLY_TIMEOUT, submitted)
             .await
             .unwrap_or(Err(LeaseError::Unavailable))
     }

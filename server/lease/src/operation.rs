@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::lease::{Lease, LeaseEnd, LeaseId, Metadata, Refusal, Revocation, Scope, StoreTime, Ttl};
 use domain::names::{OwnerId, Resource};
-use domain::observation::Tick;
+use domain::tick::Tick;
 use domain::token::FencingToken;
 
 use super::activity_log::ActivityEntry;

@@ -1,7 +1,7 @@
 //! Read queries of the service: one lease, live leases, a resource, the events of a lease.
 
 use domain::lease::scope::NameRange;
-use domain::lease::{How, Lease, LeaseId, StoreTime};
+use domain::lease::{EndCause, Lease, LeaseId, StoreTime};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 use tokio::sync::mpsc;
@@ -240,7 +240,7 @@ impl LeaseView {
     }
 
     /// How the lease ended, if it has.
-    pub fn ending(&self) -> Option<How> {
+    pub fn ending(&self) -> Option<EndCause> {
         self.lease.ending_at(self.now).map(|ending| ending.how)
     }
 }

@@ -14,11 +14,11 @@ mod state_cache;
 
 use std::sync::Arc;
 
-use domain::lease::invariants::Broken;
+use domain::lease::invariants::InvariantError;
 use domain::lease::scope::NameRange;
 use domain::lease::{Lease, LeaseId, ResourceState, StoreTime};
 use domain::names::{OwnerId, Resource};
-use domain::observation::Tick;
+use domain::tick::Tick;
 use domain::token::FencingToken;
 use futures::future::BoxFuture;
 use thiserror::Error;
@@ -66,12 +66,12 @@ pub trait Store: Send + Sync + 'static {
     fn heads<'a>(&'a self, resources: &'a [Resource]) -> StoreFuture<'a, Read<Vec<QueueHead>>>;
 
     /// Fencing rejections, newest first.
-    fn rejections<'a>(&'a self, asked: &'a RejectionQuery) -> StoreFuture<'a, Vec<RejectionRow>>;
+    fn rejections<'a>(&'a self, filter: &'a RejectionQuery) -> StoreFuture<'a, Vec<RejectionRow>>;
 
     /// Rejections counted by resource, owner and second, oldest first.
     fn rejection_counts<'a>(&'a self, range: &'a RejectionRange) -> StoreFuture<'a, Vec<RejectionCount>>;
 
-    /// Id of the last rejection recorded before a time of the store's clock; 0 if there is none.
+    /// Id of the last rejection recorded before a time of the store's clock; 0 without one.
     fn last_rejection_before(&self, recorded: StoreTime) -> StoreFuture<'_, i64>;
 
     /// The newest write with an older token of each resource that was rejected at or after
@@ -189,7 +189,7 @@ pub enum StoreError {
     #[error("the store contains invalid data: {0}")]
     Corrupt(String),
     #[error("an invariant would have been violated: {0}")]
-    Broken(#[from] Broken),
+    Broken(#[from] InvariantError),
     #[error("commits in a session of the store are not durable: {0}")]
     NotDurable(String),
     /// It is unknown whether the batch was committed.

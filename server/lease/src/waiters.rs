@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use domain::lease::LeaseId;
 use domain::names::Resource;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 

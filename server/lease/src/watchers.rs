@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::lease::{How, Lease, LeaseEnd, LeaseId, StoreTime};
+use domain::lease::{EndCause, Lease, LeaseEnd, LeaseId, StoreTime};
 use domain::names::Resource;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
@@ -33,7 +33,7 @@ pub struct LeaseEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseChange {
     Renewed { remaining_ms: i64 },
-    Ended(How),
+    Ended(EndCause),
 }
 
 #[derive(Default)]

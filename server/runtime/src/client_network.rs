@@ -1,6 +1,6 @@
 //! The network that counts as one client: an IPv4 address, or the /64 of an IPv6 address.
 //!
-//! A single machine usually controls a whole IPv6 /64, so limits per IPv6 address limit nobody. Decides nothing itself:
+//! A single machine usually controls a whole IPv6 /64, so limits per IPv6 address have no effect. Decides nothing itself:
 //! sign-in limits, the audit log and the listener use it as their key.
 
 use std::fmt;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::duration::millis;
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 /// Reads the wall clock and the monotonic clock. Cheap to clone; all clones share one start.
 #[derive(Debug, Clone)]

@@ -119,7 +119,11 @@ impl Db {
                 let path = path.strip_prefix("//").unwrap_or(path);
                 // Without a sync per commit, which would delay leases: a power cut loses the last seconds, which
                 // become a gap.
-                Self::open_sqlite(&beside(Path::new(path), "history"), SqliteSynchronous::Normal).await
+                Self::open_sqlite(
+                    &sibling_file(Path::new(path), "history"),
+                    SqliteSynchronous::Normal,
+                )
+                .await
             }
         }
     }
@@ -262,15 +266,15 @@ impl Tx {
 
 /// `leasehold.db` → `leasehold.console.db`
 pub fn console_file(leases: &Path) -> PathBuf {
-    beside(leases, "console")
+    sibling_file(leases, "console")
 }
 
 /// `leasehold.db` → `leasehold.history.db`
 pub fn history_file(leases: &Path) -> PathBuf {
-    beside(leases, "history")
+    sibling_file(leases, "history")
 }
 
-fn beside(leases: &Path, what: &str) -> PathBuf {
+fn sibling_file(leases: &Path, what: &str) -> PathBuf {
     let extension = leases.extension().unwrap_or(std::ffi::OsStr::new("db"));
     let mut name = std::ffi::OsString::from(what);
     name.push(".");
@@ -283,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_consoles_file_lies_beside_the_leases() {
+    fn console_and_lease_files_share_a_folder() {
         // With an extension, without one, and with dots in the folder name.
         let named = |path: &str| console_file(Path::new(path)).display().to_string();
         assert_eq!(named("leasehold.db"), "leasehold.console.db");

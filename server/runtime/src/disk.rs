@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_innermost_mount_tells_the_kind() {
+    fn the_innermost_mount_decides_the_file_system() {
         // A temporary folder below the root, and one with a similar name.
         let mounts = "/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n";
         assert_eq!(kind_among(mounts, Path::new("/tmp/leasehold-x")), Some("tmpfs"));

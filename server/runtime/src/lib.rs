@@ -1,5 +1,6 @@
 //! Clock, random numbers, tasks, telemetry and the SQL store.
 
+pub mod change_signal;
 pub mod client_network;
 pub mod clock;
 pub mod db;

@@ -62,10 +62,10 @@ pub fn on_signal() -> io::Result<CancellationToken> {
     Ok(stop)
 }
 
-/// After `asked` is cancelled: not ready, and `stop` is cancelled after the notice period.
-pub fn take_leave(readiness: Arc<Readiness>, asked: CancellationToken, stop: CancellationToken) {
+/// After `requested` is cancelled: not ready, and `stop` is cancelled after the notice period.
+pub fn watch_for_shutdown(readiness: Arc<Readiness>, requested: CancellationToken, stop: CancellationToken) {
     tasks::spawn("leave", stop.clone(), async move {
-        asked.cancelled().await;
+        requested.cancelled().await;
         readiness.leave();
         tokio::time::sleep(NOTICE).await;
         stop.cancel();

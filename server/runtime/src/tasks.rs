@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::panic_registry::TaskLocation;
 pub use self::panic_registry::{Fallen, Name, fallen};
-use self::restart_backoff::Rest;
+use self::restart_backoff::RestartBackoff;
 
 /// Panics of background tasks since the process started.
 pub static PANICS: AtomicU64 = AtomicU64::new(0);
@@ -134,7 +134,7 @@ fn supervise<Made: Future<Output = ()> + Send + 'static>(
 ) -> JoinHandle<()> {
     bare(async move {
         let place = TaskLocation::take(name.clone());
-        let mut rest = Rest::default();
+        let mut rest = RestartBackoff::default();
         loop {
             let began = place.began();
             // Making the future may panic too.

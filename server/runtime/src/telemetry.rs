@@ -84,7 +84,7 @@ pub fn start(config: &LogConfig) -> Result<(), TelemetryError> {
 /// # Errors
 /// As [`start`]; a variable or a certificate is invalid.
 pub fn start_pushing(log: &LogConfig, config: &TelemetryConfig) -> Result<(), TelemetryError> {
-    let otel = otel::of_process()?;
+    let otel = otel::from_process()?;
     let mut made = Shared::new(&otel)?;
     made.trace_url.clone_from(&config.trace_url);
     let kept = SHARED.get_or_init(|| made);

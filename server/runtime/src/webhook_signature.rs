@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_signature_is_the_standards() {
+    fn signatures_follow_standard_webhooks() {
         // As computed by Python's hmac over "1700000000.{}"; another key or timestamp changes it.
         let signature = sign(&SecretString::from("Jefe"), "1700000000", "{}");
         assert_eq!(

@@ -4,16 +4,17 @@
 //!
 //! **Invariant:** a process reads its own writes: each write invalidates the cache after its commit.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use domain::alerts::Silence;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::Mutex;
 
 use super::rules::KeptRule;
 use super::store::{self, StoredAlert};
 use super::{Alerts, silences};
+use runtime::change_signal::ChangeSignal;
 use runtime::db::{Db, Tx, on_either};
 
 /// Age limit in milliseconds of a copy that pages use without a check; writes of other replicas appear this late.
@@ -28,14 +29,16 @@ pub(super) struct AlertState {
     /// Including silences that ended since the read.
     pub(super) silences: Vec<Silence>,
     pub(super) open: Vec<StoredAlert>,
+    /// Computed once, for callers who may see every alert.
+    pub(super) firing_groups: OnceLock<u32>,
 }
 
 /// The cache, and when its revision was last checked.
 #[derive(Debug, Default)]
 pub(super) struct AlertCache {
     copy: Mutex<Option<(Arc<AlertState>, Tick)>>,
-    /// Number of own writes.
-    writes: AtomicU64,
+    /// Own writes.
+    writes: ChangeSignal,
     /// Number of store queries.
     asked: AtomicU64,
 }
@@ -43,8 +46,15 @@ pub(super) struct AlertCache {
 impl AlertCache {
     /// Call after the commit of an own write.
     pub(super) fn wrote(&self) {
-        self.writes.fetch_add(1, Ordering::SeqCst);
-        *self.copy.lock() = None;
+        {
+            let mut copy = self.copy.lock();
+            *copy = None;
+            self.writes.announce();
+        }
+    }
+
+    pub(super) fn writes(&self) -> &ChangeSignal {
+        &self.writes
     }
 
     pub(super) fn query_count(&self) -> u64 {
@@ -58,7 +68,7 @@ impl AlertCache {
     /// Stores a copy, unless this process wrote since `writes` was read.
     fn put(&self, book: &Arc<AlertState>, at: Tick, writes: u64) {
         let mut copy = self.copy.lock();
-        if self.writes.load(Ordering::SeqCst) == writes {
+        if self.writes.count() == writes {
             *copy = Some((book.clone(), at));
         }
     }
@@ -76,7 +86,7 @@ impl Alerts {
         if let (Db::Sqlite(_), Some((book, _))) = (&self.db, self.shelf.get()) {
             return Ok(book);
         }
-        let writes = self.shelf.writes.load(Ordering::SeqCst);
+        let writes = self.shelf.writes.count();
         let at = self.clock.tick();
         self.shelf.asked.fetch_add(1, Ordering::Relaxed);
         // The revision first: a write in between causes another read.
@@ -96,6 +106,7 @@ impl Alerts {
                 rules: self.read_rules().await?,
                 silences: silences::read(&self.db, self.now()).await?,
                 open: store::open(&self.db).await?,
+                firing_groups: OnceLock::new(),
             }),
         };
         self.shelf.put(&book, at, writes);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::alerts::OVERDUE;
 use domain::alerts::limits::EVALUATION_AGE_MS_MAX;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn overdue_is_logged_once_then_seldom_and_ends_with_an_evaluation() {
+    fn overdue_is_logged_rarely_and_ends_with_an_evaluation() {
         let mut state = State::new(at(0));
         let reports = (1..=144).map(|check| state.check(at(check * 5), None));
         let reports = reports.filter(|report| *report != Report::Nothing).count();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_the_process_stood_still_does_not_count() {
+    fn time_of_a_paused_process_does_not_count() {
         let mut state = State::new(at(0));
         assert_eq!(state.check(at(5), None), Report::Nothing);
         assert_eq!(state.check(at(3_600), None), Report::Nothing);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use domain::alerts::limits::{EVALUATE_EVERY_MS, UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
 use domain::alerts::{
-    About, Active, Baseline, ConditionKind, ConditionResult, NotificationHistory, Outcome, Rule, RuleId,
+    About, Active, Baseline, ConditionKind, ConditionResult, NotificationHistory, RoundOutcome, Rule, RuleId,
     Silence, Subject, evaluate_backends, evaluate_counts, evaluate_windows, notices, round, step,
 };
 use tokio_util::sync::CancellationToken;
@@ -303,7 +303,7 @@ impl Evaluator {
     async fn write(
         &mut self,
         token: i64,
-        mut outcome: Outcome,
+        mut outcome: RoundOutcome,
         told: NotificationHistory,
         before: &HashMap<i64, Active>,
         (rules, silences): (&[Rule], &[Silence]),

@@ -48,7 +48,7 @@ pub trait Ledger: Send + Sync {
     /// Where to start reading events since a time, limited to the newest `most`.
     fn start(&self, since: i64, most: i64) -> Answer<'_, Start>;
 
-    /// The position of the last event; 0 if there is none.
+    /// The position of the last event; 0 without one.
     fn last_place(&self) -> Answer<'_, i64>;
 
     /// Gaps in observation that ended after a time, by their beginning.
@@ -63,7 +63,7 @@ pub trait Ledger: Send + Sync {
     /// Fencing rejections, counted by lock, owner and second.
     fn rejections(&self, range: RejectionRange) -> Answer<'_, Vec<Happened>>;
 
-    /// Id of the last rejection recorded before a time; 0 if there is none.
+    /// Id of the last rejection recorded before a time; 0 without one.
     fn last_rejection_before(&self, at: i64) -> Answer<'_, i64>;
 
     /// Current positions: from memory if this server is the only writer, otherwise by one small query. `None`:

@@ -41,7 +41,7 @@ impl Alerts {
                 query.execute(&mut **tx).await?.rows_affected()
             });
             if is_new > 0 {
-                note_version(&mut tx, &rule.id, 1, &body, (self.now(), "system", "built in")).await?;
+                insert_version(&mut tx, &rule.id, 1, &body, (self.now(), "system", "built in")).await?;
             }
         }
         tx.commit().await
@@ -80,10 +80,10 @@ impl Alerts {
 
     /// A stored rule stays valid when its backend is no longer configured.
     fn read(&self, body: &str) -> Option<Rule> {
-        self.parse_kept(&serde_json::from_str(body).ok()?)
+        self.parse_stored(&serde_json::from_str(body).ok()?)
     }
 
-    pub(super) fn parse_kept(&self, draft: &Draft) -> Option<Rule> {
+    pub(super) fn parse_stored(&self, draft: &Draft) -> Option<Rule> {
         let known = KnownNames {
             backends: &draft.backends,
             prefix: None,
@@ -238,7 +238,7 @@ impl Alerts {
         if written == 0 {
             return Err(AlertError::Changed { now: version });
         }
-        note_version(
+        insert_version(
             &mut tx,
             &rule.id,
             version,
@@ -308,7 +308,7 @@ fn text(draft: &Draft) -> String {
 }
 
 /// `by`: time, id and name of the author.
-async fn note_version(
+async fn insert_version(
     tx: &mut Tx,
     id: &RuleId,
     version: i64,

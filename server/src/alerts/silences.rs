@@ -87,25 +87,18 @@ impl Alerts {
             before: Some(to_json(&silence)),
             ..Entry::new(Action::SilenceEnd, "ok", who.actor(None), who.origin.clone())
         };
-        let mut tx = self.db.begin().await?;
-        let appended = self.audit.append_in(&mut tx, entry).await?;
-        turn_page(&mut tx).await?;
-        on_either!(&mut tx, Tx, |tx| {
-            let query = sqlx::query("UPDATE silences SET ends_at = $1 WHERE id = $2");
-            let query = query.bind(self.now()).bind(id);
-            query.execute(&mut **tx).await?.rows_affected()
-        });
-        tx.commit().await?;
-        self.shelf.wrote();
-        self.audit.export(&appended).await;
-        Ok(())
+        self.set_silence_end(entry, id, self.now()).await
     }
 
-    /// How many firing alerts the silence would match.
+    /// Visible open alerts, each with whether the silence would match it.
     ///
     /// # Errors
     /// `Invalid`, or the store does not answer.
-    pub async fn would_silence(&self, visible: &Visible, draft: &SilenceDraft) -> Result<usize, AlertError> {
+    pub async fn would_silence(
+        &self,
+        visible: &Visible,
+        draft: &SilenceDraft,
+    ) -> Result<Vec<(OpenAlert, bool)>, AlertError> {
         let mut faults = Vec::new();
         let matchers = draft.matchers(&mut faults);
         if !faults.is_empty() {
@@ -121,42 +114,55 @@ impl Alerts {
             suppressed: 0,
         };
         let open = self.open(visible).await?;
-        let matched = open
-            .iter()
-            .filter(|open| open.kept.alert.is_firing() && silence.matches(&open.labels));
-        Ok(matched.count())
+        let marked = open.into_iter().map(|open| {
+            let is_matched = silence.matches(&open.labels);
+            (open, is_matched)
+        });
+        Ok(marked.collect())
     }
 
-    /// Acknowledges an alert.
+    /// Moves the end of a silence to `lasts` from now.
     ///
     /// # Errors
-    /// `NotFound` (also for an alert that the caller may not see), `Forbidden`, or the store does not answer.
-    pub async fn acknowledge(&self, who: &Principal, id: i64, note: &str) -> Result<(), AlertError> {
-        let visible = Visible::to(&who.grants);
-        let open = self.open(&visible).await?;
-        let found = open.into_iter().find(|open| open.kept.alert.id == id);
-        let OpenAlert { kept, rule, .. } = found.ok_or(AlertError::NotFound("open alert"))?;
-        may_act(who, &kept.alert)?;
-        let note: String = note
-            .trim()
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(500)
-            .collect();
-        let entry = Entry {
-            after: Some(
-                json!({"alert": id, "rule": rule.name, "subject": kept.alert.subject.display_name()}),
-            ),
-            reason: Some(note.clone()).filter(|note| !note.is_empty()),
-            ..Entry::new(Action::AlertAcked, "ok", who.actor(None), who.origin.clone())
+    /// `Invalid` for the duration, `NotFound`, `Forbidden`, or the store does not answer.
+    pub async fn extend_silence(&self, who: &Principal, id: &str, lasts: &str) -> Result<(), AlertError> {
+        let found = self
+            .silences()
+            .await?
+            .into_iter()
+            .find(|silence| silence.id == id);
+        let silence = found.ok_or(AlertError::NotFound("silence"))?;
+        may_silence(who, &silence.matchers)?;
+        let lasts = SilenceDraft::parse_length(lasts).map_err(|fault| AlertError::Invalid(vec![fault]))?;
+        let extended = Silence {
+            ends_at: self.now() + lasts,
+            ..silence.clone()
         };
+        let entry = Entry {
+            before: Some(to_json(&silence)),
+            after: Some(to_json(&extended)),
+            ..Entry::new(
+                Action::SilenceCreate,
+                "extended",
+                who.actor(None),
+                who.origin.clone(),
+            )
+        };
+        self.set_silence_end(entry, id, extended.ends_at).await
+    }
+
+    async fn set_silence_end(&self, entry: Entry, id: &str, ends_at: i64) -> Result<(), AlertError> {
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         turn_page(&mut tx).await?;
-        let update = "UPDATE alerts SET acked_at = $1, acked_by = $2, ack_note = $3 WHERE id = $4";
         on_either!(&mut tx, Tx, |tx| {
-            let query = sqlx::query(update).bind(self.now()).bind(who.name()).bind(&note);
-            query.bind(id).execute(&mut **tx).await?.rows_affected()
+            let query = sqlx::query("UPDATE silences SET ends_at = $1 WHERE id = $2");
+            query
+                .bind(ends_at)
+                .bind(id)
+                .execute(&mut **tx)
+                .await?
+                .rows_affected()
         });
         tx.commit().await?;
         self.shelf.wrote();
@@ -204,7 +210,7 @@ fn to_json(silence: &Silence) -> serde_json::Value {
     json!({"id": silence.id, "matchers": matchers, "endsAt": silence.ends_at, "comment": silence.comment})
 }
 
-fn may_act(who: &Principal, alert: &Active) -> Result<(), AlertError> {
+pub(super) fn may_act(who: &Principal, alert: &Active) -> Result<(), AlertError> {
     let may = match &alert.subject {
         Subject::Lock(lock) => who.may(Permission::Unlock, &lock.backend, &lock.resource.text()),
         other => {

@@ -127,6 +127,44 @@ pub(super) async fn over(db: &Db, most: i64) -> Result<Vec<EndedAlert>, sqlx::Er
     Ok(all)
 }
 
+/// Alerts that fired and ended since then, with the time of their end, newest first.
+pub(super) async fn ended_since(db: &Db, since: i64, most: i64) -> Result<Vec<(Active, i64)>, sqlx::Error> {
+    let select = "SELECT id, rule_id, subject, fired_at, ended_at, body FROM alerts
+        WHERE is_open = 0 AND fired_at IS NOT NULL AND ended_at >= $1 ORDER BY ended_at DESC LIMIT $2";
+    let mut all = Vec::new();
+    on_either!(db, Db, |pool| {
+        for row in sqlx::query(select).bind(since).bind(most).fetch_all(pool).await? {
+            let (rule, subject, text): (String, String, String) =
+                (row.try_get(1)?, row.try_get(2)?, row.try_get(5)?);
+            let read = RuleId::parse(&rule)
+                .zip(serde_json::from_str::<Subject>(&subject).ok())
+                .zip(serde_json::from_str::<Body>(&text).ok());
+            let Some(((rule, subject), body)) = read else {
+                continue;
+            };
+            let fired_at: i64 = row.try_get(3)?;
+            let alert = Active {
+                id: row.try_get(0)?,
+                rule,
+                subject,
+                owner: body.owner,
+                holding: body.holding,
+                phase: AlertPhase::Firing {
+                    since: fired_at,
+                    fired_at,
+                    clear_since: None,
+                },
+                measure: body.measure,
+                why: body.why,
+                notified: body.notified.as_deref().and_then(AlertSeverity::parse),
+                silenced_by: body.silenced_by,
+            };
+            all.push((alert, row.try_get(4)?));
+        }
+    });
+    Ok(all)
+}
+
 /// Records the leader's fencing token. `None` if a newer leader exists; otherwise the time of the last evaluation.
 pub(super) async fn claim(tx: &mut Tx, token: i64, now: i64) -> Result<Option<Option<i64>>, sqlx::Error> {
     let lock = "UPDATE alert_evaluator SET fencing_token = $1 WHERE fencing_token <= $1";

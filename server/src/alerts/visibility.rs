@@ -1,11 +1,17 @@
 //! Alerts and rules as a principal may see them, for pages and the API.
 
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use domain::access::Visible;
-use domain::alerts::{Labels, Rule, RuleId, Subject, fingerprint, is_alert_visible, labels, visible_why};
+use domain::alerts::{
+    Labels, Rule, RuleId, Subject, fingerprint, group_of, is_alert_visible, labels, visible_why,
+};
 
 use super::rules::{KeptRule, RuleVersion};
 use super::store::{self, StoredAlert};
 use super::{AlertError, Alerts};
+use runtime::change_signal::ChangeSignal;
 
 /// A pending or firing alert.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +36,53 @@ pub struct ResolvedAlert {
     pub ended_at: i64,
 }
 
+/// What the event stream says about alerts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AlertSummary {
+    /// Differs whenever a visible alert, rule or silence differs.
+    pub revision: u64,
+    /// Visible groups with an alert that fires and is not silenced.
+    pub firing_groups: u32,
+}
+
 impl Alerts {
+    /// Changes of alerts, rules and silences in this process.
+    pub fn changes(&self) -> &ChangeSignal {
+        self.shelf.writes()
+    }
+
+    /// # Errors
+    /// The store does not answer.
+    pub async fn summary(&self, visible: &Visible) -> Result<AlertSummary, sqlx::Error> {
+        let book = self.glance().await?;
+        if visible.is_everything() {
+            let firing_groups = match book.firing_groups.get() {
+                Some(groups) => *groups,
+                None => {
+                    let groups = firing_groups(&self.open(visible).await?);
+                    *book.firing_groups.get_or_init(|| groups)
+                }
+            };
+            return Ok(AlertSummary {
+                revision: book.revision.unsigned_abs(),
+                firing_groups,
+            });
+        }
+        // The revision of the store counts what the caller may not see.
+        let open = self.open(visible).await?;
+        let mut hasher = DefaultHasher::new();
+        for open in &open {
+            let alert = &open.kept.alert;
+            (alert.id, &alert.why, alert.is_firing(), open.is_silenced).hash(&mut hasher);
+            open.kept.acked.hash(&mut hasher);
+        }
+        Ok(AlertSummary {
+            // As a number in JSON.
+            revision: hasher.finish() >> 12,
+            firing_groups: firing_groups(&open),
+        })
+    }
+
     /// Visible pending and firing alerts; firing first, then by severity.
     ///
     /// # Errors
@@ -133,9 +185,24 @@ impl Alerts {
         let is_visible = |version: &RuleVersion| {
             visible.is_everything()
                 || self
-                    .parse_kept(&version.draft)
+                    .parse_stored(&version.draft)
                     .is_some_and(|rule| rule.is_visible(visible))
         };
         Ok(versions.into_iter().take_while(is_visible).collect())
     }
+}
+
+impl OpenAlert {
+    /// Key of its notification group.
+    pub fn group(&self) -> String {
+        group_of(&self.rule, &self.labels).0
+    }
+}
+
+fn firing_groups(open: &[OpenAlert]) -> u32 {
+    let firing = open
+        .iter()
+        .filter(|open| open.kept.alert.is_firing() && !open.is_silenced);
+    let groups: BTreeSet<String> = firing.map(OpenAlert::group).collect();
+    u32::try_from(groups.len()).unwrap_or(u32::MAX)
 }

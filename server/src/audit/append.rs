@@ -1,12 +1,12 @@
 //! Appending: the next number, the hash of the last entry, one insert; serialized over all processes.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use domain::lease::StoreTime;
 use sqlx::Row as _;
 
 use super::{Audit, Entry, chain};
+use runtime::change_signal::ChangeSignal;
 use runtime::db::{Tx, on_either};
 
 /// Serializes appenders on Postgres within their transactions; SQLite has a single writer. A row lock, because any
@@ -165,12 +165,17 @@ impl Audit {
 
     /// Publishes the checkpoint outside of the store, so that truncation can be detected.
     pub async fn export(&self, appended: &Appended) {
-        self.told.fetch_add(1, Ordering::SeqCst);
-        self.heads.publish(appended).await;
+        self.checkpoints.publish(appended).await;
+        self.published.announce();
     }
 
     /// Number of entries published by this process; with SQLite no other process appends.
     pub fn publish_count(&self) -> u64 {
-        self.told.load(Ordering::SeqCst)
+        self.published.count()
+    }
+
+    /// Announces each entry that this process published.
+    pub fn published(&self) -> &ChangeSignal {
+        &self.published
     }
 }

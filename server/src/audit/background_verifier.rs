@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::duration::millis;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_the_one_of_the_first_release() {
+    fn the_hash_equals_the_documented_one() {
         // Pinned: existing logs must still verify.
         let pinned = "4cb3c20a4e325902978bda322ce05df91a9bec736452ab28e441e329b2ee96ec";
         assert_eq!(hash(&row()), pinned);

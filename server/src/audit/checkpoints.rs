@@ -50,7 +50,7 @@ fn append_line(file: &Path, line: &str) -> std::io::Result<()> {
 /// The file cannot be read, or a line is not a checkpoint.
 pub fn read(file: &Path) -> std::io::Result<BTreeMap<i64, Vec<String>>> {
     let text = std::fs::read_to_string(file)?;
-    let mut heads: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    let mut checkpoints: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     for (number, line) in text.lines().enumerate() {
         let head = line
             .split_once(' ')
@@ -59,10 +59,10 @@ pub fn read(file: &Path) -> std::io::Result<BTreeMap<i64, Vec<String>>> {
             let why = format!("line {} of {} must be `entry hash`", number + 1, file.display());
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
         };
-        let hashes = heads.entry(seq).or_default();
+        let hashes = checkpoints.entry(seq).or_default();
         if !hashes.iter().any(|known| known == hash) {
             hashes.push(hash.to_owned());
         }
     }
-    Ok(heads)
+    Ok(checkpoints)
 }

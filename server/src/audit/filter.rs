@@ -19,7 +19,7 @@ pub(super) enum Value {
     Int(i64),
 }
 
-/// Database-specific expressions: Postgres compares text by locale unless told otherwise.
+/// Database-specific expressions: Postgres compares text by locale by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FilterKind {
     Sqlite,
@@ -70,7 +70,7 @@ impl Statement {
             values: Vec::new(),
             kind,
         };
-        it.of_time(query);
+        it.push_time(query);
         it.push(" LIMIT ").int(FEW);
         it.push(") AS counted HAVING count(*) < ").int(FEW);
         Some(it)
@@ -121,12 +121,12 @@ impl Statement {
                 "SELECT seq FROM (SELECT seq, actor_id, actor_name, backend, action, outcome, unlock_id, resource
                  FROM audit_entries WHERE 1 = 1",
             );
-            self.of_time(query);
+            self.push_time(query);
             self.push(" LIMIT ").int(i64::MAX);
             self.push(") AS of_time WHERE 1 = 1");
         } else {
             self.push("SELECT seq FROM audit_entries WHERE 1 = 1");
-            self.of_time(query);
+            self.push_time(query);
         }
         if let Some((column, actor)) = actor {
             self.is(column, Some(actor.clone()));
@@ -149,7 +149,7 @@ impl Statement {
         self.push(" ORDER BY seq DESC LIMIT ").int(one_more(query.limit));
     }
 
-    fn of_time(&mut self, query: &AuditQuery) {
+    fn push_time(&mut self, query: &AuditQuery) {
         if let Some(from) = query.from {
             self.push(" AND created_at >= ").int(from.timestamp_millis());
         }

@@ -85,7 +85,7 @@ impl Audit {
         }))
     }
 
-    /// Number of the latest entry; 0 if there is none.
+    /// Number of the latest entry; 0 without one.
     ///
     /// # Errors
     /// The store does not answer.

@@ -54,19 +54,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_names_are_counted_and_not_told() {
+    fn foreign_names_are_counted_and_not_shown() {
         // Own keys and foreign ones, a session without a name, a refusal that contains one.
         let mut before = json!({
             "ownerId": "w", "dies": ["key: tenant_1:a", "key: tenant_2:b", "lock: x", "session: app, idle"]
         });
         let own = |name: &str| name.starts_with("tenant_1:");
         withhold(&mut before, own);
-        let told = json!([
+        let redacted = json!([
             "key: tenant_1:a",
             "session: app, idle",
             "2 more, under names that you may not read"
         ]);
-        assert_eq!(before["dies"], told);
+        assert_eq!(before["dies"], redacted);
         let mut after = json!({"state": "refused", "why": format!("{}: tenant_2:b", BlastRadius::WIDER)});
         withhold(&mut after, own);
         assert_eq!(after["why"], BlastRadius::WIDER);

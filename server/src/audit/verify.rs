@@ -9,10 +9,10 @@ use super::{Audit, chain};
 /// Result of a verification without a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    pub rows: i64,
-    pub head: String,
+    pub entries: i64,
+    pub last_hash: String,
     /// Exported checkpoints that were found. 0: a truncated log would not be detected.
-    pub heads: usize,
+    pub checkpoints: usize,
 }
 
 /// The first fault.
@@ -66,24 +66,24 @@ const ROWS_OF_ONE_READ: i64 = 5_000;
 pub(super) struct Walk<'a> {
     pub(super) seq: i64,
     pub(super) hash: String,
-    heads: &'a BTreeMap<i64, Vec<String>>,
+    checkpoints: &'a BTreeMap<i64, Vec<String>>,
     found: usize,
 }
 
 impl<'a> Walk<'a> {
     /// Starts after this entry; 0 and [`chain::GENESIS`] for the beginning.
-    pub(super) fn behind(seq: i64, hash: String, heads: &'a BTreeMap<i64, Vec<String>>) -> Self {
+    pub(super) fn behind(seq: i64, hash: String, checkpoints: &'a BTreeMap<i64, Vec<String>>) -> Self {
         Self {
             seq,
             hash,
-            heads,
+            checkpoints,
             found: 0,
         }
     }
 
     /// At the end of the log: reports a checkpoint of an entry that should follow.
     pub(super) fn end(&self) -> Result<(), ChainFault> {
-        match self.heads.range(self.seq + 1..).next() {
+        match self.checkpoints.range(self.seq + 1..).next() {
             Some((&seq, _)) => Err(ChainFault {
                 seq,
                 kind: FaultKind::CutOff,
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         if row.prev_hash != self.hash {
             return fault(row.seq, FaultKind::OutOfChain);
         }
-        if let Some(exported) = self.heads.get(&row.seq) {
+        if let Some(exported) = self.checkpoints.get(&row.seq) {
             if exported.iter().any(|hash| *hash != row.hash) {
                 return fault(row.seq, FaultKind::Rewritten);
             }
@@ -116,17 +116,17 @@ impl<'a> Walk<'a> {
 }
 
 impl Audit {
-    /// Verifies every entry. `heads` are exported checkpoints by number; without any, a log that was truncated or
+    /// Verifies every entry. `checkpoints` are exported checkpoints by number; without any, a log that was truncated or
     /// rewritten as a whole looks valid.
     ///
     /// # Errors
     /// The store does not answer. A fault is a result, not an error.
     pub async fn verify(
         &self,
-        heads: &BTreeMap<i64, Vec<String>>,
+        checkpoints: &BTreeMap<i64, Vec<String>>,
         mut progress: impl FnMut(i64) + Send,
     ) -> Result<Result<Verified, ChainFault>, sqlx::Error> {
-        let mut walk = Walk::behind(0, chain::GENESIS.to_owned(), heads);
+        let mut walk = Walk::behind(0, chain::GENESIS.to_owned(), checkpoints);
         loop {
             let rows = self.after(walk.seq, ROWS_OF_ONE_READ).await?;
             if rows.is_empty() {
@@ -140,9 +140,9 @@ impl Audit {
             progress(walk.seq);
         }
         Ok(walk.end().map(|()| Verified {
-            rows: walk.seq,
-            head: walk.hash,
-            heads: walk.found,
+            entries: walk.seq,
+            last_hash: walk.hash,
+            checkpoints: walk.found,
         }))
     }
 }

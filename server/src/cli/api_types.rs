@@ -53,7 +53,7 @@ pub struct Backend {
 /// `application/problem+json`
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Problem {
+pub struct ApiProblem {
     pub title: Option<String>,
     pub detail: Option<String>,
     pub field: Option<String>,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unexpected_row_keeps_its_name_and_knows_nothing() {
+    fn an_unexpected_row_keeps_its_name_with_unknown_values() {
         // A field of an unexpected type: the row stays visible.
         let lock = Lock::parse(
             &json!({"backend": "cache", "resource": "lock:a", "heldMs": "soon", "state": "healthy"}),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn why_a_backend_is_not_live_is_found_in_every_shape() {
+    fn the_reason_of_a_backend_error_is_found_in_any_form() {
         // The error as string and as object; the coverage as the domain serializes it.
         for (backend, why) in [
             (json!({"name": "a", "error": "refused"}), Some("refused")),

@@ -20,7 +20,7 @@ use runtime::db::Db;
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "Examples:\n",
-    "  leasehold audit verify --config leasehold.toml --heads audit-heads.copy\n",
+    "  leasehold audit verify --config leasehold.toml --checkpoints audit-checkpoints.copy\n",
     "  leasehold audit export --format csv > audit.csv\n\n",
     "Exit codes: 0 done and intact, 1 failure or an altered audit log, 2 wrong usage or configuration.",
 ))]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use thiserror::Error;
 use url::{Host, Url};
 
-use super::api_types::{Page, Problem};
+use super::api_types::{ApiProblem, Page};
 use super::connection::Connection;
 use super::exit_code::Exit;
 use domain::escape::visible;
@@ -282,7 +282,7 @@ fn identity(lock: &Value) -> [String; 3] {
 
 /// The detail of a problem, escaped for a terminal.
 fn explain(body: &Value) -> String {
-    let problem = Problem::deserialize(body).unwrap_or_default();
+    let problem = ApiProblem::deserialize(body).unwrap_or_default();
     let mut text = problem
         .detail
         .or(problem.title)

@@ -93,8 +93,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// A webhook receiver, and its first message.
 async fn listen_to(serving: &Serving, stop: CancellationToken) -> anyhow::Result<()> {
-    let webhook = Webhook::open(stop, |said| {
-        report(&format!("the demo's webhook received {said}"))
+    let webhook = Webhook::open(stop, |line| {
+        report(&format!("the demo's webhook received {line}"))
     })
     .await?;
     let receiver = NewReceiver {

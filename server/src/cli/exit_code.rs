@@ -69,7 +69,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_documented_exit_codes_are_these_and_no_others() {
+    fn exactly_the_existing_exit_codes_are_documented() {
         // Each row `| code | Name | …` of docs/cli.md against the type, in order.
         let (_, table) = include_str!("../../../docs/cli.md")
             .split_once("## Exit codes")

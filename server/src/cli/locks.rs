@@ -221,21 +221,21 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_left_out_and_backends_seen_in_part_are_said() {
+    fn omitted_rows_and_partial_backends_are_reported() {
         // One of two thousand shown; the coverage has the reason; a hostile reason cannot move the cursor.
         let part = json!([{"name": "cache", "status": "partial",
             "coverage": {"partial": {"seen": 5, "of": 10, "why": "the scan timed out\u{1b}[2J"}}}]);
-        let said = remarks(&page(1, 2000, false, &part), false);
-        assert_eq!(said[0], "1 of 2,000 locks shown; --limit shows more");
+        let printed = remarks(&page(1, 2000, false, &part), false);
+        assert_eq!(printed[0], "1 of 2,000 locks shown; --limit shows more");
         assert_eq!(
-            said[1],
+            printed[1],
             "cache was read only partly: the scan timed out\\u{1b}[2J"
         );
         assert_eq!(remarks(&page(1, 2000, true, &part), true), Vec::<String>::new());
     }
 
     #[test]
-    fn a_view_that_is_incomplete_for_no_stated_reason_says_at_least_that() {
+    fn an_incomplete_view_without_a_reason_is_reported() {
         // `complete` is false, and no backend is named.
         assert_eq!(incomplete(&page(0, 0, false, &json!([]))).len(), 1);
     }

@@ -24,7 +24,7 @@ use rustix::process::Signal;
 use secrecy::ExposeSecret;
 
 use self::signals::Signals;
-use self::supervisor::{Ended, SupervisedLease};
+use self::supervisor::{CommandEnd, SupervisedLease};
 use super::connection::Connection;
 use super::exit_code::Exit;
 use super::output::report;
@@ -138,20 +138,20 @@ async fn under(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<E
     };
     // No process of the command is left: the next owner need not wait for the expiry.
     let released = tokio::time::timeout(release_within(&ended), lease.release()).await;
-    if let (Ok(Err(error)), Ok(Ended::ByItself(_))) = (released, &ended) {
+    if let (Ok(Err(error)), Ok(CommandEnd::ByItself(_))) = (released, &ended) {
         report(&visible(&error.to_string()));
     }
     match ended? {
-        Ended::Lost => Ok(Exit::LeaseLost.into()),
-        Ended::ByItself(code) => Ok(code.into()),
+        CommandEnd::Lost => Ok(Exit::LeaseLost.into()),
+        CommandEnd::ByItself(code) => Ok(code.into()),
     }
 }
 
 /// Releasing a lost lease is only best effort.
-fn release_within(ended: &anyhow::Result<Ended>) -> Duration {
+fn release_within(ended: &anyhow::Result<CommandEnd>) -> Duration {
     match ended {
-        Ok(Ended::ByItself(_)) => Duration::MAX,
-        Ok(Ended::Lost) | Err(_) => Duration::from_secs(1),
+        Ok(CommandEnd::ByItself(_)) => Duration::MAX,
+        Ok(CommandEnd::Lost) | Err(_) => Duration::from_secs(1),
     }
 }
 

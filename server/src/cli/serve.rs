@@ -52,28 +52,28 @@ impl Args {
 /// # Errors
 /// The reason why the server ended.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let told = match args.load(config::read) {
-        Ok(told) => told,
+    let loaded = match args.load(config::read) {
+        Ok(loaded) => loaded,
         Err(errors) => {
             report(&errors.to_string());
             return Ok(Exit::Usage.into());
         }
     };
-    runtime::telemetry::start_pushing(&told.config.log, &told.config.telemetry)?;
+    runtime::telemetry::start_pushing(&loaded.config.log, &loaded.config.telemetry)?;
     serve::listener::limits::raise_open_files();
-    let asked = shutdown::on_signal()?;
+    let stop_signal = shutdown::on_signal()?;
     // Installed early: a SIGHUP during the start waits instead of ending the process.
     let hangups = signal(SignalKind::hangup())?;
-    Box::pin(serve(args, told, asked, hangups)).await
+    Box::pin(serve(args, loaded, stop_signal, hangups)).await
 }
 
 async fn serve(
     args: Args,
-    told: ReloadReport,
-    asked: CancellationToken,
+    loaded: ReloadReport,
+    stop_signal: CancellationToken,
     hangups: Signal,
 ) -> anyhow::Result<ExitCode> {
-    let (config, stop) = (told.config.clone(), CancellationToken::new());
+    let (config, stop) = (loaded.config.clone(), CancellationToken::new());
     let setup = Setup {
         listen: config.listen,
         store: config.store,
@@ -87,10 +87,10 @@ async fn serve(
     };
     let serving = tokio::select! {
         started = Box::pin(serve::start(setup)) => started?,
-        () = asked.cancelled() => return Ok(Exit::Ok.into()),
+        () = stop_signal.cancelled() => return Ok(Exit::Ok.into()),
     };
-    shutdown::take_leave(serving.readiness.clone(), asked, stop.clone());
-    serving.reloader.began_with(told);
+    shutdown::watch_for_shutdown(serving.readiness.clone(), stop_signal, stop.clone());
+    serving.reloader.began_with(loaded);
     reload_on(hangups, args, serving.reloader.clone(), stop);
     let home = &serving.home;
     print(&format!("Leasehold: {home}\n"))?;
@@ -123,8 +123,8 @@ fn reload_on(hangups: Signal, args: Args, reloader: Arc<Reloader>, stop: Cancell
 
 async fn reload(args: &Args, reloader: &Reloader) {
     tracing::info!("SIGHUP: reloading the configuration");
-    let told = match args.load(check_config::load) {
-        Ok(told) => told,
+    let loaded = match args.load(check_config::load) {
+        Ok(loaded) => loaded,
         Err(errors) => {
             // One log event per line, because the log escapes line breaks.
             for line in format!("the previous configuration remains in effect: {errors}").lines() {
@@ -133,7 +133,7 @@ async fn reload(args: &Args, reloader: &Reloader) {
             return reloader.refused(&errors).await;
         }
     };
-    match reloader.apply(&told).await {
+    match reloader.apply(&loaded).await {
         Ok(reloaded) => log_reload(&reloaded),
         Err(error) => tracing::error!("the previous configuration remains in effect: {error}"),
     }

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_counted_however_the_stream_is_cut() {
+    fn events_are_counted_at_any_chunk_boundary() {
         // Two events, a comment, a retry line; in one chunk and byte by byte.
         let stream = b": hello\n\nevent: revision\r\ndata: {\"revision\":1}\r\n\r\nretry: 1000\n\ndata: x\ndata: y\n\n";
         assert_eq!(Events::default().take(stream), 2);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_unknown_none_and_bounds_in_words() {
+    fn a_table_shows_unknown_absent_and_bounds_as_words() {
         // Known, unknown, absent, stale with bounds, hostile names, an unknown state.
         let lines = locks(&rows(), RenderOptions::default());
         let expected = "\
@@ -242,7 +242,7 @@ melted     請求                       x          unknown          0.0 s     un
     }
 
     #[test]
-    fn columns_line_up_whatever_the_alphabet() {
+    fn columns_align_in_any_script() {
         // The backend column begins at the same terminal column in every line.
         let lines = locks(&rows(), RenderOptions::default());
         let names = ["BACKEND", "orders-db", "cache", "coord", "x "];
@@ -279,7 +279,7 @@ melted     請求                       x          unknown          0.0 s     un
     }
 
     #[test]
-    fn colours_surround_the_state_alone_and_only_when_asked() {
+    fn only_the_state_is_coloured_and_only_on_request() {
         // No escape character without colour, even with hostile names; with colour, two per coloured row.
         let plain = locks(&rows(), RenderOptions::default()).join("\n");
         assert!(!plain.chars().any(|c| c.is_control() && c != '\n'));
@@ -298,7 +298,7 @@ melted     請求                       x          unknown          0.0 s     un
     }
 
     #[test]
-    fn a_narrow_terminal_takes_from_owner_and_resource() {
+    fn a_narrow_terminal_shortens_owner_and_resource() {
         // 120 columns for names that need more.
         let mut rows = rows();
         rows[0].resource = "tenant_123:".repeat(20);

@@ -1,47 +1,32 @@
 //! Width of text on a terminal, and shortening to a width.
 
-/// Columns of one character: combining marks 0, East Asian wide characters and emoji 2.
-fn columns(c: char) -> usize {
-    match c {
-        '\u{300}'..='\u{36f}'
-        | '\u{1ab0}'..='\u{1aff}'
-        | '\u{1dc0}'..='\u{1dff}'
-        | '\u{20d0}'..='\u{20ff}'
-        | '\u{fe20}'..='\u{fe2f}' => 0,
-        '\u{1100}'..='\u{115f}'
-        | '\u{2e80}'..='\u{a4cf}'
-        | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{1f300}'..='\u{1faff}'
-        | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
-    }
-}
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
 
+/// Columns: combining marks have none, East Asian wide characters and emoji two.
 pub(super) fn width(text: &str) -> usize {
-    text.chars().map(columns).sum()
+    text.width()
 }
 
-/// At most `max` columns: removes the middle, because names differ at both ends.
+/// At most `max` columns: removes the middle, because names differ at both ends. Cuts between characters as users see
+/// them, never inside an emoji sequence.
 pub(super) fn cut(text: &str, max: usize) -> String {
     if width(text) <= max {
         return text.to_owned();
     }
     let tail_max = max.saturating_sub(1) / 3;
     let head_max = max.saturating_sub(1) - tail_max;
-    let head = take(text.chars(), head_max);
-    let tail: String = take(text.chars().rev(), tail_max).chars().rev().collect();
-    format!("{head}…{tail}")
+    let head: String = take(text.graphemes(true), head_max).concat();
+    let mut tail = take(text.graphemes(true).rev(), tail_max);
+    tail.reverse();
+    format!("{head}…{}", tail.concat())
 }
 
-fn take(chars: impl Iterator<Item = char>, max: usize) -> String {
+fn take<'a>(characters: impl Iterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
     let mut used = 0;
-    chars
-        .take_while(|c| {
-            used += columns(*c);
+    characters
+        .take_while(|character| {
+            used += width(character);
             used <= max
         })
         .collect()
@@ -69,5 +54,16 @@ mod tests {
         );
         assert_eq!(cut("請求締め:2026-04", 40), "請求締め:2026-04");
         assert_eq!(width("請求締め"), 8);
+    }
+
+    #[test]
+    fn an_emoji_sequence_is_one_character_of_two_columns() {
+        // A family joined by U+200D, and a heart with a variation selector.
+        let (family, heart) = ("\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}", "\u{2764}\u{fe0f}");
+        assert_eq!((width(family), width(heart)), (2, 2));
+        assert_eq!(
+            cut(&format!("jobs{family}{family}{family}"), 8),
+            format!("jobs…{family}")
+        );
     }
 }

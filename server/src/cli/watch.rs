@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::observation::Tick;
+use domain::tick::Tick;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use tokio::sync::Notify;

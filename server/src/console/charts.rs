@@ -1,19 +1,12 @@
-//! Charts of the hydrated pages, rendered to strings from history, fencing rejections and unlocks.
+//! Data of the pages' charts, from history, fencing rejections, alerts and unlocks.
 //!
-//! **Invariant:** charts never delay a page for long nor make it fail; unavailable data is shown as such.
+//! **Invariant:** charts never delay a page for long nor make it fail; data that is not available is absent.
 
 mod lock;
 mod overview;
 
 use std::sync::Arc;
 use std::time::Duration;
-
-use app::charts::chart_frame::{self, Frame, Table};
-use app::charts::html_writer::Markup;
-use app::charts::range_links::range_links;
-use app::links;
-use domain::charts::range::{RangePreset, TimeRange};
-use domain::charts::scale::TimeScale;
 
 use crate::alerts::Alerts;
 use crate::history::History;
@@ -51,68 +44,15 @@ impl ChartSources {
     }
 }
 
-/// The time range of a page, from its query string.
-struct Ranged {
-    range: TimeRange,
-    /// Why the requested range is not used.
-    fault: Option<String>,
-    pairs: Vec<(String, String)>,
-    scale: TimeScale,
-    now: i64,
-}
-
-impl Ranged {
-    fn read(search: &str, otherwise: RangePreset, now: i64) -> Self {
-        let pairs = links::pairs(search);
-        let given = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let (range, fault) = match TimeRange::from_pairs(given, otherwise) {
-            Ok(range) => (range, None),
-            Err(error) => (
-                TimeRange::Last(otherwise),
-                Some(format!("{} {}", error.field, error.message)),
-            ),
-        };
-        let whole = range.scale(now);
-        // Rounded to less than a pixel, so that a chart without changes stays identical.
-        let step = (whole.length_ms() / 720).max(1_000);
-        let now = (now / step + 1) * step;
-        Self {
-            scale: range.scale(now),
-            range,
-            fault,
-            pairs,
-            now,
-        }
+impl ChartSources {
+    fn now_ms(&self) -> i64 {
+        self.clock.now().wall.timestamp_millis()
     }
 
-    /// `last 6 h`, or what was wrong with the requested range.
-    fn words(&self) -> String {
-        match &self.fault {
-            None => self.range.words(),
-            Some(fault) => format!("{fault}; shown is {}", self.range.words()),
-        }
+    /// Begin of the recorded history, to fit a range to. `None`: empty, or not read in time; the
+    /// range is then not fitted.
+    pub(super) async fn since(&self) -> Option<i64> {
+        let since = tokio::time::timeout(PATIENCE, self.history.since()).await;
+        since.ok()?.ok()?
     }
-
-    fn links(&self) -> Markup {
-        range_links(self.range, "", &self.pairs)
-    }
-}
-
-/// Placeholder of a chart that could not be made.
-fn unread(id: &'static str, title: &str) -> Markup {
-    let mut drawing = Markup::new();
-    drawing.text_element(
-        "p",
-        &[("class", "pad")],
-        "Unknown: history could not be read in time. The next refresh tries again.",
-    );
-    chart_frame::frame(&Frame {
-        id,
-        title: title.to_owned(),
-        note: String::new(),
-        end: Markup::new(),
-        drawing,
-        legend: Vec::new(),
-        table: Table::default(),
-    })
 }

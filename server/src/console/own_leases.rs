@@ -50,8 +50,8 @@ impl ServerConsole {
             return HashMap::new();
         }
         let principal = who.lease_principal();
-        let asked = sources.leases.held_by_names(names);
-        let Ok(Ok(read)) = tokio::time::timeout(FRESH_PATIENCE, asked).await else {
+        let reading = sources.leases.held_by_names(names);
+        let Ok(Ok(read)) = tokio::time::timeout(FRESH_PATIENCE, reading).await else {
             return HashMap::new();
         };
         let own = read.value.into_iter().filter(|row| principal.owns(&row.lease));

@@ -3,13 +3,12 @@
 //!
 //! **Invariant:** a lock is shown as free only if the backend was read; otherwise that is unknown.
 
-use app::charts::released_lock_facts::{LastHolding, ReleasedLock, facts};
 use app::console::{Console, ConsoleError};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::backend::{BackendStatus, BackendView};
 use domain::lease::StoreTime;
 use domain::lock::Lock;
-use domain::lock_detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
+use domain::lock_detail::{EventKind, Fresh, LastHolding, LockDetail, PastLock, SeenEvent};
 use domain::names::{BackendName, LockId, Resource, Source};
 use domain::observation::ObservedLock;
 use domain::reported::Reported;
@@ -80,20 +79,20 @@ impl ServerConsole {
         resource: Resource,
     ) -> Result<Option<Memory>, sqlx::Error> {
         let is_ours = *backend == BackendName::builtin();
-        let (lately_on, lately) = self.inventory.seen_lately(backend, source, &resource).unzip();
+        let (recent_on, recent) = self.inventory.recently_seen(backend, source, &resource).unzip();
         let written = sources
             .history
             .events_of(backend, source, &resource, (0, i64::MAX), 1)
             .await?;
         let is_written = !written.is_empty();
-        let on = source.cloned().or(lately_on);
+        let on = source.cloned().or(recent_on);
         let on = on.or_else(|| written.into_iter().next().map(|event| event.source));
         let Some(on) = on.or_else(|| is_ours.then(|| Source::fixed("lease"))) else {
             return Ok(None);
         };
         let names = std::slice::from_ref(&resource);
         let seen = self
-            .with_history(backend, Some(&on), names, lately.unwrap_or_default())
+            .with_history(backend, Some(&on), names, recent.unwrap_or_default())
             .await;
         let (newest_token, is_in_ledger) = if is_ours {
             (
@@ -126,29 +125,18 @@ impl ServerConsole {
         let (fresh, age_ms) = self.is_free(view, &id, last.sentence()).await;
         let now = self.clock.now().wall;
         let looked_at = now - TimeDelta::milliseconds(age_ms);
-        let past = ReleasedLock {
-            last: &last,
-            holder: fresh.clone().map(|_| ()),
-            source: &id.source,
-            looked_at,
-            newest_token,
-        };
-        let charts = LockCharts {
-            past: facts(&past).into_string(),
-            ..LockCharts::default()
-        };
         // The range of the charts includes it.
         let shown_ms = last.began.or(last.seen_at).map(|at| now - at);
         let shown_ms = shown_ms.map_or(0, |shown| shown.num_milliseconds().max(0));
         LockDetail {
-            lock: nobodys(id, view, (looked_at, age_ms), shown_ms),
+            lock: free_lock(id, view, (looked_at, age_ms), shown_ms),
             backend_status: view.status,
             backend_fault: view.fault.clone(),
             no_unlock: Some("no holder is known".to_owned()),
             fresh,
             seen,
-            is_past: true,
-            charts,
+            past: Some(PastLock { last, newest_token }),
+            charts: None,
         }
     }
 
@@ -188,12 +176,12 @@ impl ServerConsole {
         let Some(backend) = self.backends.get(&id.backend).filter(|_| !is_blind) else {
             return (Reported::Unknown(unread.into()), looked_ms);
         };
-        let asked = backend.inspect(&id.source, &id.resource);
+        let reading = backend.inspect(&id.source, &id.resource);
         let is_force_released = |lock: &ObservedLock| {
             let read_at = self.clock.now().wall;
             self.inventory.is_force_released(&id.backend, lock, read_at)
         };
-        match tokio::time::timeout(FRESH_PATIENCE, asked).await {
+        match tokio::time::timeout(FRESH_PATIENCE, reading).await {
             Ok(Ok(found)) if found.lock.as_ref().is_none_or(is_force_released) => {
                 (Reported::NotApplicable(why.into()), 0)
             }
@@ -220,7 +208,7 @@ async fn granted(sources: &ChartSources, resource: &Resource) -> Option<FencingT
 }
 
 async fn refused(sources: &ChartSources, resource: &Resource) -> bool {
-    let asked = RejectionQuery {
+    let reading = RejectionQuery {
         resource: Some(resource.clone()),
         names: None,
         from: StoreTime::from_ms(i64::MIN),
@@ -229,13 +217,13 @@ async fn refused(sources: &ChartSources, resource: &Resource) -> bool {
     };
     sources
         .leases
-        .query_rejections(&asked)
+        .query_rejections(&reading)
         .await
         .is_ok_and(|rows| !rows.is_empty())
 }
 
 /// A list row for a lock that is not held.
-fn nobodys(id: LockId, view: &BackendView, (at, age_ms): (DateTime<Utc>, i64), shown_ms: i64) -> Lock {
+fn free_lock(id: LockId, view: &BackendView, (at, age_ms): (DateTime<Utc>, i64), shown_ms: i64) -> Lock {
     const NOBODY: &str = "no holder is known";
     Lock {
         id,

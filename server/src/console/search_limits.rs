@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_search_ends_when_its_caller_has_gone() {
+    async fn a_search_ends_when_its_client_disconnects() {
         // The future is dropped, as for a disconnecting client.
         let searches = Searches::with(1, Duration::from_secs(60));
         {

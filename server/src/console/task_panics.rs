@@ -29,7 +29,7 @@ pub(super) fn with_tasks(mut views: Vec<BackendView>, fallen: Vec<Fallen>) -> Ve
 
 fn fault(fallen: &Fallen) -> BackendFailure {
     let name = &fallen.name;
-    let standing = match fallen.again_since {
+    let panics = match fallen.again_since {
         Some(since) => format!(
             "it was started again, {}, and runs since {} UTC",
             times(fallen.restarts),
@@ -39,7 +39,7 @@ fn fault(fallen: &Fallen) -> BackendFailure {
     };
     BackendFailure {
         message: format!(
-            "the console's task \u{201c}{name}\u{201d} panicked: {}; {standing}",
+            "the console's task \u{201c}{name}\u{201d} panicked: {}; {panics}",
             fallen.why
         ),
         remedy: REMEDY.to_owned(),

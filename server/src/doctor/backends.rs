@@ -23,7 +23,7 @@ impl Sink for Counted {
 
 pub(super) async fn examine(config: &BackendConfig, clock: &Clock) -> Vec<Finding> {
     let check = format!("backend {}", config.name);
-    let mut findings = certificates::of_backend(config, clock.now().wall);
+    let mut findings = certificates::check_backend(config, clock.now().wall);
     let backend = connect(config, clock);
     let probed = tokio::time::timeout(config.timeout, backend.probe()).await;
     let probe = match probed.unwrap_or_else(|_| Err(late(config.timeout))) {
@@ -42,7 +42,7 @@ pub(super) async fn examine(config: &BackendConfig, clock: &Clock) -> Vec<Findin
     let patience = config.scan_timeout + config.timeout;
     let passed = tokio::time::timeout(patience, backend.observe(budget, &mut counted)).await;
     match passed.unwrap_or_else(|_| Err(late(patience))) {
-        Ok(pass) => findings.extend(seen(&check, &pass, counted.0)),
+        Ok(pass) => findings.extend(scan_findings(&check, &pass, counted.0)),
         Err(error) => findings.push(Finding::fault(&check, error.to_string(), error.remedy())),
     }
     findings
@@ -91,7 +91,7 @@ fn rights(check: &str, probe: &Probe) -> Vec<Finding> {
     judged.collect()
 }
 
-fn seen(check: &str, pass: &Pass, locks: usize) -> Vec<Finding> {
+fn scan_findings(check: &str, pass: &Pass, locks: usize) -> Vec<Finding> {
     let sources = pass.sources.len();
     let mut findings = vec![Finding::ok(
         check,

@@ -26,7 +26,7 @@ pub(super) fn own(config: &Config, now: DateTime<Utc>) -> Vec<Finding> {
 }
 
 /// The certificates of one backend.
-pub(super) fn of_backend(config: &BackendConfig, now: DateTime<Utc>) -> Vec<Finding> {
+pub(super) fn check_backend(config: &BackendConfig, now: DateTime<Utc>) -> Vec<Finding> {
     let TlsConfig {
         ca_file,
         cert_file,
@@ -49,16 +49,16 @@ pub(super) fn of_backend(config: &BackendConfig, now: DateTime<Utc>) -> Vec<Find
 }
 
 /// The CA of the identity provider.
-pub(super) fn of_provider(config: &OidcConfig, now: DateTime<Utc>) -> Option<Finding> {
+pub(super) fn check_provider(config: &OidcConfig, now: DateTime<Utc>) -> Option<Finding> {
     let file = config.ca_file.as_ref()?;
     Some(authority("oidc", file, RESTART, now))
 }
 
 /// The certificates of the collectors in the `OTEL_*` variables.
-pub(super) fn of_collectors(otel: &Otel, now: DateTime<Utc>) -> Vec<Finding> {
+pub(super) fn check_collectors(otel: &Otel, now: DateTime<Utc>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for push in [&otel.metrics, &otel.traces, &otel.logs].into_iter().flatten() {
-        for finding in of_collector(push, now) {
+        for finding in check_collector(push, now) {
             // Signals usually share their files.
             if !findings.contains(&finding) {
                 findings.push(finding);
@@ -68,7 +68,7 @@ pub(super) fn of_collectors(otel: &Otel, now: DateTime<Utc>) -> Vec<Finding> {
     findings
 }
 
-fn of_collector(push: &Push, now: DateTime<Utc>) -> Vec<Finding> {
+fn check_collector(push: &Push, now: DateTime<Utc>) -> Vec<Finding> {
     let check = "telemetry";
     let mut findings = Vec::new();
     if let Some(file) = &push.certificate {
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_is_judged_by_the_days_that_are_left() {
+    fn a_certificate_is_rated_by_its_remaining_days() {
         // Long valid, expiring soon, expired a moment ago, and not yet valid.
         let from = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let until = from + TimeDelta::days(90);

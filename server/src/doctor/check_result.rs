@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_are_judged_by_what_is_certain() {
+    fn clock_offsets_are_rated_by_their_certain_part() {
         // Close; more than a second; more than five; far apart but read over a slow connection.
         let level = |offset, error| clock("x", offset, error).level;
         assert_eq!(level(-900, 5), Level::Ok);

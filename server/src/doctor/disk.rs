@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_is_not_there_comes_with_the_command_that_makes_it() {
+    fn a_missing_folder_is_reported_with_mkdir() {
         // No further findings.
         let findings = examine(Path::new("/nowhere/at all"));
         assert_eq!(findings.len(), 1);

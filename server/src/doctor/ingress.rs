@@ -35,16 +35,16 @@ pub(super) async fn examine(config: &Config) -> Vec<Finding> {
 
 async fn listening(config: &Config) -> Finding {
     let address = config.listen;
-    let said = config.access.explain(address);
+    let summary = config.access.explain(address);
     if address.port() == 0 {
-        return Finding::ok("listen", format!("{said} Port 0 selects a free port."));
+        return Finding::ok("listen", format!("{summary} Port 0 selects a free port."));
     }
     match tokio::time::timeout(KNOCK, TcpStream::connect(address)).await {
         Ok(Ok(_)) => Finding::ok(
             "listen",
-            format!("{said} A server answers there already; it should be Leasehold."),
+            format!("{summary} A server answers there already; it should be Leasehold."),
         ),
-        _ => Finding::ok("listen", format!("{said} Nothing listens there yet.")),
+        _ => Finding::ok("listen", format!("{summary} Nothing listens there yet.")),
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let Some(oidc) = &config.access.oidc else {
         return Vec::new();
     };
-    let mut findings: Vec<Finding> = certificates::of_provider(oidc, clock.now().wall)
+    let mut findings: Vec<Finding> = certificates::check_provider(oidc, clock.now().wall)
         .into_iter()
         .collect();
     match check::examine(oidc).await {

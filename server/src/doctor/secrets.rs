@@ -23,7 +23,7 @@ pub(super) async fn examine(config: &Config) -> Vec<Finding> {
         Err(why) => return vec![Finding::fault(CHECK, why, "restore the file from the backup")],
     };
     let held = load_stored_keys(store).await;
-    let mut findings: Vec<Finding> = file.as_deref().and_then(of_file).into_iter().collect();
+    let mut findings: Vec<Finding> = file.as_deref().and_then(check_file).into_iter().collect();
     if known.is_empty() {
         findings.push(without_key(file.as_deref(), &held));
         return findings;
@@ -49,7 +49,7 @@ pub(super) async fn examine(config: &Config) -> Vec<Finding> {
     findings
 }
 
-fn of_file(file: &Path) -> Option<Finding> {
+fn check_file(file: &Path) -> Option<Finding> {
     let mode = std::fs::metadata(file).ok()?.permissions().mode();
     (mode & OTHERS != 0).then(|| {
         let shown = file.display();

@@ -21,19 +21,19 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let store = config.store.expose_secret();
     if let Some(path) = store.strip_prefix("sqlite:") {
         let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-        findings.extend(of_file(path, clock).await);
+        findings.extend(check_file(path, clock).await);
         return findings;
     }
     match check::postgres(store).await {
         Ok(examined) => {
             let version = examined.version.as_deref().unwrap_or("Postgres");
             findings.push(Finding::ok(CHECK, format!("reached: {version}")));
-            findings.extend(of_all("store", &examined));
+            findings.extend(check_examined("store", &examined));
             findings.extend(examined.now.map(|theirs| {
                 let offset = (theirs - clock.now().wall).num_milliseconds();
                 check_result::clock(CHECK, offset, 0)
             }));
-            findings.extend(of_roles(&examined));
+            findings.extend(check_roles(&examined));
         }
         Err(error) => findings.push(Finding::fault(
             CHECK,
@@ -45,10 +45,10 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
 }
 
 /// One role that owns the tables and serves, or separate roles.
-fn of_roles(examined: &Examined) -> Vec<Finding> {
+fn check_roles(examined: &Examined) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_behind = matches!(
-        examined.standing,
+        examined.migrations,
         MigrationStatus::Fresh | MigrationStatus::Behind { .. }
     );
     if is_behind && !examined.may_migrate {
@@ -78,7 +78,7 @@ fn of_roles(examined: &Examined) -> Vec<Finding> {
 }
 
 /// The lease file and the other files of the store.
-async fn of_file(path: &Path, clock: &Clock) -> Vec<Finding> {
+async fn check_file(path: &Path, clock: &Clock) -> Vec<Finding> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut findings = disk::examine(folder.unwrap_or(Path::new(".")));
     let shown = path.display();
@@ -91,23 +91,23 @@ async fn of_file(path: &Path, clock: &Clock) -> Vec<Finding> {
     }
     match check::sqlite(path).await {
         Ok(examined) => {
-            findings.extend(of_all(&shown.to_string(), &examined));
+            findings.extend(check_examined(&shown.to_string(), &examined));
             findings.extend(ahead(&examined, clock));
         }
         Err(error) => findings.push(unreadable(path, &chain(&error))),
     }
     for beside in [db::console_file(path), db::history_file(path)] {
-        findings.extend(of_one_beside(beside).await);
+        findings.extend(check_next_to(beside).await);
     }
     findings
 }
 
-async fn of_one_beside(path: PathBuf) -> Option<Finding> {
+async fn check_next_to(path: PathBuf) -> Option<Finding> {
     if !path.exists() {
         return None;
     }
-    Some(match check::standing(&path).await {
-        Ok(standing) => of_tables(&path.display().to_string(), &standing),
+    Some(match check::migrations(&path).await {
+        Ok(migrations) => check_tables(&path.display().to_string(), &migrations),
         Err(error) => unreadable(&path, &error.to_string()),
     })
 }
@@ -119,8 +119,8 @@ fn unreadable(path: &Path, why: &str) -> Finding {
     Finding::fault(CHECK, format!("{shown} cannot be read: {why}"), remedy)
 }
 
-fn of_all(shown: &str, examined: &Examined) -> Vec<Finding> {
-    let mut findings = vec![of_tables(shown, &examined.standing)];
+fn check_examined(shown: &str, examined: &Examined) -> Vec<Finding> {
+    let mut findings = vec![check_tables(shown, &examined.migrations)];
     findings.push(match &examined.not_durable {
         Some(why) => Finding::fault(
             CHECK,
@@ -139,8 +139,8 @@ fn of_all(shown: &str, examined: &Examined) -> Vec<Finding> {
     findings
 }
 
-fn of_tables(shown: &str, standing: &MigrationStatus) -> Finding {
-    match standing {
+fn check_tables(shown: &str, migrations: &MigrationStatus) -> Finding {
+    match migrations {
         MigrationStatus::Fresh => Finding::ok(
             CHECK,
             format!("{shown} has no tables yet; the first start creates them"),

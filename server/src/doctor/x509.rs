@@ -91,7 +91,7 @@ tO0CcrCE55MM+fsqgjvO9zcO
 -----END CERTIFICATE-----";
 
     #[test]
-    fn both_ways_of_writing_a_time_are_read() {
+    fn both_time_encodings_are_parsed() {
         // Two-digit and four-digit years; every prefix is rejected without a panic.
         let der = CertificateDer::from_pem_slice(PEM.as_bytes()).unwrap();
         let validity = validity(&der).unwrap();

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_in_one_piece_and_every_value_has_its_place() {
+    fn every_row_is_in_one_statement_with_all_its_values() {
         // More than two of the largest, with a remainder for each smaller size.
         let rows: Vec<usize> = (0..2 * 256 + 2 * 16 + 3).collect();
         assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);

@@ -88,12 +88,13 @@ impl History {
         }))
     }
 
-    /// Time of the oldest row.
+    /// Begin of the recorded history: the oldest event or the oldest observed minute.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn since(&self) -> Result<Option<i64>, sqlx::Error> {
-        let select = "SELECT min(at) FROM lock_events";
+        let select = "SELECT min(at) FROM (SELECT min(at) AS at FROM lock_events
+            UNION ALL SELECT min(at) FROM history_coverage WHERE step_seconds = 60) AS oldest";
         Ok(on_either!(&self.db, Db, |pool| {
             sqlx::query_scalar(select).fetch_one(pool).await?
         }))

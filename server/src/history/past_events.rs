@@ -37,7 +37,7 @@ pub struct EventScope {
 
 impl EventScope {
     /// The scope of all these rules together.
-    pub fn of(rules: &[Rule]) -> Self {
+    pub fn from_rules(rules: &[Rule]) -> Self {
         let mut kinds: Vec<EventKind> = Vec::new();
         for kind in rules
             .iter()
@@ -102,7 +102,7 @@ impl EventScope {
     }
 }
 
-/// The smallest byte string after all strings with this prefix; `None` if there is none.
+/// The smallest byte string after all strings with this prefix; `None` if every byte is the highest.
 fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut end = prefix[..=last].to_vec();

@@ -13,7 +13,7 @@ use domain::alerts::SilenceDraft;
 use serde::de::DeserializeOwned;
 
 use super::json_body;
-use crate::alerts::{AlertError, Alerts, path};
+use crate::alerts::{AlertError, AlertSelection, Alerts, path};
 use crate::http::current_user::ApiUser;
 use crate::http::dto::alerts::{AckDto, AlertDto, AlertsDto, NewSilenceDto, SilenceDto, SilencesDto};
 use crate::http::path_id::PathId;
@@ -101,8 +101,10 @@ pub(in crate::http) async fn ack(
 ) -> Result<StatusCode, Problem> {
     let ack: AckDto = read(&user, body).await?;
     let id = id.parse().unwrap_or(0);
-    let done = alerts.acknowledge(&user.who, id, &ack.note).await;
-    done.map(|()| StatusCode::NO_CONTENT)
+    let done = alerts
+        .acknowledge(&user.who, &AlertSelection::One(id), &ack.note)
+        .await;
+    done.map(|_| StatusCode::NO_CONTENT)
         .map_err(|error| user.problem(error))
 }
 

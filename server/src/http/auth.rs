@@ -15,6 +15,7 @@ mod transport_security;
 
 use std::sync::{Arc, LazyLock};
 
+use app::session::{FirstRender, Refusal as PageRefusal};
 use axum::extract::{MatchedPath, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -30,10 +31,10 @@ use crate::alerts::Evaluation;
 use crate::audit::{Audit, Entry, Origin};
 use crate::http::REQUEST_ID;
 use crate::http::form_body::Form;
-use crate::http::pages::reauthenticate;
-use crate::http::pages::response;
+use crate::http::pages::{self, reauthenticate};
 use crate::http::problem::Problem;
 use crate::http::routes;
+use crate::http::state::AppState;
 use crate::identity::{Identity, IdentityError, Oidc, Principal, Session, Subject, User};
 use lease::LeaseCaller;
 use runtime::clock::Stopwatch;
@@ -41,7 +42,7 @@ use runtime::telemetry::instruments;
 
 pub use client_ip::Proxies;
 pub use host_check::Hosts;
-pub use layer::Guard;
+pub use layer::AuthLayer;
 pub use sse_limits::{Streams, is_event_stream};
 pub use transport_security::OverTls;
 
@@ -67,12 +68,12 @@ pub struct Authenticator {
 }
 
 /// Passes a request on with [`Principal`] and [`SessionGuard`] in its extensions, or refuses it.
-async fn guarded<S: Next>(gate: Arc<Authenticator>, request: Request, next: S) -> Response {
+async fn guarded<S: Next>(state: AppState, request: Request, next: S) -> Response {
     let watch = Stopwatch::start();
     let method = method_of(request.method());
     let matched = request.extensions().get::<MatchedPath>();
     let route = route_permissions::find(request.method(), matched.map(MatchedPath::as_str));
-    let response = admit(gate, route, request, next).await;
+    let response = admit(state, route, request, next).await;
     instruments().request(method, route.pattern, response.status().as_u16(), watch.seconds());
     response
 }
@@ -87,7 +88,8 @@ fn method_of(method: &Method) -> &'static str {
 }
 
 /// Refusals are boxed: the future of every admitted request would be larger with them.
-async fn admit<S: Next>(gate: Arc<Authenticator>, route: Route, mut request: Request, next: S) -> Response {
+async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, next: S) -> Response {
+    let gate = &state.auth;
     if let Some(answer) = transport_security::refusal(&request, &gate.proxies, &gate.home) {
         return answer;
     }
@@ -114,7 +116,7 @@ async fn admit<S: Next>(gate: Arc<Authenticator>, route: Route, mut request: Req
         None => Err(Refusal::NoSuchRoute),
     };
     if let Err(refusal) = checked {
-        return Box::pin(gate.turn_away(refusal, access, &who, request)).await;
+        return Box::pin(turn_away(&state, refusal, access, &who, request)).await;
     }
     request.extensions_mut().insert(SessionGuard {
         identity: gate.identity.clone(),
@@ -127,7 +129,12 @@ async fn admit<S: Next>(gate: Arc<Authenticator>, route: Route, mut request: Req
     if is_event_stream(&response) {
         return gate
             .streams
-            .open(response, gate.identity.clone(), who, StreamKind::of(pattern))
+            .open(
+                response,
+                gate.identity.clone(),
+                who,
+                StreamKind::from_pattern(pattern),
+            )
             .unwrap_or_else(|max| {
                 let headers = request_id.map(|id| (REQUEST_ID, id)).into_iter().collect();
                 refused(Problem::too_many_streams(max).with_request_id(&headers))
@@ -253,28 +260,6 @@ impl Authenticator {
         }
     }
 
-    async fn turn_away(
-        &self,
-        refusal: Refusal,
-        access: Option<Access>,
-        who: &Principal,
-        request: Request,
-    ) -> Response {
-        // A body is not Sync, so it is not borrowed across an await.
-        let (asked, body) = request.into_parts();
-        self.record_refusal(who, &asked.method, asked.uri.path(), refusal)
-            .await;
-        if rejected_form::is_form(&asked) {
-            let form = Form::read(body).await;
-            if refusal == Refusal::NotFresh {
-                let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
-                return reauthenticate::refused(self, who, action, form);
-            }
-            return rejected_form::reject(refusal, access, who, &asked, form);
-        }
-        reject(refusal, access, who, &asked)
-    }
-
     /// Refused changes enter the audit log; those of anonymous clients at most once a minute and source.
     async fn record_refusal(&self, who: &Principal, method: &Method, path: &str, refusal: Refusal) {
         let outcome = match refusal {
@@ -301,12 +286,41 @@ impl Authenticator {
     }
 }
 
-fn reject(refusal: Refusal, access: Option<Access>, who: &Principal, asked: &Parts) -> Response {
-    let headers = &asked.headers;
-    let wants_page = asked.method.is_safe() && route_permissions::is_page(asked.uri.path());
+async fn turn_away(
+    state: &AppState,
+    refusal: Refusal,
+    access: Option<Access>,
+    who: &Principal,
+    request: Request,
+) -> Response {
+    // A body is not Sync, so it is not borrowed across an await.
+    let (parts, body) = request.into_parts();
+    let gate = &state.auth;
+    gate.record_refusal(who, &parts.method, parts.uri.path(), refusal)
+        .await;
+    if rejected_form::is_form(&parts) {
+        let form = Form::read(body).await;
+        if refusal == Refusal::NotFresh {
+            let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+            return reauthenticate::refused(gate, who, action, form);
+        }
+        return rejected_form::reject(state, refusal, access, who, &parts, form).await;
+    }
+    reject(state, refusal, access, who, &parts).await
+}
+
+async fn reject(
+    state: &AppState,
+    refusal: Refusal,
+    access: Option<Access>,
+    who: &Principal,
+    parts: &Parts,
+) -> Response {
+    let headers = &parts.headers;
+    let wants_page = parts.method.is_safe() && route_permissions::is_page(parts.uri.path());
     match refusal {
         Refusal::NobodyKnown if wants_page => {
-            let next = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+            let next = parts.uri.path_and_query().map_or("/", |path| path.as_str());
             Redirect::to(&cookie::sign_in_path(next)).into_response()
         }
         Refusal::NobodyKnown => {
@@ -315,7 +329,12 @@ fn reject(refusal: Refusal, access: Option<Access>, who: &Principal, asked: &Par
         Refusal::Forbidden => {
             let right = right_of(access);
             if wants_page {
-                return response::forbidden(who, right);
+                let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+                let first = FirstRender {
+                    refusal: Some(PageRefusal::Forbidden(right.to_owned())),
+                    ..FirstRender::default()
+                };
+                return Box::pin(pages::render(state, who, path, StatusCode::FORBIDDEN, first)).await;
             }
             refused(
                 Problem::forbidden(format!("This needs the permission `{right}`")).with_request_id(headers),
@@ -326,11 +345,11 @@ fn reject(refusal: Refusal, access: Option<Access>, who: &Principal, asked: &Par
             Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
         ),
         // Back to the address of a form. OPTIONS and TRACE are safe methods too, but do not open a page.
-        Refusal::NoSuchMethod if wants_page && matches!(asked.method, Method::GET | Method::HEAD) => {
-            Redirect::to(route_permissions::page_above(asked.uri.path())).into_response()
+        Refusal::NoSuchMethod if wants_page && matches!(parts.method, Method::GET | Method::HEAD) => {
+            Redirect::to(route_permissions::page_above(parts.uri.path())).into_response()
         }
-        Refusal::NoSuchMethod => refused(Problem::no_such_method(&asked.method).with_request_id(headers)),
-        Refusal::NoSuchRoute => refused(Problem::no_such_route(&asked.uri).with_request_id(headers)),
+        Refusal::NoSuchMethod => refused(Problem::no_such_method(&parts.method).with_request_id(headers)),
+        Refusal::NoSuchRoute => refused(Problem::no_such_route(&parts.uri).with_request_id(headers)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Sse;
 use axum::response::sse::Event;
-use domain::access::Visible;
+use domain::access::{Permission, Visible};
 use domain::backend::BackendStatus;
 use futures::stream::{self, Stream};
 use serde::Serialize;
@@ -14,8 +14,11 @@ use tokio::sync::watch;
 use utoipa::ToSchema;
 
 use super::current_user::ApiUser;
-use super::state::AppState;
+use super::state::{AppState, Services};
+use crate::alerts::AlertSummary;
+use crate::identity::Principal;
 use inventory::{BackendSummary, Summary};
+use runtime::change_signal::ChangeSignal;
 
 /// At most two hints a second, and at least one every five seconds so that a cut line shows.
 const GAP: Duration = Duration::from_millis(500);
@@ -33,6 +36,14 @@ pub struct Hint {
     attention_total: u64,
     /// No server has evaluated the alert rules for more than 60 s.
     alerts_overdue: bool,
+    /// Of the alerts, rules and silences that the caller may see.
+    alerts_revision: u64,
+    /// Groups with an alert that fires and is not silenced, as far as the caller may see them.
+    firing_groups: u32,
+    /// Counts audit entries and fencing rejections; constant for callers who may not see all of them.
+    activity_revision: u64,
+    /// The console is read-only.
+    read_only: bool,
     backends: Vec<BackendHint>,
 }
 
@@ -54,14 +65,15 @@ pub(in crate::http) async fn stream(
     State(state): State<AppState>,
     user: ApiUser,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let woken = state.inventory.subscribe();
     let start = Position {
+        activity: Services::activity_for(&user.who),
+        woken: Wakers::new(&state),
         state,
         visible: Visible::to(&user.who.grants),
-        woken,
         changes: 0,
         revision: 0,
         statuses: Vec::new(),
+        said: PageRevisions::default(),
         greeted: false,
     };
     Sse::new(stream::unfold(start, |mut at| async move {
@@ -73,11 +85,76 @@ pub(in crate::http) async fn stream(
 struct Position {
     state: AppState,
     visible: Visible,
-    woken: watch::Receiver<u64>,
+    woken: Wakers,
+    activity: Activity,
     changes: u64,
     revision: u64,
     statuses: Vec<BackendStatus>,
+    said: PageRevisions,
     greeted: bool,
+}
+
+/// Changes that end a wait early.
+struct Wakers([watch::Receiver<u64>; 4]);
+
+impl Wakers {
+    fn new(state: &Services) -> Self {
+        Self([
+            state.inventory.subscribe(),
+            state.alerts.changes().subscribe(),
+            state.auth.audit.published().subscribe(),
+            state.leases.rejection_signal().subscribe(),
+        ])
+    }
+
+    fn mark_unchanged(&mut self) {
+        for woken in &mut self.0 {
+            woken.mark_unchanged();
+        }
+    }
+
+    async fn changed(&mut self) {
+        let [inventory, alerts, audit, rejections] = &mut self.0;
+        tokio::select! {
+            _ = inventory.changed() => {}
+            _ = alerts.changed() => {}
+            _ = audit.changed() => {}
+            _ = rejections.changed() => {}
+        }
+    }
+}
+
+/// What a caller may know of audit entries and rejections: that there are new ones, if it may see all of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Activity {
+    audit: bool,
+    rejections: bool,
+}
+
+/// Revisions besides the inventory's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct PageRevisions {
+    pub(super) alerts: AlertSummary,
+    pub(super) activity: u64,
+}
+
+impl Services {
+    pub(super) fn activity_for(who: &Principal) -> Activity {
+        Activity {
+            audit: who.grants.may_everywhere(Permission::AuditRead),
+            rejections: who.grants.may_everywhere(Permission::View),
+        }
+    }
+
+    /// Without alerts where the store does not answer: the pages say so themselves.
+    pub(super) async fn page_revisions(&self, visible: &Visible, of: Activity) -> PageRevisions {
+        let count = |may: bool, signal: &ChangeSignal| if may { signal.count() } else { 0 };
+        PageRevisions {
+            alerts: self.alerts.summary(visible).await.unwrap_or_default(),
+            activity: count(of.audit, self.auth.audit.published())
+                + count(of.rejections, self.leases.rejection_signal()),
+        }
+    }
 }
 
 impl Position {
@@ -92,6 +169,7 @@ impl Position {
             }
         }
         self.woken.mark_unchanged();
+        self.said = self.state.page_revisions(&self.visible, self.activity).await;
         let summary = self
             .state
             .inventory
@@ -109,14 +187,16 @@ impl Position {
     async fn wait(&mut self) {
         let began = self.state.clock.tick();
         tokio::time::sleep(GAP).await;
-        while !self.is_changed() && self.state.clock.tick().since(began) < HEARTBEAT_MS {
+        while !self.is_changed().await && self.state.clock.tick().since(began) < HEARTBEAT_MS {
             self.pause().await;
         }
     }
 
-    fn is_changed(&self) -> bool {
+    async fn is_changed(&self) -> bool {
+        let said = self.state.page_revisions(&self.visible, self.activity).await;
         let (inventory, now) = (&self.state.inventory, self.state.clock.now());
-        inventory.revision_of(&self.visible, now) != self.revision
+        said != self.said
+            || inventory.revision_of(&self.visible, now) != self.revision
             || inventory.statuses(&self.visible, now) != self.statuses
     }
 
@@ -145,6 +225,10 @@ impl Position {
             held_total: summary.held_total,
             attention_total: summary.attention_total,
             alerts_overdue: self.state.auth.evaluation.is_overdue(),
+            alerts_revision: self.said.alerts.revision,
+            firing_groups: self.said.alerts.firing_groups,
+            activity_revision: self.said.activity,
+            read_only: self.state.directory().read_only,
             backends: backends.map(backend_hint).collect(),
         }
     }

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::DateTime;
 use domain::lease::limits::TOKEN_MAX;
-use domain::lease::{Invalid, StoreTime, names};
+use domain::lease::{StoreTime, ValidationError, names};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 use serde::{Deserialize, Serialize};
@@ -180,25 +180,25 @@ async fn parse(context: &Context, body: Body) -> Result<Report, BodyError> {
     })
 }
 
-fn token(field: &str, number: i64) -> Result<FencingToken, Invalid> {
+fn token(field: &str, number: i64) -> Result<FencingToken, ValidationError> {
     let fits = u64::try_from(number).ok().filter(|number| *number <= TOKEN_MAX);
     fits.map(FencingToken::new)
-        .ok_or_else(|| Invalid::new(field, format!("must be 0 to {TOKEN_MAX}, but is {number}")))
+        .ok_or_else(|| ValidationError::new(field, format!("must be 0 to {TOKEN_MAX}, but is {number}")))
 }
 
-fn owner(text: Option<String>) -> Result<Option<OwnerId>, Invalid> {
+fn owner(text: Option<String>) -> Result<Option<OwnerId>, ValidationError> {
     text.map(|text| names::owner(&text)).transpose()
 }
 
-fn source(text: String) -> Result<String, Invalid> {
+fn source(text: String) -> Result<String, ValidationError> {
     names::source(&text)?;
     Ok(text)
 }
 
-fn moment(text: &str) -> Result<StoreTime, Invalid> {
+fn moment(text: &str) -> Result<StoreTime, ValidationError> {
     DateTime::parse_from_rfc3339(text)
         .map(|at| StoreTime::from_ms(at.timestamp_millis()))
-        .map_err(|_| Invalid::new("at", "must be a time like 2026-04-30T23:59:01Z"))
+        .map_err(|_| ValidationError::new("at", "must be a time like 2026-04-30T23:59:01Z"))
 }
 
 impl From<Checked> for CheckedDto {

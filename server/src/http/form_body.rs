@@ -31,6 +31,15 @@ impl Form {
     }
 
     /// Every field, in order.
+    pub(super) fn fields(&self) -> &[(String, String)] {
+        &self.0
+    }
+
+    pub(super) fn fields_mut(&mut self) -> &mut Vec<(String, String)> {
+        &mut self.0
+    }
+
+    /// Every field, in order.
     pub(super) fn into_fields(self) -> Vec<(String, String)> {
         self.0
     }
@@ -88,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_without_a_role_are_left_out_and_bad_ones_are_named() {
+    fn rows_without_a_role_are_skipped_and_invalid_ones_named() {
         // Two roles with a spare row between them; then a role and a backend that are none.
         let pairs = |all: &[[&str; 3]]| {
             let fields = all.iter().flat_map(|row| {

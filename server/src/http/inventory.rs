@@ -77,10 +77,10 @@ pub(in crate::http) async fn detail(
     let named = path.map_err(|_| ConsoleError::NotFound {
         what: "no lock has a name that is not UTF-8".to_owned(),
     });
-    let asked = named.and_then(|Path((backend, resource))| {
+    let id = named.and_then(|Path((backend, resource))| {
         Ok((which(&backend, query.as_deref().unwrap_or_default())?, resource))
     });
-    let detail = match asked {
+    let detail = match id {
         Ok(((backend, source), resource)) => {
             console.principal(&user.who).lock(backend, source, resource).await
         }

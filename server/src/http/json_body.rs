@@ -8,7 +8,7 @@ mod object;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
-use domain::lease::Invalid;
+use domain::lease::ValidationError;
 use domain::lease::limits::BODY_BYTES_MAX;
 use futures::StreamExt as _;
 use serde::de::DeserializeOwned;
@@ -25,11 +25,11 @@ pub(super) enum BodyError {
     },
     NotJson,
     /// At least one.
-    Invalid(Vec<Invalid>),
+    Invalid(Vec<ValidationError>),
 }
 
-impl From<Invalid> for BodyError {
-    fn from(invalid: Invalid) -> Self {
+impl From<ValidationError> for BodyError {
+    fn from(invalid: ValidationError) -> Self {
         Self::Invalid(vec![invalid])
     }
 }
@@ -50,7 +50,7 @@ pub(super) async fn read_up_to<T: DeserializeOwned>(
 ) -> Result<T, BodyError> {
     let bytes = read_bytes(bytes_max, body).await?;
     if bytes.is_empty() {
-        return Err(Invalid::new("body", "must be a JSON object, but is empty").into());
+        return Err(ValidationError::new("body", "must be a JSON object, but is empty").into());
     }
     parse(headers, &bytes)
 }
@@ -71,7 +71,7 @@ async fn read_bytes(bytes_max: usize, body: Body) -> Result<Vec<u8>, BodyError> 
     let mut parts = body.into_data_stream();
     let (mut bytes, mut sent) = (Vec::new(), 0_usize);
     while let Some(part) = parts.next().await {
-        let part = part.map_err(|_| Invalid::new("body", "could not be read to its end"))?;
+        let part = part.map_err(|_| ValidationError::new("body", "could not be read to its end"))?;
         sent = sent.saturating_add(part.len());
         if sent <= bytes_max {
             bytes.extend_from_slice(&part);
@@ -98,17 +98,17 @@ fn parse<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, Bo
                 error.line(),
                 error.column()
             );
-            Err(Invalid::new("body", place).into())
+            Err(ValidationError::new("body", place).into())
         }
     }
 }
 
 /// Reads the body again to learn the path of its error: tracking the path costs time that valid bodies need not spend.
 #[cold]
-fn at_path<T: DeserializeOwned>(bytes: &[u8]) -> Invalid {
+fn at_path<T: DeserializeOwned>(bytes: &[u8]) -> ValidationError {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     match serde_path_to_error::deserialize::<_, Object<T>>(&mut json) {
-        Ok(_) => Invalid::new("body", "must be a JSON object"),
+        Ok(_) => ValidationError::new("body", "must be a JSON object"),
         Err(error) => field_errors::from_serde(&error),
     }
 }

@@ -17,29 +17,14 @@ use axum::Router;
 use tower::layer::util::Identity;
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
+use super::routes;
 use lease::LeaseService;
-
-/// All nine calls, with their description, for any outer state.
-pub fn router<S: Clone + Send + Sync + 'static>(service: Arc<LeaseService>) -> OpenApiRouter<S> {
-    OpenApiRouter::new()
-        .routes(routes!(acquire::acquire))
-        .routes(routes!(renew::renew))
-        .routes(routes!(read::lease, release::release))
-        .routes(routes!(read::list))
-        .routes(routes!(read::resource))
-        .routes(routes!(events::events))
-        .routes(routes!(crate::http::fencing::check))
-        .routes(routes!(crate::http::fencing::report))
-        .with_state(service)
-}
 
 /// The lease API alone, without authentication: for tests of the lease service.
 pub fn standalone(service: Arc<LeaseService>) -> Router {
-    let api =
-        OpenApiRouter::with_openapi(crate::http::openapi::Description::openapi()).merge(router(service));
-    let (router, description) = api.split_for_parts();
+    let api = OpenApiRouter::with_openapi(crate::http::openapi::Description::openapi());
+    let (router, description) = routes::mount_lease(api).with_state(service).split_for_parts();
     let description = Arc::new(description);
     let described = axum::routing::get(move || {
         let description = description.clone();

@@ -1,13 +1,15 @@
 //! Mounts the pages: server rendering, the pages' own server functions, the static site, and their headers.
 //!
-//! The pages get the console through Leptos' context and nothing else. Deliberately knows no data.
+//! The pages get their ports and the facts of the layout through Leptos' context and nothing else. Deliberately knows no
+//! data.
 
 pub mod accept;
 pub(in crate::http) mod alerts;
 pub(in crate::http) mod audit;
-pub(in crate::http) mod contention;
 pub(in crate::http) mod docs;
-pub(in crate::http) mod fencing;
+pub(in crate::http) mod form_request;
+mod page_data;
+pub mod page_source;
 pub(in crate::http) mod reauthenticate;
 pub(in crate::http) mod receivers;
 pub(super) mod response;
@@ -17,61 +19,110 @@ pub mod site;
 pub(in crate::http) mod unlock;
 
 use app::api::error::SetStatus;
-use app::app::{AlertsOverdue, App, MayAudit, WhoLooks, shell};
+use app::app::{App, PagePath, shell};
+use app::session::FirstRender;
 use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::map_response;
+use axum::middleware::{Next, from_fn, map_response};
+use axum::response::Response;
 use axum::routing::get;
 use leptos::nonce::use_nonce;
-use leptos::prelude::{LeptosOptions, provide_context, use_context};
+use leptos::prelude::{AnyView, IntoAny as _, LeptosOptions, provide_context, use_context};
 use leptos_axum::{LeptosRoutes, ResponseOptions, generate_route_list, render_app_async_with_context};
 use std::sync::Arc;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
-use domain::access::Permission;
-
+use self::page_source::PageSource;
 use crate::http::security_headers;
-use crate::http::state::ConsoleFor;
+use crate::http::state::AppState;
 use crate::identity::Principal;
 
 /// All pages, ready to be merged with the API.
-pub fn router(console: ConsoleFor) -> Router {
-    let options = LeptosOptions::builder()
-        .output_name("leasehold")
-        .site_pkg_dir("pkg")
-        .build();
-    let context = move || {
-        // No request exists while the list of routes is built.
-        if let Some(parts) = use_context::<Parts>() {
-            provide_context(console.from_extensions(&parts.extensions));
-            if let Some(who) = parts.extensions.get::<Principal>() {
-                provide_context(WhoLooks(who.name().to_owned()));
-                if who.alerts_overdue {
-                    provide_context(AlertsOverdue);
-                }
-                if who.may_anywhere(Permission::AuditRead) {
-                    provide_context(MayAudit);
-                }
-            }
-        }
-        provide_context(SetStatus(Arc::new(set_status)));
-        set_policy();
-    };
-    let page = {
-        let options = options.clone();
-        move || shell(options.clone())
-    };
+pub fn router<S: PageSource>(source: S) -> Router {
+    let options = options();
+    let (context, page) = (context(source.clone()), page());
+    let with_facts = from_fn(move |request, next| add_facts(source.clone(), request, next));
     Router::new()
         .route("/pkg/{*file}", get(site::serve))
         .route("/fonts/{*file}", get(site::serve))
         .route("/favicon.svg", get(site::serve))
-        .leptos_routes_with_context(&options, generate_route_list(App), context.clone(), page.clone())
+        .leptos_routes_with_context(&options, generate_route_list(App), context.clone(), page)
         .fallback(render_app_async_with_context(context, page))
+        .layer(with_facts)
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
         .layer(map_response(security_headers::add_all))
         .with_state(options)
+}
+
+fn options() -> LeptosOptions {
+    LeptosOptions::builder()
+        .output_name("leasehold")
+        .site_pkg_dir("pkg")
+        .build()
+}
+
+fn page() -> impl Fn() -> AnyView + Copy + Send + Sync + 'static {
+    || shell(options()).into_any()
+}
+
+/// Context of pages and server functions.
+fn context<S: PageSource>(source: S) -> impl Fn() + Clone + Send + Sync + 'static {
+    move || {
+        // No request exists while the list of routes is built.
+        if let Some(parts) = use_context::<Parts>() {
+            provide_context(source.console(&parts.extensions));
+            if let Some(data) = source.page_data(&parts.extensions) {
+                provide_context(data);
+            }
+            if let Some(first) = parts.extensions.get::<FirstRender>() {
+                provide_context(first.clone());
+            }
+            let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+            provide_context(PagePath(path.to_owned()));
+        }
+        provide_context(SetStatus(Arc::new(set_status)));
+        set_policy();
+    }
+}
+
+/// The facts of the layout, before the page reads its data: what changes in between is announced by the first event.
+async fn add_facts<S: PageSource>(source: S, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let is_page = !["/api/", "/pkg/", "/fonts/"]
+        .iter()
+        .any(|start| path.starts_with(start));
+    if is_page && request.extensions().get::<FirstRender>().is_none() {
+        let session = source.session(request.extensions()).await;
+        request.extensions_mut().insert(FirstRender {
+            session,
+            ..FirstRender::default()
+        });
+    }
+    next.run(request).await
+}
+
+/// Renders the page at `path`, given to its user in answer to a form or in place of a page.
+pub(in crate::http) async fn render(
+    state: &AppState,
+    who: &Principal,
+    path: &str,
+    status: StatusCode,
+    first: FirstRender,
+) -> Response {
+    let session = state.session_of(who).await;
+    let mut request = Request::new(Body::empty());
+    *request.uri_mut() = path.parse().unwrap_or_default();
+    request.extensions_mut().insert(who.clone());
+    request.extensions_mut().insert(FirstRender { session, ..first });
+    let mut response = render_app_async_with_context(context(state.clone()), page())(request).await;
+    if response.status() == StatusCode::OK {
+        *response.status_mut() = status;
+    }
+    security_headers::add_all(response).await
 }
 
 /// Status of the answer being made, as pages and server functions set it.

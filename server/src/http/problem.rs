@@ -6,7 +6,7 @@ use app::console::ConsoleError;
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use domain::lease::How;
+use domain::lease::EndCause;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -261,6 +261,13 @@ impl From<ConsoleError> for Problem {
                     "The limit of concurrent searches is reached",
                 )
             },
+            ConsoleError::Forbidden { permission } => {
+                Self::forbidden(format!("This needs the permission `{permission}`"))
+            }
+            ConsoleError::Unavailable { what } => Self {
+                retry_after_s: Some(1),
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", what)
+            },
         }
     }
 }
@@ -288,15 +295,15 @@ impl From<LeaseError> for Problem {
                 field: Some("Idempotency-Key".to_owned()),
                 ..plain(StatusCode::CONFLICT, "idempotency_key_reused")
             },
-            LeaseError::Lost(How::Revoked(revocation)) => Self {
+            LeaseError::Lost(EndCause::Revoked(revocation)) => Self {
                 by: Some(revocation.by.to_string()),
                 reason: Some(revocation.reason.to_string()),
                 audit_id: Some(revocation.audit_id.to_string()),
                 ..plain(StatusCode::GONE, "revoked")
             },
-            LeaseError::Lost(how @ (How::Released | How::Expired)) => {
+            LeaseError::Lost(how @ (EndCause::Released | EndCause::Expired)) => {
                 let detail = match how {
-                    How::Released => "This lease was released",
+                    EndCause::Released => "This lease was released",
                     _ => "This lease expired",
                 };
                 Self::new(StatusCode::GONE, how.as_str(), detail)

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use domain::lease::Invalid;
+use domain::lease::ValidationError;
 use domain::limits::QUERY_BYTES_MAX;
 use domain::names::BackendName;
 use domain::unlock::ProtectionLevel;
@@ -124,14 +124,15 @@ async fn read(
     let body: ProtectedPrefixSetDto = json_body::read(headers, body).await?;
     let mut errors = FieldErrors::default();
     let backend = body.backend.map(|name| BackendName::parse(&name)).transpose();
-    let backend = errors.check(backend.map_err(|_| Invalid::new("backend", "is not a backend name")));
+    let backend = errors.check(backend.map_err(|_| ValidationError::new("backend", "is not a backend name")));
     let prefix = match bad_prefix(&body.prefix) {
         None => Ok(body.prefix),
-        Some(why) => Err(Invalid::new("prefix", why)),
+        Some(why) => Err(ValidationError::new("prefix", why)),
     };
     let prefix = errors.check(prefix);
     let protection = ProtectionLevel::parse(&body.protection);
-    let protection = errors.check(protection.ok_or_else(|| Invalid::new("protection", bad_protection())));
+    let protection =
+        errors.check(protection.ok_or_else(|| ValidationError::new("protection", bad_protection())));
     let (Some(backend), Some(prefix), Some(protection)) = (backend, prefix, protection) else {
         return Err(errors.into());
     };

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
-use domain::lease::Invalid;
+use domain::lease::ValidationError;
 use secrecy::SecretString;
 
 use super::json_body::{self, BodyError};
@@ -18,7 +18,7 @@ use crate::http::dto::receivers::{
 use crate::http::path_id::PathId;
 use crate::http::problem::Problem;
 use crate::notify::limits::LISTED_MAX;
-use crate::notify::{DeliveryState, NewReceiver, Notifier, NotifyError, ReceiverKind, Wanted};
+use crate::notify::{DeliveryFilter, DeliveryState, NewReceiver, Notifier, NotifyError, ReceiverKind};
 
 /// The status of each error.
 pub(super) fn status(error: &NotifyError) -> StatusCode {
@@ -88,7 +88,7 @@ pub(in crate::http) async fn add(
 
 async fn read_new(headers: &HeaderMap, body: Body) -> Result<NewReceiver, BodyError> {
     let body: NewReceiverDto = json_body::read(headers, body).await?;
-    let kind = ReceiverKind::parse(&body.kind).ok_or_else(|| Invalid::new("kind", bad_kind()))?;
+    let kind = ReceiverKind::parse(&body.kind).ok_or_else(|| ValidationError::new("kind", bad_kind()))?;
     Ok(NewReceiver {
         name: body.name,
         kind,
@@ -195,29 +195,37 @@ pub(in crate::http) async fn notifications(
     }))
 }
 
-fn wanted(query: &str) -> Result<Wanted, Invalid> {
-    let mut wanted = Wanted {
+fn wanted(query: &str) -> Result<DeliveryFilter, ValidationError> {
+    let mut wanted = DeliveryFilter {
         limit: Some(LISTED_MAX),
-        ..Wanted::default()
+        ..DeliveryFilter::default()
     };
     for (field, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let number = |most: i64| {
             let fits = value.parse().ok().filter(|number| (1..=most).contains(number));
-            fits.ok_or_else(|| Invalid::new(&*field, format!("must be a whole number from 1 to {most}")))
+            fits.ok_or_else(|| {
+                ValidationError::new(&*field, format!("must be a whole number from 1 to {most}"))
+            })
         };
         match &*field {
             _ if value.is_empty() => {}
             "state" => {
                 let words = || DeliveryState::ALL.map(DeliveryState::as_str).join(", ");
                 let state = DeliveryState::parse(&value);
-                let state = state.ok_or_else(|| Invalid::new("state", format!("must be one of {}", words())));
+                let state =
+                    state.ok_or_else(|| ValidationError::new("state", format!("must be one of {}", words())));
                 wanted.state = Some(state?);
             }
             // Postgres takes no text that has one, and no name has.
             "receiver" => wanted.receiver = Some(value.replace('\0', " ")),
             "before" => wanted.before = Some(number(i64::MAX)?),
             "limit" => wanted.limit = Some(number(LISTED_MAX)?),
-            _ => return Err(Invalid::new(&*field, "is not a parameter of this request")),
+            _ => {
+                return Err(ValidationError::new(
+                    &*field,
+                    "is not a parameter of this request",
+                ));
+            }
         }
     }
     Ok(wanted)

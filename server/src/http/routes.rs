@@ -3,9 +3,11 @@
 //! **Invariant:** the router is built from this table alone, and the authentication layer refuses what it does not name.
 //! Changes by admins need a fresh session, unless the row ends with `any_session`.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use ::lease::LeaseService;
 use axum::Router;
+use axum::extract::FromRef;
 use axum::routing::{MethodFilter, on};
 use domain::access::Permission::{Administer, Approve, AuditRead, Lease, Unlock, View};
 use utoipa::OpenApi as _;
@@ -23,8 +25,8 @@ use super::{
 /// A GET that writes an audit entry, so other sites must not cause it.
 pub(super) const AUDIT_EXPORT: &str = "/v1/audit/export";
 
-/// `api` rows are in the OpenAPI document, and their handlers repeat method and path for it. `page` rows are handlers
-/// alone. `leptos` rows are routed in `pages.rs`.
+/// `api` rows are in the OpenAPI document, and their handlers repeat method and path for it; `lease` rows are such rows
+/// that need the lease service alone. `page` rows are handlers alone. `leptos` rows are routed in `pages.rs`.
 macro_rules! routes {
     ($($method:ident $path:literal => $access:expr, $kind:ident $(($($handler:tt)+))? $(, $session:ident)?;)+) => {
         pub const TABLE: &[RouteRow] = &[$(RouteRow {
@@ -38,12 +40,29 @@ macro_rules! routes {
             $(let router = routes!(@$kind router, $method $path $(, $($handler)+)?);)+
             router
         }
+
+        /// The `lease` rows.
+        pub(super) fn mount_lease<S>(router: OpenApiRouter<S>) -> OpenApiRouter<S>
+        where
+            S: Clone + Send + Sync + 'static,
+            Arc<LeaseService>: FromRef<S>,
+        {
+            $(let router = routes!(@only_lease $kind router $(, $($handler)+)?);)+
+            router
+        }
     };
     (@session) => { false };
     (@session any_session) => { true };
     (@api $router:ident, $method:ident $path:literal, $($handler:tt)+) => {
         $router.routes(utoipa_axum::routes!($($handler)+))
     };
+    (@lease $router:ident, $method:ident $path:literal, $($handler:tt)+) => {
+        $router.routes(utoipa_axum::routes!($($handler)+))
+    };
+    (@only_lease lease $router:ident, $($handler:tt)+) => {
+        $router.routes(utoipa_axum::routes!($($handler)+))
+    };
+    (@only_lease $kind:ident $router:ident $(, $($handler:tt)+)?) => { $router };
     (@page $router:ident, $method:ident $path:literal, $($handler:tt)+) => {
         $router.route($path, on(MethodFilter::$method, $($handler)+))
     };
@@ -59,15 +78,15 @@ routes! {
     GET "/v1/openapi.json" => SignedIn, page(openapi::document);
 
     // Lease API.
-    POST "/v1/locks/acquire" => May(Lease), api(lease::acquire::acquire);
-    POST "/v1/locks/{leaseId}/renew" => May(Lease), api(lease::renew::renew);
-    DELETE "/v1/locks/{leaseId}" => May(Lease), api(lease::release::release);
-    GET "/v1/locks/{leaseId}" => May(View), api(lease::read::lease);
-    GET "/v1/locks" => May(View), api(lease::read::list);
-    GET "/v1/resources/{resource}" => May(View), api(lease::read::resource);
-    GET "/v1/locks/{leaseId}/events" => May(View), api(lease::events::events);
-    POST "/v1/fencing/check" => May(Lease), api(fencing::check);
-    POST "/v1/fencing/rejections" => May(Lease), api(fencing::report);
+    POST "/v1/locks/acquire" => May(Lease), lease(lease::acquire::acquire);
+    POST "/v1/locks/{leaseId}/renew" => May(Lease), lease(lease::renew::renew);
+    DELETE "/v1/locks/{leaseId}" => May(Lease), lease(lease::release::release);
+    GET "/v1/locks/{leaseId}" => May(View), lease(lease::read::lease);
+    GET "/v1/locks" => May(View), lease(lease::read::list);
+    GET "/v1/resources/{resource}" => May(View), lease(lease::read::resource);
+    GET "/v1/locks/{leaseId}/events" => May(View), lease(lease::events::events);
+    POST "/v1/fencing/check" => May(Lease), lease(fencing::check);
+    POST "/v1/fencing/rejections" => May(Lease), lease(fencing::report);
 
     // Inventory API.
     GET "/v1/inventory" => May(View), api(inventory::list);
@@ -156,58 +175,70 @@ routes! {
     POST "/unlocks/{unlock_id}/review" => May(Approve), page(pages::unlock::step::review);
     POST "/unlocks/{unlock_id}/prove" => May(Unlock), page(pages::unlock::step::prove);
 
-    // Pages: waiting and fencing.
-    GET "/contention" => May(View), page(pages::contention::show);
-    GET "/fencing" => May(View), page(pages::fencing::show);
-
     // Pages: alerts.
-    GET "/alerts/receivers" => May(Administer), page(pages::receivers::show);
+    GET "/alerts/receivers" => May(Administer), leptos;
+    GET "/api/receivers" => May(Administer), leptos;
     POST "/alerts/receivers" => May(Administer), page(pages::receivers::add);
-    GET "/alerts/receivers/{name}" => May(Administer), page(pages::receivers::show_one);
+    GET "/alerts/receivers/{name}" => May(Administer), leptos;
+    GET "/api/receiver" => May(Administer), leptos;
     POST "/alerts/receivers/{name}" => May(Administer), page(pages::receivers::change);
     POST "/alerts/receivers/{name}/remove" => May(Administer), page(pages::receivers::remove);
     POST "/alerts/receivers/{name}/test" => May(Administer), page(pages::receivers::try_out), any_session;
     POST "/alerts/notifications/{id}/retry" => May(Administer), page(pages::receivers::retry), any_session;
-    GET "/alerts" => May(View), page(pages::alerts::show);
-    POST "/alerts/{id}/ack" => May(Unlock), page(pages::alerts::ack);
-    GET "/alerts/rules/new" => May(View), page(pages::alerts::rule::new_rule);
-    GET "/alerts/rules/{id}" => May(View), page(pages::alerts::rule::show);
+    GET "/alerts" => May(View), leptos;
+    GET "/api/alerts" => May(View), leptos;
+    POST "/alerts/ack" => May(Unlock), page(pages::alerts::ack);
+    POST "/alerts/unack" => May(Unlock), page(pages::alerts::unack);
+    GET "/alerts/rules/new" => May(View), leptos;
+    GET "/alerts/rules/{id}" => May(View), leptos;
+    GET "/api/rule" => May(View), leptos;
+    GET "/api/rule-preview" => May(Administer), leptos;
     POST "/alerts/rules" => May(Administer), page(pages::alerts::rule::post_rule), any_session;
     POST "/alerts/rules/{id}/remove" => May(Administer), page(pages::alerts::remove), any_session;
-    GET "/alerts/silences/new" => May(View), page(pages::alerts::silences::new_silence);
+    GET "/alerts/silences/new" => May(View), leptos;
+    GET "/api/silence-preview" => May(View), leptos;
     POST "/alerts/silences" => May(Unlock), page(pages::alerts::silences::post_silence);
     POST "/alerts/silences/{id}/end" => May(Unlock), page(pages::alerts::end);
+    POST "/alerts/silences/{id}/extend" => May(Unlock), page(pages::alerts::extend);
 
     // Pages: audit log.
-    GET "/audit" => May(AuditRead), page(pages::audit::page::show);
-    GET "/audit/{id}" => May(AuditRead), page(pages::audit::row::show);
+    GET "/audit" => May(AuditRead), leptos;
+    GET "/api/audit" => May(AuditRead), leptos;
+    GET "/audit/{id}" => May(AuditRead), leptos;
+    GET "/api/audit-entry" => May(AuditRead), leptos;
     POST "/audit/unlocks/{id}/review" => May(Approve), page(pages::audit::review::review);
 
     // Pages: settings.
-    GET "/settings/protected-prefixes" => May(Administer), page(pages::settings::protected_prefixes::show);
+    GET "/settings/protected-prefixes" => May(Administer), leptos;
+    GET "/api/protected-prefixes" => May(Administer), leptos;
     POST "/settings/protected-prefixes" => May(Administer), page(pages::settings::protected_prefixes::set);
     POST "/settings/protected-prefixes/{id}/remove" => May(Administer), page(pages::settings::protected_prefixes::remove);
-    GET "/settings" => SignedIn, page(pages::settings::account::show);
+    GET "/settings" => SignedIn, leptos;
+    GET "/api/account" => SignedIn, leptos;
     POST "/settings/password" => SignedIn, page(pages::settings::account::change_password);
-    GET "/settings/roles" => SignedIn, page(pages::settings::show_roles);
-    GET "/settings/users" => May(Administer), page(pages::settings::users::show);
+    GET "/settings/roles" => SignedIn, leptos;
+    GET "/settings/users" => May(Administer), leptos;
+    GET "/api/users" => May(Administer), leptos;
     POST "/settings/users" => May(Administer), page(pages::settings::users::add);
-    GET "/settings/users/{id}" => May(Administer), page(pages::settings::user::show);
+    GET "/settings/users/{id}" => May(Administer), leptos;
+    GET "/api/user" => May(Administer), leptos;
     POST "/settings/users/{id}/grants" => May(Administer), page(pages::settings::user::set_grants);
     POST "/settings/users/{id}/link" => May(Administer), page(pages::settings::user::make_link);
     POST "/settings/users/{id}/disable" => May(Administer), page(pages::settings::user::disable);
     POST "/settings/users/{id}/enable" => May(Administer), page(pages::settings::user::enable);
-    GET "/settings/tokens" => May(Administer), page(pages::settings::tokens::show);
-    POST "/settings/tokens" => May(Administer), page(pages::settings::tokens::make);
+    GET "/settings/tokens" => May(Administer), leptos;
+    GET "/api/tokens" => May(Administer), leptos;
+    POST "/settings/tokens" => May(Administer), page(pages::settings::tokens::create);
     POST "/settings/tokens/{id}/revoke" => May(Administer), page(pages::settings::tokens::revoke);
-    GET "/settings/sessions" => May(Administer), page(pages::settings::sessions::show);
+    GET "/settings/sessions" => May(Administer), leptos;
+    GET "/api/sessions" => May(Administer), leptos;
     POST "/settings/sessions/{id}/end" => SignedIn, page(pages::settings::sessions::end);
 
     // Pages: documentation.
-    GET "/docs" => SignedIn, page(pages::docs::index);
-    GET "/docs/alerts" => SignedIn, page(pages::docs::alerts);
-    GET "/docs/api/{part}" => SignedIn, page(pages::docs::part);
-    GET "/docs/{page}" => SignedIn, page(pages::docs::guide);
+    GET "/docs" => SignedIn, leptos;
+    GET "/api/docs" => SignedIn, leptos;
+    GET "/docs/api/{part}" => SignedIn, leptos;
+    GET "/docs/{page}" => SignedIn, leptos;
 
     // Rendered by Leptos: pages, their server functions (all of them read), and the static site.
     GET "/pkg/{*file}" => Public, leptos;
@@ -217,6 +248,8 @@ routes! {
     GET "/locks" => May(View), leptos;
     GET "/locks/{backend}/{*resource}" => May(View), leptos;
     GET "/backends" => May(View), leptos;
+    GET "/contention" => May(View), leptos;
+    GET "/fencing" => May(View), leptos;
     GET "/api/{function}" => May(View), leptos;
 }
 

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use domain::lease::Invalid;
+use domain::lease::ValidationError;
 
 use super::json_body::{self, BodyError, FieldErrors};
 use crate::http::current_user::ApiUser;
@@ -74,12 +74,12 @@ async fn new_token(headers: &HeaderMap, body: Body) -> Result<(NewToken, Option<
     Ok((new, body.successor_of))
 }
 
-fn expires(seconds: Option<i64>) -> Result<Option<Duration>, Invalid> {
+fn expires(seconds: Option<i64>) -> Result<Option<Duration>, ValidationError> {
     let Some(seconds) = seconds else { return Ok(None) };
     if (1..=EXPIRES_SECONDS_MAX).contains(&seconds) {
         return Ok(Some(Duration::from_secs(seconds.unsigned_abs())));
     }
-    Err(Invalid::new(
+    Err(ValidationError::new(
         "expiresInSeconds",
         format!("must be 1 to {EXPIRES_SECONDS_MAX}, but is {seconds}"),
     ))

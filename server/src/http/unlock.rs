@@ -56,8 +56,8 @@ pub(in crate::http) async fn begin(
     body: Body,
 ) -> Result<(StatusCode, Json<UnlockDto>), Problem> {
     let body: UnlockRequestDto = user.read(body).await?;
-    let asked = body.parse().map_err(|error| user.problem(error))?;
-    let begun = unlocks.begin(&user.who, asked).await;
+    let unlock_request = body.parse().map_err(|error| user.problem(error))?;
+    let begun = unlocks.begin(&user.who, unlock_request).await;
     begun
         .map(|unlock| (StatusCode::CREATED, Json(redacted(&user, unlock))))
         .map_err(|error| user.problem(error))

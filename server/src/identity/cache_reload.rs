@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::observation::Tick;
+use domain::tick::Tick;
 use tokio::sync::Mutex;
 
 use super::limits::REREAD_PAUSE;

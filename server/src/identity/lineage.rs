@@ -1,9 +1,8 @@
 //! Lineage: the user behind a principal, and which users are independent of each other.
 //!
-//! A token stands for the principal that created it, a session opened by a link for the principal that created the
+//! The parent of a token is the principal that created it, of a session opened by a link the principal that created the
 //! link; the root is the user at the start of that chain. Owns the log of changes by which one principal can act as
 //! another user. What depends on independence, the approval of a forced unlock, is decided in `unlock`.
-//! user; what depends on independence, the approval of a forced unlock, is decided in `unlock`.
 
 use domain::duration::millis;
 use sqlx::Row as _;
@@ -203,7 +202,7 @@ impl Identity {
     }
 
     /// Records a change by another principal; a user's own changes create no tie.
-    pub(super) async fn note_account_change(
+    pub(super) async fn record_account_change(
         &self,
         tx: &mut Tx,
         who: &Principal,
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_token_did_counts_against_everyone() {
+    fn changes_by_a_token_relate_to_every_user() {
         let bob = [Lineage::new("bob", Some("bob".to_owned()))];
         let by_token = [change(ChangeKind::Password, "t_1", None, true, DAY)];
         assert_eq!(

@@ -20,7 +20,7 @@ use domain::audit::Action;
 use serde_json::json;
 use thiserror::Error;
 
-pub use self::flow::Begun;
+pub use self::flow::StartedFlow;
 use self::provider::Provider;
 use super::Identity;
 use super::error::IdentityError;
@@ -129,7 +129,7 @@ impl Oidc {
         next: &str,
         again: bool,
         origin: &Origin,
-    ) -> Result<(Begun, String), OidcError> {
+    ) -> Result<(StartedFlow, String), OidcError> {
         self.count(origin)?;
         // First, so that no flow is stored while the provider is down.
         let metadata = self.provider.metadata().await?;

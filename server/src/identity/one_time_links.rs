@@ -53,7 +53,7 @@ impl Identity {
     pub async fn user_link(&self, who: &Principal, user: &str) -> Result<Secret, IdentityError> {
         let name = self.known_user(user).await?.name;
         let (mut tx, secret) = self.make_link(who, "user", Some(user)).await?;
-        self.note_account_change(&mut tx, who, user, ChangeKind::Link)
+        self.record_account_change(&mut tx, who, user, ChangeKind::Link)
             .await?;
         let after = json!({"name": name, "link": "made"});
         let change = (who.id() != user).then(|| AccessChange {
@@ -236,7 +236,7 @@ impl Identity {
     }
 
     /// Counts an invalid link for the audit log.
-    pub async fn note_bad_link(&self, origin: &Origin) {
+    pub async fn record_bad_link(&self, origin: &Origin) {
         let who = Principal::anonymous(origin.clone());
         let entry = Entry {
             after: Some(json!({"way": "link"})),

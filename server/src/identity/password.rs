@@ -64,14 +64,14 @@ impl Identity {
     }
 }
 
-/// `stored` is `None` for an unknown user or one without a password; takes the same time.
+/// Takes the same time for an unknown user or one without a password: `stored` is then `None`.
 pub(super) async fn fits(
     turn: HashingPermit,
     password: &SecretString,
     stored: Option<String>,
 ) -> Result<bool, IdentityError> {
     let password = password.clone();
-    let is_somebody = stored.is_some();
+    let is_known = stored.is_some();
     let stored = stored.unwrap_or_else(|| NOBODY.to_owned());
     let verified = tokio::task::spawn_blocking(move || {
         turn.count();
@@ -83,7 +83,7 @@ pub(super) async fn fits(
         drop(turn);
         fits
     });
-    Ok(verified.await.map_err(|_| busy())? && is_somebody)
+    Ok(verified.await.map_err(|_| busy())? && is_known)
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_of_nobody_is_a_real_hash_with_the_parameters_of_the_others() {
+    fn the_dummy_hash_has_the_parameters_of_real_hashes() {
         // A cheaper hash would reveal unknown names by time.
         let nobody = PasswordHash::new(NOBODY).unwrap();
         let real = Argon2::default().hash_password(b"a long password").unwrap();

@@ -14,13 +14,13 @@ impl Identity {
     /// changed.
     pub async fn gone(&self, who: &Principal) {
         let mut changes = self.directory.subscribe();
-        while self.stands(who).await {
+        while self.is_valid(who).await {
             // Wakes on a change of the directory or by time.
             let _changed = tokio::time::timeout(STREAM_LOOK, changes.changed()).await;
         }
     }
 
-    async fn stands(&self, who: &Principal) -> bool {
+    async fn is_valid(&self, who: &Principal) -> bool {
         match &who.subject {
             Subject::Anonymous => true,
             Subject::Token { id, .. } => {

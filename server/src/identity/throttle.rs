@@ -12,7 +12,7 @@ mod bucket;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 

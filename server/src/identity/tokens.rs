@@ -231,7 +231,7 @@ impl Identity {
 
     /// Stores which tokens were used since the last call, in one transaction; called periodically, never per
     /// request. Uses that could not be stored are kept for the next call.
-    pub(super) async fn note_used(&self) -> Result<(), sqlx::Error> {
+    pub(super) async fn record_uses(&self) -> Result<(), sqlx::Error> {
         let directory = self.directory();
         let used: Vec<(&Token, i64)> = directory
             .tokens
@@ -266,12 +266,12 @@ impl Identity {
 async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
     let select = "SELECT id FROM api_tokens WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
     // Postgres rejects text with NUL.
-    let asked = token.replace('\0', "");
+    let cleaned = token.replace('\0', "");
     let found: Option<String> = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query_scalar(select).bind(&asked);
+        let query = sqlx::query_scalar(select).bind(&cleaned);
         query.fetch_optional(&mut **tx).await?
     });
-    let found = found.filter(|_| asked == token);
+    let found = found.filter(|_| cleaned == token);
     found.ok_or_else(|| {
         let shown: String = token.chars().take(NAME_BYTES_MAX).collect();
         let why = format!("must be the id or the name of a token; no token is named {shown:?}");

@@ -70,10 +70,10 @@ impl Identity {
             insert_grant(&mut tx, Holder::User(&id), place, grant).await?;
         }
         principal_cache::touch(&mut tx).await?;
-        self.note_account_change(&mut tx, who, &id, ChangeKind::Created)
+        self.record_account_change(&mut tx, who, &id, ChangeKind::Created)
             .await?;
         if new.grants.iter().any(approves) {
-            self.note_account_change(&mut tx, who, &id, ChangeKind::Approver)
+            self.record_account_change(&mut tx, who, &id, ChangeKind::Approver)
                 .await?;
         }
         let after = json!({"id": id, "name": new.name, "grants": new.grants});
@@ -115,7 +115,7 @@ impl Identity {
         }
         principal_cache::touch(&mut tx).await?;
         if self.is_approver_change(who, &before, &grants).await? {
-            self.note_account_change(&mut tx, who, user, ChangeKind::Approver)
+            self.record_account_change(&mut tx, who, user, ChangeKind::Approver)
                 .await?;
         }
         let (old, new) = (
@@ -169,7 +169,7 @@ impl Identity {
             query.execute(&mut **tx).await?;
         });
         principal_cache::touch(&mut tx).await?;
-        self.note_account_change(&mut tx, who, user, ChangeKind::Password)
+        self.record_account_change(&mut tx, who, user, ChangeKind::Password)
             .await?;
         let after = json!({"name": known.name, "password": "set"});
         let change = (who.id() != user).then(|| AccessChange {

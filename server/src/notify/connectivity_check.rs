@@ -6,7 +6,7 @@ use url::Url;
 use super::http_sender::WebhookClient;
 use super::receivers;
 use super::secret_box::SecretBox;
-use super::ssrf_guard::Guard;
+use super::ssrf_guard::SsrfGuard;
 use config::NotifyConfig;
 use runtime::db::{Db, on_either};
 
@@ -31,17 +31,17 @@ pub struct Unreachable {
 /// # Errors
 /// The store does not answer or has no such table yet.
 pub async fn reach(db: &Db, vault: &SecretBox, config: &NotifyConfig) -> Result<Vec<Reachable>, sqlx::Error> {
-    let courier = WebhookClient::new(&Guard::new(&config.allowed_networks));
+    let courier = WebhookClient::new(&SsrfGuard::new(&config.allowed_networks));
     let names: Vec<String> = on_either!(db, Db, |pool| {
         let select = sqlx::query_scalar("SELECT name FROM receivers ORDER BY name");
         select.fetch_all(pool).await?
     });
-    let mut asked = Vec::new();
+    let mut checks = Vec::new();
     for name in names {
         let found = receivers::find(db, vault, "name = $1", &name).await?;
         if let Some(receiver) = found {
             for address in &receiver.urls {
-                asked.push((
+                checks.push((
                     name.clone(),
                     address.display_address(receiver.kind),
                     first_page(address.url()),
@@ -50,14 +50,14 @@ pub async fn reach(db: &Db, vault: &SecretBox, config: &NotifyConfig) -> Result<
         }
     }
     let courier = &courier;
-    let asked = asked
+    let checks = checks
         .into_iter()
         .map(async |(receiver, address, page)| Reachable {
             fault: courier.reach(&page).await.err(),
             receiver,
             address,
         });
-    Ok(futures::future::join_all(asked).await)
+    Ok(futures::future::join_all(checks).await)
 }
 
 fn first_page(url: &Url) -> Url {

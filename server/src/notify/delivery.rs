@@ -51,51 +51,51 @@ impl Notifier {
 
     async fn send_one(&self, receiver: &Receiver, claimed: &Claimed) -> Result<(), sqlx::Error> {
         let Some(notice) = &claimed.notice else {
-            let said = "this version cannot read the stored message";
-            return outbox::finish(self.db(), claimed, &End::Dead, said, self.now_ms(), None).await;
+            let outcome = "this version cannot read the stored message";
+            return outbox::finish(self.db(), claimed, &End::Dead, outcome, self.now_ms(), None).await;
         };
         let letters = match receiver.kind {
             ReceiverKind::Alertmanager => {
                 let alerts = active_alerts::load(self.db(), &receiver.id, notice).await?;
                 if alerts.is_empty() {
-                    let said = "none of its alerts is active any more";
+                    let outcome = "none of its alerts is active any more";
                     let end = End::Delivered;
-                    return outbox::finish(self.db(), claimed, &end, said, self.now_ms(), None).await;
+                    return outbox::finish(self.db(), claimed, &end, outcome, self.now_ms(), None).await;
                 }
-                message::standing(receiver, &alerts, self.place())
+                message::active(receiver, &alerts, self.place())
             }
             ReceiverKind::Webhook | ReceiverKind::Slack => {
                 message::once(receiver, notice, &claimed.notification_id, self.place())
             }
         };
-        let (verdict, said) = self.post(receiver, &letters).await;
+        let (verdict, outcome) = self.post(receiver, &letters).await;
         let now = self.now_ms();
         let end = end(&verdict, claimed, now, millis(self.max_retry_time));
         match &end {
             End::Delivered => info!(
                 receiver.name = receiver.name,
                 notification.id = claimed.notification_id,
-                "sent to {}: {said}",
+                "sent to {}: {outcome}",
                 receiver.name
             ),
             End::Again(_) => warn!(
                 receiver.name = receiver.name,
                 notification.id = claimed.notification_id,
-                "could not send to {} (attempt {}): {said}",
+                "could not send to {} (attempt {}): {outcome}",
                 receiver.name,
                 claimed.attempts
             ),
             End::Dead => tracing::error!(
                 receiver.name = receiver.name,
                 notification.id = claimed.notification_id,
-                "gave up sending to {} after {} attempts: {said}",
+                "gave up sending to {} after {} attempts: {outcome}",
                 receiver.name,
                 claimed.attempts
             ),
         }
         let fault = verdict.fault().map(|why| truncate(why, FAULT_CHARS_MAX));
-        let asked = (receiver.id.as_str(), fault.as_deref());
-        outbox::finish(self.db(), claimed, &end, &said, now, Some(asked)).await
+        let resent_to = (receiver.id.as_str(), fault.as_deref());
+        outbox::finish(self.db(), claimed, &end, &outcome, now, Some(resent_to)).await
     }
 
     /// Resends firing alerts before they lapse, and resolved ones a few times.
@@ -106,7 +106,7 @@ impl Notifier {
         if alerts.is_empty() {
             return Ok(());
         }
-        let verdict = self.tell_again(receiver, &alerts).await;
+        let verdict = self.resend_now(receiver, &alerts).await;
         match verdict {
             // A rejected request would be rejected again, and a resolved alert is resent only a few times.
             DeliveryVerdict::Taken | DeliveryVerdict::Never { .. } => {
@@ -121,13 +121,13 @@ impl Notifier {
         receivers::record_result(self.db(), &receiver.id, fault.as_deref(), self.now_ms()).await
     }
 
-    async fn tell_again(&self, receiver: &Receiver, alerts: &[NoticeAlert]) -> DeliveryVerdict {
-        let letters = message::standing(receiver, alerts, self.place());
-        let (verdict, said) = self.post(receiver, &letters).await;
+    async fn resend_now(&self, receiver: &Receiver, alerts: &[NoticeAlert]) -> DeliveryVerdict {
+        let letters = message::active(receiver, alerts, self.place());
+        let (verdict, outcome) = self.post(receiver, &letters).await;
         if verdict != DeliveryVerdict::Taken {
             warn!(
                 receiver.name = receiver.name,
-                "could not send the firing alerts to {}: {said}", receiver.name
+                "could not send the firing alerts to {}: {outcome}", receiver.name
             );
         }
         verdict
@@ -181,11 +181,11 @@ impl Notifier {
                 .iter()
                 .find_map(|answer| answer.status)
                 .unwrap_or_default();
-            let said = match faults.is_empty() {
+            let outcome = match faults.is_empty() {
                 true => format!("answered {status}"),
                 false => format!("{taken} of {} took it; {faults}", letters.len()),
             };
-            return (DeliveryVerdict::Taken, said);
+            return (DeliveryVerdict::Taken, outcome);
         }
         // A temporary failure takes precedence over a permanent one.
         answers.sort_by_key(|answer| matches!(answer.verdict, DeliveryVerdict::Never { .. }));
@@ -208,7 +208,7 @@ fn end(verdict: &DeliveryVerdict, claimed: &Claimed, now: i64, max_retry_time: i
                 return End::Dead;
             }
             let wait = backoff(claimed.attempts, runtime::random::fraction()).max(after.unwrap_or_default());
-            // The last attempt is at the limit, unless the receiver asked for a longer wait.
+            // The last attempt is at the limit, unless the receiver resent_to for a longer wait.
             let at = now.saturating_add(millis(wait));
             End::Again(if after.is_some() { at } else { at.min(last) })
         }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_grow_apart_up_to_a_most() {
+    fn retry_pauses_grow_up_to_a_limit() {
         // Without and with full jitter; far beyond any shift width.
         let seconds = |attempts, chance| backoff(attempts, chance).as_secs_f64();
         assert_eq!([1, 2, 3].map(|n| seconds(n, 1.0)), [1.0, 2.0, 4.0]);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_tried_until_the_limit_and_not_before_the_receiver_wants() {
+    fn retries_end_at_the_limit_and_respect_retry_after() {
         // Before, at and after the limit; with a wait requested by the receiver.
         let at = |verdict: &DeliveryVerdict, now| match end(verdict, &claimed(3), now, 10_000) {
             End::Again(at) => Some(at),

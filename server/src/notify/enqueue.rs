@@ -47,7 +47,7 @@ pub async fn enqueue_at(
 ) -> Result<u64, sqlx::Error> {
     let all = receivers(tx).await?;
     let group = key(&notice.group);
-    let said = Said {
+    let notified = NotificationKey {
         group: &group,
         digest: &digest(notice),
         size: i64::try_from(notice.size()).unwrap_or(i64::MAX),
@@ -55,12 +55,12 @@ pub async fn enqueue_at(
         occasion,
     };
     let mut id = None;
-    let mut told = 0;
+    let mut count = 0;
     for receiver in meant(&all, &notice.receivers) {
         if receiver.kind == ReceiverKind::Alertmanager.as_str() && occasion == Occasion::Change {
             active_alerts::set(tx, &receiver.id, &notice.alerts, now).await?;
         }
-        if !is_news(tx, &receiver.id, &said, now).await? {
+        if !is_news(tx, &receiver.id, &notified, now).await? {
             continue;
         }
         let notification_id = match &id {
@@ -74,9 +74,9 @@ pub async fn enqueue_at(
             let query = sqlx::query(statement).bind(notification_id).bind(&receiver.id);
             query.bind(&group).bind(now).execute(&mut **tx).await?;
         });
-        told += 1;
+        count += 1;
     }
-    Ok(told)
+    Ok(count)
 }
 
 struct Known {
@@ -119,7 +119,7 @@ fn meant<'k>(all: &'k [Known], named: &[String]) -> Vec<&'k Known> {
 }
 
 /// Identity of a message for the comparison with the last one.
-struct Said<'a> {
+struct NotificationKey<'a> {
     group: &'a str,
     digest: &'a str,
     /// Number of alerts in the group, including those not listed.
@@ -128,7 +128,12 @@ struct Said<'a> {
     occasion: Occasion,
 }
 
-async fn is_news(tx: &mut Tx, receiver: &str, said: &Said<'_>, now: i64) -> Result<bool, sqlx::Error> {
+async fn is_news(
+    tx: &mut Tx,
+    receiver: &str,
+    notified: &NotificationKey<'_>,
+    now: i64,
+) -> Result<bool, sqlx::Error> {
     let statement =
         "INSERT INTO notification_groups (receiver_id, group_key, digest, at, size) VALUES ($1, $2, $3, $4, $5)
         ON CONFLICT (receiver_id, group_key) DO UPDATE
@@ -136,10 +141,10 @@ async fn is_news(tx: &mut Tx, receiver: &str, said: &Said<'_>, now: i64) -> Resu
         WHERE ($6 = 0 AND (notification_groups.digest <> excluded.digest OR notification_groups.at <= $7))
             OR (notification_groups.size > 0 AND excluded.size >= notification_groups.size * $8)";
     let changed = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query(statement).bind(receiver).bind(said.group);
-        let query = query.bind(said.digest).bind(now).bind(said.size);
-        let query = query.bind(i64::from(said.occasion == Occasion::Growth));
-        let query = query.bind(now - millis(WINDOW)).bind(said.growth_factor);
+        let query = sqlx::query(statement).bind(receiver).bind(notified.group);
+        let query = query.bind(notified.digest).bind(now).bind(notified.size);
+        let query = query.bind(i64::from(notified.occasion == Occasion::Growth));
+        let query = query.bind(now - millis(WINDOW)).bind(notified.growth_factor);
         query.execute(&mut **tx).await?.rows_affected()
     });
     Ok(changed > 0)
@@ -167,14 +172,14 @@ fn key(group: &str) -> String {
 
 /// Hash of status and labels, without values and times, which a restart may change.
 fn digest(notice: &Notice) -> String {
-    let mut said: Vec<(&str, bool)> = notice
+    let mut notified: Vec<(&str, bool)> = notice
         .alerts
         .iter()
         .map(|alert| (alert.fingerprint.as_str(), alert.status == NoticeStatus::Firing))
         .collect();
-    said.sort_unstable();
+    notified.sort_unstable();
     let mut hash = Sha256::new();
-    for (fingerprint, is_firing) in said {
+    for (fingerprint, is_firing) in notified {
         hash.update(fingerprint.as_bytes());
         hash.update([0, u8::from(is_firing)]);
     }

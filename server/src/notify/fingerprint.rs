@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_labels_have_equal_fingerprints_and_moved_letters_others() {
+    fn label_boundaries_are_part_of_the_fingerprint() {
         // Equal labels; a letter moved from a name to its value; no labels, which gives the offset basis.
         let of = |pairs: &[(&str, &str)]| {
             let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

@@ -10,11 +10,11 @@ use url::Url;
 use super::connectivity_check::Unreachable;
 use super::limits::{ANSWER_BYTES_MAX, ANSWER_CHARS_SHOWN, RETRY_AFTER_MAX, SEND_MAX};
 use super::message::OutgoingRequest;
-use super::ssrf_guard::{Checked, Guard, NameError, Refused, is_clear};
+use super::ssrf_guard::{Checked, NameError, RefusedAddress, SsrfGuard, is_clear};
 
 /// Two clients, because plain HTTP is allowed only into declared networks.
 pub(super) struct WebhookClient {
-    guard: Guard,
+    guard: SsrfGuard,
     tls: Result<Client, String>,
     clear: Result<Client, String>,
 }
@@ -53,7 +53,7 @@ impl DeliveryVerdict {
 
 impl WebhookClient {
     /// Without CA certificates the console still starts; each message then fails with the reason.
-    pub(super) fn new(guard: &Guard) -> Self {
+    pub(super) fn new(guard: &SsrfGuard) -> Self {
         let client = |is_clear| {
             let built = Client::builder()
                 .dns_resolver(Checked::new(guard.clone(), is_clear))
@@ -114,7 +114,7 @@ impl WebhookClient {
     /// Whether a server answers, with any status; uses the same path as a message.
     pub(super) async fn reach(&self, url: &Url) -> Result<(), Unreachable> {
         let origin = url.origin().ascii_serialization();
-        let refused = |refused: &Refused| Unreachable {
+        let refused = |refused: &RefusedAddress| Unreachable {
             why: refused.to_string(),
             remedy: refused.remedy(),
         };
@@ -169,13 +169,13 @@ async fn read(mut answer: reqwest::Response, now: DateTime<Utc>) -> HttpReply {
 }
 
 fn classify(status: StatusCode, text: &str, after: Option<Duration>) -> DeliveryVerdict {
-    let said = truncate(text, 120);
-    let said = if said.is_empty() {
-        said
+    let reply_text = truncate(text, 120);
+    let reply_text = if reply_text.is_empty() {
+        reply_text
     } else {
-        format!(": {said}")
+        format!(": {reply_text}")
     };
-    let why = format!("answered {}{said}", status.as_u16());
+    let why = format!("answered {}{reply_text}", status.as_u16());
     match status.as_u16() {
         200..=299 => DeliveryVerdict::Taken,
         300..=399 => DeliveryVerdict::Never {
@@ -201,7 +201,7 @@ fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some(wait.min(RETRY_AFTER_MAX))
 }
 
-fn refusal(refused: &Refused) -> HttpReply {
+fn refusal(refused: &RefusedAddress) -> HttpReply {
     unsent(DeliveryVerdict::Never {
         why: format!("not sent: {refused}. {}", refused.remedy()),
     })
@@ -226,10 +226,10 @@ fn failure(error: &reqwest::Error) -> HttpReply {
 }
 
 /// A refusal of the guard in the error's causes.
-fn refusal_in(error: &reqwest::Error) -> Option<&Refused> {
+fn refusal_in(error: &reqwest::Error) -> Option<&RefusedAddress> {
     let mut cause = error.source();
     while let Some(one) = cause {
-        if let Some(NameError::Refused(refused)) = one.downcast_ref() {
+        if let Some(NameError::RefusedAddress(refused)) = one.downcast_ref() {
             return Some(refused);
         }
         cause = one.source();
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_pass_is_tried_again_and_what_does_not_is_not() {
+    fn only_transient_errors_are_retried() {
         // Accepted, rejected, redirected, overloaded, failed.
         let judged = |status| classify(StatusCode::from_u16(status).unwrap(), "no\u{7}", None);
         assert_eq!(judged(200), DeliveryVerdict::Taken);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_read_as_seconds_or_as_a_date_and_bounded() {
+    fn retry_after_is_parsed_as_seconds_or_date_and_bounded() {
         // Both forms of the header, a past date, too long, and invalid.
         let now = DateTime::from_timestamp(1_445_412_470, 0).unwrap();
         let read = |text| retry_after(text, now).map(|wait| wait.as_secs());

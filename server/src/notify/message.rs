@@ -95,7 +95,7 @@ pub(super) fn once(
 }
 
 /// Current alerts, for every peer of an Alertmanager.
-pub(super) fn standing(
+pub(super) fn active(
     receiver: &Receiver,
     alerts: &[NoticeAlert],
     place: MessageTarget<'_>,

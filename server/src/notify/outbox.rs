@@ -117,7 +117,7 @@ pub(super) async fn finish(
     end: &End,
     answer: &str,
     now: i64,
-    asked: Option<(&str, Option<&str>)>,
+    resent_to: Option<(&str, Option<&str>)>,
 ) -> Result<(), sqlx::Error> {
     let statement = "UPDATE deliveries SET state = $1, ended_at = $2, next_at = $3, answer = $4
         WHERE seq = $5 AND attempts = $6 AND state = 'pending'";
@@ -127,8 +127,8 @@ pub(super) async fn finish(
         End::Again(at) => (DeliveryState::Pending, None, *at),
     };
     let mut tx = db.begin().await?;
-    if let Some((receiver, fault)) = asked {
-        receivers::note_in(&mut tx, receiver, fault, now).await?;
+    if let Some((receiver, fault)) = resent_to {
+        receivers::record_fault(&mut tx, receiver, fault, now).await?;
     }
     on_either!(&mut tx, Tx, |tx| {
         let query = sqlx::query(statement)
@@ -176,7 +176,7 @@ impl Delivery {
 
 /// Filter of the list; newest first, below `before`.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
     pub receiver: Option<String>,
     pub before: Option<i64>,
@@ -185,7 +185,7 @@ pub struct Wanted {
 
 /// # Errors
 /// The store does not answer.
-pub(super) async fn list(db: &Db, wanted: &Wanted) -> Result<Vec<Delivery>, sqlx::Error> {
+pub(super) async fn list(db: &Db, wanted: &DeliveryFilter) -> Result<Vec<Delivery>, sqlx::Error> {
     let select = "SELECT d.seq, r.name, d.state, n.body, d.notification_id, d.attempts, n.created_at, d.next_at, d.ended_at,
             d.answer
         FROM deliveries d JOIN receivers r ON r.id = d.receiver_id JOIN notifications n ON n.id = d.notification_id

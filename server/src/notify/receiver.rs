@@ -9,7 +9,7 @@ use super::error::NotifyError;
 use super::limits::{
     NAME_BYTES_MAX, RESOLVE_MAX, SECRET_BYTES_MAX, SECRET_BYTES_MIN, URL_BYTES_MAX, URLS_MAX,
 };
-use super::ssrf_guard::{Guard, is_clear};
+use super::ssrf_guard::{SsrfGuard, is_clear};
 
 domain::wire_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +173,7 @@ pub(super) fn check_secret(kind: ReceiverKind, secret: Option<&SecretString>) ->
 pub(super) async fn check_urls(
     kind: ReceiverKind,
     urls: &[SecretString],
-    guard: &Guard,
+    guard: &SsrfGuard,
 ) -> Result<Vec<Address>, NotifyError> {
     let most = if kind == ReceiverKind::Alertmanager {
         URLS_MAX
@@ -224,7 +224,7 @@ fn check_url(kind: ReceiverKind, text: &str) -> Result<Url, NotifyError> {
 }
 
 /// Checked now, so that the author sees the error; each connection checks again, which is what protects.
-async fn check_target(url: &Url, guard: &Guard) -> Result<(), NotifyError> {
+async fn check_target(url: &Url, guard: &SsrfGuard) -> Result<(), NotifyError> {
     let refused = match url.host() {
         None => return Err(NotifyError::invalid("urls", "must name a host", "Write one.")),
         Some(Host::Ipv4(_) | Host::Ipv6(_)) => guard.check_literal(url).err(),
@@ -258,7 +258,7 @@ mod tests {
 
     async fn refused(kind: ReceiverKind, url: &str) -> String {
         let urls = [SecretString::from(url)];
-        match check_urls(kind, &urls, &Guard::default()).await {
+        match check_urls(kind, &urls, &SsrfGuard::default()).await {
             Err(NotifyError::Invalid { field, why, remedy }) => {
                 assert!(field == "urls" && remedy.ends_with(['.', '…']), "{remedy}");
                 why
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_inside_of_the_network_is_refused_with_field_reason_and_remedy() {
+    async fn an_internal_address_is_rejected_with_field_and_remedy() {
         // Each class as a literal, and names that resolve to this machine.
         for (url, why) in [
             ("https://127.0.0.1/x", "loopback"),
@@ -283,13 +283,13 @@ mod tests {
             ("https://100.64.9.9/", "CGNAT"),
             ("http://1.1.1.1/", "plain HTTP"),
         ] {
-            let said = refused(ReceiverKind::Webhook, url).await;
-            assert!(said.contains(why), "{url}: {said}");
+            let message = refused(ReceiverKind::Webhook, url).await;
+            assert!(message.contains(why), "{url}: {message}");
         }
     }
 
     #[tokio::test]
-    async fn what_is_no_address_is_refused() {
+    async fn invalid_addresses_are_rejected() {
         // Schemes, credentials, fragments, and several addresses where one is allowed.
         for url in [
             "",
@@ -304,19 +304,19 @@ mod tests {
         refused(ReceiverKind::Alertmanager, "https://1.1.1.1/?a=b").await;
         let two = ["https://1.1.1.1/", "https://1.1.1.2/"].map(SecretString::from);
         assert!(
-            check_urls(ReceiverKind::Webhook, &two, &Guard::default())
+            check_urls(ReceiverKind::Webhook, &two, &SsrfGuard::default())
                 .await
                 .is_err()
         );
         assert!(
-            check_urls(ReceiverKind::Alertmanager, &two, &Guard::default())
+            check_urls(ReceiverKind::Alertmanager, &two, &SsrfGuard::default())
                 .await
                 .is_ok()
         );
     }
 
     #[test]
-    fn what_opens_a_receiver_is_not_in_what_is_shown_of_it() {
+    fn secrets_of_a_receiver_are_not_shown() {
         // Slack's path and a webhook's query are hidden in lists and in debug output.
         let address = |text: &str| Address::new(text.parse().unwrap());
         let slack = address("https://hooks.slack.com/services/T0/B0/c4nary");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_secrets_that_do_not_fit_are_named() {
+    fn invalid_names_and_secrets_are_reported() {
         // Too long, empty, capitals; a webhook without a secret or with a weak one; Slack with one.
         for bad in ["", "Ops", "-x", "a b", &"x".repeat(64)] {
             assert!(check_name(bad).is_err(), "{bad}");

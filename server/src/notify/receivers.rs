@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::Row as _;
 
 use super::limits::RECEIVERS_MAX;
-use super::outbox::{self, Delivery, Wanted};
+use super::outbox::{self, Delivery, DeliveryFilter};
 use super::receiver::{
     Address, NewReceiver, Receiver, ReceiverKind, ReceiverView, check_name, check_secret, check_urls,
 };
@@ -120,7 +120,7 @@ pub(super) async fn record_result(
     now: i64,
 ) -> Result<(), sqlx::Error> {
     let mut tx = db.begin().await?;
-    note_in(&mut tx, id, fault, now).await?;
+    record_fault(&mut tx, id, fault, now).await?;
     tx.commit().await
 }
 
@@ -128,7 +128,12 @@ pub(super) async fn record_result(
 ///
 /// # Errors
 /// The store refuses or does not answer.
-pub(super) async fn note_in(tx: &mut Tx, id: &str, fault: Option<&str>, now: i64) -> Result<(), sqlx::Error> {
+pub(super) async fn record_fault(
+    tx: &mut Tx,
+    id: &str,
+    fault: Option<&str>,
+    now: i64,
+) -> Result<(), sqlx::Error> {
     on_either!(tx, Tx, |tx| {
         let query = match fault {
             None => sqlx::query("UPDATE receivers SET last_ok_at = $1 WHERE id = $2")
@@ -304,7 +309,7 @@ impl Notifier {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn deliveries(&self, wanted: &Wanted) -> Result<Vec<Delivery>, NotifyError> {
+    pub async fn deliveries(&self, wanted: &DeliveryFilter) -> Result<Vec<Delivery>, NotifyError> {
         Ok(outbox::list(self.db(), wanted).await?)
     }
 

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_with_its_key_at_its_place_and_nowhere_else() {
+    fn a_sealed_text_opens_only_with_its_key_and_context() {
         // Detects plain text, a secret moved to another receiver, and a wrong key without an error.
         let (ours, theirs) = (vault(&['a']), vault(&['b']));
         let sealed = ours.seal(PLACE, "s3cret").unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_was_changed_does_not_open_and_does_not_panic() {
+    fn a_changed_sealed_text_is_rejected() {
         // Each character of an encrypted text changed, and every truncation.
         let ours = vault(&['a']);
         let sealed = ours.seal(PLACE, "s3cret").unwrap();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_key_seals_and_all_open_so_that_a_key_can_be_changed() {
+    fn the_first_key_seals_and_every_key_opens() {
         // Old key, both, new key; and plain text from before there was a key.
         let sealed = vault(&['a']).seal(PLACE, "s3cret").unwrap();
         let both = vault(&['b', 'a']);

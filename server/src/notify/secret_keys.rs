@@ -1,8 +1,7 @@
 //! Source of the encryption key, and encryption of secrets stored in plain text.
 //!
 //! With SQLite a key is created at the first start, in a file next to the store that only its owner may read. On
-//! Postgres, which several servers share, a key is configured or there is none: receivers are then stored in plain
-//! text.
+//! Postgres, which several servers share, the key is configured; without one, receivers are stored in plain text.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -147,10 +146,7 @@ impl SecretKeys {
     ///
     /// # Errors
     /// No key decrypts them.
-    fn sealed_anew(
-        &self,
-        vault: &SecretBox,
-    ) -> Result<Option<(String, Option<String>)>, secret_box::VaultError> {
+    fn reseal(&self, vault: &SecretBox) -> Result<Option<(String, Option<String>)>, secret_box::VaultError> {
         let secret_place = place(&self.id, SECRET);
         let urls = vault.open(&place(&self.id, URLS), &self.urls)?;
         let secret = self.secret.as_deref().map(|text| vault.open(&secret_place, text));
@@ -181,7 +177,7 @@ async fn seal_all(db: &Db, vault: &SecretBox, held: Vec<SecretKeys>) -> Result<(
     let update = "UPDATE receivers SET urls = $1, secret = $2
         WHERE id = $3 AND urls = $4 AND coalesce(secret, '') = $5";
     for one in held {
-        let (urls, secret) = match one.sealed_anew(vault) {
+        let (urls, secret) = match one.reseal(vault) {
             Ok(Some(sealed)) => sealed,
             Ok(None) => continue,
             Err(why) => {

@@ -18,19 +18,19 @@ pub(super) use dns_resolver::{Checked, NameError};
 
 /// Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Guard {
+pub struct SsrfGuard {
     allowed_networks: Arc<[Network]>,
 }
 
 /// An address that must not be connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{address} is {class}")]
-pub struct Refused {
+pub struct RefusedAddress {
     pub address: IpAddr,
     pub class: &'static str,
 }
 
-impl Refused {
+impl RefusedAddress {
     /// Refused only because it would be reached without TLS.
     pub fn is_clear(&self) -> bool {
         self.class == CLEAR
@@ -52,7 +52,7 @@ impl Refused {
 /// Plain HTTP outside of the declared networks.
 const CLEAR: &str = "reached by plain HTTP, which others on the network can read and change";
 
-impl Guard {
+impl SsrfGuard {
     pub fn new(allowed_networks: &[Network]) -> Self {
         Self {
             allowed_networks: allowed_networks.into(),
@@ -61,7 +61,7 @@ impl Guard {
 
     /// # Errors
     /// It must not be connected to.
-    pub fn check(&self, address: IpAddr, is_clear: bool) -> Result<(), Refused> {
+    pub fn check(&self, address: IpAddr, is_clear: bool) -> Result<(), RefusedAddress> {
         if self
             .allowed_networks
             .iter()
@@ -70,14 +70,14 @@ impl Guard {
             return Ok(());
         }
         let class = class(address).or(is_clear.then_some(CLEAR));
-        class.map_or(Ok(()), |class| Err(Refused { address, class }))
+        class.map_or(Ok(()), |class| Err(RefusedAddress { address, class }))
     }
 
     /// Checks an address literal in a URL, which no resolver sees.
     ///
     /// # Errors
     /// It must not be connected to.
-    pub fn check_literal(&self, url: &Url) -> Result<(), Refused> {
+    pub fn check_literal(&self, url: &Url) -> Result<(), RefusedAddress> {
         let address = match url.host() {
             Some(Host::Ipv4(address)) => IpAddr::V4(address),
             Some(Host::Ipv6(address)) => IpAddr::V6(address),
@@ -139,15 +139,15 @@ fn class_v6(address: Ipv6Addr) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn refused(guard: &Guard, address: &str, is_clear: bool) -> Option<&'static str> {
+    fn refused(guard: &SsrfGuard, address: &str, is_clear: bool) -> Option<&'static str> {
         let refused = guard.check(address.parse().unwrap(), is_clear).err();
         refused.map(|refused| refused.class)
     }
 
     #[test]
-    fn each_class_of_inner_addresses_is_refused_in_every_spelling() {
+    fn internal_addresses_are_refused_in_every_notation() {
         // First and last address of each class; IPv4 in IPv6; and their public neighbours.
-        let guard = Guard::default();
+        let guard = SsrfGuard::default();
         for inner in [
             "0.0.0.0",
             "0.1.2.3",
@@ -210,10 +210,10 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_network_is_open_in_clear_too_and_nothing_beside_it() {
+    fn an_allowed_network_permits_plain_http_there_only() {
         // Two networks, in both forms of their addresses.
         let allowed_networks = ["10.0.0.0/8", "127.0.0.1/32"].map(|text| text.parse().unwrap());
-        let guard = Guard::new(&allowed_networks);
+        let guard = SsrfGuard::new(&allowed_networks);
         for address in ["10.9.8.7", "::ffff:10.9.8.7", "127.0.0.1"] {
             assert_eq!(refused(&guard, address, true), None, "{address}");
         }
@@ -230,9 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_a_url_is_seen_however_it_is_written() {
+    fn an_ip_address_in_a_url_is_detected_in_any_notation() {
         // Decimal, octal and hex numbers, missing parts, IPv6.
-        let guard = Guard::default();
+        let guard = SsrfGuard::default();
         for url in [
             "https://2130706433/",
             "https://0x7f.1/",

@@ -45,7 +45,7 @@ impl Notifier {
         let place = self.place();
         let notice = notice(who.name(), place.now.timestamp_millis());
         let letters = match receiver.kind {
-            ReceiverKind::Alertmanager => message::standing(&receiver, &notice.alerts, place),
+            ReceiverKind::Alertmanager => message::active(&receiver, &notice.alerts, place),
             ReceiverKind::Webhook | ReceiverKind::Slack => {
                 let id = runtime::random::prefixed_id("n_");
                 message::once(&receiver, &notice, &id, place)

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_renewed_in_its_place_is_another() {
+    fn a_file_replaced_in_place_has_a_new_fingerprint() {
         // The same path with the same text, another text, and no file.
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("client.crt");

@@ -60,21 +60,21 @@ impl Reloader {
     }
 
     /// Records the configuration that the server was started with.
-    pub fn began_with(&self, told: ReloadReport) {
-        *self.started.lock() = Some(told);
+    pub fn began_with(&self, report: ReloadReport) {
+        *self.started.lock() = Some(report);
     }
 
     /// Applies what can change, and appends an audit entry.
     ///
     /// # Errors
     /// The log filter is invalid; nothing was changed.
-    pub async fn apply(&self, told: &ReloadReport) -> Result<Reloaded, ReloadError> {
-        let log = telemetry::set_filter(&told.config.log.filter)?;
+    pub async fn apply(&self, report: &ReloadReport) -> Result<Reloaded, ReloadError> {
+        let log = telemetry::set_filter(&report.config.log.filter)?;
         let mut reloaded = Reloaded {
-            backends: self.watching.apply(&told.config.backends),
-            log: log.then(|| told.config.log.filter.clone()),
-            client_secret: self.renew_secret(&told.config),
-            needs_restart: self.needs_restart(told),
+            backends: self.watching.apply(&report.config.backends),
+            log: log.then(|| report.config.log.filter.clone()),
+            client_secret: self.renew_secret(&report.config),
+            needs_restart: self.needs_restart(report),
         };
         if reloaded.client_secret {
             reloaded
@@ -134,8 +134,8 @@ impl Reloader {
 
 /// Changed keys outside of `[[backend]]` and `log`. Secrets have no visible value to compare.
 fn needs_restart(before: &ReloadReport, now: &ReloadReport) -> Vec<String> {
-    let value = |told: &ReloadReport, key: &str| {
-        let entry = told.entries.iter().find(|entry| entry.key == key);
+    let value = |report: &ReloadReport, key: &str| {
+        let entry = report.entries.iter().find(|entry| entry.key == key);
         entry.map(|entry| entry.value.clone())
     };
     let all = before.entries.iter().chain(&now.entries);

@@ -20,16 +20,17 @@ impl Unlocks {
     /// Each is recorded in the audit log.
     pub async fn approve(&self, who: &Principal, id: &str) -> Result<Unlock, UnlockError> {
         let unlock = self.step_on(who, "approve", id).await?;
-        match self.note_approval(who, &unlock).await {
+        match self.record_approval(who, &unlock).await {
             Ok(()) => self.get(who, id).await,
             Err(error) => {
-                self.note_refusal(who, Permission::Approve, &unlock, &error).await;
+                self.record_rejected_step(who, Permission::Approve, &unlock, &error)
+                    .await;
                 Err(error)
             }
         }
     }
 
-    async fn note_approval(&self, who: &Principal, unlock: &Unlock) -> Result<(), UnlockError> {
+    async fn record_approval(&self, who: &Principal, unlock: &Unlock) -> Result<(), UnlockError> {
         let name = unlock.resource.text();
         if !who.may(Permission::Approve, &unlock.backend, &name) {
             return Err(UnlockError::forbidden(
@@ -86,7 +87,7 @@ impl Unlocks {
     /// Each is recorded in the audit log.
     pub async fn cancel(&self, who: &Principal, id: &str) -> Result<Unlock, UnlockError> {
         let unlock = self.step_on(who, "cancel", id).await?;
-        let given_up = async {
+        let cancelled = async {
             if unlock.by_id != who.id() {
                 return Err(UnlockError::forbidden("this intent belongs to another user"));
             }
@@ -95,8 +96,9 @@ impl Unlocks {
             self.end_pending(&unlock, UnlockState::Cancelled, EndedHolding::default(), by)
                 .await
         };
-        if let Err(error) = given_up.await {
-            self.note_refusal(who, Permission::Unlock, &unlock, &error).await;
+        if let Err(error) = cancelled.await {
+            self.record_rejected_step(who, Permission::Unlock, &unlock, &error)
+                .await;
             return Err(error);
         }
         self.get(who, id).await
@@ -135,18 +137,19 @@ impl Unlocks {
             ];
             let by = audit_entries::by(who, Permission::Approve, &unlock);
             let entry = audit_entries::entry(&unlock, AuditPhase::Approval, "reviewed", by);
-            let over = self.over(who, &unlock);
+            let over = self.review_notice(who, &unlock);
             self.change_with(statement, &values, entry, over.as_ref()).await
         };
         if let Err(error) = reviewed.await {
-            self.note_refusal(who, Permission::Approve, &unlock, &error).await;
+            self.record_rejected_step(who, Permission::Approve, &unlock, &error)
+                .await;
             return Err(error);
         }
         self.get(who, id).await
     }
 
     /// The notification that a break-glass unlock was reviewed.
-    fn over(&self, who: &Principal, unlock: &Unlock) -> Option<Notice> {
+    fn review_notice(&self, who: &Principal, unlock: &Unlock) -> Option<Notice> {
         let alone = unlock.break_glass.as_ref()?;
         let acted_at = unlock.acted_at?.timestamp_millis();
         let reviewed = (who.name(), self.now_ms());
@@ -165,14 +168,14 @@ impl Unlocks {
         statement: &'static str,
         values: &[Value<'_>],
         entry: Entry,
-        told: Option<&Notice>,
+        break_glass: Option<&Notice>,
     ) -> Result<(), UnlockError> {
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         if store::change(&mut tx, statement, values).await? == 0 {
             return Err(UnlockError::Expired);
         }
-        if let Some(notice) = told {
+        if let Some(notice) = break_glass {
             enqueue(&mut tx, notice, self.now_ms()).await?;
         }
         tx.commit().await?;

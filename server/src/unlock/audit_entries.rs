@@ -11,7 +11,7 @@ use domain::unlock::{EndedHolding, Unlock, UnlockState};
 use serde_json::{Value, json};
 
 use super::{UnlockError, Unlocks};
-use crate::audit::{Actor, Entry, Origin, Subject};
+use crate::audit::{Actor, Entry, EntrySubject, Origin};
 use crate::identity::Principal;
 
 /// The role that gives the principal this permission on this lock.
@@ -29,8 +29,8 @@ pub(super) fn subject(
     source: Option<&Source>,
     resource: &str,
     unlock_id: Option<&str>,
-) -> Subject {
-    Subject {
+) -> EntrySubject {
+    EntrySubject {
         backend: Some(backend.to_string()),
         source: source.map(ToString::to_string),
         // NUL is the one character that Postgres text cannot store.
@@ -39,7 +39,7 @@ pub(super) fn subject(
     }
 }
 
-pub(super) fn subject_of(unlock: &Unlock) -> Subject {
+pub(super) fn subject_of(unlock: &Unlock) -> EntrySubject {
     subject(
         &unlock.backend,
         Some(&unlock.source),
@@ -125,7 +125,7 @@ fn holding(holding: &Holding) -> Value {
 
 impl Unlocks {
     /// Records a refused step. The refusal takes effect even if it cannot be recorded.
-    pub(super) async fn note_refusal(
+    pub(super) async fn record_rejected_step(
         &self,
         who: &Principal,
         right: Permission,
@@ -140,7 +140,7 @@ impl Unlocks {
     }
 
     /// Records a refused step without an intent.
-    pub(super) async fn note_no_intent(
+    pub(super) async fn record_rejected_intent(
         &self,
         who: &Principal,
         (backend, source, resource): (&BackendName, Option<&Source>, &str),

@@ -65,8 +65,8 @@ impl Unlocks {
         ];
         if store::change(&mut tx, statement, &values).await? == 0 {
             drop(tx);
-            if let Some(standing) = store::get(self.db(), &unlock.id).await? {
-                self.is_pending(&standing).await?;
+            if let Some(stored) = store::get(self.db(), &unlock.id).await? {
+                self.is_pending(&stored).await?;
             }
             return Err(UnlockError::Expired);
         }

@@ -40,7 +40,7 @@ impl Unlocks {
         id: &str,
         confirmation: Confirmation,
     ) -> Result<Unlock, UnlockError> {
-        let (told, answer) = tokio::sync::oneshot::channel();
+        let (sender, answer) = tokio::sync::oneshot::channel();
         let (unlocks, who, id) = (self.clone(), who.clone(), id.to_owned());
         // Not the server's token: an execution that has begun is not cancelled by a shutdown within its deadline.
         tasks::spawn(
@@ -48,7 +48,7 @@ impl Unlocks {
             CancellationToken::new(),
             async move {
                 // The client has disconnected; the result is in the audit log.
-                let _ = told.send(Box::pin(unlocks.check_and_act(&who, &id, confirmation)).await);
+                let _ = sender.send(Box::pin(unlocks.check_and_act(&who, &id, confirmation)).await);
             }
             .in_current_span(),
         );
@@ -66,14 +66,16 @@ impl Unlocks {
         if let Err(error) = &checked
             && !error.is_recorded()
         {
-            self.note_refusal(who, Permission::Unlock, &unlock, error).await;
+            self.record_rejected_step(who, Permission::Unlock, &unlock, error)
+                .await;
         }
         match checked.map_err(|error| error.limited(who, &unlock.backend))? {
             Checked::Ready(ready) => {
                 let claimed = match self.claim(who, &unlock, &ready).await {
                     Ok(claimed) => claimed,
                     Err(error) => {
-                        self.note_refusal(who, Permission::Unlock, &unlock, &error).await;
+                        self.record_rejected_step(who, Permission::Unlock, &unlock, &error)
+                            .await;
                         return Err(error);
                     }
                 };
@@ -280,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_another_lock_or_key_makes_it_wider() {
+    fn only_another_lock_or_key_widens_the_blast_radius() {
         // Same, fewer, or another session text: not wider. One more lock: wider, and named.
         let radius = |dies: &[(CasualtyKind, &str)]| {
             let mut radius = BlastRadius::default();

@@ -56,50 +56,50 @@ impl Unlocks {
             remedy: Some(error.remedy()),
         });
         let (state, ending) = self.ending(&unlock, answer).await;
-        let told = PendingOutcome {
+        let pending = PendingOutcome {
             by: audit_entries::by(who, Permission::Unlock, &unlock),
             unlock,
             state,
             ending,
         };
         tracing::info!(
-            lock.backend = %told.unlock.backend, lock.resource = %audit_entries::short(&told.unlock.resource),
-            event = "forced_unlock", audit.id = told.unlock.act_entry,
-            unlock.id = told.unlock.id, unlock.state = state.as_str(),
+            lock.backend = %pending.unlock.backend, lock.resource = %audit_entries::short(&pending.unlock.resource),
+            event = "forced_unlock", audit.id = pending.unlock.act_entry,
+            unlock.id = pending.unlock.id, unlock.state = state.as_str(),
             "forced unlock by {}: {}", who.name(), state.as_str()
         );
-        self.count(&told);
-        let written = self.write(&told).await;
+        self.count(&pending);
+        let written = self.write(&pending).await;
         if let Err(error) = written {
             tracing::error!(
                 "the result of a forced unlock could not be written to the audit log yet: {error}"
             );
-            return Ok(self.write_later(told));
+            return Ok(self.write_later(pending));
         }
-        match (stale, told.state) {
+        match (stale, pending.state) {
             (Some(stale), _) => Err(stale),
             (None, UnlockState::HolderChanged) => Err(UnlockError::HolderChanged {
                 before: Some(Box::new(before)),
-                now: told.ending.now.map(Box::new),
+                now: pending.ending.now.map(Box::new),
             }),
-            (None, _) => self.standing(told).await,
+            (None, _) => self.stored_state(pending).await,
         }
     }
 
-    fn count(&self, told: &PendingOutcome) {
-        let Some(kind) = self.inventory.kind_of(&told.unlock.backend) else {
+    fn count(&self, pending: &PendingOutcome) {
+        let Some(kind) = self.inventory.kind_of(&pending.unlock.backend) else {
             return;
         };
         let of = Of {
-            name: told.unlock.backend.as_str().into(),
+            name: pending.unlock.backend.as_str().into(),
             system: kind.as_str(),
         };
-        let protected = match (&told.unlock.break_glass, told.unlock.protection) {
+        let protected = match (&pending.unlock.break_glass, pending.unlock.protection) {
             (Some(_), _) => Protected::BreakGlass,
             (None, ProtectionLevel::Protected) => Protected::Yes,
             (None, ProtectionLevel::Standard) => Protected::No,
         };
-        instruments().unlocked(&of, told.state.as_str(), protected);
+        instruments().unlocked(&of, pending.state.as_str(), protected);
     }
 
     async fn release_holder(&self, who: &Principal, unlock: &Unlock) -> Result<Release, BackendError> {
@@ -197,13 +197,13 @@ impl Unlocks {
     ///
     /// # Errors
     /// The store refuses or does not answer.
-    pub(super) async fn write(&self, told: &PendingOutcome) -> Result<(), sqlx::Error> {
+    pub(super) async fn write(&self, pending: &PendingOutcome) -> Result<(), sqlx::Error> {
         let PendingOutcome {
             unlock,
             state,
             ending,
             by,
-        } = told;
+        } = pending;
         let entry = Entry {
             before: audit_entries::before(unlock),
             after: audit_entries::after(*state, ending),
@@ -221,25 +221,25 @@ impl Unlocks {
         Ok(())
     }
 
-    fn write_later(&self, told: PendingOutcome) -> Unlock {
+    fn write_later(&self, pending: PendingOutcome) -> Unlock {
         let unlock = Unlock {
             state: UnlockState::OutcomeUnknown,
             ending: EndedHolding {
                 why: Some("the backend answered; the audit entry could not be written yet".to_owned()),
                 ..EndedHolding::default()
             },
-            ..told.unlock.clone()
+            ..pending.unlock.clone()
         };
-        self.unwritten.lock().push(told);
+        self.unwritten.lock().push(pending);
         unlock
     }
 
-    async fn standing(&self, told: PendingOutcome) -> Result<Unlock, UnlockError> {
-        let read = store::get(self.db(), &told.unlock.id).await.ok().flatten();
+    async fn stored_state(&self, pending: PendingOutcome) -> Result<Unlock, UnlockError> {
+        let read = store::get(self.db(), &pending.unlock.id).await.ok().flatten();
         Ok(read.unwrap_or(Unlock {
-            state: told.state,
-            ending: told.ending,
-            ..told.unlock
+            state: pending.state,
+            ending: pending.ending,
+            ..pending.unlock
         }))
     }
 }

@@ -34,31 +34,40 @@ impl Unlocks {
     ///
     /// # Errors
     /// Each is recorded in the audit log.
-    pub async fn begin(&self, who: &Principal, asked: UnlockRequest) -> Result<Unlock, UnlockError> {
-        let begun = self.look_and_bind(who, &asked).await;
+    pub async fn begin(&self, who: &Principal, request: UnlockRequest) -> Result<Unlock, UnlockError> {
+        let begun = self.observe_and_record(who, &request).await;
         if let Err(error) = &begun {
-            let what = (&asked.backend, asked.source.as_ref(), asked.resource.as_str());
-            self.note_no_intent(who, what, &asked.reason, error).await;
+            let what = (
+                &request.backend,
+                request.source.as_ref(),
+                request.resource.as_str(),
+            );
+            self.record_rejected_intent(who, what, &request.reason, error)
+                .await;
         }
-        begun.map_err(|error| error.limited(who, &asked.backend))
+        begun.map_err(|error| error.limited(who, &request.backend))
     }
 
-    async fn look_and_bind(&self, who: &Principal, asked: &UnlockRequest) -> Result<Unlock, UnlockError> {
-        may_unlock(who, &asked.backend, &asked.resource)?;
-        let reason = parse_reason("reason", &asked.reason)?;
-        let watched = self.find(&asked.backend, asked.source.as_ref(), &asked.resource)?;
+    async fn observe_and_record(
+        &self,
+        who: &Principal,
+        request: &UnlockRequest,
+    ) -> Result<Unlock, UnlockError> {
+        may_unlock(who, &request.backend, &request.resource)?;
+        let reason = parse_reason("reason", &request.reason)?;
+        let watched = self.find(&request.backend, request.source.as_ref(), &request.resource)?;
         // Two names can have the same text form.
-        may_unlock(who, &asked.backend, &watched.id.resource.text())?;
-        let backend = self.able(&asked.backend)?;
+        may_unlock(who, &request.backend, &watched.id.resource.text())?;
+        let backend = self.able(&request.backend)?;
         let (source, resource) = (watched.id.source.clone(), watched.id.resource.clone());
         let read_at = self.clock.now().wall;
         let seen = self.fresh(&*backend, &source, &resource).await;
-        let seen = seen.map_err(|error| no_answer(&asked.backend, &error))?;
-        let shown = self.observed_holding(&watched, &asked.generation);
-        let (lock, radius, seen) = the_same(seen, &asked.generation, shown.as_ref())?;
-        stays_in_scope(&who.grants, &asked.backend, &radius)?;
+        let seen = seen.map_err(|error| no_answer(&request.backend, &error))?;
+        let shown = self.observed_holding(&watched, &request.generation);
+        let (lock, radius, seen) = the_same(seen, &request.generation, shown.as_ref())?;
+        stays_in_scope(&who.grants, &request.backend, &radius)?;
         let protection = self
-            .protection_of(&asked.backend, &resource, Some(&radius))
+            .protection_of(&request.backend, &resource, Some(&radius))
             .await?;
         let now = self.clock.now().wall;
         let mut unlock = Unlock {
@@ -69,11 +78,11 @@ impl Unlocks {
             by_id: who.id().to_owned(),
             by_name: who.name().to_owned(),
             by_root_user_id: self.identity.lineage(who).root,
-            backend: asked.backend.clone(),
+            backend: request.backend.clone(),
             source,
             resource,
             reason: reason.as_str().to_owned(),
-            observed: observed(lock, radius, seen, &watched, asked.generation.clone(), read_at),
+            observed: observed(lock, radius, seen, &watched, request.generation.clone(), read_at),
             created_at: now,
             expires_at: now + TimeDelta::from_std(INTENT_MAX).unwrap_or_default(),
             mismatches: 0,

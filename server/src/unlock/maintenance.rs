@@ -23,12 +23,12 @@ impl Unlocks {
         loop {
             tokio::time::sleep(TEND_EVERY).await;
             self.write_unwritten().await;
-            let told = self.audit.publish_count();
-            if at_rest == Some(told) {
+            let pending = self.audit.publish_count();
+            if at_rest == Some(pending) {
                 continue;
             }
             match self.round().await {
-                Ok(is_any_open) => at_rest = Some(told).filter(|_| !is_any_open),
+                Ok(is_any_open) => at_rest = Some(pending).filter(|_| !is_any_open),
                 Err(error) => tracing::warn!("open forced unlocks cannot be read or completed: {error}"),
             }
         }
@@ -38,7 +38,7 @@ impl Unlocks {
     async fn round(&self) -> Result<bool, sqlx::Error> {
         self.rounds.fetch_add(1, Ordering::Relaxed);
         self.expire_old().await?;
-        self.note_cut_off(false).await?;
+        self.resolve_interrupted(false).await?;
         self.reread().await?;
         self.pass_on_releases().await?;
         match self.db() {
@@ -58,11 +58,11 @@ impl Unlocks {
     }
 
     async fn write_unwritten(&self) {
-        let told = std::mem::take(&mut *self.unwritten.lock());
-        for told in told {
-            if self.write(&told).await.is_err() {
+        let pending = std::mem::take(&mut *self.unwritten.lock());
+        for pending in pending {
+            if self.write(&pending).await.is_err() {
                 let mut unwritten = self.unwritten.lock();
-                unwritten.push(told);
+                unwritten.push(pending);
             }
         }
     }
@@ -83,7 +83,7 @@ impl Unlocks {
     ///
     /// # Errors
     /// The store does not answer.
-    pub(super) async fn note_cut_off(&self, all: bool) -> Result<(), sqlx::Error> {
+    pub(super) async fn resolve_interrupted(&self, all: bool) -> Result<(), sqlx::Error> {
         let wanted = "state = 'outcome_unknown' AND ended_at IS NULL AND act_deadline <= $1
             ORDER BY acted_at LIMIT $2";
         let slack = millis(DEADLINE_SLACK);
@@ -102,7 +102,7 @@ impl Unlocks {
                     why: Some("the server stopped during the release".to_owned()),
                     ..EndedHolding::default()
                 };
-                self.write(&found(unlock, UnlockState::OutcomeUnknown, ending))
+                self.write(&pending_outcome(unlock, UnlockState::OutcomeUnknown, ending))
                     .await?;
             }
             if is_last {
@@ -164,7 +164,7 @@ impl Unlocks {
                     ),
                     remedy: None,
                 };
-                self.write(&found(open.unlock, UnlockState::Released, ending))
+                self.write(&pending_outcome(open.unlock, UnlockState::Released, ending))
                     .await
             }
             Finding::StillThere => self.still_there(open).await,
@@ -198,12 +198,12 @@ impl Unlocks {
             )),
             remedy: Some("Request a new unlock if the lock must still be released.".to_owned()),
         };
-        self.write(&found(open.unlock, UnlockState::Refused, ending))
+        self.write(&pending_outcome(open.unlock, UnlockState::Refused, ending))
             .await
     }
 }
 
-fn found(unlock: Unlock, state: UnlockState, ending: EndedHolding) -> PendingOutcome {
+fn pending_outcome(unlock: Unlock, state: UnlockState, ending: EndedHolding) -> PendingOutcome {
     PendingOutcome {
         unlock,
         state,

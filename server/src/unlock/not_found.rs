@@ -6,7 +6,7 @@ use domain::unlock::Unlock;
 use serde_json::json;
 
 use super::{UnlockError, Unlocks, audit_entries, store};
-use crate::audit::{Entry, Subject};
+use crate::audit::{Entry, EntrySubject};
 use crate::identity::Principal;
 
 /// Characters of an unknown id that are recorded.
@@ -47,11 +47,11 @@ impl Unlocks {
     }
 }
 
-fn made_up(id: &str) -> Subject {
+fn made_up(id: &str) -> EntrySubject {
     let shown: String = id.chars().take(ID_SHOWN_MAX).collect();
-    Subject {
+    EntrySubject {
         // NUL is the one character that Postgres text cannot store.
         unlock_id: Some(shown.replace('\0', "\\u{0}")),
-        ..Subject::default()
+        ..EntrySubject::default()
     }
 }

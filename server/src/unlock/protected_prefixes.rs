@@ -246,10 +246,10 @@ fn protection_of_prefix(
     prefix: &str,
 ) -> Option<ProtectionLevel> {
     let backend = backend.map(BackendName::as_str);
-    let said = rules
+    let covering = rules
         .iter()
         .find(|rule| rule.backend.as_str() == backend && rule.prefix == prefix);
-    said.map(|rule| rule.protection)
+    covering.map(|rule| rule.protection)
 }
 
 /// Whether a `standard` rule for this prefix reduces protection: it lies below a protected one or replaces it. Pure.

@@ -57,7 +57,7 @@ impl Protection {
 }
 
 /// The protection of one lock. Without a radius all casualties count as unnamed. Pure.
-pub(super) fn of_lock(
+pub(super) fn protection_of_lock(
     rules: &[ProtectedPrefix],
     backend: &BackendName,
     resource: &Resource,
@@ -110,7 +110,7 @@ impl Unlocks {
         radius: Option<&BlastRadius>,
     ) -> Result<Protection, sqlx::Error> {
         let rules = protected_prefixes::all(self.db()).await?;
-        Ok(of_lock(&rules, backend, resource, radius))
+        Ok(protection_of_lock(&rules, backend, resource, radius))
     }
 
     /// The protection of an intent: as recorded, or stricter by the current rules. `radius` is the latest read.
@@ -172,7 +172,7 @@ mod tests {
         ];
         let backend = BackendName::parse("db").unwrap();
         let of = |name: &str, radius: Option<&BlastRadius>| {
-            let protection = of_lock(&rules, &backend, &Resource::from(name), radius);
+            let protection = protection_of_lock(&rules, &backend, &Resource::from(name), radius);
             protection.reason.map(|reason| reason.to_string())
         };
         let own = ProtectionReason::Resource.to_string();
@@ -198,7 +198,7 @@ mod tests {
             backend: RuleBackend::Named(BackendName::parse("other").unwrap()),
             ..rule("billing", ProtectionLevel::Protected)
         };
-        let protection = of_lock(
+        let protection = protection_of_lock(
             &[elsewhere],
             &BackendName::parse("db").unwrap(),
             &Resource::from("x"),

@@ -81,13 +81,13 @@ impl Unlocks {
             let authors = recent_authors(changes, opened, now);
             authors.flat_map(Lineage::ids).map(str::to_owned).collect()
         };
-        let (mut asked, mut open) = (BTreeSet::new(), ids(changes, false));
+        let (mut related, mut open) = (BTreeSet::new(), ids(changes, false));
         while let Some(id) = open.pop() {
-            if !asked.insert(id.clone()) {
+            if !related.insert(id.clone()) {
                 continue;
             }
             // More accounts than this in a day could hide a dependence: refuse.
-            if asked.len() > AUTHORS_MAX {
+            if related.len() > AUTHORS_MAX {
                 return Ok(true);
             }
             let changes = self.identity.account_changes(&id).await?;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn namesakes_of_here_and_of_the_provider_count_as_one() {
+    fn local_and_provider_namesakes_count_as_one() {
         // With the suffix, with an address, in other case; never two of one kind or merely similar names.
         let (here, there) = (
             |name| user(name, None),

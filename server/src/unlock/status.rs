@@ -45,7 +45,7 @@ pub struct UnlockStatus {
 impl Unlocks {
     /// # Errors
     /// `NotFound`, also for a name that the caller may not see.
-    pub async fn standing_for(&self, who: &Principal, id: &str) -> Result<UnlockStatus, UnlockError> {
+    pub async fn status_for(&self, who: &Principal, id: &str) -> Result<UnlockStatus, UnlockError> {
         let mut unlock = self.get(who, id).await?;
         let now = self.clock.now().wall;
         if unlock.state == UnlockState::Pending && now >= unlock.expires_at {

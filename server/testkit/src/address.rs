@@ -30,7 +30,7 @@ mod tests {
     use super::url;
 
     #[test]
-    fn what_a_caller_names_cannot_change_the_shape_of_the_address() {
+    fn names_cannot_change_the_structure_of_the_address() {
         // Characters with a meaning in URLs, in each part.
         let text = url("postgres", ("a@b", Some("p/:?")), 5, "d#é");
         assert_eq!(text, "postgres://a%40b:p%2F%3A%3F@127.0.0.1:5/d%23%C3%A9");

@@ -63,7 +63,7 @@ mod tests {
     use super::ids_of;
 
     #[test]
-    fn a_line_of_passwd_gives_both_ids() {
+    fn a_passwd_entry_has_user_and_group_id() {
         // The user's name must match whole: `post` is not `postgres`.
         let passwd =
             "root:x:0:0:root:/root:/bin/bash\npostgres:x:101:104:,,,:/var/lib/postgresql:/bin/bash\n";

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use super::{StartError, binaries, run_as::Account};
 
 /// `$1` folder, `$2` the signal that ends the server without leaving shared memory behind, within 8 s. A Postgres that
-/// was killed outright leaves a System V segment; its id is in line 7 of `postmaster.pid`.
+/// was killed outright leaves a System V segment; `postmaster.pid` has its id, as the seventh line.
 const GUARD: &str = r#"
 pid=0
 while read -r line; do pid=$line; done

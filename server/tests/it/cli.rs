@@ -11,7 +11,7 @@ mod unlock;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The binary in a folder of its own, without the environment of whoever runs the tests.
+/// The binary in a folder of its own, without the environment of the test run.
 pub(crate) fn leasehold(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
     command.current_dir(folder).env_clear();

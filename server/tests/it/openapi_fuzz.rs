@@ -1,4 +1,4 @@
-//! Every path of the API as its own OpenAPI document describes it, asked well, badly and with ill will.
+//! Every path of the API as its own OpenAPI document describes it, generated well, badly and with ill will.
 //!
 //! No answer is 5xx; each 4xx is a problem document with a code and the id of its request. The seed is fixed, so that a
 //! failure comes again; `LEASEHOLD_TEST_SEED` sets another.
@@ -39,23 +39,23 @@ async fn wrong(response: reqwest::Response) -> Option<String> {
         return Some(format!("{status}: {text}"));
     }
     let problem: Value = serde_json::from_str(&text).unwrap_or_default();
-    let said = |name: &str| problem[name].as_str().is_some_and(|text| !text.is_empty());
+    let has_text = |name: &str| problem[name].as_str().is_some_and(|text| !text.is_empty());
     let right = kind == "application/problem+json"
         && problem["status"] == status
-        && said("code")
-        && said("detail")
+        && has_text("code")
+        && has_text("detail")
         && problem["requestId"] == *id
         && !id.is_empty();
     (!right).then(|| format!("{status} {kind}: {text}"))
 }
 
-fn send(http: &reqwest::Client, base: &str, asked: &GeneratedRequest) -> reqwest::RequestBuilder {
-    let method = reqwest::Method::from_bytes(asked.method.as_bytes()).unwrap();
-    let mut request = http.request(method, format!("{base}{}", asked.target));
-    for (name, value) in &asked.headers {
+fn send(http: &reqwest::Client, base: &str, generated: &GeneratedRequest) -> reqwest::RequestBuilder {
+    let method = reqwest::Method::from_bytes(generated.method.as_bytes()).unwrap();
+    let mut request = http.request(method, format!("{base}{}", generated.target));
+    for (name, value) in &generated.headers {
         request = request.header(*name, value.as_slice());
     }
-    match &asked.body {
+    match &generated.body {
         Some(body) => request.body(body.clone()),
         None => request,
     }
@@ -88,15 +88,15 @@ async fn no_request_of_the_openapi_fuzzer_breaks_the_server() {
     let (mut failures, mut statuses) = (Vec::new(), std::collections::BTreeMap::new());
     let mut unsent = 0;
     for number in 0..REQUESTS {
-        let asked = generator.ask(&operations[number % operations.len()]);
-        match send(&http, &console.url(""), &asked).send().await {
+        let generated = generator.request(&operations[number % operations.len()]);
+        match send(&http, &console.url(""), &generated).send().await {
             Ok(response) => {
                 *statuses.entry(response.status().as_u16()).or_insert(0) += 1;
-                failures.extend(wrong(response).await.map(|why| format!("{why}\n  {asked:?}")));
+                failures.extend(wrong(response).await.map(|why| format!("{why}\n  {generated:?}")));
             }
             // Longer than our client can write an address: the request was not sent.
             Err(error) if error.is_builder() => unsent += 1,
-            Err(error) => failures.push(format!("no answer: {error:?}\n  {asked:?}")),
+            Err(error) => failures.push(format!("no answer: {error:?}\n  {generated:?}")),
         }
     }
     println!(

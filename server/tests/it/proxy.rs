@@ -33,7 +33,7 @@ impl Client {
         Ok(String::from_utf8_lossy(&bytes[..len]).trim().to_owned())
     }
 
-    async fn ask(&mut self, command: &str) -> String {
+    async fn command(&mut self, command: &str) -> String {
         self.send(command).await;
         self.answer().await.unwrap()
     }
@@ -46,12 +46,12 @@ async fn redis_behind_proxy() -> (Redis, Proxy) {
 }
 
 #[tokio::test]
-async fn an_open_link_carries_both_ways_and_counts() {
+async fn an_open_link_forwards_both_directions_and_counts() {
     // Including the orderly end of a connection, from either side.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
-    assert_eq!(client.ask("PING").await, "+PONG");
-    assert_eq!(client.ask("QUIT").await, "+OK");
+    assert_eq!(client.command("PING").await, "+PONG");
+    assert_eq!(client.command("QUIT").await, "+OK");
     assert_eq!(client.answer().await.unwrap(), "");
     assert_eq!(
         proxy.traffic().bytes(),
@@ -62,11 +62,11 @@ async fn an_open_link_carries_both_ways_and_counts() {
 }
 
 #[tokio::test]
-async fn a_cut_resets_what_is_open_and_refuses_what_is_new() {
+async fn a_cut_resets_open_and_refuses_new_connections() {
     // Then the same address works again, for new connections.
     let (_redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
-    client.ask("PING").await;
+    client.command("PING").await;
     proxy.set(Link::Cut).await;
     assert_eq!(
         client.answer().await.unwrap_err().kind(),
@@ -76,7 +76,7 @@ async fn a_cut_resets_what_is_open_and_refuses_what_is_new() {
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
     assert_eq!(proxy.traffic().reset(), 1);
     proxy.set(Link::Pass).await;
-    assert_eq!(Client::connect(proxy.port()).await.ask("PING").await, "+PONG");
+    assert_eq!(Client::connect(proxy.port()).await.command("PING").await, "+PONG");
 }
 
 #[tokio::test]
@@ -84,14 +84,17 @@ async fn a_blackhole_delays_all_bytes_and_loses_none() {
     // Old and new connections hang; when the link heals, both get their answers.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut old = Client::connect(proxy.port()).await;
-    old.ask("PING").await;
+    old.command("PING").await;
     proxy.set(Link::Blackhole).await;
     old.send("INCR n").await;
     let mut new = Client::connect(proxy.port()).await;
     new.send("INCR n").await;
     assert!(hangs(PATIENCE, old.answer()).await);
     assert!(hangs(PATIENCE, new.answer()).await);
-    assert_eq!(Client::connect(redis.port()).await.ask("EXISTS n").await, ":0");
+    assert_eq!(
+        Client::connect(redis.port()).await.command("EXISTS n").await,
+        ":0"
+    );
     proxy.set(Link::Pass).await;
     let mut answers = [old.answer().await.unwrap(), new.answer().await.unwrap()];
     answers.sort();
@@ -107,7 +110,7 @@ async fn a_link_without_responses_loses_the_reply_after_the_commit() {
     client.send("INCR n").await;
     assert!(hangs(PATIENCE, client.answer()).await);
     let mut direct = Client::connect(redis.port()).await;
-    assert_eq!(direct.ask("EXISTS n").await, ":1");
+    assert_eq!(direct.command("EXISTS n").await, ":1");
     proxy.set(Link::Cut).await;
     assert!(client.answer().await.is_err());
 }
@@ -117,12 +120,12 @@ async fn a_link_without_requests_delivers_server_messages() {
     // A subscriber still hears messages while its own requests are lost.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
-    client.ask("SUBSCRIBE news").await;
+    client.command("SUBSCRIBE news").await;
     proxy.set(Link::OnlyToClient).await;
     client.send("SUBSCRIBE more").await;
     let mut direct = Client::connect(redis.port()).await;
-    assert_eq!(direct.ask("PUBLISH more x").await, ":0");
-    assert_eq!(direct.ask("PUBLISH news x").await, ":1");
+    assert_eq!(direct.command("PUBLISH more x").await, ":0");
+    assert_eq!(direct.command("PUBLISH news x").await, ":1");
     assert!(client.answer().await.unwrap().contains("message"));
 }
 
@@ -143,11 +146,11 @@ async fn connections_beyond_the_limit_are_refused() {
     let (redis, _) = redis_behind_proxy().await;
     let proxy = Proxy::start_with(redis.port(), 1).await;
     let mut first = Client::connect(proxy.port()).await;
-    first.ask("PING").await;
+    first.command("PING").await;
     let mut second = Client::connect(proxy.port()).await;
     assert!(second.answer().await.is_ok_and(|answer| answer.is_empty()));
     assert_eq!(proxy.traffic().turned_away(), 1);
-    first.ask("QUIT").await;
+    first.command("QUIT").await;
     drop(first);
     eventually("a place is free", || async {
         let mut next = Client::connect(proxy.port()).await;
@@ -162,12 +165,12 @@ async fn a_server_that_is_down_looks_down_through_the_proxy() {
     // The proxy accepts and then resets, as it cannot know before it dials.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
-    client.ask("PING").await;
+    client.command("PING").await;
     redis.kill().await.unwrap();
     assert!(client.answer().await.is_ok_and(|answer| answer.is_empty()) || proxy.traffic().reset() == 1);
     assert!(Client::connect(proxy.port()).await.answer().await.is_err());
     redis.restart().await.unwrap();
-    assert_eq!(Client::connect(proxy.port()).await.ask("PING").await, "+PONG");
+    assert_eq!(Client::connect(proxy.port()).await.command("PING").await, "+PONG");
 }
 
 #[tokio::test]
@@ -175,7 +178,7 @@ async fn a_dropped_proxy_ends_its_connections_and_its_port() {
     // No task outlives it.
     let (_redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
-    client.ask("PING").await;
+    client.command("PING").await;
     let address = proxy.address();
     drop(proxy);
     assert!(client.answer().await.is_ok_and(|answer| answer.is_empty()));

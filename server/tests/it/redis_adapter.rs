@@ -29,7 +29,7 @@ struct Setup {
 }
 
 impl Setup {
-    fn of(url: &str) -> Self {
+    fn new(url: &str) -> Self {
         let redis = RedisConfig {
             mode: RedisMode::Standalone,
             urls: vec![url.into()],

@@ -7,7 +7,7 @@ mod sleeps;
 use std::path::{Path, PathBuf};
 
 /// Characters.
-const NAME_LENGTH_MAX: usize = 72;
+const NAME_LENGTH_MAX: usize = 60;
 
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -27,7 +27,7 @@ fn function_name(line: &str) -> Option<&str> {
 }
 
 #[test]
-fn test_names_have_at_most_72_characters() {
+fn test_names_have_at_most_60_characters() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     for folder in ["app", "server"] {

@@ -193,7 +193,7 @@ pub(super) const fn counts(kind: ConditionKind, what: Counts) -> bool {
 pub(super) fn sentence(kind: ConditionKind, count: i64, window: i64, how: &str) -> String {
     let number = count.unsigned_abs();
     let within = format::period(window);
-    let told = if how.is_empty() {
+    let modes = if how.is_empty() {
         String::new()
     } else {
         format!(", the last {how}")
@@ -201,7 +201,7 @@ pub(super) fn sentence(kind: ConditionKind, count: i64, window: i64, how: &str) 
     match kind {
         ConditionKind::ForcedUnlocks | ConditionKind::BreakGlass => {
             format!(
-                "{} in {within}{told}.",
+                "{} in {within}{modes}.",
                 format::counted(number, "forced unlock", "forced unlocks")
             )
         }
@@ -214,7 +214,7 @@ pub(super) fn sentence(kind: ConditionKind, count: i64, window: i64, how: &str) 
             format::counted(number, "release", "releases")
         ),
         _ => format!(
-            "{} refused in {within}{told}.",
+            "{} refused in {within}{modes}.",
             format::counted(number, "write was", "writes were")
         ),
     }

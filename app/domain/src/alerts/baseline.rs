@@ -27,7 +27,7 @@ pub struct Baseline {
 /// Acquires that were not granted, per template. Only the lease service reports them; they
 /// leave no other trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedAcquire {
     pub at: i64,
     pub backend: BackendName,
     pub prefix: String,
@@ -90,7 +90,7 @@ impl Baseline {
     }
 
     /// Replaces the refusals from `since` on. `all` is sorted by time.
-    pub fn refused(&mut self, since: i64, all: Vec<Refused>) {
+    pub fn refused(&mut self, since: i64, all: Vec<RefusedAcquire>) {
         self.refused.retain(|_, counts| {
             counts.truncate(since);
             !counts.is_empty()

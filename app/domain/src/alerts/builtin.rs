@@ -1,7 +1,7 @@
 //! The rules of a new installation: one per condition, all enabled.
 
 use super::condition_kind::{About, ConditionKind};
-use super::rule::{Condition, GroupBy, Rule, RuleId, Scope};
+use super::rule::{Condition, GroupBy, Rule, RuleId, RuleScope};
 use super::state_machine::Timing;
 
 /// In the order of the documentation.
@@ -16,7 +16,7 @@ pub(super) fn builtin_rule(kind: ConditionKind) -> Option<Rule> {
         id: RuleId::parse(kind.as_str())?,
         name: info.title.to_owned(),
         condition: Condition::default_of(kind),
-        scope: Scope::default(),
+        scope: RuleScope::default(),
         severity: info.severity,
         timing: Timing {
             for_ms: info.for_ms,

@@ -59,7 +59,7 @@ pub struct Param {
     pub words: &'static str,
     /// Wording inside a sentence, with `…` in place of the value. `None`: the label followed by
     /// the value.
-    pub said: Option<&'static str>,
+    pub clause: Option<&'static str>,
     pub unit: Unit,
     /// `None`: the threshold is optional.
     pub default: Option<i64>,
@@ -97,7 +97,7 @@ const fn param(
     Param {
         name,
         words,
-        said: None,
+        clause: None,
         unit,
         default,
         min: bounds.0,
@@ -113,9 +113,9 @@ const fn main(param: Param) -> Param {
     }
 }
 
-const fn with_text(said: &'static str, param: Param) -> Param {
+const fn with_text(clause: &'static str, param: Param) -> Param {
     Param {
-        said: Some(said),
+        clause: Some(clause),
         ..param
     }
 }
@@ -267,20 +267,20 @@ impl ConditionKind {
             | Self::NoTtl
             | Self::Expired
             | Self::Orphaned
-            | Self::Leaked => self.of_locks(),
-            Self::HoldNearTtl | Self::Contention | Self::WaitP95 | Self::LeaseLosses => self.of_prefixes(),
-            Self::FencingRejections | Self::ForcedUnlocks | Self::BreakGlass => self.of_records(),
+            | Self::Leaked => self.lock_info(),
+            Self::HoldNearTtl | Self::Contention | Self::WaitP95 | Self::LeaseLosses => self.prefix_info(),
+            Self::FencingRejections | Self::ForcedUnlocks | Self::BreakGlass => self.record_info(),
             Self::RenewalFailures
             | Self::ReleaseFailures
             | Self::BackendUnreachable
             | Self::Coverage
             | Self::ClockOffset
-            | Self::RelistDifference => self.of_backends(),
+            | Self::RelistDifference => self.backend_info(),
         }
     }
 
     #[rustfmt::skip]
-    fn of_locks(self) -> KindInfo {
+    fn lock_info(self) -> KindInfo {
         use AlertSeverity::{Critical, Info, Warning};
         let row = |title, when, severity, for_ms, past, params| KindInfo {
             title, when, about: About::Lock, severity, for_ms, keep_ms: 0, past, params,
@@ -299,7 +299,7 @@ impl ConditionKind {
     }
 
     #[rustfmt::skip]
-    fn of_prefixes(self) -> KindInfo {
+    fn prefix_info(self) -> KindInfo {
         let row = |title, when, for_ms, keep_ms, params| KindInfo {
             title, when, about: About::Prefix, severity: AlertSeverity::Warning, for_ms, keep_ms, past: HistorySource::Events, params,
         };
@@ -312,7 +312,7 @@ impl ConditionKind {
     }
 
     #[rustfmt::skip]
-    fn of_records(self) -> KindInfo {
+    fn record_info(self) -> KindInfo {
         let row = |title, when, severity, past, params| KindInfo {
             title, when, about: About::Lock, severity, for_ms: 0, keep_ms: 0, past, params,
         };
@@ -324,7 +324,7 @@ impl ConditionKind {
     }
 
     #[rustfmt::skip]
-    fn of_backends(self) -> KindInfo {
+    fn backend_info(self) -> KindInfo {
         let row = |title, when, severity, for_ms, past, params| KindInfo {
             title, when, about: About::Backend, severity, for_ms, keep_ms: 0, past, params,
         };

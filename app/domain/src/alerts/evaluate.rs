@@ -90,7 +90,7 @@ impl Active {
 }
 
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct RoundOutcome {
     /// Alerts that are pending or firing after the round.
     pub active: Vec<Active>,
     /// Alerts that ended: resolved, or dropped before they fired.
@@ -111,7 +111,7 @@ pub fn round(
     found: Vec<EvaluationResult>,
     unknown: &dyn Fn(&Rule, &Active) -> bool,
     now: i64,
-) -> Outcome {
+) -> RoundOutcome {
     let mut news: HashMap<(RuleId, Subject), EvaluationResult> = HashMap::with_capacity(found.len());
     let mut order = Vec::with_capacity(found.len());
     for one in found {
@@ -123,7 +123,7 @@ pub fn round(
         }
     }
     let by_id: HashMap<&RuleId, &Rule> = rules.iter().map(|rule| (&rule.id, rule)).collect();
-    let mut outcome = Outcome::default();
+    let mut outcome = RoundOutcome::default();
     for alert in before {
         outcome.carry_on(&by_id, alert, &mut news, unknown, now);
     }
@@ -152,7 +152,7 @@ fn is_distinct(active: &[Active]) -> bool {
     keys.len() == active.len()
 }
 
-impl Outcome {
+impl RoundOutcome {
     fn carry_on(
         &mut self,
         rules: &HashMap<&RuleId, &Rule>,

@@ -54,7 +54,7 @@ pub fn notices(
 ) -> NotificationHistory {
     let by_id: BTreeMap<&RuleId, &Rule> = rules.iter().map(|rule| (&rule.id, rule)).collect();
     let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
-    let mut told = NotificationHistory::default();
+    let mut history = NotificationHistory::default();
     for (place, alert) in active.iter().enumerate().filter(|(_, alert)| alert.is_firing()) {
         let Some(rule) = by_id.get(&alert.rule) else {
             continue;
@@ -65,7 +65,7 @@ pub fn notices(
             .find(|silence| silence.is_active(now) && silence.matches(&labels));
         if let Some(silence) = silence {
             if !alert.is_notified() && alert.silenced_by.as_ref() != Some(&silence.id) {
-                told.suppressed.push((place, silence.id.clone()));
+                history.suppressed.push((place, silence.id.clone()));
             }
             continue;
         }
@@ -75,7 +75,7 @@ pub fn notices(
         // Never notified, or as less severe: the severity of its rule rose.
         if alert.notified.is_none_or(|severity| rule.severity < severity) {
             group.is_news = true;
-            told.notified.push(place);
+            history.notified.push(place);
             // Under its earlier label an Alertmanager would keep it firing.
             group.resolved.extend(alert.notified.map(|before| {
                 let mut labels = labels.clone();
@@ -105,13 +105,13 @@ pub fn notices(
     for (key, group) in groups {
         let (is_news, is_storm) = (group.is_news, group.left_out > 0);
         let to = match (is_news, is_storm) {
-            (true, _) => &mut told.notices,
-            (false, true) => &mut told.storms,
+            (true, _) => &mut history.notices,
+            (false, true) => &mut history.storms,
             (false, false) => continue,
         };
         to.extend(group.notice(key, path, now));
     }
-    told
+    history
 }
 
 /// The labels of an alert. Its severity only rises: a rule that becomes less severe does not make
@@ -124,7 +124,9 @@ fn notified_labels(rule: &Rule, alert: &Active) -> Labels {
     labels
 }
 
-fn group_of(rule: &Rule, labels: &Labels) -> (String, Labels) {
+/// Key of the group that an alert of this rule with these labels belongs to, and the labels that
+/// the group shares.
+pub fn group_of(rule: &Rule, labels: &Labels) -> (String, Labels) {
     let names = ["alertname", "rule", "severity"].into_iter();
     let names = names.chain(rule.group_by.iter().copied().map(GroupBy::as_str));
     let group: Labels = names

@@ -26,7 +26,7 @@ use self::lock_table::LockTable;
 use self::prefix_replay::Prefixes;
 use self::preview_track::PreviewTrack;
 use super::backend_conditions::Happened;
-use super::baseline::Refused;
+use super::baseline::RefusedAcquire;
 use super::condition_kind::{About, ConditionKind, HistorySource};
 use super::evaluate::Subject;
 use super::limits::EVALUATE_EVERY_MS;
@@ -70,6 +70,9 @@ pub struct Preview {
     /// Capped list, oldest first.
     pub firings: Vec<Firing>,
     pub series: Vec<SeriesPoint>,
+    /// Longest hold up to each moment, in milliseconds; only for a rule that measures holds
+    /// against their own history.
+    pub held: Vec<SeriesPoint>,
     /// Times without records, in which nothing fires or resolves.
     pub gaps: Vec<(i64, i64)>,
     /// Outages of single backends, in which nothing about their locks fires or resolves.
@@ -198,7 +201,7 @@ impl Playback {
     }
 
     /// Replaces the refused acquires since a time; call before the events of that time.
-    pub fn refused(&mut self, since: i64, all: &[Refused]) {
+    pub fn refused(&mut self, since: i64, all: &[RefusedAcquire]) {
         for replay in &mut self.replays {
             if let Follows::Prefixes(prefixes) = &mut replay.follows {
                 prefixes.refused(&mut self.table, since, all);
@@ -309,6 +312,7 @@ impl Preview {
         if let HistorySource::NotKept(why) = rule.condition.kind.info().past {
             preview.unknown = Some(why.to_owned());
             preview.series.clear();
+            preview.held.clear();
         }
         preview
     }

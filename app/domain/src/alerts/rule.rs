@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::condition_kind::ConditionKind;
 use super::pattern::Pattern;
 use super::state_machine::Timing;
@@ -37,7 +39,8 @@ impl fmt::Display for RuleId {
 }
 
 crate::wire_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum AlertSeverity {
         Critical = "critical",
         Warning = "warning",
@@ -96,8 +99,8 @@ impl Condition {
             // A duration of zero is no threshold.
             let value = value.filter(|value| param.unit != Unit::Duration || *value > 0)?;
             let value = param.unit.format(value);
-            Some(match param.said {
-                Some(said) => said.replace('…', &value),
+            Some(match param.clause {
+                Some(clause) => clause.replace('…', &value),
                 None => format!("{} {value}", param.words),
             })
         });
@@ -111,16 +114,16 @@ impl Condition {
     }
 }
 
-/// Scope of a rule. Empty: all locks.
+/// The locks that a rule covers. Empty: all locks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Scope {
+pub struct RuleScope {
     pub backends: Vec<BackendName>,
     pub prefix: Pattern,
     pub owner: Pattern,
     pub safety: Option<SafetyClass>,
 }
 
-impl Scope {
+impl RuleScope {
     pub fn has_backend(&self, backend: &BackendName) -> bool {
         self.backends.is_empty() || self.backends.contains(backend)
     }
@@ -136,7 +139,7 @@ pub struct Rule {
     pub id: RuleId,
     pub name: String,
     pub condition: Condition,
-    pub scope: Scope,
+    pub scope: RuleScope,
     pub severity: AlertSeverity,
     pub timing: Timing,
     pub group_by: Vec<GroupBy>,

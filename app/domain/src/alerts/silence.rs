@@ -81,25 +81,10 @@ impl SilenceDraft {
     pub fn parse(&self) -> Result<(Vec<Matcher>, i64, String), Vec<FieldError>> {
         let mut faults = Vec::new();
         let matchers = self.matchers(&mut faults);
-        let lasts = match self.lasts.trim() {
-            "" => {
-                let why = "is missing: a silence must end";
-                faults.push(FieldError::new("lasts", why, "write how long, such as 2h or 3d"));
-                0
-            }
-            text => match Unit::Duration.parse(text) {
-                Ok(ms) if (60_000..=SILENCE_MS_MAX).contains(&ms) => ms,
-                Ok(_) => {
-                    faults.push(FieldError::new("lasts", "is out of range", "use 1m to 90d"));
-                    0
-                }
-                Err(wanted) => {
-                    let remedy = format!("write what {wanted}");
-                    faults.push(FieldError::new("lasts", "cannot be read", remedy));
-                    0
-                }
-            },
-        };
+        let lasts = Self::parse_length(&self.lasts).unwrap_or_else(|fault| {
+            faults.push(fault);
+            0
+        });
         let comment = self.comment.trim().to_owned();
         if comment.chars().filter(|c| c.is_alphanumeric()).count() < 3 {
             let remedy = "give a short reason";
@@ -112,6 +97,26 @@ impl SilenceDraft {
             Ok((matchers, lasts, comment))
         } else {
             Err(faults)
+        }
+    }
+
+    /// Length of a silence in milliseconds.
+    ///
+    /// # Errors
+    /// Of the field `lasts`.
+    pub fn parse_length(text: &str) -> Result<i64, FieldError> {
+        if text.trim().is_empty() {
+            let why = "is missing: a silence must end";
+            return Err(FieldError::new("lasts", why, "write how long, such as 2h or 3d"));
+        }
+        match Unit::Duration.parse(text.trim()) {
+            Ok(ms) if (60_000..=SILENCE_MS_MAX).contains(&ms) => Ok(ms),
+            Ok(_) => Err(FieldError::new("lasts", "is out of range", "use 1m to 90d")),
+            Err(wanted) => Err(FieldError::new(
+                "lasts",
+                "cannot be read",
+                format!("write what {wanted}"),
+            )),
         }
     }
 

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fires_after_for_and_resolves_after_keep_firing() {
+    fn alert_fires_after_for_and_resolves_after_keep_firing() {
         // Fires after 10, not after 9; resolves after a break of 5, not of 4.
         use ConditionResult::{Clear, Holds};
         let short = play(&[(0, Holds), (9, Holds), (9, Clear)]);

@@ -32,7 +32,7 @@ pub struct ThresholdSlider {
 
 impl ThresholdSlider {
     /// Slider over a chart with maximum `most`, with headroom above both.
-    pub fn over(param: &Param, value: i64, most: i64) -> Self {
+    pub fn new(param: &Param, value: i64, most: i64) -> Self {
         let highest = value.max(most).max(1);
         let room = highest.saturating_mul(11) / 10 + 1;
         let top = room.min(param.max.max(highest));
@@ -123,18 +123,18 @@ mod tests {
             for param in kind.info().params {
                 for value in [param.min, param.default.unwrap_or(param.min), param.max] {
                     for most in [0, 1, value / 3, value, value.saturating_mul(7)] {
-                        let line = ThresholdSlider::over(param, value, most);
-                        let told = format!("{kind:?} {} {value} {most}: {line:?}", param.name);
-                        assert!(line.min <= value && value <= line.max, "{told}");
-                        assert_eq!((value - line.min) % line.step, 0, "{told}");
-                        assert_eq!((line.max - line.min) % line.step, 0, "{told}");
+                        let line = ThresholdSlider::new(param, value, most);
+                        let case = format!("{kind:?} {} {value} {most}: {line:?}", param.name);
+                        assert!(line.min <= value && value <= line.max, "{case}");
+                        assert_eq!((value - line.min) % line.step, 0, "{case}");
+                        assert_eq!((line.max - line.min) % line.step, 0, "{case}");
                         assert!(
                             line.max >= most && (line.max - line.min) / line.step <= 300,
-                            "{told}"
+                            "{case}"
                         );
                         for at in [line.min, value, line.min + line.step, line.max] {
                             let read = param.unit.parse(&format!("{}{}", line.number(at), line.suffix));
-                            assert_eq!(read, Ok(at), "{told}");
+                            assert_eq!(read, Ok(at), "{case}");
                         }
                     }
                 }
@@ -147,15 +147,15 @@ mod tests {
         // Fails if a screen reader reads milliseconds.
         let param = |kind: ConditionKind, name: &str| *kind.param(name).unwrap();
         let held = param(ConditionKind::LongHeld, "times_p95");
-        let line = ThresholdSlider::over(&held, 300, 520);
+        let line = ThresholdSlider::new(&held, 300, 520);
         assert_eq!((line.number(line.value), line.step), ("3.00".to_owned(), 5));
         let waiting = param(ConditionKind::WaiterAge, "longer_than");
-        let line = ThresholdSlider::over(&waiting, 60_000, 0);
+        let line = ThresholdSlider::new(&waiting, 60_000, 0);
         assert_eq!((line.number(line.value).as_str(), line.suffix), ("60", "s"));
-        let line = ThresholdSlider::over(&waiting, 90_000, 24 * HOUR_MS);
+        let line = ThresholdSlider::new(&waiting, 90_000, 24 * HOUR_MS);
         assert_eq!((line.number(line.value).as_str(), line.word), ("90", "seconds"));
         let share = param(ConditionKind::Contention, "share");
-        let line = ThresholdSlider::over(&share, 500, 1_000);
+        let line = ThresholdSlider::new(&share, 500, 1_000);
         assert_eq!((line.number(line.value).as_str(), line.max), ("50", 1_000));
     }
 

@@ -40,7 +40,7 @@ impl Rule {
             id: RuleId::parse(kind.as_str()).unwrap_or_else(|| self.id.clone()),
             name: kind.info().title.to_owned(),
             condition: self.condition.clone(),
-            scope: super::rule::Scope::default(),
+            scope: super::rule::RuleScope::default(),
             severity: self.severity,
             timing: self.timing,
             group_by: Vec::new(),

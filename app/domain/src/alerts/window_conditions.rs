@@ -28,11 +28,11 @@ pub(super) fn evaluate_window(condition: &Condition, window: &PrefixWindow, refu
     };
     match condition.kind {
         ConditionKind::Contention => {
-            let asked = sums.holdings().saturating_add(refused);
-            if asked < at_least() {
+            let attempts = sums.holdings().saturating_add(refused);
+            if attempts < at_least() {
                 return above(0, i64::MAX);
             }
-            let measure = share(sums.contended.saturating_add(refused), asked);
+            let measure = share(sums.contended.saturating_add(refused), attempts);
             above(measure, limit("share"))
         }
         ConditionKind::WaitP95 => above(quantile(95), limit("longer_than")),
@@ -65,8 +65,8 @@ pub(super) fn window_sentence(
             match refused {
                 0 => format!("{per_cent} % of {holdings} holdings in {within} were waited for."),
                 refused => {
-                    let asked = holdings.saturating_add(refused);
-                    format!("{per_cent} % of {asked} attempts in {within} waited or were refused.")
+                    let attempts = holdings.saturating_add(refused);
+                    format!("{per_cent} % of {attempts} attempts in {within} waited or were refused.")
                 }
             }
         }

@@ -187,11 +187,11 @@ mod tests {
         ];
         let query = parse(&pairs).unwrap();
         let filters = query.filters();
-        let told: Vec<_> = filters
+        let names: Vec<_> = filters
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        assert_eq!(told, pairs);
+        assert_eq!(names, pairs);
         let none = parse(&[("actor", ""), ("from", ""), ("limit", "")]).unwrap();
         assert_eq!((none.filters().len(), none.limit), (0, PAGE_ROWS_DEFAULT));
     }

@@ -1,5 +1,7 @@
-//! Hold times of a lock: distribution on a log scale, percentiles, and the position of one
+//! Hold and wait times: distribution on a log scale, percentiles, and the position of one
 //! hold.
+
+use serde::{Deserialize, Serialize};
 
 use super::scale::Log;
 use super::ticks;
@@ -16,7 +18,7 @@ pub struct Holds {
     uncertain: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bar {
     pub from_ms: f64,
     pub until_ms: f64,
@@ -24,7 +26,7 @@ pub struct Bar {
 }
 
 /// The drawing's data.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     pub scale: Log,
     pub bars: Vec<Bar>,
@@ -32,6 +34,60 @@ pub struct Distribution {
     pub p50: i64,
     pub p95: i64,
     pub p99: i64,
+}
+
+/// With fewer durations a chart warns that the sample is small.
+pub const FEW: u64 = 10;
+
+/// A distribution with what it is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DurationChart {
+    /// `None`: none has ended.
+    pub distribution: Option<Distribution>,
+    /// Durations that are known only between two bounds; they count with the middle.
+    pub uncertain: u64,
+    pub current: Option<CurrentDuration>,
+    pub of: DurationsOf,
+}
+
+/// The locks that a distribution is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DurationsOf {
+    ThisLock,
+    /// A template of names.
+    Prefix(String),
+    AllLocks,
+}
+
+/// A hold or a wait that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CurrentDuration {
+    pub ms: i64,
+    /// Above the 95th percentile of enough others.
+    pub is_long: bool,
+    /// Per cent of the others that are shorter.
+    pub shorter_percent: u64,
+}
+
+impl DurationChart {
+    pub fn new(durations: &Holds, current_ms: Option<i64>, of: DurationsOf) -> Self {
+        let is_long =
+            |ms: i64| durations.count() >= FEW && durations.percentile(95).is_some_and(|p95| ms > p95);
+        Self {
+            distribution: durations.distribution(current_ms),
+            uncertain: durations.uncertain(),
+            current: current_ms.map(|ms| CurrentDuration {
+                ms,
+                is_long: is_long(ms),
+                shorter_percent: durations.shorter_than(ms),
+            }),
+            of,
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.distribution.as_ref().map_or(0, |it| it.total)
+    }
 }
 
 impl Holds {
@@ -136,9 +192,9 @@ mod tests {
     fn percentiles_are_holds_that_happened() {
         // A hundred holds of 1 to 100 s: the nearest rank.
         let holds = Holds::new((1..=100).rev().map(|s| s * 1_000).collect());
-        let told = [50, 95, 99, 100, 0].map(|percent| holds.percentile(percent));
+        let summary = [50, 95, 99, 100, 0].map(|percent| holds.percentile(percent));
         assert_eq!(
-            told,
+            summary,
             [
                 Some(50_000),
                 Some(95_000),
@@ -156,11 +212,11 @@ mod tests {
         #[test]
         fn every_hold_is_in_exactly_one_bar(holds in proptest::collection::vec(0_i64..100_000_000_000, 1..300), now in proptest::option::of(0_i64..100_000_000_000)) {
             let holds = Holds::new(holds);
-            let told = holds.distribution(now).unwrap();
-            prop_assert_eq!(told.bars.iter().map(|bar| bar.count).sum::<u64>(), holds.count());
-            prop_assert!(told.p50 <= told.p95 && told.p95 <= told.p99);
+            let summary = holds.distribution(now).unwrap();
+            prop_assert_eq!(summary.bars.iter().map(|bar| bar.count).sum::<u64>(), holds.count());
+            prop_assert!(summary.p50 <= summary.p95 && summary.p95 <= summary.p99);
             if let Some(now) = now {
-                prop_assert!(told.scale.high() >= now as f64);
+                prop_assert!(summary.scale.high() >= now as f64);
             }
         }
     }

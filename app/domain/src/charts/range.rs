@@ -1,6 +1,7 @@
 //! Time range of a page, from its URL, for all of its charts.
 
 use chrono::DateTime;
+use serde::{Deserialize, Serialize};
 
 use super::scale::TimeScale;
 use crate::audit::parse_moment;
@@ -14,7 +15,7 @@ const LENGTH_MS_MAX: i64 = 31 * 24 * HOUR;
 
 crate::wire_enum! {
     /// The last hours or days.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum RangePreset {
         Hour = "1h",
         SixHours = "6h",
@@ -47,7 +48,7 @@ impl RangePreset {
 }
 
 /// The range that a URL requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeRange {
     Last(RangePreset),
     /// Milliseconds since 1970; the end is exclusive.
@@ -61,16 +62,26 @@ impl TimeRange {
     /// Names of the URL parameters.
     pub const FIELDS: [&'static str; 3] = ["range", "from", "to"];
 
-    /// From the decoded pairs of a URL; other names are ignored. Empty values count as not
-    /// given.
+    /// The range in the decoded pairs of a URL, or `otherwise`.
     ///
     /// # Errors
-    /// Names the invalid field: preset and moments together, one end alone, an end before its
-    /// begin, too short or too long.
+    /// As [`Self::picked`].
     pub fn from_pairs<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
         otherwise: RangePreset,
     ) -> Result<Self, QueryError> {
+        Ok(Self::picked(pairs)?.unwrap_or(Self::Last(otherwise)))
+    }
+
+    /// The range in the decoded pairs of a URL; other names are ignored. Empty values count as
+    /// not given.
+    ///
+    /// # Errors
+    /// Names the invalid field: preset and moments together, one end alone, an end before its
+    /// begin, too short or too long.
+    pub fn picked<'a>(
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Option<Self>, QueryError> {
         let mut given: [Option<&str>; 3] = [None; 3];
         for (name, value) in pairs {
             let field = Self::FIELDS.iter().position(|field| *field == name);
@@ -82,17 +93,25 @@ impl TimeRange {
             }
         }
         match given {
-            [None, None, None] => Ok(Self::Last(otherwise)),
+            [None, None, None] => Ok(None),
             [Some(word), None, None] => {
                 let words = || RangePreset::ALL.map(RangePreset::as_str).join(", ");
                 RangePreset::parse(word)
-                    .map(Self::Last)
+                    .map(|preset| Some(Self::Last(preset)))
                     .ok_or_else(|| QueryError::new("range", format!("must be one of {}", words())))
             }
             [Some(_), ..] => Err(QueryError::new("range", "cannot be combined with from and to")),
             [None, Some(_), None] => Err(QueryError::new("to", "is required with from")),
             [None, None, Some(_)] => Err(QueryError::new("from", "is required with to")),
-            [None, Some(from), Some(to)] => Self::between(end("from", from)?, end("to", to)?),
+            [None, Some(from), Some(to)] => Self::between(end("from", from)?, end("to", to)?).map(Some),
+        }
+    }
+
+    /// Between two moments, made at least a minute long.
+    pub fn at_least_a_minute(from: i64, to: i64) -> Self {
+        Self::Between {
+            from,
+            to: to.max(from.saturating_add(LENGTH_MS_MIN)),
         }
     }
 
@@ -191,8 +210,8 @@ mod tests {
             let named = RangePreset::ALL.map(TimeRange::Last);
             for range in named.into_iter().chain([TimeRange::Between { from, to: from + length }]) {
                 let pairs = range.pairs();
-                let told: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                prop_assert_eq!(parse(&told), Ok(range));
+                let borrowed: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                prop_assert_eq!(parse(&borrowed), Ok(range));
                 prop_assert!(range.scale(now).length_ms() > 0);
             }
         }

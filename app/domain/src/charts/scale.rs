@@ -1,7 +1,9 @@
 //! Scales from values to positions in per cent; values outside are placed at the edge.
 
+use serde::{Deserialize, Serialize};
+
 /// A time span, in milliseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeScale {
     from: i64,
     until: i64,
@@ -31,6 +33,13 @@ impl TimeScale {
     pub fn at(self, ms: i64) -> f64 {
         let past = ms.clamp(self.from, self.until).saturating_sub(self.from);
         past as f64 / self.length_ms() as f64 * 100.0
+    }
+
+    /// The moment at a position in per cent.
+    pub fn moment(self, at: f64) -> i64 {
+        #[expect(clippy::cast_possible_truncation, reason = "a share of the length of a range")]
+        let past = (at.clamp(0.0, 100.0) / 100.0 * self.length_ms() as f64).round() as i64;
+        self.from.saturating_add(past)
     }
 
     /// Width of the part of a span that is inside.
@@ -89,7 +98,7 @@ impl Linear {
 }
 
 /// Logarithmic scale: for durations from milliseconds to days.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Log {
     low: f64,
     high: f64,
@@ -162,6 +171,7 @@ mod tests {
             prop_assert!((0.0..=100.0).contains(&left) && left <= right && right <= 100.0);
             let part = scale.part(one, 48);
             prop_assert!(part < 48);
+            prop_assert!((scale.moment(left) - early.clamp(scale.from(), scale.until())).abs() <= 1);
             if scale.contains(one) {
                 prop_assert!(scale.part_begins(part, 48) <= one);
             }

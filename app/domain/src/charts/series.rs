@@ -1,6 +1,8 @@
 //! Time series reduced for drawing: the extremes of each pixel column, and a few spans for the
 //! table. Line and table come from the same values.
 
+use serde::{Deserialize, Serialize};
+
 use super::path::{self, Point};
 use super::scale::{Linear, TimeScale};
 
@@ -14,7 +16,7 @@ pub struct ChartSeries {
 }
 
 /// A part of the range, one row of the table.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ChartSpan {
     pub from: i64,
     pub until: i64,
@@ -22,7 +24,7 @@ pub struct ChartSpan {
     pub level: Option<Level>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Level {
     pub low: f64,
     pub high: f64,
@@ -30,7 +32,7 @@ pub struct Level {
 }
 
 /// A series cut to a range and decimated.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Drawn {
     pub scale: TimeScale,
     /// Unbroken runs of points.

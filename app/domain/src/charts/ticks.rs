@@ -7,7 +7,7 @@ use crate::format;
 
 /// One label of an axis, with its position in per cent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tick {
+pub struct ChartTick {
     pub at: f64,
     pub label: String,
 }
@@ -47,7 +47,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// At most `most + 1` ticks, at whole steps since 1970; at midnight the label is the day.
-pub fn times(scale: TimeScale, most: usize) -> Vec<Tick> {
+pub fn times(scale: TimeScale, most: usize) -> Vec<ChartTick> {
     let intervals = i64::try_from(most.max(1)).unwrap_or(i64::MAX);
     let fitting = STEPS_MS
         .into_iter()
@@ -57,7 +57,7 @@ pub fn times(scale: TimeScale, most: usize) -> Vec<Tick> {
     (0..=intervals + 2)
         .map(|index| first.saturating_add(index.saturating_mul(step)))
         .filter(|at| scale.contains(*at))
-        .map(|at| Tick {
+        .map(|at| ChartTick {
             at: scale.at(at),
             label: time_label(at, step),
         })
@@ -101,7 +101,7 @@ pub fn moment(ms: i64, scale: TimeScale) -> String {
 }
 
 /// Axis of a count: from 0, or from below the lowest value if all are large and close together.
-pub fn counts(low: f64, high: f64, most: usize) -> (Linear, Vec<Tick>) {
+pub fn counts(low: f64, high: f64, most: usize) -> (Linear, Vec<ChartTick>) {
     let (low, high) = (low.max(0.0), high.max(1.0));
     let base = if low > high * 0.6 && high > 20.0 { low } else { 0.0 };
     let step = nice((high - base).max(1.0) / most.max(1) as f64);
@@ -111,7 +111,7 @@ pub fn counts(low: f64, high: f64, most: usize) -> (Linear, Vec<Tick>) {
     let ticks = (0..=most + 2)
         .map(|index| bottom + step * index as f64)
         .take_while(|value| *value <= top + step / 2.0)
-        .map(|value| Tick {
+        .map(|value| ChartTick {
             at: scale.at(value),
             label: compact(value),
         });
@@ -161,8 +161,8 @@ const DURATIONS_MS: [i64; 14] = [
 const LABEL_WIDTH: f64 = 11.0;
 
 /// Durations in milliseconds on a log scale; round ends of the scale are included.
-pub fn durations(scale: Log) -> Vec<Tick> {
-    let mut ticks: Vec<Tick> = Vec::new();
+pub fn durations(scale: Log) -> Vec<ChartTick> {
+    let mut ticks: Vec<ChartTick> = Vec::new();
     for ms in DURATIONS_MS {
         let value = ms as f64;
         if value < scale.low() || value > scale.high() {
@@ -171,7 +171,7 @@ pub fn durations(scale: Log) -> Vec<Tick> {
         let at = scale.at(value);
         if ticks.last().is_none_or(|last| at - last.at >= LABEL_WIDTH) {
             let label = format::period(ms);
-            ticks.push(Tick { at, label });
+            ticks.push(ChartTick { at, label });
         }
     }
     ticks
@@ -196,7 +196,7 @@ mod tests {
     /// 2026-05-01T00:00:00Z.
     const MAY: i64 = 1_777_593_600_000;
 
-    fn labels(ticks: &[Tick]) -> Vec<&str> {
+    fn labels(ticks: &[ChartTick]) -> Vec<&str> {
         ticks.iter().map(|tick| tick.label.as_str()).collect()
     }
 

@@ -9,6 +9,8 @@ mod lanes;
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::HistoryEvent;
 use crate::names::OwnerId;
 use crate::token::FencingToken;
@@ -28,13 +30,13 @@ pub struct TimelineInput<'a> {
     /// Unobserved times, oldest first.
     pub gaps: &'a [(i64, i64)],
     /// Writes rejected because of their token, oldest first.
-    pub refused: &'a [Refused],
+    pub refused: &'a [RejectedWrite],
     /// Forced unlocks that released it.
     pub revoked: &'a [Revoked],
     /// Current holders; `None` if unknown.
     pub holders: Option<&'a [Holder]>,
     /// Current waiters, in order.
-    pub waiters: &'a [Waiter],
+    pub waiters: &'a [TimelineWaiter],
     /// Begin of observation; earlier times are unknown.
     pub since: Option<i64>,
 }
@@ -47,15 +49,15 @@ pub struct Holder {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiter {
+pub struct TimelineWaiter {
     pub owner: OwnerId,
     pub since: Option<i64>,
     /// From 1.
     pub place: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedWrite {
     pub at: i64,
     pub token: FencingToken,
     /// The newest token granted by then, if reported.
@@ -75,7 +77,7 @@ pub struct Revoked {
     pub id: String,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     pub scale: TimeScale,
     /// Current holders first, then by latest event.
@@ -93,19 +95,19 @@ pub struct Timeline {
 }
 
 /// One owner's leases, waits and rejected writes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
     /// `None`: the backend did not report the owner.
     pub owner: Option<OwnerId>,
     pub blocks: Vec<Block>,
     pub waits: Vec<Wait>,
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RejectedWrite>,
     /// From the loss of the lock until the owner's last rejected write.
     pub zombies: Vec<Zombie>,
 }
 
 /// One lease, from its grant to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     pub owner: Option<OwnerId>,
     pub token: Option<FencingToken>,
@@ -126,14 +128,14 @@ pub struct Block {
     pub ticks: Vec<i64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Begin {
     Seen,
     /// Already held at the first observation, or at the first after a gap.
     Unseen,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     /// Still held.
     Now,
@@ -150,7 +152,7 @@ pub enum End {
     Unseen,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     pub from: i64,
     pub until: i64,
@@ -162,7 +164,7 @@ pub struct Wait {
     pub is_told: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zombie {
     pub from: i64,
     pub until: i64,
@@ -170,7 +172,7 @@ pub struct Zombie {
     pub writes: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     pub from: i64,
     pub until: i64,
@@ -210,8 +212,8 @@ impl Lane {
 
 impl Timeline {
     /// Timeline of a range at `now`.
-    pub fn new(told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Self {
-        lanes::timeline(told, scale, now)
+    pub fn new(input: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Self {
+        lanes::timeline(input, scale, now)
     }
 
     pub fn is_empty(&self) -> bool {

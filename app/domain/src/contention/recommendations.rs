@@ -1,5 +1,7 @@
 //! Recommendations for a prefix from its own history, each with its figures.
 
+use serde::{Deserialize, Serialize};
+
 use super::ContentionRow;
 use crate::format;
 use crate::history::histogram::ERROR;
@@ -17,7 +19,7 @@ const IDLE_ACQUIRED_MIN: u64 = 100;
 const CELLS_MIN: usize = 6;
 
 crate::wire_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum RecommendationKind {
         QueueOrPartition = "queue_or_partition",
         Needed = "is_it_needed",
@@ -28,7 +30,7 @@ crate::wire_enum! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advice {
     pub kind: RecommendationKind,
     /// Recommended action.
@@ -50,7 +52,7 @@ pub struct Retained<'a> {
 }
 
 /// From the range that a page shows.
-pub fn of_range(row: &ContentionRow) -> Option<Advice> {
+pub fn from_range(row: &ContentionRow) -> Option<Advice> {
     let known: Vec<&Rollup> = row.cells.iter().flatten().collect();
     let busy = known.iter().filter(|cell| cell.waiting_ms > 0).count();
     let (name, percent) = row.heaviest()?;
@@ -65,7 +67,7 @@ pub fn of_range(row: &ContentionRow) -> Option<Advice> {
 }
 
 /// From all stored history.
-pub fn of_history(of: Retained<'_>) -> Vec<Advice> {
+pub fn from_history(of: Retained<'_>) -> Vec<Advice> {
     let found = [idle(of), ttl(of.sums), efficiency(of)];
     found.into_iter().flatten().collect()
 }
@@ -209,7 +211,7 @@ mod tests {
             waits_ms: 86_400_000,
             has_tokens,
         };
-        of_history(of).into_iter().map(|it| it.kind).collect()
+        from_history(of).into_iter().map(|it| it.kind).collect()
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub fn who_blocks(lines: &[WaitEdge]) -> Vec<Blocker> {
             .map(|(line, _)| line.lock.resource.text())
             .collect();
         let doing = match (held.is_empty(), wanted.is_empty()) {
-            (false, true) => "waits for nobody".to_owned(),
+            (false, true) => "does not wait".to_owned(),
             _ => format!("waits for {}", wanted.join(", ")),
         };
         let node = Blocker {

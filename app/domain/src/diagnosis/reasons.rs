@@ -2,7 +2,7 @@
 
 use super::{Facts, LifetimeFacts, StateSet, is_below_low};
 use crate::format;
-use crate::observation::Condition;
+use crate::observation::ObservedCondition;
 use crate::state::{LockState, StateReason};
 
 /// One sentence per state that holds, worst first; one for a healthy lock too.
@@ -21,7 +21,7 @@ pub fn explain(facts: &Facts<'_>, verdict: StateSet) -> Vec<StateReason> {
             why: sentence(LockState::Healthy, facts),
         });
     }
-    if let (Some(Condition::Note { why }), Some(first)) = (facts.condition, reasons.first_mut()) {
+    if let (Some(ObservedCondition::Note { why }), Some(first)) = (facts.condition, reasons.first_mut()) {
         first.why = format!("{} {why}.", first.why);
     }
     reasons
@@ -33,7 +33,9 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
         LockState::NotRenewing | LockState::NearExpiry => silence_sentence(state, facts),
         LockState::Contended => contended_sentence(facts),
         LockState::Orphaned | LockState::Unknown => match (facts.condition, facts.lifetime) {
-            (Some(Condition::Orphaned { why } | Condition::Unrecognised { why }), _) => format!("{why}."),
+            (Some(ObservedCondition::Orphaned { why } | ObservedCondition::Unrecognised { why }), _) => {
+                format!("{why}.")
+            }
             (_, LifetimeFacts::Unknown { why }) => format!("{why}."),
             _ => "This backend does not report enough to diagnose it.".to_owned(),
         },
@@ -43,7 +45,7 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
         },
         LockState::Healthy => healthy_sentence(facts),
         LockState::DualOwner => match facts.condition {
-            Some(Condition::DualOwner { why }) => format!("{why}."),
+            Some(ObservedCondition::DualOwner { why }) => format!("{why}."),
             _ => format!("It is {}.", state.word()),
         },
         LockState::LongHeld => "It is held for longer than a rule allows.".to_owned(),
@@ -162,6 +164,6 @@ fn healthy_sentence(facts: &Facts<'_>) -> String {
             format::period(stale_after_ms)
         ),
         (None, LifetimeFacts::Session) => "It lives as long as the session that holds it.".to_owned(),
-        (None, _) => "Its lease runs and nobody waits.".to_owned(),
+        (None, _) => "Its lease runs and no owner waits.".to_owned(),
     }
 }

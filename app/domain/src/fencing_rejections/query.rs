@@ -1,7 +1,7 @@
 //! Filter of the fencing rejections: parsed from and written to the page's URL.
 
 use super::Rejection;
-use crate::charts::range::{RangePreset, TimeRange};
+use crate::charts::range::TimeRange;
 use crate::history::HistoryEvent;
 use crate::limits::QUERY_BYTES_MAX;
 use crate::names::BackendName;
@@ -9,8 +9,9 @@ use crate::query::QueryError;
 
 /// All given filters must match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerAsked {
-    pub range: TimeRange,
+pub struct RejectionFilter {
+    /// `None`: fitted to the data.
+    pub range: Option<TimeRange>,
     pub backend: Option<BackendName>,
     /// Beginning of the resource's text form.
     pub prefix: Option<String>,
@@ -20,7 +21,7 @@ pub struct LedgerAsked {
     pub before: Option<i64>,
 }
 
-impl LedgerAsked {
+impl RejectionFilter {
     /// Names of the filters; the page has a field for each.
     pub const FILTERS: [&'static str; 4] = ["backend", "prefix", "owner", "source"];
 
@@ -31,8 +32,8 @@ impl LedgerAsked {
     /// Names the first field that is invalid, given twice or unknown.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Self, QueryError> {
         let given = || pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let mut asked = Self {
-            range: TimeRange::from_pairs(given(), RangePreset::Day)?,
+        let mut filter = Self {
+            range: TimeRange::picked(given())?,
             backend: None,
             prefix: None,
             owner: None,
@@ -56,9 +57,9 @@ impl LedgerAsked {
                 return Err(QueryError::new(name, "must be given once"));
             }
             seen.push(name);
-            asked.take(name, value)?;
+            filter.take(name, value)?;
         }
-        Ok(asked)
+        Ok(filter)
     }
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), QueryError> {
@@ -135,12 +136,12 @@ impl LedgerAsked {
 mod tests {
     use super::*;
 
-    fn parse(pairs: &[(&str, &str)]) -> Result<LedgerAsked, QueryError> {
+    fn parse(pairs: &[(&str, &str)]) -> Result<RejectionFilter, QueryError> {
         let pairs: Vec<(String, String)> = pairs
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        LedgerAsked::from_pairs(&pairs)
+        RejectionFilter::from_pairs(&pairs)
     }
 
     #[test]
@@ -151,13 +152,13 @@ mod tests {
             ("owner", "a&b=c"),
             ("source", "ledger-db"),
         ];
-        let asked = parse(&pairs).unwrap();
-        let filters = asked.filters();
-        let told: Vec<(&str, &str)> = filters
+        let filter = parse(&pairs).unwrap();
+        let filters = filter.filters();
+        let names: Vec<(&str, &str)> = filters
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        assert_eq!(told, pairs);
+        assert_eq!(names, pairs);
         assert_eq!(parse(&[("owner", ""), ("range", "")]).unwrap().filters(), []);
     }
 

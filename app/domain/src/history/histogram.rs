@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    fn of(durations: &[i64]) -> Histogram {
+    fn from_durations(durations: &[i64]) -> Histogram {
         let mut all = Histogram::default();
         for ms in durations {
             all.add(*ms);
@@ -145,9 +145,9 @@ mod tests {
     fn an_empty_histogram_has_no_quantile() {
         // An empty one, one of a second, and one below a millisecond.
         assert_eq!(Histogram::default().quantile(0.5), None);
-        let second = of(&[1_000]).quantile(0.99).unwrap();
+        let second = from_durations(&[1_000]).quantile(0.99).unwrap();
         assert!((956..=1_045).contains(&second), "{second}");
-        assert_eq!(of(&[0]).quantile(1.0), Some(0));
+        assert_eq!(from_durations(&[0]).quantile(1.0), Some(0));
         assert_eq!(Histogram::decode(&[3]), None);
     }
 
@@ -157,19 +157,19 @@ mod tests {
         fn quantiles_are_within_the_stated_error(mut all in proptest::collection::vec(20i64..1_000_000_000, 1..200), q in 0.0f64..=1.0) {
             // Compared with the sorted values at the same rank; below 20 ms a whole millisecond
             // exceeds the error.
-            let told = of(&all).quantile(q).unwrap() as f64;
+            let estimate = from_durations(&all).quantile(q).unwrap() as f64;
             all.sort_unstable();
             let rank = ((q * all.len() as f64).ceil() as usize).clamp(1, all.len());
             let truth = all[rank - 1] as f64;
-            prop_assert!((told - truth).abs() <= truth * ERROR + 1.0, "{told} for {truth}");
+            prop_assert!((estimate - truth).abs() <= truth * ERROR + 1.0, "{estimate} for {truth}");
         }
 
         #[test]
         fn merging_adds_counts_and_bytes_survive_a_round_trip(one in proptest::collection::vec(-5i64..i64::MAX, 0..60), other in proptest::collection::vec(0i64..5_000, 0..60)) {
-            let mut merged = of(&one);
-            merged.merge(&of(&other));
+            let mut merged = from_durations(&one);
+            merged.merge(&from_durations(&other));
             let both: Vec<i64> = one.iter().chain(&other).copied().collect();
-            prop_assert_eq!(&merged, &of(&both));
+            prop_assert_eq!(&merged, &from_durations(&both));
             prop_assert_eq!(Histogram::decode(&merged.encode()), Some(merged));
         }
 

@@ -78,8 +78,8 @@ impl Rollup {
         reason = "a share needs no more than a double has"
     )]
     pub fn refused_share(&self) -> Option<f64> {
-        let asked = self.acquired + self.refused;
-        (asked > 0).then(|| self.refused as f64 / asked as f64)
+        let attempts = self.acquired + self.refused;
+        (attempts > 0).then(|| self.refused as f64 / attempts as f64)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sums over time for charts: dense cells that distinguish unknown from zero.
 
+use serde::{Deserialize, Serialize};
+
 use super::rollup::Rollup;
 use super::template::literal;
 use crate::access::Visible;
@@ -11,7 +13,7 @@ const CELLS_S: [i64; 6] = [60, 120, 600, 3_600, 21_600, 86_400];
 pub const CELLS_MAX: i64 = 48;
 
 /// Cells of one length, starting at `from`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistorySpan {
     /// Milliseconds since 1970, on a cell boundary.
     pub from: i64,
@@ -50,7 +52,7 @@ pub struct HistorySeries {
 impl HistorySpan {
     /// The shortest cells with which `from` to `to` has at most [`CELLS_MAX`], in milliseconds
     /// since 1970. Ends are extended to whole cells.
-    pub fn over(from: i64, to: i64, now: i64) -> Self {
+    pub fn new(from: i64, to: i64, now: i64) -> Self {
         let length = to.saturating_sub(from).max(1);
         let fits = |cell: &&i64| length <= **cell * 1_000 * CELLS_MAX;
         let cell_ms = CELLS_S.iter().find(fits).unwrap_or(&CELLS_S[CELLS_S.len() - 1]) * 1_000;
@@ -62,6 +64,15 @@ impl HistorySpan {
             cell_ms,
             cells: usize::try_from(cells).unwrap_or(1),
             now,
+        }
+    }
+
+    /// The same number of cells, ending where this begins.
+    #[must_use]
+    pub const fn before(self) -> Self {
+        Self {
+            from: self.from - (self.to() - self.from),
+            ..self
         }
     }
 
@@ -100,7 +111,7 @@ impl WatchedSpans {
         known > 0 && known * 2 >= span.passed_ms(cell)
     }
 
-    pub fn tells_waiters(&self) -> bool {
+    pub fn reports_waiters(&self) -> bool {
         self.waits_ms.iter().any(|ms| *ms > 0)
     }
 }
@@ -165,17 +176,17 @@ mod tests {
     fn ranges_have_cells_that_a_user_can_name() {
         // The five ranges of every page, each ending inside a cell.
         let now = 1_772_334_761_000;
-        let told = [1, 6, 24, 7 * 24, 30 * 24].map(|hours: i64| {
-            let span = HistorySpan::over(now - hours * 3_600_000, now, now);
+        let layouts = [1, 6, 24, 7 * 24, 30 * 24].map(|hours: i64| {
+            let span = HistorySpan::new(now - hours * 3_600_000, now, now);
             (span.cell_ms / 60_000, span.cells)
         });
-        assert_eq!(told, [(2, 30), (10, 36), (60, 24), (360, 28), (1_440, 30)]);
+        assert_eq!(layouts, [(2, 30), (10, 36), (60, 24), (360, 28), (1_440, 30)]);
     }
 
     proptest! {
         #[test]
         fn cells_reach_the_end_and_are_few(from in 0i64..2_000_000_000_000, length in 60_000i64..2_678_400_000) {
-            let span = HistorySpan::over(from, from + length, from + length);
+            let span = HistorySpan::new(from, from + length, from + length);
             prop_assert!(span.to() >= from + length && span.to() - (from + length) < span.cell_ms);
             prop_assert!(i64::try_from(span.cells).unwrap() <= CELLS_MAX);
             prop_assert_eq!(span.cell_of(span.to() - 1), Some(span.cells - 1));

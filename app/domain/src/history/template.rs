@@ -19,11 +19,11 @@ const STAR: char = '*';
 
 /// From a raw name.
 pub fn template(name: &[u8]) -> String {
-    of_text(&escape::text(name))
+    from_text(&escape::text(name))
 }
 
 /// From a text form.
-pub fn of_text(text: &str) -> String {
+pub fn from_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(TEMPLATE_MAX));
     let mut rest = text;
     // Text that will be truncated need not be read.
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn ids_are_collapsed_and_words_stay() {
         // Typical names, each with its template.
-        let told = [
+        let cases = [
             ("tenant_123:ledger-post", "tenant_*:ledger-post"),
             ("tenant_7:billing-close:2026-04", "tenant_*:billing-close:*"),
             (
@@ -158,7 +158,7 @@ mod tests {
             ("42", "*"),
             ("", "(no name)"),
         ];
-        for (name, expected) in told {
+        for (name, expected) in cases {
             assert_eq!(template(name.as_bytes()), expected, "{name}");
         }
     }
@@ -169,7 +169,7 @@ mod tests {
             let once = template(name.as_bytes());
             prop_assert!(once.chars().count() <= TEMPLATE_MAX);
             prop_assert!(!once.contains(|c: char| c.is_ascii_digit()));
-            prop_assert_eq!(of_text(&once), once);
+            prop_assert_eq!(from_text(&once), once);
         }
 
         #[test]

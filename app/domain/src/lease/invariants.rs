@@ -5,19 +5,25 @@ use thiserror::Error;
 use super::limits::TOKEN_MAX;
 use super::state::ResourceState;
 use super::store_time::StoreTime;
-use super::transition::{Outcome, Step};
+use super::transition::{Transition, TransitionOutcome};
 
 /// A violated invariant: a bug, or a store that was changed by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct Broken(pub &'static str);
+pub struct InvariantError(pub &'static str);
 
 /// # Errors
 /// The invariant that the step would violate.
-pub fn check(before: &ResourceState, step: &Step, now: StoreTime) -> Result<(), Broken> {
+pub fn check(before: &ResourceState, step: &Transition, now: StoreTime) -> Result<(), InvariantError> {
     let after = &step.after;
-    let granted = matches!(step.outcome, Outcome::Granted { .. });
-    let must = |holds: bool, promise: &'static str| if holds { Ok(()) } else { Err(Broken(promise)) };
+    let granted = matches!(step.outcome, TransitionOutcome::Granted { .. });
+    let must = |holds: bool, promise: &'static str| {
+        if holds {
+            Ok(())
+        } else {
+            Err(InvariantError(promise))
+        }
+    };
     must(after.last_token.number() <= TOKEN_MAX, "a token reached 2^53")?;
     must(
         after.touched_at >= before.touched_at,
@@ -43,7 +49,10 @@ pub fn check(before: &ResourceState, step: &Step, now: StoreTime) -> Result<(), 
         after.last_token > before.last_token,
         "a grant without a higher token",
     )?;
-    let lease = after.lease.as_ref().ok_or(Broken("a grant without a lease"))?;
+    let lease = after
+        .lease
+        .as_ref()
+        .ok_or(InvariantError("a grant without a lease"))?;
     must(
         lease.token == after.last_token,
         "a grant with a token not its own",
@@ -55,10 +64,10 @@ pub fn check(before: &ResourceState, step: &Step, now: StoreTime) -> Result<(), 
     must(displaced, "a lease lost its place without an ending")
 }
 
-fn revived(before: &ResourceState, after: &ResourceState) -> Result<(), Broken> {
+fn revived(before: &ResourceState, after: &ResourceState) -> Result<(), InvariantError> {
     match (&before.lease, &after.lease) {
         (Some(old), Some(new)) if old.ending.is_some() && new != old => {
-            Err(Broken("a lease that had ended was changed"))
+            Err(InvariantError("a lease that had ended was changed"))
         }
         _ => Ok(()),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::limits::METADATA_BYTES_MAX;
-use super::validation_error::Invalid;
+use super::validation_error::ValidationError;
 
 /// Cheap to clone; equality ignores the order of keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -18,16 +18,16 @@ impl Metadata {
     ///
     /// # Errors
     /// Names `metadata`, or the member, and the reason.
-    pub fn new(map: BTreeMap<String, String>, json_bytes: usize) -> Result<Self, Invalid> {
+    pub fn new(map: BTreeMap<String, String>, json_bytes: usize) -> Result<Self, ValidationError> {
         if json_bytes > METADATA_BYTES_MAX {
             let message =
                 format!("must have at most {METADATA_BYTES_MAX} bytes as JSON, but has {json_bytes}");
-            return Err(Invalid::new("metadata", message));
+            return Err(ValidationError::new("metadata", message));
         }
         let nul = |text: &str| text.contains('\0');
         if let Some((key, _)) = map.iter().find(|(key, value)| nul(key) || nul(value)) {
             let field = format!("metadata.{}", key.replace('\0', ""));
-            return Err(Invalid::new(field, "must not hold the character U+0000"));
+            return Err(ValidationError::new(field, "must not hold the character U+0000"));
         }
         Ok(Self(Arc::new(map)))
     }

@@ -6,11 +6,11 @@
 use crate::names::{OwnerId, Resource};
 
 use super::limits::{KEY_CHARS_MAX, OWNER_BYTES_MAX, REASON_BYTES_MAX, RESOURCE_BYTES_MAX, SOURCE_BYTES_MAX};
-use super::validation_error::Invalid;
+use super::validation_error::ValidationError;
 
 /// # Errors
 /// Names `resource` and the reason.
-pub fn resource(text: &str) -> Result<Resource, Invalid> {
+pub fn resource(text: &str) -> Result<Resource, ValidationError> {
     checked("resource", text, RESOURCE_BYTES_MAX).map(Resource::from)
 }
 
@@ -23,7 +23,7 @@ pub fn is_reserved(resource: &str) -> bool {
 
 /// # Errors
 /// Names `ownerId` and the reason.
-pub fn owner(text: &str) -> Result<OwnerId, Invalid> {
+pub fn owner(text: &str) -> Result<OwnerId, ValidationError> {
     checked("ownerId", text, OWNER_BYTES_MAX).map(OwnerId::new)
 }
 
@@ -31,7 +31,7 @@ pub fn owner(text: &str) -> Result<OwnerId, Invalid> {
 ///
 /// # Errors
 /// Names `source` and the reason.
-pub fn source(text: &str) -> Result<&str, Invalid> {
+pub fn source(text: &str) -> Result<&str, ValidationError> {
     checked("source", text, SOURCE_BYTES_MAX)
 }
 
@@ -39,7 +39,7 @@ pub fn source(text: &str) -> Result<&str, Invalid> {
 ///
 /// # Errors
 /// Names the field and the reason.
-pub fn words<'a>(field: &str, text: &'a str) -> Result<&'a str, Invalid> {
+pub fn words<'a>(field: &str, text: &'a str) -> Result<&'a str, ValidationError> {
     checked(field, text, REASON_BYTES_MAX)
 }
 
@@ -47,27 +47,30 @@ pub fn words<'a>(field: &str, text: &'a str) -> Result<&'a str, Invalid> {
 ///
 /// # Errors
 /// Names `Idempotency-Key` and the reason.
-pub fn idempotency_key(bytes: &[u8]) -> Result<&str, Invalid> {
+pub fn idempotency_key(bytes: &[u8]) -> Result<&str, ValidationError> {
     let fits = (1..=KEY_CHARS_MAX).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
     let text = fits.then(|| std::str::from_utf8(bytes).ok()).flatten();
     text.ok_or_else(|| {
         let message = format!("must be 1 to {KEY_CHARS_MAX} visible ASCII characters");
-        Invalid::new("Idempotency-Key", message)
+        ValidationError::new("Idempotency-Key", message)
     })
 }
 
-fn checked<'a>(field: &str, text: &'a str, bytes_max: usize) -> Result<&'a str, Invalid> {
+fn checked<'a>(field: &str, text: &'a str, bytes_max: usize) -> Result<&'a str, ValidationError> {
     if text.is_empty() || text.len() > bytes_max {
         let message = format!("must have 1 to {bytes_max} bytes, but has {}", text.len());
-        return Err(Invalid::new(field, message));
+        return Err(ValidationError::new(field, message));
     }
     if let Some(bad) = text.chars().find(|&c| is_refused(c)) {
         let message = format!("must not hold the character U+{:04X}", u32::from(bad));
-        return Err(Invalid::new(field, message));
+        return Err(ValidationError::new(field, message));
     }
     let edge = |c: Option<char>| c.is_some_and(char::is_whitespace);
     if edge(text.chars().next()) || edge(text.chars().next_back()) {
-        return Err(Invalid::new(field, "must not begin or end with white space"));
+        return Err(ValidationError::new(
+            field,
+            "must not begin or end with white space",
+        ));
     }
     Ok(text)
 }

@@ -103,14 +103,14 @@ impl Scope {
 
     /// The scope as disjoint sorted ranges, limited to names that begin with `prefix`.
     pub fn ranges(&self, prefix: &str) -> Vec<NameRange> {
-        let asked = NameRange::starting_with(prefix);
+        let prefix_range = NameRange::starting_with(prefix);
         let Some(prefixes) = &self.0 else {
-            return vec![asked];
+            return vec![prefix_range];
         };
         let mut ranges: Vec<NameRange> = prefixes
             .iter()
-            .flat_map(|prefix| of_segment(prefix))
-            .filter_map(|range| range.and(&asked))
+            .flat_map(|prefix| segment_ranges(prefix))
+            .filter_map(|range| range.and(&prefix_range))
             .collect();
         ranges.sort();
         let mut apart: Vec<NameRange> = Vec::new();
@@ -132,7 +132,7 @@ impl Scope {
 const SEPARATORS: [char; 2] = [':', '/'];
 const SEPARATOR_BYTES: [u8; 2] = [b':', b'/'];
 
-fn of_segment(prefix: &str) -> Vec<NameRange> {
+fn segment_ranges(prefix: &str) -> Vec<NameRange> {
     if prefix.ends_with(SEPARATORS) {
         return vec![NameRange::starting_with(prefix)];
     }

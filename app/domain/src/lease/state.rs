@@ -44,11 +44,11 @@ pub struct Lease {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseEnd {
     pub at: StoreTime,
-    pub how: How,
+    pub how: EndCause,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
+pub enum EndCause {
     Released,
     Expired,
     Revoked(Revocation),
@@ -62,7 +62,7 @@ pub struct Revocation {
     pub audit_id: Arc<str>,
 }
 
-impl How {
+impl EndCause {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Released => "released",
@@ -84,7 +84,7 @@ impl Lease {
             Some(ending) => Some(ending.clone()),
             None if self.expires_at <= now => Some(LeaseEnd {
                 at: self.expires_at,
-                how: How::Expired,
+                how: EndCause::Expired,
             }),
             None => None,
         }

@@ -113,7 +113,7 @@ proptest! {
             let seen = now.max(state.touched_at);
             let step = transition(&state, &command, now).unwrap();
             match &step.outcome {
-                Outcome::Granted { lease, .. } => {
+                TransitionOutcome::Granted { lease, .. } => {
                     prop_assert!(lease.token.number() == last + 1);
                     last = lease.token.number();
                     if let Some(before) = granted.last() {
@@ -125,24 +125,24 @@ proptest! {
                     }
                     granted.push(lease.id);
                 }
-                Outcome::Renewed(lease) => {
+                TransitionOutcome::Renewed(lease) => {
                     prop_assert!(!ended.contains_key(&lease.id), "a lease that had ended was renewed");
                     prop_assert!(lease.expires_at.since(lease.acquired_at) <= LIFETIME_MS);
                     prop_assert!(lease.expires_at > seen);
                     prop_assert_eq!(lease.token.number(), last);
                 }
-                Outcome::Expired(lease) => {
+                TransitionOutcome::Expired(lease) => {
                     prop_assert!(lease.expires_at <= seen, "a note of expiry ended a lease that lived");
                     prop_assert!(ended.insert(lease.id, "expired").is_none(), "a lease ended twice");
                 }
-                Outcome::Released(lease) | Outcome::Revoked(lease) => {
+                TransitionOutcome::Released(lease) | TransitionOutcome::Revoked(lease) => {
                     prop_assert!(ended.insert(lease.id, "ended").is_none(), "a lease ended twice");
                 }
-                Outcome::Lost(lease, _) => { ended.insert(lease.id, "lost"); }
-                Outcome::Refused(refusal) => {
+                TransitionOutcome::Lost(lease, _) => { ended.insert(lease.id, "lost"); }
+                TransitionOutcome::Refused(refusal) => {
                     prop_assert!(refusal.retry_after_ms > 0, "refused without a reason");
                 }
-                Outcome::LifetimeReached(_) | Outcome::NotThisLease | Outcome::Unchanged => {
+                TransitionOutcome::LifetimeReached(_) | TransitionOutcome::NotThisLease | TransitionOutcome::Unchanged => {
                     prop_assert_eq!(&step.after, &state);
                 }
             }
@@ -159,14 +159,14 @@ proptest! {
 
     #[test]
     fn a_scope_as_ranges_covers_the_same_names(
-        prefixes in proptest::collection::vec("[ab:/]{0,3}", 0..4), asked in "[ab:]{0,2}", name in "[ab:/_]{1,5}",
+        prefixes in proptest::collection::vec("[ab:/]{0,3}", 0..4), prefix in "[ab:]{0,2}", name in "[ab:/_]{1,5}",
     ) {
         // The store filters by ranges, the API by `covers`: they must agree on every name.
         let scope = Scope::prefixes(prefixes);
         let within = |range: &NameRange| *name >= *range.from && range.to.as_ref().is_none_or(|to| name < *to);
-        let ranges = scope.ranges(&asked);
+        let ranges = scope.ranges(&prefix);
         prop_assert_eq!(ranges.iter().filter(|range| within(range)).count(),
-            usize::from(scope.covers(&name) && name.starts_with(&asked)));
+            usize::from(scope.covers(&name) && name.starts_with(&prefix)));
     }
 
     #[test]
@@ -188,7 +188,7 @@ fn a_clock_set_back_leaves_no_more_than_the_ttl() {
     let now = StoreTime::from_ms(10_000_000);
     let acquire = |number, state: &ResourceState, now| {
         let step = transition(state, &Command::Acquire(request(number, 0, 10)), now).unwrap();
-        let Outcome::Granted { lease, .. } = step.outcome else {
+        let TransitionOutcome::Granted { lease, .. } = step.outcome else {
             panic!("{:?}", step.outcome)
         };
         (lease, step.after)
@@ -212,7 +212,7 @@ fn acquire_by_the_holder_itself_is_refused_and_names_it() {
     )
     .unwrap();
     let again = transition(&first.after, &Command::Acquire(request(2, 0, 10)), now.plus(1)).unwrap();
-    let Outcome::Refused(refusal) = again.outcome else {
+    let TransitionOutcome::Refused(refusal) = again.outcome else {
         panic!("{:?}", again.outcome)
     };
     assert_eq!(refusal.owner, Some(OwnerId::new("worker-0")));
@@ -245,7 +245,7 @@ fn a_delay_after_a_revocation_blocks_every_acquire() {
         now.plus(509),
     )
     .unwrap();
-    let Outcome::Refused(refusal) = early.outcome else {
+    let TransitionOutcome::Refused(refusal) = early.outcome else {
         panic!("{:?}", early.outcome)
     };
     assert_eq!((refusal.remaining_ms, refusal.retry_after_ms), (0, 1));
@@ -305,13 +305,13 @@ fn a_renewal_is_shortened_at_the_lifetime_cap() {
         lifetime_ms_max: LIFETIME_MS,
     });
     let cut = transition(&state, &renew, start.plus(49_000)).unwrap();
-    let Outcome::Renewed(lease) = cut.outcome else {
+    let TransitionOutcome::Renewed(lease) = cut.outcome else {
         panic!("{:?}", cut.outcome)
     };
     assert_eq!(lease.expires_at, start.plus(LIFETIME_MS));
     state = cut.after;
     let none = transition(&state, &renew, start.plus(58_000)).unwrap();
-    assert!(matches!(none.outcome, Outcome::LifetimeReached(_)));
+    assert!(matches!(none.outcome, TransitionOutcome::LifetimeReached(_)));
     assert!(none.after.holder_at(start.plus(59_999)).is_some());
 }
 

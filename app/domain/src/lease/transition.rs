@@ -4,10 +4,10 @@ use crate::names::OwnerId;
 use crate::token::FencingToken;
 
 use super::id::LeaseId;
-use super::invariants::{self, Broken};
+use super::invariants::{self, InvariantError};
 use super::limits::TOKEN_MAX;
 use super::metadata::Metadata;
-use super::state::{How, Lease, LeaseEnd, ResourceState, Revocation};
+use super::state::{EndCause, Lease, LeaseEnd, ResourceState, Revocation};
 use super::store_time::StoreTime;
 use super::ttl::Ttl;
 
@@ -53,15 +53,15 @@ pub struct Revoke {
 
 /// New state and outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct Transition {
     pub after: ResourceState,
-    pub outcome: Outcome,
+    pub outcome: TransitionOutcome,
     /// The ended lease that a grant replaces, with its ending.
     pub displaced: Option<Lease>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TransitionOutcome {
     Granted {
         lease: Lease,
         /// The previous lease had expired and the expiry was not recorded.
@@ -97,17 +97,26 @@ pub struct Refusal {
 }
 
 /// # Errors
-/// [`Broken`] if the step would violate an invariant: nothing may be written then.
-pub fn transition(before: &ResourceState, command: &Command, now: StoreTime) -> Result<Step, Broken> {
+/// [`InvariantError`] if the step would violate an invariant: nothing may be written then.
+pub fn transition(
+    before: &ResourceState,
+    command: &Command,
+    now: StoreTime,
+) -> Result<Transition, InvariantError> {
     // A clock that jumped back must not undo an expiry.
     let now = now.max(before.touched_at);
     let step = match command {
         Command::Acquire(acquire) => self::acquire(before, acquire, now)?,
         Command::Renew(renew) => self::renew(before, renew, now),
-        Command::Release { lease } => end(before, *lease, How::Released, now),
+        Command::Release { lease } => end(before, *lease, EndCause::Released, now),
         Command::Revoke(revoke) => {
-            let mut step = end(before, revoke.lease, How::Revoked(revoke.revocation.clone()), now);
-            if matches!(step.outcome, Outcome::Revoked(_)) && revoke.delay_ms > 0 {
+            let mut step = end(
+                before,
+                revoke.lease,
+                EndCause::Revoked(revoke.revocation.clone()),
+                now,
+            );
+            if matches!(step.outcome, TransitionOutcome::Revoked(_)) && revoke.delay_ms > 0 {
                 step.after.locked_until = Some(now.plus(revoke.delay_ms));
             }
             step
@@ -139,14 +148,19 @@ pub fn is_free(state: &ResourceState, now: StoreTime) -> bool {
     state.holder_at(now).is_none() && state.locked_until.is_none_or(|until| until <= now)
 }
 
-fn acquire(before: &ResourceState, request: &Acquire, now: StoreTime) -> Result<Step, Broken> {
+fn acquire(before: &ResourceState, request: &Acquire, now: StoreTime) -> Result<Transition, InvariantError> {
     // Not re-entrant: the holder itself is refused as well.
     if !is_free(before, now) {
-        return Ok(unchanged(before, Outcome::Refused(refusal(before, now))));
+        return Ok(unchanged(
+            before,
+            TransitionOutcome::Refused(refusal(before, now)),
+        ));
     }
     let last = before.last_token.number().max(request.floor);
     if last >= TOKEN_MAX {
-        return Err(Broken("this resource has used up all fencing tokens below 2^53"));
+        return Err(InvariantError(
+            "this resource has used up all fencing tokens below 2^53",
+        ));
     }
     let lease = Lease {
         id: request.id,
@@ -163,19 +177,19 @@ fn acquire(before: &ResourceState, request: &Acquire, now: StoreTime) -> Result<
     };
     let displaced = before.lease.as_ref().map(|old| ended(old, now));
     let reclaimed = before.lease.as_ref().is_some_and(|old| old.ending.is_none());
-    Ok(Step {
+    Ok(Transition {
         after: ResourceState {
             last_token: lease.token,
             lease: Some(lease.clone()),
             locked_until: None,
             touched_at: now,
         },
-        outcome: Outcome::Granted { lease, reclaimed },
+        outcome: TransitionOutcome::Granted { lease, reclaimed },
         displaced,
     })
 }
 
-fn renew(before: &ResourceState, request: &Renew, now: StoreTime) -> Step {
+fn renew(before: &ResourceState, request: &Renew, now: StoreTime) -> Transition {
     let lease = match living(before, request.lease, now) {
         Ok(lease) => lease,
         Err(step) => return *step,
@@ -184,7 +198,7 @@ fn renew(before: &ResourceState, request: &Renew, now: StoreTime) -> Step {
     let cap = lease.acquired_at.plus(request.lifetime_ms_max);
     let wanted = now.plus(ttl.ms());
     if wanted > cap && cap <= lease.expires_at {
-        return unchanged(before, Outcome::LifetimeReached(lease.clone()));
+        return unchanged(before, TransitionOutcome::LifetimeReached(lease.clone()));
     }
     let renewed = Lease {
         ttl,
@@ -193,11 +207,11 @@ fn renew(before: &ResourceState, request: &Renew, now: StoreTime) -> Step {
         renewals: lease.renewals + 1,
         ..lease.clone()
     };
-    changed(before, renewed.clone(), Outcome::Renewed(renewed), now)
+    changed(before, renewed.clone(), TransitionOutcome::Renewed(renewed), now)
 }
 
 /// Release and revoke: both end a live lease, and leave an ended one unchanged.
-fn end(before: &ResourceState, id: LeaseId, how: How, now: StoreTime) -> Step {
+fn end(before: &ResourceState, id: LeaseId, how: EndCause, now: StoreTime) -> Transition {
     let lease = match living(before, id, now) {
         Ok(lease) => lease,
         Err(step) => return *step,
@@ -210,32 +224,32 @@ fn end(before: &ResourceState, id: LeaseId, how: How, now: StoreTime) -> Step {
         ..lease.clone()
     };
     let outcome = match how {
-        How::Released => Outcome::Released(ended.clone()),
-        How::Revoked(_) => Outcome::Revoked(ended.clone()),
-        How::Expired => Outcome::Expired(ended.clone()),
+        EndCause::Released => TransitionOutcome::Released(ended.clone()),
+        EndCause::Revoked(_) => TransitionOutcome::Revoked(ended.clone()),
+        EndCause::Expired => TransitionOutcome::Expired(ended.clone()),
     };
     changed(before, ended, outcome, now)
 }
 
-fn expire(before: &ResourceState, now: StoreTime) -> Step {
+fn expire(before: &ResourceState, now: StoreTime) -> Transition {
     match &before.lease {
         Some(lease) if lease.ending.is_none() && !lease.lives_at(now) => {
             let lease = ended(lease, now);
-            changed(before, lease.clone(), Outcome::Expired(lease), now)
+            changed(before, lease.clone(), TransitionOutcome::Expired(lease), now)
         }
-        _ => unchanged(before, Outcome::Unchanged),
+        _ => unchanged(before, TransitionOutcome::Unchanged),
     }
 }
 
 /// The lease of this id if it is live; otherwise the step that reports why not.
-fn living(before: &ResourceState, id: LeaseId, now: StoreTime) -> Result<&Lease, Box<Step>> {
+fn living(before: &ResourceState, id: LeaseId, now: StoreTime) -> Result<&Lease, Box<Transition>> {
     let Some(lease) = before.lease.as_ref().filter(|lease| lease.id == id) else {
-        return Err(Box::new(unchanged(before, Outcome::NotThisLease)));
+        return Err(Box::new(unchanged(before, TransitionOutcome::NotThisLease)));
     };
     let Some(ending) = lease.ending_at(now) else {
         return Ok(lease);
     };
-    let lost = Outcome::Lost(ended(lease, now), ending);
+    let lost = TransitionOutcome::Lost(ended(lease, now), ending);
     Err(Box::new(if lease.ending.is_some() {
         unchanged(before, lost)
     } else {
@@ -250,8 +264,8 @@ fn ended(lease: &Lease, now: StoreTime) -> Lease {
     }
 }
 
-fn changed(before: &ResourceState, lease: Lease, outcome: Outcome, now: StoreTime) -> Step {
-    Step {
+fn changed(before: &ResourceState, lease: Lease, outcome: TransitionOutcome, now: StoreTime) -> Transition {
+    Transition {
         after: ResourceState {
             lease: Some(lease),
             touched_at: now,
@@ -262,8 +276,8 @@ fn changed(before: &ResourceState, lease: Lease, outcome: Outcome, now: StoreTim
     }
 }
 
-fn unchanged(before: &ResourceState, outcome: Outcome) -> Step {
-    Step {
+fn unchanged(before: &ResourceState, outcome: TransitionOutcome) -> Transition {
+    Transition {
         after: before.clone(),
         outcome,
         displaced: None,

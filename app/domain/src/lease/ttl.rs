@@ -1,7 +1,7 @@
 //! TTL of a lease: whole seconds.
 
 use super::limits::TTL_SECONDS_MIN;
-use super::validation_error::Invalid;
+use super::validation_error::ValidationError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ttl {
@@ -11,12 +11,12 @@ pub struct Ttl {
 impl Ttl {
     /// # Errors
     /// Names `ttlSeconds` when it is outside 1 to `seconds_max`.
-    pub fn parse(seconds: i64, seconds_max: i64) -> Result<Self, Invalid> {
+    pub fn parse(seconds: i64, seconds_max: i64) -> Result<Self, ValidationError> {
         if (TTL_SECONDS_MIN..=seconds_max).contains(&seconds) {
             return Ok(Self { seconds });
         }
         let message = format!("must be {TTL_SECONDS_MIN} to {seconds_max}, but is {seconds}");
-        Err(Invalid::new("ttlSeconds", message))
+        Err(ValidationError::new("ttlSeconds", message))
     }
 
     /// From a store: a TTL that an older limit allowed stays valid; one that no limit ever

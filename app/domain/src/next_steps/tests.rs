@@ -37,8 +37,8 @@ fn detail(states: &[LockState]) -> LockDetail {
         no_unlock: None,
         fresh: Reported::Value(fresh),
         seen: Vec::new(),
-        is_past: false,
-        charts: crate::lock_detail::LockCharts::default(),
+        past: None,
+        charts: None,
     }
 }
 
@@ -87,7 +87,7 @@ fn the_next_waiter_is_named_only_with_a_queue_order() {
     let waiter = |position, name: &str| Waiter {
         position,
         owner_id: OwnerId::new(name),
-        waited_ms: Reported::unknown("untold"),
+        waited_ms: Reported::unknown("not reported"),
         lease_remaining_ms: None,
     };
     if let Reported::Value(fresh) = &mut queued.fresh {

@@ -60,18 +60,21 @@ mod tests {
         // A look-alike, a trailing space, a part, an empty text, a hidden character; and the
         // name itself.
         let name = Resource::from("jobs/close");
-        let told = |typed: &str| difference(typed, &name).unwrap_or_default();
+        let message = |typed: &str| difference(typed, &name).unwrap_or_default();
         assert_eq!(
-            told("j\u{43e}bs/close"),
+            message("j\u{43e}bs/close"),
             "character 2 is \u{201c}\u{43e}\u{201d} (U+043E), and the name has \u{201c}o\u{201d} (U+006F) there"
         );
         assert_eq!(
-            told("jobs/close "),
+            message("jobs/close "),
             "the name ends after character 10, and U+0020 follows"
         );
-        assert_eq!(told("jobs/"), "it ends after character 5, and the name goes on");
-        assert_eq!(told(""), "nothing was typed");
-        assert!(told("jobs\u{200b}/close").starts_with("character 5 is U+200B, "));
+        assert_eq!(
+            message("jobs/"),
+            "it ends after character 5, and the name goes on"
+        );
+        assert_eq!(message(""), "nothing was typed");
+        assert!(message("jobs\u{200b}/close").starts_with("character 5 is U+200B, "));
         assert_eq!(difference("jobs/close", &name), None);
     }
 

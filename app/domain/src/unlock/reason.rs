@@ -39,18 +39,18 @@ impl UnlockReason {
     /// See [`WeakReason`].
     pub fn parse(text: &str) -> Result<Self, WeakReason> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let told = words.join(" ");
-        if escape::visible(&told) != told {
+        let joined = words.join(" ");
+        if escape::visible(&joined) != joined {
             return Err(WeakReason::Hidden);
         }
-        let chars = told.chars().count();
+        let chars = joined.chars().count();
         match chars {
             0 => Err(WeakReason::Empty),
-            _ if told.chars().filter(|c| c.is_alphanumeric()).count() < LETTERS_MIN.min(chars) => {
+            _ if joined.chars().filter(|c| c.is_alphanumeric()).count() < LETTERS_MIN.min(chars) => {
                 Err(WeakReason::NoWords)
             }
             1..REASON_CHARS_MIN => Err(WeakReason::Short(chars)),
-            REASON_CHARS_MIN..=REASON_CHARS_MAX => Ok(Self(told)),
+            REASON_CHARS_MIN..=REASON_CHARS_MAX => Ok(Self(joined)),
             _ => Err(WeakReason::Long(chars)),
         }
     }
@@ -103,9 +103,9 @@ mod tests {
         ] {
             assert_eq!(UnlockReason::parse(good).unwrap().as_str(), good);
         }
-        let told = UnlockReason::parse(" stuck since 03:00,\r\nowner agrees ").unwrap();
-        assert_eq!(told.as_str(), "stuck since 03:00, owner agrees");
-        assert!(crate::lease::names::words("reason", told.as_str()).is_ok());
+        let joined = UnlockReason::parse(" stuck since 03:00,\r\nowner agrees ").unwrap();
+        assert_eq!(joined.as_str(), "stuck since 03:00, owner agrees");
+        assert!(crate::lease::names::words("reason", joined.as_str()).is_ok());
         assert!(UnlockReason::parse(&"é".repeat(REASON_CHARS_MAX)).is_ok());
     }
 }

@@ -3,12 +3,13 @@
 use chrono::DateTime;
 use domain::charts::scale::TimeScale;
 use domain::charts::ticks::moment;
-use domain::charts::timeline::{Begin, Block, End, Queue, Refused, Wait, Zombie};
+use domain::charts::timeline::{Begin, Block, End, Queue, RejectedWrite, Wait, Zombie};
 use domain::escape::visible;
 use domain::format;
+use leptos::prelude::*;
 
-use super::Links;
-use crate::charts::html_writer::{Markup, percent};
+use super::MarkLinks;
+use crate::charts::svg::{anchored, linked, percent, shape, stretched};
 use crate::links;
 
 /// Narrower than this, in per cent, a block has no room for its token, or for its label;
@@ -20,11 +21,10 @@ const WORDS_WIDTH_PHONE: f64 = 30.0;
 /// Labels next to a mark need room up to the end of the chart.
 const ASIDE_MAX: f64 = 84.0;
 
-pub(super) fn block(it: &mut Markup, block: &Block, scale: TimeScale, links: &Links<'_>) {
+pub(super) fn block(block: &Block, scale: TimeScale, links: &MarkLinks) -> AnyView {
     // The part hidden by an outage stays hatched.
     let until = block.ended_after.unwrap_or(block.until);
     let (at, width) = (scale.at(block.from), scale.width(block.from, until));
-    let (x, wide) = (percent(at), percent(width));
     let class = match (block.holds_now(), block.begin) {
         (true, _) => "held now",
         (false, _) if block.leases > 1 => "held many",
@@ -36,55 +36,54 @@ pub(super) fn block(it: &mut Markup, block: &Block, scale: TimeScale, links: &Li
         moment(block.until, scale),
         describe_block(block)
     );
-    // At least a pixel: short leases stay visible.
-    it.titled_element(
-        "rect",
-        &[
-            ("class", class),
-            ("x", &x),
-            ("width", &wide),
-            ("y", "12"),
-            ("height", "20"),
-        ],
-        &title,
-    );
-    ticks(it, block, scale);
     let edge = if block.begin == Begin::Seen {
         "start"
     } else {
         "start unknown"
     };
-    it.mark(
-        "line",
-        &[
-            ("class", edge),
-            ("x1", &x),
-            ("x2", &x),
-            ("y1", "10"),
-            ("y2", "34"),
-        ],
-    );
-    name(it, block, &x, width);
-    if block.is_reclaim {
-        anchored(it, &x, |it| {
-            it.text_element("title", &[], "reclaimed: the previous lease had expired");
-            it.mark(
-                "use",
-                &[
-                    ("href", "#s-reclaim"),
-                    ("x", "-2"),
-                    ("y", "0"),
-                    ("width", "10"),
-                    ("height", "10"),
-                ],
-            );
-        });
+    let reclaim = block.is_reclaim.then(|| {
+        let mark = view! {
+            <g>
+                <title>"reclaimed: the previous lease had expired"</title>
+                {shape("reclaim", ("-2", "0"), "10")}
+            </g>
+        };
+        anchored(percent(at), mark.into_any())
+    });
+    view! {
+        // At least a pixel: short leases stay visible.
+        {strip(class, (at, width), (12, 20), title)}
+        {ticks(block, scale)}
+        {edge_line(edge, at, (10, 34))}
+        {name(block, at, width)}
+        {reclaim}
+        {end(block, scale, links)}
     }
-    end(it, block, scale, links);
+    .into_any()
+}
+
+/// A rectangle with a tooltip: place in per cent, top and height in pixels.
+fn strip(class: &'static str, (at, width): (f64, f64), (top, height): (u32, u32), title: String) -> AnyView {
+    view! {
+        <rect class=class x=percent(at) width=percent(width) y=top height=height><title>{title}</title></rect>
+    }
+    .into_any()
+}
+
+fn edge_line(class: &'static str, at: f64, (top, bottom): (u32, u32)) -> AnyView {
+    view! { <line class=class x1=percent(at) x2=percent(at) y1=top y2=bottom></line> }.into_any()
+}
+
+/// A text, in pixels from a position.
+fn text_at(at: f64, class: &'static str, (x, y): (u32, u32), text: String) -> AnyView {
+    anchored(
+        percent(at),
+        view! { <text class=class x=x y=y>{text}</text> }.into_any(),
+    )
 }
 
 /// The token inside a block, or the number of merged leases, if there is room.
-fn name(it: &mut Markup, block: &Block, x: &str, width: f64) {
+fn name(block: &Block, at: f64, width: f64) -> Option<AnyView> {
     let token = block.token.filter(|_| width >= TOKEN_WIDTH && block.leases == 1);
     if let Some(token) = token {
         let class = match (block.holds_now(), width < TOKEN_WIDTH_PHONE) {
@@ -93,230 +92,96 @@ fn name(it: &mut Markup, block: &Block, x: &str, width: f64) {
             (false, false) => "m k",
             (false, true) => "m k aside",
         };
-        anchored(it, x, |it| {
-            it.text_element(
-                "text",
-                &[("class", class), ("x", "7"), ("y", "26")],
-                &token.to_string(),
-            );
-        });
-    } else if block.leases > 1 && width >= TOKEN_WIDTH {
-        anchored(it, x, |it| {
-            it.text_element(
-                "text",
-                &[("class", "k"), ("x", "7"), ("y", "26")],
-                &format!("{} leases", block.leases),
-            );
-        });
+        return Some(text_at(at, class, (7, 26), token.to_string()));
     }
+    (block.leases > 1 && width >= TOKEN_WIDTH)
+        .then(|| text_at(at, "k", (7, 26), format!("{} leases", block.leases)))
 }
 
 /// One path for all: there may be hundreds.
-fn ticks(it: &mut Markup, block: &Block, scale: TimeScale) {
+fn ticks(block: &Block, scale: TimeScale) -> Option<AnyView> {
     let mut path = String::with_capacity(block.ticks.len() * 9);
     for tick in &block.ticks {
         path.push('M');
         path.push_str(&format::measure((scale.at(*tick) * 10.0).round()));
         path.push_str(" 34v4");
     }
-    if !path.is_empty() {
-        stretched(it, 44, |it| {
-            it.mark("path", &[("class", "fine"), ("d", &path)]);
-        });
-    }
+    (!path.is_empty()).then(|| stretched(44, view! { <path class="fine" d=path></path> }.into_any()))
 }
 
-/// A viewport 1000 wide that is stretched, with constant line width.
-pub(super) fn stretched(it: &mut Markup, height: u32, inside: impl FnOnce(&mut Markup)) {
-    let view = format!("0 0 1000 {height}");
-    let attributes = [
-        ("viewBox", &*view),
-        ("preserveAspectRatio", "none"),
-        ("width", "100%"),
-        ("height", "100%"),
-    ];
-    it.wrap("svg", &attributes, inside);
-}
-
-fn end(it: &mut Markup, block: &Block, scale: TimeScale, links: &Links<'_>) {
-    let x = percent(scale.at(block.until));
+fn end(block: &Block, scale: TimeScale, links: &MarkLinks) -> Option<AnyView> {
+    let at = scale.at(block.until);
     match &block.end {
-        End::Expired => {
-            it.mark(
-                "line",
-                &[
-                    ("class", "ran-out"),
-                    ("x1", &x),
-                    ("x2", &x),
-                    ("y1", "10"),
-                    ("y2", "34"),
-                ],
-            );
-        }
+        End::Expired => Some(edge_line("ran-out", at, (10, 34))),
         End::Revoked { by, id } => {
             let title = format!("revoked by {} at {}", visible(by), moment(block.until, scale));
             let href = links
                 .may_audit
                 .then(|| links::with_query("/audit", [("unlockId", id)]));
-            it.linked(href.as_deref(), &title, |it| {
-                anchored(it, &x, |it| {
-                    it.text_element("title", &[], &title);
-                    let shape = [
-                        ("href", "#s-revoke"),
-                        ("x", "-6"),
-                        ("y", "16"),
-                        ("width", "12"),
-                        ("height", "12"),
-                    ];
-                    it.mark("use", &shape);
-                });
-            });
-            if scale.at(block.until) < ASIDE_MAX {
-                anchored(it, &x, |it| {
-                    let words = format!("revoked by {}", visible(by));
-                    it.text_element("text", &[("class", "k2 aside"), ("x", "10"), ("y", "26")], &words);
-                });
-            }
+            let mark = view! { <g><title>{title.clone()}</title>{shape("revoke", ("-6", "16"), "12")}</g> };
+            let mark = linked(href, &title, anchored(percent(at), mark.into_any()));
+            let words = (at < ASIDE_MAX)
+                .then(|| text_at(at, "k2 aside", (10, 26), format!("revoked by {}", visible(by))));
+            Some(view! { {mark}{words} }.into_any())
         }
-        End::Now | End::Released | End::Displaced | End::Unseen => {}
+        End::Now | End::Released | End::Displaced | End::Unseen => None,
     }
 }
 
-pub(super) fn wait(it: &mut Markup, wait: &Wait, scale: TimeScale) {
-    let width = scale.width(wait.from, wait.until);
-    let (x, wide) = (percent(scale.at(wait.from)), percent(width));
+pub(super) fn wait(wait: &Wait, scale: TimeScale) -> AnyView {
+    let (at, width) = (scale.at(wait.from), scale.width(wait.from, wait.until));
     let words = wait_text(wait);
-    it.titled_element(
-        "rect",
-        &[
-            ("class", "waits"),
-            ("x", &x),
-            ("width", &wide),
-            ("y", "12"),
-            ("height", "20"),
-        ],
-        &words,
-    );
-    it.mark(
-        "line",
-        &[
-            ("class", "waiting start"),
-            ("x1", &x),
-            ("x2", &x),
-            ("y1", "12"),
-            ("y2", "32"),
-        ],
-    );
-    if width < WORDS_WIDTH {
-        return;
-    }
     let class = if width < WORDS_WIDTH_PHONE {
         "waiting said aside"
     } else {
         "waiting said"
     };
-    anchored(it, &x, |it| {
-        it.text_element("text", &[("class", class), ("x", "8"), ("y", "26")], &words);
-    });
-}
-
-pub(super) fn zombie(it: &mut Markup, zombie: &Zombie, scale: TimeScale) {
-    let (at, width) = (scale.at(zombie.from), scale.width(zombie.from, zombie.until));
-    let (x, wide) = (percent(at), percent(width));
-    let words = zombie_text(zombie);
-    it.titled_element(
-        "rect",
-        &[
-            ("class", "zombie"),
-            ("x", &x),
-            ("width", &wide),
-            ("y", "8"),
-            ("height", "28"),
-        ],
-        &words,
-    );
-    // Without room, the lane's label has the text.
-    if at + width > ASIDE_MAX {
-        return;
+    let text = (width >= WORDS_WIDTH).then(|| text_at(at, class, (8, 26), words.clone()));
+    view! {
+        {strip("waits", (at, width), (12, 20), words)}
+        {edge_line("waiting start", at, (12, 32))}
+        {text}
     }
+    .into_any()
+}
+
+pub(super) fn zombie(zombie: &Zombie, scale: TimeScale) -> AnyView {
+    let (at, width) = (scale.at(zombie.from), scale.width(zombie.from, zombie.until));
     let writes = format::counted(zombie.writes as u64, "write", "writes");
-    anchored(it, &percent(at + width), |it| {
+    // Without room, the lane's label has the text.
+    let text = (at + width <= ASIDE_MAX).then(|| {
         let late = format!("zombie window {}", format::age(zombie.until - zombie.from));
-        it.text_element(
-            "text",
-            &[("class", "critical said aside"), ("x", "14"), ("y", "18")],
-            &late,
-        );
         let refused = format!("{writes} with {} refused", zombie.token);
-        it.text_element(
-            "text",
-            &[("class", "k2 said aside"), ("x", "14"), ("y", "33")],
-            &refused,
-        );
+        view! {
+            {text_at(at + width, "critical said aside", (14, 18), late)}
+            {text_at(at + width, "k2 said aside", (14, 33), refused)}
+        }
+        .into_any()
     });
+    view! { {strip("zombie", (at, width), (8, 28), zombie_text(zombie))}{text} }.into_any()
 }
 
-pub(super) fn refused(it: &mut Markup, write: &Refused, scale: TimeScale, links: &Links<'_>) {
+pub(super) fn refused(write: &RejectedWrite, scale: TimeScale, links: &MarkLinks) -> AnyView {
     let title = format!("{}: {}", moment(write.at, scale), super::rejection_text(write));
-    it.linked(Some(links.fencing), &title, |it| {
-        it.wrap(
-            "svg",
-            &[
-                ("class", "critical refused"),
-                ("x", &percent(scale.at(write.at))),
-                ("overflow", "visible"),
-            ],
-            |it| {
-                it.text_element("title", &[], &title);
-                it.mark(
-                    "use",
-                    &[
-                        ("href", "#s-x"),
-                        ("x", "-6"),
-                        ("y", "16"),
-                        ("width", "12"),
-                        ("height", "12"),
-                    ],
-                );
-            },
-        );
-    });
+    let mark = view! {
+        <svg class="critical refused" x=percent(scale.at(write.at)) overflow="visible">
+            <title>{title.clone()}</title>
+            {shape("x", ("-6", "16"), "12")}
+        </svg>
+    };
+    linked(Some(links.fencing.clone()), &title, mark.into_any())
 }
 
-pub(super) fn queue(it: &mut Markup, queue: &Queue, scale: TimeScale) {
-    let width = scale.width(queue.from, queue.until);
-    let (x, wide) = (percent(scale.at(queue.from)), percent(width));
+pub(super) fn queue(queue: &Queue, scale: TimeScale) -> AnyView {
+    let (at, width) = (scale.at(queue.from), scale.width(queue.from, queue.until));
     let title = format!(
         "{} to {}: {}",
         moment(queue.from, scale),
         moment(queue.until, scale),
         super::queue_text(queue)
     );
-    it.titled_element(
-        "rect",
-        &[
-            ("class", "waits"),
-            ("x", &x),
-            ("width", &wide),
-            ("y", "4"),
-            ("height", "20"),
-        ],
-        &title,
-    );
-    if width >= TOKEN_WIDTH {
-        anchored(it, &x, |it| {
-            it.text_element(
-                "text",
-                &[("class", "waiting said"), ("x", "6"), ("y", "18")],
-                &queue.count.to_string(),
-            );
-        });
-    }
-}
-
-/// Content at a position of the chart, in pixels from there.
-fn anchored(it: &mut Markup, x: &str, inside: impl FnOnce(&mut Markup)) {
-    it.wrap("svg", &[("x", x), ("overflow", "visible")], inside);
+    let count = (width >= TOKEN_WIDTH).then(|| text_at(at, "waiting said", (6, 18), queue.count.to_string()));
+    view! { {strip("waits", (at, width), (4, 20), title)}{count} }.into_any()
 }
 
 pub(super) fn describe_block(block: &Block) -> String {

@@ -1,3 +1,4 @@
+use domain::charts::range::RangePreset;
 use domain::charts::timeline::{Holder, TimelineInput};
 use domain::history::HistoryEvent;
 use domain::lock_detail::EventKind;
@@ -5,6 +6,7 @@ use domain::names::{BackendName, OwnerId, Resource, Source};
 use domain::token::FencingToken;
 
 use super::*;
+use crate::charts::tests::html;
 
 const MINUTE: i64 = 60_000;
 
@@ -29,11 +31,21 @@ fn event(at: i64, kind: EventKind, who: &str, token: u64) -> HistoryEvent {
 
 fn drawn(told: &TimelineInput<'_>) -> (Timeline, String) {
     let timeline = Timeline::new(told, TimeScale::new(0, 60 * MINUTE), 60 * MINUTE);
-    let links = Links {
-        may_audit: true,
-        fencing: "/fencing?prefix=r",
-    };
-    let html = ownership(&timeline, "last 1 h", Markup::new(), &links).into_string();
+    let shown = timeline.clone();
+    let html = html(move || {
+        let links = MarkLinks {
+            may_audit: true,
+            fencing: "/fencing?prefix=r".to_owned(),
+        };
+        let range = ShownRange::from_pairs(&[], RangePreset::Hour, None, 60 * MINUTE);
+        let timeline = Signal::stored(shown.clone());
+        let (range, links, url) = (
+            Signal::stored(range),
+            Signal::stored(links),
+            Signal::stored(PageUrl::default()),
+        );
+        view! { <Ownership timeline range links url/> }.into_any()
+    });
     (timeline, html)
 }
 
@@ -47,7 +59,7 @@ fn the_chart_and_its_table_agree() {
         event(20, EventKind::Expired, bad, 2),
         event(20, EventKind::Reclaimed, "w7", 3),
     ];
-    let write = Refused {
+    let write = RejectedWrite {
         at: 25 * MINUTE,
         token: FencingToken::new(2),
         current: Some(FencingToken::new(3)),
@@ -73,9 +85,9 @@ fn the_chart_and_its_table_agree() {
     let rows = table(&timeline).rows;
     assert_eq!(rows.len(), 4);
     let escaped = |text: &str| {
-        let mut it = Markup::new();
-        it.text(text);
-        it.into_string()
+        text.replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
     };
     for row in &rows {
         let told = escaped(&row[3]);

@@ -17,12 +17,12 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
     let name = backend.name.to_string();
     let version = match &backend.version {
         Reported::Value(version) => {
-            let said = visible(version).into_owned();
-            let names_itself = said.to_ascii_lowercase().contains(backend.kind.as_str());
+            let shown = visible(version).into_owned();
+            let names_itself = shown.to_ascii_lowercase().contains(backend.kind.as_str());
             if names_itself {
-                said.into_any()
+                shown.into_any()
             } else {
-                format!("{} {said}", backend.kind.as_str()).into_any()
+                format!("{} {shown}", backend.kind.as_str()).into_any()
             }
         }
         Reported::Unknown(why) | Reported::NotApplicable(why) => {
@@ -49,7 +49,7 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
             {notice(&backend)}
             <div class="backend-parts">
                 <Health backend=backend.clone()/>
-                {of_the_whole(&backend)}
+                {or_limited(&backend)}
                 <div class="stack">
                     {(!backend.is_limited).then(|| view! { <Rights rights=backend.rights.clone()/> }.into_any())}
                     <Capabilities capabilities=backend.capabilities.clone()/>
@@ -61,7 +61,7 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
 }
 
 /// Sources and past failures, or why the reader may not see them.
-fn of_the_whole(backend: &BackendView) -> AnyView {
+fn or_limited(backend: &BackendView) -> AnyView {
     if backend.is_limited {
         return view! {
             <p class="notice limited">

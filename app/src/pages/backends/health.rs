@@ -15,19 +15,22 @@ use crate::components::time::Time;
 pub fn Health(backend: BackendView) -> impl IntoView {
     let attention = format::count(backend.needing_attention);
     let rows = [
-        ("locks", seen_only(&backend, format::count(backend.locks))),
+        (
+            "locks",
+            limited_to_visible(&backend, format::count(backend.locks)),
+        ),
         ("waiters", waiters(&backend)),
-        ("need attention", seen_only(&backend, attention)),
+        ("need attention", limited_to_visible(&backend, attention)),
         ("coverage", coverage(&backend)),
         ("clock, theirs minus ours", clock(&backend)),
         ("watch", watch(&backend.watch)),
         (
             "scans",
-            of_the_whole(&backend, format::count(backend.passes).into_any()),
+            or_limited(&backend, format::count(backend.passes).into_any()),
         ),
         (
             "resync differences",
-            of_the_whole(&backend, differences(backend.relist_differences)),
+            or_limited(&backend, differences(backend.relist_differences)),
         ),
     ];
     let rows = rows
@@ -71,7 +74,7 @@ fn age(backend: &BackendView) -> AnyView {
 }
 
 /// A figure that readers with a limited scope may not see.
-fn of_the_whole(backend: &BackendView, figure: AnyView) -> AnyView {
+fn or_limited(backend: &BackendView, figure: AnyView) -> AnyView {
     if backend.is_limited {
         view! { <span class="ink3" title=OUTSIDE_SCOPE>"not shown"</span> }.into_any()
     } else {
@@ -80,7 +83,7 @@ fn of_the_whole(backend: &BackendView, figure: AnyView) -> AnyView {
 }
 
 /// Without an observation the figure is unknown, whatever the view holds.
-fn seen_only(backend: &BackendView, figure: String) -> AnyView {
+fn limited_to_visible(backend: &BackendView, figure: String) -> AnyView {
     match backend.age_ms {
         Some(_) => figure.into_any(),
         None => view! { <span class="ink3">"unknown"</span> }.into_any(),

@@ -52,6 +52,13 @@ pub(super) async fn find(
         Err(ApiError::Console(ConsoleError::BadQuery(error))) => Ok(LookupResult::BadAddress {
             what: error.to_string(),
         }),
-        Err(error @ (ApiError::Console(ConsoleError::Busy { .. }) | ApiError::Unreachable(_))) => Err(error),
+        Err(
+            error @ (ApiError::Console(
+                ConsoleError::Busy { .. } | ConsoleError::Forbidden { .. } | ConsoleError::Unavailable { .. },
+            )
+            | ApiError::Unreachable(_)
+            | ApiError::SignedOut
+            | ApiError::OtherBuild),
+        ) => Err(error),
     }
 }

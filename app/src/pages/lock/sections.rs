@@ -149,7 +149,7 @@ pub fn Blockers(detail: Signal<LockDetail>) -> impl IntoView {
 #[component]
 pub fn NextSteps(detail: Signal<LockDetail>) -> impl IntoView {
     let steps = Memo::new(move |_| {
-        let split = |step: next_steps::Step| (step.head, step.body);
+        let split = |step: next_steps::NextStep| (step.head, step.body);
         detail.with(|detail| {
             next_steps::next_steps(detail)
                 .into_iter()

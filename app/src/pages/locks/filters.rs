@@ -68,7 +68,7 @@ pub fn Filters(
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         if let Some(form) = form.get_untracked() {
-            navigate(&Address::of_fields(fields(&form)).href(), Default::default());
+            navigate(&Address::from_fields(fields(&form)).href(), Default::default());
         }
     };
     let change = move |event: Event| {
@@ -88,7 +88,7 @@ pub fn Filters(
             <OwnerChoice address/>
             <SafetyChoice address/>
             <SortChoice address/>
-            {move || kept(&address.get())}
+            {move || hidden_fields(&address.get())}
             <button class="btn apply">"Apply"</button>
         </form>
     }
@@ -143,7 +143,7 @@ fn fields(form: &web_sys::HtmlFormElement) -> Vec<(String, String)> {
 }
 
 /// Hidden fields for URL parameters that the form does not show.
-fn kept(address: &Address) -> impl IntoView + use<> {
+fn hidden_fields(address: &Address) -> impl IntoView + use<> {
     let keep = |name: &'static str| {
         let values: Vec<String> = address.all(name).map(str::to_owned).collect();
         values

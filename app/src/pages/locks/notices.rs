@@ -135,13 +135,13 @@ pub fn NoRows(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
 
 fn words(page: &InventoryPage, address: &Address) -> (&'static str, String) {
     let filtered = address.is_filtered();
-    let asked: Vec<&BackendView> = queried_backends(page, address).collect();
-    let all = asked.len();
-    let blind = asked
+    let queried: Vec<&BackendView> = queried_backends(page, address).collect();
+    let all = queried.len();
+    let blind = queried
         .iter()
         .filter(|backend| blindness(backend).is_some())
         .count();
-    let starting = asked
+    let starting = queried
         .iter()
         .all(|backend| backend.status == BackendStatus::Starting);
     let unseen = format!("{blind} of {all} backends have incomplete coverage: see above.");

@@ -1,6 +1,6 @@
 //! One row: a lock on one line.
 
-mod ssr;
+use std::sync::Arc;
 
 use domain::escape::visible;
 use domain::format;
@@ -9,12 +9,12 @@ use domain::name_tree::shared_len;
 use domain::reported::Reported;
 use domain::state::LockState;
 use leptos::prelude::*;
-use leptos::tachys::html::InertElement;
 
-use super::row_buffer::{Listing, Shown};
+use super::row_buffer::{DisplayedRow, Listing};
 use crate::components::elapsed::Held;
 use crate::components::expiry_bar::ExpiryBar;
 use crate::components::known_value::KnownValue;
+use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::StateBadge;
 use crate::links;
@@ -26,7 +26,7 @@ const MARKED_MS: i64 = 2_000;
 /// A row with the context of the row above.
 #[derive(Debug, Clone, PartialEq)]
 struct Placed {
-    row: Shown,
+    row: DisplayedRow,
     /// Number of leading bytes of the name that the row above shares.
     shared: usize,
 }
@@ -51,14 +51,31 @@ pub fn LockRow(
     #[prop(into)]
     from: Signal<u64>,
 ) -> impl IntoView {
-    // Never true in the browser, whose build does not contain it.
-    if cfg!(feature = "ssr")
-        && let Some(placed) = listing.with_untracked(|listing| placed(listing, index))
-    {
-        let place = aria_row(from.get_untracked(), index);
-        return InertElement::new(ssr::row(&placed, index, place)).into_any();
+    let live = use_live();
+    let placed = Memo::new(move |_| listing.with(|listing| placed(listing, index)));
+    // Only a row with a change follows the ticker.
+    let is_marked = move |row: &DisplayedRow| {
+        let changed_at = row.changed_at;
+        changed_at.is_some_and(|at| live.now_ms().is_some_and(|now| now - at < MARKED_MS))
+    };
+    let class = move || {
+        placed.with(|placed| {
+            let Some(Placed { row, .. }) = placed else {
+                return String::new();
+            };
+            format!(
+                "{}{}",
+                row_class(row),
+                if is_marked(row) { " is-new" } else { "" }
+            )
+        })
+    };
+    view! {
+        <tr class=class aria-rowindex=move || aria_row(from.get(), index) data-row=index>
+            {changing(move || placed.get().map(cells))}
+        </tr>
     }
-    live_row(listing, index, from)
+    .into_any()
 }
 
 /// Row number for `aria-rowindex`: the header is row 1.
@@ -66,34 +83,12 @@ fn aria_row(from: u64, index: usize) -> u64 {
     from + u64::try_from(index).unwrap_or(0) + 2
 }
 
-fn live_row(listing: RwSignal<Listing>, index: usize, from: Signal<u64>) -> AnyView {
-    let live = use_live();
-    let placed = Memo::new(move |_| listing.with(|listing| placed(listing, index)));
-    let changed_at =
-        Memo::new(move |_| placed.with(|placed| placed.as_ref().and_then(|placed| placed.row.changed_at)));
-    let marked = move || {
-        changed_at
-            .get()
-            .is_some_and(|at| live.now_ms().is_some_and(|now| now - at < MARKED_MS))
-    };
-    let look =
-        Memo::new(move |_| placed.with(|placed| placed.as_ref().map_or("", |placed| row_class(&placed.row))));
-    let class = Memo::new(move |_| format!("{}{}", look.get(), if marked() { " is-new" } else { "" }));
-    let place = move || aria_row(from.get(), index);
-    view! {
-        <tr class=class aria-rowindex=place data-row=index>
-            {move || placed.get().map(|placed| view! { <Cells placed/> }.into_any())}
-        </tr>
-    }
-    .into_any()
-}
-
 /// The backend's name of the source.
 fn source_of(lock: &Lock) -> String {
     format!("{}, {}", lock.kind.as_str(), lock.id.source)
 }
 
-fn row_class(row: &Shown) -> &'static str {
+fn row_class(row: &DisplayedRow) -> &'static str {
     match (row.gone, row.lock.state) {
         (true, _) => "is-stale is-gone",
         (false, LockState::Stale) => "is-stale",
@@ -102,8 +97,7 @@ fn row_class(row: &Shown) -> &'static str {
     }
 }
 
-#[component]
-fn Cells(placed: Placed) -> impl IntoView {
+fn cells(placed: Placed) -> AnyView {
     let Placed { row, shared } = placed;
     let lock = row.lock;
     let name = lock.id.resource.text();
@@ -122,37 +116,41 @@ fn Cells(placed: Placed) -> impl IntoView {
     } else {
         view! { <StateBadge state note=note.unwrap_or_default() why/> }.into_any()
     };
+    let token = lock.fencing_token.clone().map(|token| token.to_string());
     view! {
         <td class="c-res"><a href=links::lock(&lock) rel=rel><ResourceName name shared cut=true/></a></td>
         <td class="c-b ink2" title=source>{backend}</td>
-        <td class="c-o"><Owner lock=(*lock).clone()/></td>
-        <td class="c-h num"><Held lock=(*lock).clone()/></td>
-        <td class="c-rw"><ExpiryBar lock=(*lock).clone()/></td>
-        <td class="c-w num"><Waiters count=lock.waiter_count.clone()/></td>
-        <td class="c-t num"><KnownValue value=lock.fencing_token.clone().map(|token| token.to_string())/></td>
+        <td class="c-o">{owner(&lock)}</td>
+        <td class="c-h num"><Held lock=lock.clone()/></td>
+        <td class="c-rw"><ExpiryBar lock=lock.clone()/></td>
+        <td class="c-w num">{waiters(&lock.waiter_count)}</td>
+        <td class="c-t num"><KnownValue value=token/></td>
         <td class="c-st">{badge}</td>
     }
+    .into_any()
 }
 
 const GONE: &str = "Released, or moved in the list; the row goes when the pointer leaves the table";
 
-#[component]
-fn Owner(lock: Lock) -> impl IntoView {
+fn owner(lock: &Arc<Lock>) -> AnyView {
     let others = (lock.owner_count > 1 && lock.owner_id.is_known())
         .then(|| view! { <small class="ink3">{format!(" +{}", lock.owner_count - 1)}</small> }.into_any());
-    let owner = lock.owner_id.map(|owner| visible(owner.as_str()).into_owned());
+    let owner = lock
+        .owner_id
+        .clone()
+        .map(|owner| visible(owner.as_str()).into_owned());
     let title = owner.known().filter(|owner| owner.len() > 14).cloned();
     view! { <span class="cut" title=title><bdi dir="ltr"><KnownValue value=owner/>{others}</bdi></span> }
+        .into_any()
 }
 
-#[component]
-fn Waiters(count: Reported<u32>) -> impl IntoView {
+fn waiters(count: &Reported<u32>) -> AnyView {
     match count {
         Reported::Value(0) => view! { <span class="ink3">"0"</span> }.into_any(),
         Reported::Value(count) => {
-            view! { <span class="waiting wn">{format::count(u64::from(count))}</span> }.into_any()
+            view! { <span class="waiting wn">{format::count(u64::from(*count))}</span> }.into_any()
         }
-        unknown => view! { <KnownValue value=unknown.map(|count| count.to_string())/> }.into_any(),
+        unknown => view! { <KnownValue value=unknown.clone().map(|count| count.to_string())/> }.into_any(),
     }
 }
 

@@ -12,7 +12,7 @@ use domain::query::InventoryPage;
 
 /// One row on screen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
+pub struct DisplayedRow {
     pub lock: Arc<Lock>,
     /// Time of the last change that is marked.
     pub changed_at: Option<i64>,
@@ -24,7 +24,7 @@ pub struct Shown {
 struct Page {
     /// Begin of this page; `None` for the first one.
     cursor: Option<String>,
-    rows: Vec<Shown>,
+    rows: Vec<DisplayedRow>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,7 +46,7 @@ struct Waiting {
 
 impl Listing {
     pub fn new(query: String, page: InventoryPage) -> Self {
-        let rows = page.locks.into_iter().map(|lock| Shown {
+        let rows = page.locks.into_iter().map(|lock| DisplayedRow {
             lock: Arc::new(lock),
             changed_at: None,
             gone: false,
@@ -76,7 +76,7 @@ impl Listing {
         self.len() == 0
     }
 
-    pub fn row(&self, mut index: usize) -> Option<&Shown> {
+    pub fn row(&self, mut index: usize) -> Option<&DisplayedRow> {
         for page in &self.pages {
             if index < page.rows.len() {
                 return page.rows.get(index);
@@ -118,11 +118,11 @@ impl Listing {
             .flat_map(|page| &page.rows)
             .map(|row| &row.lock.id)
             .collect();
-        let rows: Vec<Shown> = page
+        let rows: Vec<DisplayedRow> = page
             .locks
             .into_iter()
             .filter(|lock| !known.contains(&lock.id))
-            .map(|lock| Shown {
+            .map(|lock| DisplayedRow {
                 lock: Arc::new(lock),
                 changed_at: None,
                 gone: false,
@@ -204,13 +204,13 @@ impl Listing {
         };
         let before = std::mem::take(&mut page.rows);
         let coming: HashSet<LockId> = locks.iter().map(|lock| lock.id.clone()).collect();
-        let mut known: HashMap<LockId, Shown> =
+        let mut known: HashMap<LockId, DisplayedRow> =
             before.into_iter().map(|row| (row.lock.id.clone(), row)).collect();
         // Each row is on screen once: it leaves the page where it was before.
         for (other, page) in self.pages.iter_mut().enumerate() {
             if other != index && page.rows.iter().any(|row| coming.contains(&row.lock.id)) {
                 let (moved, stay) = page.rows.drain(..).partition(|row| coming.contains(&row.lock.id));
-                let moved: Vec<Shown> = moved;
+                let moved: Vec<DisplayedRow> = moved;
                 page.rows = stay;
                 known.extend(moved.into_iter().map(|row| (row.lock.id.clone(), row)));
             }
@@ -223,12 +223,12 @@ impl Listing {
 }
 
 /// The row as it is now, marked if the change is relevant to a user.
-fn next_of(before: Option<&Shown>, lock: Lock, now: i64) -> Shown {
+fn next_of(before: Option<&DisplayedRow>, lock: Lock, now: i64) -> DisplayedRow {
     let changed_at = match before {
         Some(before) if !is_noticed(&before.lock, &lock) => before.changed_at,
         _ => Some(now),
     };
-    Shown {
+    DisplayedRow {
         lock: Arc::new(lock),
         changed_at,
         gone: false,
@@ -245,4 +245,4 @@ fn is_noticed(before: &Lock, after: &Lock) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(in crate::pages) mod tests;

@@ -33,7 +33,7 @@ impl Address {
     }
 
     /// From the fields of the filters; paging restarts.
-    pub fn of_fields(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub fn from_fields(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {
             pairs: pairs.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
             ..Self::default()

@@ -68,8 +68,8 @@ pub fn Waiting(data: Signal<Overview>) -> impl IntoView {
     let note = move || {
         let total = format::count(total.get());
         backends.with(|backends| {
-            let told = backends.iter().filter(|(_, waiters)| waiters.is_known()).count();
-            match told {
+            let known_count = backends.iter().filter(|(_, waiters)| waiters.is_known()).count();
+            match known_count {
                 0 => None,
                 all if all == backends.len() => Some(format!("{total} in all")),
                 _ => Some(format!("{total} visible")),

@@ -8,7 +8,7 @@ use domain::reported::Reported;
 use domain::time_format;
 use leptos::prelude::*;
 
-use super::Refusal;
+use super::UnlockRefusal;
 use crate::components::fact_list::known_or_why;
 use crate::components::state_badge::Shape;
 use crate::links;
@@ -87,7 +87,7 @@ pub(super) fn notice(text: &str) -> AnyView {
     view! { <bdi>{sentence}</bdi> }.into_any()
 }
 
-pub(super) fn refused(refusal: Option<&Refusal>) -> AnyView {
+pub(super) fn refused(refusal: Option<&UnlockRefusal>) -> AnyView {
     let Some(refusal) = refusal else {
         return ().into_any();
     };
@@ -112,7 +112,7 @@ pub(super) fn holders_table(
     now_word: &'static str,
 ) -> AnyView {
     let owner = |holding: Option<&Holding>| match holding {
-        None => view! { "nobody" }.into_any(),
+        None => view! { "no holder" }.into_any(),
         Some(holding) => known_or_why(&holding.owner_id, |owner| name(owner.as_str())),
     };
     let token = |holding: Option<&Holding>| {

@@ -5,7 +5,7 @@ use domain::lock::Lock;
 use domain::unlock::{Observed, ProtectionReason};
 use leptos::prelude::*;
 
-use super::Refusal;
+use super::UnlockRefusal;
 use super::holder_summary::{HolderSummary, dies, facts, next_up, still_writes};
 use super::layout::{UnlockStep, notice, order, page, refused, time};
 use crate::components::state_badge::Shape;
@@ -28,7 +28,7 @@ pub struct ReviewForm {
     pub has_changed: bool,
     pub reason: String,
     pub fault: Option<String>,
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<UnlockRefusal>,
 }
 
 pub fn review_page(chrome: &Chrome, look: &ReviewForm) -> String {

@@ -5,7 +5,7 @@
 
 use domain::force_release::{Act, Release};
 use domain::generation::Generation;
-use domain::lease::{How, Lease, LeaseId, Revocation};
+use domain::lease::{EndCause, Lease, LeaseId, Revocation};
 use domain::names::{Resource, Source};
 
 use super::{Builtin, failed};
@@ -56,7 +56,7 @@ async fn revoke(
             Ok(Acted::Done)
         }
         // A repeat of the same release after its response was lost.
-        Ok(Ended::Before(How::Revoked(before))) if before.audit_id == act.audit_id => Ok(Acted::Done),
+        Ok(Ended::Before(EndCause::Revoked(before))) if before.audit_id == act.audit_id => Ok(Acted::Done),
         Ok(Ended::Before(_)) | Err(LeaseError::NotFound) => Ok(Acted::Missed),
         Err(error @ (LeaseError::Unavailable | LeaseError::ShuttingDown)) => {
             Ok(Acted::unanswered(&failed(error)))

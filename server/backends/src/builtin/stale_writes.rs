@@ -6,7 +6,8 @@ use std::sync::Arc;
 use domain::escape::visible;
 use domain::lease::{Lease, StoreTime};
 use domain::names::Resource;
-use domain::observation::{Condition, Tick};
+use domain::observation::ObservedCondition;
+use domain::tick::Tick;
 use tokio::sync::Mutex;
 
 use super::moment;
@@ -53,7 +54,11 @@ impl StaleWrites {
 }
 
 /// Two owners, if an older holder wrote recently while this lease was live.
-pub(super) fn condition(lease: &Lease, write: Option<&StaleWrite>, now: StoreTime) -> Option<Condition> {
+pub(super) fn condition(
+    lease: &Lease,
+    write: Option<&StaleWrite>,
+    now: StoreTime,
+) -> Option<ObservedCondition> {
     let write = write.filter(|write| {
         write.token < lease.token && write.at >= lease.acquired_at && now.since(write.at) < ACTIVE_MS
     })?;
@@ -68,7 +73,7 @@ pub(super) fn condition(lease: &Lease, write: Option<&StaleWrite>, now: StoreTim
         visible(lease.owner.as_str()),
         lease.token,
     );
-    Some(Condition::DualOwner { why: why.into() })
+    Some(ObservedCondition::DualOwner { why: why.into() })
 }
 
 #[cfg(test)]
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn an_older_token_counts_while_its_successor_is_held() {
         let why = |write: &StaleWrite, now| match condition(&lease(), Some(write), at(now)) {
-            Some(Condition::DualOwner { why }) => Some(why.into_owned()),
+            Some(ObservedCondition::DualOwner { why }) => Some(why.into_owned()),
             _ => None,
         };
         assert_eq!(

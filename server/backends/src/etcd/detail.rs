@@ -10,7 +10,7 @@ use etcd_client::KeyValue;
 
 use super::EtcdBackend;
 use super::error::{EtcdError, EtcdErrorKind};
-use super::leases::{self, Left, Reading};
+use super::leases::{self, LeaseTimeLeft, Reading};
 use super::lookup::{GONE_LEASE, Lookup, LookupResult, find};
 use super::record::{LARGE_VALUE, Record, cut, hex};
 use super::release;
@@ -37,7 +37,7 @@ impl EtcdBackend {
             // The lease ended between the two requests: the key is most likely deleted too.
             let gone = lease
                 .as_ref()
-                .is_some_and(|lease| lease.reading.left == Left::Gone);
+                .is_some_and(|lease| lease.reading.left == LeaseTimeLeft::Gone);
             if gone && !looked_again {
                 looked_again = true;
                 continue;
@@ -106,9 +106,9 @@ impl EtcdBackend {
             .filter(|reading| reading.at >= started)?
             .left
         {
-            Left::Ms(ms) => Some(ms),
-            Left::Gone => Some(0),
-            Left::NotStarted => None,
+            LeaseTimeLeft::Ms(ms) => Some(ms),
+            LeaseTimeLeft::Gone => Some(0),
+            LeaseTimeLeft::NotStarted => None,
         };
         Ok((1..)
             .zip(queue)

@@ -58,7 +58,7 @@ impl EtcdError {
             Error::GRpcStatus(status) => by_message(
                 i32::from(status.code()),
                 status.message(),
-                &of_status(status.message(), status),
+                &status_text(status.message(), status),
                 timeout_ms,
             ),
             Error::InvalidArgs(_) | Error::InvalidUri(_) | Error::InvalidMetadataValue(_) => Self::new(
@@ -166,7 +166,7 @@ fn protocol(kind: EtcdErrorKind, detail: &str) -> EtcdError {
 
 /// The message and the innermost cause, which has the detail ("Connection refused") where the
 /// message is "transport error". The status' own `Display` is debug output.
-fn of_status(message: &str, status: &dyn std::error::Error) -> String {
+fn status_text(message: &str, status: &dyn std::error::Error) -> String {
     let Some(mut cause) = status.source() else {
         return message.to_owned();
     };

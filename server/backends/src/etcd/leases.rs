@@ -5,8 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::observation::{Lifetime, Tick};
+use domain::observation::Lifetime;
 use domain::reported::{Reported, Why};
+use domain::tick::Tick;
 use etcd_client::LeaseTimeToLiveOptions;
 use futures::StreamExt;
 use parking_lot::{Mutex, MutexGuard};
@@ -23,7 +24,7 @@ pub(super) const CHUNK_LEASES: usize = 1_024;
 const TTL_S_MAX: i64 = 9_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum LeaseTimeLeft {
     Ms(i64),
     /// etcd does not know the lease (any more).
     Gone,
@@ -35,7 +36,7 @@ pub(super) enum Left {
 pub(super) struct Reading {
     /// Time of the request: the time left counts from here.
     pub(super) at: Tick,
-    pub(super) left: Left,
+    pub(super) left: LeaseTimeLeft,
     pub(super) granted_ms: i64,
 }
 
@@ -45,10 +46,10 @@ impl Reading {
     fn new(ttl_s: i64, granted_s: i64, at: Tick) -> Self {
         let left = match ttl_s {
             // Unknown lease. An expired known lease reports its granted TTL.
-            ..0 if granted_s == 0 => Left::Gone,
-            TTL_S_MAX.. => Left::NotStarted,
-            0 => Left::Ms(1),
-            seconds => Left::Ms(seconds * 1000),
+            ..0 if granted_s == 0 => LeaseTimeLeft::Gone,
+            TTL_S_MAX.. => LeaseTimeLeft::NotStarted,
+            0 => LeaseTimeLeft::Ms(1),
+            seconds => LeaseTimeLeft::Ms(seconds * 1000),
         };
         Self {
             at,
@@ -59,15 +60,15 @@ impl Reading {
 
     pub(super) fn lifetime(&self) -> Lifetime {
         match self.left {
-            Left::Ms(remaining_ms) => Lifetime::Leased {
+            LeaseTimeLeft::Ms(remaining_ms) => Lifetime::Leased {
                 remaining_ms,
                 ttl_ms: Reported::Value(self.granted_ms),
             },
-            Left::Gone => Lifetime::Leased {
+            LeaseTimeLeft::Gone => Lifetime::Leased {
                 remaining_ms: 0,
                 ttl_ms: Reported::unknown("etcd no longer knows the lease"),
             },
-            Left::NotStarted => Lifetime::Unknown {
+            LeaseTimeLeft::NotStarted => Lifetime::Unknown {
                 why: "etcd has just elected a leader and has not started this lease's clock again".into(),
             },
         }
@@ -76,9 +77,9 @@ impl Reading {
     /// Time left at `now` without a renewal: for ordering only.
     fn aged_ms(&self, now: Tick) -> i64 {
         match self.left {
-            Left::Ms(ms) => ms - now.since(self.at),
-            Left::Gone => i64::MIN,
-            Left::NotStarted => 0,
+            LeaseTimeLeft::Ms(ms) => ms - now.since(self.at),
+            LeaseTimeLeft::Gone => i64::MIN,
+            LeaseTimeLeft::NotStarted => 0,
         }
     }
 }
@@ -201,11 +202,14 @@ mod tests {
     #[test]
     fn lease_seconds_of_etcd_are_interpreted() {
         // Positive, in its last second, expired, unknown, and just after an election.
-        assert_eq!(Reading::new(21, 30, Tick(5)).left, Left::Ms(21_000));
-        assert_eq!(Reading::new(0, 30, Tick(5)).left, Left::Ms(1));
-        assert_eq!(Reading::new(-3, 30, Tick(5)).left, Left::Ms(-3000));
-        assert_eq!(Reading::new(-1, 0, Tick(5)).left, Left::Gone);
-        assert_eq!(Reading::new(9_223_372_036, 30, Tick(5)).left, Left::NotStarted);
+        assert_eq!(Reading::new(21, 30, Tick(5)).left, LeaseTimeLeft::Ms(21_000));
+        assert_eq!(Reading::new(0, 30, Tick(5)).left, LeaseTimeLeft::Ms(1));
+        assert_eq!(Reading::new(-3, 30, Tick(5)).left, LeaseTimeLeft::Ms(-3000));
+        assert_eq!(Reading::new(-1, 0, Tick(5)).left, LeaseTimeLeft::Gone);
+        assert_eq!(
+            Reading::new(9_223_372_036, 30, Tick(5)).left,
+            LeaseTimeLeft::NotStarted
+        );
     }
 
     #[test]
@@ -214,7 +218,7 @@ mod tests {
         let leases = Leases::default();
         let reading = |at, ms| Reading {
             at: Tick(at),
-            left: Left::Ms(ms),
+            left: LeaseTimeLeft::Ms(ms),
             granted_ms: 30_000,
         };
         leases.known().extend([

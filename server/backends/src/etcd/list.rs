@@ -1,8 +1,9 @@
 //! Lists all prefixes at one revision.
 
 use domain::limits::RESOURCE_BYTES_MAX;
-use domain::observation::{Coverage, Tick};
+use domain::observation::Coverage;
 use domain::reported::Why;
+use domain::tick::Tick;
 
 use super::connection::Link;
 use super::error::{EtcdError, EtcdErrorKind};
@@ -96,7 +97,7 @@ async fn list_prefix(
     deadline: Tick,
     listing: &mut Listing,
 ) -> Result<(), EtcdError> {
-    let mut cursor = Cursor::over(prefix, listing.revision);
+    let mut cursor = Cursor::new(prefix, listing.revision);
     let mut rows = Rows::below(prefix);
     let seen_before = listing.seen;
     let mut first = true;
@@ -108,7 +109,7 @@ async fn list_prefix(
         let page = cursor.page(link).await;
         listing.revision = listing.revision.max(cursor.revision);
         let page =
-            page.inspect_err(|_| listing.seen = listing.seen.saturating_sub(rows.left_open() as u64))?;
+            page.inspect_err(|_| listing.seen = listing.seen.saturating_sub(rows.open_queues() as u64))?;
         if first {
             listing.of = seen_before + page.left;
             first = false;
@@ -119,7 +120,7 @@ async fn list_prefix(
         listing.rows.extend(rows.close(None));
     }
     // Incomplete queues are not shown, so their keys do not count as read.
-    listing.seen = listing.seen.saturating_sub(rows.left_open() as u64);
+    listing.seen = listing.seen.saturating_sub(rows.open_queues() as u64);
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use super::EtcdBackend;
 use super::connection::Link;
 use super::error::EtcdError;
-use super::leases::{CHUNK_LEASES, Left, PARALLEL_MAX};
+use super::leases::{CHUNK_LEASES, LeaseTimeLeft, PARALLEL_MAX};
 use super::range::{self, Cursor, KeyRead};
 use super::record::{KeyPlacement, Record, key_source, mutex_source, place};
 use super::row::{EtcdRow, Rows};
@@ -53,7 +53,7 @@ async fn find_key(link: &Link, resource: &Resource) -> Result<Lookup, EtcdError>
     let Some(prefix) = prefix_of(link, resource.as_bytes()) else {
         return Ok(Lookup::Absent);
     };
-    let read = range::one(link, resource.as_bytes())
+    let read = range::read_key(link, resource.as_bytes())
         .await
         .map_err(|fault| fault.on_prefix(prefix))?;
     let Some(KeyRead {
@@ -76,7 +76,7 @@ async fn find_queue(link: &Link, resource: &Resource, pages_max: usize) -> Resul
     let Some(prefix) = prefix_of(link, &below) else {
         return Ok(Lookup::Absent);
     };
-    let mut cursor = Cursor::over(&below, 0);
+    let mut cursor = Cursor::new(&below, 0);
     let mut rows = Rows::below(prefix);
     let mut holder: Option<KeyValue> = None;
     for _ in 0..pages_max {
@@ -186,7 +186,7 @@ impl EtcdBackend {
             let Some(reading) = self.leases.get(row.holder.lease) else {
                 continue;
             };
-            if reading.left == Left::Gone {
+            if reading.left == LeaseTimeLeft::Gone {
                 if !last {
                     again.push((row.source, row.resource));
                     continue;

@@ -4,7 +4,7 @@
 //! fill memory. A key with a single too large value is read without it: etcd cannot read a part
 //! of a value.
 
-use domain::observation::Tick;
+use domain::tick::Tick;
 use etcd_client::{GetOptions, KeyValue};
 
 use super::connection::Link;
@@ -39,7 +39,7 @@ pub(super) struct Page {
 impl Cursor {
     /// All keys that begin with `prefix`, at `revision` (0: the newest, the same for all
     /// pages).
-    pub(super) fn over(prefix: &[u8], revision: i64) -> Self {
+    pub(super) fn new(prefix: &[u8], revision: i64) -> Self {
         let next = if prefix.is_empty() {
             vec![0]
         } else {
@@ -106,7 +106,7 @@ pub(super) struct KeyRead {
 }
 
 /// Reads one key, without its value if that is too large.
-pub(super) async fn one(link: &Link, key: &[u8]) -> Result<Option<KeyRead>, EtcdError> {
+pub(super) async fn read_key(link: &Link, key: &[u8]) -> Result<Option<KeyRead>, EtcdError> {
     let mut value_read = true;
     loop {
         let sent_at = link.clock.tick();

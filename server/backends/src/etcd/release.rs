@@ -107,7 +107,7 @@ async fn delete(
     wanted: &Generation,
 ) -> Result<Acted, BackendError> {
     for _ in 0..TRIES_MAX {
-        let read = match range::one(unlocks, key).await {
+        let read = match range::read_key(unlocks, key).await {
             Ok(read) => read,
             Err(fault) if fault.kind == EtcdErrorKind::Denied => return Ok(denied(unlocks, key)),
             Err(fault) => return Err(fault.error),

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use domain::generation::Generation;
 use domain::limits::WAITERS_KEPT_MAX;
 use domain::names::{Resource, Source};
-use domain::observation::{Condition, InLine, Lifetime, ObservedLock, Tick};
+use domain::observation::{InLine, Lifetime, ObservedCondition, ObservedLock};
 use domain::reported::{Reported, Why};
+use domain::tick::Tick;
 use domain::token::FencingToken;
 use sha2::{Digest, Sha256};
 
@@ -93,11 +94,11 @@ impl EtcdRow {
             oldest_waiter_ms: None,
             line: self.line(),
             condition: if self.is_unread_key() {
-                Some(Condition::Unrecognised {
+                Some(ObservedCondition::Unrecognised {
                     why: LARGE_VALUE.into(),
                 })
             } else {
-                self.note.clone().map(|why| Condition::Note { why })
+                self.note.clone().map(|why| ObservedCondition::Note { why })
             },
         }
     }
@@ -184,7 +185,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Keys in incomplete queues.
-    pub(super) fn left_open(&self) -> usize {
+    pub(super) fn open_queues(&self) -> usize {
         self.open.values().map(|(records, _)| records.len()).sum()
     }
 }

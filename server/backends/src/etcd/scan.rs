@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use domain::duration::millis;
 use domain::names::{Resource, Source};
-use domain::observation::{Coverage, Lifetime, ObservedLock, Tick};
+use domain::observation::{Coverage, Lifetime, ObservedLock};
 use domain::reported::Reported;
+use domain::tick::Tick;
 
 use super::EtcdBackend;
 use super::error::{EtcdError, EtcdErrorKind};
-use super::leases::{self, CHUNK_LEASES, Left};
+use super::leases::{self, CHUNK_LEASES, LeaseTimeLeft};
 use super::list;
 use super::record::{key_source, mutex_source};
 use super::row::EtcdRow;
@@ -29,7 +30,7 @@ struct Waiting {
 
 impl Waiting {
     /// Leases of undelivered rows.
-    fn untold(&self) -> impl Iterator<Item = i64> {
+    fn undelivered_leases(&self) -> impl Iterator<Item = i64> {
         self.by_lease
             .iter()
             .filter(|(_, rows)| rows.iter().any(|index| self.rows[*index].is_some()))
@@ -109,10 +110,16 @@ impl EtcdBackend {
         for round in [Round::Young, Round::Rest] {
             let now = self.link.clock.tick();
             let (list, until) = match round {
-                Round::Young => (self.leases.plan(waiting.untold(), now, young_ms).may, soon),
+                Round::Young => (
+                    self.leases.plan(waiting.undelivered_leases(), now, young_ms).may,
+                    soon,
+                ),
                 // Regardless of age: readings left over from the first round are too old by
                 // now.
-                Round::Rest => (self.leases.plan(waiting.untold(), now, -1).must, deadline),
+                Round::Rest => (
+                    self.leases.plan(waiting.undelivered_leases(), now, -1).must,
+                    deadline,
+                ),
             };
             for chunk in list.chunks(CHUNK_LEASES) {
                 let left = until.since(self.link.clock.tick());
@@ -153,7 +160,7 @@ impl EtcdBackend {
                 let Some(row) = waiting.rows[*index].take() else {
                     continue;
                 };
-                if reading.left == Left::Gone {
+                if reading.left == LeaseTimeLeft::Gone {
                     gone.push((row.source, row.resource));
                 } else {
                     known.push((reading.at, row.lock(reading.lifetime())));

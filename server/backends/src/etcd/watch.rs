@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use domain::backend::WatchState;
 use domain::limits::RESOURCE_BYTES_MAX;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use etcd_client::{Event, EventType, WatchOptions, WatchResponse, WatchStream};
 
 use super::EtcdBackend;
@@ -110,7 +110,7 @@ impl EtcdBackend {
                 .with_fragment()
                 .with_start_revision(start)
         };
-        // etcd is asked to split larger responses.
+        // etcd is requested_at to split larger responses.
         let mut watch = client.watch_client().max_decoding_message_size(ANSWER_BYTES_MAX);
         let mut prefixes = self.link.settings.prefixes.iter();
         let first = prefixes.next().cloned().unwrap_or_default();
@@ -130,11 +130,11 @@ impl EtcdBackend {
     async fn listen(&self, session: &mut Session<'_>) -> End {
         let timeout_ms = self.link.settings.timeout_ms();
         let beat = (self.link.settings.timeout / 2).clamp(Duration::from_millis(100), Duration::from_secs(5));
-        let mut asked: Option<Tick> = Some(self.link.clock.tick());
+        let mut requested_at: Option<Tick> = Some(self.link.clock.tick());
         loop {
             match tokio::time::timeout(beat, session.stream.message()).await {
                 Ok(Ok(Some(answer))) => {
-                    asked = None;
+                    requested_at = None;
                     if let Err(end) = self.heed(&answer, session) {
                         return end;
                     }
@@ -143,7 +143,7 @@ impl EtcdBackend {
                 Ok(Err(error)) => return End::Broken(self.link.fault(&error).error.to_string()),
                 Err(_) => {
                     let now = self.link.clock.tick();
-                    match asked {
+                    match requested_at {
                         Some(since) if now.since(since) >= timeout_ms => {
                             return End::Broken(EtcdError::no_answer(timeout_ms).error.to_string());
                         }
@@ -153,7 +153,7 @@ impl EtcdBackend {
                             if !matches!(ask, Ok(Ok(()))) {
                                 return End::Broken("the watch accepts no more requests".to_owned());
                             }
-                            asked = Some(now);
+                            requested_at = Some(now);
                         }
                     }
                 }

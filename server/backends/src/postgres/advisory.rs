@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Condition, Lifetime, ObservedLock};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
 use domain::reported::Reported;
 
 use super::lock_participant::{Level, Party};
@@ -169,7 +169,7 @@ impl Group<'_> {
         Reported::Value(Generation::new(text))
     }
 
-    fn condition(&self, snapshot: &Snapshot) -> Option<Condition> {
+    fn condition(&self, snapshot: &Snapshot) -> Option<ObservedCondition> {
         let parties = || {
             self.holders
                 .iter()
@@ -177,7 +177,7 @@ impl Group<'_> {
         };
         parties().find_map(Party::gone).or_else(|| {
             parties().find_map(|party| match party {
-                Party::Session(session) if party.level() == Level::Session => Some(Condition::Note {
+                Party::Session(session) if party.level() == Level::Session => Some(ObservedCondition::Note {
                     why: session.leak(snapshot.now?)?,
                 }),
                 Party::Session(_) | Party::Prepared(_) => None,

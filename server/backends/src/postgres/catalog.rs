@@ -5,7 +5,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::connection::Link;
-use super::error::Failure;
+use super::error::StatementError;
 use super::ident;
 use super::plan::{Column, Plan};
 use super::table::LeaseTable;
@@ -55,7 +55,7 @@ pub(super) struct CatalogTable {
 pub(super) async fn check(
     link: &mut Link<'_>,
     tables: &[LeaseTable],
-) -> Result<Vec<Result<Plan, String>>, Failure> {
+) -> Result<Vec<Result<Plan, String>>, StatementError> {
     if tables.is_empty() {
         return Ok(Vec::new());
     }
@@ -70,7 +70,10 @@ pub(super) async fn check(
     Ok(plans)
 }
 
-async fn find(link: &mut Link<'_>, tables: &[LeaseTable]) -> Result<Vec<Option<CatalogTable>>, Failure> {
+async fn find(
+    link: &mut Link<'_>,
+    tables: &[LeaseTable],
+) -> Result<Vec<Option<CatalogTable>>, StatementError> {
     let mut schemas = Vec::new();
     let mut names = Vec::new();
     let mut owners = Vec::new();
@@ -134,7 +137,7 @@ fn entry(row: &PgRow) -> Result<(CatalogTable, Column), sqlx::Error> {
 }
 
 /// Error for a missing table, with the most similar name.
-async fn missing_columns(link: &mut Link<'_>, table: &LeaseTable) -> Result<String, Failure> {
+async fn missing_columns(link: &mut Link<'_>, table: &LeaseTable) -> Result<String, StatementError> {
     let rows = link.rows(sqlx::query(NEIGHBOURS)).await?;
     let tables: Vec<(String, String)> = rows
         .iter()
@@ -149,9 +152,9 @@ async fn missing_columns(link: &mut Link<'_>, table: &LeaseTable) -> Result<Stri
         Some(at) => Some(shown[at].as_str()),
         None => ident::nearest(&table.quoted_name(), shown.iter().map(String::as_str)),
     };
-    let said = format!("table {} does not exist in this database", table.quoted_name());
+    let missing_table = format!("table {} does not exist in this database", table.quoted_name());
     Ok(match nearest {
-        Some(near) => format!("{said}; the nearest is {near}: correct `table` in the configuration"),
-        None => format!("{said}: correct `table` in the configuration, or the database in `url`"),
+        Some(near) => format!("{missing_table}; the nearest is {near}: correct `table` in the configuration"),
+        None => format!("{missing_table}: correct `table` in the configuration, or the database in `url`"),
     })
 }

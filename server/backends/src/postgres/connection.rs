@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Postgres};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::error::{self, Failure};
+use super::error::{self, StatementError};
 use super::settings::PostgresSettings;
 use super::tls_server_name::Relay;
 use crate::BackendError;
@@ -108,7 +108,7 @@ impl Links {
         });
         match timeout(self.timeout(), opening).await {
             Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(error)) => Err(error::of_connection(error)),
+            Ok(Err(error)) => Err(error::from_connection(error)),
             Err(_) => Err(self.no_answer()),
         }
     }
@@ -134,7 +134,7 @@ impl Link<'_> {
     pub(super) async fn rows(
         &mut self,
         query: Query<'_, Postgres, PgArguments>,
-    ) -> Result<Vec<PgRow>, Failure> {
+    ) -> Result<Vec<PgRow>, StatementError> {
         let mut connection = self.take()?;
         let answer = timeout(self.links.timeout(), query.fetch_all(&mut connection)).await;
         self.return_connection(connection, answer)
@@ -142,7 +142,7 @@ impl Link<'_> {
 
     /// The rows of several statements sent as one text, in one round trip. The text contains
     /// quoted names but no values.
-    async fn script(&mut self, sql: String) -> Result<Vec<PgRow>, Failure> {
+    async fn script(&mut self, sql: String) -> Result<Vec<PgRow>, StatementError> {
         let mut connection = self.take()?;
         let script = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut connection);
         let answer = timeout(self.links.timeout(), script).await;
@@ -150,7 +150,11 @@ impl Link<'_> {
     }
 
     /// Opens a read-only transaction and reads the first `rows_max` rows of `select`; [`Self::more`] reads on.
-    pub(super) async fn first(&mut self, select: &str, rows_max: usize) -> Result<Vec<PgRow>, Failure> {
+    pub(super) async fn first(
+        &mut self,
+        select: &str,
+        rows_max: usize,
+    ) -> Result<Vec<PgRow>, StatementError> {
         self.open = true;
         self.script(format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; \
@@ -159,12 +163,12 @@ impl Link<'_> {
         .await
     }
 
-    pub(super) async fn more(&mut self, rows_max: usize) -> Result<Vec<PgRow>, Failure> {
+    pub(super) async fn more(&mut self, rows_max: usize) -> Result<Vec<PgRow>, StatementError> {
         self.script(format!("FETCH {rows_max} FROM leasehold_rows")).await
     }
 
     /// Ends the transaction of [`Self::first`], also after an error.
-    pub(super) async fn end(&mut self) -> Result<(), Failure> {
+    pub(super) async fn end(&mut self) -> Result<(), StatementError> {
         self.script("ROLLBACK".to_owned()).await?;
         self.open = false;
         Ok(())
@@ -175,9 +179,9 @@ impl Link<'_> {
         self.connection = None;
     }
 
-    fn take(&mut self) -> Result<PgConnection, Failure> {
+    fn take(&mut self) -> Result<PgConnection, StatementError> {
         let lost = || {
-            Failure::Lost(BackendError::Unreachable {
+            StatementError::Lost(BackendError::Unreachable {
                 detail: "the session ended".to_owned(),
             })
         };
@@ -188,16 +192,16 @@ impl Link<'_> {
         &mut self,
         connection: PgConnection,
         answer: Result<Result<Vec<PgRow>, sqlx::Error>, tokio::time::error::Elapsed>,
-    ) -> Result<Vec<PgRow>, Failure> {
+    ) -> Result<Vec<PgRow>, StatementError> {
         let failure = match answer {
             Ok(Ok(rows)) => {
                 self.connection = Some(connection);
                 return Ok(rows);
             }
-            Ok(Err(error)) => error::of_statement(error),
-            Err(_) => Failure::Lost(self.links.no_answer()),
+            Ok(Err(error)) => error::from_statement(error),
+            Err(_) => StatementError::Lost(self.links.no_answer()),
         };
-        if matches!(failure, Failure::Refused(_)) {
+        if matches!(failure, StatementError::Refused(_)) {
             self.connection = Some(connection);
         }
         Err(failure)

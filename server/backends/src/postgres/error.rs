@@ -7,7 +7,7 @@ use crate::BackendError;
 
 /// Error of one statement.
 #[derive(Debug, Clone)]
-pub(super) enum Failure {
+pub(super) enum StatementError {
     /// The server refused the statement; the session stays usable.
     Refused(Refusal),
     /// The session is lost.
@@ -38,7 +38,7 @@ impl Refusal {
     }
 }
 
-impl Failure {
+impl StatementError {
     /// For calls that fail as a whole if one source fails.
     pub(super) fn into_backend(self, timeout_ms: u64) -> BackendError {
         match self {
@@ -66,10 +66,10 @@ fn ends_session(code: &str) -> bool {
 }
 
 /// For a statement on an open session.
-pub(super) fn of_statement(error: sqlx::Error) -> Failure {
+pub(super) fn from_statement(error: sqlx::Error) -> StatementError {
     match refusal(&error) {
-        Some(refusal) if !ends_session(&refusal.code) => Failure::Refused(refusal),
-        _ => Failure::Lost(of_connection(error)),
+        Some(refusal) if !ends_session(&refusal.code) => StatementError::Refused(refusal),
+        _ => StatementError::Lost(from_connection(error)),
     }
 }
 
@@ -83,13 +83,13 @@ fn refusal(error: &sqlx::Error) -> Option<Refusal> {
 }
 
 /// For opening a session, and for a session that ended.
-pub(super) fn of_connection(error: sqlx::Error) -> BackendError {
+pub(super) fn from_connection(error: sqlx::Error) -> BackendError {
     if let Some(refusal) = refusal(&error) {
-        return of_refusal(refusal);
+        return from_refusal(refusal);
     }
     match error {
-        sqlx::Error::Io(error) => of_io(&error),
-        sqlx::Error::Tls(error) => of_tls(&error.to_string()),
+        sqlx::Error::Io(error) => from_io(&error),
+        sqlx::Error::Tls(error) => from_tls(&error.to_string()),
         sqlx::Error::Configuration(error) => BackendError::Misconfigured {
             detail: format!("the connection settings do not fit: {error}"),
             remedy: "Correct `url`, `cert_file` and `key_file` of this backend.".to_owned(),
@@ -100,10 +100,10 @@ pub(super) fn of_connection(error: sqlx::Error) -> BackendError {
     }
 }
 
-fn of_io(error: &std::io::Error) -> BackendError {
+fn from_io(error: &std::io::Error) -> BackendError {
     match error.kind() {
         // rustls reports a rejected certificate as invalid data.
-        ErrorKind::InvalidData => of_tls(&error.to_string()),
+        ErrorKind::InvalidData => from_tls(&error.to_string()),
         ErrorKind::NotFound => BackendError::Misconfigured {
             detail: format!("a file named in the configuration cannot be read: {error}"),
             remedy: "Correct `ca_file`, `cert_file`, `key_file` or the socket's folder in `url`.".to_owned(),
@@ -117,7 +117,7 @@ fn of_io(error: &std::io::Error) -> BackendError {
     }
 }
 
-fn of_tls(detail: &str) -> BackendError {
+fn from_tls(detail: &str) -> BackendError {
     let remedy = if detail.contains("does not support TLS") {
         "Switch TLS on at the server, or ask for plain text with `?sslmode=disable`."
     } else {
@@ -129,7 +129,7 @@ fn of_tls(detail: &str) -> BackendError {
     }
 }
 
-fn of_refusal(refusal: Refusal) -> BackendError {
+fn from_refusal(refusal: Refusal) -> BackendError {
     let detail = message(&refusal);
     match refusal.code.as_str() {
         "3D000" => BackendError::Misconfigured {
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     fn refused(code: &str) -> BackendError {
-        of_refusal(Refusal {
+        from_refusal(Refusal {
             code: code.to_owned(),
             message: "no".to_owned(),
         })

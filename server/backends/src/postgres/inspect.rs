@@ -8,7 +8,7 @@ use domain::observation::{Inspection, Waiter};
 use domain::reported::Reported;
 
 use super::connection::Link;
-use super::error::Failure;
+use super::error::StatementError;
 use super::lock_participant::Party;
 use super::record::Fate;
 use super::release::blast_radius;
@@ -43,7 +43,7 @@ async fn lease(
     resource: &Resource,
 ) -> Result<Inspection, BackendError> {
     let timeout_ms = backend.links.timeout_ms();
-    let to_backend = |failure: Failure| failure.into_backend(timeout_ms);
+    let to_backend = |failure: StatementError| failure.into_backend(timeout_ms);
     let Some(table) = backend.table(source) else {
         return Ok(Inspection::default());
     };
@@ -66,7 +66,7 @@ async fn lease(
         if lock.is_none() {
             return Ok((lock, owners, Vec::new(), RowAct::None));
         }
-        let raw = record::of_row(link, &plan, resource).await?;
+        let raw = record::row_fields(link, &plan, resource).await?;
         Ok((lock, owners, raw, release_action::read(link, &plan).await?))
     };
     let (lock, owners, raw, act) = match read.await {
@@ -82,9 +82,9 @@ async fn lease(
         }
     };
     Ok(Inspection {
-        blast_radius: blast_radius::of_row(lock.as_ref(), act, table.preset),
+        blast_radius: blast_radius::for_row(lock.as_ref(), act, table.preset),
         lock,
-        owners: kept(owners),
+        owners: truncated(owners),
         raw,
         ..Inspection::default()
     })
@@ -99,7 +99,7 @@ async fn advisory_lock(
     backend: &PostgresBackend,
     link: &mut Link<'_>,
     resource: &Resource,
-) -> Result<Inspection, Failure> {
+) -> Result<Inspection, StatementError> {
     let snapshot = snapshot::take(link).await?;
     let groups = advisory::groups(&snapshot);
     let Some(group) = groups.iter().find(|group| group.resource() == *resource) else {
@@ -116,22 +116,22 @@ async fn advisory_lock(
         .collect();
     let fate = record::fate(link, &snapshot, &holders, &group.holders).await?;
     Ok(Inspection {
-        blast_radius: blast_radius::of_sessions(&snapshot, &holders, &fate),
+        blast_radius: blast_radius::for_sessions(&snapshot, &holders, &fate),
         lock: Some(group.lock(&snapshot)),
         waiters: waiters(&snapshot, &group.waiters),
-        owners: kept(group.owners(&snapshot)),
+        owners: truncated(group.owners(&snapshot)),
         blockers: if group.waiters.is_empty() {
             Vec::new()
         } else {
             Waits::from_snapshot(&snapshot).trees(&all)
         },
         session: session(&snapshot, &holders),
-        raw: record::of_advisory(&snapshot, group, name.as_deref()),
+        raw: record::advisory_fields(&snapshot, group, name.as_deref()),
         shares_fate_with: fate.sentences(),
     })
 }
 
-async fn blocked_relation(link: &mut Link<'_>, resource: &Resource) -> Result<Inspection, Failure> {
+async fn blocked_relation(link: &mut Link<'_>, resource: &Resource) -> Result<Inspection, StatementError> {
     let snapshot = snapshot::take(link).await?;
     let groups = relation::groups(&snapshot);
     let Some(group) = groups.iter().find(|group| group.resource() == *resource) else {
@@ -142,10 +142,10 @@ async fn blocked_relation(link: &mut Link<'_>, resource: &Resource) -> Result<In
         blast_radius: first_root(link, &snapshot, &group.roots, &fate).await?,
         lock: Some(group.lock(&snapshot)),
         waiters: waiters(&snapshot, &group.waiters),
-        owners: kept(group.owners(&snapshot)),
+        owners: truncated(group.owners(&snapshot)),
         blockers: Waits::from_snapshot(&snapshot).trees(&group.pids()),
         session: session(&snapshot, &group.roots),
-        raw: record::of_relation(&snapshot, group),
+        raw: record::relation_fields(&snapshot, group),
         shares_fate_with: fate.sentences(),
     })
 }
@@ -156,7 +156,7 @@ async fn first_root(
     snapshot: &Snapshot,
     roots: &[i32],
     fate: &Fate,
-) -> Result<Reported<BlastRadius>, Failure> {
+) -> Result<Reported<BlastRadius>, StatementError> {
     let [first, others @ ..] = roots else {
         return Ok(Reported::unknown("no blocker is known"));
     };
@@ -166,10 +166,10 @@ async fn first_root(
         radius
     };
     if others.is_empty() {
-        return Ok(blast_radius::of_sessions(snapshot, &[*first], fate).map(with_rows));
+        return Ok(blast_radius::for_sessions(snapshot, &[*first], fate).map(with_rows));
     }
     let fate = record::fate(link, snapshot, &[*first], &[]).await?;
-    let radius = blast_radius::of_sessions(snapshot, &[*first], &fate).map(with_rows);
+    let radius = blast_radius::for_sessions(snapshot, &[*first], &fate).map(with_rows);
     Ok(radius.map(|mut radius| {
         let sessions = format::counted(others.len() as u64, "other session", "other sessions");
         radius.warn(format!("It stays blocked: {sessions} block it as well."));
@@ -197,7 +197,7 @@ fn waiters(snapshot: &Snapshot, rows: &[&LockRow]) -> Vec<Waiter> {
         .collect()
 }
 
-fn kept(mut owners: Vec<OwnerId>) -> Vec<OwnerId> {
+fn truncated(mut owners: Vec<OwnerId>) -> Vec<OwnerId> {
     owners.truncate(limits::WAITERS_KEPT_MAX);
     owners
 }

@@ -6,7 +6,7 @@ use sqlx::Row;
 
 use super::advisory::AdvisoryKey;
 use super::connection::Link;
-use super::error::Failure;
+use super::error::StatementError;
 use config::postgres::AdvisoryNameConfig;
 
 const PRISMA: i64 = 72_707_369;
@@ -23,7 +23,10 @@ pub(super) type Hashes = HashMap<String, (i32, i64)>;
 
 const HASHES: &str = "SELECT text, hashtext(text), hashtextextended(text, 0) FROM unnest($1::text[]) AS text";
 
-pub(super) async fn hashes(link: &mut Link<'_>, names: &[AdvisoryNameConfig]) -> Result<Hashes, Failure> {
+pub(super) async fn hashes(
+    link: &mut Link<'_>,
+    names: &[AdvisoryNameConfig],
+) -> Result<Hashes, StatementError> {
     let texts: Vec<&str> = names.iter().filter_map(|name| name.hash_of.as_deref()).collect();
     if texts.is_empty() {
         return Ok(Hashes::new());
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_names_a_key_before_anything_else_does() {
+    fn a_configured_key_name_takes_precedence() {
         // The same key is Prisma's unless the configuration names it.
         assert_eq!(
             name(AdvisoryKey::One(PRISMA), "db", &[], &Hashes::new()).as_deref(),

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 
 use domain::format;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Coverage, ObservedLock, Tick};
+use domain::observation::{Coverage, ObservedLock};
+use domain::tick::Tick;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::connection::Link;
-use super::error::{Failure, Refusal};
+use super::error::{Refusal, StatementError};
 use super::plan::Plan;
 use super::repeated;
 use super::rows::{self, Skipped};
@@ -120,14 +121,14 @@ pub(super) async fn list(
     clock: &Clock,
     deadline: Tick,
     sink: &mut dyn Sink,
-) -> Result<SourcePass, Failure> {
+) -> Result<SourcePass, StatementError> {
     let mut tally = Tally::default();
     let sent_at = clock.tick();
     let repeated = repeated::names(link, plan).await?;
     if !repeated.is_empty() {
         let locks = match named(link, plan, &repeated.iter().collect::<Vec<_>>()).await {
             Ok(locks) => locks,
-            Err(Failure::Refused(_)) => Vec::new(),
+            Err(StatementError::Refused(_)) => Vec::new(),
             Err(lost) => return Err(lost),
         };
         tally.seen += locks.len() as u64;
@@ -144,7 +145,7 @@ pub(super) async fn list(
     };
     let listed = batches(link, &mut listing, clock, deadline, sink).await;
     let ended = match listed {
-        Err(Failure::Lost(error)) => return Err(Failure::Lost(error)),
+        Err(StatementError::Lost(error)) => return Err(StatementError::Lost(error)),
         other => {
             link.end().await?;
             other
@@ -152,7 +153,7 @@ pub(super) async fn list(
     };
     match ended {
         Ok(cut) => Ok(tally.pass(plan, cut)),
-        Err(Failure::Refused(refusal)) => {
+        Err(StatementError::Refused(refusal)) => {
             let why = reason(link, plan, &refusal).await?;
             Ok(tally.pass(plan, Some(why)))
         }
@@ -175,20 +176,20 @@ async fn batches(
     clock: &Clock,
     deadline: Tick,
     sink: &mut dyn Sink,
-) -> Result<Option<String>, Failure> {
-    let mut asked = FIRST_ROWS;
+) -> Result<Option<String>, StatementError> {
+    let mut rows_max = FIRST_ROWS;
     let mut first = true;
     loop {
         let sent_at = clock.tick();
         let rows = if first {
-            link.first(&listing.plan.list(), asked).await?
+            link.first(&listing.plan.list(), rows_max).await?
         } else {
-            link.more(asked).await?
+            link.more(rows_max).await?
         };
         first = false;
-        let is_last = rows.len() < asked;
+        let is_last = rows.len() < rows_max;
         let locks = listing.tally.collect_rows(listing.plan, &rows, listing.repeated);
-        asked = next_batch(&locks);
+        rows_max = next_batch(&locks);
         if !locks.is_empty() {
             sink.accept(Batch {
                 sent_at,
@@ -213,7 +214,7 @@ fn next_batch(locks: &[ObservedLock]) -> usize {
 }
 
 /// The server's refusal as a sentence about this table.
-async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<String, Failure> {
+async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<String, StatementError> {
     let table = &plan.found.shown;
     if refusal.is_lock_timeout() {
         return Ok(match blocker(link, plan).await? {
@@ -237,7 +238,7 @@ async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<S
 }
 
 /// `pid 4711 (psql)`, the session whose lock blocks the read.
-async fn blocker(link: &mut Link<'_>, plan: &Plan) -> Result<Option<String>, Failure> {
+async fn blocker(link: &mut Link<'_>, plan: &Plan) -> Result<Option<String>, StatementError> {
     let rows = link.rows(sqlx::query(BLOCKER).bind(plan.found.oid)).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let name: String = row.try_get("name").unwrap_or_default();
@@ -257,7 +258,7 @@ pub(super) async fn named(
     link: &mut Link<'_>,
     plan: &Plan,
     resources: &[&Resource],
-) -> Result<Vec<ObservedLock>, Failure> {
+) -> Result<Vec<ObservedLock>, StatementError> {
     let locks = with_owners(link, plan, resources).await?;
     Ok(locks.into_iter().map(|(lock, _)| lock).collect())
 }
@@ -267,7 +268,7 @@ pub(super) async fn with_owners(
     link: &mut Link<'_>,
     plan: &Plan,
     resources: &[&Resource],
-) -> Result<Vec<(ObservedLock, Vec<OwnerId>)>, Failure> {
+) -> Result<Vec<(ObservedLock, Vec<OwnerId>)>, StatementError> {
     // A name that is not UTF-8 cannot be in a text column.
     let names: Vec<&str> = resources
         .iter()
@@ -281,9 +282,13 @@ pub(super) async fn with_owners(
 }
 
 /// Sentence for a table that refused a read by name.
-pub(super) async fn explain(link: &mut Link<'_>, plan: &Plan, failure: Failure) -> Result<String, Failure> {
+pub(super) async fn explain(
+    link: &mut Link<'_>,
+    plan: &Plan,
+    failure: StatementError,
+) -> Result<String, StatementError> {
     match failure {
-        Failure::Refused(refusal) => reason(link, plan, &refusal).await,
-        lost @ Failure::Lost(_) => Err(lost),
+        StatementError::Refused(refusal) => reason(link, plan, &refusal).await,
+        lost @ StatementError::Lost(_) => Err(lost),
     }
 }

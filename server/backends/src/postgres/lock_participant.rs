@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use domain::generation::Generation;
 use domain::names::OwnerId;
-use domain::observation::{Condition, Session};
+use domain::observation::{ObservedCondition, Session};
 use domain::reported::{Reported, Why};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -283,11 +283,11 @@ impl Party {
     }
 
     /// A prepared transaction without a session has no owner to end it.
-    pub(super) fn gone(&self) -> Option<Condition> {
+    pub(super) fn gone(&self) -> Option<ObservedCondition> {
         let Self::Prepared(prepared) = self else {
             return None;
         };
-        Some(Condition::Orphaned {
+        Some(ObservedCondition::Orphaned {
             why: format!(
                 "held by the prepared transaction {:?} of {} since {}: no session is left to end it",
                 prepared.gid,

@@ -288,18 +288,18 @@ fn micros(moment: &str) -> String {
 }
 
 fn no_column(role: Role, name: &str, found: &CatalogTable) -> String {
-    let said = format!(
+    let missing_column = format!(
         "table {} has no column {name} for `{}`",
         found.shown,
         role.as_str()
     );
     match ident::nearest(name, found.columns.iter().map(|column| column.name.as_str())) {
         Some(near) => format!(
-            "{said}; the nearest is {near}: set columns = {{ {} = {near:?} }}, or \"\" if there is none",
+            "{missing_column}; the nearest is {near}: set columns = {{ {} = {near:?} }}, or \"\" without one",
             role.as_str()
         ),
         None => format!(
-            "{said}: set columns = {{ {} = \"…\" }}, or \"\" if there is none",
+            "{missing_column}: set columns = {{ {} = \"…\" }}, or \"\" without one",
             role.as_str()
         ),
     }
@@ -307,7 +307,7 @@ fn no_column(role: Role, name: &str, found: &CatalogTable) -> String {
 
 fn wrong_type(role: Role, column: &Column, wanted: &str, found: &CatalogTable) -> String {
     format!(
-        "column {} of table {} is {}, but `{}` needs {wanted}: map it to another column, or to \"\" if there is none",
+        "column {} of table {} is {}, but `{}` needs {wanted}: map it to another column, or to \"\" without one",
         column.name,
         found.shown,
         column.type_shown,

@@ -6,7 +6,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::connection::Link;
-use super::error::Failure;
+use super::error::StatementError;
 use super::table::LeaseTable;
 use super::{PostgresBackend, catalog};
 use crate::{BackendError, Probe};
@@ -39,10 +39,10 @@ pub(super) async fn probe(backend: &PostgresBackend) -> Result<Probe, BackendErr
         .map_err(|failure| failure.into_backend(timeout_ms))
 }
 
-async fn probe_server(backend: &PostgresBackend, link: &mut Link<'_>) -> Result<Probe, Failure> {
+async fn probe_server(backend: &PostgresBackend, link: &mut Link<'_>) -> Result<Probe, StatementError> {
     let rows = link.rows(sqlx::query(ACCOUNT)).await?;
     let unreadable = || {
-        Failure::Lost(BackendError::Protocol {
+        StatementError::Lost(BackendError::Protocol {
             detail: "the account cannot be read".to_owned(),
         })
     };
@@ -57,7 +57,12 @@ async fn probe_server(backend: &PostgresBackend, link: &mut Link<'_>) -> Result<
             Ok(plan) => {
                 let written = link.rows(sqlx::query(WRITES).bind(plan.found.oid)).await?;
                 let may_write = written.first().and_then(|row| row.try_get::<bool, _>(0).ok());
-                rights.extend(of_table(table, &plan.found.shown, &account.name, may_write));
+                rights.extend(table_permissions(
+                    table,
+                    &plan.found.shown,
+                    &account.name,
+                    may_write,
+                ));
             }
             Err(why) => rights.push(AccountPermission {
                 what: format!("SELECT on {}", table.quoted_name()),
@@ -117,7 +122,7 @@ fn sessions(account: &Account) -> Vec<AccountPermission> {
     ]
 }
 
-fn of_table(
+fn table_permissions(
     table: &LeaseTable,
     shown: &str,
     account: &str,

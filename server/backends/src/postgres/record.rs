@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::advisory::{self, AdvisoryKey};
 use super::connection::Link;
-use super::error::Failure;
+use super::error::StatementError;
 use super::lock_participant::{self, Party};
 use super::plan::Plan;
 use super::relation;
@@ -37,11 +37,11 @@ WHERE l.pid = ANY($1) AND l.granted AND l.locktype IN ('advisory', 'relation')
 ORDER BY l.locktype, name, l.mode, l.classid, l.objid LIMIT $2";
 
 /// Every readable column, in the table's order.
-pub(super) async fn of_row(
+pub(super) async fn row_fields(
     link: &mut Link<'_>,
     plan: &Plan,
     resource: &Resource,
-) -> Result<Vec<RawField>, Failure> {
+) -> Result<Vec<RawField>, StatementError> {
     let text = resource.text();
     let query = sqlx::query(AssertSqlSafe(plan.record(VALUE_BYTES_MAX))).bind(text);
     let rows = link.rows(query).await?;
@@ -63,7 +63,7 @@ fn field(name: &str, value: impl Into<String>) -> RawField {
     }
 }
 
-pub(super) fn of_advisory(
+pub(super) fn advisory_fields(
     snapshot: &Snapshot,
     group: &advisory::Group<'_>,
     name: Option<&str>,
@@ -88,24 +88,24 @@ pub(super) fn of_advisory(
         ]);
         if let Some(party) = snapshot.parties.get(&row.pid) {
             raw.push(field("level", party.level().words()));
-            raw.extend(of_party(party));
+            raw.extend(participant_fields(party));
         }
     }
     raw
 }
 
-pub(super) fn of_relation(snapshot: &Snapshot, group: &relation::Group<'_>) -> Vec<RawField> {
+pub(super) fn relation_fields(snapshot: &Snapshot, group: &relation::Group<'_>) -> Vec<RawField> {
     let mut raw = Vec::new();
     if let Some(row) = group.waiters.first() {
         raw.push(field("first waiter waits for", tree::described(row)));
     }
     if let Some(party) = group.roots.first().and_then(|pid| snapshot.parties.get(pid)) {
-        raw.extend(of_party(party));
+        raw.extend(participant_fields(party));
     }
     raw
 }
 
-fn of_party(party: &Party) -> Vec<RawField> {
+fn participant_fields(party: &Party) -> Vec<RawField> {
     let time = |at: Option<chrono::DateTime<chrono::Utc>>| at.map(lock_participant::moment);
     let fields = match party {
         Party::Session(session) if session.hidden => vec![
@@ -161,16 +161,16 @@ pub(super) struct Fate {
 impl Fate {
     /// One sentence each, for the first locks of many.
     pub(super) fn sentences(&self) -> Vec<String> {
-        let mut told = self.transactions.clone();
-        told.extend(self.locks.iter().take(FATE_SHOWN).map(|lock| lock.what.clone()));
+        let mut ages = self.transactions.clone();
+        ages.extend(self.locks.iter().take(FATE_SHOWN).map(|lock| lock.what.clone()));
         let more = self.locks.len().saturating_sub(FATE_SHOWN);
         if more > 0 {
-            told.push(format!(
+            ages.push(format!(
                 "and {} more",
                 format::counted(more as u64, "lock", "locks")
             ));
         }
-        told
+        ages
     }
 }
 
@@ -180,7 +180,7 @@ pub(super) async fn fate(
     snapshot: &Snapshot,
     pids: &[i32],
     known: &[&LockRow],
-) -> Result<Fate, Failure> {
+) -> Result<Fate, StatementError> {
     let transactions = pids
         .iter()
         .filter_map(|pid| transaction(snapshot.parties.get(pid)?))

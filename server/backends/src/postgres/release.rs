@@ -11,7 +11,7 @@ use domain::names::{Resource, Source};
 use domain::reported::Reported;
 
 use super::connection::Links;
-use super::error::{Failure, Refusal};
+use super::error::{Refusal, StatementError};
 use super::{PostgresBackend, advisory, relation};
 use crate::BackendError;
 use crate::release::Acted;
@@ -38,13 +38,13 @@ pub(super) async fn release(
 }
 
 /// A statement that failed before any change.
-fn before_the_act(unlocks: &Links, failure: Failure) -> Result<Acted, BackendError> {
+fn before_the_act(unlocks: &Links, failure: StatementError) -> Result<Acted, BackendError> {
     match failure {
-        Failure::Refused(refusal) => Ok(refused(
+        StatementError::Refused(refusal) => Ok(refused(
             &refusal,
             "Fix the error that the server reported, then try again.",
         )),
-        Failure::Lost(error) => Err(Failure::Lost(error).into_backend(unlocks.timeout_ms())),
+        StatementError::Lost(error) => Err(StatementError::Lost(error).into_backend(unlocks.timeout_ms())),
     }
 }
 
@@ -56,7 +56,7 @@ fn refused(refusal: &Refusal, remedy: &str) -> Acted {
 }
 
 /// A holding that cannot be distinguished from the next one.
-fn untold<T>(generation: &Reported<T>) -> Option<Release> {
+fn refuse_unknown_generation<T>(generation: &Reported<T>) -> Option<Release> {
     let why = generation.why()?;
     Some(Release::refused(
         format!("this holding cannot be distinguished from the next one: {why}"),

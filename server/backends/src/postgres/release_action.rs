@@ -4,7 +4,7 @@
 use sqlx::Row;
 
 use super::connection::Link;
-use super::error::Failure;
+use super::error::StatementError;
 use super::ident::quoted;
 use super::plan::Plan;
 use super::table::Role;
@@ -33,7 +33,7 @@ pub(super) enum RowAct {
 }
 
 /// The action for a table: from its preset, its configuration, and the source of its tokens.
-pub(super) async fn read(link: &mut Link<'_>, plan: &Plan) -> Result<RowAct, Failure> {
+pub(super) async fn read(link: &mut Link<'_>, plan: &Plan) -> Result<RowAct, StatementError> {
     let expires = plan.column(Role::ExpiresAt).is_some();
     Ok(match (plan.table.preset, plan.table.release) {
         (LeaseTablePreset::Liquibase, _) => RowAct::Free,
@@ -48,7 +48,7 @@ pub(super) async fn read(link: &mut Link<'_>, plan: &Plan) -> Result<RowAct, Fai
 }
 
 /// Whether deleting the row loses no counter: there is no token, or a sequence issues it.
-async fn outlives_the_row(link: &mut Link<'_>, plan: &Plan) -> Result<bool, Failure> {
+async fn outlives_the_row(link: &mut Link<'_>, plan: &Plan) -> Result<bool, StatementError> {
     let Some(token) = plan.column(Role::FencingToken) else {
         return Ok(true);
     };

@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 
 use domain::escape::visible;
 use domain::names::{OwnerId, Resource};
-use domain::observation::{Condition, Lifetime, ObservedLock};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
 use sqlx::{AssertSqlSafe, Row};
 
 use super::connection::Link;
-use super::error::Failure;
+use super::error::StatementError;
 use super::plan::Plan;
 
 /// Owners that a reason names.
@@ -19,13 +19,13 @@ const OWNERS_NAMED: usize = 3;
 
 /// Resources with several rows; `None` if a unique index forbids them or the server refuses the
 /// count.
-pub(super) async fn names(link: &mut Link<'_>, plan: &Plan) -> Result<HashSet<Resource>, Failure> {
+pub(super) async fn names(link: &mut Link<'_>, plan: &Plan) -> Result<HashSet<Resource>, StatementError> {
     let Some(select) = plan.repeated() else {
         return Ok(HashSet::new());
     };
     let rows = match link.rows(sqlx::query(AssertSqlSafe(select))).await {
         Ok(rows) => rows,
-        Err(Failure::Refused(_)) => return Ok(HashSet::new()),
+        Err(StatementError::Refused(_)) => return Ok(HashSet::new()),
         Err(lost) => return Err(lost),
     };
     let names = rows.iter().filter_map(|row| row.try_get::<&str, _>(0).ok());
@@ -57,7 +57,7 @@ fn fold_one(mut rows: Vec<ObservedLock>) -> Option<(ObservedLock, Vec<OwnerId>)>
     let mut first = rows.into_iter().next()?;
     if let Some(why) = why {
         first.owner_count = u32::try_from(owners.len()).unwrap_or(u32::MAX);
-        first.condition = Some(Condition::DualOwner { why: why.into() });
+        first.condition = Some(ObservedCondition::DualOwner { why: why.into() });
     } else {
         owners.truncate(1);
     }

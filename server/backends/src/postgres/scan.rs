@@ -8,7 +8,7 @@ use sqlx::Row;
 
 use super::catalog;
 use super::connection::Link;
-use super::error::Failure;
+use super::error::StatementError;
 use super::lease_tables::{self, unread};
 use super::snapshot::{self, Snapshot, WAITING_MAX};
 use super::{PostgresBackend, advisory, relation};
@@ -32,7 +32,7 @@ async fn run(
     link: &mut Link<'_>,
     budget: Budget,
     sink: &mut dyn Sink,
-) -> Result<Pass, Failure> {
+) -> Result<Pass, StatementError> {
     let clock = &backend.clock;
     let budget_ms = millis(budget.time_max);
     let deadline = clock.tick().plus(budget_ms);
@@ -41,7 +41,7 @@ async fn run(
     // Short sources with waiting users first.
     sessions(backend, link, sink, &mut sources).await?;
     let plans = match catalog::check(link, &backend.tables).await {
-        Err(Failure::Refused(refusal)) => {
+        Err(StatementError::Refused(refusal)) => {
             let why = format!(
                 "the catalog cannot be read: {} ({})",
                 refusal.message, refusal.code
@@ -67,13 +67,13 @@ async fn run(
     })
 }
 
-async fn read_clock(link: &mut Link<'_>, clock: &Clock) -> Result<ClockReading, Failure> {
+async fn read_clock(link: &mut Link<'_>, clock: &Clock) -> Result<ClockReading, StatementError> {
     let before = clock.now();
     let rows = link.rows(sqlx::query("SELECT clock_timestamp()")).await?;
     let after = clock.now();
     let round_trip_ms = after.tick.since(before.tick);
     let unreadable = |_| {
-        Failure::Lost(BackendError::Protocol {
+        StatementError::Lost(BackendError::Protocol {
             detail: "no clock reading".to_owned(),
         })
     };
@@ -91,7 +91,7 @@ async fn sessions(
     link: &mut Link<'_>,
     sink: &mut dyn Sink,
     sources: &mut Vec<SourcePass>,
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     let wanted = wanted(backend);
     if wanted.is_empty() {
         return Ok(());
@@ -132,7 +132,7 @@ async fn sessions(
             });
             Ok(())
         }
-        Err(Failure::Refused(refusal)) => {
+        Err(StatementError::Refused(refusal)) => {
             let why = format!("pg_locks cannot be read: {} ({})", refusal.message, refusal.code);
             sources.extend(wanted.iter().map(|source| unread(source, why.clone())));
             Ok(())
@@ -185,7 +185,7 @@ async fn read_named(
     link: &mut Link<'_>,
     names: &[(Source, Resource)],
     sink: &mut dyn Sink,
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     let of = |source: &Source| {
         names
             .iter()
@@ -215,11 +215,11 @@ async fn read_named(
     for (table, plan) in tables.iter().zip(catalog::check(link, &tables).await?) {
         // The next scan reports a table that cannot be read; its rows stay and age.
         let Ok(plan) = plan else { continue };
-        let asked = of(&table.source);
+        let requested = of(&table.source);
         let sent_at = backend.clock.tick();
-        match lease_tables::named(link, &plan, &asked).await {
-            Ok(found) => deliver(sink, sent_at, &table.source, &asked, found),
-            Err(Failure::Refused(_)) => {}
+        match lease_tables::named(link, &plan, &requested).await {
+            Ok(found) => deliver(sink, sent_at, &table.source, &requested, found),
+            Err(StatementError::Refused(_)) => {}
             Err(lost) => return Err(lost),
         }
     }
@@ -228,13 +228,13 @@ async fn read_named(
 
 fn deliver(
     sink: &mut dyn Sink,
-    sent_at: domain::observation::Tick,
+    sent_at: domain::tick::Tick,
     source: &Source,
-    asked: &[&Resource],
+    requested: &[&Resource],
     locks: Vec<ObservedLock>,
 ) {
     let there: std::collections::HashSet<&Resource> = locks.iter().map(|lock| &lock.resource).collect();
-    let gone = asked.iter().filter(|name| !there.contains(*name));
+    let gone = requested.iter().filter(|name| !there.contains(*name));
     let gone = gone.map(|name| (source.clone(), (*name).clone())).collect();
     sink.accept(Batch { sent_at, locks, gone });
 }

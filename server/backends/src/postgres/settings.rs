@@ -164,13 +164,13 @@ fn not_a_url() -> BackendError {
 }
 
 fn host_of(url: &Url) -> String {
-    let asked = |name: &str| {
+    let parameter = |name: &str| {
         url.query_pairs()
             .find(|(key, _)| key == name)
             .map(|(_, value)| value.into_owned())
     };
-    asked("host")
-        .or_else(|| asked("hostaddr"))
+    parameter("host")
+        .or_else(|| parameter("hostaddr"))
         .or_else(|| url.host_str().filter(|host| !host.is_empty()).map(str::to_owned))
         .unwrap_or_else(|| "localhost".to_owned())
 }
@@ -183,7 +183,7 @@ fn with_tls(
     url: &Url,
 ) -> Result<PgConnectOptions, BackendError> {
     let tls = &config.tls;
-    let asked = url
+    let parameter = url
         .query_pairs()
         .any(|(key, _)| key == "sslmode" || key == "ssl-mode");
     if let Some(file) = &tls.ca_file {
@@ -200,7 +200,7 @@ fn with_tls(
         }
     }
     let mode = match options.get_ssl_mode() {
-        _ if !asked && tls.is_configured() => PgSslMode::VerifyFull,
+        _ if !parameter && tls.is_configured() => PgSslMode::VerifyFull,
         // As libpq does: a configured authority implies verification.
         PgSslMode::Require if tls.server_name.is_some() => PgSslMode::VerifyFull,
         PgSslMode::Require if tls.ca_file.is_some() => PgSslMode::VerifyCa,
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_parameters_are_left_out_before_the_driver_could_log_them() {
+    fn unknown_parameters_are_removed_before_the_driver_logs_them() {
         // A mistyped password, a libpq-only parameter, and valid parameters.
         let url =
             parse("postgres://u@h/db?pasword=hunter2&connect_timeout=3&sslmode=require&options[x]=a%26b");

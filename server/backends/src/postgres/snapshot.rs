@@ -15,7 +15,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::connection::Link;
-use super::error::Failure;
+use super::error::StatementError;
 use super::lock_participant::{self, Party, PreparedRow, SessionRow};
 use super::settings::APPLICATION_NAME;
 use config::postgres::QueryText;
@@ -79,7 +79,7 @@ pub(super) struct Snapshot {
 }
 
 /// Takes the snapshot: one round trip if there are no locks, three otherwise.
-pub(super) async fn take(link: &mut Link<'_>) -> Result<Snapshot, Failure> {
+pub(super) async fn take(link: &mut Link<'_>) -> Result<Snapshot, StatementError> {
     let answer = link.rows(sqlx::query(LOCKS).bind(WAITING_MAX)).await?;
     let now = answer.first().and_then(|row| row.try_get("now").ok());
     let mut rows: Vec<(LockRow, String)> = answer.iter().filter_map(|row| lock_row(row).ok()).collect();
@@ -96,7 +96,7 @@ pub(super) async fn take(link: &mut Link<'_>) -> Result<Snapshot, Failure> {
     Ok(Snapshot { now, rows, parties })
 }
 
-async fn sessions(link: &mut Link<'_>, rows: &[LockRow]) -> Result<Vec<(i32, Party)>, Failure> {
+async fn sessions(link: &mut Link<'_>, rows: &[LockRow]) -> Result<Vec<(i32, Party)>, StatementError> {
     let mut pids: Vec<i32> = rows
         .iter()
         .flat_map(|row| row.blocked_by.iter().copied().chain([row.pid]))
@@ -239,8 +239,8 @@ impl Snapshot {
                 waited_ms: self.waited_ms(row),
             })
         };
-        let told = waiters.iter().filter_map(in_line);
-        told.take(WAITERS_KEPT_MAX).collect()
+        let queued = waiters.iter().filter_map(in_line);
+        queued.take(WAITERS_KEPT_MAX).collect()
     }
 
     pub(super) fn is_ours(&self, pid: i32) -> bool {
@@ -260,11 +260,11 @@ impl Snapshot {
 
     /// More sessions wait than were read.
     pub(super) fn is_cut(&self) -> bool {
-        let asked = self
+        let wanted_mode = self
             .rows
             .iter()
             .filter(|row| !row.granted && !row.blocked_by.is_empty())
             .count();
-        asked >= usize::try_from(WAITING_MAX).unwrap_or(usize::MAX)
+        wanted_mode >= usize::try_from(WAITING_MAX).unwrap_or(usize::MAX)
     }
 }

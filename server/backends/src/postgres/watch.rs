@@ -83,7 +83,7 @@ async fn listener(backend: &PostgresBackend) -> Result<PgListener, BackendError>
     timeout(limit, opening)
         .await
         .map_err(no_answer)?
-        .map_err(error::of_connection)
+        .map_err(error::from_connection)
 }
 
 /// Forwards notifications until the session ends, and returns how it ended.
@@ -97,10 +97,10 @@ async fn listen(backend: &PostgresBackend, mut listener: PgListener, hints: &Hin
                     detail: "the listening session ended".to_owned(),
                 };
             }
-            Ok(Err(error)) => return error::of_connection(error),
+            Ok(Err(error)) => return error::from_connection(error),
             Err(_) => match timeout(limit, listener.execute("SELECT 1")).await {
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => return error::of_connection(error),
+                Ok(Err(error)) => return error::from_connection(error),
                 Err(_) => {
                     return BackendError::NoAnswer {
                         after_ms: backend.links.timeout_ms(),

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_are_several_owners_and_a_reading_writer_is_one() {
+    fn readers_are_several_owners_and_a_writer_that_reads_is_one() {
         // The fields of RReadWriteLock, in any order.
         let readers = parse(&[(B, "1"), ("mode", "read"), (A, "2")]).unwrap();
         assert_eq!(
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn other_hashes_are_not_taken_for_locks() {
+    fn other_hashes_are_no_locks() {
         // One unknown field is enough: a wrong guess would offer to break a key that is no
         // lock.
         for fields in [

@@ -10,7 +10,7 @@ use ::redis::{Cmd, Value};
 use domain::force_release::{BlastRadius, Release};
 use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Condition, ObservedLock};
+use domain::observation::{ObservedCondition, ObservedLock};
 use domain::reported::Reported;
 use sha1_smol::Sha1;
 
@@ -66,7 +66,7 @@ return redis.call('DEL', KEYS[1])";
 
 /// Only the key is deleted; for a read lock, for all sharers.
 pub(super) fn radius(lock: &ObservedLock, owners: &[OwnerId]) -> Reported<BlastRadius> {
-    if let Some(Condition::Unrecognised { why }) = &lock.condition {
+    if let Some(ObservedCondition::Unrecognised { why }) = &lock.condition {
         return Reported::Unknown(why.clone());
     }
     let mut radius = BlastRadius::default();
@@ -184,11 +184,11 @@ async fn hash_script(
         .arg(1)
         .arg(key)
         .arg(lock.mode.unwrap_or_default())
-        .arg(beside("redisson_lock__channel", key))
-        .arg(beside("redisson_rwlock", key))
+        .arg(related_key("redisson_lock__channel", key))
+        .arg(related_key("redisson_rwlock", key))
         // Not declared as a key: EVAL requires write permission on keys, and this one is only
         // read.
-        .arg(beside("redisson_lock_queue", key));
+        .arg(related_key("redisson_lock_queue", key));
     for (field, _) in &lock.holds {
         script.arg(field);
     }
@@ -201,7 +201,7 @@ async fn is_of_type(line: &RedisConnection, key: &[u8], kind: &str) -> Result<bo
 
 /// Redisson's names for related keys: in braces, so that a cluster stores them with the lock,
 /// unless the name has braces of its own.
-fn beside(what: &str, key: &[u8]) -> Vec<u8> {
+fn related_key(what: &str, key: &[u8]) -> Vec<u8> {
     let (open, close): (&[u8], &[u8]) = if key.contains(&b'{') {
         (b":", b"")
     } else {
@@ -265,11 +265,11 @@ mod tests {
     fn related_redisson_keys_have_redisson_names() {
         // With and without braces in the lock's own name.
         assert_eq!(
-            beside("redisson_lock__channel", b"lock:a"),
+            related_key("redisson_lock__channel", b"lock:a"),
             b"redisson_lock__channel:{lock:a}"
         );
         assert_eq!(
-            beside("redisson_rwlock", b"lock:{a}"),
+            related_key("redisson_rwlock", b"lock:{a}"),
             b"redisson_rwlock:lock:{a}"
         );
     }

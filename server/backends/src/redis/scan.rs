@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use ::redis::{Pipeline, Value};
 use domain::duration::millis;
-use domain::observation::{Coverage, Tick};
+use domain::observation::Coverage;
 use domain::reported::Reported;
+use domain::tick::Tick;
 use futures::StreamExt;
 use futures::future::OptionFuture;
 use futures::stream::FuturesUnordered;

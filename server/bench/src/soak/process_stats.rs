@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slope_is_per_hour_and_what_stays_has_none() {
+    fn slope_is_per_hour_and_zero_for_constant_values() {
         // Detects a missed leak and a false one.
         let grows: Vec<(f64, f64)> = (1..=10)
             .map(|it| (f64::from(it), 100.0 + 0.5 * f64::from(it)))
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn this_very_process_has_memory_and_open_files() {
+    fn own_process_reports_memory_and_open_files() {
         // Detects an unexpected kernel format, which would read as zero.
         let vitals = read(std::process::id(), 3.0).unwrap();
         assert!(vitals.memory_mib > 1.0 && vitals.files >= 3.0, "{vitals:?}");

@@ -176,12 +176,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_taken_is_not_taken_again_and_given_back_by_its_owner_alone() {
+    async fn baseline_lock_is_exclusive_and_released_by_its_owner() {
         let folder = ThrowawayFolder::create("bench").unwrap();
         let stop = CancellationToken::new();
         let address = serve(folder.path(), stop.clone()).await.unwrap();
         let mut http = Http::connect(address, "nobody").await.unwrap();
-        let mut said = Vec::new();
+        let mut received = Vec::new();
         for (path, owner) in [
             ("/take", "a"),
             ("/take", "b"),
@@ -191,9 +191,9 @@ mod tests {
         ] {
             let body = format!(r#"{{"resource":"r","owner":"{owner}"}}"#);
             let answer: Done = serde_json::from_str(http.post(path, &body).await.unwrap()).unwrap();
-            said.push(answer.token);
+            received.push(answer.token);
         }
-        assert_eq!(said, [Some(1), None, None, Some(1), Some(2)]);
+        assert_eq!(received, [Some(1), None, None, Some(1), Some(2)]);
         stop.cancel();
     }
 }

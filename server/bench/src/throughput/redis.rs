@@ -77,8 +77,8 @@ pub(super) async fn measure(server: &Redis, span: LoadSpan) -> Result<Pace, Benc
             request: String::new(),
             answer: Vec::new(),
         };
-        let said = client.call(&["SCRIPT", "LOAD", COMPARE_AND_DELETE]).await?;
-        let hash = said.lines().nth(1).unwrap_or_default().to_owned();
+        let loaded_script = client.call(&["SCRIPT", "LOAD", COMPARE_AND_DELETE]).await?;
+        let hash = loaded_script.lines().nth(1).unwrap_or_default().to_owned();
         client.script = hash;
         clients.push(client);
     }

@@ -19,10 +19,10 @@ impl LockClient for Holder {
         let place = format!("{line}/lock-");
         let owner = format!("worker-{}", self.number);
         let (_, sequence) = self.zookeeper.create(&place, owner.as_bytes(), &options).await?;
-        let standing = self.zookeeper.list_children(&line).await?;
+        let waiting = self.zookeeper.list_children(&line).await?;
         let own = format!("lock-{sequence}");
-        if standing.iter().min() != Some(&own) {
-            let answer = format!("{own} is not the first of {standing:?}");
+        if waiting.iter().min() != Some(&own) {
+            let answer = format!("{own} is not the first of {waiting:?}");
             return Err(BenchError::bad_answer("ZooKeeper", answer));
         }
         self.zookeeper.delete(&format!("{place}{sequence}"), None).await?;

@@ -19,7 +19,7 @@ pub(crate) struct Section<'t> {
     pattern: &'static str,
     table: &'t Table,
     pub(crate) origin: Origin,
-    asked: Vec<&'static str>,
+    read_keys: Vec<&'static str>,
 }
 
 impl<'t> Section<'t> {
@@ -31,7 +31,7 @@ impl<'t> Section<'t> {
             pattern: "",
             table,
             origin: Origin::Default,
-            asked: Vec::new(),
+            read_keys: Vec::new(),
         }
     }
 
@@ -42,7 +42,7 @@ impl<'t> Section<'t> {
 
     /// Requests a key, which makes it known.
     pub(crate) fn node(&mut self, key: &'static str) -> Option<&'t Node> {
-        self.asked.push(key);
+        self.read_keys.push(key);
         self.reader.0.borrow_mut().known.insert(join(self.pattern, key));
         self.table.get(key)
     }
@@ -205,7 +205,7 @@ impl<'t> Section<'t> {
             pattern,
             table,
             origin,
-            asked: Vec::new(),
+            read_keys: Vec::new(),
         }
     }
 
@@ -238,7 +238,7 @@ impl<'t> Section<'t> {
                     pattern,
                     table: item.table()?,
                     origin: item.origin.clone(),
-                    asked: Vec::new(),
+                    read_keys: Vec::new(),
                 })
             })
             .collect()
@@ -284,12 +284,12 @@ impl<'t> Section<'t> {
     pub(crate) fn finish(self) {
         let mut notes = self.reader.0.borrow_mut();
         for (key, node) in self.table {
-            if !self.asked.iter().any(|asked| asked == key) {
+            if !self.read_keys.iter().any(|read_keys| read_keys == key) {
                 notes.unknown.push(Unknown {
                     key: key.clone(),
                     path: self.path.clone(),
                     origin: node.origin.clone(),
-                    siblings: self.asked.clone(),
+                    siblings: self.read_keys.clone(),
                 });
             }
         }

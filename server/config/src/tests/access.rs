@@ -52,7 +52,7 @@ fn listening_beyond_loopback_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_certificate_or_a_declared_proxy_opens_the_address_to_others() {
+fn a_public_address_needs_a_certificate_or_a_proxy() {
     // Both ways give HTTPS; half of a certificate and a public_url without TLS are errors.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("any.pem");
@@ -80,7 +80,7 @@ fn a_certificate_or_a_declared_proxy_opens_the_address_to_others() {
 }
 
 #[test]
-fn an_identity_provider_is_asked_by_https_and_brings_roles() {
+fn an_identity_provider_needs_https_and_maps_roles() {
     // Missing keys, a plain HTTP issuer, invalid values; and a valid one with its defaults.
     let oidc = |more: &str| {
         format!("[oidc]\nissuer = \"https://id.example.com\"\nclient_id = \"leasehold\"\n{more}")

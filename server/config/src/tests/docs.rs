@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Loaded, Origin};
-use super::explain;
+use super::load_report;
 
 const REFERENCE: &str = include_str!("../../../../docs/configuration.md");
 const EXAMPLE: &str = include_str!("../../../../docs/leasehold.example.toml");
@@ -27,7 +27,7 @@ fn load_example(text: &str, variables: &[(&str, &str)]) -> Loaded {
         };
         std::fs::write(folder.path().join(name), secret).unwrap();
     }
-    explain(&text.replace(FOLDER, &root).replace(WRITTEN, &root), variables)
+    load_report(&text.replace(FOLDER, &root).replace(WRITTEN, &root), variables)
 }
 
 /// The fenced code blocks of one language.
@@ -85,7 +85,7 @@ fn every_example_loads() {
 }
 
 #[test]
-fn every_example_of_a_variable_loads() {
+fn every_documented_variable_loads() {
     // Each line of the `sh` blocks applied to the example file, without shell quotes.
     let lines: Vec<(&str, &str)> = blocks("sh")
         .iter()
@@ -102,7 +102,7 @@ fn every_example_of_a_variable_loads() {
 }
 
 #[test]
-fn every_key_of_the_loader_is_described_and_no_other() {
+fn exactly_the_keys_of_the_loader_are_documented() {
     // The example has every kind of backend, so the loader requests every key.
     let known = load_example(EXAMPLE, &[]).known;
     // Tables are headings, not rows.
@@ -142,7 +142,7 @@ backend = [
         };
         assert!(row.contains(&variable), "{row}\nlacks {variable}");
     }
-    let loaded = explain(minimal, &[]);
+    let loaded = load_report(minimal, &[]);
     loaded.config.unwrap();
     let defaults = loaded
         .entries

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use super::super::backend::SystemConfig;
 use super::super::redis::RedisValues;
 use super::super::{Config, Origin};
-use super::{explain, listen_flag, load, sources};
+use super::{listen_flag, load, load_report, sources};
 
 const BACKENDS: &str = r#"
 [[backend]]
@@ -53,7 +53,7 @@ fn defaults_then_file_then_environment_then_flags() {
 }
 
 #[test]
-fn nothing_at_all_is_the_default_configuration() {
+fn no_input_is_the_default_configuration() {
     // Without any source the reader's defaults equal `Config::default`, which the demo uses.
     let read = Config::load(&super::super::ConfigSources::default()).unwrap();
     assert_eq!(format!("{read:?}"), format!("{:?}", Config::default()));
@@ -106,7 +106,7 @@ fn the_environment_reaches_nested_keys_and_backends_by_name() {
 }
 
 #[test]
-fn a_glob_with_brackets_in_the_environment_is_a_text() {
+fn a_glob_with_brackets_in_a_variable_is_text() {
     // `[ab]lock:*` begins like a TOML list but is a string.
     let config = load(BACKENDS, &[("LEASEHOLD_BACKEND__CACHE__PATTERNS", "[ab]lock:*")]).unwrap();
     let SystemConfig::Redis(redis) = &config.backends[1].system else {
@@ -116,7 +116,7 @@ fn a_glob_with_brackets_in_the_environment_is_a_text() {
 }
 
 #[test]
-fn a_backend_can_live_in_the_environment_alone() {
+fn a_backend_can_be_configured_by_variables_only() {
     // No file: kind, endpoints and poll interval from variables.
     let config = load(
         "",
@@ -147,7 +147,7 @@ fn secret_from_the_environment_overrides_the_secret_file() {
         ("LEASEHOLD_BACKEND__ORDERS_DB__URL_FILE", path),
         ("LEASEHOLD_BACKEND__CACHE__PASSWORD_FILE", path),
     ];
-    let loaded = explain(BACKENDS, &variables);
+    let loaded = load_report(BACKENDS, &variables);
     let config = loaded.config.unwrap();
     let SystemConfig::Postgres(postgres) = &config.backends[0].system else {
         panic!("postgres")
@@ -177,7 +177,7 @@ fn secret_from_the_environment_overrides_the_secret_file() {
 }
 
 #[test]
-fn the_story_holds_no_secret() {
+fn the_configuration_report_contains_no_secret() {
     // Canaries in every secret key and in a URL's query appear neither in check-config nor in Debug output.
     let file = r#"
 store = "postgres://u:c4nary@db/store"
@@ -196,7 +196,7 @@ name = "c"
 kind = "etcd"
 endpoints = ["http://u:c4nary@coord:2379"]
 "#;
-    let loaded = explain(file, &[]);
+    let loaded = load_report(file, &[]);
     assert!(
         !format!("{:?}", loaded.entries).contains("c4nary"),
         "{:#?}",

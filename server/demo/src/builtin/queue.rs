@@ -6,19 +6,19 @@ use leasehold_client::Request;
 use tokio::time::sleep;
 
 use super::Access;
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use crate::names;
 
 const TTL: Duration = Duration::from_secs(30);
 const WAIT: Duration = Duration::from_secs(300);
 const HOLD: Duration = Duration::from_secs(40);
 
-pub(crate) async fn takes_turns(access: Access, owner: &'static str) -> Result<(), DemoFault> {
+pub(crate) async fn takes_turns(access: Access, owner: &'static str) -> Result<(), WorkloadError> {
     let request = Request::new(names::LINE, TTL).owner(owner).wait(WAIT);
     let lease = access.client.acquire(request).await?;
     tokio::select! {
         () = sleep(HOLD) => {}
-        _ = lease.lost() => return Err(DemoFault::LeaseGone),
+        _ = lease.lost() => return Err(WorkloadError::LeaseGone),
     }
     // A failed release lets the lease expire.
     let _ = lease.release().await;

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::Access;
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use crate::names;
 
 const TTL_SECONDS: u64 = 5;
@@ -18,7 +18,7 @@ const WORK: Duration = Duration::from_secs(4);
 /// Time until the next pause.
 const PAUSE: Duration = Duration::from_secs(25);
 
-pub(crate) async fn writes_late(access: Access) -> Result<(), DemoFault> {
+pub(crate) async fn writes_late(access: Access) -> Result<(), WorkloadError> {
     let (resource, zombie, next) = names::ZOMBIE;
     let body = json!({"resource": resource, "ownerId": zombie, "ttlSeconds": TTL_SECONDS});
     let granted = access.post("/v1/locks/acquire", &body).await?;
@@ -40,7 +40,7 @@ pub(crate) async fn writes_late(access: Access) -> Result<(), DemoFault> {
 }
 
 /// The token check of the resource before a write.
-async fn write(access: &Access, owner: &str, token: u64) -> Result<(), DemoFault> {
+async fn write(access: &Access, owner: &str, token: u64) -> Result<(), WorkloadError> {
     let (resource, ..) = names::ZOMBIE;
     let question = json!({
         "resource": resource, "fencingToken": token, "ownerId": owner, "source": names::ZOMBIE_SOURCE

@@ -6,7 +6,7 @@ use etcd_client::ResignOptions;
 use tokio::time::sleep;
 
 use super::{Access, session};
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 
 pub(crate) const NAME: &str = "/locks/scheduler/leader";
 const TTL: Duration = Duration::from_secs(15);
@@ -14,7 +14,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(5);
 const TERM: Duration = Duration::from_secs(90);
 
 /// Campaigns, leads for a while, resigns, and campaigns again.
-pub(crate) async fn candidate(access: Access, owner: &'static str) -> Result<(), DemoFault> {
+pub(crate) async fn candidate(access: Access, owner: &'static str) -> Result<(), WorkloadError> {
     let lease = session::grant(access.quick.clone(), TTL).await?;
     let term = async {
         let mut client = access.patient.clone();

@@ -6,7 +6,7 @@ use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
 use tokio::time::sleep;
 
 use super::{PREFIX, session};
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use crate::leases::Leases;
 
 pub(crate) const WITHOUT_LEASE: &str = "/locks/warehouse/us-east/stock-count";
@@ -21,7 +21,12 @@ pub(crate) struct Lease(i64);
 impl Leases for KeyLeases {
     type Held = Lease;
 
-    async fn acquire(&self, resource: &str, owner: &str, ttl: Duration) -> Result<Option<Lease>, DemoFault> {
+    async fn acquire(
+        &self,
+        resource: &str,
+        owner: &str,
+        ttl: Duration,
+    ) -> Result<Option<Lease>, WorkloadError> {
         let key = format!("{PREFIX}{resource}");
         let lease = session::grant(self.client.clone(), ttl).await?;
         let is_free = Compare::version(key.as_str(), CompareOp::Equal, 0);
@@ -38,18 +43,18 @@ impl Leases for KeyLeases {
         Ok(None)
     }
 
-    async fn renew(&self, held: &Lease) -> Result<bool, DemoFault> {
+    async fn renew(&self, held: &Lease) -> Result<bool, WorkloadError> {
         session::keep_alive(self.client.clone(), held.0).await
     }
 
-    async fn release(&self, held: Lease) -> Result<(), DemoFault> {
+    async fn release(&self, held: Lease) -> Result<(), WorkloadError> {
         self.client.clone().lease_revoke(held.0).await?;
         Ok(())
     }
 }
 
 /// Restores the key if it is gone.
-pub(crate) async fn keep_without_lease(mut client: Client) -> Result<(), DemoFault> {
+pub(crate) async fn keep_without_lease(mut client: Client) -> Result<(), WorkloadError> {
     let is_free = Compare::version(WITHOUT_LEASE, CompareOp::Equal, 0);
     let put = TxnOp::put(WITHOUT_LEASE, "stock-counter-1", None);
     client.txn(Txn::new().when([is_free]).and_then([put])).await?;

@@ -6,7 +6,7 @@ use etcd_client::LockOptions;
 use tokio::time::sleep;
 
 use super::{Access, session};
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 
 pub(crate) const CONTENDED: &str = "/locks/tenant_311:statement-run:2026-04";
 pub(crate) const QUIET: &str = "/locks/search:reindex:products";
@@ -14,7 +14,11 @@ const TTL: Duration = Duration::from_secs(30);
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 
 /// Waits for the mutex, holds it for a while, releases it and queues again.
-pub(crate) async fn takes_turns(access: Access, name: &'static str, hold: Duration) -> Result<(), DemoFault> {
+pub(crate) async fn takes_turns(
+    access: Access,
+    name: &'static str,
+    hold: Duration,
+) -> Result<(), WorkloadError> {
     let lease = session::grant(access.quick.clone(), TTL).await?;
     let turn = async {
         let mut client = access.patient.clone();

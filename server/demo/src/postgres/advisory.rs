@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use tokio::time::sleep;
 
 use super::Access;
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 
 /// The string whose hash is the key, a common practice; the console has it in its configuration.
 pub(crate) const CONTENDED: &str = "settlement:nightly";
@@ -18,7 +18,7 @@ const HOLD: Duration = Duration::from_secs(50);
 const LONG: Duration = Duration::from_secs(3_600);
 
 /// Waits for the contended lock, holds it for a while, releases it and queues again.
-pub(crate) async fn takes_turns(access: Access, application_name: &'static str) -> Result<(), DemoFault> {
+pub(crate) async fn takes_turns(access: Access, application_name: &'static str) -> Result<(), WorkloadError> {
     let mut session = access.session(application_name).await?;
     lock_hash_of(&mut session, CONTENDED).await?;
     sleep(HOLD).await;
@@ -30,7 +30,7 @@ pub(crate) async fn takes_turns(access: Access, application_name: &'static str) 
 }
 
 /// Holds three uncontended locks: a hash, a well-known number, and two numbers.
-pub(crate) async fn holds_several(access: Access) -> Result<(), DemoFault> {
+pub(crate) async fn holds_several(access: Access) -> Result<(), WorkloadError> {
     let mut session = access.session("schema-migrator-2").await?;
     lock_hash_of(&mut session, QUIET).await?;
     sqlx::query("SELECT pg_advisory_lock($1)")
@@ -43,7 +43,7 @@ pub(crate) async fn holds_several(access: Access) -> Result<(), DemoFault> {
     watch_over(&mut session).await
 }
 
-async fn lock_hash_of(session: &mut PgConnection, text: &str) -> Result<(), DemoFault> {
+async fn lock_hash_of(session: &mut PgConnection, text: &str) -> Result<(), WorkloadError> {
     sqlx::query("SELECT pg_advisory_lock(hashtextextended($1, 0))")
         .bind(text)
         .execute(session)
@@ -52,7 +52,7 @@ async fn lock_hash_of(session: &mut PgConnection, text: &str) -> Result<(), Demo
 }
 
 /// Keeps the session open and detects when the server has closed it.
-async fn watch_over(session: &mut PgConnection) -> Result<(), DemoFault> {
+async fn watch_over(session: &mut PgConnection) -> Result<(), WorkloadError> {
     for _ in 0..LONG.as_secs() / 5 {
         sleep(Duration::from_secs(5)).await;
         sqlx::query("SELECT 1").execute(&mut *session).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::PgPool;
 use tokio::time::sleep;
 
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 
 const LOCK: &str = "
 UPDATE databasechangeloglock
@@ -15,7 +15,7 @@ const UNLOCK: &str =
     "UPDATE databasechangeloglock SET locked = false, lockgranted = NULL, lockedby = NULL WHERE id = 1";
 
 /// A long migration, and a short pause until the next.
-pub(crate) async fn migrate(pool: PgPool) -> Result<(), DemoFault> {
+pub(crate) async fn migrate(pool: PgPool) -> Result<(), WorkloadError> {
     sqlx::query(LOCK)
         .bind("schema-migrator-2 (10.20.0.17)")
         .execute(&pool)

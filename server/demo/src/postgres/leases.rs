@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::duration::millis;
 use sqlx::PgPool;
 
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use crate::leases::Leases;
 use crate::rng;
 
@@ -50,7 +50,12 @@ pub(crate) struct Row {
 impl Leases for TableLeases {
     type Held = Row;
 
-    async fn acquire(&self, resource: &str, owner: &str, ttl: Duration) -> Result<Option<Row>, DemoFault> {
+    async fn acquire(
+        &self,
+        resource: &str,
+        owner: &str,
+        ttl: Duration,
+    ) -> Result<Option<Row>, WorkloadError> {
         let lease_id = rng::lease_id();
         let token: Option<i64> = sqlx::query_scalar(ACQUIRE)
             .bind(resource)
@@ -66,7 +71,7 @@ impl Leases for TableLeases {
         }))
     }
 
-    async fn renew(&self, held: &Row) -> Result<bool, DemoFault> {
+    async fn renew(&self, held: &Row) -> Result<bool, WorkloadError> {
         let renewed = sqlx::query(RENEW)
             .bind(&held.resource)
             .bind(&held.lease_id)
@@ -75,7 +80,7 @@ impl Leases for TableLeases {
         Ok(renewed.await?.rows_affected() == 1)
     }
 
-    async fn release(&self, held: Row) -> Result<(), DemoFault> {
+    async fn release(&self, held: Row) -> Result<(), WorkloadError> {
         sqlx::query(RELEASE)
             .bind(&held.resource)
             .bind(&held.lease_id)

@@ -2,7 +2,7 @@
 //! session and a restart of the server.
 
 use super::{Access, run};
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 
 const IS_PREPARED: &str = "SELECT EXISTS (SELECT FROM pg_prepared_xacts WHERE gid = 'ledger-export-2026-04')";
 const PREPARE: &str = "
@@ -12,7 +12,7 @@ PREPARE TRANSACTION 'ledger-export-2026-04'";
 pub(crate) const NAME: &str = "ledger:export";
 
 /// Prepares the transaction if it does not exist, then waits behind it forever.
-pub(crate) async fn wait_for_the_gone(access: Access) -> Result<(), DemoFault> {
+pub(crate) async fn wait_for_owners(access: Access) -> Result<(), WorkloadError> {
     let mut coordinator = access.session("exporter-1").await?;
     let is_prepared: bool = sqlx::query_scalar(IS_PREPARED)
         .fetch_one(&mut coordinator)

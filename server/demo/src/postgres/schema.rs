@@ -3,7 +3,7 @@
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::{APP_ROLE, DATABASE, UNLOCK_ROLE, WATCH_ROLE};
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use testkit::Postgres;
 
 /// `distributed_locks` has the common shape. Its tokens come from a counter per resource that outlives the lease, so
@@ -73,7 +73,7 @@ pub(crate) struct Passwords {
     pub(crate) unlock: String,
 }
 
-pub(crate) async fn make(server: &Postgres, passwords: &Passwords) -> Result<(), DemoFault> {
+pub(crate) async fn make(server: &Postgres, passwords: &Passwords) -> Result<(), WorkloadError> {
     let mut root = PgConnection::connect(&server.superuser_url()).await?;
     // The passwords are hex digits and need no escaping.
     let accounts = format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::PgPool;
 use tokio::time::sleep;
 
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use crate::rng;
 
 /// Times without zone, in UTC, as ShedLock's documentation advises. Held for at most ten minutes.
@@ -20,7 +20,11 @@ const UNLOCK: &str = "
 UPDATE shedlock SET lock_until = timezone('utc', clock_timestamp()) WHERE name = $1 AND locked_by = $2";
 
 /// One run of a scheduled task, and the pause until the next.
-pub(crate) async fn run_task(pool: PgPool, name: &'static str, host: &'static str) -> Result<(), DemoFault> {
+pub(crate) async fn run_task(
+    pool: PgPool,
+    name: &'static str,
+    host: &'static str,
+) -> Result<(), WorkloadError> {
     sqlx::query(LOCK).bind(name).bind(host).execute(&pool).await?;
     sleep(rng::between(Duration::from_secs(20), Duration::from_secs(60))).await;
     sqlx::query(UNLOCK).bind(name).bind(host).execute(&pool).await?;

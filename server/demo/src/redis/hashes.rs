@@ -7,7 +7,7 @@ use domain::duration::millis;
 use redis::Script;
 use redis::aio::ConnectionManager;
 
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use crate::leases::Leases;
 use crate::rng;
 use runtime::random;
@@ -38,7 +38,12 @@ impl Leases for HashLeases {
     type Held = Hash;
 
     /// A Redisson lock has no owner name: its field identifies the client.
-    async fn acquire(&self, resource: &str, _owner: &str, ttl: Duration) -> Result<Option<Hash>, DemoFault> {
+    async fn acquire(
+        &self,
+        resource: &str,
+        _owner: &str,
+        ttl: Duration,
+    ) -> Result<Option<Hash>, WorkloadError> {
         let name = format!("lock:{resource}");
         let field = format!("{}:{}", uuid(), 20 + rng::below(60));
         let script = Script::new(ACQUIRE);
@@ -48,14 +53,14 @@ impl Leases for HashLeases {
         Ok(taken.then_some(Hash { name, field, ttl }))
     }
 
-    async fn renew(&self, held: &Hash) -> Result<bool, DemoFault> {
+    async fn renew(&self, held: &Hash) -> Result<bool, WorkloadError> {
         let script = Script::new(RENEW);
         let mut call = script.key(&held.name);
         call.arg(&held.field).arg(millis(held.ttl));
         Ok(call.invoke_async(&mut self.server.clone()).await?)
     }
 
-    async fn release(&self, held: Hash) -> Result<(), DemoFault> {
+    async fn release(&self, held: Hash) -> Result<(), WorkloadError> {
         let script = Script::new(RELEASE);
         let mut call = script.key(&held.name);
         let _: bool = call
@@ -84,7 +89,7 @@ mod tests {
     use super::uuid;
 
     #[test]
-    fn a_client_id_looks_like_one() {
+    fn a_client_id_has_the_form_of_redisson() {
         // Five groups of hex digits, with version and variant at their positions.
         let id = uuid();
         let groups: Vec<usize> = id.split('-').map(str::len).collect();

@@ -6,7 +6,7 @@ use redis::aio::ConnectionManager;
 use redis::{AsyncCommands, cmd};
 use tokio::time::sleep;
 
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use crate::rng;
 
 pub(crate) const IMMORTAL: &str = "lock:warehouse/eu-west/reindex";
@@ -14,7 +14,7 @@ pub(crate) const LIST: &str = "lock:tenant_408:import-queue";
 pub(crate) const STREAM: &str = "lock:tenant_408:import-events";
 
 /// Restores them if they are gone, for example after a restart without data.
-pub(crate) async fn maintain(mut server: ConnectionManager) -> Result<(), DemoFault> {
+pub(crate) async fn maintain(mut server: ConnectionManager) -> Result<(), WorkloadError> {
     let value = serde_json::json!({ "ownerId": "reindexer-3", "leaseId": rng::lease_id() }).to_string();
     let _: bool = server.set_nx(IMMORTAL, value).await?;
     if !server.exists::<_, bool>(LIST).await? {

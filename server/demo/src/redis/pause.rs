@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use testkit::Redis;
 
 const AWAKE: Duration = Duration::from_secs(40);
@@ -15,7 +15,7 @@ pub(crate) const FIRST_AFTER: Duration = Duration::from_secs(20);
 
 /// One pause, and the time until the next. If ended during a pause, the server stays paused, which its shutdown
 /// handles.
-pub(crate) async fn now_and_then(server: Arc<Redis>) -> Result<(), DemoFault> {
+pub(crate) async fn now_and_then(server: Arc<Redis>) -> Result<(), WorkloadError> {
     server.pause().await?;
     sleep(PAUSED).await;
     server.resume().await?;

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use domain::lock_detail::EventKind;
-use domain::observation::Tick;
 use domain::renewal_interval::Cadence;
+use domain::tick::Tick;
 
-use super::{BETTER_BY_MS, Context, Outcome};
+use super::{BETTER_BY_MS, Context, IngestOutcome};
 use crate::entry::{Ends, Entry};
 use crate::events::LockEvent;
 use crate::missing_reasons::FILLED;
@@ -40,8 +40,8 @@ pub(super) fn carry_over(
     if gained < 0 {
         return None;
     }
-    let told = renewed_at.map(|at| context.tick_of(at));
-    let renewed = told
+    let renewed_tick = renewed_at.map(|at| context.tick_of(at));
+    let renewed = renewed_tick
         .unwrap_or_else(|| new.deadline.plus(-i64::from(new.track_ms)))
         .clamp(old.read_at, new.read_at);
     let low_ms = old.deadline.since(renewed);
@@ -71,7 +71,7 @@ pub(super) fn record_change(
     seen: &ScannedLock,
     at: Tick,
     context: &Context,
-    outcome: &mut Outcome,
+    outcome: &mut IngestOutcome,
 ) {
     let outage = context.outage_since(old.read_at, at);
     let wall = context.wall(context.dated(at, outage));

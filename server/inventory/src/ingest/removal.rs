@@ -4,11 +4,11 @@
 //! was read by name and not found. A failed or partial scan removes nothing.
 
 use domain::names::{Resource, Source};
-use domain::observation::Tick;
 use domain::state::LockState;
+use domain::tick::Tick;
 
 use super::events::ending;
-use super::{Context, Outcome};
+use super::{Context, IngestOutcome};
 use crate::entry::Entry;
 use crate::shard::{Shard, Unlocked};
 use crate::slab::Id;
@@ -20,7 +20,7 @@ impl Shard {
         resource: &Resource,
         at: Tick,
         context: &Context,
-        outcome: &mut Outcome,
+        outcome: &mut IngestOutcome,
     ) {
         let Some(id) = self.id_of(source, resource) else {
             return;
@@ -37,7 +37,7 @@ impl Shard {
         resource: &Resource,
         at: Tick,
         context: &Context,
-        outcome: &mut Outcome,
+        outcome: &mut IngestOutcome,
     ) {
         let id = self.id_of(source, resource);
         let Some((id, entry)) = id.and_then(|id| Some((id, self.slab.get(id)?))) else {
@@ -62,14 +62,14 @@ impl Shard {
         self.order.remove(id, &self.slab);
     }
 
-    fn record_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut Outcome) {
+    fn record_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut IngestOutcome) {
         if let Some(entry) = self.end(id, at, outcome) {
             let is_unlocked = take_unlocked(&mut self.unlocked, &entry);
             outcome.events.push(ending(&entry, is_unlocked, at, context));
         }
     }
 
-    fn end(&mut self, id: Id, at: Tick, outcome: &mut Outcome) -> Option<Entry> {
+    fn end(&mut self, id: Id, at: Tick, outcome: &mut IngestOutcome) -> Option<Entry> {
         let entry = self.forget(id, at)?;
         self.lines.gone(entry.source, &entry.name);
         outcome.changes += 1;
@@ -85,10 +85,10 @@ impl Shard {
         at: Tick,
         stale_after_ms: i64,
         context: &mut Context,
-    ) -> Outcome {
+    ) -> IngestOutcome {
         self.flush();
         context.last_flush = at;
-        let mut outcome = Outcome::default();
+        let mut outcome = IngestOutcome::default();
         let whole: Vec<bool> = self
             .sources
             .iter()
@@ -117,7 +117,7 @@ impl Shard {
         outcome
     }
 
-    fn mark_stale(&mut self, at: Tick, stale_after_ms: i64, outcome: &mut Outcome) {
+    fn mark_stale(&mut self, at: Tick, stale_after_ms: i64, outcome: &mut IngestOutcome) {
         let old: Vec<Id> = self
             .slab
             .iter()

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use domain::access::Visible;
 use domain::names::Resource;
-use domain::observation::Tick;
 use domain::query::{InventoryQuery, Sort, SortKey};
 use domain::state::LockState;
+use domain::tick::Tick;
 use proptest::prelude::*;
 
-use super::{Modelled, inventory, now, observed, whole};
+use super::{Modelled, complete, inventory, now, observed};
 use crate::Inventory;
 use backends::Batch;
 use runtime::clock::ClockReading;
@@ -34,11 +34,11 @@ fn locks() -> impl Strategy<Value = Modelled> {
 }
 
 /// Observed locks per backend, by name and source, so that two sources may have one name.
-type World = BTreeMap<(Vec<u8>, &'static str), Modelled>;
+type ModelWorld = BTreeMap<(Vec<u8>, &'static str), Modelled>;
 
 const SOURCES: [&str; 3] = ["key", "hash", "a later one"];
 
-fn worlds() -> impl Strategy<Value = World> {
+fn worlds() -> impl Strategy<Value = ModelWorld> {
     proptest::collection::btree_map((names(), proptest::sample::select(&SOURCES[..])), locks(), 0..60)
 }
 
@@ -84,7 +84,7 @@ proptest! {
         asked_ms in 0i64..3_900,
     ) {
         let (inventory, feeds) = inventory(&["one", "two"]);
-        let mut truth: [World; 2] = Default::default();
+        let mut truth: [ModelWorld; 2] = Default::default();
         let mut at = 0;
         for (world, second) in worlds {
             let which = usize::from(second);
@@ -92,7 +92,7 @@ proptest! {
             feeds[which].begin(now(at));
             let locks = world.iter().map(|((name, source), lock)| observed(name, source, lock, at)).collect();
             feeds[which].accept(Batch { sent_at: Tick(at), locks, gone: Vec::new() });
-            feeds[which].end(whole(&SOURCES), now(at));
+            feeds[which].end(complete(&SOURCES), now(at));
             truth[which] = world;
         }
         // Leases expire between the last reading and the query.
@@ -151,7 +151,7 @@ proptest! {
         feeds[0].begin(now(0));
         let locks = world.iter().map(|(name, lock)| observed(name, "key", lock, 0)).collect();
         feeds[0].accept(Batch { sent_at: Tick(0), locks, gone: Vec::new() });
-        feeds[0].end(whole(&["key"]), now(0));
+        feeds[0].end(complete(&["key"]), now(0));
         let root = inventory.prefixes("", &Visible::default(), now(0));
         prop_assert_eq!(root.total as usize, world.len());
         prop_assert_eq!(root.children.iter().map(|child| child.locks).sum::<u64>(), root.total);

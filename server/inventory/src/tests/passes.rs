@@ -2,13 +2,14 @@
 
 use domain::backend::{BackendKind, BackendTraits};
 use domain::names::{Resource, Source};
-use domain::observation::{Coverage, Tick};
+use domain::observation::Coverage;
 use domain::query::{InventoryQuery, Sort, SortKey};
 use domain::reported::Reported;
 use domain::safety::{Safety, SafetyClass};
 use domain::state::LockState;
+use domain::tick::Tick;
 
-use super::{Modelled, inventory, name, now, observed, whole};
+use super::{Modelled, complete, inventory, name, now, observed};
 use crate::{BackendInfo, Inventory, InventoryWriter, LookUp};
 use backends::{Batch, Pass};
 
@@ -40,8 +41,8 @@ fn feed_pass(feed: &InventoryWriter, at: i64, names: &[&str], end: Option<Pass>)
 fn a_partial_scan_removes_no_lock_and_makes_missing_ones_stale() {
     // Two locks observed, then partial scans that see one of them.
     let (inventory, feeds) = inventory(&["one"]);
-    feed_pass(&feeds[0], 0, &["a", "b"], Some(whole(&["key"])));
-    let mut partial = whole(&["key"]);
+    feed_pass(&feeds[0], 0, &["a", "b"], Some(complete(&["key"])));
+    let mut partial = complete(&["key"]);
     partial.sources[0].coverage = Coverage::Partial {
         seen: 1,
         of: Some(2),
@@ -70,7 +71,7 @@ fn a_partial_scan_removes_no_lock_and_makes_missing_ones_stale() {
 fn an_unreachable_backend_keeps_its_locks_as_stale() {
     // One scan, then failures: rows stay as stale, with their earlier states among the reasons.
     let (inventory, feeds) = inventory(&["one"]);
-    feed_pass(&feeds[0], 0, &["a"], Some(whole(&["key"])));
+    feed_pass(&feeds[0], 0, &["a"], Some(complete(&["key"])));
     feeds[0].begin(now(2_000));
     let fault = domain::backend::BackendFailure {
         message: "cannot connect: refused".to_owned(),
@@ -102,7 +103,7 @@ fn renewal_intervals_are_learnt_and_silence_is_detected() {
             locks,
             gone: Vec::new(),
         });
-        feeds[0].end(whole(&["key"]), now(at));
+        feeds[0].end(complete(&["key"]), now(at));
     };
     let state = |at: i64| inventory.page(&InventoryQuery::default(), now(at)).unwrap().locks[0].clone();
     for at in (0..=40_000).step_by(2_000) {
@@ -129,7 +130,7 @@ fn renewal_intervals_are_learnt_and_silence_is_detected() {
 fn a_late_answer_never_overwrites_a_later_reading() {
     // A slow scan and a refresh overtake each other: the later request wins.
     let (inventory, feeds) = inventory(&["one"]);
-    feed_pass(&feeds[0], 0, &["a"], Some(whole(&["key"])));
+    feed_pass(&feeds[0], 0, &["a"], Some(complete(&["key"])));
     feeds[0].begin(now(1_000));
     let contended = Modelled {
         waiters: Some(3),
@@ -147,7 +148,7 @@ fn a_late_answer_never_overwrites_a_later_reading() {
         locks: late,
         gone: Vec::new(),
     });
-    feeds[0].end(whole(&["key"]), now(1_600));
+    feeds[0].end(complete(&["key"]), now(1_600));
     let page = inventory.page(&InventoryQuery::default(), now(1_600)).unwrap();
     assert_eq!(page.locks[0].waiter_count, Reported::Value(3));
 }
@@ -167,7 +168,7 @@ fn a_shared_name_is_listed_once_per_source_in_every_order() {
             locks,
             gone: Vec::new(),
         });
-        feed.end(whole(&sources), now(0));
+        feed.end(complete(&sources), now(0));
     }
     for key in SortKey::ALL {
         for descending in [false, true] {
@@ -210,7 +211,7 @@ fn a_name_in_two_sources_requires_a_source() {
         locks,
         gone: Vec::new(),
     });
-    feeds[0].end(whole(&["key", "mutex"]), now(0));
+    feeds[0].end(complete(&["key", "mutex"]), now(0));
     let ask = |source: Option<&str>| {
         let source = source.map(|word| Source::parse(word).unwrap());
         inventory.find_lock(&name("one"), source.as_ref(), "a", now(0))
@@ -233,7 +234,7 @@ fn a_name_in_two_sources_requires_a_source() {
 fn a_cursor_of_another_query_is_refused_with_its_field() {
     // An invalid cursor, and one of another sort.
     let (inventory, feeds) = inventory(&["one"]);
-    feed_pass(&feeds[0], 0, &["a", "b"], Some(whole(&["key"])));
+    feed_pass(&feeds[0], 0, &["a", "b"], Some(complete(&["key"])));
     let first = InventoryQuery {
         limit: 1,
         ..InventoryQuery::default()
@@ -277,12 +278,12 @@ fn a_resync_counts_only_changes_without_a_notification() {
         .feed(&name("coord"), now(0), move |_| (safety.clone(), 1_000))
         .unwrap();
     feed.watching(domain::backend::WatchState::Live);
-    feed_pass(&feed, 0, &["a", "b", "c"], Some(whole(&["key"])));
-    feed_pass(&feed, 2_000, &["c"], Some(whole(&["key"])));
+    feed_pass(&feed, 0, &["a", "b", "c"], Some(complete(&["key"])));
+    feed_pass(&feed, 2_000, &["c"], Some(complete(&["key"])));
     feed.refreshed(&[(Source::fixed("key"), Resource::from("a"))], now(2_100));
     let differences = |at| inventory.backends(now(at))[0].relist_differences;
     assert_eq!(differences(2_100), 0);
-    feed_pass(&feed, 4_000, &["c"], Some(whole(&["key"])));
+    feed_pass(&feed, 4_000, &["c"], Some(complete(&["key"])));
     assert_eq!(differences(4_000), 1);
 }
 
@@ -294,7 +295,7 @@ fn an_outage_is_queued_when_its_backend_is_observed_again() {
     inventory.journal().open();
     let mut outages = Vec::new();
     for at in [0, 4_000, 8_500, 68_500] {
-        feed_pass(&feeds[0], at, &["a"], Some(whole(&["key"])));
+        feed_pass(&feeds[0], at, &["a"], Some(complete(&["key"])));
         outages.extend(inventory.journal().take().outages);
     }
     let spans: Vec<(i64, i64)> = outages

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use domain::access::{Grant, Grants, Role, Visible};
 use domain::backend::BackendFailure;
 use domain::names::{Resource, Source};
-use domain::observation::Tick;
 use domain::query::{InventoryQuery, Sort, SortKey};
 use domain::state::LockState;
+use domain::tick::Tick;
 use proptest::prelude::*;
 
-use super::{Modelled, inventory, name, now, observed, whole};
+use super::{Modelled, complete, inventory, name, now, observed};
 use crate::{Abandon, Inventory, InventoryWriter};
 use backends::Batch;
 
@@ -56,7 +56,7 @@ fn filled(names: &[String]) -> (std::sync::Arc<Inventory>, Vec<InventoryWriter>)
     feeds[0].begin(now(0));
     let held: Vec<&str> = names.iter().map(String::as_str).collect();
     refresh(&feeds[0], &held, &[], 0);
-    feeds[0].end(whole(&["key"]), now(0));
+    feeds[0].end(complete(&["key"]), now(0));
     (inventory, feeds)
 }
 
@@ -123,7 +123,7 @@ fn foreign_changes_keep_the_revision_of_a_scope() {
 fn pass(feed: &InventoryWriter, held: &[&str], at: i64) {
     feed.begin(now(at));
     refresh(feed, held, &[], at);
-    feed.end(whole(&["key"]), now(at));
+    feed.end(complete(&["key"]), now(at));
 }
 
 #[test]
@@ -280,7 +280,7 @@ proptest! {
     ) {
         let (inventory, feeds) = inventory(&["one"]);
         feeds[0].begin(now(0));
-        feeds[0].end(whole(&["key"]), now(0));
+        feeds[0].end(complete(&["key"]), now(0));
         let prefixes: Vec<&str> = scope.iter().map(String::as_str).collect();
         let visible = viewer(&prefixes);
         let covered = visible.on(&name("one"));

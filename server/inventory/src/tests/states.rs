@@ -4,12 +4,12 @@ use domain::access::Visible;
 use domain::alerts::{Draft, KnownNames, Rule, builtin, parse};
 use domain::generation::Generation;
 use domain::names::{LockId, Resource, Source};
-use domain::observation::Tick;
 use domain::reported::Reported;
 use domain::state::LockState;
+use domain::tick::Tick;
 use domain::token::FencingToken;
 
-use super::{Modelled, inventory, name, now, observed, whole};
+use super::{Modelled, complete, inventory, name, now, observed};
 use crate::{Alerted, Inventory, InventoryWriter, LookUp};
 use backends::{Batch, ClockReading, Pass};
 
@@ -27,7 +27,7 @@ fn rule(longer_than: &str) -> Rule {
     parse(&draft, &known).unwrap()
 }
 
-fn held(acquired_ago_ms: Option<i64>) -> Modelled {
+fn held_lock(acquired_ago_ms: Option<i64>) -> Modelled {
     Modelled {
         remaining_ms: Some(600_000),
         waiters: None,
@@ -50,7 +50,7 @@ fn pass(feed: &InventoryWriter, at: i64, lock: &Modelled, ahead_ms: i64) {
     };
     let end = Pass {
         clock: Reported::Value(reading),
-        ..whole(&["key"])
+        ..complete(&["key"])
     };
     feed.end(end, now(at));
 }
@@ -73,10 +73,15 @@ fn a_backend_clock_ahead_of_ours_does_not_delay_the_state() {
     let (inventory, feeds) = inventory(&["one"]);
     inventory.follow_long_held(vec![rule("5s")], Alerted::new());
     for at in [1_000, 1_500] {
-        pass(&feeds[0], at, &held(Some(4_000 + (at - 1_000) - 10_000)), 10_000);
+        pass(
+            &feeds[0],
+            at,
+            &held_lock(Some(4_000 + (at - 1_000) - 10_000)),
+            10_000,
+        );
         assert_eq!(state(&inventory, at), LockState::Healthy);
     }
-    pass(&feeds[0], 2_500, &held(Some(5_500 - 10_000)), 10_000);
+    pass(&feeds[0], 2_500, &held_lock(Some(5_500 - 10_000)), 10_000);
     assert_eq!(state(&inventory, 2_500), LockState::LongHeld);
 }
 
@@ -85,8 +90,8 @@ fn changed_rules_and_open_alerts_apply_at_once() {
     // No acquisition time: it counts from the first observation, unless an open alert began
     // earlier.
     let (inventory, feeds) = inventory(&["one"]);
-    pass(&feeds[0], 0, &held(None), 0);
-    pass(&feeds[0], 3_000, &held(None), 0);
+    pass(&feeds[0], 0, &held_lock(None), 0);
+    pass(&feeds[0], 3_000, &held_lock(None), 0);
     assert_eq!(state(&inventory, 3_000), LockState::Healthy);
     inventory.follow_long_held(vec![rule("2s")], Alerted::new());
     assert_eq!(state(&inventory, 3_000), LockState::LongHeld);
@@ -109,7 +114,7 @@ fn a_listing_older_than_a_refresh_is_no_second_owner() {
     // Within one scan: token 2 by a refresh, then token 1 from a listing that began before it.
     let (inventory, feeds) = inventory(&["one"]);
     let with_token = |token: u64, at: i64| {
-        let mut lock = observed(b"jobs", "key", &held(None), at);
+        let mut lock = observed(b"jobs", "key", &held_lock(None), at);
         lock.fencing_token = Reported::Value(FencingToken::new(token));
         lock.generation = Reported::Value(Generation::new(format!("g{token}")));
         Batch {
@@ -121,16 +126,16 @@ fn a_listing_older_than_a_refresh_is_no_second_owner() {
     feeds[0].begin(now(0));
     feeds[0].accept(with_token(2, 100));
     feeds[0].accept(with_token(1, 200));
-    feeds[0].end(whole(&["key"]), now(300));
+    feeds[0].end(complete(&["key"]), now(300));
     assert_eq!(state(&inventory, 300), LockState::Healthy);
     feeds[0].begin(now(1_000));
     feeds[0].accept(with_token(2, 1_000));
-    feeds[0].end(whole(&["key"]), now(1_100));
+    feeds[0].end(complete(&["key"]), now(1_100));
     assert_eq!(state(&inventory, 1_100), LockState::Healthy);
     // In the next scan the token is really lower.
     feeds[0].begin(now(2_000));
     feeds[0].accept(with_token(1, 2_000));
-    feeds[0].end(whole(&["key"]), now(2_100));
+    feeds[0].end(complete(&["key"]), now(2_100));
     assert_eq!(state(&inventory, 2_100), LockState::DualOwner);
 }
 
@@ -138,7 +143,7 @@ fn a_listing_older_than_a_refresh_is_no_second_owner() {
 fn read_renewed(feed: &InventoryWriter, at: i64) {
     let lock = Modelled {
         remaining_ms: Some(at.min(16_000) / 4_000 * 4_000 + 6_000 - at),
-        ..held(None)
+        ..held_lock(None)
     };
     feed.begin(now(at));
     let mut lock = observed(b"jobs", "key", &lock, at);
@@ -150,7 +155,7 @@ fn read_renewed(feed: &InventoryWriter, at: i64) {
         locks: vec![lock],
         gone: Vec::new(),
     });
-    feed.end(whole(&["key"]), now(at));
+    feed.end(complete(&["key"]), now(at));
 }
 
 #[test]
@@ -178,7 +183,7 @@ fn a_lease_expired_since_the_last_scan_is_expired_or_unknown() {
     let read = |at: i64, remaining_ms: i64| {
         let lock = Modelled {
             remaining_ms: Some(remaining_ms),
-            ..held(None)
+            ..held_lock(None)
         };
         pass(&feeds[0], at, &lock, 0);
     };

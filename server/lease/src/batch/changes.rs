@@ -50,7 +50,7 @@ pub struct KeyRow {
 pub struct Changes {
     /// The fencing counter as loaded, and the new state.
     pub resources: HashMap<Resource, (u64, ResourceState)>,
-    pub leases: ByLease<LeaseChange>,
+    pub leases: ByLease<LeaseRowChange>,
     pub keys: HashMap<KeyName, KeyRow>,
     pub unbound: Vec<KeyName>,
     pub joined: Vec<Joined>,
@@ -60,7 +60,7 @@ pub struct Changes {
 }
 
 #[derive(Debug)]
-pub struct LeaseChange {
+pub struct LeaseRowChange {
     pub resource: Resource,
     pub lease: Lease,
     pub is_new: bool,

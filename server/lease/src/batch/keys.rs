@@ -1,6 +1,6 @@
 //! Idempotency keys: their bindings and the replay of earlier results.
 
-use domain::lease::invariants::Broken;
+use domain::lease::invariants::InvariantError;
 use domain::lease::limits::KEY_WINDOW_MS;
 use domain::lease::{Command, LeaseId};
 
@@ -13,7 +13,7 @@ impl Run<'_> {
         &mut self,
         key: &IdempotencyKey,
         op: &AcquireOp,
-    ) -> Result<Option<OperationResult>, Broken> {
+    ) -> Result<Option<OperationResult>, InvariantError> {
         let now = self.loaded.now;
         let known = self.loaded.keys.get(&key.name);
         let Some(known) = known.filter(|row| now.since(row.created_at) < KEY_WINDOW_MS) else {

@@ -34,7 +34,7 @@ impl Run<'_> {
     pub(super) fn remove(&mut self, resource: &Resource, waiter: LeaseId) {
         let held = self.loaded.resources.entry(resource.clone()).or_default();
         let before = held.queue.len();
-        held.queue.retain(|standing| standing.waiter != waiter);
+        held.queue.retain(|waiting| waiting.waiter != waiter);
         let joined = &mut self.ran.changes.joined;
         if let Some(place) = joined.iter().position(|it| it.waiter == waiter) {
             joined.remove(place);

@@ -16,26 +16,26 @@ pub(super) struct BatchRequest {
 
 impl BatchRequest {
     pub(super) fn from_operations(operations: &[Operation]) -> Self {
-        let mut asked = Self::default();
+        let mut request = Self::default();
         for operation in operations {
             match operation {
                 Operation::Acquire(op) => {
-                    asked.resources.push(op.resource.clone());
+                    request.resources.push(op.resource.clone());
                     if let Some(key) = &op.key {
                         let KeyName { issuer, key } = &key.name;
-                        asked.keys.push([issuer.clone(), key.clone()]);
+                        request.keys.push([issuer.clone(), key.clone()]);
                     }
                 }
                 Operation::Renew { lease, .. }
                 | Operation::Release { lease, .. }
-                | Operation::Revoke { lease, .. } => asked.leases.push(*lease),
+                | Operation::Revoke { lease, .. } => request.leases.push(*lease),
                 Operation::Expire { resource } | Operation::Leave { resource, .. } => {
-                    asked.resources.push(resource.clone());
+                    request.resources.push(resource.clone());
                 }
                 Operation::Reject(_) => {}
             }
         }
-        asked
+        request
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::lease::invariants::Broken;
+use domain::lease::invariants::InvariantError;
 use domain::lease::{Lease, LeaseId, StoreTime};
 use domain::names::Resource;
 
@@ -28,7 +28,7 @@ impl Model {
         operations: &[Operation],
         now: StoreTime,
         replica: &Arc<str>,
-    ) -> Result<BatchResult, Broken> {
+    ) -> Result<BatchResult, InvariantError> {
         let loaded = Loaded {
             now,
             floor: 0,
@@ -71,7 +71,7 @@ impl Model {
         }
         for held in self.resources.values_mut() {
             held.queue
-                .retain(|standing| !ran.changes.left.contains(&standing.waiter));
+                .retain(|position| !ran.changes.left.contains(&position.waiter));
         }
         for joined in &ran.changes.joined {
             let held = self.resources.entry(joined.resource.clone()).or_default();

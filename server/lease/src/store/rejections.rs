@@ -55,7 +55,7 @@ where
     Ok(rows.into_iter().map(RejectionCount::from).collect())
 }
 
-/// Id of the newest rejection recorded before a time of the store's clock; 0 if there is none.
+/// Id of the newest rejection recorded before a time of the store's clock; 0 without one.
 ///
 /// # Errors
 /// The store does not answer.

@@ -2,7 +2,9 @@
 //! statement per kind of row. Both stores read this way; Postgres also writes this way.
 //! Conversions back are checked: an impossible value is [`StoreError::Corrupt`].
 
-use domain::lease::{How, Lease, LeaseEnd, LeaseId, Metadata, ResourceState, Revocation, StoreTime, Ttl};
+use domain::lease::{
+    EndCause, Lease, LeaseEnd, LeaseId, Metadata, ResourceState, Revocation, StoreTime, Ttl,
+};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 use serde::{Deserialize, Serialize};
@@ -150,9 +152,9 @@ impl LeaseRow {
         let bad = |what: &str| StoreError::Corrupt(format!("lease {}: {what}", self.lease_id));
         let how = match self.ended_how.as_deref() {
             None => None,
-            Some("released") => Some(How::Released),
-            Some("expired") => Some(How::Expired),
-            Some("revoked") => Some(How::Revoked(Revocation {
+            Some("released") => Some(EndCause::Released),
+            Some("expired") => Some(EndCause::Expired),
+            Some("revoked") => Some(EndCause::Revoked(Revocation {
                 by: self.revoked_by.unwrap_or_default().into(),
                 reason: self.revoke_reason.unwrap_or_default().into(),
                 audit_id: self.audit_id.unwrap_or_default().into(),

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use domain::lease::scope::NameRange;
 use domain::lease::{Lease, LeaseId, StoreTime};
 use domain::names::{OwnerId, Resource};
-use domain::observation::Tick;
+use domain::tick::Tick;
 use futures::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
@@ -188,15 +188,15 @@ impl Store for SqliteStore {
         Box::pin(async move { Ok(Read { now, read_at, value }) })
     }
 
-    fn rejections<'a>(&'a self, asked: &'a RejectionQuery) -> StoreFuture<'a, Vec<RejectionRow>> {
+    fn rejections<'a>(&'a self, filter: &'a RejectionQuery) -> StoreFuture<'a, Vec<RejectionRow>> {
         Box::pin(async move {
             let query = sqlx::query_as(sql::REJECTIONS_OF)
-                .bind(asked.resource.as_ref().map(Resource::text))
-                .bind(asked.from.ms())
-                .bind(asked.until.ms())
-                .bind(i64::from(asked.most))
-                .bind(asked.names.as_ref().map(|names| names.from.as_str()))
-                .bind(asked.names.as_ref().and_then(|names| names.to.as_deref()));
+                .bind(filter.resource.as_ref().map(Resource::text))
+                .bind(filter.from.ms())
+                .bind(filter.until.ms())
+                .bind(i64::from(filter.most))
+                .bind(filter.names.as_ref().map(|names| names.from.as_str()))
+                .bind(filter.names.as_ref().and_then(|names| names.to.as_deref()));
             let rows: Vec<super::RejectionTuple> = query.fetch_all(&self.readers).await?;
             Ok(rows.into_iter().map(RejectionRow::from).collect())
         })

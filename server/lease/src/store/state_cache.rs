@@ -32,23 +32,23 @@ impl StateCache {
 
     /// The cached part of a request, and the part to read. Returned entries are removed from the cache until
     /// [`put`](Self::put) restores them.
-    pub(super) fn recall(&mut self, asked: BatchRequest) -> (Loaded, BatchRequest) {
-        let most = asked.resources.len() + asked.leases.len();
+    pub(super) fn recall(&mut self, request: BatchRequest) -> (Loaded, BatchRequest) {
+        let most = request.resources.len() + request.leases.len();
         let mut loaded = Loaded {
             resources: HashMap::with_capacity(most),
             homes: ByLease::with_capacity(most),
             ..Loaded::default()
         };
         let mut missing = BatchRequest {
-            keys: asked.keys,
+            keys: request.keys,
             ..BatchRequest::default()
         };
-        for resource in asked.resources {
+        for resource in request.resources {
             if !self.recall_resource(&resource, &mut loaded) {
                 missing.resources.push(resource);
             }
         }
-        for lease in asked.leases {
+        for lease in request.leases {
             if !self.recall_lease(lease, &mut loaded) {
                 missing.leases.push(lease);
             }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_come_counts_as_a_failure() {
+    fn a_cancelled_query_counts_as_a_failure() {
         // One that completed and one that was dropped.
         Timed::begin(SQLITE, "comes").came();
         drop(Timed::begin(SQLITE, "fails"));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_the_first_module_of_ours() {
+    fn a_query_is_attributed_to_its_first_own_module() {
         // At any depth; and the crate itself.
         assert_eq!(part("leasehold::alerts::store"), "alerts");
         assert_eq!(part("leasehold::identity::oidc::flow"), "identity");

@@ -76,7 +76,7 @@ pub async fn migrate_postgres(connection: &mut PgConnection) -> Result<(), Schem
     let applied = applied_postgres(connection).await?;
     refuse_too_new(&POSTGRES, &applied)?;
     if !may_migrate_postgres(connection).await? {
-        return match standing(&POSTGRES, &applied) {
+        return match migration_status(&POSTGRES, &applied) {
             MigrationStatus::Current { .. }
             | MigrationStatus::Ahead { .. }
             | MigrationStatus::TooNew { .. } => Ok(()),
@@ -100,13 +100,13 @@ pub async fn may_migrate_postgres(connection: &mut PgConnection) -> Result<bool,
 }
 
 /// Read-only.
-pub async fn standing_sqlite(connection: &mut SqliteConnection) -> Result<MigrationStatus, sqlx::Error> {
-    Ok(standing(&SQLITE, &applied_sqlite(connection).await?))
+pub async fn status_sqlite(connection: &mut SqliteConnection) -> Result<MigrationStatus, sqlx::Error> {
+    Ok(migration_status(&SQLITE, &applied_sqlite(connection).await?))
 }
 
-/// As [`standing_sqlite`].
-pub async fn standing_postgres(connection: &mut PgConnection) -> Result<MigrationStatus, sqlx::Error> {
-    Ok(standing(&POSTGRES, &applied_postgres(connection).await?))
+/// As [`status_sqlite`].
+pub async fn status_postgres(connection: &mut PgConnection) -> Result<MigrationStatus, sqlx::Error> {
+    Ok(migration_status(&POSTGRES, &applied_postgres(connection).await?))
 }
 
 async fn applied_sqlite(connection: &mut SqliteConnection) -> Result<Vec<Applied>, sqlx::Error> {
@@ -152,7 +152,7 @@ fn too_new<'a>(migrator: &Migrator, applied: &'a [Applied]) -> Option<&'a Applie
     })
 }
 
-fn standing(migrator: &Migrator, applied: &[Applied]) -> MigrationStatus {
+fn migration_status(migrator: &Migrator, applied: &[Applied]) -> MigrationStatus {
     let Some((version, ..)) = applied.last() else {
         return MigrationStatus::Fresh;
     };
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_judged_by_what_was_done_to_them() {
+    fn schema_status_follows_the_applied_migrations() {
         // All applied; one missing; one additional; one additional that removes; one unfinished; none.
         let all: Vec<Applied> = SQLITE
             .iter()
@@ -192,22 +192,25 @@ mod tests {
             more
         };
         assert_eq!(
-            standing(&SQLITE, &all),
+            migration_status(&SQLITE, &all),
             MigrationStatus::Current { version: last }
         );
-        let behind = standing(&SQLITE, &all[..all.len() - 1]);
+        let behind = migration_status(&SQLITE, &all[..all.len() - 1]);
         assert!(matches!(behind, MigrationStatus::Behind { missing, .. } if missing == [last]));
         assert_eq!(
-            standing(&SQLITE, &more("add a column")),
+            migration_status(&SQLITE, &more("add a column")),
             MigrationStatus::Ahead { version: 9_001 }
         );
-        let taken = standing(&SQLITE, &more("contract drop a column"));
+        let taken = migration_status(&SQLITE, &more("contract drop a column"));
         assert!(matches!(taken, MigrationStatus::TooNew { version: 9_001, .. }));
         assert!(refuse_too_new(&SQLITE, &more("contract drop a column")).is_err());
         let mut dirty = all.clone();
         dirty[0].2 = false;
-        assert!(matches!(standing(&SQLITE, &dirty), MigrationStatus::Dirty { .. }));
-        assert_eq!(standing(&SQLITE, &[]), MigrationStatus::Fresh);
+        assert!(matches!(
+            migration_status(&SQLITE, &dirty),
+            MigrationStatus::Dirty { .. }
+        ));
+        assert_eq!(migration_status(&SQLITE, &[]), MigrationStatus::Fresh);
     }
 
     #[test]

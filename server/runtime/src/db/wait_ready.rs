@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_comes_late_is_waited_for() {
+    async fn start_waits_for_a_late_store() {
         // Refusals and timeouts in turn, past the delay of the log message; then success.
         let mut left = 13;
         let opened = patiently("the store", async || {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_never_comes_is_named_with_the_last_reason() {
+    async fn a_missing_store_is_named_with_the_last_error() {
         // Refusals until the timeout, and an attempt that never ends.
         let short = Duration::from_millis(300);
         let late = within(short, "Postgres on db:5432", async || Err::<(), _>(refused())).await;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_another_attempt_does_not_mend_is_said_at_once() {
+    async fn permanent_connection_errors_are_not_retried() {
         // A wrong password or a bad file: one attempt.
         let mut attempts = 0;
         let refused = patiently("x", async || {

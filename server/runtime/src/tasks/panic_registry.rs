@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
@@ -162,7 +162,7 @@ pub(super) async fn drill_of(name: Name) {
     let mut drills = DRILLS.subscribe();
     loop {
         match drills.recv().await {
-            Ok(asked) if asked == name => std::panic::panic_any("a drill"),
+            Ok(task) if task == name => std::panic::panic_any("a drill"),
             Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
             Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
         }

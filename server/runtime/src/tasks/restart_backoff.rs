@@ -8,11 +8,11 @@ const LONGEST: Duration = Duration::from_secs(30);
 const SOUND: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
-pub(super) struct Rest {
+pub(super) struct RestartBackoff {
     in_a_row: u32,
 }
 
-impl Rest {
+impl RestartBackoff {
     /// Doubles with each panic in a row; starts again after a long run.
     pub(super) fn after(&mut self, lived: Duration) -> Duration {
         if lived >= SOUND {
@@ -29,9 +29,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rests_double_up_to_half_a_minute_and_begin_again_after_a_sound_life() {
+    fn backoff_doubles_to_30_s_and_resets_after_a_long_run() {
         // Detects a task that is given up, a tight restart loop, and a long delay for an unrelated panic.
-        let mut rest = Rest::default();
+        let mut rest = RestartBackoff::default();
         let quick: Vec<u128> = (0..8).map(|_| rest.after(Duration::ZERO).as_millis()).collect();
         assert_eq!(quick, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
         for _ in 0..100 {

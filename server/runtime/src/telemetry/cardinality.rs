@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beyond_the_cap_templates_are_other_and_what_has_a_place_keeps_it() {
+    fn templates_beyond_the_cap_are_other_and_known_ones_stay() {
         // One more than allowed per backend, and more backends than allowed in total.
         let prefixes = Prefixes::default();
         let name = |number: usize| Arc::<str>::from(format!("p{number}"));

@@ -27,7 +27,7 @@ pub struct Export {
     pub address: String,
     pub protocol: &'static str,
     clock: Clock,
-    told: Mutex<ExportStats>,
+    stats: Mutex<ExportStats>,
 }
 
 /// Status of an export.
@@ -51,34 +51,34 @@ impl Export {
             address,
             protocol,
             clock,
-            told: Mutex::default(),
+            stats: Mutex::default(),
         })
     }
 
     pub fn stats(&self) -> ExportStats {
-        self.told.lock().clone()
+        self.stats.lock().clone()
     }
 
     /// Records a result; `items` are lost with a failed export, because they are not retried.
     fn record(&self, result: &OTelSdkResult, items: usize) {
         let now = self.clock.now().wall;
-        let mut told = self.told.lock();
-        let was_failing = told.failing.is_some();
-        told.pushes += 1;
+        let mut stats = self.stats.lock();
+        let was_failing = stats.failing.is_some();
+        stats.pushes += 1;
         match result {
             Ok(()) => {
-                told.arrived_at = Some(now);
-                told.failing = None;
+                stats.arrived_at = Some(now);
+                stats.failing = None;
             }
             Err(error) => {
-                told.failed_at = Some(now);
-                told.failing = Some(words(error));
-                told.failures += 1;
-                told.dropped += items as u64;
+                stats.failed_at = Some(now);
+                stats.failing = Some(words(error));
+                stats.failures += 1;
+                stats.dropped += items as u64;
             }
         }
-        let is_failing = told.failing;
-        drop(told);
+        let is_failing = stats.failing;
+        drop(stats);
         // Logged on each change, not on each export.
         match is_failing {
             Some(why) if !was_failing => tracing::warn!(

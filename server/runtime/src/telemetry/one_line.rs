@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_one_line_whatever_its_texts_hold() {
+    fn an_event_with_line_breaks_is_one_line() {
         // In the message, in fields of each kind, in a span; with and without colours.
         let hostile = "x\n2026-01-01 INFO forged\r\u{2028}\u{85}\u{202e}\u{1b}[2Ky\t";
         for has_colours in [false, true] {

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_read_once_and_what_is_not_never() {
+    fn only_new_records_are_read_and_each_once() {
         // Detects rows that are read every second without a change, and changes that are read late or never.
         let mut news = ChangeDetector::default();
         assert!(news.due(marks(1, 1, 1), 1, 0).events);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_can_tell_and_after_a_failure_everything_is_read() {
+    fn everything_is_read_without_positions_or_after_a_failure() {
         // Detects changes missed while the store did not answer.
         let mut news = ChangeDetector::default();
         let due: Vec<bool> = (0..6).map(|now| news.due(None, 1, now).records).collect();

@@ -1,7 +1,7 @@
 //! Records within the longest window of any rule: forced unlocks, fencing rejections, refused acquires, failed
 //! calls. Read incrementally and grouped by second, so that a flood on one lock does not hide another.
 
-use domain::alerts::{ConditionKind, Counts, Happened, Refused, Rule};
+use domain::alerts::{ConditionKind, Counts, Happened, RefusedAcquire, Rule};
 use domain::lease::StoreTime;
 use domain::names::BackendName;
 
@@ -33,7 +33,7 @@ pub(super) struct Recorded {
 /// Refused acquires since a time, ordered by time.
 pub(super) struct RefusedRead {
     pub(super) since: i64,
-    pub(super) refused: Vec<Refused>,
+    pub(super) refused: Vec<RefusedAcquire>,
 }
 
 impl Recorded {
@@ -116,12 +116,12 @@ impl Recorded {
 }
 
 /// Refused acquires and failed calls, each ordered by time.
-pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<Refused>, Vec<Happened>) {
+pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<RefusedAcquire>, Vec<Happened>) {
     let (mut refused, mut failed) = (Vec::new(), Vec::new());
     for signal in signals {
         let what = match signal.kind {
             SignalKind::AcquireRefused => {
-                refused.push(Refused {
+                refused.push(RefusedAcquire {
                     at: signal.at,
                     backend: BackendName::builtin(),
                     prefix: signal.prefix.to_string(),
@@ -145,7 +145,7 @@ pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<Refused>, Vec<Happe
     (refused, failed)
 }
 
-/// Longest window of enabled rules of a kind, in milliseconds; `None` if there is none.
+/// Longest window of enabled rules of a kind, in milliseconds; `None` without such a rule.
 fn longest_window(rules: &[Rule], is_meant: impl Fn(ConditionKind) -> bool) -> Option<i64> {
     let rules = rules
         .iter()

@@ -1,6 +1,6 @@
 //! Cache of previews by the condition of their rule; valid while nothing new is recorded.
 
-use domain::alerts::{Condition, Preview, Rule, Scope, Timing};
+use domain::alerts::{Condition, Preview, Rule, RuleScope, Timing};
 use parking_lot::Mutex;
 
 use crate::alerts::event_source::ReadPositions;
@@ -23,7 +23,7 @@ struct Entry {
 #[derive(PartialEq, Eq)]
 pub(super) struct Key {
     condition: Condition,
-    scope: Scope,
+    scope: RuleScope,
     timing: Timing,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::alerts::{ConditionKind, Gap, Playback, Preview, Refused, Rule};
+use domain::alerts::{ConditionKind, Gap, Playback, Preview, RefusedAcquire, Rule};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,7 @@ struct Work {
     to: i64,
     /// Ordered by time.
     gaps: Arc<[Gap]>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedAcquire>,
     present: Observed,
     stop: CancellationToken,
     rows_read: Arc<AtomicU64>,

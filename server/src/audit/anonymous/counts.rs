@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use domain::audit::Action;
 use domain::duration::millis;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use serde_json::{Map, Value};
 
 use super::super::{Actor, Entry, Origin};
@@ -156,7 +156,7 @@ impl Count {
             last: entry,
         };
         if pending > 0 {
-            count.note_name();
+            count.count_name();
         }
         count
     }
@@ -164,10 +164,10 @@ impl Count {
     fn add(&mut self, entry: Entry) {
         self.pending += 1;
         self.last = entry;
-        self.note_name();
+        self.count_name();
     }
 
-    fn note_name(&mut self) {
+    fn count_name(&mut self) {
         let actor = &self.last.actor;
         // The guessed user name; for other requests it equals the id.
         if actor.name != actor.id && self.names.len() < NAMES_MAX && !self.names.contains(&actor.name) {

@@ -13,26 +13,26 @@ use crate::audit::checkpoints;
 /// Verify every entry of the audit log and report the first invalid one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Without --heads a record that was cut at its end, or rewritten as a whole, looks the same as an intact one.\n\n",
-    "Example:\n  leasehold audit verify --config leasehold.toml --heads audit-heads.copy\n\n",
+    "Without --checkpoints a log whose end was truncated, or that was rewritten completely, looks intact.\n\n",
+    "Example:\n  leasehold audit verify --config leasehold.toml --checkpoints audit-checkpoints.copy\n\n",
     "Exit codes: 0 intact, 1 failure or a fault was found, 2 wrong usage or configuration.",
 ))]
 pub(super) struct Args {
     #[command(flatten)]
     place: Place,
-    /// Copy of the checkpoint file, `row hash` per line, from a place that writers of the store cannot change
+    /// Copy of the checkpoint file, `entry hash` per line, from a place that writers of the store cannot change
     #[arg(long, value_name = "FILE")]
-    heads: Option<PathBuf>,
-    /// Print JSON: {ok, rows, head, heads, fault: {row, kind, why}}
+    checkpoints: Option<PathBuf>,
+    /// Print JSON: {ok, entries, lastHash, checkpoints, fault: {entry, kind, why}}
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let heads = match args.heads.as_deref().map(checkpoints::read).transpose() {
-        Ok(heads) => heads.unwrap_or_default(),
+    let checkpoints = match args.checkpoints.as_deref().map(checkpoints::read).transpose() {
+        Ok(checkpoints) => checkpoints.unwrap_or_default(),
         Err(error) => {
-            report(&format!("cannot read the exported heads: {error}"));
+            report(&format!("cannot read the checkpoint file: {error}"));
             return Ok(Exit::Usage.into());
         }
     };
@@ -41,12 +41,12 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(exit) => return Ok(exit.into()),
     };
     let shows = terminal::is_terminal() && !args.json;
-    let progress = move |rows: i64| {
+    let progress = move |entries: i64| {
         if shows {
-            report(&format!("{rows} rows so far"));
+            report(&format!("{entries} entries verified"));
         }
     };
-    let found = match audit.verify(&heads, progress).await {
+    let found = match audit.verify(&checkpoints, progress).await {
         Ok(found) => found,
         Err(error) => {
             report(&format!("cannot read the audit log: {error}"));
@@ -56,23 +56,26 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         print(&format!("{:#}\n", json(&found)))?;
     } else {
-        print(&text(&found, &heads))?;
+        print(&text(&found, &checkpoints))?;
     }
     Ok(if found.is_ok() { Exit::Ok } else { Exit::Failure }.into())
 }
 
 type Found = Result<crate::audit::verify::Verified, crate::audit::verify::ChainFault>;
 
-fn text(found: &Found, heads: &BTreeMap<i64, Vec<String>>) -> String {
+fn text(found: &Found, checkpoints: &BTreeMap<i64, Vec<String>>) -> String {
     match found {
         Ok(verified) => {
-            let rows = verified.rows;
-            let against = if heads.is_empty() {
-                "no exported head to compare with: removed final entries would not be detected".to_owned()
+            let entries = verified.entries;
+            let against = if checkpoints.is_empty() {
+                "without checkpoints a truncated log is not detected".to_owned()
             } else {
-                format!("{} exported heads found again", verified.heads)
+                format!("{} checkpoints match", verified.checkpoints)
             };
-            format!("{rows} entries verified; {against}\nhead {}\n", verified.head)
+            format!(
+                "{entries} entries verified; {against}\nhash of the last entry {}\n",
+                verified.last_hash
+            )
         }
         Err(fault) => format!("NOT intact: {fault}\n"),
     }
@@ -81,10 +84,10 @@ fn text(found: &Found, heads: &BTreeMap<i64, Vec<String>>) -> String {
 fn json(found: &Found) -> serde_json::Value {
     match found {
         Ok(verified) => serde_json::json!({
-            "ok": true, "rows": verified.rows, "head": verified.head, "heads": verified.heads,
+            "ok": true, "entries": verified.entries, "lastHash": verified.last_hash, "checkpoints": verified.checkpoints,
         }),
         Err(fault) => serde_json::json!({
-            "ok": false, "fault": {"row": fault.seq, "kind": fault.kind.as_str(), "why": fault.to_string()},
+            "ok": false, "fault": {"entry": fault.seq, "kind": fault.kind.as_str(), "why": fault.to_string()},
         }),
     }
 }

@@ -140,8 +140,8 @@ async fn call(client: &Client, method: Method, body: Option<(&str, &Value)>) -> 
     if is_success {
         return Ok(answer);
     }
-    let said = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
-    let (field, detail, remedy) = (said("field"), said("detail"), said("remedy"));
+    let member = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+    let (field, detail, remedy) = (member("field"), member("detail"), member("remedy"));
     let of = body.map(|(id, _)| format!("rule {id}: ")).unwrap_or_default();
     let field = if field.is_empty() {
         field

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_still_runs_counts() {
+    fn only_running_processes_count() {
         // Running, stopped, and zombie; a name that looks like the rest of the line; another group.
         assert!(runs_in("7 (sh) S 1 7 7 0", 7));
         assert!(runs_in("8 (sh) T 7 7 7 0", 7));

@@ -35,16 +35,16 @@ impl Signals {
     /// this process and the command.
     pub(super) fn watch() -> io::Result<Self> {
         let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
-        let (told, inbox) = mpsc::channel(FORWARDED.len());
+        let (sender, inbox) = mpsc::channel(FORWARDED.len());
         let stop = CancellationToken::new();
         for kind in FORWARDED {
             if ignored & (1 << (kind.as_raw() - 1)) != 0 {
                 continue;
             }
             let mut stream = signal(SignalKind::from_raw(kind.as_raw()))?;
-            let told = told.clone();
+            let sender = sender.clone();
             tasks::spawn("forwarded signals", stop.clone(), async move {
-                while stream.recv().await.is_some() && told.send(kind).await.is_ok() {}
+                while stream.recv().await.is_some() && sender.send(kind).await.is_ok() {}
             });
         }
         Ok(Self {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nohup_ignores_is_seen() {
+    fn signals_ignored_by_nohup_are_detected() {
         // Bit 0 is signal 1 (SIGHUP); and a system without the field.
         assert_eq!(
             ignored("Name:\tx\nSigIgn:\t0000000000000001\nSigCgt:\t00000001\n"),

@@ -13,11 +13,11 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 pub(super) struct Saying(Receiver<()>);
 
 pub(super) fn write_stderr(message: String) -> Saying {
-    let (said, saying) = mpsc::channel();
+    let (sender, saying) = mpsc::channel();
     // Without a thread the message is lost, which is acceptable.
     let _ = thread::Builder::new().name("message".to_owned()).spawn(move || {
         report(&message);
-        let _ = said.send(());
+        let _ = sender.send(());
     });
     Saying(saying)
 }

@@ -10,14 +10,14 @@ use super::command::Running;
 use super::signals::{Signals, TERMINATING};
 use super::stderr::write_stderr;
 use super::watchdog::WatchdogCommand;
-use super::watchdog_client::Guard;
+use super::watchdog_client::WatchdogClient;
 use domain::escape::visible;
 
 const STANDS_STILL: &str = "the command is stopped because it reads from the terminal: redirect its input, for \
     example with </dev/null";
 
 /// How it ended. No process of the group is left.
-pub(super) enum Ended {
+pub(super) enum CommandEnd {
     /// With this exit code.
     ByItself(u8),
     /// The lease was lost; the command's exit code does not matter.
@@ -27,10 +27,10 @@ pub(super) enum Ended {
 pub(super) struct SupervisedLease {
     resource: String,
     grace: Duration,
-    standing: LeaseState,
+    state: LeaseState,
     signals: Signals,
     running: Running,
-    guard: Guard,
+    guard: WatchdogClient,
     /// The last deadline sent to the watcher.
     deadline: Moment,
     told_of_terminal: bool,
@@ -39,10 +39,10 @@ pub(super) struct SupervisedLease {
 impl SupervisedLease {
     /// Starts the watcher, then the command.
     pub(super) async fn start(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<Self> {
-        let standing = lease.standing();
+        let state = lease.state();
         let running = Running::stopped(&args.command, lease).await?;
-        let deadline = standing.deadline();
-        let guard = match Guard::start(running.group(), args.grace, deadline).await {
+        let deadline = state.deadline();
+        let guard = match WatchdogClient::start(running.group(), args.grace, deadline).await {
             Ok(guard) => guard,
             Err(error) => {
                 running.group().send(Signal::KILL);
@@ -52,7 +52,7 @@ impl SupervisedLease {
         let held = Self {
             resource: args.resource.clone(),
             grace: args.grace,
-            standing,
+            state,
             signals,
             running,
             guard,
@@ -60,27 +60,27 @@ impl SupervisedLease {
             told_of_terminal: false,
         };
         // If the lease was lost meanwhile, the command does not start.
-        if !held.standing.is_lost() {
+        if !held.state.is_lost() {
             held.running.go()?;
         }
         Ok(held)
     }
 
-    pub(super) async fn until_ended(mut self) -> anyhow::Result<Ended> {
+    pub(super) async fn until_ended(mut self) -> anyhow::Result<CommandEnd> {
         loop {
             // The deadline is checked first: this process may have been stopped, or the machine suspended.
-            if let Some(loss) = self.standing.loss() {
+            if let Some(loss) = self.state.loss() {
                 return self.end_lost(&loss).await;
             }
             if self.running.has_ended()? {
                 return self.end_with_it().await;
             }
-            self.tell_of_terminal()?;
+            self.explain_terminal_stop()?;
             tokio::select! {
                 biased;
-                _ = self.standing.lost() => {}
-                deadline = self.standing.renewed_after(self.deadline) => {
-                    self.guard.tell_deadline(deadline).await?;
+                _ = self.state.lost() => {}
+                deadline = self.state.renewed_after(self.deadline) => {
+                    self.guard.send_deadline(deadline).await?;
                     self.deadline = deadline;
                 }
                 signal = self.signals.next() => self.forward(signal)?,
@@ -90,7 +90,7 @@ impl SupervisedLease {
     }
 
     /// Reports that the command is stopped, which would look like a hang.
-    fn tell_of_terminal(&mut self) -> anyhow::Result<()> {
+    fn explain_terminal_stop(&mut self) -> anyhow::Result<()> {
         if !self.told_of_terminal && self.running.is_stopped_by_terminal()? {
             self.told_of_terminal = true;
             write_stderr(STANDS_STILL.to_owned());
@@ -101,7 +101,7 @@ impl SupervisedLease {
     fn forward(&self, signal: Signal) -> anyhow::Result<()> {
         let group = self.running.group();
         group.send(signal);
-        if TERMINATING.contains(&signal) && !self.standing.is_lost() {
+        if TERMINATING.contains(&signal) && !self.state.is_lost() {
             // A stopped command could not handle the signal. The lease is held, so it may continue.
             group.send(Signal::CONT);
         }
@@ -109,7 +109,7 @@ impl SupervisedLease {
             // Ctrl-Z stops both processes. The lease is then not renewed, so the watcher ends the command at the
             // deadline.
             kill_process(getpid(), Signal::STOP)?;
-            if !self.standing.is_lost() {
+            if !self.state.is_lost() {
                 group.send(Signal::CONT);
             }
         }
@@ -117,10 +117,10 @@ impl SupervisedLease {
     }
 
     /// SIGTERM is sent by the watcher, perhaps already; SIGKILL by both.
-    async fn end_lost(mut self, loss: &Loss) -> anyhow::Result<Ended> {
+    async fn end_lost(mut self, loss: &Loss) -> anyhow::Result<CommandEnd> {
         let message = format!("{}: {loss}; the command is terminated", self.resource);
         let saying = write_stderr(visible(&message).into_owned());
-        let kill_at = clock::now().min(self.standing.deadline()).plus(self.grace);
+        let kill_at = clock::now().min(self.state.deadline()).plus(self.grace);
         let group = self.running.group();
         if self.guard.send(WatchdogCommand::End(kill_at)).await {
             group.emptied(kill_at).await;
@@ -130,21 +130,21 @@ impl SupervisedLease {
         }
         self.finish().await?;
         saying.finish();
-        Ok(Ended::Lost)
+        Ok(CommandEnd::Lost)
     }
 
     /// Ends processes that the command left running: they would continue without the lease.
-    async fn end_with_it(self) -> anyhow::Result<Ended> {
+    async fn end_with_it(self) -> anyhow::Result<CommandEnd> {
         let group = self.running.group();
         if group.is_running() {
             let kill_at = clock::now()
                 .plus(self.grace)
-                .min(self.standing.deadline().plus(self.grace));
+                .min(self.state.deadline().plus(self.grace));
             group.end(kill_at).await;
         }
-        let was_lost = self.standing.loss();
+        let was_lost = self.state.loss();
         let code = self.finish().await?;
-        Ok(was_lost.map_or(Ended::ByItself(code), |_| Ended::Lost))
+        Ok(was_lost.map_or(CommandEnd::ByItself(code), |_| CommandEnd::Lost))
     }
 
     async fn finish(mut self) -> anyhow::Result<u8> {

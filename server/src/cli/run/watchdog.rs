@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_read_as_they_were_written() {
+    fn watchdog_messages_survive_a_round_trip() {
         // Each kind, round trip; anything else is rejected.
         let at = Moment::from_millis(1_234_567);
         for order in [

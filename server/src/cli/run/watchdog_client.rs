@@ -18,14 +18,14 @@ use super::watchdog::WatchdogCommand;
 const WRITE_MAX: Duration = Duration::from_millis(200);
 const END_MAX: Duration = Duration::from_secs(1);
 
-pub(super) struct Guard {
+pub(super) struct WatchdogClient {
     group: Group,
     grace: Duration,
     child: Child,
     pipe: ChildStdin,
 }
 
-impl Guard {
+impl WatchdogClient {
     /// Returns when the watcher is ready.
     pub(super) async fn start(group: Group, grace: Duration, deadline: Moment) -> io::Result<Self> {
         let grace_ms = millis(grace).unsigned_abs();
@@ -63,7 +63,7 @@ impl Guard {
     }
 
     /// Sends a deadline; replaces the watcher if it is gone.
-    pub(super) async fn tell_deadline(&mut self, deadline: Moment) -> io::Result<()> {
+    pub(super) async fn send_deadline(&mut self, deadline: Moment) -> io::Result<()> {
         if !self.send(WatchdogCommand::Deadline(deadline)).await && self.child.try_wait()?.is_some() {
             tracing::warn!("the watcher of the command exited and is replaced");
             *self = Self::start(self.group, self.grace, deadline).await?;

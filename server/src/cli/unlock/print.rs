@@ -82,7 +82,7 @@ pub(super) fn looked(unlock: &Value) -> String {
     out
 }
 
-/// A value, or why there is none.
+/// A value, or why it is unknown.
 fn known(seen: &Value, field: &str, read: impl Fn(&Value) -> Option<String>) -> String {
     let why = |kind: &str| seen[kind][field].as_str().map(str::to_owned);
     read(&seen[field])
@@ -101,17 +101,17 @@ pub(super) fn question(unlock: &Value) -> String {
 
 /// The result, in sentences that state no more than is known.
 pub(super) fn outcome(unlock: &Value) -> String {
-    let told = &unlock["outcome"];
-    let now = match (&told["now"], told["read"].as_bool()) {
-        (Value::Object(_), _) => format!(" {} holds it now.", text(&told["now"], "ownerId")),
+    let printed = &unlock["outcome"];
+    let now = match (&printed["now"], printed["read"].as_bool()) {
+        (Value::Object(_), _) => format!(" {} holds it now.", text(&printed["now"], "ownerId")),
         (_, Some(true)) => " It is free now.".to_owned(),
         _ => String::new(),
     };
-    let why = told["why"]
+    let why = printed["why"]
         .as_str()
         .map(|why| format!(" {}.", why.trim_end_matches('.')))
         .unwrap_or_default();
-    let remedy = told["remedy"]
+    let remedy = printed["remedy"]
         .as_str()
         .map(|remedy| format!(" {remedy}"))
         .unwrap_or_default();
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_says_so_and_nothing_moves_the_cursor() {
+    fn unknown_values_are_named_and_no_escapes_are_printed() {
         // An owner with an escape sequence, no token on this backend, an unknown time, a session as casualty.
         let unlock = json!({
             "resource": "lock:\u{1b}[2Ja", "backend": "cache", "source": "key", "protection": "standard",
@@ -199,8 +199,8 @@ mod tests {
             "cancelled",
             "outcome_unknown",
         ] {
-            let told = outcome(&json!({"state": state, "outcome": {"read": false}}));
-            assert!(!told.starts_with("released"), "{told}");
+            let printed = outcome(&json!({"state": state, "outcome": {"read": false}}));
+            assert!(!printed.starts_with("released"), "{printed}");
         }
         let unknown = outcome(&json!({"state": "outcome_unknown", "outcome": {"why": "no answer"}}));
         assert!(unknown.contains("may or may not have been released") && unknown.contains("no answer"));

@@ -24,13 +24,13 @@ pub(super) async fn name(question: &str) -> PromptResult {
         return PromptResult::NoTerminal;
     };
     print_error(question);
-    let (told, typed) = tokio::sync::oneshot::channel();
+    let (sender, typed) = tokio::sync::oneshot::channel();
     // A detached thread, which the end of the program does not wait for.
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
         // After Ctrl-C the receiver is gone.
-        let _ = told.send(read.is_ok_and(|bytes| bytes > 0).then_some(line));
+        let _ = sender.send(read.is_ok_and(|bytes| bytes > 0).then_some(line));
     });
     tokio::select! {
         typed = typed => match typed {

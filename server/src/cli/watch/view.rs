@@ -3,7 +3,7 @@
 
 use domain::escape::visible;
 use domain::format;
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 use crate::cli::api_types::{Backend, Lock, Page};
 use crate::cli::client::ClientError;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_connection_is_said_in_capitals_and_makes_every_row_stale() {
+    fn a_lost_connection_is_shown_and_every_row_is_stale() {
         // Lost 12 s ago: no row is shown as live or healthy.
         let mut view = view(None);
         assert!(view.lose("cannot reach it".to_owned(), Tick(3_000)));

@@ -1,22 +1,21 @@
 //! Charts of one lock's page.
 
-use app::charts::hold_time::{self, HoldNow};
-use app::charts::ownership_timeline::{self, Links};
-use app::charts::recent_events;
-use app::links::with_query;
 use domain::access::Visible;
-use domain::charts::hold_time::Holds;
+use domain::charts::hold_time::{DurationChart, DurationsOf, FEW, Holds};
 use domain::charts::range::RangePreset;
-use domain::charts::timeline::{self, Holder, Refused, Revoked, Timeline, TimelineInput, Waiter};
+use domain::charts::shown_range::ShownRange;
+use domain::charts::timeline::{
+    self, Holder, RejectedWrite, Revoked, Timeline, TimelineInput, TimelineWaiter,
+};
 use domain::history::series::{HistorySpan, PrefixSeries};
 use domain::history::{HistoryEvent, template};
 use domain::lease::StoreTime;
-use domain::lock_detail::{LockCharts, LockDetail};
+use domain::lock_detail::{LockCharts, LockDetail, LockHistory};
 use domain::names::{BackendName, OwnerId};
 use domain::reported::Reported;
 use domain::token::FencingToken;
 
-use super::{ChartSources, PATIENCE, Ranged, unread};
+use super::{ChartSources, PATIENCE};
 use lease::{RejectionQuery, RejectionRow};
 
 /// Limits per lock: history rows, rejections and forced unlocks.
@@ -28,7 +27,7 @@ const REVOKED_MAX: u32 = 50;
 struct Read {
     events: Vec<HistoryEvent>,
     gaps: Vec<(i64, i64)>,
-    refused: Vec<Refused>,
+    refused: Vec<RejectedWrite>,
     revoked: Vec<Revoked>,
     since: Option<i64>,
 }
@@ -40,66 +39,65 @@ impl ChartSources {
         search: &str,
         (may_audit, visible): (bool, &Visible),
     ) -> LockCharts {
-        if detail.is_past {
-            self.past(detail, search, (may_audit, visible)).await
-        } else {
-            self.drawn(detail, search, (may_audit, visible)).await
-        }
-    }
-
-    async fn drawn(
-        &self,
-        detail: &LockDetail,
-        search: &str,
-        (may_audit, visible): (bool, &Visible),
-    ) -> LockCharts {
-        let wall = self.clock.now().wall.timestamp_millis();
-        let ranged = Ranged::read(search, fitting(detail), wall);
-        let seen = recent_events::seen(&detail.seen, &runtime::telemetry::trace_link).into_string();
-        let reading = tokio::time::timeout(PATIENCE, self.read(detail, &ranged));
-        let Ok(Ok(read)) = reading.await else {
-            return LockCharts {
-                ownership: unread("ownership", "Ownership").into_string(),
-                hold_time: unread("hold-time", "Hold time").into_string(),
-                seen,
-                past: String::new(),
-            };
+        let now = self.now_ms();
+        let (pairs, preset) = (app::links::pairs(search), fitting(detail));
+        let earliest = now.saturating_sub(preset.length_ms());
+        let events = tokio::time::timeout(PATIENCE, self.events(detail)).await;
+        let events = events.ok().and_then(Result::ok);
+        let since = events
+            .as_deref()
+            .and_then(|events| begin_of_data(detail, events, earliest, now));
+        let range = ShownRange::from_pairs(&pairs, preset, since, now);
+        let history = match events {
+            Some(events) => {
+                let reading = self.lock_history(detail, events, &range, visible);
+                tokio::time::timeout(PATIENCE, reading)
+                    .await
+                    .ok()
+                    .and_then(Result::ok)
+            }
+            None => None,
         };
         LockCharts {
-            ownership: ownership(detail, &ranged, &read, wall, may_audit),
-            hold_time: self.hold_time(detail, &read, visible, wall).await,
-            seen,
-            past: String::new(),
+            range,
+            history,
+            may_audit,
+            trace_links: trace_links(detail),
         }
     }
 
-    /// Charts of a lock that is not held: the same as for a held one, rendered after the facts of its last holding.
-    async fn past(&self, detail: &LockDetail, search: &str, may: (bool, &Visible)) -> LockCharts {
-        let charts = self.drawn(detail, search, may).await;
-        let facts = &detail.charts.past;
-        let past = format!(
-            "<div class=\"lock\">{facts}{}<div class=\"lock-pair\">{}{}</div></div>",
-            charts.ownership, charts.hold_time, charts.seen
-        );
-        LockCharts {
-            past,
-            ..LockCharts::default()
-        }
+    async fn lock_history(
+        &self,
+        detail: &LockDetail,
+        events: Vec<HistoryEvent>,
+        range: &ShownRange,
+        visible: &Visible,
+    ) -> Result<LockHistory, sqlx::Error> {
+        let now = self.now_ms();
+        let read = self.read(detail, events, range).await?;
+        Ok(LockHistory {
+            ownership: ownership(detail, range, &read, now),
+            hold_times: self.hold_times(detail, &read, visible, now).await,
+            wait_times: DurationChart::new(&waits(&read.events, range), None, DurationsOf::ThisLock),
+        })
     }
 
-    async fn read(&self, detail: &LockDetail, ranged: &Ranged) -> Result<Read, sqlx::Error> {
+    /// Oldest first.
+    async fn events(&self, detail: &LockDetail) -> Result<Vec<HistoryEvent>, sqlx::Error> {
         let id = &detail.lock.id;
-        let events = self
-            .history
-            .events_of(
-                &id.backend,
-                Some(&id.source),
-                &id.resource,
-                (0, i64::MAX),
-                ROWS_MAX,
-            )
-            .await?;
-        let (from, until) = (ranged.scale.from(), ranged.scale.until());
+        let all = (0, i64::MAX);
+        self.history
+            .events_of(&id.backend, Some(&id.source), &id.resource, all, ROWS_MAX)
+            .await
+    }
+
+    async fn read(
+        &self,
+        detail: &LockDetail,
+        events: Vec<HistoryEvent>,
+        range: &ShownRange,
+    ) -> Result<Read, sqlx::Error> {
+        let (from, until) = (range.scale.from(), range.scale.until());
         let oldest = events.first().map_or(from, |event| event.at.min(from));
         Ok(Read {
             gaps: self.history.gaps(oldest, until).await?,
@@ -111,12 +109,12 @@ impl ChartSources {
     }
 
     /// Only the built-in service records fencing rejections.
-    async fn refused(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<Refused> {
+    async fn refused(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<RejectedWrite> {
         let id = &detail.lock.id;
         if id.backend != BackendName::builtin() {
             return Vec::new();
         }
-        let asked = RejectionQuery {
+        let query = RejectionQuery {
             resource: Some(id.resource.clone()),
             names: None,
             from: StoreTime::from_ms(from),
@@ -124,8 +122,8 @@ impl ChartSources {
             most: REFUSED_MAX,
         };
         // The timeline is still useful without them.
-        let rows = self.leases.query_rejections(&asked).await.unwrap_or_default();
-        let mut refused: Vec<Refused> = rows.into_iter().map(refusal).collect();
+        let rows = self.leases.query_rejections(&query).await.unwrap_or_default();
+        let mut refused: Vec<RejectedWrite> = rows.into_iter().map(refusal).collect();
         refused.sort_by_key(|refused| refused.at);
         refused
     }
@@ -161,9 +159,9 @@ fn fitting(detail: &LockDetail) -> RangePreset {
         .unwrap_or(RangePreset::Month)
 }
 
-fn refusal(row: RejectionRow) -> Refused {
+fn refusal(row: RejectionRow) -> RejectedWrite {
     let token = |number: i64| FencingToken::new(number.cast_unsigned());
-    Refused {
+    RejectedWrite {
         at: row.at.ms(),
         token: token(row.token),
         current: row.highest.map(token),
@@ -172,21 +170,43 @@ fn refusal(row: RejectionRow) -> Refused {
     }
 }
 
-fn ownership(detail: &LockDetail, ranged: &Ranged, read: &Read, wall: i64, may_audit: bool) -> String {
+/// Begin of the events or of the present hold, whichever is earlier. `None`: it is before the
+/// range, or nothing is recorded.
+fn begin_of_data(detail: &LockDetail, events: &[HistoryEvent], earliest: i64, now: i64) -> Option<i64> {
+    let lock = &detail.lock;
+    let held_ms = lock.held_ms.known().copied().unwrap_or(lock.held_at_least_ms);
+    let first = events.first().map(|event| event.at);
+    let held_since = (!detail.is_gone()).then(|| now.saturating_sub(held_ms));
+    let begin = first.into_iter().chain(held_since).min()?;
+    // A twentieth more, so that the first grant is not at the very edge; in whole steps, so that
+    // a chart without changes stays identical.
+    let length = now - begin;
+    let step = if length < 600_000 { 1_000 } else { 10_000 };
+    let margin = length / 20 / step * step;
+    (begin > earliest).then(|| begin - margin)
+}
+
+/// Ended waits of the range.
+fn waits(events: &[HistoryEvent], range: &ShownRange) -> Holds {
+    let inside = events.iter().filter(|event| range.scale.contains(event.at));
+    Holds::new(inside.filter_map(|event| event.waited_ms).collect())
+}
+
+fn trace_links(detail: &LockDetail) -> Vec<(String, String)> {
+    let ids = detail.seen.iter().filter_map(|event| event.trace_id.as_ref());
+    let links = ids.filter_map(|id| Some((id.clone(), runtime::telemetry::trace_link(id)?)));
+    links.collect()
+}
+
+fn ownership(detail: &LockDetail, range: &ShownRange, read: &Read, wall: i64) -> Timeline {
     let holders = holders(detail, wall);
     let waiters = waiters(detail, wall);
-    let told = TimelineInput {
+    let input = TimelineInput {
         holders: holders.as_deref(),
         waiters: &waiters,
         ..timeline_input(read)
     };
-    let timeline = Timeline::new(&told, ranged.scale, ranged.now);
-    let name = detail.lock.id.resource.text();
-    let links = Links {
-        may_audit,
-        fencing: &with_query("/fencing", [("prefix", &name)]),
-    };
-    ownership_timeline::ownership(&timeline, &ranged.words(), ranged.links(), &links).into_string()
+    Timeline::new(&input, range.scale, range.now)
 }
 
 fn timeline_input(read: &Read) -> TimelineInput<'_> {
@@ -226,57 +246,51 @@ fn holders(detail: &LockDetail, now: i64) -> Option<Vec<Holder>> {
     Some(std::iter::once(first).chain(others).collect())
 }
 
-fn waiters(detail: &LockDetail, now: i64) -> Vec<Waiter> {
+fn waiters(detail: &LockDetail, now: i64) -> Vec<TimelineWaiter> {
     let fresh = detail.fresh.known();
     let waiters = fresh.map_or(&[][..], |fresh| &fresh.waiters[..]);
-    let told = waiters.iter().map(|waiter| Waiter {
+    let input = waiters.iter().map(|waiter| TimelineWaiter {
         owner: waiter.owner_id.clone(),
         since: waiter.waited_ms.known().map(|waited| now - waited),
         place: waiter.position,
     });
-    told.collect()
+    input.collect()
 }
 
 impl ChartSources {
     /// Compared with all recorded holds of the lock, or of its template if these are few.
-    async fn hold_time(&self, detail: &LockDetail, read: &Read, visible: &Visible, now: i64) -> String {
+    async fn hold_times(
+        &self,
+        detail: &LockDetail,
+        read: &Read,
+        visible: &Visible,
+        now: i64,
+    ) -> DurationChart {
         let own = Holds::from_blocks(&timeline::blocks(&timeline_input(read), now));
-        let (holds, what) = match self.of_kind(detail, &own, visible, now).await {
-            Some((holds, kind)) => (holds, format!("of {kind}")),
-            None => (own, "of this lock".to_owned()),
+        let (holds, of) = match self.template_holds(detail, &own, visible, now).await {
+            Some((holds, prefix)) => (holds, DurationsOf::Prefix(prefix)),
+            None => (own, DurationsOf::ThisLock),
         };
         let lock = &detail.lock;
         let held_ms = lock.held_ms.known().copied().unwrap_or(lock.held_at_least_ms);
-        let is_long =
-            holds.count() >= hold_time::FEW && holds.percentile(95).is_some_and(|p95| held_ms > p95);
-        let is_held = !detail.is_gone() && detail.lock.owner_count > 0;
-        let now = is_held.then_some(HoldNow { held_ms, is_long });
-        let alert = holds.percentile(95).map(|p95| {
-            let pairs = [
-                ("condition", "long_held".to_owned()),
-                ("backends", lock.id.backend.to_string()),
-                ("prefix", lock.id.resource.text()),
-                ("with.longer_than", format!("{}s", (p95 / 1_000).max(1))),
-            ];
-            with_query("/alerts/rules/new", pairs)
-        });
-        hold_time::hold_time(&holds, now, &what, alert.as_deref()).into_string()
+        let is_held = !detail.is_gone() && lock.owner_count > 0;
+        DurationChart::new(&holds, is_held.then_some(held_ms), of)
     }
 
     /// Holds of all locks with the same template, if there are more and the caller may see all of them.
-    async fn of_kind(
+    async fn template_holds(
         &self,
         detail: &LockDetail,
         own: &Holds,
         visible: &Visible,
         now: i64,
     ) -> Option<(Holds, String)> {
-        if own.count() >= hold_time::FEW {
+        if own.count() >= FEW {
             return None;
         }
         let id = &detail.lock.id;
         let kind = template::template(id.resource.as_bytes());
-        let span = HistorySpan::over(now - RangePreset::Month.length_ms(), now, now);
+        let span = HistorySpan::new(now - RangePreset::Month.length_ms(), now, now);
         let read = async {
             let mut series = self.history.series(span).await?.seen_by(visible);
             let is_its = |series: &PrefixSeries| series.backend == id.backend && series.prefix == kind;

@@ -142,7 +142,7 @@ impl Gatherer {
             let growing = all.entry(backend.name.clone()).or_default();
             growing.is_dirty = true;
             growing.sum.watched_ms += elapsed;
-            growing.sum.waits_ms += if backend.tells_waiters { elapsed } else { 0 };
+            growing.sum.waits_ms += if backend.reports_waiters { elapsed } else { 0 };
         }
     }
 
@@ -220,7 +220,7 @@ impl Gatherer {
 
     /// Ends a round.
     pub(in crate::history) fn close_interval(&mut self, now_ms: i64) {
-        for ((backend, _, resource), waited) in self.lines.given_up() {
+        for ((backend, _, resource), waited) in self.lines.abandoned_waits() {
             let key = (backend, template(resource.as_bytes()).into());
             self.waited(key, &resource, &waited);
         }

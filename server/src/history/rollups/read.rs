@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use domain::access::Visible;
+use domain::contention::AllLocks;
 use domain::history::histogram::Histogram;
 use domain::history::rollup::{MostWaited, Rollup};
-use domain::history::series::{HistorySeries, HistorySpan, PrefixSeries, WatchedSpans};
+use domain::history::series::{HistorySeries, HistorySpan, PrefixSeries, WatchedSpans, is_visible};
 use domain::names::BackendName;
 use sqlx::AssertSqlSafe;
 use sqlx::Row as _;
@@ -24,6 +26,9 @@ const CELLS: &str =
     "SELECT backend, prefix, at, held_ms, waiting_ms, acquired, refused, expired, reclaimed, lost, rejected,
         unlocked, dual_owners, holds_uncertain
     FROM history_rollups WHERE step_seconds = $1 AND at >= $2 AND at < $3";
+
+const DURATIONS: &str = "SELECT backend, prefix, holds, waits, holds_uncertain FROM history_rollups
+    WHERE step_seconds = $1 AND at >= $2 AND at < $3";
 
 const COVERAGE: &str =
     "SELECT backend, (at - $2) / $4 AS cell, CAST(sum(watched_ms) AS BIGINT), CAST(sum(waits_ms) AS BIGINT)
@@ -102,6 +107,34 @@ impl History {
         });
         found.sort_by(|one, other| one.backend.cmp(&other.backend));
         Ok(found)
+    }
+
+    /// Hold and wait times of all templates that a reader may see.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn durations(&self, span: HistorySpan, visible: &Visible) -> Result<AllLocks, sqlx::Error> {
+        let mut all = AllLocks::default();
+        on_either!(&self.db, Db, |pool| {
+            let query = sqlx::query(DURATIONS)
+                .bind(step_of(&span))
+                .bind(span.from)
+                .bind(span.to());
+            for row in query.fetch_all(pool).await? {
+                let (backend, prefix): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+                let backend = BackendName::parse(&backend);
+                if !backend.is_ok_and(|backend| is_visible(visible, &backend, &prefix)) {
+                    continue;
+                }
+                let histogram = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| Histogram::decode(&bytes));
+                let (holds, waits) = (histogram(row.try_get(2)?), histogram(row.try_get(3)?));
+                all.holds.merge(&holds.unwrap_or_default());
+                all.waits.merge(&waits.unwrap_or_default());
+                let uncertain = u64::try_from(row.try_get::<i64, _>(4)?).unwrap_or(0);
+                all.holds_uncertain = all.holds_uncertain.saturating_add(uncertain);
+            }
+        });
+        Ok(all)
     }
 
     /// Adds histograms and names for the entries of `series` with these indexes.

@@ -51,7 +51,7 @@ impl WaitInference {
     }
 
     /// Wait times for locks that were not granted again.
-    pub(super) fn given_up(&mut self) -> Vec<(Key, Vec<i64>)> {
+    pub(super) fn abandoned_waits(&mut self) -> Vec<(Key, Vec<i64>)> {
         if self.0.values().all(|line| line.free_since.is_none()) {
             return Vec::new();
         }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_came_first_is_taken_to_have_left_first() {
+    fn the_longest_waiter_is_assumed_to_be_granted() {
         // Two arrive, one more later, one leaves; then the lock is released and not granted again.
         let key = || {
             (
@@ -85,9 +85,9 @@ mod tests {
         assert_eq!(lines.now(key(), 2, 5_000), [4_000]);
         lines.free(&key(), 6_000);
         assert_eq!(lines.now(key(), 1, 6_000), [5_000]);
-        assert!(lines.given_up().is_empty());
+        assert!(lines.abandoned_waits().is_empty());
         lines.free(&key(), 9_000);
-        assert_eq!(lines.given_up(), [(key(), vec![7_000])]);
+        assert_eq!(lines.abandoned_waits(), [(key(), vec![7_000])]);
         assert!(lines.now(key(), 0, 9_000).is_empty());
     }
 }

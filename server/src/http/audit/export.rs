@@ -74,7 +74,7 @@ impl Format {
 
 /// Every row that fits, newest first, as a file: CSV that no spreadsheet takes for formulas, or one JSON object a line.
 ///
-/// It holds the rows that stood before it was asked for; that it was is a row of its own.
+/// It holds the rows that stood before it was query_parsed for; that it was is a row of its own.
 #[utoipa::path(
     get, path = "/v1/audit/export", tag = "audit",
     params(
@@ -97,19 +97,19 @@ impl Format {
 )]
 pub(in crate::http) async fn export(
     State(state): State<AppState>,
-    standing: Option<Extension<SessionGuard>>,
+    guard: Option<Extension<SessionGuard>>,
     user: ApiUser,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    let asked = parse_query(pairs(query.as_deref()), &user.who);
-    let (format, mut query) = asked.map_err(|error| user.problem(ConsoleError::BadQuery(error)))?;
+    let query_parsed = parse_query(pairs(query.as_deref()), &user.who);
+    let (format, mut query) = query_parsed.map_err(|error| user.problem(ConsoleError::BadQuery(error)))?;
     let appended = state.auth.audit.append(entry(&user.who, format, &query)).await;
     let appended = appended.map_err(|error| user.problem(unreadable(&error)))?;
     query.limit = ROWS_OF_ONE_READ;
     query.before_seq = Some(appended.seq);
     let reading = Reading {
         state,
-        standing: standing.map(|Extension(standing)| standing),
+        guard: guard.map(|Extension(guard)| guard),
         format,
         query,
         is_first: true,
@@ -152,7 +152,7 @@ fn entry(who: &Principal, format: Format, query: &AuditQuery) -> Entry {
 /// Where an export has come to.
 struct Reading {
     state: AppState,
-    standing: Option<SessionGuard>,
+    guard: Option<SessionGuard>,
     format: Format,
     query: AuditQuery,
     is_first: bool,
@@ -160,18 +160,18 @@ struct Reading {
 
 impl Reading {
     /// The next piece, and what follows it. An error cuts the answer off: it must not pass for the whole.
-    async fn next(reading: Option<Self>) -> Result<Option<(String, Option<Self>)>, Cut> {
+    async fn next(reading: Option<Self>) -> Result<Option<(String, Option<Self>)>, ExportEnd> {
         let Some(mut reading) = reading else {
             return Ok(None);
         };
         let page = tokio::select! {
             biased;
-            () = gone(reading.standing.as_ref()) => return Err(Cut::Gone),
+            () = gone(reading.guard.as_ref()) => return Err(ExportEnd::Gone),
             page = reading.state.auth.audit.page(&reading.query) => page,
         };
         let mut page = page.map_err(|error| {
             tracing::warn!("an export of the audit log was aborted: {error}");
-            Cut::Store
+            ExportEnd::Store
         })?;
         let next = page.next_cursor.take().and_then(|cursor| cursor.parse().ok());
         let mut text = String::new();
@@ -185,15 +185,15 @@ impl Reading {
     }
 }
 
-async fn gone(standing: Option<&SessionGuard>) {
-    match standing {
-        Some(standing) => standing.gone().await,
+async fn gone(guard: Option<&SessionGuard>) {
+    match guard {
+        Some(guard) => guard.gone().await,
         None => std::future::pending().await,
     }
 }
 
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-enum Cut {
+enum ExportEnd {
     #[error("the store does not answer")]
     Store,
     #[error("the reader lost access")]

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn forwarded_for_is_believed_from_declared_proxies_only_and_from_the_right() {
+    fn forwarded_for_is_read_from_the_right_and_from_proxies() {
         // A client that writes the header itself, directly and through one and two proxies.
         let (proxy, outer): (IpAddr, IpAddr) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
         let client_of = |peer: &str, line: &'static str, known: &[IpAddr]| {

@@ -75,21 +75,21 @@ pub fn sign_in_path(next: &str) -> String {
     format!("/sign-in?next={next}")
 }
 
-/// Where the identity provider is asked, and where to go on from there.
+/// Where the identity provider is requested, and where to go on from there.
 pub fn provider_path(next: &str) -> String {
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
     format!("/sign-in/oidc?next={next}")
 }
 
 /// A path on this host, or the first page: never another site.
-pub fn next_path(asked: Option<&str>) -> &str {
+pub fn next_path(requested: Option<&str>) -> &str {
     let is_ours = |path: &&str| {
         path.starts_with('/')
             && !path.starts_with("//")
             && !path.contains(['\\', '\r', '\n', '\t'])
             && !path.chars().any(char::is_control)
     };
-    asked.filter(is_ours).unwrap_or("/")
+    requested.filter(is_ours).unwrap_or("/")
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn next_leads_nowhere_but_to_our_own_pages() {
+    fn next_redirects_only_to_own_pages() {
         // Ways that other consoles were led away.
         for bad in [
             "//evil.example",

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_own_pages_and_programs_are_not_foreign() {
+    fn only_own_pages_and_programs_pass_the_csrf_check() {
         // By the fetch metadata, by the origin, and without either.
         let foreign = |pairs: &[(&'static str, &'static str)]| {
             let pairs = pairs

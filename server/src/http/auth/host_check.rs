@@ -120,8 +120,8 @@ mod tests {
         let home = Url::parse("https://locks.example.com").unwrap();
         let known = Hosts::new(Some(&home), &[]);
         let uri = Uri::from_static("https://evil.example/sign-in");
-        let asked: Vec<_> = hosts(&HeaderMap::new(), &uri).flatten().collect();
-        assert_eq!(asked, ["evil.example"]);
-        assert!(!known.has(&asked[0]) && Hosts::default().has(&asked[0]));
+        let found: Vec<_> = hosts(&HeaderMap::new(), &uri).flatten().collect();
+        assert_eq!(found, ["evil.example"]);
+        assert!(!known.has(&found[0]) && Hosts::default().has(&found[0]));
     }
 }

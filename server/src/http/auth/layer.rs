@@ -2,7 +2,6 @@
 //! another, for each request.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::extract::Request;
@@ -11,7 +10,7 @@ use futures::future::BoxFuture;
 use tower::util::ServiceExt as _;
 use tower::{Layer, Service};
 
-use super::Authenticator;
+use crate::http::state::AppState;
 
 /// The service behind the authentication layer.
 pub(super) trait Next: Send {
@@ -33,14 +32,14 @@ where
 
 /// Puts the guard before every route of a router.
 #[derive(Clone)]
-pub struct Guard(pub Arc<Authenticator>);
+pub struct AuthLayer(pub AppState);
 
-impl<S> Layer<S> for Guard {
+impl<S> Layer<S> for AuthLayer {
     type Service = Guarded<S>;
 
     fn layer(&self, inner: S) -> Guarded<S> {
         Guarded {
-            gate: self.0.clone(),
+            state: self.0.clone(),
             inner,
         }
     }
@@ -48,7 +47,7 @@ impl<S> Layer<S> for Guard {
 
 #[derive(Clone)]
 pub struct Guarded<S> {
-    gate: Arc<Authenticator>,
+    state: AppState,
     inner: S,
 }
 
@@ -67,7 +66,7 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let (gate, next) = (self.gate.clone(), self.inner.clone());
-        Box::pin(async move { Ok(super::guarded(gate, request, next).await) })
+        let (state, next) = (self.state.clone(), self.inner.clone());
+        Box::pin(async move { Ok(super::guarded(state, request, next).await) })
     }
 }

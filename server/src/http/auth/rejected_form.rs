@@ -1,7 +1,8 @@
 //! A page for a form that the authentication layer rejected, with what the user typed: nothing is lost when a session ends.
 
-use app::server_pages::layout::{Page, PageSection, page as around};
-use app::server_pages::rejected_form::{self, Typed};
+use app::forms::reply::{FormReply, TypedFields};
+use app::session::{FirstRender, Refusal as PageRefusal};
+use axum::extract::MatchedPath;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
@@ -9,49 +10,68 @@ use axum::response::Response;
 use super::route_permissions::{self, Access};
 use super::{Refusal, cookie, reject as problem, right_of};
 use crate::http::form_body::Form;
-use crate::http::pages::response;
+use crate::http::pages;
+use crate::http::state::AppState;
 use crate::identity::Principal;
 
 /// Posted by a browser's form to one of our pages.
-pub(super) fn is_form(asked: &Parts) -> bool {
+pub(super) fn is_form(parts: &Parts) -> bool {
     let says = |name, word: &str| {
-        let value = asked.headers.get(name).and_then(|value| value.to_str().ok());
+        let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.is_some_and(|value| value.contains(word))
     };
-    !asked.method.is_safe()
-        && route_permissions::is_page(asked.uri.path())
+    !parts.method.is_safe()
+        && route_permissions::is_page(parts.uri.path())
         && says(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
         && says(header::ACCEPT, "text/html")
 }
 
-pub(super) fn reject(
+pub(super) async fn reject(
+    state: &AppState,
     refusal: Refusal,
     access: Option<Access>,
     who: &Principal,
-    asked: &Parts,
+    parts: &Parts,
     form: Form,
 ) -> Response {
-    let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
-    match refusal {
+    let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let (shown, status) = match refusal {
         Refusal::NobodyKnown => {
-            let typed = Typed::new(form.into_fields());
-            let html = rejected_form::signed_out(action, &cookie::sign_in_path("/"), &typed);
-            response::html_response(StatusCode::UNAUTHORIZED, html)
+            let sign_in = cookie::sign_in_path("/");
+            (PageRefusal::SignedOut { sign_in }, StatusCode::UNAUTHORIZED)
         }
-        Refusal::CrossSite => response::html_response(StatusCode::FORBIDDEN, rejected_form::from_elsewhere()),
-        Refusal::Forbidden => {
-            let content = rejected_form::forbidden(right_of(access), &Typed::new(form.into_fields()));
-            let page = Page {
-                title: "Nothing was changed: your role does not have the permission".to_owned(),
-                lead: None,
-                content,
-            };
-            let chrome = response::chrome(who, PageSection::Elsewhere);
-            response::html_response(StatusCode::FORBIDDEN, around(&chrome, page))
-        }
+        Refusal::CrossSite => (PageRefusal::FromElsewhere, StatusCode::FORBIDDEN),
+        Refusal::Forbidden => (
+            PageRefusal::Forbidden(right_of(access).to_owned()),
+            StatusCode::FORBIDDEN,
+        ),
         // Not a form of the console, or already answered with a page.
         Refusal::NotFresh | Refusal::NoSuchMethod | Refusal::NoSuchRoute => {
-            problem(refusal, access, who, asked)
+            return problem(state, refusal, access, who, parts).await;
         }
-    }
+    };
+    // No user typed what another site sent.
+    let fields = match refusal {
+        Refusal::CrossSite => TypedFields::default(),
+        _ => TypedFields::without_secrets(form.into_fields()),
+    };
+    let first = FirstRender {
+        refusal: Some(shown),
+        reply: Some(FormReply {
+            action: action.to_owned(),
+            fields,
+            ..FormReply::default()
+        }),
+        ..FirstRender::default()
+    };
+    // Nothing of the session is shown to another site's request.
+    let anonymous = Principal::anonymous(who.origin.clone());
+    let who = if refusal == Refusal::CrossSite {
+        &anonymous
+    } else {
+        who
+    };
+    let matched = parts.extensions.get::<MatchedPath>();
+    let page = route_permissions::page_of(matched.map(MatchedPath::as_str), action);
+    Box::pin(pages::render(state, who, page, status, first)).await
 }

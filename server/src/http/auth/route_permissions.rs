@@ -77,13 +77,13 @@ pub fn find(method: &Method, matched: Option<&str>) -> Route {
         method.as_str()
     };
     match ROWS.get(path) {
-        Some(rows) => of_rows(rows.iter().copied(), method),
+        Some(rows) => from_rows(rows.iter().copied(), method),
         // Parameters have other names.
-        None => of_rows(rows_of(path), method),
+        None => from_rows(rows_of(path), method),
     }
 }
 
-fn of_rows(rows: impl Iterator<Item = &'static RouteRow>, method: &str) -> Route {
+fn from_rows(rows: impl Iterator<Item = &'static RouteRow>, method: &str) -> Route {
     let mut route = Route {
         pattern: "no route",
         access: None,
@@ -140,6 +140,13 @@ pub fn page_above(path: &str) -> &str {
     "/"
 }
 
+/// The page of a form: its own path where that is a page too, else the nearest page above it. `matched` is the path as
+/// routed.
+pub fn page_of<'a>(matched: Option<&str>, path: &'a str) -> &'a str {
+    let is_page = matched.is_some_and(|matched| rows_of(matched).any(|row| row.method == "GET"));
+    if is_page { path } else { page_above(path) }
+}
+
 /// A page of the console: without a session it redirects to the sign-in page.
 pub fn is_page(path: &str) -> bool {
     !path.starts_with("/v1/") && !path.starts_with("/api/") && path != "/metrics"
@@ -164,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_is_no_page_has_one_above_it() {
+    fn every_form_target_has_a_page_above_it() {
         // Of a page, of a row in a list, of a thing with a page of its own, of every page; then all that the table names.
         assert_eq!(page_above("/alerts/silences"), "/alerts");
         assert_eq!(
@@ -182,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_by_admins_are_for_fresh_sessions_unless_named() {
+    fn admin_changes_need_a_fresh_session_unless_exempt() {
         // Each exception is marked in the table, and reads have none.
         let is_fresh = |method, path| find(&method, Some(path)).is_for_fresh;
         assert!(is_fresh(Method::POST, "/settings/users/{id}/grants"));

@@ -25,7 +25,7 @@ pub(super) enum StreamKind {
 
 impl StreamKind {
     /// By the pattern of the route.
-    pub(super) fn of(pattern: &str) -> Self {
+    pub(super) fn from_pattern(pattern: &str) -> Self {
         if pattern.starts_with("/v1/locks/") {
             Self::Lease
         } else {
@@ -94,7 +94,7 @@ impl Streams {
     }
 }
 
-/// Given back when the stream is dropped.
+/// Released when the stream is dropped.
 struct Place {
     streams: Streams,
     opener: Opener,
@@ -123,19 +123,19 @@ mod tests {
             id: "t".into(),
             name: "t".into(),
         };
-        assert_eq!(StreamKind::of("/v1/events").most(&token), VIEWS_MAX);
+        assert_eq!(StreamKind::from_pattern("/v1/events").most(&token), VIEWS_MAX);
         assert_eq!(
-            StreamKind::of("/v1/locks/{leaseId}/events").most(&token),
+            StreamKind::from_pattern("/v1/locks/{leaseId}/events").most(&token),
             LEASES_OF_TOKEN_MAX
         );
         assert_eq!(
-            StreamKind::of("/v1/locks/{leaseId}/events").most(&Subject::Anonymous),
+            StreamKind::from_pattern("/v1/locks/{leaseId}/events").most(&Subject::Anonymous),
             VIEWS_MAX
         );
     }
 
     #[test]
-    fn one_more_than_the_most_is_refused_and_one_that_ends_makes_room() {
+    fn a_stream_beyond_the_limit_waits_for_a_free_slot() {
         // Each user has a separate count; a user without an open stream is not stored.
         let streams = Streams::default();
         let take = |name: &str, kind| streams.take((name.to_owned(), kind), 2);

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_and_declared_proxies_that_were_reached_by_https_are_safe() {
+    fn only_loopback_and_https_proxies_are_secure() {
         // A neighbour who claims HTTPS; a proxy with, without and against its word; two words in one line.
         let proxies = Proxies::new(&["10.0.0.0/8".parse().unwrap()]);
         let safe = |peer: &str, proto: Option<&'static str>| {

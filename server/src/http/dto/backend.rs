@@ -26,7 +26,7 @@ pub struct CoverageDto {
 }
 
 impl CoverageDto {
-    /// `is_limited`: the reader may see a part of the backend, and is not told how much of the whole was read.
+    /// `is_limited`: the reader may see only a part of the backend; how much of the whole was read is left out.
     pub(super) fn from_coverage(coverage: Coverage, is_limited: bool) -> Self {
         let (complete, percent) = (coverage.is_complete(), coverage.percent());
         match coverage {

@@ -20,7 +20,7 @@ pub struct DetailDto {
     owners: Vec<String>,
     #[schema(no_recursion)]
     blockers: Vec<BlockerDto>,
-    session: Option<SessionDto>,
+    session: Option<BackendSessionDto>,
     /// The record as the backend keeps it, in its own order.
     raw: Vec<RawDto>,
     /// Locks and sessions that end with the same lease or session.
@@ -57,7 +57,7 @@ pub struct BlockerDto {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionDto {
+pub struct BackendSessionDto {
     pid: i32,
     application_name: String,
     client_address: Option<String>,
@@ -114,7 +114,7 @@ impl From<LockDetail> for DetailDto {
             waiters: fresh.waiters.into_iter().map(WaiterDto::from).collect(),
             owners: fresh.owners.iter().map(ToString::to_string).collect(),
             blockers: fresh.blockers.into_iter().map(BlockerDto::from).collect(),
-            session: fresh.session.map(SessionDto::from),
+            session: fresh.session.map(BackendSessionDto::from),
             raw: fresh.raw.into_iter().map(RawDto::from).collect(),
             shares_fate_with: fresh.shares_fate_with,
             read_at,
@@ -148,7 +148,7 @@ impl From<Blocker> for BlockerDto {
     }
 }
 
-impl From<Session> for SessionDto {
+impl From<Session> for BackendSessionDto {
     fn from(session: Session) -> Self {
         Self {
             pid: session.pid,

@@ -42,7 +42,7 @@ pub struct UnlockDto {
     warnings: Vec<String>,
     confirm: ConfirmDto,
     /// The approver and the time of approval.
-    approval: Option<UserDto>,
+    approval: Option<ActorDto>,
     break_glass: Option<BreakGlassDto>,
     acted_at: Option<DateTime<Utc>>,
     ended_at: Option<DateTime<Utc>>,
@@ -108,7 +108,7 @@ pub struct ConfirmDto {
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct UserDto {
+pub struct ActorDto {
     by: String,
     at: DateTime<Utc>,
 }
@@ -117,7 +117,7 @@ pub struct UserDto {
 pub struct BreakGlassDto {
     reason: String,
     /// Null: flagged until another user has reviewed it.
-    reviewed: Option<UserDto>,
+    reviewed: Option<ActorDto>,
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -163,7 +163,7 @@ impl From<&Holding> for HoldingDto {
     }
 }
 
-impl From<&Approval> for UserDto {
+impl From<&Approval> for ActorDto {
     fn from(approval: &Approval) -> Self {
         Self {
             by: approval.by_name.clone(),
@@ -229,7 +229,7 @@ impl From<VisibleUnlock> for UnlockDto {
         });
         let alone = unlock.break_glass.as_ref().map(|alone| BreakGlassDto {
             reason: alone.reason.clone(),
-            reviewed: alone.review.as_ref().map(UserDto::from),
+            reviewed: alone.review.as_ref().map(ActorDto::from),
         });
         Self {
             state: unlock.state.as_str(),
@@ -241,7 +241,7 @@ impl From<VisibleUnlock> for UnlockDto {
             confirm: ConfirmDto {
                 to_type: unlock.to_type(),
             },
-            approval: unlock.approval.as_ref().map(UserDto::from),
+            approval: unlock.approval.as_ref().map(ActorDto::from),
             break_glass: alone,
             ended_at: unlock.ended_at.filter(|_| !unlock.is_open()),
             acted_at: unlock.acted_at,

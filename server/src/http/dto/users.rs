@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::access::{Grant, Permission, Role};
-use domain::lease::Invalid;
+use domain::lease::ValidationError;
 use domain::names::BackendName;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -35,9 +35,10 @@ impl From<&Grant> for GrantDto {
 impl GrantDto {
     /// # Errors
     /// Names the member of the grant at `index` that is not valid.
-    fn parse(self, index: usize) -> Result<Grant, Invalid> {
-        let invalid =
-            |member: &str, message: String| Invalid::new(format!("grants[{index}].{member}"), message);
+    fn parse(self, index: usize) -> Result<Grant, ValidationError> {
+        let invalid = |member: &str, message: String| {
+            ValidationError::new(format!("grants[{index}].{member}"), message)
+        };
         let roles = || Role::ALL.map(Role::as_str).join(", ");
         let role =
             Role::parse(&self.role).ok_or_else(|| invalid("role", format!("must be one of {}", roles())))?;
@@ -52,7 +53,7 @@ impl GrantDto {
 
 /// # Errors
 /// Names the first member of a grant that is not valid.
-pub(in crate::http) fn parse_grants(grants: Vec<GrantDto>) -> Result<Vec<Grant>, Invalid> {
+pub(in crate::http) fn parse_grants(grants: Vec<GrantDto>) -> Result<Vec<Grant>, ValidationError> {
     let parsed = grants.into_iter().enumerate();
     parsed.map(|(index, grant)| grant.parse(index)).collect()
 }

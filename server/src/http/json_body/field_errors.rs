@@ -1,16 +1,16 @@
 //! Errors of fields: collected from validators, or made from an error of serde.
 
-use domain::lease::Invalid;
+use domain::lease::ValidationError;
 
 use super::BodyError;
 
 /// Collects the errors of all fields, so that one answer names them all.
 #[derive(Debug, Default)]
-pub(in crate::http) struct FieldErrors(Vec<Invalid>);
+pub(in crate::http) struct FieldErrors(Vec<ValidationError>);
 
 impl FieldErrors {
     /// The value, or none and its error kept.
-    pub(in crate::http) fn check<T>(&mut self, value: Result<T, Invalid>) -> Option<T> {
+    pub(in crate::http) fn check<T>(&mut self, value: Result<T, ValidationError>) -> Option<T> {
         value.map_err(|invalid| self.0.push(invalid)).ok()
     }
 }
@@ -23,7 +23,7 @@ impl From<FieldErrors> for BodyError {
 
 /// A member of a wrong type, a missing, an unknown or a repeated one. Strings of the body are not repeated in the message:
 /// one may be a secret.
-pub(super) fn from_serde(error: &serde_path_to_error::Error<serde_json::Error>) -> Invalid {
+pub(super) fn from_serde(error: &serde_path_to_error::Error<serde_json::Error>) -> ValidationError {
     let path = error.path().to_string();
     let path = if path == "." { "" } else { path.as_str() };
     let text = error.inner().to_string();
@@ -36,7 +36,7 @@ pub(super) fn from_serde(error: &serde_path_to_error::Error<serde_json::Error>) 
         ("duplicate field `", "must be given once"),
     ] {
         if let Some(member) = text.strip_prefix(start).and_then(|rest| rest.split('`').next()) {
-            return Invalid::new(child(path, member), message);
+            return ValidationError::new(child(path, member), message);
         }
     }
     let message = text
@@ -48,8 +48,8 @@ pub(super) fn from_serde(error: &serde_path_to_error::Error<serde_json::Error>) 
             |(found, expected)| mismatch(found, expected),
         );
     match path {
-        "" => Invalid::new("body", "must be a JSON object"),
-        path => Invalid::new(path, message),
+        "" => ValidationError::new("body", "must be a JSON object"),
+        path => ValidationError::new(path, message),
     }
 }
 

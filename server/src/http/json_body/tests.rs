@@ -1,6 +1,6 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
-use domain::lease::Invalid;
+use domain::lease::ValidationError;
 use serde::Deserialize;
 
 use super::{BodyError, FieldErrors, objects, read};
@@ -144,8 +144,14 @@ async fn strings_of_the_body_are_not_repeated_in_errors() {
 fn validators_report_all_their_errors_at_once() {
     let mut errors = FieldErrors::default();
     assert_eq!(errors.check(Ok(1)), Some(1));
-    assert_eq!(errors.check::<()>(Err(Invalid::new("a", "is bad"))), None);
-    assert_eq!(errors.check::<()>(Err(Invalid::new("b", "is worse"))), None);
-    let both = vec![Invalid::new("a", "is bad"), Invalid::new("b", "is worse")];
+    assert_eq!(errors.check::<()>(Err(ValidationError::new("a", "is bad"))), None);
+    assert_eq!(
+        errors.check::<()>(Err(ValidationError::new("b", "is worse"))),
+        None
+    );
+    let both = vec![
+        ValidationError::new("a", "is bad"),
+        ValidationError::new("b", "is worse"),
+    ];
     assert_eq!(BodyError::from(errors), BodyError::Invalid(both));
 }

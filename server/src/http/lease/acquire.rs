@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderName;
 use domain::lease::limits::WAIT_SECONDS_MAX;
-use domain::lease::{Invalid, Metadata, Ttl, names};
+use domain::lease::{Metadata, Ttl, ValidationError, names};
 
 use super::context::Context;
 use super::dto::{AcquireDto, AcquiredDto, GrantedDto, RefusedDto, moment};
@@ -48,11 +48,11 @@ pub(in crate::http) async fn acquire(
     let waits = !request.wait.is_zero();
     // Pinned in place: moving the future costs a copy.
     let mut acquiring = std::pin::pin!(service.acquire(&context.caller, request));
-    let acquired = match &context.standing {
+    let acquired = match &context.guard {
         // A token revoked while waiting leaves the queue.
-        Some(standing) if waits => tokio::select! {
+        Some(guard) if waits => tokio::select! {
             acquired = &mut acquiring => acquired,
-            () = standing.gone() => {
+            () = guard.gone() => {
                 let problem = Problem::unauthenticated("This token was revoked, has expired or has other permissions now");
                 return Err(problem.with_request_id(&context.headers));
             }
@@ -71,7 +71,7 @@ async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<
         .map(|key| names::idempotency_key(key.as_bytes()))
         .transpose()?;
     if keys.next().is_some() {
-        return Err(Invalid::new("Idempotency-Key", "must be given once").into());
+        return Err(ValidationError::new("Idempotency-Key", "must be given once").into());
     }
     let body: AcquireDto = json_body::read(&context.headers, body).await?;
     let mut errors = FieldErrors::default();
@@ -95,7 +95,7 @@ async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<
     })
 }
 
-fn metadata(map: Option<BTreeMap<String, String>>) -> Result<Metadata, Invalid> {
+fn metadata(map: Option<BTreeMap<String, String>>) -> Result<Metadata, ValidationError> {
     let Some(map) = map else {
         return Ok(Metadata::default());
     };
@@ -103,12 +103,12 @@ fn metadata(map: Option<BTreeMap<String, String>>) -> Result<Metadata, Invalid> 
     Metadata::new(map, json_bytes)
 }
 
-fn wait(seconds: Option<i64>) -> Result<Duration, Invalid> {
+fn wait(seconds: Option<i64>) -> Result<Duration, ValidationError> {
     let seconds = seconds.unwrap_or(0);
     if (0..=WAIT_SECONDS_MAX).contains(&seconds) {
         return Ok(Duration::from_secs(seconds.unsigned_abs()));
     }
-    Err(Invalid::new(
+    Err(ValidationError::new(
         "waitSeconds",
         format!("must be 0 to {WAIT_SECONDS_MAX}, but is {seconds}"),
     ))

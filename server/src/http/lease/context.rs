@@ -15,7 +15,7 @@ pub(in crate::http) struct Context {
     pub(in crate::http) caller: LeaseCaller,
     pub(in crate::http) headers: HeaderMap,
     /// With the authentication layer only.
-    pub(in crate::http) standing: Option<SessionGuard>,
+    pub(in crate::http) guard: Option<SessionGuard>,
 }
 
 impl Context {
@@ -28,11 +28,11 @@ impl<S: Sync> FromRequestParts<S> for Context {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let standing = parts.extensions.remove::<SessionGuard>();
+        let guard = parts.extensions.remove::<SessionGuard>();
         let unguarded = || parts.extensions.get().cloned().unwrap_or_else(LeaseCaller::open);
         Ok(Self {
-            caller: standing.as_ref().map_or_else(unguarded, SessionGuard::caller),
-            standing,
+            caller: guard.as_ref().map_or_else(unguarded, SessionGuard::caller),
+            guard,
             headers: std::mem::take(&mut parts.headers),
         })
     }

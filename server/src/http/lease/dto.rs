@@ -15,7 +15,7 @@ pub(in crate::http) fn moment(time: StoreTime) -> DateTime<Utc> {
 }
 
 /// As chrono writes it, but handed over as one text: chrono hands over digit by digit, and each is searched for escapes.
-fn whole<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_time<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }
 
@@ -56,7 +56,7 @@ pub struct GrantedDto {
     /// Rises with each grant of this resource; always below 2^53.
     pub(super) fencing_token: u64,
     /// For display: count `remainingMs` from before you sent the request.
-    #[serde(serialize_with = "whole")]
+    #[serde(serialize_with = "serialize_time")]
     pub(super) expires_at: DateTime<Utc>,
     pub(super) ttl_seconds: i64,
     pub(super) remaining_ms: i64,
@@ -120,7 +120,7 @@ pub struct RenewedDto {
     #[schema(value_type = String)]
     pub(super) lease_id: LeaseId,
     pub(super) fencing_token: u64,
-    #[serde(serialize_with = "whole")]
+    #[serde(serialize_with = "serialize_time")]
     pub(super) expires_at: DateTime<Utc>,
     pub(super) ttl_seconds: i64,
     pub(super) remaining_ms: i64,
@@ -191,7 +191,7 @@ pub struct ResourceDto {
     /// 0 when it was never granted.
     last_fencing_token: u64,
     /// In order: the first gets it next.
-    waiters: Vec<WaiterDto>,
+    waiters: Vec<QueuedOwnerDto>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -208,14 +208,14 @@ pub struct HolderDto {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(title = "LeaseWaiter")]
-pub struct WaiterDto {
+pub struct QueuedOwnerDto {
     owner_id: String,
     waited_ms: i64,
 }
 
 impl ResourceDto {
     pub(super) fn new(resource: String, now: ResourceNow) -> Self {
-        let waiter = |waiter: lease::WaiterNow| WaiterDto {
+        let waiter = |waiter: lease::WaiterNow| QueuedOwnerDto {
             owner_id: waiter.owner.to_string(),
             waited_ms: waiter.waited_ms,
         };

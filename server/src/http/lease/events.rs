@@ -9,7 +9,7 @@ use axum::extract::{Path, State};
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use chrono::{DateTime, Utc};
-use domain::lease::{How, LeaseId};
+use domain::lease::{EndCause, LeaseId};
 use futures::stream::{self, Stream};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -83,8 +83,8 @@ impl From<LeaseEvent> for EventDto {
     fn from(event: LeaseEvent) -> Self {
         let (kind, remaining_ms, revocation) = match event.what {
             LeaseChange::Renewed { remaining_ms } => ("renewed", Some(remaining_ms), None),
-            LeaseChange::Ended(How::Revoked(revocation)) => ("revoked", None, Some(revocation)),
-            LeaseChange::Ended(how @ (How::Released | How::Expired)) => (how.as_str(), None, None),
+            LeaseChange::Ended(EndCause::Revoked(revocation)) => ("revoked", None, Some(revocation)),
+            LeaseChange::Ended(how @ (EndCause::Released | EndCause::Expired)) => (how.as_str(), None, None),
         };
         let word = |pick: fn(&domain::lease::Revocation) -> &Arc<str>| {
             revocation.as_ref().map(|it| pick(it).to_string())

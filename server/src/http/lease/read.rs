@@ -8,7 +8,7 @@ use axum::extract::{Path, RawQuery, State};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::lease::limits::{LIST_ROWS_DEFAULT, LIST_ROWS_MAX, RESOURCE_BYTES_MAX};
-use domain::lease::{Invalid, LeaseId, names};
+use domain::lease::{LeaseId, ValidationError, names};
 use domain::names::Resource;
 
 use super::context::Context;
@@ -87,7 +87,7 @@ struct Query {
 }
 
 impl Query {
-    fn parse(text: &str) -> Result<Self, Invalid> {
+    fn parse(text: &str) -> Result<Self, ValidationError> {
         let mut query = Self {
             prefix: String::new(),
             limit: LIST_ROWS_DEFAULT,
@@ -99,7 +99,7 @@ impl Query {
                 "limit" => query.limit = limit(&value)?,
                 "cursor" => query.after = Some(cursor(&value)?),
                 _ => {
-                    return Err(Invalid::new(
+                    return Err(ValidationError::new(
                         name,
                         "is not a parameter; allowed are prefix, limit and cursor",
                     ));
@@ -110,35 +110,38 @@ impl Query {
     }
 }
 
-fn prefix(value: &str) -> Result<String, Invalid> {
+fn prefix(value: &str) -> Result<String, ValidationError> {
     if value.len() > RESOURCE_BYTES_MAX {
-        return Err(Invalid::new(
+        return Err(ValidationError::new(
             "prefix",
             format!("must have at most {RESOURCE_BYTES_MAX} bytes"),
         ));
     }
     if value.contains('\0') {
-        return Err(Invalid::new("prefix", "must not hold the character U+0000"));
+        return Err(ValidationError::new(
+            "prefix",
+            "must not hold the character U+0000",
+        ));
     }
     Ok(value.to_owned())
 }
 
-fn limit(value: &str) -> Result<u32, Invalid> {
+fn limit(value: &str) -> Result<u32, ValidationError> {
     let number = value
         .parse()
         .ok()
         .filter(|number| (1..=LIST_ROWS_MAX).contains(number));
-    number.ok_or_else(|| Invalid::new("limit", format!("must be 1 to {LIST_ROWS_MAX}")))
+    number.ok_or_else(|| ValidationError::new("limit", format!("must be 1 to {LIST_ROWS_MAX}")))
 }
 
-fn cursor(value: &str) -> Result<Resource, Invalid> {
+fn cursor(value: &str) -> Result<Resource, ValidationError> {
     let name = URL_SAFE_NO_PAD
         .decode(value)
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok());
     let name = name.and_then(|name| names::resource(&name).ok());
     name.ok_or_else(|| {
-        Invalid::new(
+        ValidationError::new(
             "cursor",
             "is not a cursor of this API; use `nextCursor` of the previous page",
         )
@@ -163,7 +166,7 @@ pub(in crate::http) async fn resource(
 ) -> Result<Json<ResourceDto>, Problem> {
     let name = match path {
         Ok(Path(text)) => names::resource(&text),
-        Err(_) => Err(Invalid::new("resource", "must be percent-encoded UTF-8")),
+        Err(_) => Err(ValidationError::new("resource", "must be percent-encoded UTF-8")),
     };
     let name = name.map_err(|error| context.problem(LeaseError::Invalid(error)))?;
     let now = service

@@ -1,145 +1,155 @@
-//! `/alerts`: pages without a script; its rules are in `rule.rs`, its silences in `silence.rs`. Handlers parse, ask the alerts,
-//! answer with a page or send on to one.
+//! `/alerts`: data of the alerts page, and the forms of alerts and silences. The rule editor is in `rule.rs`, silences are in
+//! `silences.rs`, the grouping in `groups.rs`. Handlers parse, ask the alerts, send on or give the form back.
 
+mod groups;
 pub(in crate::http) mod rule;
 pub(in crate::http) mod silences;
 
-use app::server_pages::alerts::{AlertRow, AlertsPage, Quiet, ResolvedAlert, RuleLine, board};
-use app::server_pages::layout::{Chrome, PageSection};
-use axum::extract::{RawQuery, State};
+use app::console::ConsoleError;
+use app::forms::reply::FormReply;
+use app::page_data::alert_filter::AlertFilter;
+use app::page_data::alerts::{
+    AlertsData, Deliveries, DeliveryState, HISTORY_MS, LastDelivery, ResolvedAlert, RuleLine,
+};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use domain::access::{Permission, Visible};
-use domain::alerts::{Matcher, Rule, Silence};
+use domain::alerts::Rule;
 
-use crate::alerts::{AlertError, OpenAlert, path};
-use crate::http::current_user::CurrentUser;
-use crate::http::form_body::Form;
-use crate::http::pages::response;
-use crate::http::pages::response::see_other;
+use self::groups::Grouping;
+use super::form_request::FormRequest;
+use super::page_data::unavailable;
+use crate::alerts::{AlertError, AlertSelection, OpenAlert, path};
 use crate::http::path_id::PathId;
 use crate::http::state::{AppState, Services};
 use crate::identity::Principal;
+use crate::notify::{self, DeliveryFilter, ReceiverView};
 
-const LINES_MAX: usize = 200;
-const OVER_MAX: i64 = 50;
+const PAGE: &str = "/alerts";
+const RESOLVED_MAX: i64 = 50;
+const DELIVERIES_MAX: i64 = 200;
 
-fn chrome(who: &Principal) -> Chrome {
-    response::chrome(who, PageSection::Alerts)
-}
-
-pub(in crate::http) async fn show(
-    State(state): State<AppState>,
-    CurrentUser(who): CurrentUser,
-    RawQuery(query): RawQuery,
-) -> Response {
-    let done = match query.as_deref() {
-        Some("acked") => Some("Acknowledged."),
-        Some("silenced") => Some("Silenced. No notification is sent until the silence ends."),
-        Some("ended") => Some("The silence has ended. Notifications of firing alerts are sent now."),
-        Some("removed") => Some("The rule is removed; its alerts are resolved."),
-        _ => None,
-    };
-    state.alerts_page(&who, StatusCode::OK, None, done).await
-}
+const STORE_SILENT: &str = "The console's store does not answer: alerts cannot be read.";
 
 impl Services {
-    async fn alerts_page(
+    pub(super) async fn alerts_data(
         &self,
         who: &Principal,
-        status: StatusCode,
-        refusal: Option<String>,
-        done: Option<&'static str>,
-    ) -> Response {
-        let (status, shown) = match self.alerts_board(who).await {
-            Ok(board) => (status, board),
-            Err(error) => {
-                let refusal = Some(error_text(&error.into()).1);
-                let board = AlertsPage {
-                    refusal,
-                    ..AlertsPage::default()
-                };
-                (StatusCode::SERVICE_UNAVAILABLE, board)
-            }
+        search: &str,
+    ) -> Result<AlertsData, ConsoleError> {
+        let filter = AlertFilter::parse(search).map_err(ConsoleError::BadQuery)?;
+        let read = self.read_alerts(who, &filter).await;
+        let data = read.map_err(|error| {
+            tracing::warn!("alerts cannot be read: {error}");
+            unavailable(STORE_SILENT)
+        })?;
+        let deliveries = match who.may_anywhere(Permission::Administer) {
+            true => self.last_deliveries().await,
+            false => None,
         };
-        let shown = AlertsPage {
-            refusal: refusal.or(shown.refusal),
-            done: done.map(str::to_owned),
-            ..shown
-        };
-        response::html_response(status, board(&chrome(who), &shown))
+        Ok(AlertsData { deliveries, ..data })
     }
 
-    async fn alerts_board(&self, who: &Principal) -> Result<AlertsPage, sqlx::Error> {
+    async fn read_alerts(&self, who: &Principal, filter: &AlertFilter) -> Result<AlertsData, sqlx::Error> {
         let visible = Visible::to(&who.grants);
+        let now = self.now();
         let open = self.alerts.open(&visible).await?;
-        let silences = self.alerts.silences().await?;
+        let ended = self.alerts.ended_since(&visible, now - HISTORY_MS).await?;
         let kept = self.alerts.visible_rules(&visible).await?;
-        let resolved = self.alerts.resolved(&visible, OVER_MAX).await?;
+        let silences = self.alerts.silences().await?;
+        let resolved = self.alerts.resolved(&visible, RESOLVED_MAX).await?;
         let may_act = who.may_anywhere(Permission::Unlock);
-        let firing_of = |rule: &Rule| {
-            let of_rule = open
-                .iter()
-                .filter(|open| open.kept.alert.rule == rule.id && open.kept.alert.is_firing());
-            of_rule.count()
-        };
-        let rules = kept.iter().map(|kept| RuleLine {
-            id: kept.rule.id.to_string(),
-            name: kept.rule.name.clone(),
-            severity: kept.rule.severity,
-            sentence: kept.rule.condition.sentence(),
-            is_enabled: kept.rule.is_enabled,
-            firing: firing_of(&kept.rule),
-        });
-        let rules = rules.collect();
-        let past = resolved.into_iter().map(|one| ResolvedAlert {
+        let rule_lines = kept.iter().map(|kept| rule_line(&kept.rule, &open));
+        let resolved = resolved.into_iter().map(|one| ResolvedAlert {
             rule: one.rule_name,
             path: path(&one.subject),
-            subject: one.subject,
+            subject: one.subject.display_name(),
             fired_at: one.fired_at,
             ended_at: one.ended_at,
         });
-        let past = past.collect();
-        let more = open.len().saturating_sub(LINES_MAX);
-        let lines = open.iter().take(LINES_MAX).map(|open| line(open, may_act));
-        Ok(AlertsPage {
-            lines: lines.collect(),
-            more,
-            quiet: quiet(&silences, &visible, may_act),
-            past,
-            rules,
-            now: self.now(),
+        let shown = silences::rows(&silences, &visible, may_act);
+        let grouping = Grouping {
+            open: &open,
+            ended: &ended,
+            filter,
+            may_act,
+            now,
+        };
+        Ok(AlertsData {
+            rule_lines: rule_lines.collect(),
+            resolved: resolved.collect(),
+            silences: shown,
+            now,
+            may_act,
             may_edit: who.may_anywhere(Permission::Administer),
-            may_silence: may_act,
             is_limited: !visible.is_everything(),
-            refusal: None,
-            done: None,
+            ..grouping.data()
+        })
+    }
+
+    /// None where they cannot be read: the receivers' page says why.
+    async fn last_deliveries(&self) -> Option<Deliveries> {
+        let receivers = self.notifier.receivers().await.ok()?;
+        let wanted = DeliveryFilter {
+            limit: Some(DELIVERIES_MAX),
+            ..DeliveryFilter::default()
+        };
+        let messages = self.notifier.deliveries(&wanted).await.ok()?;
+        let last = receivers
+            .iter()
+            .map(|receiver| last_delivery(receiver, &messages));
+        Some(Deliveries {
+            last: last.collect(),
+            dead: receivers.iter().map(|receiver| receiver.dead).sum(),
         })
     }
 }
 
-fn line(open: &OpenAlert, may_ack: bool) -> AlertRow {
-    let OpenAlert { kept, rule, .. } = open;
-    AlertRow {
-        id: kept.alert.id,
-        rule_path: open.is_rule_visible.then(|| format!("/alerts/rules/{}", rule.id)),
-        rule: rule.name.clone(),
+fn last_delivery(receiver: &ReceiverView, messages: &[notify::Delivery]) -> LastDelivery {
+    let of_receiver = messages
+        .iter()
+        .filter(|message| message.receiver == receiver.name);
+    let Some(message) = of_receiver.max_by_key(|message| message.created_at) else {
+        return LastDelivery {
+            receiver: receiver.name.clone(),
+            state: DeliveryState::Nothing,
+            at: 0,
+            attempts: 0,
+            next_at: 0,
+            answer: String::new(),
+        };
+    };
+    LastDelivery {
+        receiver: receiver.name.clone(),
+        state: match message.state {
+            notify::DeliveryState::Delivered => DeliveryState::Delivered,
+            notify::DeliveryState::Pending => DeliveryState::Retrying,
+            notify::DeliveryState::Dead => DeliveryState::Dead,
+        },
+        at: message.ended_at.unwrap_or(message.created_at),
+        attempts: message.attempts,
+        next_at: message.next_at,
+        answer: message.answer.clone().unwrap_or_default(),
+    }
+}
+
+fn rule_line(rule: &Rule, open: &[OpenAlert]) -> RuleLine {
+    let firing = open
+        .iter()
+        .filter(|open| open.kept.alert.rule == rule.id && open.kept.alert.is_firing());
+    RuleLine {
+        id: rule.id.to_string(),
+        name: rule.name.clone(),
         severity: rule.severity,
-        is_firing: kept.alert.is_firing(),
-        subject: kept.alert.subject.clone(),
-        path: path(&kept.alert.subject),
-        why: kept.alert.why.clone(),
-        runbook: rule.runbook(),
-        since: kept.alert.since(),
-        for_ms: rule.timing.for_ms,
-        acked_by: kept.acked.as_ref().map(|(_, by, _)| by.clone()),
-        is_silenced: open.is_silenced,
-        may_ack,
+        sentence: rule.condition.sentence(),
+        is_enabled: rule.is_enabled,
+        firing: u32::try_from(firing.count()).unwrap_or(u32::MAX),
     }
 }
 
 /// Status and sentence of a refusal.
-fn error_text(error: &AlertError) -> (StatusCode, String) {
+pub(super) fn error_text(error: &AlertError) -> (StatusCode, String) {
     match error {
         AlertError::Invalid(_) => (
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -163,71 +173,84 @@ fn error_text(error: &AlertError) -> (StatusCode, String) {
     }
 }
 
-pub(in crate::http) async fn ack(
-    State(state): State<AppState>,
-    CurrentUser(who): CurrentUser,
-    PathId(id): PathId,
-    form: Form,
-) -> Response {
-    let done = state
-        .alerts
-        .acknowledge(&who, id.parse().unwrap_or(0), &form.text("note"))
-        .await;
-    state.after_alert_change(&who, done, "/alerts?acked").await
+/// The reply to a form with its errors at their fields.
+pub(super) fn reply(error: &AlertError) -> (StatusCode, FormReply) {
+    let (status, why) = error_text(error);
+    let faults = match error {
+        AlertError::Invalid(faults) => faults.as_slice(),
+        _ => &[],
+    };
+    let faults = faults.iter().map(|fault| {
+        let text = format!("It {}: {}.", fault.why, fault.remedy);
+        (fault.field.to_string(), text)
+    });
+    let reply = FormReply {
+        alert: Some(why),
+        faults: faults.collect(),
+        ..FormReply::default()
+    };
+    (status, reply)
 }
 
-pub(in crate::http) async fn end(
-    State(state): State<AppState>,
-    CurrentUser(who): CurrentUser,
-    PathId(id): PathId,
-) -> Response {
-    let done = state.alerts.end_silence(&who, &id).await;
-    state.after_alert_change(&who, done, "/alerts?ended").await
-}
-
-pub(in crate::http) async fn remove(
-    State(state): State<AppState>,
-    CurrentUser(who): CurrentUser,
-    PathId(id): PathId,
-) -> Response {
-    let done = state.alerts.remove_rule(&who, &id).await;
-    state.after_alert_change(&who, done, "/alerts?removed").await
-}
-
-impl Services {
-    async fn after_alert_change(
-        &self,
-        who: &Principal,
-        done: Result<(), AlertError>,
-        next: &str,
-    ) -> Response {
-        match done {
-            Ok(()) => see_other(next),
-            Err(error) => {
-                let (status, why) = error_text(&error);
-                self.alerts_page(who, status, Some(why), None).await
-            }
+async fn answer<T>(state: &AppState, form: FormRequest, done: Result<T, AlertError>, next: &str) -> Response {
+    match done {
+        Ok(_) => form.moved(next),
+        Err(error) => {
+            let (status, reply) = reply(&error);
+            form.reply(state, PAGE, status, reply).await
         }
     }
 }
 
-/// Names of others' locks may stand in silences: they are for those who see everything.
-fn quiet(silences: &[Silence], visible: &Visible, may_end: bool) -> Vec<Quiet> {
-    let shown = silences.iter().filter(|_| visible.is_everything());
-    shown
-        .map(|silence| Quiet {
-            id: silence.id.clone(),
-            matchers: silence
-                .matchers
-                .iter()
-                .map(Matcher::display_name)
-                .collect::<Vec<_>>()
-                .join(", "),
-            comment: silence.comment.clone(),
-            by: silence.by.clone(),
-            ends_at: silence.ends_at,
-            suppressed: silence.suppressed,
-            may_end,
-        })
-        .collect()
+/// One alert by `id`, or a group by its key.
+fn selection(form: &FormRequest) -> AlertSelection {
+    match form.form.text("group").as_str() {
+        "" => AlertSelection::One(form.form.text("id").parse().unwrap_or(0)),
+        group => AlertSelection::Group(group.to_owned()),
+    }
+}
+
+pub(in crate::http) async fn ack(State(state): State<AppState>, form: FormRequest) -> Response {
+    let note = form.form.text("note");
+    let done = state
+        .alerts
+        .acknowledge(&form.who, &selection(&form), &note)
+        .await;
+    answer(&state, form, done, "/alerts?acked").await
+}
+
+pub(in crate::http) async fn unack(State(state): State<AppState>, form: FormRequest) -> Response {
+    let done = state
+        .alerts
+        .withdraw_acknowledgement(&form.who, &selection(&form))
+        .await;
+    answer(&state, form, done, "/alerts?unacked").await
+}
+
+pub(in crate::http) async fn end(
+    State(state): State<AppState>,
+    PathId(id): PathId,
+    form: FormRequest,
+) -> Response {
+    let done = state.alerts.end_silence(&form.who, &id).await;
+    answer(&state, form, done, "/alerts?ended").await
+}
+
+pub(in crate::http) async fn extend(
+    State(state): State<AppState>,
+    PathId(id): PathId,
+    form: FormRequest,
+) -> Response {
+    let lasts = form.form.text("lasts");
+    let done = state.alerts.extend_silence(&form.who, &id, &lasts).await;
+    answer(&state, form, done, "/alerts?extended").await
+}
+
+pub(in crate::http) async fn remove(
+    State(state): State<AppState>,
+    PathId(id): PathId,
+    form: FormRequest,
+) -> Response {
+    let done = state.alerts.remove_rule(&form.who, &id).await;
+    answer(&state, form, done, "/alerts?removed").await
 }

@@ -1,6 +1,5 @@
-//! `/docs`: the reference of the API, made from the description that this server serves, and the guides of docs/, embedded.
-//! The pages have no script and load nothing from other hosts. They are built once, at start; only the chrome depends on
-//! the user.
+//! Data of `/docs`: the reference of the API, generated from the description that this server serves, and the guides of docs/,
+//! embedded. Built once, at the first request.
 
 mod curl;
 mod guides;
@@ -10,28 +9,24 @@ mod schema;
 
 use std::sync::LazyLock;
 
-use app::server_pages::docs::{self, Contents, Group, Part};
-use app::server_pages::layout::PageSection;
-use axum::http::StatusCode;
-use axum::response::Response;
+use app::console::ConsoleError;
+use app::page_data::docs::{ApiPart, ContentsGroup, DocsData, Operation};
 use utoipa::openapi::OpenApi;
 
 use self::guides::Guide;
-use crate::http::current_user::CurrentUser;
-use crate::http::pages::response;
-use crate::http::path_id::PathId;
 use crate::http::routes::DESCRIPTION;
 
+const INDEX: &str = "/docs";
 /// The page that alerts link to.
 const ALERTS: &str = "runbooks";
 
 struct Library {
     guides: Vec<Guide>,
-    parts: Vec<Part>,
-    contents: Contents,
+    parts: Vec<ApiPart>,
+    contents: Vec<ContentsGroup>,
 }
 
-/// Made once: it depends on the program alone.
+/// Built once: it depends on the program alone.
 static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::new(&DESCRIPTION));
 
 impl Library {
@@ -39,21 +34,19 @@ impl Library {
         let parts = reference::parts(description);
         let guides = guides::all();
         let link = |guide: &Guide| (guide.path.clone(), guide.word.clone());
-        let first = ("/docs".to_owned(), "Contents".to_owned());
+        let first = (INDEX.to_owned(), "Contents".to_owned());
         let of_api = parts.iter().map(|part| (part.path.clone(), part.title.clone()));
         let listed = guides.iter().filter(|guide| guide.name != guides::INDEX);
-        let contents = Contents {
-            groups: vec![
-                Group {
-                    title: "API",
-                    links: std::iter::once(first).chain(of_api).collect(),
-                },
-                Group {
-                    title: "Guides",
-                    links: listed.map(link).collect(),
-                },
-            ],
-        };
+        let contents = vec![
+            ContentsGroup {
+                title: "API".to_owned(),
+                links: std::iter::once(first).chain(of_api).collect(),
+            },
+            ContentsGroup {
+                title: "Guides".to_owned(),
+                links: listed.map(link).collect(),
+            },
+        ];
         Self {
             guides,
             parts,
@@ -65,51 +58,52 @@ impl Library {
         self.guides.iter().find(|guide| guide.path == path)
     }
 
-    fn show(&self, CurrentUser(who): &CurrentUser, path: &str) -> Response {
-        let chrome = response::chrome(who, PageSection::Elsewhere);
-        match self.guide(path) {
-            Some(guide) => {
-                let html = guide.html.clone();
-                let page = docs::guide(&chrome, &self.contents, &guide.path, &guide.title, html);
-                response::html_response(StatusCode::OK, page)
-            }
-            None => self.not_found(who),
+    fn page(&self, path: &str) -> Option<DocsData> {
+        let page = DocsData {
+            path: path.to_owned(),
+            contents: self.contents.clone(),
+            ..DocsData::default()
+        };
+        if let Some(part) = self.parts.iter().find(|part| part.path == path) {
+            return Some(DocsData {
+                title: format!("API: {}", part.title),
+                lead: Some(part.lead.clone()),
+                parts: vec![part.clone()],
+                ..page
+            });
         }
-    }
-
-    fn not_found(&self, who: &crate::identity::Principal) -> Response {
-        let chrome = response::chrome(who, PageSection::Elsewhere);
-        let html = "<p>No page has this name. The list shows every page.</p>".to_owned();
-        let page = docs::guide(&chrome, &self.contents, "", "Page not found", html);
-        response::html_response(StatusCode::NOT_FOUND, page)
-    }
-}
-
-pub(in crate::http) async fn index(CurrentUser(who): CurrentUser) -> Response {
-    let chrome = response::chrome(&who, PageSection::Elsewhere);
-    let html = LIBRARY.guide("/docs").map_or("", |guide| &guide.html);
-    let page = docs::index(&chrome, &LIBRARY.contents, html, &LIBRARY.parts);
-    response::html_response(StatusCode::OK, page)
-}
-
-pub(in crate::http) async fn alerts(viewer: CurrentUser) -> Response {
-    LIBRARY.show(&viewer, "/docs/alerts")
-}
-
-pub(in crate::http) async fn guide(PathId(page): PathId, viewer: CurrentUser) -> Response {
-    LIBRARY.show(&viewer, &format!("/docs/{page}"))
-}
-
-pub(in crate::http) async fn part(PathId(part): PathId, CurrentUser(who): CurrentUser) -> Response {
-    let path = format!("/docs/api/{part}");
-    let chrome = response::chrome(&who, PageSection::Elsewhere);
-    match LIBRARY.parts.iter().find(|part| part.path == path) {
-        Some(part) => {
-            let page = docs::reference(&chrome, &LIBRARY.contents, part);
-            response::html_response(StatusCode::OK, page)
+        let guide = self.guide(path)?;
+        let html = guide.html.clone();
+        if path == INDEX {
+            return Some(DocsData {
+                title: "Documentation".to_owned(),
+                html,
+                parts: self.parts.iter().map(listed).collect(),
+                ..page
+            });
         }
-        None => LIBRARY.not_found(&who),
+        Some(DocsData {
+            title: guide.title.clone(),
+            html,
+            ..page
+        })
     }
+}
+
+/// As the index lists a part.
+fn listed(part: &ApiPart) -> ApiPart {
+    ApiPart {
+        operations: part.operations.iter().map(Operation::listed).collect(),
+        ..part.clone()
+    }
+}
+
+/// # Errors
+/// No page has this path.
+pub(super) fn data(path: &str) -> Result<DocsData, ConsoleError> {
+    LIBRARY.page(path).ok_or_else(|| ConsoleError::NotFound {
+        what: "The documentation has no such page. Its contents are under /docs.".to_owned(),
+    })
 }
 
 #[cfg(test)]

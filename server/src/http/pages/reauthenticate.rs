@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use app::forms::reply::TypedFields;
 use app::server_pages::reauthenticate::{Prove, Then, prove, resend};
-use app::server_pages::rejected_form::Typed;
 use app::server_pages::unlock::Proof;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
@@ -69,7 +69,12 @@ pub(in crate::http) async fn show(
         Then::Send(_) => Then::Open("/".to_owned()),
         open @ Then::Open(_) => open,
     };
-    respond(&gate, &viewer.0, then, (StatusCode::OK, Typed::default(), None))
+    respond(
+        &gate,
+        &viewer.0,
+        then,
+        (StatusCode::OK, TypedFields::default(), None),
+    )
 }
 
 pub(in crate::http) async fn submit(
@@ -107,17 +112,17 @@ pub(in crate::http) async fn submit(
 }
 
 /// Fields of the pending form.
-fn typed(form: Form) -> Typed {
+fn typed(form: Form) -> TypedFields {
     let mut fields = form.into_fields();
     fields.retain(|(name, _)| name != PASSWORD);
-    Typed::new(fields)
+    TypedFields::without_secrets(fields)
 }
 
 fn respond(
     gate: &Authenticator,
     who: &Principal,
     then: Then,
-    (status, typed, fault): (StatusCode, Typed, Option<String>),
+    (status, typed, fault): (StatusCode, TypedFields, Option<String>),
 ) -> Response {
     let chrome = response::chrome(who, app::server_pages::layout::PageSection::Elsewhere);
     let content = Prove {

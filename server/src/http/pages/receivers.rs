@@ -1,64 +1,85 @@
-//! `/alerts/receivers/…`: receivers as pages without a script. Handlers parse, ask the notifier, answer with a page, or send
-//! on to one so that reloading repeats nothing.
+//! `/alerts/receivers/…`: data of the receivers' pages, and their forms. Handlers parse, ask the notifier, send on to the next
+//! page so that reloading repeats nothing, or give the form back with its error.
 
-use app::server_pages::layout::{Chrome, PageSection, Section};
-use app::server_pages::receivers::edit::{ReceiverForm, one};
-use app::server_pages::receivers::list::{Receivers, receivers};
-use app::server_pages::receivers::test_result::{TestResult, trials};
-use app::server_pages::receivers::{Message, MessageState, ReceiverRow, Typed, path};
+use app::console::ConsoleError;
+use app::forms::reply::FormReply;
+use app::page_data::receivers::{Message, MessageState, ReceiverData, ReceiverRow, ReceiversData};
+use app::pages::receivers::path;
+use app::pages::receivers::test_result::{ANSWER, FAULT, REQUEST, URL};
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::Response;
 use domain::notification::{Notice, NoticeStatus};
 use secrecy::SecretString;
 
-use crate::http::current_user::CurrentUser;
+use super::form_request::FormRequest;
+use super::page_data::unavailable;
 use crate::http::form_body::Form;
-use crate::http::pages::response;
-use crate::http::pages::response::see_other;
 use crate::http::path_id::PathId;
 use crate::http::receivers::{bad_kind, number, status};
-use crate::http::state::AppState;
-use crate::http::state::Services;
-use crate::notify::{Delivery, DeliveryState, NewReceiver, NotifyError, ReceiverKind, ReceiverView, Wanted};
+use crate::http::state::{AppState, Services};
+use crate::notify::{
+    Delivery, DeliveryFilter, DeliveryState, NewReceiver, NotifyError, ReceiverKind, ReceiverView,
+    TestMessage,
+};
 
+const LIST: &str = "/alerts/receivers";
 /// Of each of the two lists.
 const LISTED: i64 = 20;
 
-fn chrome(viewer: &CurrentUser) -> Chrome {
-    response::chrome(&viewer.0, PageSection::Settings(Section::Receivers))
+impl Services {
+    pub(super) async fn receivers_data(&self) -> Result<ReceiversData, ConsoleError> {
+        let notifier = &self.notifier;
+        let wanted = |state| DeliveryFilter {
+            state,
+            limit: Some(LISTED),
+            ..DeliveryFilter::default()
+        };
+        let read = async || {
+            let dead = notifier.deliveries(&wanted(Some(DeliveryState::Dead))).await?;
+            let latest = notifier.deliveries(&wanted(None)).await?;
+            let latest = latest.into_iter().filter(|one| one.state != DeliveryState::Dead);
+            Ok::<_, NotifyError>(ReceiversData {
+                rows: notifier.receivers().await?.into_iter().map(row).collect(),
+                dead: dead.into_iter().map(message).collect(),
+                latest: latest.map(message).collect(),
+                now: self.now(),
+            })
+        };
+        read().await.map_err(|error| unavailable(&sentence(&error)))
+    }
+
+    pub(super) async fn receiver_data(&self, name: &str) -> Result<ReceiverData, ConsoleError> {
+        let all = self.notifier.receivers().await;
+        let all = all.map_err(|error| unavailable(&sentence(&error)))?;
+        let found = all.into_iter().find(|view| view.name == name);
+        let found = found.ok_or_else(|| {
+            let missing = NotifyError::NotFound {
+                what: "receiver",
+                name: domain::escape::visible(name).into_owned(),
+            };
+            ConsoleError::NotFound {
+                what: sentence(&missing),
+            }
+        })?;
+        Ok(ReceiverData {
+            row: row(found),
+            now: self.now(),
+        })
+    }
 }
 
-pub(in crate::http) async fn show(State(state): State<AppState>, viewer: CurrentUser, uri: Uri) -> Response {
-    let done = match uri.query() {
-        Some("added") => Some("Receiver added. Send a test message."),
-        Some("removed") => Some("Removed."),
-        Some("retried") => Some("Queued for delivery again."),
-        _ => None,
-    };
-    let content = Receivers {
-        done: done.map(str::to_owned),
-        ..Receivers::default()
-    };
-    page(&state, &viewer, StatusCode::OK, content).await
-}
-
-pub(in crate::http) async fn add(State(state): State<AppState>, viewer: CurrentUser, form: Form) -> Response {
-    let (name, kind) = (form.text("name"), form.text("kind"));
-    let typed = Typed {
-        name: name.clone(),
-        kind: kind.clone(),
-        fault: None,
-    };
+pub(in crate::http) async fn add(State(state): State<AppState>, form: FormRequest) -> Response {
+    let (name, kind) = (form.form.text("name"), form.form.text("kind"));
     let added = match ReceiverKind::parse(&kind) {
         Some(kind) => {
             let new = NewReceiver {
                 name,
                 kind,
-                urls: urls(&form),
-                secret: secret(&form),
+                urls: urls(&form.form),
+                secret: secret(&form.form),
             };
-            Box::pin(state.notifier.add(&viewer.0, new)).await
+            Box::pin(state.notifier.add(&form.who, new)).await
         }
         None => Err(NotifyError::Invalid {
             field: "kind",
@@ -66,17 +87,10 @@ pub(in crate::http) async fn add(State(state): State<AppState>, viewer: CurrentU
             remedy: "Choose one.".to_owned(),
         }),
     };
-    let error = match added {
-        Ok(()) => return see_other("/alerts/receivers?added"),
-        Err(error) => error,
-    };
-    let (fault, refusal) = error_text(&error);
-    let content = Receivers {
-        typed: Typed { fault, ..typed },
-        refusal,
-        ..Receivers::default()
-    };
-    page(&state, &viewer, status(&error), content).await
+    match added {
+        Ok(()) => form.moved("/alerts/receivers?added"),
+        Err(error) => refused(&state, form, LIST, &error).await,
+    }
 }
 
 /// One on each line.
@@ -91,31 +105,35 @@ fn secret(form: &Form) -> Option<SecretString> {
     Some(text).filter(|text| !text.is_empty()).map(SecretString::from)
 }
 
-type Fault = Option<(String, String)>;
-
 /// The invalid field with its error, or the error of the whole form.
-fn error_text(error: &NotifyError) -> (Fault, Option<String>) {
+fn reply(error: &NotifyError) -> FormReply {
+    let of_field = |field: &str, fault: String| FormReply {
+        faults: vec![(field.to_owned(), fault)],
+        ..FormReply::default()
+    };
     match error {
         NotifyError::Invalid {
             field: "kind", why, ..
-        } => (None, Some(format!("The kind {why}."))),
-        NotifyError::Invalid { field, why, remedy } => {
-            (Some(((*field).to_owned(), format!("It {why}. {remedy}"))), None)
-        }
-        NotifyError::Exists { .. } => (
-            Some((
-                "name".to_owned(),
-                "A receiver has this name already. Choose another name.".to_owned(),
-            )),
-            None,
+        } => of_field("kind", format!("The kind {why}.")),
+        NotifyError::Invalid { field, why, remedy } => of_field(field, format!("It {why}. {remedy}")),
+        NotifyError::Exists { .. } => of_field(
+            "name",
+            "A receiver has this name already. Choose another name.".to_owned(),
         ),
         NotifyError::NotFound { .. }
         | NotifyError::TooMany { .. }
         | NotifyError::NotDead { .. }
         | NotifyError::Store(_)
         | NotifyError::NoChance
-        | NotifyError::Locked { .. } => (None, Some(sentence(error))),
+        | NotifyError::Locked { .. } => FormReply {
+            alert: Some(sentence(error)),
+            ..FormReply::default()
+        },
     }
+}
+
+async fn refused(state: &AppState, form: FormRequest, page: &str, error: &NotifyError) -> Response {
+    form.reply(state, page, status(error), reply(error)).await
 }
 
 fn sentence(error: &NotifyError) -> String {
@@ -125,41 +143,11 @@ fn sentence(error: &NotifyError) -> String {
     format!("{}{}.", first.unwrap_or_default(), chars.as_str())
 }
 
-async fn page(state: &Services, viewer: &CurrentUser, code: StatusCode, content: Receivers) -> Response {
-    let (content, code) = match filled(state, &content).await {
-        Ok(filled) => (filled, code),
-        Err(error) => {
-            let refusal = Some(sentence(&error));
-            (Receivers { refusal, ..content }, status(&error))
-        }
-    };
-    response::html_response(code, receivers(&chrome(viewer), &content))
-}
-
-async fn filled(state: &Services, content: &Receivers) -> Result<Receivers, NotifyError> {
-    let notifier = &state.notifier;
-    let wanted = |state| Wanted {
-        state,
-        limit: Some(LISTED),
-        ..Wanted::default()
-    };
-    let dead = notifier.deliveries(&wanted(Some(DeliveryState::Dead))).await?;
-    let latest = notifier.deliveries(&wanted(None)).await?;
-    let latest = latest.into_iter().filter(|one| one.state != DeliveryState::Dead);
-    Ok(Receivers {
-        rows: notifier.receivers().await?.into_iter().map(row).collect(),
-        dead: dead.into_iter().map(message).collect(),
-        latest: latest.map(message).collect(),
-        now: state.now(),
-        ..content.clone()
-    })
-}
-
 fn row(view: ReceiverView) -> ReceiverRow {
     ReceiverRow {
         fault: view.fault().map(str::to_owned),
         name: view.name,
-        kind: view.kind.as_str(),
+        kind: view.kind.as_str().to_owned(),
         urls: view.urls,
         has_secret: view.has_secret,
         last_ok_at: view.last_ok_at,
@@ -210,120 +198,87 @@ fn what(notice: &Notice) -> String {
     format!("{word}: {name}{about}{more}")
 }
 
-pub(in crate::http) async fn show_one(
-    State(state): State<AppState>,
-    viewer: CurrentUser,
-    PathId(name): PathId,
-    uri: Uri,
-) -> Response {
-    let done = (uri.query() == Some("changed")).then(|| "Receiver changed. Send a test message.".to_owned());
-    let content = ReceiverForm {
-        done,
-        ..ReceiverForm::default()
-    };
-    page_of(&state, &viewer, &name, (StatusCode::OK, content)).await
-}
-
-async fn page_of(
-    state: &Services,
-    viewer: &CurrentUser,
-    name: &str,
-    (code, content): (StatusCode, ReceiverForm),
-) -> Response {
-    let found = state.notifier.receivers().await;
-    let found = found.map(|all| all.into_iter().find(|view| view.name == name));
-    let missing = || NotifyError::NotFound {
-        what: "receiver",
-        name: domain::escape::visible(name).into_owned(),
-    };
-    match found.and_then(|found| found.ok_or_else(missing)) {
-        Ok(view) => {
-            let content = ReceiverForm {
-                row: row(view),
-                now: state.now(),
-                ..content
-            };
-            response::html_response(code, one(&chrome(viewer), &content))
-        }
-        Err(error) => refused(state, viewer, &error).await,
-    }
-}
-
 pub(in crate::http) async fn change(
     State(state): State<AppState>,
-    viewer: CurrentUser,
     PathId(name): PathId,
-    form: Form,
+    form: FormRequest,
 ) -> Response {
-    let urls = urls(&form);
-    let changed = state.notifier.change(&viewer.0, &name, &urls, secret(&form));
+    let urls = urls(&form.form);
+    let changed = state.notifier.change(&form.who, &name, &urls, secret(&form.form));
     match Box::pin(changed).await {
-        Ok(()) => see_other(&format!("{}?changed", path(&name))),
-        Err(error @ NotifyError::NotFound { .. }) => refused(&state, &viewer, &error).await,
-        Err(error) => {
-            let (fault, refusal) = error_text(&error);
-            let typed = Typed {
-                fault,
-                ..Typed::default()
-            };
-            let content = ReceiverForm {
-                typed,
-                refusal,
-                ..ReceiverForm::default()
-            };
-            page_of(&state, &viewer, &name, (status(&error), content)).await
-        }
+        Ok(()) => form.moved(&format!("{}?changed", path(&name))),
+        Err(error) => refused(&state, form, &page_of(&name, &error), &error).await,
     }
 }
 
 pub(in crate::http) async fn remove(
     State(state): State<AppState>,
-    viewer: CurrentUser,
     PathId(name): PathId,
+    form: FormRequest,
 ) -> Response {
-    match state.notifier.remove(&viewer.0, &name).await {
-        Ok(()) => see_other("/alerts/receivers?removed"),
-        Err(error) => refused(&state, &viewer, &error).await,
+    match state.notifier.remove(&form.who, &name).await {
+        Ok(()) => form.moved("/alerts/receivers?removed"),
+        Err(error) => refused(&state, form, &page_of(&name, &error), &error).await,
     }
 }
 
 pub(in crate::http) async fn try_out(
     State(state): State<AppState>,
-    viewer: CurrentUser,
     PathId(name): PathId,
+    form: FormRequest,
 ) -> Response {
-    let tried = match Box::pin(state.notifier.try_out(&viewer.0, &name)).await {
-        Ok(tried) => tried,
-        Err(error) => return refused(&state, &viewer, &error).await,
+    match Box::pin(state.notifier.try_out(&form.who, &name)).await {
+        Ok(peers) => {
+            let reply = FormReply {
+                values: peers.into_iter().flat_map(results).collect(),
+                ..FormReply::default()
+            };
+            form.reply(&state, &path(&name), StatusCode::OK, reply).await
+        }
+        Err(error) => refused(&state, form, &page_of(&name, &error), &error).await,
+    }
+}
+
+/// Request and response of one peer.
+fn results(trial: TestMessage) -> [(String, String); 4] {
+    let headers = trial
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\n"));
+    let request = format!(
+        "POST {}\ncontent-type: application/json\n{}\n{}",
+        trial.url,
+        headers.collect::<String>(),
+        trial.body
+    );
+    let answer = match trial.status {
+        Some(status) => format!("{status}\n\n{}", trial.answer),
+        None => "no answer".to_owned(),
     };
-    let shown = tried.into_iter().map(|trial| TestResult {
-        url: trial.url,
-        headers: trial.headers,
-        body: trial.body,
-        status: trial.status,
-        answer: trial.answer,
-        fault: trial.fault,
-    });
-    let shown: Vec<TestResult> = shown.collect();
-    response::html_response(StatusCode::OK, trials(&chrome(&viewer), &name, &shown))
+    [
+        (URL, trial.url),
+        (REQUEST, request),
+        (ANSWER, answer),
+        (FAULT, trial.fault.unwrap_or_default()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
 }
 
 pub(in crate::http) async fn retry(
     State(state): State<AppState>,
-    viewer: CurrentUser,
     PathId(id): PathId,
+    form: FormRequest,
 ) -> Response {
-    match state.notifier.retry(&viewer.0, number(&id)).await {
-        Ok(()) => see_other("/alerts/receivers?retried"),
-        Err(error) => refused(&state, &viewer, &error).await,
+    match state.notifier.retry(&form.who, number(&id)).await {
+        Ok(()) => form.moved("/alerts/receivers?retried"),
+        Err(error) => refused(&state, form, LIST, &error).await,
     }
 }
 
-/// Said on the list.
-async fn refused(state: &Services, viewer: &CurrentUser, error: &NotifyError) -> Response {
-    let content = Receivers {
-        refusal: Some(sentence(error)),
-        ..Receivers::default()
-    };
-    page(state, viewer, status(error), content).await
+/// The page that shows the error: the receiver's, unless it is gone.
+fn page_of(name: &str, error: &NotifyError) -> String {
+    match error {
+        NotifyError::NotFound { .. } => LIST.to_owned(),
+        _ => path(name),
+    }
 }

@@ -1,13 +1,9 @@
 //! Answers with a page without the browser half, and redirects after forms.
 
-use std::convert::Infallible;
-
-use app::server_pages::layout::{Chrome, Page, PageSection, page};
-use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use app::server_pages::layout::{Chrome, PageSection};
+use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use domain::access::Permission;
-use futures::stream::{self, Stream, StreamExt as _};
 
 use crate::http::security_headers;
 use crate::identity::{IdentityError, Principal};
@@ -19,27 +15,6 @@ pub(in crate::http) fn html_response(status: StatusCode, html: String) -> Respon
         Html(html),
     )
         .into_response()
-}
-
-/// A page whose middle comes in parts while they are made.
-pub(in crate::http) fn answer_in_parts(
-    status: StatusCode,
-    before: String,
-    parts: impl Stream<Item = String> + Send + 'static,
-    after: String,
-) -> Response {
-    let all = stream::once(std::future::ready(before))
-        .chain(parts)
-        .chain(stream::once(std::future::ready(after)));
-    let headers = [
-        (header::CONTENT_SECURITY_POLICY, security_headers::page_policy()),
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("text/html; charset=utf-8"),
-        ),
-    ];
-    let body = Body::from_stream(all.map(Ok::<_, Infallible>));
-    (status, headers, body).into_response()
 }
 
 /// Header and navigation of a page for its user.
@@ -60,19 +35,6 @@ pub(in crate::http) fn chrome(who: &Principal, place: PageSection) -> Chrome {
         is_read_only: who.read_only,
         is_alerts_overdue: who.alerts_overdue,
     }
-}
-
-/// A page that who looks may not open, said as a page.
-pub(in crate::http) fn forbidden(who: &Principal, right: &str) -> Response {
-    let html = page(
-        &chrome(who, PageSection::Elsewhere),
-        Page {
-            title: "Your role does not have the permission for this page".to_owned(),
-            lead: None,
-            content: app::server_pages::forbidden::forbidden(right),
-        },
-    );
-    html_response(StatusCode::FORBIDDEN, html)
 }
 
 /// A page with one more script of the console.

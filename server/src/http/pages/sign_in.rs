@@ -77,7 +77,7 @@ pub(in crate::http) async fn sign_in(
         Err(error) => error,
     };
     if matches!(error, IdentityError::BadLink) {
-        gate.identity.note_bad_link(&who.origin).await;
+        gate.identity.record_bad_link(&who.origin).await;
     }
     let status = match &error {
         // Longer than any password: rejected as a request, before it is counted or hashed.
@@ -138,7 +138,7 @@ pub(in crate::http) async fn set_up(
     match set_up {
         Ok(signed_in) => welcome(&gate, &signed_in, "/"),
         Err(IdentityError::BadLink) => {
-            gate.identity.note_bad_link(&who.origin).await;
+            gate.identity.record_bad_link(&who.origin).await;
             page(StatusCode::GONE, setup::spent())
         }
         Err(error) => {

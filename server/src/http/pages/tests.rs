@@ -46,7 +46,7 @@ fn nonce(headers: &HeaderMap) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_scripts_with_the_nonce_of_this_very_answer_may_run() {
+async fn only_scripts_with_the_nonce_of_the_response_run() {
     // Every inline script of every page has the nonce that its own policy names, and no two answers share it.
     let mut nonces = Vec::new();
     for path in ["/", "/locks", "/locks/cache/a", "/backends", "/no-such-page"] {
@@ -68,7 +68,7 @@ async fn only_scripts_with_the_nonce_of_this_very_answer_may_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_have_the_status_of_what_they_say() {
+async fn responses_have_the_status_of_their_content() {
     // Pages and server functions alike: fine, a bad query, no such lock, no such page.
     for (path, status) in [
         ("/locks?state=stale", StatusCode::OK),
@@ -95,7 +95,7 @@ async fn answers_have_the_status_of_what_they_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn data_is_never_kept_by_anybody_in_between() {
+async fn responses_with_data_are_not_cached() {
     // Pages and data alike; static files have their own rule.
     for path in ["/", "/locks", "/api/overview?search="] {
         let (_, headers, _) = get(path, &[]).await;
@@ -104,7 +104,7 @@ async fn data_is_never_kept_by_anybody_in_between() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_the_browser_has_is_not_sent_again() {
+async fn a_cached_file_is_not_sent_again() {
     // Only where the browser's half is built: elsewhere there is no file to send.
     let (status, headers, _) = get("/favicon.svg", &[]).await;
     if status == StatusCode::NOT_FOUND {

@@ -6,7 +6,7 @@ pub(in crate::http) mod review;
 pub(in crate::http) mod step;
 
 use app::server_pages::layout::{Chrome, PageSection};
-use app::server_pages::unlock::Refusal;
+use app::server_pages::unlock::UnlockRefusal;
 
 use crate::http::current_user::CurrentUser;
 use crate::http::pages::response;
@@ -17,7 +17,7 @@ fn chrome(viewer: &CurrentUser) -> Chrome {
 }
 
 /// Message at the top of a page whose step was rejected.
-fn refusal(error: &UnlockError) -> Refusal {
+fn refusal(error: &UnlockError) -> UnlockRefusal {
     let text = match error {
         // The store's own words are not for display.
         UnlockError::AuditUnavailable(_) => {
@@ -36,7 +36,7 @@ fn refusal(error: &UnlockError) -> Refusal {
         }
         _ => None,
     };
-    Refusal {
+    UnlockRefusal {
         text,
         remedy,
         holders,

@@ -1,6 +1,10 @@
 use std::collections::BTreeSet;
 
+use app::navigation::{PAGES, SETTINGS};
+use axum::http::Method;
+
 use super::*;
+use crate::http::auth::route_permissions;
 
 #[test]
 fn handlers_are_described_with_the_method_and_path_of_their_row() {
@@ -24,4 +28,42 @@ fn handlers_are_described_with_the_method_and_path_of_their_row() {
         .filter(|(_, path)| path.starts_with("/v1/"));
     let not_described: Vec<_> = not_described.map(|(_, path)| path.as_str()).collect();
     assert_eq!(not_described, ["/v1/openapi.json"]);
+}
+
+#[test]
+fn navigation_entries_have_the_permission_of_their_route() {
+    let access = |path| route_permissions::access(&Method::GET, Some(path));
+    let pages = PAGES.iter().map(|entry| (entry.path, entry.permission));
+    let sections = SETTINGS.iter().map(|entry| (entry.path, entry.permission));
+    for (path, permission) in pages.chain(sections) {
+        assert_eq!(access(path), Some(permission.map_or(SignedIn, May)), "{path}");
+    }
+}
+
+#[test]
+fn pages_and_their_server_functions_have_the_same_permission() {
+    let access = |path| route_permissions::access(&Method::GET, Some(path));
+    for (page, function) in [
+        ("/", "/api/overview"),
+        ("/locks", "/api/inventory"),
+        ("/backends", "/api/backends"),
+        ("/alerts", "/api/alerts"),
+        ("/alerts/silences/new", "/api/silence-preview"),
+        ("/alerts/rules/{id}", "/api/rule"),
+        ("/contention", "/api/contention"),
+        ("/fencing", "/api/fencing"),
+        ("/audit", "/api/audit"),
+        ("/audit/{id}", "/api/audit-entry"),
+        ("/docs", "/api/docs"),
+        ("/settings", "/api/account"),
+        ("/settings/protected-prefixes", "/api/protected-prefixes"),
+        ("/settings/sessions", "/api/sessions"),
+        ("/settings/tokens", "/api/tokens"),
+        ("/settings/users", "/api/users"),
+        ("/settings/users/{id}", "/api/user"),
+        ("/alerts/receivers", "/api/receivers"),
+        ("/alerts/receivers/{name}", "/api/receiver"),
+    ] {
+        assert_eq!(access(page), access(function), "{page}");
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use domain::lease::Invalid;
+use domain::lease::ValidationError;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -92,9 +92,9 @@ pub(in crate::http) async fn begin(
     body: Body,
 ) -> Result<Json<ResultsDto>, Problem> {
     let body: BulkUnlockRequestDto = user.read(body).await?;
-    let asked = parse(body).map_err(|error| user.problem(error))?;
-    let mut results = Vec::with_capacity(asked.len());
-    for one in asked {
+    let requests = parse(body).map_err(|error| user.problem(error))?;
+    let mut results = Vec::with_capacity(requests.len());
+    for one in requests {
         results.push(item(&user, 201, unlocks.begin(&user.who, one).await));
     }
     Ok(Json(ResultsDto { results }))
@@ -140,11 +140,11 @@ fn parse(body: BulkUnlockRequestDto) -> Result<Vec<UnlockRequest>, BodyError> {
     parsed.collect()
 }
 
-fn check_count<T>(items: Vec<T>) -> Result<Vec<T>, Invalid> {
+fn check_count<T>(items: Vec<T>) -> Result<Vec<T>, ValidationError> {
     if (1..=BULK_MAX).contains(&items.len()) {
         return Ok(items);
     }
-    Err(Invalid::new(
+    Err(ValidationError::new(
         "items",
         format!("must be 1 to {BULK_MAX}, but are {}", items.len()),
     ))

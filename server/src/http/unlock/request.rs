@@ -1,7 +1,7 @@
 //! Bodies of forced unlocks.
 
 use domain::generation::Generation;
-use domain::lease::Invalid;
+use domain::lease::ValidationError;
 use domain::limits::RESOURCE_BYTES_MAX;
 use domain::names::{BackendName, Source};
 use serde::Deserialize;
@@ -59,7 +59,7 @@ impl BulkItemDto {
     /// Every field that is not valid.
     pub(super) fn parse(self, path: &str, reason: String) -> Result<UnlockRequest, BodyError> {
         let mut errors = FieldErrors::default();
-        let invalid = |field: &str| Invalid::new(format!("{path}{field}"), "is not a valid name");
+        let invalid = |field: &str| ValidationError::new(format!("{path}{field}"), "is not a valid name");
         let backend = BackendName::parse(&self.backend).map_err(|_| invalid("backend"));
         let backend = errors.check(backend);
         let source = self.source.map(|text| Source::parse(&text)).transpose();
@@ -91,11 +91,11 @@ impl From<ConfirmationDto> for Confirmation {
     }
 }
 
-fn bounded(path: &str, field: &str, text: String, bytes_max: usize) -> Result<String, Invalid> {
+fn bounded(path: &str, field: &str, text: String, bytes_max: usize) -> Result<String, ValidationError> {
     if (1..=bytes_max).contains(&text.len()) {
         return Ok(text);
     }
-    Err(Invalid::new(
+    Err(ValidationError::new(
         format!("{path}{field}"),
         format!("must have 1 to {bytes_max} bytes, but has {}", text.len()),
     ))

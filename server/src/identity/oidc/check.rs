@@ -7,7 +7,7 @@ use openidconnect::{
 };
 use serde_json::Value;
 
-use super::provider::{ALGORITHMS, whole};
+use super::provider::{ALGORITHMS, with_causes};
 use super::{endpoints, http};
 use config::OidcConfig;
 
@@ -22,15 +22,15 @@ pub struct Examined {
 
 /// The problem and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfit {
+pub struct ProviderFault {
     pub why: String,
     pub remedy: String,
 }
 
 /// # Errors
-/// Sign-in is impossible; see [`Unfit`].
-pub async fn examine(config: &OidcConfig) -> Result<Examined, Unfit> {
-    let http = http::client(config).map_err(|error| Unfit {
+/// Sign-in is impossible; see [`ProviderFault`].
+pub async fn examine(config: &OidcConfig) -> Result<Examined, ProviderFault> {
+    let http = http::client(config).map_err(|error| ProviderFault {
         why: error.to_string(),
         remedy: "write the authority's certificate as PEM into the file of oidc.ca_file".to_owned(),
     })?;
@@ -48,20 +48,23 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, Unfit> {
     let date = date.and_then(|date| DateTime::parse_from_rfc2822(date.to_str().ok()?).ok());
     let status = answer.status();
     if !status.is_success() {
-        return Err(Unfit {
+        return Err(ProviderFault {
             why: format!("{document} answers {status}"),
             remedy: format!(
                 "set oidc.issuer to what the provider calls its issuer; then: curl -f {document}"
             ),
         });
     }
-    let body = http::bounded(&mut answer).await.map_err(|error| Unfit {
+    let body = http::bounded(&mut answer).await.map_err(|error| ProviderFault {
         why: format!("{document} cannot be read: {error}"),
         remedy: format!("set oidc.issuer to what the provider calls its issuer; then: curl -f {document}"),
     })?;
-    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if let Some(own) = said["issuer"].as_str().filter(|own| *own != config.issuer) {
-        return Err(Unfit {
+    let document_json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if let Some(own) = document_json["issuer"]
+        .as_str()
+        .filter(|own| *own != config.issuer)
+    {
+        return Err(ProviderFault {
             why: format!(
                 "its issuer is {own}, not {}: every sign-in would be rejected",
                 config.issuer
@@ -69,19 +72,19 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, Unfit> {
             remedy: format!("issuer = {own:?} in [oidc], exactly so"),
         });
     }
-    let issuer = IssuerUrl::new(config.issuer.clone()).map_err(|error| Unfit {
+    let issuer = IssuerUrl::new(config.issuer.clone()).map_err(|error| ProviderFault {
         why: error.to_string(),
         remedy: "set oidc.issuer to the provider's address".to_owned(),
     })?;
     let metadata = CoreProviderMetadata::discover_async(issuer, &http).await;
-    let metadata = metadata.map_err(|error| unread(&document, &said, &error))?;
-    endpoints::require_https(&metadata).map_err(|why| Unfit {
+    let metadata = metadata.map_err(|error| unread(&document, &document_json, &error))?;
+    endpoints::require_https(&metadata).map_err(|why| ProviderFault {
         why,
         remedy: format!("curl -f {document} # its endpoints must be https addresses"),
     })?;
     let keys = metadata.jwks().keys().iter().filter(|key| may_sign(key)).count();
     if keys == 0 {
-        return Err(Unfit {
+        return Err(ProviderFault {
             why: "none of its keys has a supported signature algorithm".to_owned(),
             remedy: "give the client at the provider a signature by RS256, PS256, ES256 or EdDSA".to_owned(),
         });
@@ -99,8 +102,8 @@ fn may_sign(key: &CoreJsonWebKey) -> bool {
     is_for_signing && ALGORITHMS.iter().any(is_of_a_kind)
 }
 
-fn unreached(document: &str, error: &reqwest::Error) -> Unfit {
-    let why = whole(error);
+fn unreached(document: &str, error: &reqwest::Error) -> ProviderFault {
+    let why = with_causes(error);
     let remedy = match why.contains("certificate") {
         true => "set oidc.ca_file to the authority that signed its certificate, or renew that".to_owned(),
         false => {
@@ -109,13 +112,17 @@ fn unreached(document: &str, error: &reqwest::Error) -> Unfit {
             )
         }
     };
-    Unfit { why, remedy }
+    ProviderFault { why, remedy }
 }
 
-fn unread<E: std::error::Error + 'static>(document: &str, said: &Value, error: &DiscoveryError<E>) -> Unfit {
-    let keys = said["jwks_uri"].as_str();
-    Unfit {
-        why: format!("its discovery document is invalid: {}", whole(error)),
+fn unread<E: std::error::Error + 'static>(
+    document: &str,
+    document_json: &Value,
+    error: &DiscoveryError<E>,
+) -> ProviderFault {
+    let keys = document_json["jwks_uri"].as_str();
+    ProviderFault {
+        why: format!("its discovery document is invalid: {}", with_causes(error)),
         remedy: match keys {
             Some(keys) => {
                 format!("curl -f {keys} # must answer with keys, and {document} must have all fields")

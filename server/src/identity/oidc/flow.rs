@@ -15,7 +15,7 @@ use runtime::db::on_either;
 const PREFIX: &str = "lho_";
 
 /// The secret that the browser keeps in a cookie until the callback.
-pub struct Begun {
+pub struct StartedFlow {
     pub secret: Secret,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Flow {
 }
 
 /// Values derived from the secret, each bound to one purpose.
-pub(super) trait Made {
+pub(super) trait FlowValues {
     fn secret(&self) -> &str;
 
     fn state(&self) -> String {
@@ -47,13 +47,13 @@ pub(super) trait Made {
     }
 }
 
-impl Made for Begun {
+impl FlowValues for StartedFlow {
     fn secret(&self) -> &str {
         self.secret.expose()
     }
 }
 
-impl Made for Flow {
+impl FlowValues for Flow {
     fn secret(&self) -> &str {
         &self.secret
     }
@@ -66,7 +66,7 @@ fn made(purpose: &str, secret: &str) -> String {
 impl Identity {
     /// Deletes expired flows, and the oldest when there are too many: a client that begins many flows does not block
     /// others.
-    pub(super) async fn begin_flow(&self, next: &str, again: bool) -> Result<Begun, IdentityError> {
+    pub(super) async fn begin_flow(&self, next: &str, again: bool) -> Result<StartedFlow, IdentityError> {
         let secret = Secret::new(PREFIX)?;
         let now = self.now_ms();
         let forget = "DELETE FROM oidc_sign_ins WHERE started_at <= $1 OR secret_hash IN
@@ -82,7 +82,7 @@ impl Identity {
             let query = query.bind(i64::from(again)).bind(now);
             query.execute(pool).await?.rows_affected()
         });
-        Ok(Begun { secret })
+        Ok(StartedFlow { secret })
     }
 
     /// Of concurrent callbacks with the same state, one gets the flow.

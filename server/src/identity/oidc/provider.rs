@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::observation::Tick;
+use domain::tick::Tick;
 use openidconnect::core::{
     CoreAuthDisplay, CoreAuthPrompt, CoreClientAuthMethod, CoreErrorResponseType, CoreGenderClaim,
     CoreJsonWebKey, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm, CoreProviderMetadata,
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::endpoints;
-use super::flow::{Begun, Flow, Made as _};
+use super::flow::{Flow, FlowValues as _, StartedFlow};
 use super::http::{self, Http};
 use super::{OidcError, OidcSetupError};
 use crate::identity::limits::{PROVIDER_AWAY, PROVIDER_KEPT, PROVIDER_KEYS_EVERY, SKEW_MAX, WORDS_MAX};
@@ -94,12 +94,12 @@ pub(super) struct Provider {
     claim: String,
     http: Http,
     clock: Clock,
-    said: Mutex<Said>,
+    cache: Mutex<ProviderCache>,
 }
 
 /// Cached metadata, or the time of the last failed request.
 #[derive(Default)]
-struct Said {
+struct ProviderCache {
     metadata: Option<(CoreProviderMetadata, Tick)>,
     away: Option<(String, Tick)>,
     /// Last reload because of an unknown key.
@@ -119,7 +119,7 @@ impl Provider {
             claim: config.roles_claim.clone(),
             http: http::client(config)?,
             clock,
-            said: Mutex::default(),
+            cache: Mutex::default(),
         })
     }
 
@@ -136,25 +136,25 @@ impl Provider {
     /// Metadata with keys, cached. While the provider is down, requests fail immediately instead of contacting it
     /// each time.
     pub(super) async fn metadata(&self) -> Result<CoreProviderMetadata, OidcError> {
-        let mut said = self.said.lock().await;
-        match &said.metadata {
+        let mut cache = self.cache.lock().await;
+        match &cache.metadata {
             Some((metadata, at)) if self.is_within(*at, PROVIDER_KEPT) => Ok(metadata.clone()),
-            _ => self.discover(&mut said).await,
+            _ => self.discover(&mut cache).await,
         }
     }
 
     /// Reloaded metadata, for a key that is not known yet. Limited in rate, so that forged keys cannot cause
     /// requests.
     async fn metadata_with_new_keys(&self) -> Result<CoreProviderMetadata, OidcError> {
-        let mut said = self.said.lock().await;
-        let was_asked = said
+        let mut cache = self.cache.lock().await;
+        let was_asked = cache
             .asked_for_key
             .is_some_and(|at| self.is_within(at, PROVIDER_KEYS_EVERY));
-        match &said.metadata {
+        match &cache.metadata {
             Some((metadata, _)) if was_asked => Ok(metadata.clone()),
             _ => {
-                said.asked_for_key = Some(self.clock.tick());
-                self.discover(&mut said).await
+                cache.asked_for_key = Some(self.clock.tick());
+                self.discover(&mut cache).await
             }
         }
     }
@@ -163,23 +163,23 @@ impl Provider {
         u128::try_from(self.clock.tick().since(at)).is_ok_and(|ms| ms < max.as_millis())
     }
 
-    async fn discover(&self, said: &mut Said) -> Result<CoreProviderMetadata, OidcError> {
-        if let Some((why, at)) = &said.away
+    async fn discover(&self, cache: &mut ProviderCache) -> Result<CoreProviderMetadata, OidcError> {
+        if let Some((why, at)) = &cache.away
             && self.is_within(*at, PROVIDER_AWAY)
         {
             return Err(OidcError::Down(why.clone()));
         }
         let found = CoreProviderMetadata::discover_async(self.issuer.clone(), &self.http).await;
-        let found = found.map_err(|error| whole(&error));
+        let found = found.map_err(|error| with_causes(&error));
         match found.and_then(|metadata| endpoints::require_https(&metadata).map(|()| metadata)) {
             Ok(metadata) => {
-                said.away = None;
-                said.metadata = Some((metadata.clone(), self.clock.tick()));
+                cache.away = None;
+                cache.metadata = Some((metadata.clone(), self.clock.tick()));
                 Ok(metadata)
             }
             Err(why) => {
                 tracing::warn!("the request to the identity provider failed: {why}");
-                said.away = Some((why.clone(), self.clock.tick()));
+                cache.away = Some((why.clone(), self.clock.tick()));
                 Err(OidcError::Down(why))
             }
         }
@@ -188,7 +188,7 @@ impl Provider {
     pub(super) fn authorize(
         &self,
         metadata: &CoreProviderMetadata,
-        begun: &Begun,
+        begun: &StartedFlow,
         again: bool,
     ) -> Result<String, OidcError> {
         let speaker = self.speaker(metadata);
@@ -217,23 +217,25 @@ impl Provider {
         let speaker = self.speaker(&metadata);
         let answer = speaker
             .exchange_code(AuthorizationCode::new(code))
-            .map_err(|error| OidcError::Down(whole(&error)))?
+            .map_err(|error| OidcError::Down(with_causes(&error)))?
             .set_pkce_verifier(PkceCodeVerifier::new(flow.verifier()))
             .request_async(&self.http)
             .await
             .map_err(|error| match error {
                 RequestTokenError::ServerResponse(refusal) => OidcError::refused("wrong_code", refusal),
-                RequestTokenError::Request(error) => OidcError::Down(whole(&error)),
-                error => OidcError::refused("unreadable", whole(&error)),
+                RequestTokenError::Request(error) => OidcError::Down(with_causes(&error)),
+                error => OidcError::refused("unreadable", with_causes(&error)),
             })?;
         let mut checked = self.checked(&speaker, &answer, flow);
-        if matches!(&checked, Err(Unfit::NoKey)) {
+        if matches!(&checked, Err(TokenRejection::NoKey)) {
             let metadata = self.metadata_with_new_keys().await?;
             checked = self.checked(&self.speaker(&metadata), &answer, flow);
         }
         let claims = checked.map_err(|unfit| match unfit {
-            Unfit::NoKey => OidcError::refused("unknown_key", "the provider has no key with this id"),
-            Unfit::Other(why, detail) => OidcError::refused(why, detail),
+            TokenRejection::NoKey => {
+                OidcError::refused("unknown_key", "the provider has no key with this id")
+            }
+            TokenRejection::Other(why, detail) => OidcError::refused(why, detail),
         })?;
         Ok(self.known(&claims, flow))
     }
@@ -253,11 +255,11 @@ impl Provider {
         })
     }
 
-    fn checked(&self, speaker: &Speaker, answer: &Answer, flow: &Flow) -> Result<Claims, Unfit> {
+    fn checked(&self, speaker: &Speaker, answer: &Answer, flow: &Flow) -> Result<Claims, TokenRejection> {
         let now = self.clock.now().wall;
         let token = answer
             .id_token()
-            .ok_or_else(|| Unfit::Other("no_id_token", "there is no ID token".to_owned()))?;
+            .ok_or_else(|| TokenRejection::Other("no_id_token", "there is no ID token".to_owned()))?;
         let verifier = speaker
             .id_token_verifier()
             .set_allowed_algs(ALGORITHMS)
@@ -267,37 +269,40 @@ impl Provider {
                 false => Ok(()),
             });
         let nonce = Nonce::new(flow.nonce());
-        let claims = token.claims(&verifier, &nonce).map_err(Unfit::from)?;
+        let claims = token.claims(&verifier, &nonce).map_err(TokenRejection::from)?;
         let others = &claims.additional_claims().0;
         let not_before = others.get("nbf").and_then(Value::as_i64);
         if not_before.is_some_and(|at| at > (now + SKEW_MAX).timestamp()) {
-            return Err(Unfit::Other(
+            return Err(TokenRejection::Other(
                 "not_yet_valid",
                 format!("not before {not_before:?}"),
             ));
         }
         if claims.subject().as_str().is_empty() {
-            return Err(Unfit::Other("no_subject", "the subject is empty".to_owned()));
+            return Err(TokenRejection::Other(
+                "no_subject",
+                "the subject is empty".to_owned(),
+            ));
         }
         let for_another = claims
             .authorized_party()
             .is_some_and(|party| **party != *self.client_id);
         if for_another {
-            return Err(Unfit::Other(
+            return Err(TokenRejection::Other(
                 "wrong_audience",
                 "the ID token is for another client".to_owned(),
             ));
         }
         let proved_at = claims.auth_time();
         if proved_at.is_some_and(|at| at > now + SKEW_MAX) {
-            return Err(Unfit::Other(
+            return Err(TokenRejection::Other(
                 "not_yet_valid",
                 "the time of authentication is in the future".to_owned(),
             ));
         }
         let begun_s = flow.begun_at / 1_000 - i64::try_from(SKEW_MAX.as_secs()).unwrap_or(0);
         if flow.again && proved_at.is_none_or(|at| at.timestamp() < begun_s) {
-            return Err(Unfit::Other(
+            return Err(TokenRejection::Other(
                 "not_again",
                 "the provider did not ask for authentication again".to_owned(),
             ));
@@ -336,12 +341,12 @@ fn client_secret(secret: &SecretString) -> ClientSecret {
 const FUTURE: &str = "the ID token was issued in the future";
 
 /// Why an ID token is rejected.
-enum Unfit {
+enum TokenRejection {
     NoKey,
     Other(&'static str, String),
 }
 
-impl From<ClaimsVerificationError> for Unfit {
+impl From<ClaimsVerificationError> for TokenRejection {
     fn from(error: ClaimsVerificationError) -> Self {
         use ClaimsVerificationError as E;
         use SignatureVerificationError as S;
@@ -363,7 +368,7 @@ impl From<ClaimsVerificationError> for Unfit {
 }
 
 /// An error with its causes.
-pub(super) fn whole(error: &dyn std::error::Error) -> String {
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -79,7 +79,7 @@ impl Identity {
             insert_grant(&mut tx, Holder::User(&user.id), place, grant).await?;
         }
         principal_cache::touch(&mut tx).await?;
-        let who = of_themselves(&user.id, &user.name, origin);
+        let who = self_principal(&user.id, &user.name, origin);
         let (before, after) = (
             json!({"name": user.name, "grants": *user.grants}),
             json!({"grants": grants, "by": "identity provider"}),
@@ -122,7 +122,7 @@ impl Identity {
         }
         principal_cache::touch(&mut tx).await?;
         let after = json!({"id": id, "name": name, "grants": grants, "issuer": config.issuer, "subject": known.subject});
-        let who = of_themselves(&id, &name, origin);
+        let who = self_principal(&id, &name, origin);
         let gained = gained(std::iter::empty(), &grants);
         let change = roles_granted("the identity provider", ("user", &name), &gained);
         self.record_and_notify(tx, &who, (Action::UserCreate, None, Some(after)), change)
@@ -143,7 +143,7 @@ fn granted(config: &OidcConfig, words: &[String]) -> Vec<Grant> {
     grants
 }
 
-fn of_themselves(id: &str, name: &str, origin: &Origin) -> Principal {
+fn self_principal(id: &str, name: &str, origin: &Origin) -> Principal {
     let mut who = Principal::anonymous(origin.clone());
     who.subject = Subject::User {
         id: id.into(),
@@ -158,7 +158,7 @@ fn names(known: &ProviderMetadata) -> impl Iterator<Item = String> {
     // Leaves room for the number.
     let mut name = fitting(&known.name, NAME_BYTES_MAX - 6);
     if check_name(&name).is_err() {
-        "somebody".clone_into(&mut name);
+        "user".clone_into(&mut name);
     }
     let numbered = {
         let name = name.clone();
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_from_elsewhere_is_made_fit_and_never_takes_one_that_is_there() {
+    fn a_provider_name_is_normalized_and_never_duplicates_one() {
         // White space, controls and bidi characters, too long, empty; and the numbered candidates.
         let first = |name: &str| {
             let known = ProviderMetadata {
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(first("ada@example.com"), "ada@example.com");
         assert_eq!(first("Ada Lovelace"), "Ada_Lovelace");
         assert_eq!(first("a\u{202e}b\n"), "a_b_");
-        assert_eq!(first(""), "somebody");
+        assert_eq!(first(""), "user");
         // Similar letters of another script.
         assert_eq!(first("ad\u{430}"), "ad_");
         assert!(first(&"ä".repeat(200)).len() < NAME_BYTES_MAX);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use domain::duration::millis;
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 use super::super::limits::{
     BUCKETS_MAX, EVERYONE_RATE, LINK_RATE, NAME_RATE, PAIR_RATE, PROVIDER_RATE, Rate, SESSION_RATE,

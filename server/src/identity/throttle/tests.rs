@@ -20,7 +20,7 @@ fn fail(throttle: &Throttle, keys: &[Key], now: Tick) -> Option<Duration> {
 }
 
 #[test]
-fn a_thousand_guesses_take_hours_and_lock_nobody_out() {
+fn a_thousand_guesses_take_hours_and_lock_no_user_out() {
     // One source guesses at the maximum rate; the owner signs in from elsewhere; later the source may try again.
     let throttle = Throttle::default();
     let mut now = Tick(0);

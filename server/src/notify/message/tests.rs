@@ -51,7 +51,7 @@ fn place() -> MessageTarget<'static> {
 }
 
 #[test]
-fn an_alertmanager_is_told_when_it_lapses_or_when_it_ended() {
+fn alertmanager_gets_expiry_or_end_as_ends_at() {
     // One firing, one that ended before its start by another clock, and a label name that Alertmanager rejects.
     let mut ended = alert("b");
     (ended.status, ended.ends_at) = (NoticeStatus::Resolved, Some(1));
@@ -77,7 +77,7 @@ fn an_alertmanager_is_told_when_it_lapses_or_when_it_ended() {
 }
 
 #[test]
-fn a_webhook_reads_alertmanagers_fourth_version() {
+fn a_webhook_gets_the_alertmanager_v4_format() {
     // Two alerts that differ only in the resource; one has ended; further ones are not listed.
     let mut ended = alert("b");
     (ended.status, ended.ends_at) = (NoticeStatus::Resolved, Some(1_700_000_060_000));
@@ -115,7 +115,7 @@ fn a_webhook_reads_alertmanagers_fourth_version() {
 }
 
 #[test]
-fn slack_reads_a_text_and_blocks() {
+fn slack_gets_text_and_blocks() {
     // One alert, complete body.
     let body = slack::body(&notice(vec![alert("jobs")]), "https://locks.example.com");
     let plain = |text: &str| json!({"type": "plain_text", "emoji": false, "text": text});
@@ -134,7 +134,7 @@ fn slack_reads_a_text_and_blocks() {
 }
 
 #[test]
-fn a_hostile_name_calls_nobody_and_hides_nothing_in_slack() {
+fn a_hostile_name_mentions_no_user_in_slack() {
     // Mentions, links, markup, bidi, control characters and 10,000 letters, as name, summary, label and path.
     let long = "x".repeat(10_000);
     for hostile in [
@@ -155,11 +155,11 @@ fn a_hostile_name_calls_nobody_and_hides_nothing_in_slack() {
             let elements = block["elements"].as_array().cloned().unwrap_or_default();
             let texts: Vec<Value> = elements.into_iter().chain([block["text"].clone()]).collect();
             for text in texts.iter().filter(|text| !text.is_null()) {
-                let said = text["text"].as_str().unwrap();
-                assert!(said.chars().count() <= 3_000, "{}", said.len());
-                assert!(!said.contains(['\u{202e}', '\u{7}']), "{said:?}");
+                let message_text = text["text"].as_str().unwrap();
+                assert!(message_text.chars().count() <= 3_000, "{}", message_text.len());
+                assert!(!message_text.contains(['\u{202e}', '\u{7}']), "{message_text:?}");
                 if text["type"] == "mrkdwn" {
-                    markup.push(said.to_owned());
+                    markup.push(message_text.to_owned());
                 }
             }
         }
@@ -169,7 +169,7 @@ fn a_hostile_name_calls_nobody_and_hides_nothing_in_slack() {
 }
 
 #[test]
-fn slack_gets_no_more_blocks_than_it_takes() {
+fn slack_messages_respect_the_block_limit() {
     // Two hundred alerts, and a thousand that are not listed.
     let mut many = notice((0..200).map(|n| alert(&n.to_string())).collect());
     many.truncated = 1_000;

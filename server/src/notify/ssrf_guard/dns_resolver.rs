@@ -4,16 +4,16 @@ use std::net::{IpAddr, SocketAddr};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::{Guard, Refused};
+use super::{RefusedAddress, SsrfGuard};
 
 /// Resolves to addresses that the guard allows.
 pub(in crate::notify) struct Checked {
-    guard: Guard,
+    guard: SsrfGuard,
     is_clear: bool,
 }
 
 impl Checked {
-    pub(in crate::notify) const fn new(guard: Guard, is_clear: bool) -> Self {
+    pub(in crate::notify) const fn new(guard: SsrfGuard, is_clear: bool) -> Self {
         Self { guard, is_clear }
     }
 }
@@ -34,21 +34,21 @@ impl Resolve for Checked {
 #[derive(Debug, thiserror::Error)]
 pub(in crate::notify) enum NameError {
     #[error("{0}")]
-    Refused(#[from] Refused),
+    RefusedAddress(#[from] RefusedAddress),
     #[error("the name does not resolve to an address: {0}")]
     Unknown(#[from] std::io::Error),
 }
 
 impl NameError {
-    pub(in crate::notify) fn refused(self) -> Option<Refused> {
+    pub(in crate::notify) fn refused(self) -> Option<RefusedAddress> {
         match self {
-            Self::Refused(refused) => Some(refused),
+            Self::RefusedAddress(refused) => Some(refused),
             Self::Unknown(_) => None,
         }
     }
 }
 
-impl Guard {
+impl SsrfGuard {
     /// The allowed addresses of a name.
     ///
     /// # Errors

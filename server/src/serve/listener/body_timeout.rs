@@ -16,7 +16,7 @@ use super::idle_timeout::Streaming;
 use super::limits::{DRAIN_MAX, DRAINED_BYTES_MAX};
 
 #[derive(Debug, Error)]
-pub(super) enum BodyFault {
+pub(super) enum BodyTimeoutError {
     #[error("the body did not end within {} s", .0.as_secs())]
     TooSlow(Duration),
     #[error(transparent)]
@@ -113,12 +113,12 @@ impl Drop for Timed {
 
 impl HttpBody for Timed {
     type Data = Bytes;
-    type Error = BodyFault;
+    type Error = BodyTimeoutError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyTimeoutError>>> {
         let max = self.max;
         let Some(inner) = &mut self.inner else {
             return Poll::Ready(None);
@@ -127,12 +127,12 @@ impl HttpBody for Timed {
             if !matches!(frame, Some(Ok(_))) {
                 self.inner = None;
             }
-            return Poll::Ready(frame.map(|frame| frame.map_err(BodyFault::from)));
+            return Poll::Ready(frame.map(|frame| frame.map_err(BodyTimeoutError::from)));
         }
         let late = self.late.get_or_insert_with(|| Box::pin(sleep(max)));
         late.as_mut()
             .poll(cx)
-            .map(|()| Some(Err(BodyFault::TooSlow(max))))
+            .map(|()| Some(Err(BodyTimeoutError::TooSlow(max))))
     }
 
     fn is_end_stream(&self) -> bool {

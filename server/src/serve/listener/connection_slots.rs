@@ -37,7 +37,7 @@ struct Source {
     connections: HashMap<u64, Arc<IdleTracker>>,
 }
 
-/// The slot of one connection, until dropped or taken away.
+/// The slot of one connection, until dropped or reclaimed.
 pub(super) struct ConnectionSlot {
     places: Arc<Places>,
     source: ClientNetwork,

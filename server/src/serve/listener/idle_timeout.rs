@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use domain::observation::Tick;
+use domain::tick::Tick;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use tokio_util::sync::CancellationToken;

@@ -47,7 +47,7 @@ pub struct Limits {
 
 impl Limits {
     /// Limits that fit the open files of this process.
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let connections = usize::try_from(files.saturating_sub(FILES_KEPT)).unwrap_or(usize::MAX);
         let connections_max = connections.clamp(64, CONNECTIONS_MAX);

@@ -61,20 +61,20 @@ impl Certificate {
 
     /// Checks the files every few seconds. An invalid renewal is logged once, and the last valid certificate stays.
     pub async fn keep_fresh(&self) {
-        let mut told = None;
+        let mut logged = None;
         loop {
             tokio::time::sleep(CERTIFICATE_LOOK).await;
             match self.reload_if_changed() {
                 Ok(is_new) => {
-                    told = None;
+                    logged = None;
                     if is_new {
                         tracing::info!("the certificate was renewed: {}", self.files.cert_file.display());
                     }
                 }
-                Err(error) if told.as_ref() == Some(&error) => {}
+                Err(error) if logged.as_ref() == Some(&error) => {}
                 Err(error) => {
                     tracing::error!("the previous certificate remains in use: {error}");
-                    told = Some(error);
+                    logged = Some(error);
                 }
             }
         }
@@ -126,8 +126,8 @@ impl fmt::Debug for Certificate {
 impl Read {
     fn from(files: &ServerTls) -> Result<Self, TlsError> {
         Ok(Self {
-            certificate: whole("tls.cert_file", &files.cert_file)?,
-            key: whole("tls.key_file", &files.key_file)?,
+            certificate: read_file("tls.cert_file", &files.cert_file)?,
+            key: read_file("tls.key_file", &files.key_file)?,
         })
     }
 
@@ -170,7 +170,7 @@ const PEM_CERTIFICATE: &str =
 const PEM_KEY: &str = "Write the certificate's key as PEM: RSA, ECDSA or Ed25519, without a passphrase.";
 const BELONG_TOGETHER: &str = "Use the private key that belongs to the certificate.";
 
-fn whole(key: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
+fn read_file(key: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
     let wrong = |why: String| TlsError {
         key,
         path: path.to_owned(),

@@ -9,7 +9,7 @@ use leasehold_testkit::hangs;
 const CONFIG: &str = "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n";
 
 #[tokio::test]
-async fn it_answers_on_its_port_again_after_a_kill_and_a_pause() {
+async fn alertmanager_recovers_after_a_kill_and_a_pause() {
     // Nothing of an alert is on disk at once; that it comes back is what is wanted.
     let _installed = rustls::crypto::ring::default_provider().install_default();
     let config = CONFIG.to_owned();
@@ -33,8 +33,8 @@ async fn it_answers_on_its_port_again_after_a_kill_and_a_pause() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_it_does_not_read_is_told_with_its_log() {
-    // A route to nobody.
+async fn an_invalid_configuration_is_reported_with_the_log() {
+    // A route to a receiver that does not exist.
     let config = "route: {receiver: gone}\n".to_owned();
     let error = Throwaway::alertmanager(AlertmanagerOptions { config })
         .await

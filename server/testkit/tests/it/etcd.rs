@@ -50,7 +50,7 @@ async fn a_paused_server_answers_nothing_until_it_is_resumed() {
 }
 
 #[tokio::test]
-async fn tls_wants_our_client_certificate_when_told_so() {
+async fn tls_requires_a_client_certificate_if_configured() {
     // The plain endpoint stays open too.
     let certs = Certs::make();
     let etcd = Throwaway::etcd(EtcdOptions {
@@ -76,7 +76,7 @@ async fn tls_wants_our_client_certificate_when_told_so() {
 }
 
 #[tokio::test]
-async fn a_taken_port_is_reported_as_such() {
+async fn a_port_in_use_is_reported() {
     // A later flag overrides ours, so each attempt meets the same port.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let args = vec![format!(

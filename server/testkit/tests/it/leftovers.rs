@@ -94,7 +94,7 @@ async fn victim() {
     println!("server {} {}", redis.pid().unwrap(), redis.folder().display());
     match way.to_str().unwrap() {
         "exit" => std::process::exit(0),
-        "panic" => panic!("as told"),
+        "panic" => panic!("as ordered"),
         "never dropped" => {
             std::mem::forget(postgres);
             std::mem::forget(redis);

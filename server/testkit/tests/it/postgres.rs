@@ -40,7 +40,7 @@ async fn a_role_made_by_the_caller_connects_by_its_url() {
 }
 
 #[tokio::test]
-async fn fsync_is_on_unless_the_server_is_to_be_fast() {
+async fn fsync_is_on_unless_the_fast_option_is_set() {
     // Measurements of durable grants depend on it. With a password, every connection needs it.
     let password = Some("p@ss word".to_owned());
     let postgres = Throwaway::postgres(PostgresOptions {
@@ -81,7 +81,7 @@ async fn a_commit_survives_a_kill_and_the_address_stays() {
 }
 
 #[tokio::test]
-async fn a_restart_in_good_order_ends_open_sessions() {
+async fn a_clean_restart_ends_open_sessions() {
     // A fast shutdown does not wait for the session that is idle in a transaction.
     let postgres = fast().await;
     let mut idle = connect(&postgres).await;
@@ -110,7 +110,7 @@ async fn a_paused_server_answers_nothing_until_it_is_resumed() {
 }
 
 #[tokio::test]
-async fn faults_on_a_stopped_server_say_that_it_is_not_running() {
+async fn faults_on_a_stopped_server_report_that_it_is_stopped() {
     // Stop and kill are satisfied already; pause and resume are not.
     let postgres = fast().await;
     postgres.stop().await.unwrap();

@@ -20,7 +20,7 @@ async fn start(options: RedisOptions) -> Redis {
 }
 
 #[tokio::test]
-async fn what_is_appended_survives_a_kill() {
+async fn appended_data_survives_a_kill() {
     // appendfsync is Redis's own everysec: the write reaches the kernel before the answer, and survives the process.
     let redis = start(RedisOptions {
         append_only: true,
@@ -42,7 +42,7 @@ async fn what_is_appended_survives_a_kill() {
 }
 
 #[tokio::test]
-async fn without_appending_a_restart_forgets_everything() {
+async fn without_append_only_file_a_restart_loses_all_keys() {
     // The default: a test that restarts it sees an empty Redis.
     let redis = start(RedisOptions::default()).await;
     let () = connect(&redis.url()).await.set("lock:a", "v").await.unwrap();
@@ -52,7 +52,7 @@ async fn without_appending_a_restart_forgets_everything() {
 }
 
 #[tokio::test]
-async fn passwords_users_and_notifications_are_set_as_asked() {
+async fn passwords_users_and_notifications_are_configurable() {
     // The default user needs the password; the watcher may read locks only.
     let options = RedisOptions {
         notify_keyspace_events: Some("KEA".to_owned()),
@@ -127,7 +127,7 @@ async fn tls_is_verified_against_the_authority() {
 }
 
 #[tokio::test]
-async fn a_taken_port_is_reported_as_such() {
+async fn a_port_in_use_is_reported() {
     // The same port again on each attempt: a second `port` line overrides the first.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let config = vec![format!("port {}", taken.local_addr().unwrap().port())];

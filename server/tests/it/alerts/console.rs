@@ -35,7 +35,7 @@ async fn alerts_are_acknowledged_and_silenced_with_audit_entries() {
     assert_eq!(alert["state"], "firing");
     assert_eq!(alert["labels"]["resource"], "jobs/<b>1");
     let page = console.get("/alerts").await.text().await.unwrap();
-    assert!(page.contains("1 firing") && !page.contains("jobs/<b>1"));
+    assert!(page.contains("1 group firing") && !page.contains("jobs/<b>1"));
     let ack = format!("/v1/alerts/{}/ack", alert["id"].as_str().unwrap());
     let acked = console
         .client
@@ -75,8 +75,8 @@ async fn alerts_are_acknowledged_and_silenced_with_audit_entries() {
 /// Rows of the record with this action.
 async fn recorded(console: &TestServer, admin: &str, action: &str) -> usize {
     let url = console.url(&format!("/v1/audit?action={action}"));
-    let asked = reqwest::Client::new().get(url).headers(bearer(admin));
-    let page: Value = asked.send().await.unwrap().json().await.unwrap();
+    let acquiring = reqwest::Client::new().get(url).headers(bearer(admin));
+    let page: Value = acquiring.send().await.unwrap().json().await.unwrap();
     page["entries"].as_array().unwrap().len()
 }
 
@@ -134,8 +134,8 @@ async fn only_admins_edit_rules_and_every_rule_page_opens() {
 
 async fn acquire(console: &TestServer, resource: &str, owner: &str, ttl_seconds: u32) -> Value {
     let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": ttl_seconds});
-    let asked = console.client.post(console.url("/v1/locks/acquire")).json(&body);
-    asked.send().await.unwrap().json().await.unwrap()
+    let acquiring = console.client.post(console.url("/v1/locks/acquire")).json(&body);
+    acquiring.send().await.unwrap().json().await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,10 +170,10 @@ async fn releases_of_lost_leases_and_refused_acquires_fire() {
     for rule in ["release_failures", "mine"] {
         eventually(rule, || async { fires(&console, rule).await.is_some() }).await;
     }
-    let told = fires(&console, "mine").await.unwrap();
+    let firing = fires(&console, "mine").await.unwrap();
     assert!(
-        told["why"].as_str().unwrap().contains("waited or were refused"),
-        "{told}"
+        firing["why"].as_str().unwrap().contains("waited or were refused"),
+        "{firing}"
     );
 }
 
@@ -210,10 +210,10 @@ async fn tenant_viewer_sees_alerts_of_its_own_prefix_only() {
         };
         let who = Principal::system("test");
         let token = console.serving.identity.create_token(&who, new).await.unwrap();
-        let asked = reqwest::Client::new()
+        let acquiring = reqwest::Client::new()
             .get(console.url("/v1/alerts"))
             .headers(bearer(token.expose()));
-        let page: Value = asked.send().await.unwrap().json().await.unwrap();
+        let page: Value = acquiring.send().await.unwrap().json().await.unwrap();
         let of_prefix = page["alerts"].as_array().unwrap().iter();
         let of_prefix = of_prefix
             .filter(|alert| alert["labels"]["resource"].is_null() && alert["labels"]["prefix"].is_string());

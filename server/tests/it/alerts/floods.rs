@@ -114,8 +114,15 @@ async fn failed_renewals_at_the_other_server_count() {
     let home = Store::postgres().await;
     let (one, two) = (Server::start(&home).await, Server::start(&home).await);
     one.refuse("jobs/1").await;
-    eventually("one of them evaluates", || async { one.told() + two.told() == 1 }).await;
-    let (evaluating, other) = if one.told() == 1 { (one, two) } else { (two, one) };
+    eventually("one of them evaluates", || async {
+        one.sent_count() + two.sent_count() == 1
+    })
+    .await;
+    let (evaluating, other) = if one.sent_count() == 1 {
+        (one, two)
+    } else {
+        (two, one)
+    };
     fail_renewals(&other).await;
     eventually("the failed renewals fire", || fires_for(&evaluating, "builtin")).await;
     other.stop().await;
@@ -129,7 +136,7 @@ async fn survives(home: Store) {
     first.stop().await;
     let second = Server::start(&home).await;
     rounds().await;
-    assert_eq!((second.told(), firing(&second).await), (0, 1));
+    assert_eq!((second.sent_count(), firing(&second).await), (0, 1));
     let preview = preview(&second, "renewal_failures").await;
     assert_eq!((preview.count, preview.unknown), (1, None));
     second.stop().await;

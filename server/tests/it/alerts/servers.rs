@@ -125,7 +125,7 @@ impl Server {
         self.leases.report(&caller, report).await.unwrap();
     }
 
-    pub(super) fn told(&self) -> usize {
+    pub(super) fn sent_count(&self) -> usize {
         self.sent.all().len()
     }
 
@@ -150,15 +150,15 @@ async fn restarts(home: Store) {
     let first = Server::start(&home).await;
     first.refuse("jobs/1").await;
     // It is enqueued before the commit.
-    eventually("the refused write is told", || async {
-        first.told() == 1 && firing(&first).await == 1
+    eventually("the rejected write is notified", || async {
+        first.sent_count() == 1 && firing(&first).await == 1
     })
     .await;
-    assert_eq!(first.told(), 1);
+    assert_eq!(first.sent_count(), 1);
     first.stop().await;
     let second = Server::start(&home).await;
     rounds().await;
-    assert_eq!((second.told(), firing(&second).await), (0, 1));
+    assert_eq!((second.sent_count(), firing(&second).await), (0, 1));
     // A disabled rule resolves its firing alert, once.
     let mut draft = Draft::from(&second.alerts.rule("fencing_rejections").await.unwrap().rule);
     draft.enabled = false;
@@ -176,8 +176,8 @@ async fn restarts(home: Store) {
             .await
             .is_err()
     );
-    eventually("its end is told", || async {
-        second.told() == 1 && firing(&second).await == 0
+    eventually("the resolved alert is notified", || async {
+        second.sent_count() == 1 && firing(&second).await == 0
     })
     .await;
     assert_eq!(second.sent.all()[0].status(), NoticeStatus::Resolved);
@@ -203,14 +203,21 @@ async fn one_of_two_servers_evaluates_and_the_other_takes_over() {
     let home = Store::postgres().await;
     let (one, two) = (Server::start(&home).await, Server::start(&home).await);
     one.refuse("jobs/1").await;
-    eventually("it is told by one", || async { one.told() + two.told() == 1 }).await;
+    eventually("one server notifies", || async {
+        one.sent_count() + two.sent_count() == 1
+    })
+    .await;
     rounds().await;
-    assert_eq!(one.told() + two.told(), 1);
-    let (winner, other) = if one.told() == 1 { (one, two) } else { (two, one) };
+    assert_eq!(one.sent_count() + two.sent_count(), 1);
+    let (winner, other) = if one.sent_count() == 1 {
+        (one, two)
+    } else {
+        (two, one)
+    };
     winner.stop().await;
     other.refuse("jobs/2").await;
     eventually("the other tells the next", || async {
-        other.told() == 1 && firing(&other).await == 2
+        other.sent_count() == 1 && firing(&other).await == 2
     })
     .await;
     other.stop().await;

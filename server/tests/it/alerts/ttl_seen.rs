@@ -11,7 +11,7 @@ use testkit::eventually;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_redis_holder_fires_live_and_in_the_preview() {
-    // Renewed every second of twelve, six times, then silent; one that is renewed to its end beside it.
+    // Renewed every second of twelve, six times, then silent. A second lock is renewed to the end.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let console = TestServer::builder().config(&format!(
         "[[backend]]\nname = \"carts\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"lock:*\"]\npoll_interval = \"250ms\"\n",

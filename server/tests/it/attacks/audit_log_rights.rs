@@ -70,25 +70,31 @@ async fn the_servers_role_adds_to_the_audit_log_and_changes_nothing() {
     running.stop().await;
     // A second start, and the doctor's report.
     let running = TestServer::builder().start_on(Store::at(&server)).await;
-    let said = findings(&server).await;
+    let listed = findings(&server).await;
     assert!(
-        said.iter()
+        listed
+            .iter()
             .any(|(level, text)| *level == Level::Ok && text.contains("two roles")),
-        "{said:?}"
+        "{listed:?}"
     );
-    assert!(said.iter().all(|(level, _)| *level != Level::Fault), "{said:?}");
-    let said = findings(&owner).await;
     assert!(
-        said.iter()
+        listed.iter().all(|(level, _)| *level != Level::Fault),
+        "{listed:?}"
+    );
+    let listed = findings(&owner).await;
+    assert!(
+        listed
+            .iter()
             .any(|(_, text)| text.contains("one role owns the tables")),
-        "{said:?}"
+        "{listed:?}"
     );
     run_as_admin(&postgres, "GRANT UPDATE ON audit_entries TO leasehold").await;
-    let said = findings(&server).await;
+    let listed = findings(&server).await;
     assert!(
-        said.iter()
+        listed
+            .iter()
             .any(|(level, text)| *level == Level::Warning && text.contains("may change")),
-        "{said:?}"
+        "{listed:?}"
     );
     running.stop().await;
 }

@@ -88,9 +88,9 @@ async fn requests_for_another_host_are_misdirected() {
 #[tokio::test]
 async fn without_a_public_url_every_host_is_answered() {
     let console = TestServer::builder().operator().start().await;
-    let asked = console
+    let sent = console
         .client
         .get(console.url("/sign-in"))
         .header(header::HOST, "any.example");
-    assert_eq!(asked.send().await.unwrap().status(), StatusCode::OK);
+    assert_eq!(sent.send().await.unwrap().status(), StatusCode::OK);
 }

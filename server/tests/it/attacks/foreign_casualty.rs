@@ -65,7 +65,7 @@ async fn read(console: &TestServer, tenant: &Secret, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_unlock_document_counts_foreign_locks_and_does_not_name_them() {
+async fn an_unlock_counts_foreign_locks_without_their_names() {
     // One session holds two keys; an operator of everything begins the unlock of the first; then the session takes a third.
     let (postgres, console) = start().await;
     let mut session = PgConnection::connect(&postgres.superuser_url()).await.unwrap();

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use crate::process::startup::Running;
 use crate::support::form::Form as _;
 use crate::support::refusing::refusing_redis;
-use crate::support::webhook_sink::{Ear, Reply};
+use crate::support::webhook_sink::{Reply, WebhookSink};
 use testkit::eventually;
 
 /// As a line of the log begins.
@@ -97,7 +97,7 @@ async fn send_texts(server: &Running) {
 async fn log(format: &str) -> String {
     let postgres = refusing_postgres(&multiline("postgres")).await;
     let redis = refusing_redis(&hostile("redis"));
-    let receiver = Ear::open().await;
+    let receiver = WebhookSink::open().await;
     receiver.answers((0..100).map(|_| Reply::Text(400, multiline("receiver"))));
     let url = postgres.superuser_url();
     let server = Running::start(&format!(

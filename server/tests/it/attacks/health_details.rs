@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn health_checks_show_anonymous_visitors_only_the_status() {
-    // Nobody, a tenant, and a reader of everything.
+    // Without a principal, as a tenant, and as a reader of everything.
     let server = TestServer::builder().redis().start().await;
     let tenant = server
         .token("tenant", on(Role::Operator, None, Some("tenant_1")))

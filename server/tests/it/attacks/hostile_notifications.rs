@@ -6,7 +6,7 @@ use domain::access::Role;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use crate::support::webhook_sink::Ear;
+use crate::support::webhook_sink::WebhookSink;
 
 const HOSTILE: &str = "x\"},{\"status\":\"resolved\"}]\\<!channel><http://evil.test|ok>*_`{{ .Labels }}";
 const HARMLESS: &str = "a plain name of the same kind, without any sign that has a meaning there";
@@ -29,15 +29,15 @@ async fn messages(text: &str) -> Vec<Value> {
             answer.text().await.unwrap()
         );
     };
-    let mut ears = Vec::new();
+    let mut sinks = Vec::new();
     for kind in ["webhook", "alertmanager", "slack"] {
-        let ear = Ear::open().await;
-        let mut receiver = json!({"name": kind, "kind": kind, "urls": [ear.url]});
+        let sink = WebhookSink::open().await;
+        let mut receiver = json!({"name": kind, "kind": kind, "urls": [sink.url]});
         if kind == "webhook" {
             receiver["secret"] = json!("a secret of thirty-two characters");
         }
         send(admin.expose(), Method::POST, "/v1/receivers", receiver).await;
-        ears.push(ear);
+        sinks.push(sink);
     }
     let rule = json!({
         "id": "fencing_rejections", "name": text, "condition": "fencing_rejections", "anyPrefix": true,
@@ -55,8 +55,8 @@ async fn messages(text: &str) -> Vec<Value> {
     )
     .await;
     let mut messages = Vec::new();
-    for ear in &ears {
-        messages.push(ear.hears(1).await[0].json());
+    for sink in &sinks {
+        messages.push(sink.hears(1).await[0].json());
     }
     messages
 }

@@ -72,7 +72,7 @@ async fn no_text_adds_an_element_to_any_page() {
         // Posts are sent once; reads may differ for a moment, because both consoles poll by
         // themselves.
         let compare = async || {
-            let (answer, other) = (hostile.ask(&page).await, plain.ask(&twin).await);
+            let (answer, other) = (hostile.fetch(&page).await, plain.fetch(&twin).await);
             let elements = || difference(&Html::parse(&answer.text), &Html::parse(&other.text));
             let status =
                 || (answer.status != other.status).then(|| format!("{} and {}", answer.status, other.status));

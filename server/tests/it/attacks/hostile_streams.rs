@@ -88,12 +88,12 @@ async fn line_ends_in_texts_add_no_event_to_a_stream() {
     let confirm = client.post(console.url(&confirm)).headers(operator);
     let done = confirm.json(&json!({"resource": "jobs:1"})).send().await.unwrap();
     assert_eq!(done.json::<Value>().await.unwrap()["state"], "released");
-    let told = events(&read_until(stream, "auditId").await);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0].0, "revoked");
+    let sent = events(&read_until(stream, "auditId").await);
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert_eq!(sent[0].0, "revoked");
     assert!(
-        told[0].1["reason"].as_str().unwrap().contains("forged"),
-        "{told:?}"
+        sent[0].1["reason"].as_str().unwrap().contains("forged"),
+        "{sent:?}"
     );
     let hello = read_until(console.get("/v1/events").await, "\n\n").await;
     assert_eq!(events(&hello)[0].0, "hello", "{hello}");

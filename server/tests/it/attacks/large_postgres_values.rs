@@ -42,7 +42,7 @@ async fn columns_of_200_mb_cost_no_memory_and_show_their_size() {
         running.json(&path).await["locks"][0].clone()
     };
     listed("small").await;
-    let memory = Memory::of(running.pid());
+    let memory = Memory::read(running.pid());
     let before = memory.reset_peak();
     sqlx::raw_sql(LARGE).execute(&mut driver).await.unwrap();
     let large = listed("large").await;

@@ -94,7 +94,7 @@ async fn values_of_400_mb_cost_no_memory_and_show_their_size() {
     // A string, a hash with one field, a hash that resembles a lock, and as many values just
     // below the limit.
     let (_redis, mut driver, running) = start().await;
-    let memory = Memory::of(running.pid());
+    let memory = Memory::read(running.pid());
     observed_again(&running).await;
     let before = memory.reset_peak();
     let last = (VALUE_BYTES - 1).to_string();
@@ -139,7 +139,7 @@ async fn values_of_400_mb_cost_no_memory_and_show_their_size() {
 async fn a_hash_that_grows_during_the_read_costs_no_memory() {
     // Swapped between its size being asked and its fields being read, again and again; and names of that size.
     let (_redis, mut driver, running) = start().await;
-    let memory = Memory::of(running.pid());
+    let memory = Memory::read(running.pid());
     observed_again(&running).await;
     let before = memory.reset_peak();
     large_hash(&mut driver, "large", OWNER, 100 * MEGABYTES).await;

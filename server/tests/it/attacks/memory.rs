@@ -8,7 +8,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn of(pid: u32) -> Self {
+    pub(super) fn read(pid: u32) -> Self {
         Self {
             folder: PathBuf::from(format!("/proc/{pid}")),
         }

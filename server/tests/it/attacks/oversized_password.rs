@@ -20,8 +20,9 @@ async fn oversized_passwords_are_refused_before_they_count() {
             let answer = proxied.sign_in("203.0.113.9", "ada", &"a".repeat(bytes)).await;
             assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
             let page = answer.text().await.unwrap();
-            let said = format!("assword: must have at most 1024 bytes, but has {bytes}; use a shorter one");
-            assert!(page.contains(&said), "{page}");
+            let message =
+                format!("assword: must have at most 1024 bytes, but has {bytes}; use a shorter one");
+            assert!(page.contains(&message), "{page}");
         }
     }
     let long = "a".repeat(1_025);

@@ -1,4 +1,4 @@
-//! A tenant reports so many rejected writes that those of another are no longer among the
+//! A tenant reports enough rejected writes that those of another are no longer among the
 //! newest rows.
 
 use crate::support::{TestServer, on, reply};

@@ -83,6 +83,43 @@ async fn foreign_changes_do_not_show_in_a_scoped_stream() {
 }
 
 #[tokio::test]
+async fn alerts_and_activity_show_only_to_those_who_may_see_them() {
+    // A rejection of the other tenant, which fires: an auditor of everything gets hints of it, the tenant none.
+    let server = TestServer::builder().redis().start().await;
+    let tenant = server.token("tenant", client_and_viewer(None)).await;
+    let other = [Role::Viewer, Role::Client].map(|role| on(role, None, Some("tenant_2")));
+    let other = server.token("other", other.concat()).await;
+    let all = [Role::Viewer, Role::Auditor].map(|role| on(role, None, None));
+    let auditor = server.token("auditor", all.concat()).await;
+    let (mut seen, mut text) = (open(&server, &auditor, "/v1/events").await, String::new());
+    let (mut scoped, mut scoped_text) = (open(&server, &tenant, "/v1/events").await, String::new());
+    let before = hint(&mut seen, &mut text).await;
+    let first = hint(&mut scoped, &mut scoped_text).await;
+    let rejection = json!({"resource": "tenant_2:a", "fencingToken": 3, "highestToken": 5, "source": "test"});
+    let reported = server
+        .as_user(&other)
+        .post("/v1/fencing/rejections", &rejection)
+        .await;
+    assert_eq!(reported.0, 202, "{}", reported.1);
+    let mut after = hint(&mut seen, &mut text).await;
+    while after["firingGroups"] == 0 {
+        after = hint(&mut seen, &mut text).await;
+    }
+    assert_eq!(after["firingGroups"], 1, "{after}");
+    assert_ne!(after["alertsRevision"], before["alertsRevision"], "{after}");
+    assert!(
+        after["activityRevision"].as_u64() > before["activityRevision"].as_u64(),
+        "{after}"
+    );
+    for _ in 0..2 {
+        let hint = hint(&mut scoped, &mut scoped_text).await;
+        for member in ["alertsRevision", "activityRevision", "firingGroups"] {
+            assert_eq!(hint[member], first[member], "{member}: {hint}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_token_has_fifty_streams_and_one_for_each_lease() {
     // The next one is refused with 429; the stream of a lease of the same token is not.
     let server = TestServer::builder().redis().start().await;

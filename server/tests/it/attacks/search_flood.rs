@@ -2,7 +2,7 @@
 
 use crate::support::{TestServer, on};
 use domain::access::Role;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use reqwest::{Client, header};
 use runtime::clock::Clock;
 use serde_json::Value;

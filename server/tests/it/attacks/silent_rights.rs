@@ -7,28 +7,28 @@ use domain::unlock::ProtectionLevel;
 use leasehold::identity::{NewToken, NewUser, Principal};
 use leasehold::notify::{NewReceiver, ReceiverKind};
 
-use crate::support::webhook_sink::Ear;
+use crate::support::webhook_sink::WebhookSink;
 
-async fn stage_with_receiver() -> (TestServer, Ear) {
+async fn stage_with_receiver() -> (TestServer, WebhookSink) {
     let server = TestServer::builder()
         .config("[notify]\nallowed_networks = [\"127.0.0.1/32\"]\n")
         .start()
         .await;
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let new = NewReceiver {
         name: "security".to_owned(),
         kind: ReceiverKind::Webhook,
-        urls: vec![ear.url.as_str().into()],
+        urls: vec![sink.url.as_str().into()],
         secret: Some("a secret of thirty-two characters".into()),
     };
     let notifier = &server.serving.notifier;
     notifier.add(&Principal::system("test"), new).await.unwrap();
-    (server, ear)
+    (server, sink)
 }
 
 /// What receivers were sent: the change and its summary, by summary.
-async fn sent(ear: &Ear, count: usize) -> Vec<(String, String)> {
-    let heard = ear.hears(count).await;
+async fn sent(sink: &WebhookSink, count: usize) -> Vec<(String, String)> {
+    let heard = sink.hears(count).await;
     let mut sent: Vec<(String, String)> = heard
         .iter()
         .map(|heard| {
@@ -53,7 +53,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn receivers_are_sent_privileged_roles_passwords_and_links() {
-    let (server, ear) = stage_with_receiver().await;
+    let (server, sink) = stage_with_receiver().await;
     let (identity, eve) = (server.identity(), Principal::system("eve"));
     let new = |name: &str, role| NewUser {
         name: name.to_owned(),
@@ -86,12 +86,12 @@ async fn receivers_are_sent_privileged_roles_passwords_and_links() {
         ("role_granted", "eve granted admin to the user mallory"),
         ("role_granted", "eve granted approver to the user bob"),
     ];
-    assert_eq!(sent(&ear, 5).await, pairs(&expected));
+    assert_eq!(sent(&sink, 5).await, pairs(&expected));
 }
 
 #[tokio::test]
 async fn receivers_are_sent_the_end_of_a_protection() {
-    let (server, ear) = stage_with_receiver().await;
+    let (server, sink) = stage_with_receiver().await;
     let (unlocks, eve) = (&server.serving.unlocks, Principal::system("eve"));
     let set = async |prefix: &str, protection| {
         unlocks
@@ -115,7 +115,7 @@ async fn receivers_are_sent_the_end_of_a_protection() {
             "eve removed the protection of the names below jobs/billing on every backend",
         ),
     ];
-    assert_eq!(sent(&ear, 2).await, pairs(&expected));
+    assert_eq!(sent(&sink, 2).await, pairs(&expected));
 }
 
 #[tokio::test]

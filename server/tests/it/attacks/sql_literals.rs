@@ -15,7 +15,7 @@ const CANARY: &str = "c4nary";
 const KEY: &str = "advisory:postgres:42";
 const TABLE: &str = "relation:postgres:public.patients";
 
-struct World {
+struct PatientsServer {
     console: TestServer,
     /// Sees everything that can be read, the audit record included.
     reader: Client,
@@ -34,7 +34,7 @@ async fn session(server: &Postgres, sql: &str) -> PgConnection {
 }
 
 /// Holders of a key and of a row, and a session behind each of them, all with the canary in their statements.
-async fn world(query_text: &str) -> World {
+async fn world(query_text: &str) -> PatientsServer {
     let options = PostgresOptions {
         fast: true,
         ..Default::default()
@@ -75,7 +75,7 @@ async fn world(query_text: &str) -> World {
         })
         .await;
     let auditor = token(&console.serving, Role::Auditor).await;
-    World {
+    PatientsServer {
         reader: client(auditor.expose(), Duration::from_secs(10)),
         console,
         _sessions: sessions,
@@ -95,7 +95,7 @@ fn wait_with(mut session: PgConnection, sql: &'static str) -> tokio::task::JoinH
     })
 }
 
-impl World {
+impl PatientsServer {
     async fn post(&self, path: &str, body: &Value) -> Value {
         let answer = self
             .console

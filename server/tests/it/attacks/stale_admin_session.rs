@@ -28,7 +28,7 @@ fn filled(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn stale_session_changes_no_users_tokens_protected_prefixes_or_receivers() {
+async fn stale_session_changes_no_administered_object() {
     // Every such line of the table, by the session and by a token.
     let server = TestServer::builder().redis().start().await;
     server.add_user("root", on(Role::Admin, None, None)).await;

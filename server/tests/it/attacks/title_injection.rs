@@ -34,7 +34,14 @@ async fn a_lock_name_cannot_leave_the_page_title() {
     assert!(!page.names.contains("http-equiv") && !page.names.contains("x-added"));
     let plain = NAME.replace(['<', '>', '&'], "(");
     let plain = lock_page(&TestServer::builder().operator().start().await, &plain).await;
-    assert_eq!(page.elements, plain.elements);
+    // Labels of a time axis depend on the time.
+    let without_labels = |page: Html| {
+        let elements = page.elements.into_iter();
+        elements
+            .filter(|element| !element.ends_with(" text x y class"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(without_labels(page), without_labels(plain));
 }
 
 #[test]
@@ -64,7 +71,9 @@ fn titles_and_text_areas_are_escaped_everywhere() {
         // The framework writes the children of a text area as they are.
         for line in text.lines().filter(|line| line.contains("</textarea>")) {
             assert!(
-                line.contains("escape_html(") || line.trim().starts_with("//"),
+                line.contains("escape_html(")
+                    || line.contains("textarea_html(")
+                    || line.trim().starts_with("//"),
                 "{}: {line}",
                 path.display()
             );

@@ -35,9 +35,9 @@ fn a_token_is_not_sent_over_plain_http_to_another_host() {
     for command in commands {
         for server in [ELSEWHERE, "http://locks.example.com"] {
             let args = [command, &["--server", server]].concat();
-            let said = leasehold(&args, &[("LEASEHOLD_TOKEN", "lht_canary")]);
-            let text = String::from_utf8_lossy(&said.stderr);
-            assert_eq!(said.status.code(), Some(2), "{args:?}: {text}");
+            let printed = leasehold(&args, &[("LEASEHOLD_TOKEN", "lht_canary")]);
+            let text = String::from_utf8_lossy(&printed.stderr);
+            assert_eq!(printed.status.code(), Some(2), "{args:?}: {text}");
             assert!(
                 text.contains("--insecure-http") && !text.contains("canary"),
                 "{text}"
@@ -57,9 +57,9 @@ fn a_token_is_not_sent_over_plain_http_to_another_host() {
         "--",
         "true",
     ];
-    let said = leasehold(&run, &[]);
-    let text = String::from_utf8_lossy(&said.stderr);
-    assert_eq!(said.status.code(), Some(2), "{text}");
+    let printed = leasehold(&run, &[]);
+    let text = String::from_utf8_lossy(&printed.stderr);
+    assert_eq!(printed.status.code(), Some(2), "{text}");
     assert!(text.contains("--insecure-http"), "{text}");
 }
 
@@ -90,12 +90,12 @@ fn proxies_of_the_environment_are_used_only_if_configured() {
         "lht_canary",
         "--insecure-http",
     ];
-    let said = leasehold(&args, &variables);
+    let printed = leasehold(&args, &variables);
     assert_eq!(
-        said.status.code(),
+        printed.status.code(),
         Some(3),
         "{}",
-        String::from_utf8_lossy(&said.stderr)
+        String::from_utf8_lossy(&printed.stderr)
     );
     assert!(heard.try_recv().is_err(), "the proxy was asked");
     let with_proxy = [&args[..], &["--use-proxy"]].concat();

@@ -21,8 +21,8 @@ async fn many_appenders_make_one_chain(home: Store) {
     let mut seqs = futures::future::join_all(appends).await;
     seqs.sort_unstable();
     assert_eq!(seqs, (1..=40).collect::<Vec<i64>>());
-    let verified = one.verify(&home.heads(), |_| {}).await.unwrap().unwrap();
-    assert_eq!((verified.rows, verified.heads), (40, 40));
+    let verified = one.verify(&home.checkpoints(), |_| {}).await.unwrap().unwrap();
+    assert_eq!((verified.entries, verified.checkpoints), (40, 40));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

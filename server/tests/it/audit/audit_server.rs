@@ -48,7 +48,7 @@ impl AuditServer {
         ids(&page)
     }
 
-    /// The chain, with all exported heads.
+    /// The chain, with all exported checkpoints.
     pub(super) async fn is_whole(&self) -> bool {
         self.audit.verify(&BTreeMap::new(), |_| {}).await.unwrap().is_ok()
     }
@@ -78,7 +78,7 @@ pub(super) fn about(backend: &str, resource: &str) -> Entry {
         trace_id: Some("t-1".into()),
     };
     Entry {
-        subject: leasehold::audit::Subject {
+        subject: leasehold::audit::EntrySubject {
             backend: Some(backend.to_owned()),
             source: Some("key".to_owned()),
             resource: Some(resource.to_owned()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use domain::audit::Action;
-use leasehold::audit::{Actor, Audit, ChainCheckpoints, Entry, Origin, Subject, checkpoints};
+use leasehold::audit::{Actor, Audit, ChainCheckpoints, Entry, EntrySubject, Origin, checkpoints};
 use runtime::clock::Clock;
 use runtime::db::{Db, console_file};
 use sqlx::AssertSqlSafe;
@@ -24,17 +24,21 @@ impl Store {
         self
     }
 
-    pub(super) fn heads_file(&self) -> PathBuf {
-        self.folder().join("heads")
+    pub(super) fn checkpoint_file(&self) -> PathBuf {
+        self.folder().join("checkpoints")
     }
 
-    pub(super) fn heads(&self) -> BTreeMap<i64, Vec<String>> {
-        checkpoints::read(&self.heads_file()).unwrap()
+    pub(super) fn checkpoints(&self) -> BTreeMap<i64, Vec<String>> {
+        checkpoints::read(&self.checkpoint_file()).unwrap()
     }
 
     pub(super) async fn open_audit(&self) -> Audit {
         let db = Db::open(&self.url).await.unwrap();
-        Audit::new(db, Clock::start(), ChainCheckpoints::new(Some(self.heads_file())))
+        Audit::new(
+            db,
+            Clock::start(),
+            ChainCheckpoints::new(Some(self.checkpoint_file())),
+        )
     }
 
     /// As the owner of the store could: with its guards removed.
@@ -71,10 +75,10 @@ pub(super) fn entry(number: i64) -> Entry {
         role: Some("operator".to_owned()),
     };
     Entry {
-        subject: Subject {
+        subject: EntrySubject {
             backend: Some("cache".to_owned()),
             resource: Some(format!("tenant_{}:r{number}", number % 5)),
-            ..Subject::default()
+            ..EntrySubject::default()
         },
         reason: Some(format!("a reason, number {number}")),
         after: Some(serde_json::json!({"number": number})),

@@ -52,7 +52,7 @@ async fn every_parameter_narrows(home: Store) {
     let ids = async |query: &str| server.ids(&auditor, query).await;
     for (query, expected) in [
         ("actor=p_ada", vec![one]),
-        // An id, or a name, of whoever it is.
+        // By id and by name.
         ("actor=ada", vec![three, one]),
         ("actor=p_eve", vec![three, two]),
         ("backend=db", vec![two]),
@@ -122,9 +122,9 @@ async fn invalid_filters_are_400_with_their_field() {
         ("/v1/audit/export?action=EXPLODE", "action"),
     ] {
         let (status, problem) = server.as_user(&auditor).get(path).await;
-        let told = (status, problem["code"].as_str(), problem["field"].as_str());
+        let error = (status, problem["code"].as_str(), problem["field"].as_str());
         assert_eq!(
-            told,
+            error,
             (400, Some("invalid_parameter"), Some(field)),
             "{path}: {problem}"
         );
@@ -170,7 +170,7 @@ async fn a_prefix_is_found_with_any_database_locale() {
 
 #[tokio::test]
 async fn audit_operations_are_in_the_openapi_description() {
-    // Path, parameters and both formats stand in the server's own description.
+    // Path, parameters and both formats are in the OpenAPI document.
     let server = AuditServer::on(Store::sqlite()).await;
     let auditor = server.auditor().await;
     let (_, api) = server.as_user(&auditor).get("/v1/openapi.json").await;

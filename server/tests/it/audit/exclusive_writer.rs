@@ -41,7 +41,7 @@ async fn broken_alone(server: &AuditServer, eve: &TestCaller) -> String {
     })
     .await;
     let id = id.into_inner();
-    let body = json!({"resource": "billing:close", "breakGlassReason": "nobody answers the pager"});
+    let body = json!({"resource": "billing:close", "breakGlassReason": "no approver answers the pager"});
     let (status, unlock) = server
         .as_user(eve)
         .post(&format!("/v1/unlocks/{id}/confirm"), &body)
@@ -67,7 +67,7 @@ async fn break_glass_stays_flagged_until_another_user_reviews() {
 
     let (_, page) = server.as_user(&auditor).text("/audit").await;
     assert!(page.contains("1 break-glass unlock awaits review"), "{page}");
-    assert!(page.contains(ALONE) && page.contains("nobody answers the pager"));
+    assert!(page.contains(ALONE) && page.contains("no approver answers the pager"));
     assert!(page.contains("An approver of this lock reviews it") && !page.contains("Mark as reviewed"));
     let (_, own) = server.as_user(&eve).text("/audit").await;
     assert!(own.contains("Another user must review your unlock"), "{own}");

@@ -93,7 +93,7 @@ async fn an_entry_page_shows_all_fields_and_its_hashes() {
     ] {
         let (status, page) = server.as_user(&auditor).text(&format!("/audit/{missing}")).await;
         assert_eq!(status, 404, "{missing}");
-        assert!(page.contains("No such entry"), "{missing}: {page}");
+        assert!(page.contains("There is no such entry"), "{missing}: {page}");
     }
 }
 
@@ -142,7 +142,7 @@ async fn the_page_shows_the_verification_status_of_the_chain() {
     let auditor = server.auditor().await;
     fill(&server.audit, 20).await;
     let last = server.audit.last().await.unwrap();
-    let told = |text: String| {
+    let shows = |text: String| {
         let (server, auditor) = (&server, &auditor);
         async move {
             eventually(&text, || async {
@@ -151,12 +151,12 @@ async fn the_page_shows_the_verification_status_of_the_chain() {
             .await;
         }
     };
-    told(format!("Audit log: chain verified through entry {last}")).await;
+    shows(format!("Audit log: chain verified through entry {last}")).await;
     server
         .store
         .tamper(&format!("DELETE FROM audit_entries WHERE seq > {}", last - 3))
         .await;
-    told(format!("Audit log: chain broken at entry {last}")).await;
+    shows(format!("Audit log: chain broken at entry {last}")).await;
     let (_, page) = server.as_user(&auditor).text("/audit").await;
     assert!(page.contains("is missing: the audit log was truncated"), "{page}");
     server
@@ -168,7 +168,7 @@ async fn the_page_shows_the_verification_status_of_the_chain() {
     let (_, next) = server.as_user(&auditor).text("/audit/8").await;
     assert!(
         next.contains("follows the previous one"),
-        "the hash still stands there: {next}"
+        "the hash is still shown: {next}"
     );
     let server = server.restart().await;
     let auditor = server

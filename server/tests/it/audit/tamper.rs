@@ -12,11 +12,11 @@ const COLUMNS: &str =
     reason, approver_id, before, after, ip, user_agent, request_id, trace_id";
 
 async fn fault_after(home: &Store, audit: &Audit, statements: &str) -> ChainFault {
-    let heads = home.heads();
-    let whole = audit.verify(&heads, |_| {}).await.unwrap().unwrap();
-    assert_eq!((whole.rows, whole.heads), (ROWS, heads.len()));
+    let checkpoints = home.checkpoints();
+    let whole = audit.verify(&checkpoints, |_| {}).await.unwrap().unwrap();
+    assert_eq!((whole.entries, whole.checkpoints), (ROWS, checkpoints.len()));
     home.tamper(statements).await;
-    audit.verify(&heads, |_| {}).await.unwrap().unwrap_err()
+    audit.verify(&checkpoints, |_| {}).await.unwrap().unwrap_err()
 }
 
 async fn check(home: Store, what: &str, statements: &str, expected: (i64, FaultKind)) {
@@ -82,7 +82,7 @@ async fn a_truncated_log_is_detected_only_by_checkpoints() {
         .verify(&std::collections::BTreeMap::new(), |_| {})
         .await
         .unwrap();
-    assert_eq!(without_heads.map(|verified| verified.rows), Ok(9));
+    assert_eq!(without_heads.map(|verified| verified.entries), Ok(9));
 }
 
 #[tokio::test]
@@ -91,23 +91,27 @@ async fn a_completely_rewritten_log_is_detected() {
     for home in [Store::sqlite(), Store::postgres().await] {
         let audit = home.open_audit().await;
         fill(&audit, ROWS).await;
-        let heads = home.heads();
+        let checkpoints = home.checkpoints();
         home.tamper("DELETE FROM audit_entries").await;
         fill(&audit, ROWS).await;
-        let fault = audit.verify(&heads, |_| {}).await.unwrap().unwrap_err();
+        let fault = audit.verify(&checkpoints, |_| {}).await.unwrap().unwrap_err();
         assert_eq!((fault.seq, fault.kind), (1, FaultKind::Rewritten), "{}", home.url);
     }
 }
 
 #[tokio::test]
 async fn a_fork_is_detected() {
-    // The end goes and another grows in its place: the exported heads know both.
+    // The end goes and another grows in its place: the exported checkpoints know both.
     for home in [Store::sqlite(), Store::postgres().await] {
         let audit = home.open_audit().await;
         fill(&audit, ROWS).await;
         home.tamper("DELETE FROM audit_entries WHERE seq > 8").await;
         fill(&audit, ROWS).await;
-        let fault = audit.verify(&home.heads(), |_| {}).await.unwrap().unwrap_err();
+        let fault = audit
+            .verify(&home.checkpoints(), |_| {})
+            .await
+            .unwrap()
+            .unwrap_err();
         assert_eq!((fault.seq, fault.kind), (9, FaultKind::Rewritten), "{}", home.url);
     }
 }

@@ -45,7 +45,7 @@ async fn a_revoked_session_ends_its_event_stream() {
     let browser = server.signed_in("bea").await;
     let stream = greeted(browser.get("/v1/events").await).await;
     browser.post("/sign-out", &[]).await;
-    ends_within_a_second(stream, "a stream of somebody who left").await;
+    ends_within_a_second(stream, "the stream of a signed-out user").await;
 
     let browser = server.signed_in("bea").await;
     let stream = greeted(browser.get("/v1/events").await).await;
@@ -55,7 +55,7 @@ async fn a_revoked_session_ends_its_event_stream() {
 
     let stream = greeted(browser.get("/v1/events").await).await;
     server.identity().disable_user(&who, &bea).await.unwrap();
-    ends_within_a_second(stream, "a stream of somebody disabled").await;
+    ends_within_a_second(stream, "the stream of a disabled user").await;
 }
 
 #[tokio::test]

@@ -12,7 +12,10 @@ use serde_json::{Value, json};
 
 /// The text between the markers of a secret that is shown once.
 fn secret_in(page: &str) -> String {
-    let rest = page.split("class=\"mono secret\">").nth(1).expect(page);
+    let rest = page
+        .split("class=\"secret\"><code class=\"mono\">")
+        .nth(1)
+        .expect(page);
     rest.split('<').next().unwrap().replace("&amp;", "&")
 }
 
@@ -57,11 +60,11 @@ async fn a_user_is_added_sets_a_password_and_is_disabled() {
     assert_eq!(chosen.status(), 303);
     let elsewhere = server.signed_in("bea").await;
     let wrong = [
-        ("old", "present password is wrong"),
+        ("old", "not the password of bea"),
         ("password", "another long password"),
     ];
     let wrong = bea.post("/settings/password", &wrong).await;
-    assert!(text(wrong, 422).await.contains("present password is wrong"));
+    assert!(text(wrong, 422).await.contains("The current password is wrong"));
     let right = [("old", PASSWORD), ("password", "another long password")];
     assert_eq!(bea.post("/settings/password", &right).await.status(), 303);
     assert_eq!(elsewhere.get("/").await.status(), 303, "ends your other sessions");
@@ -74,7 +77,10 @@ async fn a_user_is_added_sets_a_password_and_is_disabled() {
     let page = text(root.get(&format!("/settings/users/{id}")).await, 200).await;
     assert!(page.contains("bea is disabled"));
     let missing = text(root.get("/settings/users/nobody").await, 404).await;
-    assert!(missing.contains("<h1>User not found<"), "{missing}");
+    assert!(
+        missing.contains("nobody") && missing.contains("Not found"),
+        "{missing}"
+    );
 }
 
 async fn id_of(server: &TestServer, name: &str) -> String {
@@ -141,7 +147,15 @@ async fn a_token_is_shown_once_on_its_page_and_revoked_there() {
     let me: Value = uses().await.json().await.unwrap();
     assert_eq!((&me["name"], &me["kind"]), (&json!("billing"), &json!("token")));
     let listed = text(root.get("/settings/tokens").await, 200).await;
-    assert!(!listed.contains(&token) && listed.contains("in 89 d"), "{listed}");
+    assert!(!listed.contains(&token), "{listed}");
+    let tokens = server.identity().tokens().await.unwrap();
+    let expiry = tokens.iter().find_map(|token| token.expires_at).unwrap();
+    let expiry = chrono::DateTime::from_timestamp_millis(expiry).unwrap();
+    let expiry = domain::time_format::iso(expiry);
+    assert!(
+        listed.contains(&format!("datetime=\"{expiry}\"")),
+        "{expiry}: {listed}"
+    );
     let twice = root.post("/settings/tokens", &form).await;
     assert!(text(twice, 409).await.contains("exists already"));
     let id = me["id"].as_str().unwrap();
@@ -161,7 +175,7 @@ async fn sessions_are_ended_only_by_admins_and_their_owner() {
         server.signed_in("bea").await,
     );
     let page = text(root.get("/settings/sessions").await, 200).await;
-    assert!(page.contains("2 users are signed in, at 3 places"), "{page}");
+    assert!(page.contains("2 users are signed in, with 3 sessions"), "{page}");
     let sessions = server.identity().sessions().await.unwrap();
     let of_root = sessions.iter().find(|session| session.user_id != bea_id).unwrap();
     let foreign = first
@@ -318,10 +332,7 @@ async fn last_use_of_a_token_is_shown_here_and_on_other_servers() {
     server.as_user(&used).get("/v1/me").await;
     let page = text(root.get("/settings/tokens").await, 200).await;
     assert!(page.contains("2 active tokens, 1 never used"), "{page}");
-    assert!(
-        page.contains("just now") && page.contains("updated within 5 s"),
-        "{page}"
-    );
+    assert!(page.contains("updated within 5 s"), "{page}");
     let db = Db::open(&server.store.url).await.unwrap();
     let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
     let beside = Identity::open(db, audit, Clock::start()).await.unwrap();

@@ -19,9 +19,9 @@ async fn the_setup_link_creates_one_admin_once() {
     assert!(page.contains("No user exists yet"), "{page}");
     let link = server.identity().setup_link().await.unwrap().unwrap();
     // The secret of the printed link is a fragment, which no browser sends; a whole link may be pasted.
-    let asked = browser.get("/setup").await;
-    assert_eq!(asked.status(), 200);
-    let page = asked.text().await.unwrap();
+    let setup_form = browser.get("/setup").await;
+    assert_eq!(setup_form.status(), 200);
+    let page = setup_form.text().await.unwrap();
     assert!(
         page.contains("location.hash") && page.contains("Setup link"),
         "{page}"
@@ -110,7 +110,7 @@ async fn wrong_password_and_unknown_name_get_the_same_response() {
             answer.text().await.unwrap().replace(name, "NAME"),
         )
     };
-    let (wrong, unknown) = (guess("ada").await, guess("nobody").await);
+    let (wrong, unknown) = (guess("ada").await, guess("eve").await);
     assert_eq!(wrong.0, 401);
     assert_eq!(wrong, unknown);
     for _ in 0..5 {
@@ -129,7 +129,7 @@ async fn wrong_password_and_unknown_name_get_the_same_response() {
     .await;
     let row = &server.audit_entries().await[0];
     assert!(
-        row.after.as_ref().unwrap().contains("[\"nobody\",\"ada\"]"),
+        row.after.as_ref().unwrap().contains("[\"eve\",\"ada\"]"),
         "{row:?}"
     );
 }

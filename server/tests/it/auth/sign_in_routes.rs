@@ -29,7 +29,7 @@ async fn every_described_route_is_in_the_permission_table() {
     for (method, path) in described(&server).await {
         assert!(
             access(&method, Some(&path)).is_some(),
-            "{method} {path} needs nothing that anybody named"
+            "{method} {path} has no row in the table"
         );
     }
 }
@@ -81,8 +81,8 @@ async fn get_on_a_form_target_redirects_and_the_api_refuses() {
         (Method::GET, "/v1/unlocks/u_1/confirm"),
         (Method::OPTIONS, "/locks"),
     ] {
-        let asked = client.request(method, server.url(path));
-        let answer = asked.bearer_auth(token.secret()).send().await.unwrap();
+        let attempt = client.request(method, server.url(path));
+        let answer = attempt.bearer_auth(token.secret()).send().await.unwrap();
         let to = answer
             .headers()
             .get("location")

@@ -37,22 +37,23 @@ impl ChartPages {
 
     pub(super) async fn page_as(&self, token: &TestCaller, path: &str) -> (StatusCode, String) {
         let (status, page) = self.server.as_user(token).text(path).await;
-        (StatusCode::from_u16(status).unwrap(), page)
+        // Without the markers that part texts for the browser.
+        (StatusCode::from_u16(status).unwrap(), page.replace("<!>", ""))
     }
 
-    /// The page, once it holds all of `told`. On one page: a chart whose read took too long says so in its place, and the
+    /// The page, once it contains all of `texts`. On one page: a chart whose read took too long says so in its place, and the
     /// next page is whole.
-    pub(super) async fn page_telling(&self, path: &str, told: &[&str]) -> String {
-        self.page_telling_as(&self.viewer, path, told).await
+    pub(super) async fn page_with(&self, path: &str, texts: &[&str]) -> String {
+        self.page_with_as(&self.viewer, path, texts).await
     }
 
-    pub(super) async fn page_telling_as(&self, token: &TestCaller, path: &str, told: &[&str]) -> String {
+    pub(super) async fn page_with_as(&self, token: &TestCaller, path: &str, texts: &[&str]) -> String {
         let mut html = String::new();
-        let what = format!("{path} tells {told:?}");
+        let what = format!("{path} tells {texts:?}");
         eventually(&what, async || {
             let (status, page) = self.page_as(token, path).await;
             html = page;
-            status == StatusCode::OK && told.iter().all(|told| html.contains(told))
+            status == StatusCode::OK && texts.iter().all(|texts| html.contains(texts))
         })
         .await;
         html

@@ -7,19 +7,19 @@ async fn without_reports_the_fencing_page_explains_reporting() {
     let pages = ChartPages::start().await;
     let (status, html) = pages.page("/fencing").await;
     assert_eq!(status, 200);
-    for told in [
+    for text in [
         "No rejections reported yet",
         "/v1/fencing/rejections",
         "/v1/fencing/check",
         "No fencing rejections",
     ] {
-        assert!(html.contains(told), "{told}: {html}");
+        assert!(html.contains(text), "{text}: {html}");
     }
 }
 
 #[tokio::test]
 async fn refused_writes_are_counted_listed_and_filtered() {
-    // Three writes on two locks by two sources; each filter alone, all ranges, and the chart beside its table.
+    // Three writes on two locks by two sources; each filter alone, all ranges, and the chart with its table.
     let pages = ChartPages::start().await;
     for (resource, source) in [
         ("tenant_1:a", "ledger-db"),

@@ -16,28 +16,28 @@ async fn a_released_lock_keeps_its_page_until_the_next_grant() {
     let name = "tenant_1:close";
     let path = format!("/locks/builtin/{name}");
     let (lease, stale) = pages.acquire(name, "worker-3").await;
-    pages.page_telling(&path, &["holds it, token"]).await;
+    pages.page_with(&path, &["holds it, token"]).await;
     pages.release(&lease).await;
     pages.refuse(name, stale, "ledger-db").await;
-    let told = [
+    let texts = [
         "Not held: ",
         "free since ",
         "last held by worker-3",
         "<dt>last held by</dt><dd><bdi class=\"long\">worker-3</bdi>",
-        "<dt>held by</dt><dd>nobody</dd>",
+        "<dt>held by</dt><dd>no holder</dd>",
         "id=\"ownership\"",
         "class=\"zombie\"",
         "id=\"hold-time\"",
         "Recent events",
         "refused by ledger-db",
     ];
-    let html = pages.page_telling(&path, &told).await;
+    let html = pages.page_with(&path, &texts).await;
     for never in ["Unlock…", "data-unlock", "Time left", "No such lock", " style="] {
         assert!(!html.contains(never), "{never} in {html}");
     }
     pages.acquire(name, "worker-7").await;
     let html = pages
-        .page_telling(&path, &["<bdi>worker-7</bdi>", "Time left", "Unlock…"])
+        .page_with(&path, &["<bdi>worker-7</bdi>", "Time left", "Unlock…"])
         .await;
     assert!(!html.contains("Not held: "), "{html}");
 }
@@ -50,15 +50,13 @@ async fn unknown_and_forbidden_lock_names_are_both_404() {
     pages.release(&lease).await;
     pages.refuse("tenant_1:reported", 4, "ledger-db").await;
     pages
-        .page_telling("/locks/builtin/tenant_1:close", &["Not held: "])
+        .page_with("/locks/builtin/tenant_1:close", &["Not held: "])
         .await;
-    let told = [
+    let texts = [
         "its last holder is older than the retention",
         "history does not go back that far",
     ];
-    pages
-        .page_telling("/locks/builtin/tenant_1:reported", &told)
-        .await;
+    pages.page_with("/locks/builtin/tenant_1:reported", &texts).await;
     let other = pages.viewer_of("tenant_2").await;
     for (token, path) in [
         (None, "/locks/builtin/tenant_1:never"),
@@ -96,11 +94,11 @@ async fn a_lock_of_a_backend_that_is_down_is_unknown_and_never_free() {
     let set = async |command: &[&str]| {
         let client = redis::Client::open(redis.url()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-        let mut asked = redis::cmd(command[0]);
+        let mut request = redis::cmd(command[0]);
         for word in &command[1..] {
-            asked.arg(word);
+            request.arg(word);
         }
-        asked.query_async::<()>(&mut connection).await.unwrap();
+        request.query_async::<()>(&mut connection).await.unwrap();
     };
     set(&["SET", "lock:close", "worker-3", "PX", "600000"]).await;
     let path = "/locks/cache/lock:close";
@@ -119,7 +117,7 @@ async fn a_lock_of_a_backend_that_is_down_is_unknown_and_never_free() {
     tells("free or held: unknown").await;
     let html = console.get(path).await.text().await.unwrap();
     assert!(
-        !html.contains("Not held: ") && !html.contains("<dd>nobody"),
+        !html.contains("Not held: ") && !html.contains("<dd>no holder"),
         "{html}"
     );
     assert!(html.contains("<small>released at "), "its past stays: {html}");

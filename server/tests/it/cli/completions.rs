@@ -39,7 +39,7 @@ fn bash_completes_commands_and_flags() {
 }
 
 #[test]
-fn each_command_has_a_page_of_the_manual_with_its_examples_and_exit_codes() {
+fn each_command_has_a_man_page_with_examples_and_exit_codes() {
     // Written into a new folder; hidden commands have no page.
     let folder = tempfile::tempdir().unwrap();
     let (code, out, err) = run(leasehold(folder.path()).args(["man", "--out", "man/man1"]));

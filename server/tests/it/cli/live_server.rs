@@ -17,7 +17,7 @@ async fn console(redis: &Redis) -> TestServer {
     console
 }
 
-/// Runs `leasehold locks` beside the server.
+/// Runs `leasehold locks` against the server.
 async fn locks(console: &TestServer, args: &[&str]) -> (i32, String, String) {
     let mut command = leasehold(std::env::temp_dir().as_path());
     command
@@ -58,7 +58,7 @@ async fn every_row_is_printed_once_in_order_over_several_pages() {
 }
 
 #[tokio::test]
-async fn filters_reach_the_server_and_hostile_names_do_not_reach_the_terminal() {
+async fn filters_apply_and_hostile_names_are_escaped() {
     // A name with an escape sequence among others; the prefix selects it alone.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     hold_key(&redis, "lock:a").await;

@@ -15,13 +15,13 @@ use super::{leasehold, run};
 const SHIPPED: &str = include_str!("../../../../docs/monitoring/leasehold.rules.yml");
 const ROUTES: &str = include_str!("../../../../docs/monitoring/alertmanager.example.yml");
 
-struct Desk {
+struct RulesCli {
     console: TestServer,
     admin: String,
     folder: tempfile::TempDir,
 }
 
-impl Desk {
+impl RulesCli {
     async fn start() -> Self {
         let console = TestServer::builder().operator().start().await;
         let admin = token(&console.serving, Role::Admin).await;
@@ -52,7 +52,7 @@ impl Desk {
         file.display().to_string()
     }
 
-    async fn kept(&self, id: &str) -> Option<Value> {
+    async fn stored_rule(&self, id: &str) -> Option<Value> {
         let rules = self.console.json("/v1/rules").await;
         let found = rules["rules"]
             .as_array()
@@ -66,11 +66,11 @@ impl Desk {
 #[tokio::test(flavor = "multi_thread")]
 async fn import_of_an_export_changes_nothing_and_diffs_apply_once() {
     // Out and in again; a new rule and a changed threshold, tried first; once more.
-    let desk = Desk::start().await;
-    let (code, toml, err) = desk.rules(&["export"]).await;
+    let cli = RulesCli::start().await;
+    let (code, toml, err) = cli.rules(&["export"]).await;
     assert_eq!(code, 0, "{err}");
-    let file = desk.file("rules.toml", &toml);
-    let (code, out, err) = desk.rules(&["import", &file]).await;
+    let file = cli.file("rules.toml", &toml);
+    let (code, out, err) = cli.rules(&["import", &file]).await;
     assert_eq!(
         (code, out.as_str()),
         (0, "new: 0, changed: 0, the same: 22\n"),
@@ -78,11 +78,11 @@ async fn import_of_an_export_changes_nothing_and_diffs_apply_once() {
     );
     let more = "[[rule]]\nid = \"mine\"\ncondition = \"contention\"\nprefix = \"nothing/\"\n\n\
                 [[rule]]\nid = \"long_held\"\ncondition = \"long_held\"\nwith = { longer_than = \"3h\" }\n";
-    let file = desk.file("more.toml", more);
-    let (code, _, err) = desk.rules(&["import", &file]).await;
+    let file = cli.file("more.toml", more);
+    let (code, _, err) = cli.rules(&["import", &file]).await;
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("rule mine: ") && err.contains("prefix: "), "{err}");
-    let tried = desk.rules(&["import", "--any-prefix", "--dry-run", &file]).await;
+    let tried = cli.rules(&["import", "--any-prefix", "--dry-run", &file]).await;
     assert_eq!(tried.0, 0, "{}", tried.2);
     assert!(
         tried.1.contains("with.longer_than: \"2h\" -> \"3h\""),
@@ -96,24 +96,27 @@ async fn import_of_an_export_changes_nothing_and_diffs_apply_once() {
         "{}",
         tried.1
     );
-    assert!(desk.kept("mine").await.is_none());
-    let (code, out, err) = desk.rules(&["import", "--any-prefix", &file]).await;
+    assert!(cli.stored_rule("mine").await.is_none());
+    let (code, out, err) = cli.rules(&["import", "--any-prefix", &file]).await;
     assert_eq!(code, 0, "{err}");
     assert!(
         out.contains("+ mine  Contention\n") && out.contains("~ long_held  Long-held\n"),
         "{out}"
     );
-    assert_eq!(desk.kept("long_held").await.unwrap()["with"]["longer_than"], "3h");
-    let (_, out, _) = desk.rules(&["import", "--any-prefix", &file]).await;
+    assert_eq!(
+        cli.stored_rule("long_held").await.unwrap()["with"]["longer_than"],
+        "3h"
+    );
+    let (_, out, _) = cli.rules(&["import", "--any-prefix", &file]).await;
     assert_eq!(out, "new: 0, changed: 0, the same: 2\n");
-    assert_eq!(desk.kept("mine").await.unwrap()["version"], 1);
+    assert_eq!(cli.stored_rule("mine").await.unwrap()["version"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_rules_file_changes_nothing_and_names_the_line() {
     // One valid rule before one without an id, with a repeated id, with an invalid threshold,
     // of invalid TOML; no server is called.
-    let desk = Desk::start().await;
+    let cli = RulesCli::start().await;
     let good = "[[rule]]\nid = \"good\"\ncondition = \"coverage\"\n\n";
     for (bad, why) in [
         ("[[rule]]\ncondition = \"coverage\"\n", "rule 2 has no id"),
@@ -124,14 +127,14 @@ async fn an_invalid_rules_file_changes_nothing_and_names_the_line() {
         ),
         ("[[rule]\n", "line 5"),
     ] {
-        let file = desk.file("rules.toml", &format!("{good}{bad}"));
-        let (code, _, err) = desk.rules(&["import", &file]).await;
+        let file = cli.file("rules.toml", &format!("{good}{bad}"));
+        let (code, _, err) = cli.rules(&["import", &file]).await;
         assert_eq!(code, 2, "{bad}: {err}");
         assert!(err.contains(why), "{bad}: {err}");
     }
-    assert!(desk.kept("good").await.is_none());
-    let file = desk.file("rules.toml", good);
-    let (code, _, _) = desk
+    assert!(cli.stored_rule("good").await.is_none());
+    let file = cli.file("rules.toml", good);
+    let (code, _, _) = cli
         .rules(&["import", "--server", "http://127.0.0.1:1", &file])
         .await;
     assert_eq!(code, 3);
@@ -140,19 +143,19 @@ async fn an_invalid_rules_file_changes_nothing_and_names_the_line() {
 fn accepts(arguments: &[&str]) {
     let program = promtool().unwrap_or_else(|missing| panic!("{missing}"));
     let done = Command::new(program).args(arguments).output().unwrap();
-    let said = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let outputs = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     assert!(
         done.status.success(),
         "promtool {arguments:?}: {}{}",
-        said[0],
-        said[1]
+        outputs[0],
+        outputs[1]
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn prometheus_export_passes_promtool_and_names_its_limits() {
     // Hostile names and patterns, scopes that metrics know and some that they do not, a rule that is off.
-    let desk = Desk::start().await;
+    let cli = RulesCli::start().await;
     let rules = [
         json!({"id": "braces", "condition": "fencing_rejections", "name": "a \"b\" {{ .Nothing }} c", "prefix": "odd.(name)\"\\|:"}),
         json!({"id": "teams", "condition": "lease_losses", "prefix": "tenant_*:billing-*", "backends": ["builtin"]}),
@@ -162,13 +165,13 @@ async fn prometheus_export_passes_promtool_and_names_its_limits() {
     ];
     for mut rule in rules {
         rule["anyPrefix"] = json!(true);
-        let put = reqwest::Client::new().put(desk.console.url("/v1/rules"));
-        let put = put.headers(bearer(&desk.admin)).json(&rule).send().await.unwrap();
+        let put = reqwest::Client::new().put(cli.console.url("/v1/rules"));
+        let put = put.headers(bearer(&cli.admin)).json(&rule).send().await.unwrap();
         assert_eq!(put.status(), 200, "{rule}");
     }
-    let (code, text, err) = desk.rules(&["export", "--format", "prometheus"]).await;
+    let (code, text, err) = cli.rules(&["export", "--format", "prometheus"]).await;
     assert_eq!(code, 0, "{err}");
-    accepts(&["check", "rules", &desk.file("rules.yml", &text)]);
+    accepts(&["check", "rules", &cli.file("rules.yml", &text)]);
     let of = |id: &str| {
         let all = text.split("      - alert: ");
         all.map(str::to_owned)
@@ -194,15 +197,15 @@ async fn prometheus_export_passes_promtool_and_names_its_limits() {
         text.contains("not expressible in metrics: it selects owners"),
         "{text}"
     );
-    assert!(of("teams").contains(&desk.console.serving.home));
+    assert!(of("teams").contains(&cli.console.serving.home));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shipped_rules_match_a_new_installation_and_fire() {
     // The file equals the program's output, with promtool's own tests of it, and an
     // Alertmanager with the example of its routes.
-    let desk = Desk::start().await;
-    let (code, made, err) = desk
+    let cli = RulesCli::start().await;
+    let (code, made, err) = cli
         .rules(&["export", "--builtin", "--format", "prometheus"])
         .await;
     assert_eq!(code, 0, "{err}");

@@ -101,7 +101,7 @@ async fn without_terminal_and_flag_no_unlock_is_made() {
 
 #[tokio::test]
 async fn wrong_confirmation_exits_2_and_releases_nothing() {
-    // A weak reason, another name, a name that nobody holds (8), a backend that there is not.
+    // A weak reason, another name, a free lock (8), an unknown backend.
     let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "r").await;
     let weak = unlock(
@@ -229,19 +229,19 @@ async fn at_a_terminal(console: &TestServer, args: &[&str], typed: &'static [&'s
         let mut child = script.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         let mut output = child.stdout.take().unwrap();
-        let (mut said, mut asked, mut bytes) = (String::new(), 0, [0; 1024]);
+        let (mut printed, mut prompts, mut bytes) = (String::new(), 0, [0; 1024]);
         loop {
             let count = output.read(&mut bytes).unwrap();
             if count == 0 {
                 break;
             }
-            said.push_str(&String::from_utf8_lossy(&bytes[..count]));
-            if said.matches("releases nothing): ").count() > asked {
-                input.write_all(typed[asked].as_bytes()).unwrap();
-                asked += 1;
+            printed.push_str(&String::from_utf8_lossy(&bytes[..count]));
+            if printed.matches("releases nothing): ").count() > prompts {
+                input.write_all(typed[prompts].as_bytes()).unwrap();
+                prompts += 1;
             }
         }
-        (child.wait().unwrap().code().unwrap(), said)
+        (child.wait().unwrap().code().unwrap(), printed)
     })
     .await
     .unwrap()
@@ -249,25 +249,26 @@ async fn at_a_terminal(console: &TestServer, args: &[&str], typed: &'static [&'s
 
 #[tokio::test]
 async fn at_a_terminal_the_typed_name_is_compared() {
-    // A wrong name first, which is told; then the right one. And Ctrl-C, which releases nothing.
+    // A wrong name first, which is refused; then the right one. Ctrl-C releases nothing.
     let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "r").await;
-    let (code, said) = at_a_terminal(&console, &["r", "--reason", REASON], &["x\n", "r\n"]).await;
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = at_a_terminal(&console, &["r", "--reason", REASON], &["x\n", "r\n"]).await;
+    assert_eq!(code, 0, "{printed}");
     assert!(
-        said.contains("Type r to release it") && said.contains("does not equal the resource byte for byte"),
-        "{said}"
+        printed.contains("Type r to release it")
+            && printed.contains("does not equal the resource byte for byte"),
+        "{printed}"
     );
     assert!(!is_held(&console, &lease).await);
     let lease = held(&console, "r").await;
-    let (code, said) = at_a_terminal(&console, &["r", "--reason", REASON], &["\u{3}"]).await;
-    assert_eq!(code, 2, "{said}");
+    let (code, printed) = at_a_terminal(&console, &["r", "--reason", REASON], &["\u{3}"]).await;
+    assert_eq!(code, 2, "{printed}");
     assert!(is_held(&console, &lease).await);
 }
 
 #[tokio::test]
 async fn an_unreachable_console_exits_3() {
-    // A port that nobody listens on.
+    // A port without a listener.
     let mut command = leasehold(std::env::temp_dir().as_path());
     command.args([
         "unlock",

@@ -70,13 +70,13 @@ async fn the_shell_commands_of_the_page_do_what_it_says() {
     let [run, curl] = blocks(CLIENTS, "sh").try_into().unwrap();
     assert_eq!(output(&world, "sh", run, &[]).await, "closing under token 1\n");
     was_held_once(&world, "billing:close:2026-04").await;
-    let said = output(&world, "sh", curl, &[]).await;
+    let printed = output(&world, "sh", curl, &[]).await;
     for word in [
         "\"renewed\":true",
         "each write carries token 1\n",
         "{\"released\":true}",
     ] {
-        assert!(said.contains(word), "{said}");
+        assert!(printed.contains(word), "{printed}");
     }
     was_held_once(&world, "billing:close:2026-05").await;
 }
@@ -111,8 +111,8 @@ async fn the_python_of_the_page_holds_renews_and_releases() {
             "call('DELETE', f'/v1/locks/{lease.id}')\nlease.gone.wait(20)",
         )
         .replace("lease.checkpoint(0)\nlease.release()", "print(lease.why)");
-    let said = output(&world, "python3", &format!("{class}{loses}"), &[]).await;
-    assert!(said.contains("\"code\":\"released\""), "{said}");
+    let printed = output(&world, "python3", &format!("{class}{loses}"), &[]).await;
+    assert!(printed.contains("\"code\":\"released\""), "{printed}");
 }
 
 async fn close_the_month(server: &str, token: &str) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {

@@ -75,7 +75,7 @@ async fn without_a_watchdog_a_lost_lease_ends_the_command() {
 async fn killing_supervisor_and_watchdog_signals_the_command() {
     // No child process is left: its first process gets SIGTERM.
     let world = ClientAndServer::start().await;
-    let mut run = world.run(&FLAGS, &format!("trap 'echo yes >told; exit' TERM; {BEATS}"));
+    let mut run = world.run(&FLAGS, &format!("trap 'echo yes >signalled; exit' TERM; {BEATS}"));
     run.wrote("beats").await;
     let watcher = run.watcher().await;
     // Both are stopped first, so that neither observes the end of the other.
@@ -84,6 +84,6 @@ async fn killing_supervisor_and_watchdog_signals_the_command() {
     kill_process(watcher, Signal::KILL).unwrap();
     run.send(Signal::KILL);
     run.child.wait().await.unwrap();
-    run.wrote("told").await;
+    run.wrote("signalled").await;
     run.is_over().await;
 }

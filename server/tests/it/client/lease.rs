@@ -94,19 +94,19 @@ async fn a_revocation_arrives_with_actor_and_reason() {
         .acquire(Request::new("r", Duration::from_secs(60)))
         .await
         .unwrap();
-    let standing = lease.standing();
-    let heard = aside(async move { (standing.lost().await, now()) });
+    let state = lease.state();
+    let heard = aside(async move { (state.lost().await, now()) });
     // A listener that subscribes after the loss receives it too.
     let revoked = now();
     world.revoke(lease.id()).await;
     let (loss, at) = heard.await.unwrap();
     no_later(at, revoked, Duration::from_secs(1));
-    let told = Loss::Revoked {
+    let expected = Loss::Revoked {
         by: "dana".to_owned(),
         reason: "stuck since noon".to_owned(),
         audit_id: "audit-7".to_owned(),
     };
-    assert_eq!(loss, told);
+    assert_eq!(loss, expected);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -118,9 +118,9 @@ async fn a_dropped_lease_is_released_before_its_ttl() {
         .acquire(Request::new("r", Duration::from_secs(60)))
         .await
         .unwrap();
-    let standing = lease.standing();
+    let state = lease.state();
     drop(lease);
-    assert!(standing.is_lost());
+    assert!(state.is_lost());
     eventually("it is free", || world.is_free("r")).await;
 }
 
@@ -141,7 +141,7 @@ async fn a_grant_after_a_long_queue_has_its_full_ttl() {
     first.release().await.unwrap();
     let second = waiting.await.unwrap();
     assert!(second.checkpoint(TTL / 4).is_ok());
-    assert!(second.standing().deadline() <= now().plus(TTL));
+    assert!(second.state().deadline() <= now().plus(TTL));
     // A whole TTL on a real server, which only renewals survive.
     tokio::time::sleep(TTL).await;
     assert!(!second.is_lost());

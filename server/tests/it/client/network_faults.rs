@@ -22,7 +22,7 @@ async fn lost_in_time_over(link: Link) {
     world.link.set(link).await;
     let broken = now();
     let loss = lease.lost().await;
-    let (at, deadline) = (now(), lease.standing().deadline());
+    let (at, deadline) = (now(), lease.state().deadline());
     assert_eq!(loss.code(), "deadline_passed", "{loss}");
     // The last good request was sent before the link broke, and a third of the TTL passes between two of them.
     assert!(deadline <= broken.plus(TTL));
@@ -40,7 +40,7 @@ async fn lost_in_time_over(link: Link) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn over_a_cut_link_a_lease_is_held_to_its_deadline_and_no_longer() {
+async fn over_a_cut_link_a_lease_is_held_until_its_deadline() {
     // Trap 24: every connection is refused; the deadline counts from before the last good request (27).
     lost_in_time_over(Link::Cut).await;
 }
@@ -95,7 +95,7 @@ async fn a_slow_link_shortens_the_lease_and_never_lengthens_it() {
     world.link.set(Link::Slow(delay)).await;
     let lease = world.client().acquire(Request::new("r", TTL)).await.unwrap();
     let answered = now();
-    assert!(lease.standing().deadline().plus(2 * delay) <= answered.plus(TTL));
+    assert!(lease.state().deadline().plus(2 * delay) <= answered.plus(TTL));
     // And it can be held over such a link.
     tokio::time::sleep(TTL * 2).await;
     assert!(!lease.is_lost(), "{:?}", lease.loss());
@@ -107,7 +107,7 @@ async fn a_lease_with_a_lost_response_is_recovered() {
     let world = ClientAndServer::start().await;
     world.link.set(Link::OnlyToServer).await;
     let client = world.client();
-    let asked = aside(async move {
+    let acquiring = aside(async move {
         client
             .acquire(Request::new("r", Duration::from_secs(30)).owner("w1"))
             .await
@@ -115,7 +115,7 @@ async fn a_lease_with_a_lost_response_is_recovered() {
     world.held_by("r", "w1").await;
     world.link.set(Link::Cut).await;
     world.link.set(Link::Pass).await;
-    let lease = asked.await.unwrap().unwrap();
+    let lease = acquiring.await.unwrap().unwrap();
     assert_eq!(lease.fencing_token(), 1);
     let seen = world.resource("r").await;
     assert_eq!(
@@ -149,11 +149,11 @@ async fn a_server_that_restarts_within_the_ttl_costs_no_lease() {
         .unwrap();
     world.stop_serving().await;
     let client = world.client();
-    let asked = aside(async move { client.acquire(Request::new("s", TTL)).await });
+    let acquiring = aside(async move { client.acquire(Request::new("s", TTL)).await });
     // The request waits on the broken link.
     tokio::time::sleep(TTL / 3).await;
     world.serve(LeaseConfig::default()).await;
-    let other = asked.await.unwrap().unwrap();
+    let other = acquiring.await.unwrap().unwrap();
     // A whole TTL on a real server, which only renewals survive.
     tokio::time::sleep(TTL).await;
     assert!(!lease.is_lost() && !other.is_lost(), "{:?}", lease.loss());

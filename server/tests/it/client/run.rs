@@ -37,18 +37,18 @@ async fn the_command_gets_its_lease_in_the_environment() {
     // Resource, lease id and token of this very grant, the second one; arguments and input arrive as they are.
     let world = ClientAndServer::start().await;
     world.run_command(&FLAGS, &["true"]).ended().await;
-    let script = "printenv LEASEHOLD_RESOURCE LEASEHOLD_LEASE_ID LEASEHOLD_FENCING_TOKEN >told; cat >input; \
+    let script = "printenv LEASEHOLD_RESOURCE LEASEHOLD_LEASE_ID LEASEHOLD_FENCING_TOKEN >environment; cat >input; \
                   until [ -e seen ]; do sleep 0.02; done";
     let mut run = world.run(&[&FLAGS[..], &["--owner", "w7"]].concat(), script);
-    run.wrote("told").await;
-    let told: Vec<String> = run.read("told").lines().map(str::to_owned).collect();
+    run.wrote("environment").await;
+    let environment: Vec<String> = run.read("environment").lines().map(str::to_owned).collect();
     let seen = world.resource("r").await;
-    assert_eq!((told[0].as_str(), told[2].as_str()), ("r", "2"));
+    assert_eq!((environment[0].as_str(), environment[2].as_str()), ("r", "2"));
     assert_eq!(
         (&seen["holder"]["ownerId"], &seen["holder"]["fencingToken"]),
         (&"w7".into(), &2.into())
     );
-    let lease = world.get(&format!("/v1/locks/{}", told[1])).await;
+    let lease = world.get(&format!("/v1/locks/{}", environment[1])).await;
     assert_eq!(lease["state"], "held");
     std::fs::write(run.file("seen"), "").unwrap();
     assert_eq!(run.ended().await, (0, String::new()));
@@ -205,16 +205,16 @@ async fn a_command_that_reads_the_terminal_is_explained() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let mut said = String::new();
+    let mut errors = String::new();
     let mut out = terminal.stdout.take().unwrap();
-    while !said.contains("reads from the terminal") {
+    while !errors.contains("reads from the terminal") {
         let mut chunk = [0; 1024];
         let len = tokio::time::timeout(Duration::from_secs(30), out.read(&mut chunk))
             .await
-            .expect(&said)
+            .expect(&errors)
             .unwrap();
-        assert_ne!(len, 0, "{said}");
-        said.push_str(&String::from_utf8_lossy(&chunk[..len]));
+        assert_ne!(len, 0, "{errors}");
+        errors.push_str(&String::from_utf8_lossy(&chunk[..len]));
     }
     // The terminal hangs up: SIGHUP is forwarded to the stopped command.
     drop(terminal.stdin.take());

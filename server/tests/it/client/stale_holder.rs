@@ -24,7 +24,7 @@ struct Resource {
 }
 
 impl Resource {
-    async fn tell(&self, path: &str, headers: &HeaderMap, more: Value) -> Value {
+    async fn post(&self, path: &str, headers: &HeaderMap, more: Value) -> Value {
         let token: u64 = headers["x-fencing-token"].to_str().unwrap().parse().unwrap();
         let mut body = json!({"resource": "report", "fencingToken": token, "source": "report-service"});
         body.as_object_mut()
@@ -40,7 +40,7 @@ async fn compares(State(resource): State<Resource>, headers: HeaderMap, text: St
     let status = write(State(resource.document.clone()), headers.clone(), text).await;
     if status == StatusCode::PRECONDITION_FAILED {
         resource
-            .tell("/v1/fencing/rejections", &headers, json!({"highestToken": 2}))
+            .post("/v1/fencing/rejections", &headers, json!({"highestToken": 2}))
             .await;
     }
     status
@@ -48,7 +48,7 @@ async fn compares(State(resource): State<Resource>, headers: HeaderMap, text: St
 
 /// Stores no token: validates each one with the lease service.
 async fn asks(State(resource): State<Resource>, headers: HeaderMap, text: String) -> StatusCode {
-    if resource.tell("/v1/fencing/check", &headers, json!({})).await["accepted"] != true {
+    if resource.post("/v1/fencing/check", &headers, json!({})).await["accepted"] != true {
         return StatusCode::PRECONDITION_FAILED;
     }
     write_unfenced(State(resource.document.clone()), text).await

@@ -26,7 +26,7 @@ struct Story {
 }
 
 impl Story {
-    fn tell(&mut self, now_ms: i64, sample: Option<Sample>) {
+    fn record(&mut self, now_ms: i64, sample: Option<Sample>) {
         let before = self.last.as_ref().zip(sample.as_ref());
         match before.filter(|(last, now)| last.identity == now.identity) {
             None => self.renewals = 0,
@@ -43,7 +43,7 @@ impl Story {
 pub(super) async fn renews(what: &str, mut read: impl AsyncFnMut() -> Option<Sample>) {
     let mut story = Story::default();
     within(MINUTE, &format!("{what} renews"), async || {
-        story.tell(0, read().await);
+        story.record(0, read().await);
         story.renewals >= 2
     })
     .await;
@@ -54,7 +54,7 @@ pub(super) async fn falls_silent(what: &str, mut read: impl AsyncFnMut() -> Opti
     let (clock, mut story) = (Clock::start(), Story::default());
     within(MINUTE, &format!("{what} falls silent"), async || {
         let now_ms = clock.tick().0;
-        story.tell(now_ms, read().await);
+        story.record(now_ms, read().await);
         story.renewals >= 3 && now_ms - story.renewed_at_ms > 10_000 && story.last.is_some()
     })
     .await;

@@ -43,7 +43,7 @@ const FACTS: [(&str, &str); 9] = [
         "SELECT locked AND lockedby LIKE 'schema-migrator%' FROM databasechangeloglock",
     ),
     (
-        "a prepared transaction without a session holds an advisory lock that somebody waits for",
+        "a prepared transaction without a session holds an advisory lock with a waiter",
         "SELECT EXISTS (SELECT FROM pg_locks held JOIN pg_locks waits USING (locktype, classid, objid, objsubid)
          JOIN pg_stat_activity a ON a.pid = waits.pid
          WHERE held.locktype = 'advisory' AND held.granted AND held.pid IS NULL

@@ -34,8 +34,8 @@ async fn rule(on: &Installation, id: &str) {
 }
 
 /// The state is that of the backup, the audit log is complete, and each new token is above all tokens granted before.
-async fn is_restored(on: &Installation, held: &Value, said: &str, seen: load::Tokens) {
-    assert!(said.contains("entries verified"), "{said}");
+async fn is_restored(on: &Installation, held: &Value, output: &str, seen: load::Tokens) {
+    assert!(output.contains("entries verified"), "{output}");
     let renew = format!("/v1/locks/{}/renew", held["leaseId"].as_str().unwrap());
     let renewed = on.send(Method::POST, &renew, json!({})).await;
     assert_eq!(renewed["fencingToken"], held["fencingToken"]);
@@ -80,26 +80,26 @@ async fn documented_sqlite_backup_restores_without_a_repeated_token() {
     copy(&here, &forgot, "backup/newest", ".");
 
     let restore = block("backup/newest/$part.db");
-    let (untold, told) = restore.split_once("leasehold migrate").unwrap();
-    here.types(untold).await;
+    let (before_migration, migration) = restore.split_once("leasehold migrate").unwrap();
+    here.types(before_migration).await;
     let refusal = here.is_refused().await;
     assert!(
         refusal.contains("the store was rewound") && refusal.contains("--raise-epoch"),
         "{refusal}"
     );
-    let said = here.types(&format!("leasehold migrate{told}")).await;
-    assert!(said.contains("this is epoch 2"), "{said}");
-    is_restored(&here, &held, &said, seen.clone()).await;
+    let output = here.types(&format!("leasehold migrate{migration}")).await;
+    assert!(output.contains("this is epoch 2"), "{output}");
+    is_restored(&here, &held, &output, seen.clone()).await;
     assert!(events().await > 0);
 
     let mut there = there;
-    let said = there.types(&restore).await;
-    assert!(said.contains("this is epoch 2"), "{said}");
+    let output = there.types(&restore).await;
+    assert!(output.contains("this is epoch 2"), "{output}");
     assert!(!there.log().contains("has no witness"), "lifted twice");
-    is_restored(&there, &held, &said, seen.clone()).await;
+    is_restored(&there, &held, &output, seen.clone()).await;
 
     forgot.start().await;
-    let verified = told.lines().last().unwrap();
+    let verified = migration.lines().last().unwrap();
     let verified = forgot.types(verified).await;
     assert!(forgot.log().contains("has no witness file"));
     is_restored(&forgot, &held, &verified, seen).await;
@@ -178,9 +178,9 @@ async fn events_on_postgres(cluster: &Postgres) -> i64 {
 async fn documented_postgres_backup_restores_without_a_repeated_token() {
     // As on SQLite: into a new database of the same cluster, where the page's own line lifts the tokens.
     let mut dumped = Dumped::make().await;
-    let said = dumped.here.types(&block("pg_restore ")).await;
-    assert!(said.contains("this is epoch 2"), "{said}");
-    is_restored(&dumped.here, &dumped.held, &said, dumped.seen).await;
+    let output = dumped.here.types(&block("pg_restore ")).await;
+    assert!(output.contains("this is epoch 2"), "{output}");
+    is_restored(&dumped.here, &dumped.held, &output, dumped.seen).await;
     assert!(events_on_postgres(&dumped.cluster).await > 0);
 }
 
@@ -195,15 +195,15 @@ async fn a_restore_into_another_postgres_cluster_raises_the_tokens() {
     let dump = "leasehold.dump";
     std::fs::copy(dumped.here.path().join(dump), there.path().join(dump)).unwrap();
     let restore = block("pg_restore ");
-    let untold: Vec<&str> = restore
+    let before_migration: Vec<&str> = restore
         .lines()
         .filter(|line| !line.contains("--raise-epoch"))
         .collect();
-    let said = there.types(&untold.join("\n")).await;
+    let output = there.types(&before_migration.join("\n")).await;
     assert!(
         there
             .log()
             .contains("was restored or promoted: every fencing token is raised")
     );
-    is_restored(&there, &dumped.held, &said, dumped.seen).await;
+    is_restored(&there, &dumped.held, &output, dumped.seen).await;
 }

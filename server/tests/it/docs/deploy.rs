@@ -35,21 +35,21 @@ fn the_systemd_unit_is_valid_and_hardened() {
             // A machine without systemd: only the checks above are possible.
             return None;
         };
-        let said = [output.stdout, output.stderr].concat();
+        let report = [output.stdout, output.stderr].concat();
         Some((
             output.status.success(),
-            String::from_utf8_lossy(&said).into_owned(),
+            String::from_utf8_lossy(&report).into_owned(),
         ))
     };
-    if let Some((ok, said)) = analyze(&["verify", "--man=no"]) {
-        let ours: Vec<&str> = said
+    if let Some((ok, report)) = analyze(&["verify", "--man=no"]) {
+        let ours: Vec<&str> = report
             .lines()
             .filter(|line| line.contains("leasehold.service"))
             .collect();
-        assert!(ok && ours.is_empty(), "{said}");
+        assert!(ok && ours.is_empty(), "{report}");
     }
-    if let Some((true, said)) = analyze(&["security", "--offline=true"]) {
-        let level = said
+    if let Some((true, report)) = analyze(&["security", "--offline=true"]) {
+        let level = report
             .split("Overall exposure level for leasehold.service: ")
             .nth(1)
             .unwrap();
@@ -70,7 +70,7 @@ fn instructions(text: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_image_is_built_in_two_stages_and_runs_one_binary_without_root() {
+fn the_image_contains_one_binary_and_runs_without_root() {
     // Known instructions alone, each base with its version, a user, a health check, the binary's own arguments.
     let file = instructions(&text("Dockerfile"));
     let known = [

@@ -121,11 +121,11 @@ async fn streams(client: &Client, base: &str, token: &str) {
         .await
         .unwrap();
     assert_eq!(stream.status(), StatusCode::OK);
-    let mut said = first(&mut stream).await;
+    let mut received = first(&mut stream).await;
     let released = client.delete(&path).bearer_auth(token).send().await.unwrap();
     assert!(released.status().is_success());
-    while !said.contains("released") {
-        said += &first(&mut stream).await;
+    while !received.contains("released") {
+        received += &first(&mut stream).await;
     }
 }
 

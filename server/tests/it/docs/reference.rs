@@ -64,13 +64,13 @@ async fn shell(script: &str, variables: &BTreeMap<&str, String>) -> (bool, Strin
 }
 
 /// Objects that the examples speak of, made by the examples themselves.
-struct World {
+struct ReferenceRun {
     server: TestServer,
     variables: BTreeMap<&'static str, String>,
     examples: BTreeMap<String, String>,
 }
 
-impl World {
+impl ReferenceRun {
     async fn start() -> Self {
         let server = TestServer::builder().redis().start().await;
         let token = server.token("root", on(Role::Admin, None, None)).await;
@@ -111,18 +111,18 @@ impl World {
             .examples
             .remove(id)
             .unwrap_or_else(|| panic!("no {id} in {:?}", self.examples.keys()));
-        let (done, said) = shell(&script, &self.variables).await;
-        assert!(done, "{id}\n{script}\n{said}");
-        serde_json::from_str(&said).unwrap_or_default()
+        let (done, printed) = shell(&script, &self.variables).await;
+        assert!(done, "{id}\n{script}\n{printed}");
+        serde_json::from_str(&printed).unwrap_or_default()
     }
 
     /// Runs it; it must be refused with this code, because the object that it names does not exist.
     async fn run_refused(&mut self, id: &str, code: &str) {
         let script = self.examples.remove(id).unwrap_or_else(|| panic!("no {id}"));
-        let (done, said) = shell(&script, &self.variables).await;
+        let (done, printed) = shell(&script, &self.variables).await;
         assert!(
-            !done && said.contains(&format!("\"code\":\"{code}\"")),
-            "{id}\n{script}\n{said}"
+            !done && printed.contains(&format!("\"code\":\"{code}\"")),
+            "{id}\n{script}\n{printed}"
         );
     }
 
@@ -135,7 +135,7 @@ impl World {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_of_the_reference_runs() {
     // Ordered so that each example finds the objects that it names; the remaining ones only read.
-    let mut world = World::start().await;
+    let mut world = ReferenceRun::start().await;
     let lease = world.run("post-v1-locks-acquire").await;
     world.keep("LEASE_ID", &lease["leaseId"]);
     world.run("post-v1-locks-leaseid-renew").await;
@@ -201,7 +201,7 @@ async fn every_example_of_the_reference_runs() {
 
 /// Review and confirm on the built-in lease, then the requests refused afterwards; the bulk unlock on locks that do
 /// not exist.
-async fn unlocks(world: &mut World) {
+async fn unlocks(world: &mut ReferenceRun) {
     let path = "/v1/inventory/builtin/billing:close:2026-04";
     let token = world.variables["LEASEHOLD_TOKEN"].clone();
     let url = world.server.url(path);

@@ -3,7 +3,7 @@
 use ::testkit::{PostgresOptions, RedisOptions, Throwaway};
 use sqlx::{Connection as _, PgConnection};
 
-use super::command::{ConfigFolder, said};
+use super::command::{ConfigFolder, report};
 
 #[tokio::test]
 async fn an_unreachable_backend_is_named_with_address_and_remedy() {
@@ -17,10 +17,11 @@ async fn an_unreachable_backend_is_named_with_address_and_remedy() {
         there.url()
     ));
     drop(gone);
-    let said = stage.doctor().await;
-    said.has_one_fault(&["backend gone: ", "cannot connect", "→ Check that the server runs"]);
+    let report = stage.doctor().await;
+    report.has_one_fault(&["backend gone: ", "cannot connect", "→ Check that the server runs"]);
     assert!(
-        said.of("ok")
+        report
+            .level("ok")
             .iter()
             .any(|line| line.starts_with("backend there: reached"))
     );
@@ -51,15 +52,15 @@ async fn wrong_permissions_come_with_the_correcting_grant() {
          [[backend.lease_table]]\ntable = \"public.hidden\"\n[[backend.lease_table]]\ntable = \"public.written\"\n",
         postgres.url("watch", "postgres")
     ));
-    let said = stage.doctor().await;
-    assert_eq!(said.code, 1, "{said:#?}");
-    let faults = said.of("fault").join("\n");
+    let report = stage.doctor().await;
+    assert_eq!(report.code, 1, "{report:#?}");
+    let faults = report.level("fault").join("\n");
     assert!(
         faults.contains("hidden") && faults.contains("GRANT SELECT ON"),
-        "{said:#?}"
+        "{report:#?}"
     );
-    let warnings = said.of("warning").join("\n");
-    assert!(warnings.contains("REVOKE INSERT, UPDATE, DELETE"), "{said:#?}");
+    let warnings = report.level("warning").join("\n");
+    assert!(warnings.contains("REVOKE INSERT, UPDATE, DELETE"), "{report:#?}");
 }
 
 #[tokio::test]
@@ -83,8 +84,8 @@ async fn clock_offsets_are_reported_per_backend() {
         ])
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
         .env("DONT_FAKE_MONOTONIC", "1");
-    let said = said(command).await;
-    said.has_one_fault(&[
+    let report = report(command).await;
+    report.has_one_fault(&[
         "backend cache: its clock is 3",
         "behind this server's",
         "→ timedatectl set-ntp true",

@@ -2,7 +2,7 @@
 
 use ::testkit::{RedisOptions, Throwaway, Tls};
 
-use super::command::{ConfigFolder, Said, said};
+use super::command::{ConfigFolder, DoctorReport, report};
 use testkit::Certs;
 
 fn own(tls: &Tls) -> ConfigFolder {
@@ -10,9 +10,9 @@ fn own(tls: &Tls) -> ConfigFolder {
     ConfigFolder::new(&format!("[tls]\ncert_file = \"{cert}\"\nkey_file = \"{key}\"\n"))
 }
 
-fn told<'a>(said: &'a [String], words: &str) -> &'a str {
-    let found = said.iter().find(|line| line.contains(words));
-    found.unwrap_or_else(|| panic!("{words}: {said:#?}"))
+fn line_with<'a>(report: &'a [String], words: &str) -> &'a str {
+    let found = report.iter().find(|line| line.contains(words));
+    found.unwrap_or_else(|| panic!("{words}: {report:#?}"))
 }
 
 #[tokio::test]
@@ -22,13 +22,16 @@ async fn the_server_certificate_is_checked_for_key_and_expiry() {
     let (certs, others) = (Certs::make(), Certs::make());
     let fine = own(&certs.server_until(60)).doctor().await;
     assert_eq!(fine.code, 0, "{fine:#?}");
-    let ok = fine.of("ok");
-    told(&ok, "tls: ");
-    assert!(told(&ok, "is valid until").contains(" days from now"), "{ok:#?}");
+    let ok = fine.level("ok");
+    line_with(&ok, "tls: ");
+    assert!(
+        line_with(&ok, "is valid until").contains(" days from now"),
+        "{ok:#?}"
+    );
 
     let soon = own(&certs.server_until(3)).doctor().await;
-    let warnings = soon.of("warning");
-    let warned = told(&warnings, "tls: ");
+    let warnings = soon.level("warning");
+    let warned = line_with(&warnings, "tls: ");
     assert!(
         soon.code == 0 && warned.contains("days from now") && warned.contains("→ renew "),
         "{soon:#?}"
@@ -68,7 +71,7 @@ async fn backend_certificates_are_checked() {
     })
     .await
     .unwrap();
-    let doctor = async |client: &Tls| -> Said {
+    let doctor = async |client: &Tls| -> DoctorReport {
         let toml = format!(
             "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\nca_file = \"{}\"\ncert_file = \"{}\"\nkey_file = \"{}\"\n",
             redis.tls_url().unwrap(),
@@ -80,13 +83,13 @@ async fn backend_certificates_are_checked() {
     };
     let fine = doctor(&certs.client_until(60)).await;
     assert_eq!(fine.code, 0, "{fine:#?}");
-    told(&fine.of("ok"), "client60.crt is valid until");
+    line_with(&fine.level("ok"), "client60.crt is valid until");
     // The authority of this test lives for a day.
-    told(&fine.of("warning"), "backend cache: ");
+    line_with(&fine.level("warning"), "backend cache: ");
     let over = doctor(&certs.client_until(-1)).await;
     assert_eq!(over.code, 1, "{over:#?}");
-    let faults = over.of("fault");
-    let fault = told(&faults, "client-1.crt expired on");
+    let faults = over.level("fault");
+    let fault = line_with(&faults, "client-1.crt expired on");
     assert!(fault.contains("then: systemctl reload leasehold"), "{fault}");
 }
 
@@ -100,10 +103,10 @@ async fn collector_certificates_from_the_environment_are_checked() {
         command.args(["doctor", "--json"]);
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://127.0.0.1:1");
         command.env("OTEL_EXPORTER_OTLP_CERTIFICATE", file);
-        said(command).await
+        report(command).await
     };
     let soon = doctor(certs.ca().display().to_string()).await;
-    told(&soon.of("warning"), "telemetry: ");
+    line_with(&soon.level("warning"), "telemetry: ");
     let key = doctor(certs.client_key().display().to_string()).await;
     key.has_one_fault(&[
         "telemetry: ",

@@ -11,7 +11,7 @@ pub(super) struct ConfigFolder {
 
 /// The output.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct DoctorReport {
     pub(super) code: i32,
     pub(super) answer: Value,
     pub(super) errors: String,
@@ -45,10 +45,10 @@ impl ConfigFolder {
         self.command(env!("CARGO_BIN_EXE_leasehold"))
     }
 
-    pub(super) async fn doctor(&self) -> Said {
+    pub(super) async fn doctor(&self) -> DoctorReport {
         let mut command = self.leasehold();
         command.args(["doctor", "--json"]);
-        said(command).await
+        report(command).await
     }
 
     /// Names and sizes of all files, to detect writes.
@@ -82,15 +82,15 @@ pub(super) async fn output(mut command: Command) -> (i32, String, String) {
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 
-pub(super) async fn said(command: Command) -> Said {
+pub(super) async fn report(command: Command) -> DoctorReport {
     let (code, out, errors) = output(command).await;
     let answer = serde_json::from_str(&out).unwrap_or_else(|why| panic!("{why}: {out}\n{errors}"));
-    Said { code, answer, errors }
+    DoctorReport { code, answer, errors }
 }
 
-impl Said {
+impl DoctorReport {
     /// Findings of this level, as `check: found → remedy`.
-    pub(super) fn of(&self, level: &str) -> Vec<String> {
+    pub(super) fn level(&self, level: &str) -> Vec<String> {
         let findings = self.answer["findings"].as_array().unwrap();
         let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
         let of_level = findings.iter().filter(|one| one["level"] == level);
@@ -103,7 +103,7 @@ impl Said {
 
     /// Exactly one fault, with these words in it; the exit code matches.
     pub(super) fn has_one_fault(&self, words: &[&str]) {
-        let faults = self.of("fault");
+        let faults = self.level("fault");
         assert_eq!((self.code, faults.len()), (1, 1), "{self:#?}");
         for word in words {
             assert!(faults[0].contains(word), "{word}: {faults:?}");

@@ -32,9 +32,13 @@ async fn a_healthy_installation_has_no_finding_and_no_write() {
     migrate.arg("migrate");
     assert_eq!(output(migrate).await.0, 0);
     let before = stage.files();
-    let said = stage.doctor().await;
-    assert_eq!((said.code, said.of("fault")), (0, Vec::new()), "{said:#?}");
-    let fine = said.of("ok").join("\n");
+    let report = stage.doctor().await;
+    assert_eq!(
+        (report.code, report.level("fault")),
+        (0, Vec::new()),
+        "{report:#?}"
+    );
+    let fine = report.level("ok").join("\n");
     for part in [
         "configuration: no errors",
         "disk: ",
@@ -63,8 +67,11 @@ async fn a_healthy_installation_has_no_finding_and_no_write() {
 async fn all_config_errors_are_reported_with_remedies() {
     // Two errors of the configuration; no other check runs, and the exit code is that of an invalid configuration.
     let stage = ConfigFolder::new("listn = 1\n[history]\nretention = \"1s\"\n");
-    let said = stage.doctor().await;
-    assert_eq!((said.code, said.of("fault").len()), (2, 2), "{said:#?}");
-    assert!(said.of("fault")[0].contains("leasehold.toml:2"), "{said:#?}");
-    assert!(said.errors.contains("2 faults"), "{said:#?}");
+    let report = stage.doctor().await;
+    assert_eq!((report.code, report.level("fault").len()), (2, 2), "{report:#?}");
+    assert!(
+        report.level("fault")[0].contains("leasehold.toml:2"),
+        "{report:#?}"
+    );
+    assert!(report.errors.contains("2 faults"), "{report:#?}");
 }

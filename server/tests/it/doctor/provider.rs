@@ -1,6 +1,6 @@
 //! The identity provider: there, away, another's, without keys, and with another time.
 
-use super::command::{ConfigFolder, said};
+use super::command::{ConfigFolder, report};
 use crate::oidc::provider::{CLIENT, Lie, Provider, SECRET};
 
 fn stage(issuer: &str) -> ConfigFolder {
@@ -17,7 +17,7 @@ async fn the_provider_check_equals_a_sign_in_request() {
     let (provider, away) = Provider::start().await;
     let sound = stage(provider.issuer()).doctor().await;
     assert_eq!(sound.code, 0, "{sound:#?}");
-    let ok = sound.of("ok").join("\n");
+    let ok = sound.level("ok").join("\n");
     assert!(
         ok.contains("serves its discovery document and 1 key for signatures"),
         "{ok}"
@@ -70,12 +70,12 @@ async fn a_clock_offset_that_breaks_sign_in_is_reported() {
     command
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
         .env("DONT_FAKE_MONOTONIC", "1");
-    let said = said(command).await;
-    let faults = said.of("fault");
+    let report = report(command).await;
+    let faults = report.level("fault");
     let found = faults
         .iter()
         .find(|fault| fault.starts_with("oidc: its clock is 3"));
-    let found = found.unwrap_or_else(|| panic!("{said:#?}"));
+    let found = found.unwrap_or_else(|| panic!("{report:#?}"));
     assert!(
         found.contains("behind this server's") && found.contains("→ timedatectl set-ntp true"),
         "{found}"

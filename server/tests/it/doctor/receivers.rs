@@ -10,8 +10,8 @@ use runtime::clock::Clock;
 use runtime::db::Db;
 use tokio_util::sync::CancellationToken;
 
-use super::command::{ConfigFolder, Said, said};
-use crate::support::webhook_sink::Ear;
+use super::command::{ConfigFolder, DoctorReport, report};
+use crate::support::webhook_sink::WebhookSink;
 use testkit::Certs;
 
 const HERE: &str = "[notify]\nallowed_networks = [\"127.0.0.1/32\", \"::1/128\"]\n";
@@ -53,13 +53,13 @@ async fn unreachable_receiver_is_named_and_no_notification_is_sent() {
     // The check sends no alert, path or secret, and passes through the SSRF guard; each fault has a remedy. One
     // receiver answers, one is down; then this machine is no longer declared.
     let stage = ConfigFolder::new(HERE);
-    let ear = Ear::open().await;
-    add(&stage, "ops", &format!("{}/hook/s3cret?token=t0ken", ear.url)).await;
+    let sink = WebhookSink::open().await;
+    add(&stage, "ops", &format!("{}/hook/s3cret?token=t0ken", sink.url)).await;
     let sound = stage.doctor().await;
     assert_eq!(sound.code, 0, "{sound:#?}");
-    let ok = sound.of("ok").join("\n");
+    let ok = sound.level("ok").join("\n");
     assert!(ok.contains("receiver ops: ") && ok.contains("answers"), "{ok}");
-    let heard = ear.heard();
+    let heard = sink.heard();
     assert_eq!(heard.len(), 1, "{heard:?}");
     assert_eq!((heard[0].path.as_str(), heard[0].body.as_str()), ("/", ""));
     assert!(!format!("{:?} {sound:?}", heard[0]).contains("t0ken"));
@@ -70,7 +70,7 @@ async fn unreachable_receiver_is_named_and_no_notification_is_sent() {
         "127.0.0.1 is this machine (loopback)",
         "[notify] allowed_networks = [\"127.0.0.1/32\"]",
     ]);
-    assert_eq!(ear.heard().len(), 1, "the guard was passed");
+    assert_eq!(sink.heard().len(), 1, "the guard was passed");
 
     write(&stage, HERE);
     let port = free_port().unwrap();
@@ -96,11 +96,11 @@ async fn a_receiver_with_an_untrusted_certificate_is_named() {
     let there = TestServer::builder().config(&served).start().await;
     let stage = ConfigFolder::new(HERE);
     add(&stage, "ops", &format!("https://127.0.0.1:{}/hook", there.port())).await;
-    let doctor = async |roots: Option<&Certs>| -> Said {
+    let doctor = async |roots: Option<&Certs>| -> DoctorReport {
         let mut command = stage.leasehold();
         command.args(["doctor", "--json"]);
         command.envs(roots.map(|certs| ("SSL_CERT_FILE", certs.ca())));
-        said(command).await
+        report(command).await
     };
     let others = Certs::make();
     let unknown = doctor(Some(&others)).await;

@@ -1,9 +1,9 @@
-//! The store: tables behind and ahead, half migrated, taken away by a newer version, rewound, on a disk that cannot be written.
+//! The store: tables behind and ahead, half migrated, changed by a newer version, rewound, on a disk that cannot be written.
 
 use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 
-use super::command::{ConfigFolder, Said, output, said};
+use super::command::{ConfigFolder, DoctorReport, output, report};
 
 async fn migrated() -> ConfigFolder {
     let stage = ConfigFolder::new("");
@@ -31,11 +31,11 @@ const NEWER: &str =
     "INSERT INTO _sqlx_migrations (version, description, installed_on, success, checksum, execution_time)
     VALUES (9001, 'DESCRIPTION', CURRENT_TIMESTAMP, true, x'00', 0)";
 
-fn is_warned(said: &Said, words: &[&str]) {
-    assert_eq!(said.code, 0, "{said:#?}");
-    let warnings = said.of("warning").join("\n");
+fn is_warned(report: &DoctorReport, words: &[&str]) {
+    assert_eq!(report.code, 0, "{report:#?}");
+    let warnings = report.level("warning").join("\n");
     for word in words {
-        assert!(warnings.contains(word), "{word}: {said:#?}");
+        assert!(warnings.contains(word), "{word}: {report:#?}");
     }
 }
 
@@ -96,10 +96,10 @@ async fn missing_or_readable_secret_key_is_reported_with_its_remedy() {
     )
     .unwrap();
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    let said = stage.doctor().await;
-    let warnings = said.of("warning").join("\n");
-    assert!(warnings.contains("→ chmod 600"), "{said:#?}");
-    said.has_one_fault(&["ops cannot be notified", "0badcafe", "→ set previous_secret_key"]);
+    let report = stage.doctor().await;
+    let warnings = report.level("warning").join("\n");
+    assert!(warnings.contains("→ chmod 600"), "{report:#?}");
+    report.has_one_fault(&["ops cannot be notified", "0badcafe", "→ set previous_secret_key"]);
 }
 
 #[tokio::test]
@@ -148,8 +148,12 @@ async fn restored_backup_is_refused_until_the_named_command_runs() {
         (0, "{\"epoch\":2,\"migrated\":true}\n"),
         "{err}"
     );
-    let said = stage.doctor().await;
-    assert_eq!((said.code, said.of("fault")), (0, Vec::new()), "{said:#?}");
+    let report = stage.doctor().await;
+    assert_eq!(
+        (report.code, report.level("fault")),
+        (0, Vec::new()),
+        "{report:#?}"
+    );
 }
 
 /// Opened and closed by the service itself.
@@ -174,7 +178,7 @@ async fn an_unwritable_folder_is_reported() {
     }
     let script = "mount -t tmpfs -o ro none disk && exec \"$0\" doctor --json";
     command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_leasehold")]);
-    said(command)
+    report(command)
         .await
         .has_one_fault(&["disk: ", "is mounted read-only", "→ mount -o remount,rw"]);
 }
@@ -192,13 +196,14 @@ async fn a_postgres_store_without_durable_commits_is_reported() {
     // Sound first; then its role commits without waiting for the disk.
     let postgres = postgres().await;
     let stage = ConfigFolder::new(&format!("store = \"{}\"\n", postgres.superuser_url()));
-    let said = stage.doctor().await;
-    assert_eq!(said.of("fault"), Vec::<String>::new(), "{said:#?}");
+    let report = stage.doctor().await;
+    assert_eq!(report.level("fault"), Vec::<String>::new(), "{report:#?}");
     assert!(
-        said.of("ok")
+        report
+            .level("ok")
             .iter()
             .any(|line| line.contains("has no tables yet")),
-        "{said:#?}"
+        "{report:#?}"
     );
     let mut admin = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
     sqlx::raw_sql("ALTER ROLE postgres SET synchronous_commit = off")

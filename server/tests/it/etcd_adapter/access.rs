@@ -169,7 +169,7 @@ async fn an_unreadable_prefix_is_named_and_others_are_read() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_an_unknown_user_and_none_are_denied_without_secrets() {
+async fn invalid_logins_are_denied_without_secrets() {
     // Three ways to be rejected; each error has its remedy.
     let world = WatchedEtcd::start().await;
     let _root = with_users(&world).await;

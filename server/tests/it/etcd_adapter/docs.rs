@@ -228,7 +228,7 @@ async fn documented_unlock_account_is_limited_to_its_prefixes() {
 }
 
 #[tokio::test]
-async fn a_wrong_or_powerless_unlock_account_refuses_or_fails_and_changes_nothing() {
+async fn an_unlock_account_without_rights_changes_nothing() {
     // The watching account itself as the unlocking one; a wrong password; the keys are there afterwards.
     let guarded = Guarded::make().await;
     let unlocker = |user: &str, password: &str| {

@@ -1,7 +1,7 @@
 //! Plain keys: names, owners, tokens, and the fields that etcd does not provide.
 
 use ::backends::Backend;
-use domain::observation::{Condition, Coverage, Lifetime};
+use domain::observation::{Coverage, Lifetime, ObservedCondition};
 use domain::reported::Reported;
 
 use super::watched_etcd::{WatchedEtcd, granted_ms, owner, remaining_ms, seen, source_of, token};
@@ -187,7 +187,7 @@ async fn a_value_over_the_response_limit_is_not_read() {
     let large = lock("/locks/large");
     assert!(large.owner.is_unknown() && large.generation.is_unknown());
     assert!(
-        matches!(&large.condition, Some(Condition::Unrecognised { why }) if why.contains("4 MiB: not read"))
+        matches!(&large.condition, Some(ObservedCondition::Unrecognised { why }) if why.contains("4 MiB: not read"))
     );
     let queue = lock("/locks/queue");
     assert!(queue.owner.is_unknown() && queue.waiter_count == Reported::Value(1));

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ::backends::Backend;
-use domain::observation::{Condition, Lifetime};
+use domain::observation::{Lifetime, ObservedCondition};
 
 use super::watched_etcd::{WatchedEtcd, granted_ms, refreshed, remaining_ms};
 use testkit::eventually;
@@ -108,7 +108,7 @@ async fn a_lease_in_its_last_second_is_not_expired() {
         let seen = world.seen().await;
         for (_, lock) in seen.locks.values() {
             assert!(
-                !matches!(lock.condition, Some(Condition::Note { .. })),
+                !matches!(lock.condition, Some(ObservedCondition::Note { .. })),
                 "{lock:?}"
             );
             assert!(

@@ -11,8 +11,9 @@ use ::config::backend::{BackendConfig, SCAN_TIMEOUT_DEFAULT, SystemConfig, TIMEO
 use ::config::etcd::EtcdConfig;
 use ::testkit::{Etcd, EtcdOptions, Throwaway};
 use domain::names::{BackendName, Resource, Source};
-use domain::observation::{Lifetime, ObservedLock, Tick};
+use domain::observation::{Lifetime, ObservedLock};
 use domain::reported::Reported;
+use domain::tick::Tick;
 use etcd_client::{Client, PutOptions};
 use runtime::clock::Clock;
 

@@ -32,7 +32,7 @@ async fn sums_are_hidden_unless_all_their_names_are_visible() {
     }
     let path = "/v1/contention?range=1h&by=refusals";
     let all = ["team_a:close:*", "team_b:close:*", "tenant_*:x"];
-    eventually("all are told", async || {
+    eventually("all are recorded", async || {
         prefixes(&server.as_user(&operator).text(path).await.1) == all
     })
     .await;
@@ -61,7 +61,7 @@ async fn an_invalid_query_names_its_field() {
     let bad = [
         ("range=2h", "range"),
         ("by=name", "by"),
-        ("prefix=a", "at"),
+        ("prefix=a", "backend"),
         (
             "range=1h&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z",
             "range",

@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 use crate::support::store::Store;
 use testkit::eventually;
 
-pub(super) struct Home(Store);
+pub(super) struct HistoryStore(Store);
 
-impl Deref for Home {
+impl Deref for HistoryStore {
     type Target = Store;
 
     fn deref(&self) -> &Store {
@@ -33,7 +33,7 @@ impl Deref for Home {
     }
 }
 
-impl Home {
+impl HistoryStore {
     pub(super) fn sqlite() -> Self {
         Self(Store::sqlite())
     }
@@ -83,11 +83,11 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) async fn start(home: &Home) -> Self {
+    pub(super) async fn start(home: &HistoryStore) -> Self {
         Self::keeping(home, HistoryConfig::default()).await
     }
 
-    pub(super) async fn keeping(home: &Home, keep: HistoryConfig) -> Self {
+    pub(super) async fn keeping(home: &HistoryStore, keep: HistoryConfig) -> Self {
         let (clock, stop) = (Clock::start(), CancellationToken::new());
         let leases = LeaseService::open(&home.url, LeaseConfig::default(), clock.clone(), stop.clone());
         let leases = leases.await.unwrap();
@@ -152,18 +152,19 @@ impl Server {
         self.leases.close().await;
     }
 
-    pub(super) async fn written(&self, home: &Home, rows: i64) {
+    pub(super) async fn written(&self, home: &HistoryStore, rows: i64) {
         eventually("all is written", async || home.count().await == rows).await;
     }
 
     /// Kinds and owners, newest first.
-    pub(super) async fn told(&self, name: &str) -> Vec<(EventKind, Option<String>)> {
-        let told = self
+    pub(super) async fn recorded(&self, name: &str) -> Vec<(EventKind, Option<String>)> {
+        let recorded = self
             .history
             .lock_events(&backend(), Some(&source()), &Resource::from(name), 50)
             .await;
-        let told = told.unwrap().into_iter();
-        told.map(|event| (event.kind, event.owner_id.map(|owner| owner.to_string())))
+        let recorded = recorded.unwrap().into_iter();
+        recorded
+            .map(|event| (event.kind, event.owner_id.map(|owner| owner.to_string())))
             .collect()
     }
 }
@@ -185,12 +186,12 @@ pub(super) fn lock(name: &str, owner: &str) -> ObservedLock {
         lease_id: Reported::absent("none here"),
         generation: Reported::Value(Generation::new(owner)),
         fencing_token: Reported::absent("none here"),
-        acquired_at: Reported::unknown("not told"),
-        renewed_at: Reported::unknown("not told"),
+        acquired_at: Reported::unknown("not recorded"),
+        renewed_at: Reported::unknown("not recorded"),
         lifetime: Lifetime::NoTtl {
             why: "PTTL is -1".into(),
         },
-        waiter_count: Reported::unknown("not told"),
+        waiter_count: Reported::unknown("not recorded"),
         oldest_waiter_ms: None,
         line: Vec::new(),
         condition: None,

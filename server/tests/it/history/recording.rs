@@ -5,7 +5,7 @@ use std::time::Duration;
 use ::config::HistoryConfig;
 use domain::lock_detail::EventKind;
 
-use super::recorder::{Home, Server};
+use super::recorder::{HistoryStore, Server};
 use testkit::eventually;
 
 /// The recorded events of successive owners, with the gap between two processes.
@@ -22,7 +22,7 @@ fn handed_on() -> Vec<(EventKind, Option<String>)> {
     ]
 }
 
-async fn outlives_its_process(home: Home) {
+async fn outlives_its_process(home: HistoryStore) {
     // One process observes two owners and stops; an hour passes; the next observes a third acquire and release. The
     // name is not ASCII.
     let name = "jobs/\u{202e}é";
@@ -40,28 +40,28 @@ async fn outlives_its_process(home: Home) {
     second.pass(&[(name, "w3")]);
     second.pass(&[]);
     second.written(&home, 6).await;
-    assert_eq!(second.told(name).await, handed_on());
-    assert_eq!(second.told("never").await, []);
+    assert_eq!(second.recorded(name).await, handed_on());
+    assert_eq!(second.recorded("never").await, []);
     second.stopped().await;
 }
 
 #[tokio::test]
 async fn history_survives_a_restart_with_a_gap_on_sqlite() {
     // See above.
-    outlives_its_process(Home::sqlite()).await;
+    outlives_its_process(HistoryStore::sqlite()).await;
 }
 
 #[tokio::test]
 async fn history_survives_a_restart_with_a_gap_on_postgres() {
     // See above.
-    outlives_its_process(Home::postgres().await).await;
+    outlives_its_process(HistoryStore::postgres().await).await;
 }
 
 #[tokio::test]
 async fn one_of_two_servers_writes_and_the_other_continues() {
     // Both observe the same; the writer stops after it has written its last observation; the other has observed more
     // and takes over. No event is duplicated or lost, and there is no gap.
-    let home = Home::postgres().await;
+    let home = HistoryStore::postgres().await;
     let (one, other) = (Server::start(&home).await, Server::start(&home).await);
     for server in [&one, &other] {
         server.pass(&[("r", "w1")]);
@@ -70,13 +70,13 @@ async fn one_of_two_servers_writes_and_the_other_continues() {
     one.stopped().await;
     other.pass(&[("r", "w2")]);
     eventually("the other has taken over", async || home.count().await >= 3).await;
-    let told = other.told("r").await;
-    let told: Vec<_> = told
+    let recorded = other.recorded("r").await;
+    let recorded: Vec<_> = recorded
         .iter()
         .map(|(kind, owner)| (*kind, owner.as_deref()))
         .collect();
     assert_eq!(
-        told,
+        recorded,
         [
             (EventKind::Acquired, Some("w2")),
             (EventKind::Released, Some("w1")),
@@ -90,7 +90,7 @@ async fn one_of_two_servers_writes_and_the_other_continues() {
 #[tokio::test]
 async fn a_writer_without_the_leader_lease_writes_nothing() {
     // The store has a later fencing token, as after a pause: events with the earlier one are not written.
-    let home = Home::postgres().await;
+    let home = HistoryStore::postgres().await;
     let server = Server::start(&home).await;
     server.pass(&[("r", "w1")]);
     eventually("it writes", async || home.count().await == 1).await;
@@ -104,7 +104,7 @@ async fn a_writer_without_the_leader_lease_writes_nothing() {
 #[tokio::test]
 async fn old_events_are_deleted_in_batches() {
     // 12,000 rows of last week, more than one step deletes, and one of now.
-    let home = Home::sqlite();
+    let home = HistoryStore::sqlite();
     home.sql(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
         INSERT INTO lock_events (at, kind, backend, source, resource)
@@ -118,21 +118,21 @@ async fn old_events_are_deleted_in_batches() {
     let server = Server::keeping(&home, keep).await;
     server.pass(&[("r", "w1")]);
     eventually("only the new one is left", async || home.count().await == 1).await;
-    assert_eq!(server.told("r").await.len(), 1);
-    assert_eq!(server.told("old").await, []);
+    assert_eq!(server.recorded("r").await.len(), 1);
+    assert_eq!(server.recorded("old").await, []);
     server.stopped().await;
 }
 
 #[tokio::test]
 async fn ten_thousand_changes_at_once_are_all_written() {
     // More than one statement inserts; half of them are released again.
-    let home = Home::sqlite();
+    let home = HistoryStore::sqlite();
     let server = Server::start(&home).await;
     let names: Vec<String> = (0..10_000).map(|number| format!("jobs/{number}")).collect();
     let all: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "w")).collect();
     server.pass(&all);
     server.pass(&all[..5_000]);
     eventually("all are written", async || home.count().await == 15_000).await;
-    assert_eq!(server.told("jobs/9999").await.len(), 2);
+    assert_eq!(server.recorded("jobs/9999").await.len(), 2);
     server.stopped().await;
 }

@@ -36,10 +36,10 @@ async fn a_lock_remembers_its_owners_after_a_restart() {
     tells(&server, "released").await;
     let server = server.restart().await;
     let gone = server.json(DETAIL).await;
-    let told = gone["detail"].as_str().unwrap();
+    let sentence = gone["detail"].as_str().unwrap();
     assert!(
-        told.contains("is not held on builtin now; last seen released at 2"),
-        "{told}"
+        sentence.contains("is not held on builtin now; last seen released at 2"),
+        "{sentence}"
     );
     acquire(&server).await;
     tells(&server, "acquired").await;

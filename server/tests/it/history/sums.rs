@@ -9,7 +9,7 @@ use domain::lock_detail::EventKind;
 use domain::names::{BackendName, OwnerId, Resource};
 use domain::observation::{Lifetime, ObservedLock};
 
-use super::recorder::{Home, Server, backend, lock, source};
+use super::recorder::{HistoryStore, Server, backend, lock, source};
 use testkit::eventually;
 
 /// A lock with a TTL of 30 s, of which so much is left.
@@ -27,10 +27,10 @@ fn leased(name: &str, remaining_ms: i64, waiters: u32) -> ObservedLock {
 /// All that is in the store of now.
 fn today(server: &Server) -> HistorySpan {
     let now = server.clock.now().wall.timestamp_millis();
-    HistorySpan::over(now - 3_600_000, now + 60_000, now)
+    HistorySpan::new(now - 3_600_000, now + 60_000, now)
 }
 
-async fn renewals_are_one_row(home: Home) {
+async fn renewals_are_one_row(home: HistoryStore) {
     // A lock is renewed five times, then the recorder stops; a second process observes one more renewal: two rows of
     // renewals, none of them among the events on the lock's page.
     let server = Server::start(&home).await;
@@ -76,7 +76,7 @@ async fn renewals_are_one_row(home: Home) {
     assert_eq!(of[0].ttl_ms, Some(30_000));
     assert!(
         third
-            .told("jobs/1")
+            .recorded("jobs/1")
             .await
             .iter()
             .all(|(kind, _)| *kind != EventKind::Renewed)
@@ -95,16 +95,16 @@ async fn renewals_are_one_row(home: Home) {
 #[tokio::test]
 async fn evenly_spaced_renewals_are_one_row_on_sqlite() {
     // See above.
-    Box::pin(renewals_are_one_row(Home::sqlite())).await;
+    Box::pin(renewals_are_one_row(HistoryStore::sqlite())).await;
 }
 
 #[tokio::test]
 async fn evenly_spaced_renewals_are_one_row_on_postgres() {
     // See above.
-    Box::pin(renewals_are_one_row(Home::postgres().await)).await;
+    Box::pin(renewals_are_one_row(HistoryStore::postgres().await)).await;
 }
 
-pub(super) async fn ask(server: &Server, owner: &str, wait: Duration) -> Acquired {
+pub(super) async fn acquire(server: &Server, owner: &str, wait: Duration) -> Acquired {
     let caller = LeaseCaller {
         principal: LeasePrincipal::new("test"),
         scope: Scope::everything(),
@@ -120,20 +120,20 @@ pub(super) async fn ask(server: &Server, owner: &str, wait: Duration) -> Acquire
     server.leases.acquire(&caller, request).await.unwrap()
 }
 
-async fn sums_are_told_by_template(home: Home) {
+async fn check_sums_by_template(home: HistoryStore) {
     // Two locks of one kind are observed, one with waiters; the lease service grants once, refuses once, and one
     // waiter times out. A restart adds to the same minute and loses no count.
     let server = Server::start(&home).await;
     server.saw(vec![leased("jobs/1", 29_000, 0), leased("jobs/2", 29_000, 2)]);
     assert!(matches!(
-        ask(&server, "a", Duration::ZERO).await,
+        acquire(&server, "a", Duration::ZERO).await,
         Acquired::Granted { .. }
     ));
     assert!(matches!(
-        ask(&server, "b", Duration::ZERO).await,
+        acquire(&server, "b", Duration::ZERO).await,
         Acquired::Refused { .. }
     ));
-    let waited = ask(&server, "c", Duration::from_secs(1)).await;
+    let waited = acquire(&server, "c", Duration::from_secs(1)).await;
     assert!(matches!(waited, Acquired::Refused { .. }));
     server.saw(vec![leased("jobs/1", 28_000, 0)]);
     server.written(&home, 3).await;
@@ -168,26 +168,26 @@ async fn sums_are_told_by_template(home: Home) {
     let watched = series.watched(&backend()).unwrap();
     let ms: i64 = watched.watched_ms.iter().sum();
     assert!((500..60_000).contains(&ms), "{ms}");
-    assert!(!watched.tells_waiters());
+    assert!(!watched.reports_waiters());
     third.stopped().await;
 }
 
 #[tokio::test]
 async fn sums_are_grouped_by_template_on_sqlite() {
     // See above.
-    Box::pin(sums_are_told_by_template(Home::sqlite())).await;
+    Box::pin(check_sums_by_template(HistoryStore::sqlite())).await;
 }
 
 #[tokio::test]
 async fn sums_are_grouped_by_template_on_postgres() {
     // See above.
-    Box::pin(sums_are_told_by_template(Home::postgres().await)).await;
+    Box::pin(check_sums_by_template(HistoryStore::postgres().await)).await;
 }
 
 #[tokio::test]
 async fn old_rollups_are_deleted() {
     // A thousand minutes of two years ago and those of now.
-    let home = Home::sqlite();
+    let home = HistoryStore::sqlite();
     home.sql(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
         INSERT INTO history_rollups SELECT 60, i * 60000, 'cache', 'old', 'p', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0,

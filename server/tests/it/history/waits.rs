@@ -12,8 +12,8 @@ use domain::names::{BackendName, OwnerId, Resource};
 use domain::observation::{InLine, ObservedLock};
 use domain::reported::Reported;
 
-use super::recorder::{Home, Server, backend, lock};
-use super::sums::ask;
+use super::recorder::{HistoryStore, Server, backend, lock};
+use super::sums::acquire;
 use testkit::eventually;
 
 /// Held by `owner`; `line` are the waiters, each with its waiting time if known.
@@ -51,7 +51,7 @@ fn waits(events: &[HistoryEvent]) -> Vec<(Option<&str>, i64)> {
         .collect()
 }
 
-async fn seen_in_line(home: Home) {
+async fn seen_in_line(home: HistoryStore) {
     // Two wait for w1's lock; the second acquires it. Then an owner that never waited acquires it.
     let server = Server::start(&home).await;
     let line = [("w2", Some(90_000)), ("w3", Some(60_000))];
@@ -61,21 +61,17 @@ async fn seen_in_line(home: Home) {
     // Grants: w1, w3 and its wait, w4; w1, w9. Ends: w1, w3; w1.
     server.written(&home, 9).await;
     let of = events(&server, &backend(), "jobs/1").await;
-    let told = waits(&of);
-    assert_eq!(told.len(), 1, "{of:?}");
-    assert_eq!(told[0].0, Some("w3"));
-    assert!((60_000..120_000).contains(&told[0].1), "{told:?}");
+    let recorded = waits(&of);
+    assert_eq!(recorded.len(), 1, "{of:?}");
+    assert_eq!(recorded[0].0, Some("w3"));
+    assert!((60_000..120_000).contains(&recorded[0].1), "{recorded:?}");
     let grants = of.iter().filter(|event| event.kind == EventKind::Acquired);
-    assert_eq!(
-        grants.count(),
-        3,
-        "a wait stands beside its grant, not in its place"
-    );
+    assert_eq!(grants.count(), 3, "a wait is recorded in addition to its grant");
     assert!(waits(&events(&server, &backend(), "jobs/2").await).is_empty());
-    let told = server.told("jobs/1").await;
+    let recorded = server.recorded("jobs/1").await;
     assert!(
-        told.contains(&(EventKind::GrantedAfterWait, Some("w3".to_owned()))),
-        "{told:?}"
+        recorded.contains(&(EventKind::GrantedAfterWait, Some("w3".to_owned()))),
+        "{recorded:?}"
     );
     server.stopped().await;
 }
@@ -83,27 +79,27 @@ async fn seen_in_line(home: Home) {
 #[tokio::test]
 async fn an_observed_waiter_is_granted_after_wait_on_sqlite() {
     // Detects a wait lost between the diff and the row, and a grant recorded without its wait.
-    Box::pin(seen_in_line(Home::sqlite())).await;
+    Box::pin(seen_in_line(HistoryStore::sqlite())).await;
 }
 
 #[tokio::test]
 async fn an_observed_waiter_is_granted_after_wait_on_postgres() {
     // As above: the column exists in both stores.
-    Box::pin(seen_in_line(Home::postgres().await)).await;
+    Box::pin(seen_in_line(HistoryStore::postgres().await)).await;
 }
 
 #[tokio::test]
 async fn the_lease_service_reports_each_wait_exactly_once() {
     // a holds; b and c wait, and c times out. Detects a timed-out wait recorded as a grant, one recorded twice, and a
     // histogram of waits that counts the grant again.
-    let home = Home::sqlite();
+    let home = HistoryStore::sqlite();
     let server = Server::start(&home).await;
-    let Acquired::Granted { lease, .. } = ask(&server, "a", Duration::ZERO).await else {
+    let Acquired::Granted { lease, .. } = acquire(&server, "a", Duration::ZERO).await else {
         panic!("it is free");
     };
     let line = async {
         eventually("b is queued", async || server.leases.waiters() == 1).await;
-        let in_vain = ask(&server, "c", Duration::from_secs(1)).await;
+        let in_vain = acquire(&server, "c", Duration::from_secs(1)).await;
         assert!(matches!(in_vain, Acquired::Refused { .. }));
         let caller = LeaseCaller {
             principal: LeasePrincipal::new("test"),
@@ -111,21 +107,24 @@ async fn the_lease_service_reports_each_wait_exactly_once() {
         };
         server.leases.release(&caller, lease.id).await.unwrap();
     };
-    let (granted, ()) = tokio::join!(ask(&server, "b", Duration::from_secs(30)), line);
+    let (granted, ()) = tokio::join!(acquire(&server, "b", Duration::from_secs(30)), line);
     let Acquired::Granted { lease, .. } = granted else {
-        panic!("it was given back");
+        panic!("the lease was released");
     };
     server.written(&home, 1).await;
     let of = events(&server, &BackendName::builtin(), "tenant_7:close").await;
-    let told = waits(&of);
-    assert_eq!((told.len(), told[0].0), (1, Some("b")));
-    assert!(told[0].1 >= 1_000, "c waited a second meanwhile: {told:?}");
+    let recorded = waits(&of);
+    assert_eq!((recorded.len(), recorded[0].0), (1, Some("b")));
+    assert!(
+        recorded[0].1 >= 1_000,
+        "c waited a second meanwhile: {recorded:?}"
+    );
     assert_eq!(of[0].token, Some(lease.token));
     server.stopped().await;
     // The sums once all is written: b's wait and c's, each once.
     let later = Server::start(&home).await;
     let now = later.clock.now().wall.timestamp_millis();
-    let span = HistorySpan::over(now - 3_600_000, now + 60_000, now);
+    let span = HistorySpan::new(now - 3_600_000, now + 60_000, now);
     let mut series = later.history.series(span).await.unwrap();
     let is_its = |of: &PrefixSeries| of.prefix == "tenant_*:close";
     let place = series.prefixes.iter().position(is_its).unwrap();

@@ -178,7 +178,7 @@ impl Coord {
     }
 
     /// Waits until all short leases have expired.
-    pub(super) async fn settle(&mut self) {
+    pub(super) async fn wait_for_expiries(&mut self) {
         for name in std::mem::take(&mut self.dying) {
             let client = &self.client;
             eventually("a key has run out", async || {

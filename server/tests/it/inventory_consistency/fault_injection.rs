@@ -118,11 +118,11 @@ async fn blind(
 
 /// The console's rows of the system are unchanged. Returns whether all of them are stale.
 async fn stays(world: &Systems, on: System, before: &Locks) -> bool {
-    let shown = world.view.of(Systems::backend(on)).await;
+    let shown = world.view.backend(Systems::backend(on)).await;
     let wrong = differences(before, &shown.locks);
     assert!(
         wrong.is_empty(),
-        "{on:?} changed while nobody could see it:\n{}",
+        "{on:?} changed while unobservable:\n{}",
         wrong.join("\n")
     );
     shown.all_stale()

@@ -110,7 +110,7 @@ impl Keys {
     }
 
     /// Waits until all short leases have expired.
-    pub(super) async fn settle(&mut self) {
+    pub(super) async fn wait_for_expiries(&mut self) {
         for name in std::mem::take(&mut self.dying) {
             let server = &self.connection;
             eventually("a key has run out", async || {

@@ -114,11 +114,11 @@ impl Systems {
             self.table.check().await;
         }
         if spared != Some(System::Keys) {
-            self.keys.settle().await;
+            self.keys.wait_for_expiries().await;
             self.keys.check().await;
         }
         if spared != Some(System::Coord) {
-            self.coord.settle().await;
+            self.coord.wait_for_expiries().await;
             self.coord.check().await;
         }
     }

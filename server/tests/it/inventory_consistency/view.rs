@@ -37,7 +37,7 @@ impl View {
         self.read("").await
     }
 
-    pub(super) async fn of(&self, backend: &str) -> Shown {
+    pub(super) async fn backend(&self, backend: &str) -> Shown {
         self.read(&format!("&backend={backend}")).await
     }
 

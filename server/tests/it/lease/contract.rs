@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use domain::lease::Scope;
 use serde_json::{Value, json};
 
-use super::lease_server::{Home, StoreKind, answer, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseStore, StoreKind, answer, is_granted, on_both_stores, token};
 
 /// An object's names in order, as one text.
 fn keys(value: &Value) -> String {
@@ -14,7 +14,7 @@ fn keys(value: &Value) -> String {
     keys.join(" ")
 }
 
-on_both_stores!(a_living_lease_answers_with_the_contracts_names, |home| {
+on_both_stores!(a_live_lease_has_the_fields_of_the_contract, |home| {
     // Acquire, refusal, renew, reads: the sets of names are exact. Trap 10: the token is a JSON number.
     let stage = home.serve().await;
     let body =
@@ -73,7 +73,7 @@ on_both_stores!(a_living_lease_answers_with_the_contracts_names, |home| {
     stage.close().await;
 });
 
-on_both_stores!(an_ended_lease_answers_with_the_contracts_statuses, |home| {
+on_both_stores!(an_ended_lease_has_the_status_codes_of_the_contract, |home| {
     // Check, report, release twice, renew after it; a lease never granted; malformed ids.
     let stage = home.serve().await;
     let lease = stage.acquire("a:b/c d", "w1", 30).await;
@@ -120,47 +120,44 @@ on_both_stores!(an_ended_lease_answers_with_the_contracts_statuses, |home| {
     stage.close().await;
 });
 
-on_both_stores!(
-    a_check_refuses_what_is_not_the_last_token_and_keeps_a_ledger,
-    |home| {
-        // Stale, never issued, and reported by a resource itself: three rows; an accepted token leaves no row.
-        let stage = home.serve().await;
-        let first = stage.acquire("r", "w1", 30).await;
-        stage.delete(&first).await;
-        stage.acquire("r", "w2", 30).await;
-        for (presented, reason) in [(1, json!("stale")), (2, Value::Null), (3, json!("never_issued"))] {
-            let question =
-                json!({"resource": "r", "fencingToken": presented, "ownerId": "w1", "source": "ledger"});
-            let (_, checked) = stage.post("/v1/fencing/check", question).await;
-            assert_eq!(
-                (&checked["reason"], &checked["highestToken"]),
-                (&reason, &json!(2)),
-                "{checked}"
-            );
-        }
-        let report = json!({"resource": "r", "fencingToken": 1, "source": "db"});
-        stage.post("/v1/fencing/rejections", report).await;
-        let rows = stage.service.rejections(None).await.unwrap();
-        let told: Vec<(i64, &str, &str)> = rows
-            .iter()
-            .map(|row| (row.token, &*row.reason, &*row.source))
-            .collect();
+on_both_stores!(a_check_rejects_and_records_every_other_token, |home| {
+    // Stale, never issued, and reported by a resource itself: three rows; an accepted token leaves no row.
+    let stage = home.serve().await;
+    let first = stage.acquire("r", "w1", 30).await;
+    stage.delete(&first).await;
+    stage.acquire("r", "w2", 30).await;
+    for (presented, reason) in [(1, json!("stale")), (2, Value::Null), (3, json!("never_issued"))] {
+        let question =
+            json!({"resource": "r", "fencingToken": presented, "ownerId": "w1", "source": "ledger"});
+        let (_, checked) = stage.post("/v1/fencing/check", question).await;
         assert_eq!(
-            told,
-            [
-                (1, "reported", "db"),
-                (3, "never_issued", "ledger"),
-                (1, "stale", "ledger")
-            ]
+            (&checked["reason"], &checked["highestToken"]),
+            (&reason, &json!(2)),
+            "{checked}"
         );
-        stage.close().await;
     }
-);
+    let report = json!({"resource": "r", "fencingToken": 1, "source": "db"});
+    stage.post("/v1/fencing/rejections", report).await;
+    let rows = stage.service.rejections(None).await.unwrap();
+    let rejections: Vec<(i64, &str, &str)> = rows
+        .iter()
+        .map(|row| (row.token, &*row.reason, &*row.source))
+        .collect();
+    assert_eq!(
+        rejections,
+        [
+            (1, "reported", "db"),
+            (3, "never_issued", "ledger"),
+            (1, "stale", "ledger")
+        ]
+    );
+    stage.close().await;
+});
 
 #[tokio::test]
 async fn the_examples_of_the_description_work() {
     // Every request body's example in the served OpenAPI is sent unchanged.
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     let (_, api) = stage.get("/v1/openapi.json").await;
     let lease = stage.acquire("for-the-path", "o", 30).await;
@@ -273,7 +270,7 @@ on_both_stores!(a_scope_is_whole_segments_everywhere, |home| {
     stage.close().await;
 });
 
-on_both_stores!(names_that_only_look_alike_are_different_locks, |home| {
+on_both_stores!(lookalike_names_are_different_locks, |home| {
     // Trap 38: NFC and NFD, case, inner spaces: each its own lock on both stores; edges and 12 KB are refused on both.
     let stage = home.serve().await;
     let names = [

@@ -13,10 +13,10 @@ use runtime::clock::Clock;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::lease_server::{Home, StoreKind, answer, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseStore, StoreKind, answer, is_granted, on_both_stores, token};
 use testkit::eventually;
 
-async fn open(home: &Home) -> Result<(), LeaseOpenError> {
+async fn open(home: &LeaseStore) -> Result<(), LeaseOpenError> {
     let opened = LeaseService::open(
         &home.url,
         LeaseConfig::default(),
@@ -30,7 +30,7 @@ async fn open(home: &Home) -> Result<(), LeaseOpenError> {
 #[tokio::test]
 async fn a_second_server_on_one_sqlite_file_is_refused_by_name() {
     // Also through a link to the file; the refusal names the process; once it is closed the file opens.
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     let refusal = open(&home).await.unwrap_err().to_string();
     assert!(
@@ -54,14 +54,14 @@ async fn a_second_server_on_one_sqlite_file_is_refused_by_name() {
 
 #[tokio::test]
 async fn a_postgres_with_asynchronous_commit_is_refused() {
-    // Trap 6: synchronous_commit off, for everybody or for this role, is found at start.
+    // Trap 6: synchronous_commit off, for all roles or for this one, is found at start.
     let settings = vec![("synchronous_commit".to_owned(), "off".to_owned())];
     let options = PostgresOptions {
         fast: true,
         settings,
         ..Default::default()
     };
-    let home = Home::postgres(tempfile::tempdir().unwrap(), options).await;
+    let home = LeaseStore::postgres(tempfile::tempdir().unwrap(), options).await;
     let refusal = open(&home).await.unwrap_err();
     assert!(matches!(refusal, LeaseOpenError::NotDurable(_)), "{refusal}");
     home.sql("ALTER ROLE postgres SET synchronous_commit = on").await;
@@ -71,7 +71,7 @@ async fn a_postgres_with_asynchronous_commit_is_refused() {
 #[tokio::test]
 async fn an_sqlite_file_of_another_journal_mode_is_made_durable() {
     // Trap 8: the file reports WAL afterwards; `synchronous` is asserted on the writer's own session at start.
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     std::fs::write(home.folder.path().join("leases.db"), b"").unwrap();
     home.sql("PRAGMA journal_mode = DELETE; CREATE TABLE other (n INTEGER)")
         .await;
@@ -90,7 +90,7 @@ async fn every_sqlite_writer_syncs_each_commit() {
     // Trap 8: the pragmas as the writer's own session reports them; and again after that session was replaced, because
     // a foreign transaction had blocked it for too long.
     use sqlx::{Connection as _, Executor as _};
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     let path = home.url.strip_prefix("sqlite:").unwrap();
     let store = SqliteStore::open(path.as_ref(), Clock::start()).await.unwrap();
     let durable = ("wal".to_owned(), 2);
@@ -114,7 +114,7 @@ async fn every_sqlite_writer_syncs_each_commit() {
 async fn a_postgres_that_turns_asynchronous_is_refused() {
     // Trap 6: the role's setting is changed and our sessions are ended: the next ones confirm no commit until it is
     // restored.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let stage = home.serve().await;
     let lease = stage.acquire("r", "o", 60).await;
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'leasehold'";
@@ -142,7 +142,7 @@ async fn a_postgres_that_turns_asynchronous_is_refused() {
 #[tokio::test]
 async fn a_restored_backup_is_refused_until_its_epoch_is_raised() {
     // Trap 9: tokens 2 and 3 were issued after the copy; they never come again.
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     stage.delete(&stage.acquire("r", "o", 30).await).await;
     stage.close().await;
@@ -169,7 +169,7 @@ async fn a_restored_backup_is_refused_until_its_epoch_is_raised() {
     stage.close().await;
 }
 
-on_both_stores!(a_counter_put_back_is_refused_until_the_epoch_is_raised, |home| {
+on_both_stores!(a_decreased_counter_is_refused_until_the_epoch_is_raised, |home| {
     // Traps 9, 36: the row can neither be deleted nor lowered while its triggers exist; without them the start detects
     // it.
     let stage = home.serve().await;
@@ -209,7 +209,7 @@ on_both_stores!(a_counter_put_back_is_refused_until_the_epoch_is_raised, |home| 
 async fn a_promoted_or_restored_postgres_raises_every_token() {
     // Traps 6, 7: another timeline may lack the last commits; the change is detected at start, recorded once, and
     // logged.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let stage = home.serve().await;
     stage.delete(&stage.acquire("r", "o", 30).await).await;
     stage.close().await;
@@ -228,7 +228,7 @@ async fn a_promoted_or_restored_postgres_raises_every_token() {
 #[tokio::test]
 async fn the_last_answer_survives_a_killed_postgres() {
     // Trap 5 with a single client: no later commit can make the answered grant durable before kill -9.
-    let home = Home::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
+    let home = LeaseStore::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
     let postgres = home.postgres.as_ref().unwrap();
     let stage = home.serve().await;
     for round in 0..3 {
@@ -251,7 +251,7 @@ async fn the_last_answer_survives_a_killed_postgres() {
 async fn an_acknowledged_token_survives_a_killed_postgres() {
     // Trap 5: kill -9 of the whole server under load; every answered grant is in the store afterwards, and no token
     // repeats.
-    let home = Home::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
+    let home = LeaseStore::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
     let postgres = home.postgres.as_ref().unwrap();
     let stage = home.serve().await;
     let mut seen: HashMap<String, u64> = HashMap::new();

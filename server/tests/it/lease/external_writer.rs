@@ -3,9 +3,9 @@
 use axum::http::StatusCode;
 use serde_json::json;
 
-use super::lease_server::{Home, StoreKind, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseStore, StoreKind, is_granted, on_both_stores, token};
 
-on_both_stores!(what_another_connection_wrote_is_seen_by_the_next_call, |home| {
+on_both_stores!(writes_of_another_connection_are_read_by_the_next_call, |home| {
     // A lease that the service has just granted, and so remembers, is made to run out by hand; then its counter is lifted.
     let stage = home.serve().await;
     let lease = stage.acquire("r", "w1", 60).await;

@@ -3,13 +3,13 @@
 use axum::http::StatusCode;
 use serde_json::json;
 
-use super::lease_server::{Home, StoreKind, is_granted};
+use super::lease_server::{LeaseStore, StoreKind, is_granted};
 use testkit::eventually;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_outage_answers_503_and_recovers() {
     // Postgres killed, then paused: 503 while it is down, and no grant; served again without a server restart.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let postgres = home.postgres.as_ref().unwrap();
     let stage = home.serve().await;
     let lease = stage.acquire("r", "o", 60).await;
@@ -42,7 +42,7 @@ async fn a_store_outage_answers_503_and_recovers() {
             stage.renew(&lease).await.0 == StatusCode::OK
         })
         .await;
-        eventually("nothing was granted to nobody", || async {
+        eventually("the lock is free for the next acquire", || async {
             is_granted(&stage.acquire(&format!("new{paused}"), "p", 30).await)
         })
         .await;

@@ -16,7 +16,7 @@ use serde_json::json;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio_util::sync::CancellationToken;
 
-use super::lease_server::{Home, LeaseServer, StoreKind, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseServer, LeaseStore, StoreKind, is_granted, on_both_stores, token};
 use crate::support::proxy::{Link, Proxy};
 use crate::support::unlocking::{Users, act, generation, race, unlock};
 use testkit::eventually;
@@ -35,7 +35,7 @@ async fn lost(stage: &LeaseServer, lease: &serde_json::Value) -> serde_json::Val
     body
 }
 
-on_both_stores!(the_owner_hears_who_and_why_and_the_next_token_is_higher, |home| {
+on_both_stores!(the_owner_gets_actor_and_reason_and_the_token_rises, |home| {
     // Held, with one waiter; unlocked; the owner's renewal reports it, the waiter gets the lock with the next token.
     let stage = home.serve().await;
     let backend = builtin(&stage.service);
@@ -59,9 +59,14 @@ on_both_stores!(the_owner_hears_who_and_why_and_the_next_token_is_higher, |home|
     let (granted, (answer, old)) = futures::join!(waiting, unlocked);
     assert_eq!(answer, Release::Released);
     assert!(is_granted(&granted) && token(&granted) == token(&held) + 1);
-    let told = lost(&stage, &held).await;
+    let problem = lost(&stage, &held).await;
     assert_eq!(
-        (&told["code"], &told["by"], &told["reason"], &told["auditId"]),
+        (
+            &problem["code"],
+            &problem["by"],
+            &problem["reason"],
+            &problem["auditId"]
+        ),
         (
             &json!("revoked"),
             &json!("ops@example.com"),
@@ -84,7 +89,7 @@ on_both_stores!(the_owner_hears_who_and_why_and_the_next_token_is_higher, |home|
     stage.close().await;
 });
 
-on_both_stores!(a_lease_that_ended_is_free_and_nobody_elses_is_touched, |home| {
+on_both_stores!(an_ended_lease_is_free_and_no_other_is_touched, |home| {
     // Released, never held, and the generation of another resource's lease.
     let stage = home.serve().await;
     let backend = builtin(&stage.service);
@@ -118,7 +123,7 @@ on_both_stores!(a_lease_that_ended_is_free_and_nobody_elses_is_touched, |home| {
     stage.close().await;
 });
 
-on_both_stores!(after_an_unlock_nobody_gets_it_until_the_delay_is_over, |home| {
+on_both_stores!(the_lock_delay_blocks_acquires_after_an_unlock, |home| {
     // lock_delay of two seconds: refused at once, granted to an acquire that waits long enough.
     let config = LeaseConfig {
         lock_delay: Duration::from_secs(2),
@@ -205,7 +210,7 @@ CREATE CONSTRAINT TRIGGER hold AFTER UPDATE ON leases DEFERRABLE INITIALLY DEFER
 async fn a_response_lost_after_the_commit_is_an_unknown_outcome() {
     // The store is a Postgres behind a proxy. Its COMMIT is delayed until answers are cut off, and then executed: a
     // second server with a direct connection sees the lease revoked.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let port = home.postgres.as_ref().unwrap().port();
     let proxy = Proxy::start(port).await;
     let url = home

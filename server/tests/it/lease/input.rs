@@ -3,12 +3,12 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::lease_server::{Home, StoreKind, answer};
+use super::lease_server::{LeaseStore, StoreKind, answer};
 
 #[tokio::test]
 async fn an_invalid_ttl_names_its_field() {
     // Trap 32: thirty that JSON can carry, five that it cannot.
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     let url = format!("{}/v1/locks/acquire", stage.base);
     let send = |body: String| {
@@ -42,7 +42,7 @@ async fn an_invalid_ttl_names_its_field() {
 #[tokio::test]
 async fn an_invalid_member_names_its_field() {
     // Hostile and oversized names, wrong types, unknown fields, broken and huge bodies, another content type.
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     let url = format!("{}/v1/locks/acquire", stage.base);
     let send = |body: String| {
@@ -110,7 +110,7 @@ async fn an_invalid_member_names_its_field() {
 #[tokio::test]
 async fn an_invalid_parameter_names_its_field() {
     // Of the listing, and a resource that is no name.
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     for query in [
         "limit=0",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::json;
 
-use super::lease_server::{Home, LeaseServer, StoreKind, aside};
+use super::lease_server::{LeaseServer, LeaseStore, StoreKind, aside};
 use crate::support::proxy::{Link, Proxy};
 
 /// Each write to `leases` makes its COMMIT take longer than a TTL of 1 s, and less than an outage.
@@ -14,7 +14,7 @@ const SLOW_COMMIT: &str = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgs
     CREATE CONSTRAINT TRIGGER slow AFTER INSERT OR UPDATE ON leases DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (NEW.resource LIKE 'slow%' AND NEW.ended_at IS NULL) EXECUTE FUNCTION slow()";
 
-async fn kept(home: &Home, resource: &str) -> i64 {
+async fn kept(home: &LeaseStore, resource: &str) -> i64 {
     use sqlx::Connection as _;
     let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
     let query = sqlx::query_scalar("SELECT count(*) FROM leases WHERE resource = $1").bind(resource);
@@ -30,7 +30,7 @@ async fn acquire(stage: &LeaseServer, resource: &str, wait: i64) -> (StatusCode,
 async fn a_lease_expired_before_its_response_is_not_acquired() {
     // Trap 21: committed, and expired before the commit was confirmed: 503 and no grant, both at once and for a
     // waiter.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let stage = home.serve().await;
     home.sql(SLOW_COMMIT).await;
     for wait in [0, 5] {
@@ -53,7 +53,7 @@ async fn a_lease_expired_before_its_response_is_not_acquired() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewal_expired_before_its_response_is_not_renewed() {
     // Traps 20, 21: the renewal is stored, but its new expiry is past when the answer arrives.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let stage = home.serve().await;
     let lease = stage.acquire("slow:r", "o", 30).await;
     home.sql(SLOW_COMMIT).await;
@@ -69,7 +69,7 @@ async fn a_renewal_expired_before_its_response_is_not_renewed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outdated_reading_is_repeated() {
     // The store's answer to one server is held for longer than the lease had left; the lease is renewed through another.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let proxy = Proxy::start(home.postgres.as_ref().unwrap().port()).await;
     let near = home.serve().await;
     let mut far = url::Url::parse(&home.url).unwrap();
@@ -99,10 +99,10 @@ async fn an_outdated_reading_is_repeated() {
         tokio::time::sleep(Duration::from_millis(900)).await;
         proxy.set(Link::Pass).await;
         let [resource, lease] = looks;
-        let told = [resource.await.unwrap().unwrap(), lease.await.unwrap().unwrap()];
+        let replies = [resource.await.unwrap().unwrap(), lease.await.unwrap().unwrap()];
         // A slow machine may exceed the limit, which is reported as such.
-        if told.iter().all(|answer| answer.status() == 200) {
-            let [resource, lease] = told;
+        if replies.iter().all(|answer| answer.status() == 200) {
+            let [resource, lease] = replies;
             let resource: serde_json::Value = resource.json().await.unwrap();
             let lease: serde_json::Value = lease.json().await.unwrap();
             assert_eq!(resource["holder"]["ownerId"], "o", "{resource}");

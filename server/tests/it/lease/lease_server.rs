@@ -20,13 +20,13 @@ pub(super) enum StoreKind {
 }
 
 /// Where the leases are; outlives the servers on it.
-pub(super) struct Home {
+pub(super) struct LeaseStore {
     pub(super) url: String,
     pub(super) folder: tempfile::TempDir,
     pub(super) postgres: Option<Postgres>,
 }
 
-impl Home {
+impl LeaseStore {
     pub(super) async fn new(kind: StoreKind) -> Self {
         let folder = tempfile::tempdir().unwrap();
         match kind {
@@ -203,16 +203,16 @@ macro_rules! on_both_stores {
         mod $name {
             use super::*;
 
-            async fn run($home: &Home) $body
+            async fn run($home: &LeaseStore) $body
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn on_sqlite() {
-                run(&Home::new(StoreKind::Sqlite).await).await;
+                run(&LeaseStore::new(StoreKind::Sqlite).await).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn on_postgres() {
-                run(&Home::new(StoreKind::Postgres).await).await;
+                run(&LeaseStore::new(StoreKind::Postgres).await).await;
             }
         }
     };

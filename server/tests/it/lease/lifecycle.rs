@@ -9,7 +9,7 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::lease_server::{
-    Home, LeaseServer, StoreKind, aside, id, is_granted, on_both_stores, stopwatch, token,
+    LeaseServer, LeaseStore, StoreKind, aside, id, is_granted, on_both_stores, stopwatch, token,
 };
 use testkit::eventually;
 
@@ -63,7 +63,7 @@ fn time(text: &Value) -> chrono::DateTime<chrono::FixedOffset> {
     chrono::DateTime::parse_from_rfc3339(text.as_str().unwrap()).unwrap()
 }
 
-on_both_stores!(renewals_cannot_make_a_lease_live_for_ever, |home| {
+on_both_stores!(renewals_cannot_exceed_the_maximum_lifetime, |home| {
     // Trap 31: cap 3 s, TTL 2 s: renewed, then capped, then refused as capped; the lock is free at the cap.
     let config = LeaseConfig {
         max_ttl: Duration::from_secs(2),
@@ -117,7 +117,7 @@ async fn listen(stage: &LeaseServer, lease: &Value) -> tokio::task::JoinHandle<V
     })
 }
 
-on_both_stores!(the_owner_is_told_how_and_by_whom_it_lost_its_lease, |home| {
+on_both_stores!(the_owner_gets_cause_and_actor_of_a_lost_lease, |home| {
     // Trap 26: renewed, then revoked; the event has the actor, the reason and the audit entry, within 1 s; 410 has the
     // same; late subscribers too.
     let stage = home.serve().await;
@@ -142,14 +142,15 @@ on_both_stores!(the_owner_is_told_how_and_by_whom_it_lost_its_lease, |home| {
         .unwrap();
     let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["renewed", "revoked"]);
-    let told = |value: &Value| ["by", "reason", "auditId"].map(|key| value[key].as_str().unwrap().to_owned());
-    assert_eq!(told(&events[1].1), ["dana", "stuck", "audit-7"]);
+    let cause =
+        |value: &Value| ["by", "reason", "auditId"].map(|key| value[key].as_str().unwrap().to_owned());
+    assert_eq!(cause(&events[1].1), ["dana", "stuck", "audit-7"]);
     assert_eq!(
         (&events[1].1["type"], token(&events[1].1)),
         (&json!("revoked"), 1)
     );
     let (status, problem) = stage.renew(&lease).await;
-    assert_eq!((status, told(&problem)), (StatusCode::GONE, told(&events[1].1)));
+    assert_eq!((status, cause(&problem)), (StatusCode::GONE, cause(&events[1].1)));
     assert_eq!(
         stage.delete(&lease).await.1,
         json!({"released": false, "state": "revoked"})
@@ -202,7 +203,7 @@ on_both_stores!(each_renewal_is_an_event_of_the_lease, |home| {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn renewal_at_another_replica_is_an_event_too() {
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let (one, other) = (home.serve().await, home.serve().await);
     sends_each_renewal(&one, &other).await;
     one.close().await;
@@ -212,7 +213,7 @@ async fn renewal_at_another_replica_is_an_event_too() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_replica_notifies_the_owner() {
     // Trap 26 over two replicas: revoked on one, reported by the other within 1 s.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let (one, other) = (home.serve().await, home.serve().await);
     let lease = one.acquire("r", "w1", 30).await;
     let heard = listen(&one, &lease).await;
@@ -229,7 +230,7 @@ async fn another_replica_notifies_the_owner() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wall_clock_set_back_does_not_lengthen_leases() {
     // Trap 33: the file's stored clock is one hour ahead of now; the restart continues from it, not from the past.
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     let lease = stage.acquire("r", "w1", 5).await;
     stage.close().await;
@@ -248,7 +249,7 @@ async fn a_wall_clock_set_back_does_not_lengthen_leases() {
 }
 
 /// Returns the 99th percentile of the duration of a renewal meanwhile.
-async fn expire_at_once(home: &Home, leases: usize) -> Duration {
+async fn expire_at_once(home: &LeaseStore, leases: usize) -> Duration {
     let stage = home.serve().await;
     let owner = domain::names::OwnerId::new("o");
     let lanes = futures::stream::iter(0..leases).for_each_concurrent(256, |number| {
@@ -276,9 +277,9 @@ async fn expire_at_once(home: &Home, leases: usize) -> Duration {
         .await;
     let mut waits = Vec::new();
     while stage.service.metrics().expirations.read() < u64::try_from(leases).unwrap() {
-        let asked = stopwatch();
+        let watch = stopwatch();
         assert_eq!(stage.renew(&kept).await.0, StatusCode::OK);
-        waits.push(asked.elapsed());
+        waits.push(watch.elapsed());
     }
     waits.sort_unstable();
     let p99 = waits[waits.len() * 99 / 100];
@@ -296,7 +297,7 @@ on_both_stores!(renewals_succeed_while_thousands_expire, |home| {
 async fn renewals_are_not_delayed_by_fifty_thousand_expiries() {
     // Trap 34 in full, on both stores.
     for kind in [StoreKind::Sqlite, StoreKind::Postgres] {
-        let p99 = expire_at_once(&Home::new(kind).await, 50_000).await;
+        let p99 = expire_at_once(&LeaseStore::new(kind).await, 50_000).await;
         assert!(p99 < Duration::from_millis(250), "{p99:?}");
     }
 }

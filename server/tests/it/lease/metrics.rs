@@ -6,7 +6,7 @@ use ::lease::{AcquireRequest, LeaseCaller, LeaseMetrics};
 use domain::lease::{Metadata, Revocation, Ttl, names};
 use serde_json::json;
 
-use super::lease_server::{Home, StoreKind, id, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseStore, StoreKind, id, is_granted, on_both_stores, token};
 use testkit::eventually;
 
 fn request(resource: &str, wait: Duration, key: Option<&str>) -> AcquireRequest {

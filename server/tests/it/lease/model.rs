@@ -15,7 +15,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use runtime::clock::Clock;
 
-use super::lease_server::{Home, StoreKind};
+use super::lease_server::{LeaseStore, StoreKind};
 
 #[derive(Debug, Clone)]
 enum Act {
@@ -182,7 +182,7 @@ fn shift(model: &mut Model, ms: i64) {
     model.leases.values_mut().for_each(|(_, it)| lease(it));
 }
 
-async fn run_case(home: &Home, store: &dyn Store, number: usize, rounds: &[Round]) {
+async fn run_case(home: &LeaseStore, store: &dyn Store, number: usize, rounds: &[Round]) {
     let mut model = Model::default();
     let mut case = Case {
         number,
@@ -230,7 +230,7 @@ async fn run_case(home: &Home, store: &dyn Store, number: usize, rounds: &[Round
 }
 
 async fn run_cases(kind: StoreKind, cases: usize) {
-    let home = Home::new(kind).await;
+    let home = LeaseStore::new(kind).await;
     let clock = Clock::start();
     let store: Box<dyn Store> = match kind {
         StoreKind::Sqlite => {

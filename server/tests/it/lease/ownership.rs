@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use domain::lease::{LeaseId, Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
 
-use super::lease_server::{Home, StoreKind, on_both_stores};
+use super::lease_server::{LeaseStore, StoreKind, on_both_stores};
 
 fn caller(id: &str, predecessors: &[&str]) -> LeaseCaller {
     LeaseCaller {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::lease_server::{Home, LeaseServer, StoreKind, aside, is_granted, on_both_stores};
+use super::lease_server::{LeaseServer, LeaseStore, StoreKind, aside, is_granted, on_both_stores};
 use testkit::eventually;
 
 const REQUESTS: usize = 1_000;
@@ -25,7 +25,7 @@ fn request(stage: &LeaseServer, lease: &Value, number: usize) -> reqwest::Reques
     }
 }
 
-async fn no_transaction_stays_open(home: &Home) {
+async fn no_transaction_stays_open(home: &LeaseStore) {
     let Some(_) = home.postgres else { return };
     use sqlx::Connection as _;
     let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();

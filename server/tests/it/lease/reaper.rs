@@ -12,10 +12,10 @@ use domain::lease::{Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
 use runtime::clock::Clock;
 
-use super::lease_server::{Home, StoreKind, is_granted, on_both_stores};
+use super::lease_server::{LeaseStore, StoreKind, is_granted, on_both_stores};
 use testkit::eventually;
 
-pub(super) async fn open(home: &Home) -> Box<dyn Store> {
+pub(super) async fn open(home: &LeaseStore) -> Box<dyn Store> {
     match home.url.strip_prefix("sqlite:") {
         Some(path) => Box::new(SqliteStore::open(path.as_ref(), Clock::start()).await.unwrap()),
         None => Box::new(PostgresStore::open(&home.url, Clock::start()).await.unwrap()),
@@ -53,7 +53,7 @@ async fn one(store: &dyn Store, operation: Operation) -> OperationResult {
     applied.done.into_iter().next().unwrap()
 }
 
-on_both_stores!(a_stalled_reaper_ends_nothing_that_lives, |home| {
+on_both_stores!(a_stalled_reaper_ends_no_live_lease, |home| {
     // Trap 30: it finds an expired lease and stalls; meanwhile the next owner acquires and renews the lock.
     let store = open(home).await;
     let expire = Operation::Expire {
@@ -84,7 +84,7 @@ on_both_stores!(a_stalled_reaper_ends_nothing_that_lives, |home| {
     store.close().await;
 });
 
-on_both_stores!(what_lives_is_never_forgotten_however_old, |home| {
+on_both_stores!(live_leases_are_never_pruned, |home| {
     // Trap 30: a lease older than the retention but still live, and one that has ended: only the second is deleted.
     let stage = home.serve().await;
     for name in ["living", "ended"] {

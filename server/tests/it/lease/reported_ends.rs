@@ -10,11 +10,13 @@ use domain::lease::{LeaseId, Metadata, Revocation, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
 use serde_json::{Value, json};
 
-use super::lease_server::{Home, LeaseServer, StoreKind, answer, aside, id, is_granted, on_both_stores};
+use super::lease_server::{
+    LeaseServer, LeaseStore, StoreKind, answer, aside, id, is_granted, on_both_stores,
+};
 use super::reaper::open;
 
 /// How the stored row of this resource's lease says that it ended.
-async fn stored_ending(home: &Home, resource: &str) -> Option<String> {
+async fn stored_ending(home: &LeaseStore, resource: &str) -> Option<String> {
     use sqlx::Connection as _;
     let text = "SELECT ended_how FROM leases WHERE resource = $1";
     if home.postgres.is_some() {
@@ -99,7 +101,7 @@ async fn read_during_renewal(near: &LeaseServer, far: &LeaseServer, resource: &s
 async fn a_renewal_in_its_commit_is_not_reported_as_expired() {
     // Decided before the expiry and committed after it: a concurrent read waits for it. A slow machine may decide the
     // renewal too late or answer 503, which proves nothing.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let (near, far) = (home.serve().await, home.serve().await);
     home.sql(SLOW_RENEWALS).await;
     let mut proven = 0;

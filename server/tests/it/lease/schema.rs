@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
 
-use super::lease_server::{Home, StoreKind, on_both_stores};
+use super::lease_server::{LeaseStore, StoreKind, on_both_stores};
 
 /// Columns by table.
 type Tables = BTreeMap<String, BTreeSet<String>>;
 
 /// Of `leases.db`: each SQLite file has the tables of all three.
-async fn tables(home: &Home) -> Tables {
+async fn tables(home: &LeaseStore) -> Tables {
     let of_postgres = "SELECT table_name::text, column_name::text FROM information_schema.columns
         WHERE table_schema = 'public'";
     let of_sqlite = "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c
@@ -31,7 +31,7 @@ async fn tables(home: &Home) -> Tables {
     tables
 }
 
-async fn migrations(home: &Home) -> Vec<(i64, String)> {
+async fn migrations(home: &LeaseStore) -> Vec<(i64, String)> {
     let select = "SELECT version, CAST(installed_on AS TEXT) FROM _sqlx_migrations ORDER BY version";
     if home.postgres.is_some() {
         let mut connection = PgConnection::connect(&home.url).await.unwrap();
@@ -70,7 +70,7 @@ const POSTGRES_ALONE: &[&str] = &[
 async fn both_stores_have_the_same_tables_and_columns() {
     let mut names = Vec::new();
     for kind in [StoreKind::Sqlite, StoreKind::Postgres] {
-        let home = Home::new(kind).await;
+        let home = LeaseStore::new(kind).await;
         home.serve().await.close().await;
         let tables = tables(&home).await.into_iter();
         let of = |(table, columns): (String, BTreeSet<String>)| {

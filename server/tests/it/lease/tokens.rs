@@ -10,7 +10,7 @@ use domain::lease::Revocation;
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::lease_server::{Home, StoreKind, id, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseStore, StoreKind, id, is_granted, on_both_stores, token};
 use testkit::eventually;
 
 fn revocation() -> Revocation {
@@ -82,7 +82,7 @@ on_both_stores!(an_old_owner_cannot_touch_the_next_owners_lease, |home| {
     stage.close().await;
 });
 
-on_both_stores!(two_never_hold_one_resource_and_tokens_never_fall, |home| {
+on_both_stores!(one_holder_per_resource_and_rising_tokens, |home| {
     // Traps 2, 12: many clients on few resources, on Postgres through two replicas; a shared record of each client's
     // belief.
     let first = home.serve().await;
@@ -155,7 +155,7 @@ on_both_stores!(two_never_hold_one_resource_and_tokens_never_fall, |home| {
 async fn names_with_equal_hashes_are_different_locks() {
     // Trap 14: two names that Postgres' own 32-bit hash cannot tell apart are both granted, on both stores.
     use sqlx::Connection as _;
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
     let pair: (String, String) = sqlx::query_as(
         "SELECT min(name), max(name) FROM (SELECT 'job:' || n AS name FROM generate_series(1, 300000) n) names
@@ -164,7 +164,7 @@ async fn names_with_equal_hashes_are_different_locks() {
     .fetch_one(&mut connection)
     .await
     .unwrap();
-    for home in [home, Home::new(StoreKind::Sqlite).await] {
+    for home in [home, LeaseStore::new(StoreKind::Sqlite).await] {
         let stage = home.serve().await;
         for name in [&pair.0, &pair.1] {
             assert!(is_granted(&stage.acquire(name, "o", 30).await), "{name}");
@@ -177,7 +177,7 @@ async fn names_with_equal_hashes_are_different_locks() {
 async fn a_lease_granted_after_a_row_lock_wait_has_its_full_ttl() {
     // Trap 11: a foreign session holds the row's lock for 0.8 s; the TTL of 10 s counts from after that, with 0.7 s for a busy machine.
     use sqlx::{Connection as _, Executor as _};
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let stage = home.serve().await;
     let first = stage.acquire("r", "o", 30).await;
     stage.delete(&first).await;
@@ -210,7 +210,7 @@ async fn a_lease_granted_after_a_row_lock_wait_has_its_full_ttl() {
 async fn a_foreign_write_transaction_only_delays_a_grant() {
     // Trap 13: BEGIN IMMEDIATE waits for the other writer of the file; a deferred one would fail at once.
     use sqlx::{Connection as _, Executor as _};
-    let home = Home::new(StoreKind::Sqlite).await;
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     stage.acquire("other", "o", 30).await;
     let mut blocker = sqlx::SqliteConnection::connect(&home.url).await.unwrap();

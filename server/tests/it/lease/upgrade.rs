@@ -7,10 +7,10 @@ use runtime::clock::Clock;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::lease_server::{Home, StoreKind, on_both_stores};
+use super::lease_server::{LeaseStore, StoreKind, on_both_stores};
 
 /// As the next version would: a column in each table of leases, a table of its own, and the note that it was done.
-async fn migrated_by_the_next_version(home: &Home, description: &str) {
+async fn migrated_by_the_next_version(home: &LeaseStore, description: &str) {
     for table in [
         "leases",
         "resource_tokens",
@@ -26,7 +26,7 @@ async fn migrated_by_the_next_version(home: &Home, description: &str) {
     noted(home, 9_001, description).await;
 }
 
-async fn noted(home: &Home, version: i64, description: &str) {
+async fn noted(home: &LeaseStore, version: i64, description: &str) {
     let nothing = if home.postgres.is_some() {
         "''::bytea"
     } else {
@@ -39,7 +39,7 @@ async fn noted(home: &Home, version: i64, description: &str) {
     .await;
 }
 
-on_both_stores!(what_a_newer_version_added_changes_nothing_for_this_one, |home| {
+on_both_stores!(additions_of_a_newer_version_are_ignored, |home| {
     // Migrated under a running server, which continues; then this version starts on it, as after a rollback.
     let stage = home.serve().await;
     let lease = stage.acquire("r", "o", 60).await;
@@ -62,7 +62,7 @@ on_both_stores!(what_a_newer_version_added_changes_nothing_for_this_one, |home| 
     stage.close().await;
 });
 
-on_both_stores!(what_a_newer_version_took_away_is_not_started_on, |home| {
+on_both_stores!(a_contracted_schema_refuses_the_start, |home| {
     // An unknown migration of kind contract: refused, and named.
     home.serve().await.close().await;
     noted(home, 9_001, "contract drop the old column").await;

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::lease_server::{
-    Home, LeaseServer, StoreKind, aside, is_granted, on_both_stores, stopwatch, token,
+    LeaseServer, LeaseStore, StoreKind, aside, is_granted, on_both_stores, stopwatch, token,
 };
 use testkit::eventually;
 
@@ -94,33 +94,30 @@ on_both_stores!(waiters_are_served_in_order_one_for_each_release, |home| {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_replicas_share_one_queue() {
     // Waiters alternate between two servers on one Postgres; the order is the table's.
-    let home = Home::new(StoreKind::Postgres).await;
+    let home = LeaseStore::new(StoreKind::Postgres).await;
     let (one, other) = (home.serve().await, home.serve().await);
     serve_in_order(&[&one, &other], 12).await;
     one.close().await;
     other.close().await;
 }
 
-on_both_stores!(
-    a_waiter_that_hangs_up_is_gone_within_a_second_and_never_granted,
-    |home| {
-        // Trap 23: the first of two hangs up; it is out of the line within 1 s, and the release goes to the second.
-        let stage = home.serve().await;
-        let holder = stage.acquire("r", "first", 60).await;
-        let mut line = stand_in_order(&[&stage], "r", 2).await;
-        let second = line.pop().unwrap();
-        line.pop().unwrap().abort();
-        eventually("it is gone", || async { waiters(&stage, "r").await == ["w1"] }).await;
-        stage.delete(&holder).await;
-        let (_, granted) = second.await.unwrap();
-        assert_eq!((is_granted(&granted), token(&granted)), (true, 2));
-        stage.delete(&granted).await;
-        assert_eq!(stage.resource("r").await["lastFencingToken"], 2);
-        stage.close().await;
-    }
-);
+on_both_stores!(a_disconnected_waiter_is_removed_and_never_granted, |home| {
+    // Trap 23: the first of two hangs up; it is out of the line within 1 s, and the release goes to the second.
+    let stage = home.serve().await;
+    let holder = stage.acquire("r", "first", 60).await;
+    let mut line = stand_in_order(&[&stage], "r", 2).await;
+    let second = line.pop().unwrap();
+    line.pop().unwrap().abort();
+    eventually("it is gone", || async { waiters(&stage, "r").await == ["w1"] }).await;
+    stage.delete(&holder).await;
+    let (_, granted) = second.await.unwrap();
+    assert_eq!((is_granted(&granted), token(&granted)), (true, 2));
+    stage.delete(&granted).await;
+    assert_eq!(stage.resource("r").await["lastFencingToken"], 2);
+    stage.close().await;
+});
 
-on_both_stores!(a_waiter_out_of_patience_is_told_so_and_holds_nothing, |home| {
+on_both_stores!(a_waiter_that_times_out_holds_nothing, |home| {
     // A wait of 1 s against a lease of 30 s: false after 1 s; against one of 1 s: the lease, as soon as it expires.
     let stage = home.serve().await;
     stage.acquire("long", "first", 30).await;
@@ -138,7 +135,7 @@ on_both_stores!(a_waiter_out_of_patience_is_told_so_and_holds_nothing, |home| {
     stage.close().await;
 });
 
-on_both_stores!(a_newcomer_does_not_pass_the_line, |home| {
+on_both_stores!(a_new_acquire_does_not_overtake_the_queue, |home| {
     // Released while an owner waits: an acquire without a wait is refused, with the waiter as the holder.
     let stage = home.serve().await;
     let holder = stage.acquire("r", "first", 60).await;
@@ -226,7 +223,7 @@ on_both_stores!(a_crowd_of_waiters_starves_no_renewal, |home| {
     stage.close().await;
 });
 
-on_both_stores!(waiters_are_sent_away_when_the_server_ends, |home| {
+on_both_stores!(waiters_are_rejected_at_shutdown, |home| {
     // On shutdown: 503 with Retry-After, no grant, the lease stays valid, all within 10 s.
     let stage = home.serve().await;
     let holder = stage.acquire("r", "first", 60).await;

@@ -63,11 +63,11 @@ async fn client() {
     let order: ClientCommand = serde_json::from_str(order.to_str().unwrap()).unwrap();
     let _ = rustls::crypto::ring::default_provider().install_default();
     let over = Arc::new(AtomicBool::new(false));
-    let told = over.clone();
+    let is_over = over.clone();
     // Standard input ends when the test has had enough, or has died.
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        told.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
     });
     let calls = Arc::new(AtomicU64::new(0));
     let lanes = (0..order.lanes).map(|lane| {
@@ -116,13 +116,13 @@ impl Lane {
 
     fn begin(&self, what: OperationKind) -> u64 {
         let id = self.calls.fetch_add(1, Ordering::Relaxed);
-        say(&ClientOutput::Begin { id, at: now(), what });
+        print_output(&ClientOutput::Begin { id, at: now(), what });
         id
     }
 
     fn end(id: u64, answer: RecordedAnswer) -> RecordedAnswer {
         let at = now();
-        say(&ClientOutput::End {
+        print_output(&ClientOutput::End {
             id,
             at,
             answer: answer.clone(),
@@ -146,14 +146,14 @@ impl Lane {
         let renews = self.dice.percent(50);
         let mut bases = [None, None];
         for (fenced, base) in [true, false].into_iter().zip(&mut bases) {
-            let reply = self.ask(&held, fenced, None).await;
+            let reply = self.compare_and_write(&held, fenced, None).await;
             *base = reply.accepted.then_some(reply.version);
         }
         self.work(&held, Duration::from_millis(section_ms as u64), renews)
             .await;
         for (fenced, base) in [true, false].into_iter().zip(bases) {
             let refused = match base {
-                Some(_) => !self.ask(&held, fenced, base).await.accepted,
+                Some(_) => !self.compare_and_write(&held, fenced, base).await.accepted,
                 None => true,
             };
             if refused {
@@ -275,7 +275,7 @@ impl Lane {
         Self::end(id, answer);
     }
 
-    async fn ask(&mut self, held: &HeldLease, fenced: bool, base: Option<u64>) -> Reply {
+    async fn compare_and_write(&mut self, held: &HeldLease, fenced: bool, base: Option<u64>) -> Reply {
         let question = Question {
             client: self.order.client,
             resource: held.resource.clone(),
@@ -339,6 +339,6 @@ fn refused(body: &Value) -> RecordedAnswer {
     }
 }
 
-fn say(line: &ClientOutput) {
+fn print_output(line: &ClientOutput) {
     println!("{MARK}{}", serde_json::to_string(line).unwrap());
 }

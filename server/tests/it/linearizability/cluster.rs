@@ -101,7 +101,7 @@ impl Cluster {
         }
         let urls: Vec<String> = world.servers.iter().map(|server| server.url("")).collect();
         let http = client(&world.token, Duration::from_secs(2));
-        world.looker = Some(super::aside(look(urls, http, world.looking.clone())));
+        world.looker = Some(super::aside(read_directly(urls, http, world.looking.clone())));
         world
     }
 
@@ -246,7 +246,7 @@ async fn store(kind: StoreKind, folder: &tempfile::TempDir) -> (Option<Postgres>
 }
 
 /// Reads one lock after the other directly, without the proxies.
-async fn look(servers: Vec<String>, http: reqwest::Client, looking: Arc<AtomicBool>) -> Vec<Call> {
+async fn read_directly(servers: Vec<String>, http: reqwest::Client, looking: Arc<AtomicBool>) -> Vec<Call> {
     let mut calls = Vec::new();
     for number in 0.. {
         if !looking.load(Ordering::Relaxed) {

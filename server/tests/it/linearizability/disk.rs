@@ -24,7 +24,7 @@ fn fill_up(file: &std::path::Path) {
 pub(super) async fn fill(world: &mut Cluster) -> String {
     let filler = world.servers[0].seen_by_it("disk/filler");
     // Space that the store frees meanwhile is filled as well.
-    until_told(world, || fill_up(&filler)).await;
+    until_granted(world, || fill_up(&filler)).await;
     sleep(Duration::from_secs(1)).await;
     std::fs::remove_file(&filler).unwrap();
     let log = world.servers[0].read_log();
@@ -34,7 +34,7 @@ pub(super) async fn fill(world: &mut Cluster) -> String {
 }
 
 /// Probes until ten answers were 503.
-async fn until_told(world: &mut Cluster, before_each: impl Fn()) {
+async fn until_granted(world: &mut Cluster, before_each: impl Fn()) {
     let (mut refused, mut tries) = (0, 0);
     while refused < 10 {
         before_each();
@@ -50,7 +50,7 @@ async fn until_told(world: &mut Cluster, before_each: impl Fn()) {
 /// started again when there is room.
 pub(super) async fn fill_postgres(world: &mut Cluster) -> String {
     let first = world.postgres.as_ref().unwrap().pid().unwrap();
-    until_told(world, || {
+    until_granted(world, || {
         family(first).into_iter().for_each(|pid| limit(pid, "262144:"));
     })
     .await;

@@ -87,7 +87,7 @@ impl InjectedFault {
 /// A holder is stopped between its read and its write until another client has written, then continues.
 async fn client_stop(world: &mut Cluster) -> String {
     loop {
-        let Some(section) = world.register.somebody_between_read_and_write() else {
+        let Some(section) = world.register.section_between_read_and_write() else {
             sleep(Duration::from_millis(1)).await;
             continue;
         };
@@ -106,7 +106,7 @@ async fn client_stop(world: &mut Cluster) -> String {
         let overtaken = || async { world.register.overtaken(&section) };
         within(
             Duration::from_secs(20),
-            "somebody else wrote meanwhile",
+            "another client wrote meanwhile",
             overtaken,
         )
         .await;
@@ -125,7 +125,7 @@ async fn client_stop(world: &mut Cluster) -> String {
 /// A holder is killed; its lock has to be free in time, which the checker derives from the answers to other clients.
 async fn client_kill(world: &mut Cluster) -> String {
     loop {
-        let Some(section) = world.register.somebody_between_read_and_write() else {
+        let Some(section) = world.register.section_between_read_and_write() else {
             sleep(Duration::from_millis(1)).await;
             continue;
         };
@@ -138,7 +138,7 @@ async fn client_kill(world: &mut Cluster) -> String {
             continue;
         }
         let overtaken = || async { world.register.overtaken(&section) };
-        within(Duration::from_secs(20), "somebody else has its lock", overtaken).await;
+        within(Duration::from_secs(20), "another client has its lock", overtaken).await;
         // The checker uses answers after the bound.
         sleep(Duration::from_millis(DEAD_FREE_MS.unsigned_abs() + 500)).await;
         return format!("client {dead} killed while it held {}", section.1);

@@ -63,7 +63,7 @@ impl Client {
                     .strip_prefix(MARK)
                     .and_then(|text| serde_json::from_str(text).ok())
                 {
-                    hear(number, &mut to.lock().unwrap(), &tally, line);
+                    record_output(number, &mut to.lock().unwrap(), &tally, line);
                 }
             }
         });
@@ -114,7 +114,7 @@ fn calls(heard: &Mutex<Heard>) -> Vec<Call> {
         .collect()
 }
 
-fn hear(client: u32, heard: &mut Heard, tally: &FleetCounts, line: ClientOutput) {
+fn record_output(client: u32, heard: &mut Heard, tally: &FleetCounts, line: ClientOutput) {
     match line {
         ClientOutput::Begin { id, at, what } => {
             let call = Call {

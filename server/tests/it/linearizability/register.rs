@@ -76,7 +76,7 @@ impl Register {
     }
 
     /// A client in the middle of its critical section: it has read, and will write the next version.
-    pub(super) fn somebody_between_read_and_write(&self) -> Option<(u32, String, u64)> {
+    pub(super) fn section_between_read_and_write(&self) -> Option<(u32, String, u64)> {
         self.cells.lock().unwrap().open.last().cloned()
     }
 

@@ -65,7 +65,7 @@ fn set(file: &Path, seconds: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_hour_on_the_wall_clock_neither_ends_nor_prolongs_a_lease_on_sqlite() {
+async fn a_wall_clock_step_of_an_hour_changes_no_lease_on_sqlite() {
     // Forward and back while the server runs, and back over a kill -9: the file's clock continues from its last value.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let folder = tempfile::tempdir().unwrap();

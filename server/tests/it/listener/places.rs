@@ -61,7 +61,7 @@ impl Open {
     /// A connection that has had an answer and is idle since.
     async fn idle(&self, from: u8) -> TcpStream {
         let mut stream = self.connect(from).await;
-        assert!(ask(&mut stream).await, "127.0.0.{from} gets no answer");
+        assert!(is_answered(&mut stream).await, "127.0.0.{from} gets no answer");
         // The next one is idle for less long, by the clock of the listener.
         tokio::time::sleep(Duration::from_millis(5)).await;
         stream
@@ -79,12 +79,12 @@ impl Open {
 }
 
 /// Whether a request on this connection is answered; otherwise it is closed.
-async fn ask(stream: &mut TcpStream) -> bool {
-    let asked = stream.write_all(b"GET /quick HTTP/1.1\r\nhost: x\r\n\r\n").await;
+async fn is_answered(stream: &mut TcpStream) -> bool {
+    let sent = stream.write_all(b"GET /quick HTTP/1.1\r\nhost: x\r\n\r\n").await;
     let mut bytes = [0; 1_024];
     let read = tokio::time::timeout(PATIENCE, stream.read(&mut bytes));
     let read = read.await.expect("neither answered nor closed");
-    asked.is_ok() && matches!(read, Ok(1..))
+    sent.is_ok() && matches!(read, Ok(1..))
 }
 
 async fn is_closed(stream: &mut TcpStream) -> bool {
@@ -109,7 +109,7 @@ async fn one_source_cannot_take_all_connections() {
         assert!(is_closed(stream).await);
     }
     for stream in attacker[6..].iter_mut().chain(&mut others) {
-        assert!(ask(stream).await);
+        assert!(is_answered(stream).await);
     }
 }
 
@@ -125,7 +125,7 @@ async fn at_the_connection_limit_the_largest_source_is_cut() {
     let mut new = open.idle(4).await;
     assert!(is_closed(&mut many[0]).await);
     for stream in many[1..].iter_mut().chain(&mut few).chain([&mut new]) {
-        assert!(ask(stream).await);
+        assert!(is_answered(stream).await);
     }
 }
 
@@ -143,6 +143,6 @@ async fn busy_connections_of_one_source_do_not_block_others() {
     let mut refused = open.connect(9).await;
     assert!(is_closed(&mut refused).await);
     let mut new = open.idle(4).await;
-    assert!(ask(&mut new).await);
+    assert!(is_answered(&mut new).await);
     assert!(is_closed(&mut busy[0]).await);
 }

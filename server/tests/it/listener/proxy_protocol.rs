@@ -81,7 +81,7 @@ async fn hop(listener: TcpListener, port: u16, certs: Option<&Certs>) -> DropGua
     let doors = Listener {
         listener,
         tls,
-        limits: Limits::of_process(),
+        limits: Limits::from_process(),
         exempt: Vec::new(),
         proxies: Vec::new(),
         is_secure: false,

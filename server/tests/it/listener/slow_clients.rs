@@ -42,9 +42,9 @@ struct Open {
     is_dropped: Arc<AtomicBool>,
 }
 
-struct Told(Arc<AtomicBool>);
+struct DropFlag(Arc<AtomicBool>);
 
-impl Drop for Told {
+impl Drop for DropFlag {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -54,11 +54,11 @@ async fn open(certs: Option<&Certs>) -> Open {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let is_dropped = Arc::new(AtomicBool::new(false));
-    let told = is_dropped.clone();
+    let dropped = is_dropped.clone();
     let endless = move || async move {
-        let told = Told(told);
+        let dropped = DropFlag(dropped);
         let parts = stream::repeat_with(move || {
-            let _kept = &told;
+            let _kept = &dropped;
             Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 65_536]))
         });
         Body::from_stream(parts)
@@ -131,7 +131,7 @@ async fn idle_connections_without_a_request_are_closed() {
     let mut stream = connect(&plain).await;
     stream.write_all(b"GET /quick HTTP/1.1\r\n").await.unwrap();
     let dripped = tokio::time::timeout(PATIENCE, drip(&mut stream, b"x-a: b\r\n"));
-    assert!(dripped.await.is_ok(), "headers may drip for ever");
+    assert!(dripped.await.is_ok(), "slow headers are not limited");
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn slow_and_idle_keep_alive_connections_are_closed() {
         PATIENCE,
         drip(&mut stream, b"GET /quick HTTP/1.1\r\nx-a: b\r\nx-b"),
     );
-    assert!(dripped.await.is_ok(), "headers may drip for ever");
+    assert!(dripped.await.is_ok(), "slow headers are not limited");
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn a_slow_body_is_refused() {
     let head = b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n";
     stream.write_all(head).await.unwrap();
     let dripped = tokio::time::timeout(PATIENCE, drip(&mut stream, b"x"));
-    assert!(dripped.await.is_ok(), "a body may drip for ever");
+    assert!(dripped.await.is_ok(), "a slow body is not limited");
 }
 
 #[tokio::test]

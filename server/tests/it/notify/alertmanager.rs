@@ -5,10 +5,10 @@ use leasehold::notify::{DeliveryState, ReceiverKind};
 use serde_json::Value;
 
 use super::notifier::{HOME, Store, TestNotifier, config, firing, resolved};
-use crate::support::webhook_sink::Ear;
+use crate::support::webhook_sink::WebhookSink;
 use testkit::eventually;
 
-async fn manager(behind: &Ear) -> Alertmanager {
+async fn manager(behind: &WebhookSink) -> Alertmanager {
     let config = format!(
         "route: {{receiver: r, group_by: [resource], group_wait: 0s, group_interval: 1s, repeat_interval: 1h}}\n\
          receivers: [{{name: r, webhook_configs: [{{url: '{}', send_resolved: true}}]}}]\n",
@@ -27,19 +27,19 @@ async fn held(manager: &Alertmanager) -> Vec<Value> {
 }
 
 /// Notifications that it sent on: resource and status.
-fn told(behind: &Ear) -> Vec<String> {
-    let said = |body: Value| format!("{} {}", body["alerts"][0]["labels"]["resource"], body["status"]);
-    behind.heard().iter().map(|heard| said(heard.json())).collect()
+fn statuses(behind: &WebhookSink) -> Vec<String> {
+    let status = |body: Value| format!("{} {}", body["alerts"][0]["labels"]["resource"], body["status"]);
+    behind.heard().iter().map(|heard| status(heard.json())).collect()
 }
 
 async fn survives_a_restart(store: Store) {
-    let behind = Ear::open().await;
+    let behind = WebhookSink::open().await;
     let manager = manager(&behind).await;
     let stage = TestNotifier::on(store, config()).await;
     stage
         .add("am", ReceiverKind::Alertmanager, &[&manager.url()])
         .await;
-    stage.tell(&firing("a")).await;
+    stage.enqueue_notice(&firing("a")).await;
     stage.are(DeliveryState::Delivered).await;
     behind.hears(1).await;
     let first = held(&manager).await;
@@ -55,13 +55,13 @@ async fn survives_a_restart(store: Store) {
     })
     .await;
     let until = first[0]["endsAt"].as_str().unwrap().to_owned();
-    eventually("it outlives what was said before the restart", async || {
+    eventually("it outlives what was status before the restart", async || {
         let now = held(&manager).await;
         assert_eq!(now.len(), 1, "it lapsed");
         now[0]["updatedAt"].as_str().unwrap() > until.as_str()
     })
     .await;
-    stage.tell(&resolved(firing("a"))).await;
+    stage.enqueue_notice(&resolved(firing("a"))).await;
     behind.hears(2).await;
     eventually("it is gone", async || held(&manager).await.is_empty()).await;
     // The resolution is sent several times, and then no more.
@@ -74,7 +74,7 @@ async fn survives_a_restart(store: Store) {
         left == 0
     })
     .await;
-    assert_eq!(told(&behind), ["\"a\" \"firing\"", "\"a\" \"resolved\""]);
+    assert_eq!(statuses(&behind), ["\"a\" \"firing\"", "\"a\" \"resolved\""]);
 }
 
 #[tokio::test]
@@ -87,17 +87,20 @@ async fn an_alert_survives_a_restart_without_loss_or_repeat() {
 #[tokio::test]
 async fn every_alertmanager_peer_is_notified_also_after_an_outage() {
     // Two servers with separate stores: the first is killed before, and started again.
-    let behind = Ear::open().await;
+    let behind = WebhookSink::open().await;
     let (one, two) = (manager(&behind).await, manager(&behind).await);
     two.kill().await.unwrap();
     let stage = TestNotifier::start().await;
     stage
         .add("am", ReceiverKind::Alertmanager, &[&one.url(), &two.url()])
         .await;
-    stage.tell(&firing("a")).await;
+    stage.enqueue_notice(&firing("a")).await;
     let delivered = stage.are(DeliveryState::Delivered).await;
-    let said = delivered[0].answer.as_deref().unwrap();
-    assert!(said.starts_with("1 of 2 took it; http://127.0.0.1:"), "{said}");
+    let status = delivered[0].answer.as_deref().unwrap();
+    assert!(
+        status.starts_with("1 of 2 took it; http://127.0.0.1:"),
+        "{status}"
+    );
     assert_eq!(held(&one).await.len(), 1);
     two.restart().await.unwrap();
     eventually("the second Alertmanager has the alert", async || {
@@ -109,19 +112,19 @@ async fn every_alertmanager_peer_is_notified_also_after_an_outage() {
 #[tokio::test]
 async fn alerts_of_a_dead_console_expire() {
     // No server repeats the alert: four intervals later it expires in Alertmanager.
-    let behind = Ear::open().await;
+    let behind = WebhookSink::open().await;
     let manager = manager(&behind).await;
     let stage = TestNotifier::start().await;
     stage
         .add("am", ReceiverKind::Alertmanager, &[&manager.url()])
         .await;
-    stage.tell(&firing("a")).await;
+    stage.enqueue_notice(&firing("a")).await;
     stage.are(DeliveryState::Delivered).await;
     behind.hears(1).await;
     let _left = stage.stopped().await;
     eventually("it lapses", async || held(&manager).await.is_empty()).await;
     eventually("the resolution is sent", async || {
-        told(&behind).last().unwrap() == "\"a\" \"resolved\""
+        statuses(&behind).last().unwrap() == "\"a\" \"resolved\""
     })
     .await;
 }

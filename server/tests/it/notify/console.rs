@@ -6,7 +6,7 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
 use super::notifier::{LOCAL_RECEIVERS, SECRET, firing};
-use crate::support::webhook_sink::{Ear, Reply};
+use crate::support::webhook_sink::{Reply, WebhookSink};
 use testkit::eventually;
 
 async fn send(
@@ -30,14 +30,14 @@ fn hook(url: &str) -> Value {
 #[tokio::test]
 async fn receiver_changes_by_admins_are_audited() {
     // No answer and no row holds the secret, nor the query that is one.
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
     let admin = admin(&server).await;
-    let url = format!("{}/in?token=c4nary-query", ear.url);
-    let mut said = Vec::new();
+    let url = format!("{}/in?token=c4nary-query", sink.url);
+    let mut responses = Vec::new();
     let mut ask = async |method: Method, path: &str, body: Value| {
         let (status, answer) = send(&server, &admin, method, path, &body).await;
-        said.push(answer.to_string());
+        responses.push(answer.to_string());
         (status, answer)
     };
     assert_eq!(ask(Method::POST, "/v1/receivers", hook(&url)).await.0, 201);
@@ -49,7 +49,7 @@ async fn receiver_changes_by_admins_are_audited() {
         (&receiver["kind"], &receiver["hasSecret"]),
         (&json!("webhook"), &json!(true))
     );
-    assert_eq!(receiver["urls"], json!([format!("{}/in?…", ear.url)]));
+    assert_eq!(receiver["urls"], json!([format!("{}/in?…", sink.url)]));
     let (status, tried) = ask(Method::POST, "/v1/receivers/ops/test", Value::Null).await;
     let trial = &tried["trials"][0];
     assert_eq!(
@@ -62,13 +62,13 @@ async fn receiver_changes_by_admins_are_audited() {
             .unwrap()
             .contains("This is a test. Nothing is wrong.")
     );
-    assert_eq!(ear.heard().len(), 1);
-    let change = json!({"urls": [format!("{}/other", ear.url)]});
+    assert_eq!(sink.heard().len(), 1);
+    let change = json!({"urls": [format!("{}/other", sink.url)]});
     assert_eq!(ask(Method::PUT, "/v1/receivers/ops", change).await.0, 204);
-    ear.answers([Reply::Status(500)]);
+    sink.answers([Reply::Status(500)]);
     let (_, tried) = ask(Method::POST, "/v1/receivers/ops/test", Value::Null).await;
-    assert_eq!(tried["trials"][0]["fault"], "answered 500: said so");
-    assert_eq!(ear.heard()[1].path, "/other");
+    assert_eq!(tried["trials"][0]["fault"], "answered 500: not accepted");
+    assert_eq!(sink.heard()[1].path, "/other");
     assert_eq!(ask(Method::DELETE, "/v1/receivers/ops", Value::Null).await.0, 204);
     assert_eq!(ask(Method::DELETE, "/v1/receivers/ops", Value::Null).await.0, 404);
     let rows = server.audit_entries().await;
@@ -87,8 +87,8 @@ async fn receiver_changes_by_admins_are_audited() {
     ];
     assert_eq!(actions, wanted);
     assert!(rows.iter().all(|row| row.actor_name == "admin"));
-    said.push(format!("{rows:?}"));
-    for text in said {
+    responses.push(format!("{rows:?}"));
+    for text in responses {
         assert!(!text.contains(SECRET) && !text.contains("c4nary"), "{text}");
     }
 }
@@ -152,13 +152,13 @@ async fn invalid_receivers_are_refused_with_field_and_remedy() {
 async fn a_dead_letter_is_listed_and_retried() {
     // Refused once; listed as a dead letter with the receiver's answer; retried and delivered; a second retry is
     // refused.
-    let ear = Ear::open().await;
-    ear.answers([Reply::Status(403)]);
+    let sink = WebhookSink::open().await;
+    sink.answers([Reply::Status(403)]);
     let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
     let admin = admin(&server).await;
-    send(&server, &admin, Method::POST, "/v1/receivers", &hook(&ear.url)).await;
+    send(&server, &admin, Method::POST, "/v1/receivers", &hook(&sink.url)).await;
     let db = runtime::db::Db::open(&server.store.url).await.unwrap();
-    super::notifier::tell(&db, &firing("tenant_1:close")).await;
+    super::notifier::enqueue_notice(&db, &firing("tenant_1:close")).await;
     let found = std::cell::RefCell::new(Value::Null);
     eventually("it is dead", async || {
         let (_, dead) = server
@@ -172,7 +172,7 @@ async fn a_dead_letter_is_listed_and_retried() {
     let dead = found.into_inner();
     assert_eq!(
         (&dead["answer"], &dead["attempts"]),
-        (&json!("answered 403: said so"), &json!(1))
+        (&json!("answered 403: not accepted"), &json!(1))
     );
     assert_eq!(
         (&dead["status"], &dead["group"]),
@@ -181,7 +181,7 @@ async fn a_dead_letter_is_listed_and_retried() {
     let path = format!("/v1/notifications/{}/retry", dead["id"].as_str().unwrap());
     let (status, _) = send(&server, &admin, Method::POST, &path, &Value::Null).await;
     assert_eq!(status, 204);
-    ear.hears(2).await;
+    sink.hears(2).await;
     eventually("it is delivered", async || {
         let (_, all) = server
             .as_user(&admin)

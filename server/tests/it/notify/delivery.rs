@@ -10,7 +10,7 @@ use leasehold::notify::{DeliveryState, NotifyError, ReceiverKind};
 use serde_json::json;
 
 use super::notifier::{SECRET, Store, TestNotifier, config, firing, resolved};
-use crate::support::webhook_sink::{Ear, Heard, Reply};
+use crate::support::webhook_sink::{Heard, Reply, WebhookSink};
 use testkit::eventually;
 
 /// By another program than ours.
@@ -32,7 +32,11 @@ fn openssl_hmac(secret: &str, text: &str) -> String {
 }
 
 async fn arrives(store: Store) {
-    let (hook, chat, other) = (Ear::open().await, Ear::open().await, Ear::open().await);
+    let (hook, chat, other) = (
+        WebhookSink::open().await,
+        WebhookSink::open().await,
+        WebhookSink::open().await,
+    );
     let stage = TestNotifier::on(store, config()).await;
     stage
         .add("hook", ReceiverKind::Webhook, &[&format!("{}/in", hook.url)])
@@ -47,7 +51,7 @@ async fn arrives(store: Store) {
     stage.add("other", ReceiverKind::Webhook, &[&other.url]).await;
     let mut notice = firing("jobs/nightly");
     notice.receivers = vec!["hook".to_owned(), "chat".to_owned()];
-    assert_eq!(stage.tell(&notice).await, 2);
+    assert_eq!(stage.enqueue_notice(&notice).await, 2);
     let all = stage.are(DeliveryState::Delivered).await;
     let heard: Vec<Heard> = [hook.heard(), chat.heard()].concat();
     assert_eq!((heard.len(), all.len(), other.heard().len()), (2, 2, 0));
@@ -75,53 +79,53 @@ async fn a_signed_message_reaches_each_receiver_once() {
 #[tokio::test]
 async fn an_unchanged_group_is_not_resent_after_a_restart() {
     // Twice; after a restart; then a changed alert, which is sent at once; then the same after the repeat interval.
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     let notice = firing("a");
-    assert_eq!(stage.tell(&notice).await, 1);
-    assert_eq!(stage.tell(&notice).await, 0);
-    ear.hears(1).await;
+    assert_eq!(stage.enqueue_notice(&notice).await, 1);
+    assert_eq!(stage.enqueue_notice(&notice).await, 0);
+    sink.hears(1).await;
     let stage = stage.again().await;
     let mut later = notice.clone();
     later.alerts[0].starts_at += 5_000;
     later.alerts[0]
         .annotations
         .insert("summary".to_owned(), "held for 42 m".to_owned());
-    assert_eq!(stage.tell(&later).await, 0);
-    assert_eq!(stage.tell(&firing("b")).await, 1);
-    assert_eq!(stage.tell(&resolved(notice.clone())).await, 1);
-    assert_eq!(stage.tell(&notice).await, 1);
+    assert_eq!(stage.enqueue_notice(&later).await, 0);
+    assert_eq!(stage.enqueue_notice(&firing("b")).await, 1);
+    assert_eq!(stage.enqueue_notice(&resolved(notice.clone())).await, 1);
+    assert_eq!(stage.enqueue_notice(&notice).await, 1);
     stage.sql("UPDATE notification_groups SET at = at - 301000").await;
-    assert_eq!(stage.tell(&notice).await, 1);
+    assert_eq!(stage.enqueue_notice(&notice).await, 1);
     assert_eq!(stage.are(DeliveryState::Delivered).await.len(), 5);
-    assert_eq!(ear.heard().len(), 5);
+    assert_eq!(sink.heard().len(), 5);
 }
 
 #[tokio::test]
 async fn an_unreachable_receiver_gets_messages_later_in_order() {
     // Two refusals; meanwhile the group's end waits behind its beginning, and another group does not wait.
-    let ear = Ear::open().await;
-    ear.answers([Reply::Status(500), Reply::Status(503)]);
+    let sink = WebhookSink::open().await;
+    sink.answers([Reply::Status(500), Reply::Status(503)]);
     let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
-    stage.tell(&firing("a")).await;
-    ear.hears(1).await;
-    stage.tell(&resolved(firing("a"))).await;
-    stage.tell(&firing("b")).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    stage.enqueue_notice(&firing("a")).await;
+    sink.hears(1).await;
+    stage.enqueue_notice(&resolved(firing("a"))).await;
+    stage.enqueue_notice(&firing("b")).await;
     let all = stage.are(DeliveryState::Delivered).await;
-    let said = |heard: &Heard| {
+    let status = |heard: &Heard| {
         let body = heard.json();
         let alert = &body["alerts"][0];
         format!("{} {}", alert["labels"]["resource"], alert["status"])
     };
-    let heard: Vec<String> = ear.heard().iter().map(said).collect();
-    let of_a: Vec<&String> = heard.iter().filter(|said| said.contains("\"a\"")).collect();
+    let heard: Vec<String> = sink.heard().iter().map(status).collect();
+    let of_a: Vec<&String> = heard.iter().filter(|status| status.contains("\"a\"")).collect();
     assert_eq!(of_a.last().unwrap().as_str(), "\"a\" \"resolved\"", "{heard:?}");
-    let ends = of_a.iter().filter(|said| said.contains("resolved")).count();
+    let ends = of_a.iter().filter(|status| status.contains("resolved")).count();
     assert_eq!((heard.len(), ends), (5, 1), "{heard:?}");
     // Attempts of one message carry one id.
-    let ids: std::collections::BTreeSet<String> = ear
+    let ids: std::collections::BTreeSet<String> = sink
         .heard()
         .iter()
         .map(|heard| heard.header("x-notification-id").to_owned())
@@ -132,12 +136,12 @@ async fn an_unreachable_receiver_gets_messages_later_in_order() {
 #[tokio::test]
 async fn retry_after_is_respected() {
     // 429 with three seconds: the next attempt comes after them, though our own pause would have been one.
-    let ear = Ear::open().await;
-    ear.answers([Reply::With(429, "retry-after", "3".to_owned())]);
+    let sink = WebhookSink::open().await;
+    sink.answers([Reply::With(429, "retry-after", "3".to_owned())]);
     let stage = TestNotifier::start().await;
-    stage.add("chat", ReceiverKind::Slack, &[&ear.url]).await;
-    stage.tell(&firing("a")).await;
-    let heard = ear.hears(2).await;
+    stage.add("chat", ReceiverKind::Slack, &[&sink.url]).await;
+    stage.enqueue_notice(&firing("a")).await;
+    let heard = sink.hears(2).await;
     let pause = heard[1].at - heard[0].at;
     assert!((2_900..10_000).contains(&pause), "{pause} ms");
     assert_eq!(stage.are(DeliveryState::Delivered).await[0].attempts, 2);
@@ -146,25 +150,25 @@ async fn retry_after_is_respected() {
 #[tokio::test]
 async fn a_refused_message_is_a_dead_letter_to_retry() {
     // 404 is permanent; a retry after the receiver was fixed arrives; a second retry finds no dead letter.
-    let ear = Ear::open().await;
-    ear.answers([Reply::Status(404)]);
+    let sink = WebhookSink::open().await;
+    sink.answers([Reply::Status(404)]);
     let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
-    stage.tell(&firing("a")).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    stage.enqueue_notice(&firing("a")).await;
     let dead = stage.are(DeliveryState::Dead).await;
     assert_eq!(
         (dead[0].attempts, dead[0].answer.as_deref()),
-        (1, Some("answered 404: said so"))
+        (1, Some("answered 404: not accepted"))
     );
     let view = &stage.notifier.receivers().await.unwrap()[0];
     assert_eq!(
         (view.dead, view.waiting, view.fault()),
-        (1, 0, Some("answered 404: said so"))
+        (1, 0, Some("answered 404: not accepted"))
     );
     let who = Principal::system("test");
     stage.notifier.retry(&who, dead[0].id).await.unwrap();
     stage.are(DeliveryState::Delivered).await;
-    assert_eq!(ear.heard().len(), 2);
+    assert_eq!(sink.heard().len(), 2);
     let again = stage.notifier.retry(&who, dead[0].id).await;
     assert!(
         matches!(again, Err(NotifyError::NotDead { state: "delivered" })),
@@ -185,7 +189,7 @@ async fn delivery_stops_after_the_max_retry_time() {
     stage
         .add("hook", ReceiverKind::Webhook, &["http://127.0.0.1:1/"])
         .await;
-    stage.tell(&firing("a")).await;
+    stage.enqueue_notice(&firing("a")).await;
     let dead = stage.are(DeliveryState::Dead).await;
     assert!(dead[0].attempts >= 2, "{dead:?}");
     assert!(dead[0].answer.as_deref().unwrap().contains("refused"), "{dead:?}");
@@ -194,17 +198,17 @@ async fn delivery_stops_after_the_max_retry_time() {
 #[tokio::test]
 async fn messages_claimed_by_a_dead_server_are_sent_by_another() {
     // Claimed, and never marked: once the claim is over it is sent, whether or not it was sent before.
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let (store, config) = TestNotifier::start().await.stopped().await;
     let stage = TestNotifier::on(store, config).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
-    ear.answers([Reply::Silence]);
-    stage.tell(&firing("a")).await;
-    ear.hears(1).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    sink.answers([Reply::Silence]);
+    stage.enqueue_notice(&firing("a")).await;
+    sink.hears(1).await;
     // As after the end of the sending server: the claim of another server expires.
     stage.sql("UPDATE deliveries SET attempts = 7, next_at = 0").await;
     eventually("it is sent again", async || {
-        stage.outbox().await[0].attempts == 8 && ear.heard().len() == 2
+        stage.outbox().await[0].attempts == 8 && sink.heard().len() == 2
     })
     .await;
     stage.are(DeliveryState::Delivered).await;
@@ -213,14 +217,14 @@ async fn messages_claimed_by_a_dead_server_are_sent_by_another() {
 #[tokio::test]
 async fn an_alert_without_an_existing_receiver_goes_to_all() {
     // Its receiver was removed; and without any receiver no message is stored.
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let stage = TestNotifier::start().await;
-    assert_eq!(stage.tell(&firing("a")).await, 0);
-    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
+    assert_eq!(stage.enqueue_notice(&firing("a")).await, 0);
+    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     let mut notice = firing("a");
     notice.receivers = vec!["gone".to_owned()];
-    assert_eq!(stage.tell(&notice).await, 1);
-    ear.hears(1).await;
+    assert_eq!(stage.enqueue_notice(&notice).await, 1);
+    sink.hears(1).await;
     stage
         .notifier
         .remove(&Principal::system("test"), "hook")

@@ -31,9 +31,9 @@ async fn the_documented_python_verifies_the_signature() {
     let url = lines.next_line().await.unwrap().unwrap();
     let stage = TestNotifier::start().await;
     stage.add("hook", ReceiverKind::Webhook, &[&url]).await;
-    stage.tell(&firing("jobs/nightly")).await;
-    let said = lines.next_line().await.unwrap().unwrap();
-    assert_eq!(said, format!("firing LongHeld {HOME}/locks/builtin/jobs"));
+    stage.enqueue_notice(&firing("jobs/nightly")).await;
+    let line = lines.next_line().await.unwrap().unwrap();
+    assert_eq!(line, format!("firing LongHeld {HOME}/locks/builtin/jobs"));
     assert_eq!(
         stage.are(DeliveryState::Delivered).await[0].answer.as_deref(),
         Some("answered 204")

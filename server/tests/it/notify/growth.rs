@@ -6,7 +6,7 @@ use runtime::clock::Clock;
 use serde_json::json;
 
 use super::notifier::{Store, TestNotifier, config, firing};
-use crate::support::webhook_sink::Ear;
+use crate::support::webhook_sink::WebhookSink;
 
 async fn enqueue(stage: &TestNotifier, notice: &Notice, occasion: Occasion) -> u64 {
     let mut tx = stage.db.begin().await.unwrap();
@@ -20,7 +20,7 @@ async fn enqueue(stage: &TestNotifier, notice: &Notice, occasion: Occasion) -> u
 }
 
 async fn grows(store: Store) {
-    let hook = Ear::open().await;
+    let hook = WebhookSink::open().await;
     let stage = TestNotifier::on(store, config()).await;
     stage.add("hook", ReceiverKind::Webhook, &[&hook.url]).await;
     let of_size = |size: u64| Notice {

@@ -9,8 +9,8 @@ use domain::notification::{Notice, NoticeAlert, NoticeStatus};
 use leasehold::audit::{Audit, ChainCheckpoints};
 use leasehold::identity::Principal;
 use leasehold::notify::{
-    Delivering, Delivery, DeliveryState, NewReceiver, Notifier, ReceiverKind, Wanted, enqueue, fingerprint,
-    secret_keys,
+    Delivering, Delivery, DeliveryFilter, DeliveryState, NewReceiver, Notifier, ReceiverKind, enqueue,
+    fingerprint, secret_keys,
 };
 use runtime::clock::Clock;
 use runtime::db::Db;
@@ -90,10 +90,10 @@ impl TestNotifier {
     }
 
     /// Sends a notice as an evaluator of rules does; returns the number of receivers.
-    pub(crate) async fn tell(&self, notice: &Notice) -> u64 {
-        let told = tell(&self.db, notice).await;
+    pub(crate) async fn enqueue_notice(&self, notice: &Notice) -> u64 {
+        let enqueued = enqueue_notice(&self.db, notice).await;
         self.notifier.wake();
-        told
+        enqueued
     }
 
     pub(crate) async fn sql(&self, statement: &str) {
@@ -106,7 +106,11 @@ impl TestNotifier {
 
     /// Oldest first.
     pub(crate) async fn outbox(&self) -> Vec<Delivery> {
-        let mut all = self.notifier.deliveries(&Wanted::default()).await.unwrap();
+        let mut all = self
+            .notifier
+            .deliveries(&DeliveryFilter::default())
+            .await
+            .unwrap();
         all.reverse();
         all
     }
@@ -122,12 +126,12 @@ impl TestNotifier {
     }
 }
 
-pub(crate) async fn tell(db: &Db, notice: &Notice) -> u64 {
+pub(crate) async fn enqueue_notice(db: &Db, notice: &Notice) -> u64 {
     let mut tx = db.begin().await.unwrap();
-    let told = enqueue(&mut tx, notice, Clock::start().now().wall.timestamp_millis());
-    let told = told.await.unwrap();
+    let enqueued = enqueue(&mut tx, notice, Clock::start().now().wall.timestamp_millis());
+    let enqueued = enqueued.await.unwrap();
     tx.commit().await.unwrap();
-    told
+    enqueued
 }
 
 pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

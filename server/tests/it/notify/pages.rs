@@ -4,8 +4,8 @@ use crate::support::{Browser, TestServer, on};
 use domain::access::Role;
 use reqwest::Response;
 
-use super::notifier::{LOCAL_RECEIVERS, SECRET, firing, tell};
-use crate::support::webhook_sink::{Ear, Reply};
+use super::notifier::{LOCAL_RECEIVERS, SECRET, enqueue_notice, firing};
+use crate::support::webhook_sink::{Reply, WebhookSink};
 use testkit::eventually;
 
 async fn signed_in(server: &TestServer) -> Browser {
@@ -21,12 +21,12 @@ async fn shown(answer: Response) -> (u16, String) {
 #[tokio::test]
 async fn a_receiver_is_added_tested_and_removed_on_the_page() {
     // From "no receivers" to a test with request and answer; no page contains the secret.
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
     let browser = signed_in(&server).await;
     let (_, empty) = shown(browser.get("/alerts/receivers").await).await;
     assert!(empty.contains("No receivers"), "{empty}");
-    let url = format!("{}/in?k=c4nary", ear.url);
+    let url = format!("{}/in?k=c4nary", sink.url);
     let form = [
         ("name", "ops"),
         ("kind", "webhook"),
@@ -98,19 +98,19 @@ async fn an_error_is_at_its_field_and_input_except_secrets_stays() {
 #[tokio::test]
 async fn hostile_names_in_messages_and_responses_are_escaped() {
     // A resource that is markup and turns the line, an answer that is a script.
-    let ear = Ear::open().await;
-    ear.answers([Reply::With(400, "content-type", "text/html".to_owned())]);
+    let sink = WebhookSink::open().await;
+    sink.answers([Reply::With(400, "content-type", "text/html".to_owned())]);
     let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
     let browser = signed_in(&server).await;
     let form = [
         ("name", "ops"),
         ("kind", "webhook"),
-        ("urls", &ear.url),
+        ("urls", &sink.url),
         ("secret", SECRET),
     ];
     browser.post("/alerts/receivers", &form).await;
     let db = runtime::db::Db::open(&server.store.url).await.unwrap();
-    tell(&db, &firing("<img src=x onerror=alert(1)>\u{202e}")).await;
+    enqueue_notice(&db, &firing("<img src=x onerror=alert(1)>\u{202e}")).await;
     let page = std::cell::RefCell::new(String::new());
     eventually("it is a dead letter", async || {
         let (_, text) = shown(browser.get("/alerts/receivers").await).await;
@@ -132,5 +132,5 @@ async fn hostile_names_in_messages_and_responses_are_escaped() {
         .post(&format!("/alerts/notifications/{id}/retry"), &[])
         .await;
     assert_eq!(retried.headers()["location"], "/alerts/receivers?retried");
-    ear.hears(2).await;
+    sink.hears(2).await;
 }

@@ -9,7 +9,7 @@ use runtime::db::Db;
 use sqlx::Row as _;
 
 use super::notifier::{SECRET, Store, TestNotifier, config, firing};
-use crate::support::webhook_sink::Ear;
+use crate::support::webhook_sink::WebhookSink;
 use testkit::eventually;
 
 const OLD: &str = "11e2b6a0c4d8f3957a6b1c2d3e4f5061728394a5b6c7d8e9f00112233445566a";
@@ -48,49 +48,49 @@ async fn stored(db: &Db) -> String {
     }
 }
 
-fn is_sealed(text: &str, ear: &Ear) {
-    assert!(!text.contains(SECRET) && !text.contains(&ear.url), "{text}");
+fn is_sealed(text: &str, sink: &WebhookSink) {
+    assert!(!text.contains(SECRET) && !text.contains(&sink.url), "{text}");
     assert_eq!(text.matches("leasehold-sealed:1:").count(), 2, "{text}");
 }
 
-async fn says(stage: &TestNotifier, ear: &Ear, resource: &str) {
-    let before = ear.heard().len();
-    stage.tell(&firing(resource)).await;
-    ear.hears(before + 1).await;
+async fn says(stage: &TestNotifier, sink: &WebhookSink, resource: &str) {
+    let before = sink.heard().len();
+    stage.enqueue_notice(&firing(resource)).await;
+    sink.hears(before + 1).await;
 }
 
 #[tokio::test]
 async fn plain_secrets_are_encrypted_at_the_next_start() {
     // Would catch secrets of an older version left in clear, sealed for good, or a key that others may read.
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
-    is_sealed(&stored(&stage.db).await, &ear);
+    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    is_sealed(&stored(&stage.db).await, &sink);
     // As a version that did not seal wrote them.
     let clear = format!(
         "UPDATE receivers SET urls = '[\"{}\"]', secret = '{SECRET}'",
-        ear.url
+        sink.url
     );
     stage.sql(&clear).await;
     let file = stage.store.folder().join("leasehold.secret_key");
     let key = std::fs::read_to_string(&file).unwrap();
     let stage = stage.again().await;
-    is_sealed(&stored(&stage.db).await, &ear);
+    is_sealed(&stored(&stage.db).await, &sink);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), key);
     assert_eq!(
         std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    says(&stage, &ear, "a").await;
-    assert!(ear.heard()[0].header("x-signature").starts_with("sha256="));
+    says(&stage, &sink, "a").await;
+    assert!(sink.heard()[0].header("x-signature").starts_with("sha256="));
 }
 
 #[tokio::test]
 async fn a_wrong_key_loses_no_secret_and_has_a_remedy() {
     // Would catch a message that is dropped, a secret that is overwritten, or a new key in the place of the missing one.
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     let sealed = stored(&stage.db).await;
     let file = stage.store.folder().join("leasehold.secret_key");
     let (store, _) = stage.stopped().await;
@@ -107,7 +107,7 @@ async fn a_wrong_key_loses_no_secret_and_has_a_remedy() {
         let tried = stage.notifier.try_out(&Principal::system("test"), "hook").await;
         assert!(matches!(tried, Err(NotifyError::Locked { .. })), "{tried:?}");
         // A partial re-encryption would lose the other part.
-        let urls = [ear.url.as_str().into()];
+        let urls = [sink.url.as_str().into()];
         let half = stage
             .notifier
             .change(&Principal::system("test"), "hook", &urls, None)
@@ -116,7 +116,9 @@ async fn a_wrong_key_loses_no_secret_and_has_a_remedy() {
             matches!(half, Err(NotifyError::Invalid { field: "secret", .. })),
             "{half:?}"
         );
-        stage.tell(&firing(if has_key { "b" } else { "a" })).await;
+        stage
+            .enqueue_notice(&firing(if has_key { "b" } else { "a" }))
+            .await;
         eventually("it was tried", async || {
             stage.outbox().await.iter().all(|one| one.attempts > 0)
         })
@@ -134,15 +136,15 @@ async fn a_wrong_key_loses_no_secret_and_has_a_remedy() {
     let stage = TestNotifier::on(store, config()).await;
     assert_eq!(stored(&stage.db).await, sealed);
     stage.are(DeliveryState::Delivered).await;
-    assert_eq!(ear.heard().len(), 2);
+    assert_eq!(sink.heard().len(), 2);
 }
 
 #[tokio::test]
 async fn a_key_is_rotated_with_the_previous_key() {
     // Would catch rows left with the old key, so that they are lost when it is thrown away.
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let stage = TestNotifier::on(Store::sqlite(), with_key(OLD, None)).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     assert!(!stage.store.folder().join("leasehold.secret_key").exists());
     let old = stored(&stage.db).await;
     let (store, _) = stage.stopped().await;
@@ -152,18 +154,18 @@ async fn a_key_is_rotated_with_the_previous_key() {
     let (store, _) = stage.stopped().await;
     let stage = TestNotifier::on(store, with_key(NEW, None)).await;
     assert_eq!(stored(&stage.db).await, new);
-    says(&stage, &ear, "a").await;
+    says(&stage, &sink, "a").await;
 }
 
 #[tokio::test]
 async fn on_postgres_secrets_are_sealed_once_a_key_is_configured() {
     // Would catch a start that is refused, or that seals with a key that the other servers do not have.
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let stage = TestNotifier::on(Store::postgres().await, config()).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     assert!(stored(&stage.db).await.contains(SECRET));
     let (store, _) = stage.stopped().await;
     let stage = TestNotifier::on(store, with_key(OLD, None)).await;
-    is_sealed(&stored(&stage.db).await, &ear);
-    says(&stage, &ear, "a").await;
+    is_sealed(&stored(&stage.db).await, &sink);
+    says(&stage, &sink, "a").await;
 }

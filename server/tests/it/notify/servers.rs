@@ -12,8 +12,8 @@ use runtime::db::Db;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::notifier::{SECRET, Store, config, firing, tell};
-use crate::support::webhook_sink::{Ear, Reply};
+use super::notifier::{SECRET, Store, config, enqueue_notice, firing};
+use crate::support::webhook_sink::{Reply, WebhookSink};
 use testkit::eventually;
 
 /// A process of its own.
@@ -45,9 +45,9 @@ async fn serve(store: &Store) -> Child {
 }
 
 /// How often each message was received, by its id.
-fn counted(ear: &Ear) -> BTreeMap<String, usize> {
+fn counted(sink: &WebhookSink) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for heard in ear.heard() {
+    for heard in sink.heard() {
         *counts
             .entry(heard.header("x-notification-id").to_owned())
             .or_default() += 1;
@@ -61,25 +61,25 @@ async fn two_servers_send_each_message_once_despite_a_kill() {
     // messages of that send may arrive twice.
     let store = Store::postgres().await;
     let _installed = rustls::crypto::ring::default_provider().install_default();
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let db = Db::open(&store.url).await.unwrap();
-    add(&db, &ear.url).await;
+    add(&db, &sink.url).await;
     let mut one = serve(&store).await;
     let _two = serve(&store).await;
     for n in 0..200 {
-        tell(&db, &firing(&format!("first-{n}"))).await;
+        enqueue_notice(&db, &firing(&format!("first-{n}"))).await;
     }
-    ear.hears(200).await;
-    let counts = counted(&ear);
-    assert_eq!((counts.len(), ear.heard().len()), (200, 200));
+    sink.hears(200).await;
+    let counts = counted(&sink);
+    assert_eq!((counts.len(), sink.heard().len()), (200, 200));
     // The server that claimed these four cannot finish them; the other one sends the rest.
-    ear.answers([Reply::Silence, Reply::Silence, Reply::Silence, Reply::Silence]);
+    sink.answers([Reply::Silence, Reply::Silence, Reply::Silence, Reply::Silence]);
     for n in 0..100 {
-        tell(&db, &firing(&format!("second-{n}"))).await;
+        enqueue_notice(&db, &firing(&format!("second-{n}"))).await;
     }
-    ear.hears(203).await;
+    sink.hears(203).await;
     one.kill().await.unwrap();
-    eventually("everything arrives", async || counted(&ear).len() == 300).await;
+    eventually("everything arrives", async || counted(&sink).len() == 300).await;
     let left = "SELECT count(*) FROM deliveries WHERE state <> 'delivered'";
     eventually("everything is marked", async || {
         let Db::Postgres(pool) = &db else { unreachable!() };
@@ -87,7 +87,7 @@ async fn two_servers_send_each_message_once_despite_a_kill() {
         left == 0
     })
     .await;
-    let twice = counted(&ear).values().filter(|count| **count > 1).count();
+    let twice = counted(&sink).values().filter(|count| **count > 1).count();
     assert!(twice <= 12, "{twice} came more than once");
 }
 

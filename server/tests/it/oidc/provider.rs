@@ -279,26 +279,26 @@ async fn keys(State(provider): State<Provider>) -> Json<Value> {
 /// No login form: the user is the one that the test set.
 async fn authorize(
     State(provider): State<Provider>,
-    Query(asked): Query<HashMap<String, String>>,
+    Query(query): Query<HashMap<String, String>>,
 ) -> Response {
-    let right = asked["client_id"] == CLIENT
-        && asked["response_type"] == "code"
-        && asked["code_challenge_method"] == "S256"
-        && asked["scope"].split(' ').any(|scope| scope == "openid");
+    let right = query["client_id"] == CLIENT
+        && query["response_type"] == "code"
+        && query["code_challenge_method"] == "S256"
+        && query["scope"].split(' ').any(|scope| scope == "openid");
     if !right {
-        return (StatusCode::BAD_REQUEST, format!("{asked:?}")).into_response();
+        return (StatusCode::BAD_REQUEST, format!("{query:?}")).into_response();
     }
     let code = runtime::random::id();
     let known = Code {
-        challenge: asked["code_challenge"].clone(),
-        nonce: asked["nonce"].clone(),
-        redirect: asked["redirect_uri"].clone(),
-        is_asked_again: asked.get("prompt").is_some_and(|prompt| prompt == "login"),
+        challenge: query["code_challenge"].clone(),
+        nonce: query["nonce"].clone(),
+        redirect: query["redirect_uri"].clone(),
+        is_asked_again: query.get("prompt").is_some_and(|prompt| prompt == "login"),
     };
     provider.0.codes.lock().unwrap().insert(code.clone(), known);
     let back = reqwest::Url::parse_with_params(
-        &asked["redirect_uri"],
-        [("code", &code), ("state", &asked["state"])],
+        &query["redirect_uri"],
+        [("code", &code), ("state", &query["state"])],
     );
     Redirect::to(back.unwrap().as_str()).into_response()
 }
@@ -306,7 +306,7 @@ async fn authorize(
 async fn token(
     State(provider): State<Provider>,
     headers: HeaderMap,
-    Form(asked): Form<HashMap<String, String>>,
+    Form(query): Form<HashMap<String, String>>,
 ) -> Response {
     let refused = |error: &str| (StatusCode::BAD_REQUEST, Json(json!({"error": error}))).into_response();
     let secret: String = url::form_urlencoded::byte_serialize(SECRET.as_bytes()).collect();
@@ -317,11 +317,11 @@ async fn token(
     {
         return refused("invalid_client");
     }
-    let Some(code) = provider.0.codes.lock().unwrap().remove(&asked["code"]) else {
+    let Some(code) = provider.0.codes.lock().unwrap().remove(&query["code"]) else {
         return refused("invalid_grant");
     };
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(asked["code_verifier"].as_bytes()));
-    if challenge != code.challenge || asked["redirect_uri"] != code.redirect {
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(query["code_verifier"].as_bytes()));
+    if challenge != code.challenge || query["redirect_uri"] != code.redirect {
         return refused("invalid_grant");
     }
     Json(json!({

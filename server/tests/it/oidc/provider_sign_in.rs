@@ -67,9 +67,9 @@ role = "admin"
         assert_eq!(sent.status(), StatusCode::SEE_OTHER);
         let cookie = cookies(&sent).remove(0);
         assert!(cookie.starts_with("leasehold-oidc=lho_"), "{cookie}");
-        let asked = self.http.get(location(&sent)).send().await.unwrap();
-        let status = asked.status();
-        let back = location(&asked);
+        let form = self.http.get(location(&sent)).send().await.unwrap();
+        let status = form.status();
+        let back = location(&form);
         assert_eq!(status, StatusCode::SEE_OTHER, "{back}");
         Back { url: back, cookie }
     }

@@ -52,11 +52,11 @@ async fn a_provider_user_gets_the_roles_of_the_claim() {
         json!([{"role": "operator", "backend": null, "prefix": "team_1:"}])
     );
     let rows = stage.console.audit_entries().await;
-    let told: Vec<_> = rows
+    let recorded: Vec<_> = rows
         .iter()
         .map(|row| (row.action.as_str(), row.actor_name.as_str()))
         .collect();
-    assert_eq!(told, [("LOGIN", "ada"), ("USER_CREATE", "ada")]);
+    assert_eq!(recorded, [("LOGIN", "ada"), ("USER_CREATE", "ada")]);
     assert!(rows[0].after.as_ref().unwrap().contains("\"oidc\""));
 
     stage.provider.visit(Visitor {
@@ -292,14 +292,14 @@ async fn two_sign_in_methods_do_not_make_a_second_approver() {
         let Ok(seen) = unlocks.preview(&ada, &builtin, None, "r").await else {
             return false;
         };
-        let asked = UnlockRequest {
+        let request = UnlockRequest {
             backend: builtin.clone(),
             source: None,
             resource: "r".to_owned(),
             generation: seen.observed.unwrap().generation,
             reason: "its holder is gone for good".to_owned(),
         };
-        *begun.borrow_mut() = unlocks.begin(&ada, asked).await.unwrap().id;
+        *begun.borrow_mut() = unlocks.begin(&ada, request).await.unwrap().id;
         true
     })
     .await;
@@ -330,7 +330,7 @@ async fn sign_in_starts_are_limited_per_address() {
             break answer;
         }
         begun += 1;
-        assert!(begun < 200, "nobody is ever stopped");
+        assert!(begun < 200, "no sign-in is throttled");
     };
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert!(refused.headers().contains_key(header::RETRY_AFTER));

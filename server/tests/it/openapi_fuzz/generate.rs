@@ -117,7 +117,7 @@ impl Generator {
         Self { dice, lease }
     }
 
-    pub(super) fn ask(&mut self, operation: &Operation) -> GeneratedRequest {
+    pub(super) fn request(&mut self, operation: &Operation) -> GeneratedRequest {
         let mut method = operation.method.clone();
         if self.dice.percent(2) {
             method = (*self

@@ -4,7 +4,7 @@ use ::backends::Backend;
 use ::backends::postgres::PostgresBackend;
 use ::config::postgres::AdvisoryNameConfig;
 use ::testkit::Postgres;
-use domain::observation::{Condition, Inspection, Lifetime};
+use domain::observation::{Inspection, Lifetime, ObservedCondition};
 use domain::safety::SafetyClass;
 use sqlx::PgConnection;
 use tokio::task::JoinHandle;
@@ -13,7 +13,7 @@ use super::watched_postgres::*;
 use testkit::eventually;
 
 #[tokio::test]
-async fn keys_of_both_forms_decode_at_every_edge_and_in_every_database() {
+async fn keys_of_both_forms_decode_in_every_database() {
     // Each key is taken with the SQL that users write; the resource must carry the same numbers.
     let server = server().await;
     let mut user_a = user(&server.superuser_url()).await;
@@ -44,7 +44,7 @@ async fn keys_of_both_forms_decode_at_every_edge_and_in_every_database() {
     let mut user_b = user(&server.superuser_url_to("other db")).await;
     run(&mut user_b, "SELECT pg_advisory_lock(-5)").await;
     let backend = backend(&server.superuser_url(), Vec::new());
-    let seen = observe(&backend).await;
+    let observed = observe(&backend).await;
     let mut expected: Vec<String> = one.iter().map(|key| format!("advisory:postgres:{key}")).collect();
     expected.extend(
         two.iter()
@@ -52,8 +52,8 @@ async fn keys_of_both_forms_decode_at_every_edge_and_in_every_database() {
     );
     expected.push("advisory:other db:-5".to_owned());
     expected.sort();
-    assert_eq!(seen.of("advisory"), expected);
-    let lock = seen.lock("advisory", "advisory:other db:-5");
+    assert_eq!(observed.names_in("advisory"), expected);
+    let lock = observed.lock("advisory", "advisory:other db:-5");
     assert!(
         matches!(lock.lifetime, Lifetime::Session { .. }) && lock.fencing_token.is_absent(),
         "{lock:?}"
@@ -104,7 +104,7 @@ async fn shared() -> Shared {
     run(&mut second, "BEGIN; SELECT pg_advisory_xact_lock_shared(42)").await;
     let waiting = later(waiter, "SELECT pg_advisory_lock(42)");
     let backend = backend(&url, Vec::new());
-    eventually("the waiter is seen", || async {
+    eventually("the waiter is observed", || async {
         observe(&backend)
             .await
             .lock("advisory", SHARED)
@@ -142,9 +142,9 @@ async fn sharers_and_waiters_of_one_key_are_one_row() {
     // Two sharers and an exclusive waiter behind them: the generation names both sharers.
     let shared = shared().await;
     let [first, second, _] = shared.pids;
-    let seen = observe(&shared.backend).await;
-    assert_eq!(seen.locks.len(), 1, "{:?}", seen.locks.keys());
-    let lock = seen.lock("advisory", SHARED);
+    let observed = observe(&shared.backend).await;
+    assert_eq!(observed.locks.len(), 1, "{:?}", observed.locks.keys());
+    let lock = observed.lock("advisory", SHARED);
     assert_eq!((lock.owner_count, lock.oldest_waiter_ms.is_some()), (2, true));
     assert_eq!(lock.owner.known().unwrap().as_str(), format!("billing#{first}"));
     let generation = lock.generation.known().unwrap().as_str();
@@ -228,7 +228,7 @@ async fn a_prepared_transaction_that_holds_a_key_is_orphaned() {
     let waiting = later(waiter, "SELECT pg_advisory_lock(7, -7)");
     let backend = backend(&url, Vec::new());
     let (source, resource) = id("advisory", "advisory:postgres:7:-7");
-    eventually("the waiter is seen", || async {
+    eventually("the waiter is observed", || async {
         !backend
             .inspect(&source, &resource)
             .await
@@ -240,7 +240,7 @@ async fn a_prepared_transaction_that_holds_a_key_is_orphaned() {
     let detail = backend.inspect(&source, &resource).await.unwrap();
     let lock = detail.lock.unwrap();
     assert_eq!(lock.owner.known().unwrap().as_str(), "prepared#payment 17");
-    let Some(Condition::Orphaned { why }) = &lock.condition else {
+    let Some(ObservedCondition::Orphaned { why }) = &lock.condition else {
         panic!("{lock:?}")
     };
     assert!(why.contains("\"payment 17\" of postgres since 2"), "{why}");
@@ -287,15 +287,15 @@ async fn a_poolers_idle_session_that_holds_a_key_may_be_leaked() {
     run(&mut role, "SELECT pg_advisory_lock(2)").await;
     let mut plain = named_user(&url, "worker").await;
     run(&mut plain, "SELECT pg_advisory_lock(3)").await;
-    let seen = observe(&backend(&url, Vec::new())).await;
+    let observed = observe(&backend(&url, Vec::new())).await;
     for key in ["advisory:postgres:1", "advisory:postgres:2"] {
-        let lock = seen.lock("advisory", key);
-        let Some(Condition::Note { why }) = &lock.condition else {
+        let lock = observed.lock("advisory", key);
+        let Some(ObservedCondition::Note { why }) = &lock.condition else {
             panic!("{lock:?}")
         };
         assert!(why.starts_with("May be leaked through the pooler"), "{why}");
     }
-    assert_eq!(seen.lock("advisory", "advisory:postgres:3").condition, None);
+    assert_eq!(observed.lock("advisory", "advisory:postgres:3").condition, None);
 }
 
 #[tokio::test]
@@ -332,7 +332,7 @@ async fn configured_names_and_hashes_name_opaque_keys() {
     ];
     let backend = backend_of(&config);
     let mut names = Vec::new();
-    for resource in observe(&backend).await.of("advisory") {
+    for resource in observe(&backend).await.names_in("advisory") {
         let (source, resource) = id("advisory", resource);
         let raw = backend.inspect(&source, &resource).await.unwrap().raw;
         names.extend(
@@ -364,7 +364,7 @@ async fn waiters_have_the_generation_of_their_future_holding() {
     let waiting = later(waiter, "SELECT pg_advisory_lock(43); SELECT pg_sleep(600)");
     let (backend, name) = (backend(&url, Vec::new()), "advisory:postgres:43");
     let mut line = Vec::new();
-    eventually("the waiter is seen", async || {
+    eventually("the waiter is observed", async || {
         line = observe(&backend).await.lock("advisory", name).line.clone();
         line.len() == 1
     })
@@ -372,8 +372,8 @@ async fn waiters_have_the_generation_of_their_future_holding() {
     assert!(line[0].waited_ms.is_some_and(|ms| ms >= 0), "{line:?}");
     run(&mut holder, "SELECT pg_advisory_unlock(43)").await;
     eventually("the waiter holds it", async || {
-        let seen = observe(&backend).await;
-        let lock = seen.lock("advisory", name);
+        let observed = observe(&backend).await;
+        let lock = observed.lock("advisory", name);
         lock.generation.known() == Some(&line[0].generation) && lock.line.is_empty()
     })
     .await;

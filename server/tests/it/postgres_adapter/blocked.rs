@@ -5,7 +5,7 @@ use ::backends::postgres::PostgresBackend;
 use ::config::postgres::LeaseTablePreset;
 use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use domain::blockers::Blocker;
-use domain::observation::Condition;
+use domain::observation::ObservedCondition;
 use runtime::clock::Clock;
 use sqlx::PgConnection;
 use tokio::task::JoinHandle;
@@ -19,8 +19,8 @@ fn count(trees: &[Blocker]) -> usize {
 
 async fn until_waiting(backend: &PostgresBackend, resource: &str, count: u32) {
     eventually("as many wait as should", || async {
-        let seen = observe(backend).await;
-        let lock = seen.locks.get(&("relation".to_owned(), resource.to_owned()));
+        let observed = observe(backend).await;
+        let lock = observed.locks.get(&("relation".to_owned(), resource.to_owned()));
         lock.is_some_and(|lock| lock.waiter_count.known() == Some(&count))
     })
     .await;
@@ -115,7 +115,7 @@ async fn a_chain_of_row_waits_is_one_lock_of_its_root() {
     for task in chain.waiting {
         task.await.unwrap();
     }
-    assert!(observe(&chain.backend).await.of("relation").is_empty());
+    assert!(observe(&chain.backend).await.names_in("relation").is_empty());
     assert_eq!(
         chain.backend.inspect(&source, &resource).await.unwrap().lock,
         None
@@ -252,7 +252,7 @@ async fn a_prepared_transaction_that_blocks_a_row_is_orphaned() {
     let lock = detail.lock.unwrap();
     assert_eq!(lock.owner.known().unwrap().as_str(), "prepared#half done");
     assert!(
-        matches!(lock.condition, Some(Condition::Orphaned { .. })),
+        matches!(lock.condition, Some(ObservedCondition::Orphaned { .. })),
         "{lock:?}"
     );
     assert!(
@@ -286,20 +286,20 @@ async fn a_table_under_access_exclusive_fails_alone() {
     .await;
     let holder = pid(&mut user).await;
     let clock = Clock::start();
-    let (seen, again) = tokio::join!(observe(&backend), observe(&backend));
+    let (observed, again) = tokio::join!(observe(&backend), observe(&backend));
     assert!(clock.tick().0 < 3_000, "{:?}", clock.tick());
-    let fault = seen.fault("table:public.distributed_locks");
+    let fault = observed.fault("table:public.distributed_locks");
     assert_eq!(
         fault,
         format!("table public.distributed_locks is blocked by pid {holder} (migrator)")
     );
-    assert_eq!(seen.of("table:public.shedlock"), ["job"]);
-    assert!(seen.source("table:public.shedlock").fault.is_none());
+    assert_eq!(observed.names_in("table:public.shedlock"), ["job"]);
+    assert!(observed.source("table:public.shedlock").fault.is_none());
     // While one pass waits for the table, the other must not show it as a blocked session.
     assert!(
-        seen.of("relation").is_empty() && again.of("relation").is_empty(),
+        observed.names_in("relation").is_empty() && again.names_in("relation").is_empty(),
         "{:?}",
-        again.of("relation")
+        again.names_in("relation")
     );
     let (source, resource) = id("table:public.distributed_locks", "x");
     let refused = backend.inspect(&source, &resource).await.unwrap_err();

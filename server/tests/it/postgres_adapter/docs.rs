@@ -35,17 +35,23 @@ async fn the_documented_role_can_watch_and_nothing_else() {
     run(&mut root, grants).await;
     let url = server.url("leasehold_watch", "orders");
     let backend = backend(&url, vec![common("public.distributed_locks")]);
-    let seen = observe(&backend).await;
+    let observed = observe(&backend).await;
     assert!(
-        seen.pass
+        observed
+            .pass
             .sources
             .iter()
             .all(|source| source.coverage.is_complete()),
         "{:?}",
-        seen.pass
+        observed.pass
     );
-    assert_eq!(seen.locks.len(), 2);
-    assert!(seen.lock("advisory", "advisory:orders:1").generation.is_known());
+    assert_eq!(observed.locks.len(), 2);
+    assert!(
+        observed
+            .lock("advisory", "advisory:orders:1")
+            .generation
+            .is_known()
+    );
     for right in backend.probe().await.unwrap().rights {
         assert_eq!(right.allowed.known(), Some(&right.wanted), "{right:?}");
     }

@@ -52,10 +52,10 @@ async fn each_login_failure_has_its_own_error_without_password() {
         let error = try_observe(&backend).await.err().unwrap();
         let probed = backend.probe().await.unwrap_err();
         assert_eq!(std::mem::discriminant(&error), std::mem::discriminant(&probed));
-        let said = format!("{error:?} {error} {}", error.remedy());
+        let shown = format!("{error:?} {error} {}", error.remedy());
         assert!(
-            !said.contains("hunter2") && !said.contains("postgres://"),
-            "{said}"
+            !shown.contains("hunter2") && !shown.contains("postgres://"),
+            "{shown}"
         );
         error
     };
@@ -77,7 +77,7 @@ async fn each_login_failure_has_its_own_error_without_password() {
         }
     );
 
-    let config = postgres_config(&server.url("somebody", "postgres"), Vec::new());
+    let config = postgres_config(&server.url("unknown_role", "postgres"), Vec::new());
     let mut overridden = backend_config(&config);
     overridden.user = Some("postgres".to_owned());
     overridden.password = Some("right".into());
@@ -146,9 +146,10 @@ async fn sessions_are_limited_named_and_read_only() {
         NULL::timestamptz AS updated_at FROM pg_settings",
     )
     .await;
-    let seen = observe(&backend_of(&config)).await;
+    let observed = observe(&backend_of(&config)).await;
     let setting = |name: &str| {
-        seen.lock("table:public.settings", name)
+        observed
+            .lock("table:public.settings", name)
             .owner
             .known()
             .unwrap()

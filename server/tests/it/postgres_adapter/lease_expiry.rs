@@ -22,8 +22,8 @@ async fn is_alive(session: &mut PgConnection) -> bool {
 
 async fn radius(backend: &PostgresBackend, source: &str, resource: &str) -> BlastRadius {
     let (source, resource) = id(source, resource);
-    let seen = backend.inspect(&source, &resource).await.unwrap();
-    seen.blast_radius.known().unwrap().clone()
+    let observed = backend.inspect(&source, &resource).await.unwrap();
+    observed.blast_radius.known().unwrap().clone()
 }
 
 fn dies(radius: &BlastRadius, kind: CasualtyKind) -> Vec<&str> {
@@ -186,7 +186,7 @@ async fn seen_generation(backend: &PostgresBackend, old: Option<&Generation>) ->
 }
 
 #[tokio::test]
-async fn a_prepared_transaction_is_refused_with_the_statement_that_ends_it() {
+async fn a_prepared_transaction_is_refused_with_rollback_prepared() {
     // A name that must be quoted; the statement from the answer does end it.
     let server = server().await;
     let url = server.superuser_url();
@@ -359,8 +359,8 @@ async fn a_role_without_permission_gets_the_grant_as_remedy() {
     run(&mut root, "CREATE ROLE sightless LOGIN").await;
     let sightless = unlocker_through(&server.url("sightless", "postgres"), &url, vec![]);
     let (source, resource) = id("advisory", "advisory:postgres:42");
-    let seen = sightless.inspect(&source, &resource).await.unwrap();
-    assert!(seen.blast_radius.is_unknown() && seen.lock.unwrap().generation.is_unknown());
+    let observed = sightless.inspect(&source, &resource).await.unwrap();
+    assert!(observed.blast_radius.is_unknown() && observed.lock.unwrap().generation.is_unknown());
     let answer = sightless
         .release(&source, &resource, &Generation::new("pid:1@"), &act())
         .await

@@ -40,13 +40,13 @@ const WRONG: [(&str, &str, &str); 7] = [
         "fenced",
         "table:public.fenced",
         "table public.fenced has no column fencing_token for `fencing_token`; the nearest is fence_token: set \
-         columns = { fencing_token = \"fence_token\" }, or \"\" if there is none",
+         columns = { fencing_token = \"fence_token\" }, or \"\" without one",
     ),
     (
         "typed",
         "table:public.typed",
         "column expires_at of table public.typed is bigint, but `expires_at` needs a timestamp: map it to another \
-         column, or to \"\" if there is none",
+         column, or to \"\" without one",
     ),
     (
         "secret",
@@ -66,7 +66,7 @@ const WRONG: [(&str, &str, &str); 7] = [
 ];
 
 #[tokio::test]
-async fn each_wrong_table_names_itself_the_nearest_name_and_the_remedy() {
+async fn each_wrong_table_is_named_with_a_remedy() {
     // All in one backend, with one good table that is read all the same. The fixes work without a restart.
     let server = server().await;
     let mut root = user(&server.superuser_url()).await;
@@ -75,12 +75,12 @@ async fn each_wrong_table_names_itself_the_nearest_name_and_the_remedy() {
     let mut tables: Vec<_> = WRONG.iter().map(|(table, _, _)| common(table)).collect();
     tables.push(common("distributed_locks"));
     let backend = backend(&server.url("watcher", "postgres"), tables);
-    let seen = observe(&backend).await;
-    assert_eq!(seen.of("table:public.distributed_locks"), ["fine"]);
+    let observed = observe(&backend).await;
+    assert_eq!(observed.names_in("table:public.distributed_locks"), ["fine"]);
     for (_, source, why) in WRONG {
-        assert_eq!(seen.fault(source), why);
+        assert_eq!(observed.fault(source), why);
         assert!(matches!(
-            seen.source(source).coverage,
+            observed.source(source).coverage,
             Coverage::Partial { seen: 0, .. }
         ));
         let (source, resource) = id(source, "fine");
@@ -97,12 +97,12 @@ async fn each_wrong_table_names_itself_the_nearest_name_and_the_remedy() {
         "ALTER TABLE fenced RENAME fence_token TO fencing_token",
     )
     .await;
-    let seen = observe(&backend).await;
+    let observed = observe(&backend).await;
     for source in ["table:public.secret", "table:vault.locks", "table:public.fenced"] {
         assert!(
-            seen.source(source).coverage.is_complete(),
+            observed.source(source).coverage.is_complete(),
             "{:?}",
-            seen.source(source)
+            observed.source(source)
         );
     }
 }
@@ -158,16 +158,19 @@ async fn invalid_mappings_are_refused_before_connecting() {
         "mysql://u:hunter2@h/db",
         "postgres://u:hunter2@h:99999/db",
     ] {
-        let said = refused(url, common("t"));
-        assert!(said.contains("`url`") && !said.contains("hunter2"), "{said}");
+        let message = refused(url, common("t"));
+        assert!(
+            message.contains("`url`") && !message.contains("hunter2"),
+            "{message}"
+        );
     }
-    let said = refused(
+    let message = refused(
         good,
         lease_table("t", LeaseTablePreset::Common, &[("ressource", "x")]),
     );
     assert!(
-        said.contains("\"ressource\"") && said.contains("\"resource\""),
-        "{said}"
+        message.contains("\"ressource\"") && message.contains("\"resource\""),
+        "{message}"
     );
     assert!(
         refused(

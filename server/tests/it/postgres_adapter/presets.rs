@@ -27,9 +27,9 @@ async fn shedlock_times_are_utc_and_an_expired_row_is_free() {
         &server.superuser_url(),
         vec![lease_table("shedlock", LeaseTablePreset::Shedlock, &[])],
     );
-    let seen = observe(&backend).await;
-    assert_eq!(seen.of("table:public.shedlock"), ["report"]);
-    let lock = seen.lock("table:public.shedlock", "report");
+    let observed = observe(&backend).await;
+    assert_eq!(observed.names_in("table:public.shedlock"), ["report"]);
+    let lock = observed.lock("table:public.shedlock", "report");
     let Lifetime::Leased { remaining_ms, ttl_ms } = &lock.lifetime else {
         panic!("{lock:?}")
     };
@@ -44,7 +44,7 @@ async fn shedlock_times_are_utc_and_an_expired_row_is_free() {
             .starts_with("owner:host-1@"),
         "{lock:?}"
     );
-    let held = seen.pass.clock.known().unwrap().backend_now - *lock.acquired_at.known().unwrap();
+    let held = observed.pass.clock.known().unwrap().backend_now - *lock.acquired_at.known().unwrap();
     assert!((29..40).contains(&held.num_seconds()), "{held}");
     let (source, free) = id("table:public.shedlock", "done");
     assert_eq!(backend.safety(&source).class, SafetyClass::Efficiency);
@@ -66,11 +66,11 @@ async fn a_liquibase_lock_has_no_ttl_and_an_unlocked_row_is_free() {
     let table = lease_table("DATABASECHANGELOGLOCK", LeaseTablePreset::Liquibase, &[]);
     let source = "table:public.DATABASECHANGELOGLOCK";
     let backend = backend(&server.superuser_url(), vec![table]);
-    assert!(observe(&backend).await.of(source).is_empty());
+    assert!(observe(&backend).await.names_in(source).is_empty());
     run(&mut user, "UPDATE databasechangeloglock SET locked = true, lockgranted = '2026-04-01 12:00', lockedby = 'ci (10.0.0.1)'")
         .await;
-    let seen = observe(&backend).await;
-    let lock = seen.lock(source, "1");
+    let observed = observe(&backend).await;
+    let lock = observed.lock(source, "1");
     assert!(
         matches!(&lock.lifetime, Lifetime::NoTtl { why } if why.contains("Liquibase")),
         "{lock:?}"

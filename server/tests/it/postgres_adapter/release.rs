@@ -73,13 +73,18 @@ async fn a_common_row_is_deleted_or_expired_by_its_token_source() {
         let backend = unlocker(&server.superuser_url(), vec![table]);
         assert_eq!(no_release(&backend), None);
         let (source, resource) = id(LOCKS, "a");
-        let seen = backend.inspect(&source, &resource).await.unwrap();
-        let radius = seen.blast_radius.known().unwrap();
+        let observed = backend.inspect(&source, &resource).await.unwrap();
+        let radius = observed.blast_radius.known().unwrap();
         assert!(radius.dies.is_empty(), "{radius:?}");
         let warned = radius.warnings.iter().any(|line| line.contains("expired"));
         assert_eq!(warned, rows_left == 2, "{radius:?}");
-        let seen = generation(&backend, &source, &resource).await;
-        let release = || async { backend.release(&source, &resource, &seen, &act()).await.unwrap() };
+        let observed = generation(&backend, &source, &resource).await;
+        let release = || async {
+            backend
+                .release(&source, &resource, &observed, &act())
+                .await
+                .unwrap()
+        };
         assert_eq!(release().await, Release::Released);
         assert_eq!(
             number(&mut user, "SELECT count(*) FROM distributed_locks").await,
@@ -111,8 +116,14 @@ async fn a_row_with_the_only_token_copy_is_not_deleted() {
     );
     let backend = unlocker(&server.superuser_url(), vec![table]);
     let (source, resource) = id(LOCKS, "a");
-    let seen = backend.inspect(&source, &resource).await.unwrap();
-    assert!(seen.blast_radius.why().unwrap().contains("release = \"delete\""));
+    let observed = backend.inspect(&source, &resource).await.unwrap();
+    assert!(
+        observed
+            .blast_radius
+            .why()
+            .unwrap()
+            .contains("release = \"delete\"")
+    );
     let answer = unlock(&backend, &source, &resource).await;
     assert!(
         matches!(&answer, Release::Refused { remedy, .. } if remedy.contains("delete")),
@@ -272,8 +283,13 @@ async fn shedlock_and_liquibase_rows_are_freed_not_deleted() {
     let table = lease_table("databasechangeloglock", LeaseTablePreset::Liquibase, &[]);
     let backend = unlocker(&server.superuser_url(), vec![table]);
     let (source, resource) = id("table:public.databasechangeloglock", "1");
-    let seen = generation(&backend, &source, &resource).await;
-    let release = || async { backend.release(&source, &resource, &seen, &act()).await.unwrap() };
+    let observed = generation(&backend, &source, &resource).await;
+    let release = || async {
+        backend
+            .release(&source, &resource, &observed, &act())
+            .await
+            .unwrap()
+    };
     assert_eq!(release().await, Release::Released);
     assert_eq!(release().await, Release::AlreadyFree);
     let free = "SELECT count(*) FROM databasechangeloglock WHERE NOT locked AND lockedby IS NULL AND lockgranted IS NULL";

@@ -52,16 +52,17 @@ async fn rows() -> (Postgres, PostgresBackend) {
 async fn rows_of_the_common_table_have_owner_token_lease_and_time() {
     // What is left is by the server's clock, negative once expired; what is NULL is unknown and says so.
     let (_server, backend) = rows().await;
-    let seen = observe(&backend).await;
+    let observed = observe(&backend).await;
     assert!(
-        seen.pass
+        observed
+            .pass
             .sources
             .iter()
             .all(|source| source.coverage.is_complete()),
         "{:?}",
-        seen.pass
+        observed.pass
     );
-    let lock = seen.lock(SOURCE, "billing");
+    let lock = observed.lock(SOURCE, "billing");
     assert_eq!(lock.owner.known().unwrap().as_str(), "worker-1");
     assert_eq!(lock.fencing_token.known().unwrap().number(), 41);
     assert_eq!(lock.lease_id.known().unwrap().as_ref(), "l-1");
@@ -76,24 +77,24 @@ async fn rows_of_the_common_table_have_owner_token_lease_and_time() {
         "{lock:?}"
     );
 
-    let renewed = seen.lock(SOURCE, "renewed");
+    let renewed = observed.lock(SOURCE, "renewed");
     assert_eq!(ttl_ms(renewed), Some(60_000));
     assert!(renewed.renewed_at.known().unwrap() > renewed.acquired_at.known().unwrap());
-    assert!(remaining_ms(&seen.lock(SOURCE, "dead").lifetime) <= -10_000);
-    assert!(remaining_ms(&seen.lock(SOURCE, "past").lifetime) < 0);
-    assert_eq!(ttl_ms(seen.lock(SOURCE, "past")), None);
+    assert!(remaining_ms(&observed.lock(SOURCE, "dead").lifetime) <= -10_000);
+    assert!(remaining_ms(&observed.lock(SOURCE, "past").lifetime) < 0);
+    assert_eq!(ttl_ms(observed.lock(SOURCE, "past")), None);
 
-    let immortal = seen.lock(SOURCE, "immortal");
+    let immortal = observed.lock(SOURCE, "immortal");
     assert!(
         matches!(&immortal.lifetime, Lifetime::NoTtl { why } if why == "expires_at is NULL"),
         "{immortal:?}"
     );
     assert_eq!(immortal.owner.why(), Some("owner_id is NULL"));
     assert!(immortal.fencing_token.is_unknown() && immortal.generation.is_unknown());
-    let far = seen.lock(SOURCE, "far");
+    let far = observed.lock(SOURCE, "far");
     assert!(matches!(far.lifetime, Lifetime::NoTtl { .. }), "{far:?}");
     assert_eq!(far.fencing_token.why(), Some("fencing_token is no token: -5"));
-    let reading = seen.pass.clock.known().unwrap();
+    let reading = observed.pass.clock.known().unwrap();
     assert!(reading.offset_ms().abs() <= reading.error_ms + 50, "{reading:?}");
 }
 
@@ -161,8 +162,8 @@ async fn mapped_columns_of_other_types_are_read_as_well() {
     ];
     let view = lease_table("Ops.texts", LeaseTablePreset::Common, &text_mapping);
     let backend = backend(&server.superuser_url(), vec![quoted, view]);
-    let seen = observe(&backend).await;
-    let lock = seen.lock(r#"table:Ops.My."Locks"#, "job");
+    let observed = observe(&backend).await;
+    let lock = observed.lock(r#"table:Ops.My."Locks"#, "job");
     assert_eq!(
         lock.fencing_token.known().unwrap().number(),
         18_446_744_073_709_551
@@ -179,7 +180,7 @@ async fn mapped_columns_of_other_types_are_read_as_well() {
             ..
         }
     ));
-    let view = seen.lock("table:Ops.texts", "job");
+    let view = observed.lock("table:Ops.texts", "job");
     assert_eq!(view.fencing_token.why(), Some("tok is no token: soon"));
     assert!(view.owner.is_unknown() && view.lease_id.is_absent());
 }
@@ -215,8 +216,8 @@ async fn hostile_names_are_unchanged_and_can_be_looked_up() {
         .unwrap();
     }
     let backend = backend(&server.superuser_url(), vec![common("public.distributed_locks")]);
-    let seen = observe(&backend).await;
-    assert_eq!(seen.locks.len(), names.len());
+    let observed = observe(&backend).await;
+    assert_eq!(observed.locks.len(), names.len());
     for name in names {
         let (source, resource) = id(SOURCE, name);
         let found = backend.inspect(&source, &resource).await.unwrap().lock.unwrap();
@@ -224,20 +225,21 @@ async fn hostile_names_are_unchanged_and_can_be_looked_up() {
         assert!(found.owner.known().unwrap().as_str().chars().count() <= 1024);
     }
     assert!(
-        seen.lock(SOURCE, &long).generation.is_unknown() || seen.lock(SOURCE, &long).lease_id.is_unknown()
+        observed.lock(SOURCE, &long).generation.is_unknown()
+            || observed.lock(SOURCE, &long).lease_id.is_unknown()
     );
     run(
         &mut user,
         "INSERT INTO distributed_locks (resource) VALUES (NULL), (repeat('y', 70000))",
     )
     .await;
-    let seen = observe(&backend).await;
+    let observed = observe(&backend).await;
     assert!(
-        seen.fault(SOURCE).starts_with("2 rows"),
+        observed.fault(SOURCE).starts_with("2 rows"),
         "{:?}",
-        seen.fault(SOURCE)
+        observed.fault(SOURCE)
     );
-    assert_eq!(seen.locks.len(), names.len());
+    assert_eq!(observed.locks.len(), names.len());
 }
 
 #[tokio::test]
@@ -289,9 +291,9 @@ async fn many_rows_arrive_in_batches_until_the_scan_timeout() {
     )
     .await;
     let backend = backend(&server.superuser_url(), vec![common("distributed_locks")]);
-    let seen = observe(&backend).await;
-    assert_eq!(seen.locks.len(), 100_000);
-    assert!(seen.batches >= 100);
+    let observed = observe(&backend).await;
+    assert_eq!(observed.locks.len(), 100_000);
+    assert!(observed.batches >= 100);
 
     let mut kept = OpenSession::default();
     let pass = backend
@@ -308,11 +310,14 @@ async fn many_rows_arrive_in_batches_until_the_scan_timeout() {
         .iter()
         .find(|pass| pass.source.as_str() == SOURCE)
         .unwrap();
-    let Coverage::Partial { seen, of, .. } = &source.coverage else {
+    let Coverage::Partial {
+        seen: observed, of, ..
+    } = &source.coverage
+    else {
         panic!("{source:?}")
     };
     assert!(
-        *seen < 100_000 && (*seen == 0 || *of == Some(100_000)),
+        *observed < 100_000 && (*observed == 0 || *of == Some(100_000)),
         "{source:?}"
     );
     assert_eq!(observe(&backend).await.locks.len(), 100_000);

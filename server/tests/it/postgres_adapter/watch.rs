@@ -32,7 +32,7 @@ pub(super) async fn hears(backend: &PostgresBackend, url: &str) {
     let mut user = user(url).await;
     let heard = async {
         let up = gather(&hints, "live", |all| all.state == Some(WatchState::Live)).await;
-        assert!(up.relist, "what was said before nobody heard: {up:?}");
+        assert!(up.relist, "notifications before LISTEN are lost: {up:?}");
         run(&mut user, "NOTIFY locks, 'billing'").await;
         let named = gather(&hints, "a name", |all| !all.names.is_empty()).await;
         assert!(
@@ -97,9 +97,9 @@ async fn without_a_channel_the_watch_is_off() {
     let backend = backend("postgres://u@127.0.0.1:1/db", vec![common("distributed_locks")]);
     let hints = Hints::default();
     backend.watch(hints.clone()).await;
-    let told = hints.take().await;
+    let taken = hints.take().await;
     assert!(
-        matches!(&told.state, Some(WatchState::Off { why }) if why.contains("trigger")),
-        "{told:?}"
+        matches!(&taken.state, Some(WatchState::Off { why }) if why.contains("trigger")),
+        "{taken:?}"
     );
 }

@@ -169,7 +169,7 @@ impl SeenLocks {
         pass.fault.as_deref().unwrap()
     }
 
-    pub(super) fn of(&self, source: &str) -> Vec<&str> {
+    pub(super) fn names_in(&self, source: &str) -> Vec<&str> {
         self.locks
             .keys()
             .filter(|(of, _)| of == source)

@@ -45,7 +45,7 @@ async fn a_renewed_backend_certificate_is_used_after_a_reload() {
     let toml = format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n\
          ca_file = \"{}\"\ncert_file = \"{}\"\nkey_file = \"{}\"\n\
-         [[backend]]\nname = \"beside\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n",
+         [[backend]]\nname = \"second\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n",
         redis.tls_url().unwrap(),
         certs.ca().display(),
         cert.display(),
@@ -54,7 +54,7 @@ async fn a_renewed_backend_certificate_is_used_after_a_reload() {
     );
     let running = Running::start(&toml).await;
     eventually("the other backend is live", async || {
-        state(&running, "beside").await == "live"
+        state(&running, "second").await == "live"
     })
     .await;
     assert_ne!(state(&running, "cache").await, "live");
@@ -87,9 +87,9 @@ async fn signs_in(running: &Running) -> bool {
     let text = |answer: &reqwest::Response, name| answer.headers()[name].to_str().unwrap().to_owned();
     let cookie = text(&sent, header::SET_COOKIE);
     let cookie = cookie.split(';').next().unwrap();
-    let asked = http.get(text(&sent, header::LOCATION)).send().await.unwrap();
+    let form = http.get(text(&sent, header::LOCATION)).send().await.unwrap();
     let back = http
-        .get(text(&asked, header::LOCATION))
+        .get(text(&form, header::LOCATION))
         .header(header::COOKIE, cookie);
     let answer = back.send().await.unwrap();
     let cookies = answer.headers().get_all(header::SET_COOKIE).iter();
@@ -127,10 +127,10 @@ async fn a_new_client_secret_is_used_after_a_reload() {
         "{record}"
     );
     let log = running.log();
-    for told in [&record, &log] {
+    for output in [&record, &log] {
         assert!(
-            !told.contains(SECRET) && !told.contains("the-one-before"),
-            "{told}"
+            !output.contains(SECRET) && !output.contains("the-one-before"),
+            "{output}"
         );
     }
     assert!(!log.contains("needs a restart"), "{log}");

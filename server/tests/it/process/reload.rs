@@ -96,8 +96,8 @@ async fn reload_of_backends_interrupts_no_lease_and_no_stream() {
     hold_key(&redis, "lock:a").await;
     hold_key(&redis, "other:b").await;
     let running = Running::start(&toml(&redis, "stays", "lock:*")).await;
-    let asked = json!({"resource": "jobs:x", "ownerId": "w", "ttlSeconds": 30});
-    let (status, granted) = running.post("/v1/locks/acquire", &asked).await;
+    let body = json!({"resource": "jobs:x", "ownerId": "w", "ttlSeconds": 30});
+    let (status, granted) = running.post("/v1/locks/acquire", &body).await;
     assert!(status < 300, "{status} {granted}");
     let renewing = Renewing::start(&running, granted["leaseId"].as_str().unwrap());
     let stream = running.stream("/v1/events").await;

@@ -18,8 +18,8 @@ async fn shutdown_ends_streams_and_waiters_and_keeps_leases() {
     // Detects a stream that delays the end or is torn, a waiter without an answer, a lost lease, a server that is
     // ready until it is gone, and an exit code of a failure.
     let mut running = Running::start("").await;
-    let asked = json!({"resource": "jobs:x", "ownerId": "w", "ttlSeconds": 600});
-    let (status, held) = running.post("/v1/locks/acquire", &asked).await;
+    let waiting = json!({"resource": "jobs:x", "ownerId": "w", "ttlSeconds": 600});
+    let (status, held) = running.post("/v1/locks/acquire", &waiting).await;
     assert!(status < 300, "{status} {held}");
     let lease = held["leaseId"].as_str().unwrap().to_owned();
     let mut streams = Vec::new();
@@ -52,12 +52,12 @@ async fn shutdown_ends_streams_and_waiters_and_keeps_leases() {
     })
     .await;
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (http, url, told) = (running.http.clone(), running.url("/readyz"), seen.clone());
+    let (http, url, readiness) = (running.http.clone(), running.url("/readyz"), seen.clone());
     let asking = aside(async move {
         while let Ok(answer) = http.get(&url).send().await {
             let status = answer.status().as_u16();
             let text = answer.text().await.unwrap_or_default();
-            told.lock().unwrap().push(format!("{status} {text}"));
+            readiness.lock().unwrap().push(format!("{status} {text}"));
         }
     });
 
@@ -68,7 +68,7 @@ async fn shutdown_ends_streams_and_waiters_and_keeps_leases() {
     let seen = seen.lock().unwrap().clone();
     assert!(
         seen.iter()
-            .any(|said| said.starts_with("503") && said.contains("stopping")),
+            .any(|status| status.starts_with("503") && status.contains("stopping")),
         "{seen:?}"
     );
     for stream in streams {

@@ -69,9 +69,9 @@ async fn panicked_tasks_restart_and_the_backends_page_shows_it() {
         .inventory_where("prefix=jobs:", |page| page["total"] == 1)
         .await;
     let backends = console.json("/v1/backends").await;
-    let told = backends.to_string();
+    let text = backends.to_string();
     for words in ["observe builtin", "alerts", "2 restarts", "a drill"] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(text.contains(words), "{words}: {text}");
     }
     let page = console.get("/backends").await.text().await.unwrap();
     assert!(
@@ -99,8 +99,8 @@ async fn lanes_that_die(store: &str, lanes: &str) {
     let home = format!("http://{}", serving.address);
     let acquire = async |name: &str| {
         let body = json!({"resource": name, "ownerId": "w", "ttlSeconds": 600});
-        let asked = client.post(format!("{home}/v1/locks/acquire")).json(&body);
-        let answer = asked.send().await.ok()?;
+        let acquiring = client.post(format!("{home}/v1/locks/acquire")).json(&body);
+        let answer = acquiring.send().await.ok()?;
         let status = answer.status().as_u16();
         Some((status, answer.json::<Value>().await.ok()?))
     };

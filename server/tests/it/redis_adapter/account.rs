@@ -3,7 +3,7 @@
 use ::backends::{Backend, BackendError, Probe};
 use ::testkit::Redis;
 use domain::backend::AccountPermission;
-use domain::observation::{Condition, Coverage};
+use domain::observation::{Coverage, ObservedCondition};
 use domain::reported::Reported;
 
 use super::{Setup, driver, hash, key, observe, run, start, start_with, try_observe};
@@ -66,9 +66,9 @@ async fn the_documented_account_reads_everything_and_writes_nothing() {
     .await;
     run(&mut driver, &["RPUSH", "lock:list", "x"]).await;
     let url = redis.url_for(&user, &password);
-    let backend = Setup::of(&url).backend();
-    let (pass, seen) = observe(&backend).await;
-    assert_eq!(seen.locks.len(), 3);
+    let backend = Setup::new(&url).backend();
+    let (pass, observed) = observe(&backend).await;
+    assert_eq!(observed.locks.len(), 3);
     assert!(pass.clock.is_known());
     assert!(
         pass.sources
@@ -132,7 +132,7 @@ async fn the_documented_account_reads_everything_and_writes_nothing() {
 async fn an_account_with_all_permissions_is_reported() {
     // The default user: every unwanted right is there.
     let redis = start().await;
-    let probe = Setup::of(&redis.url()).backend().probe().await.unwrap();
+    let probe = Setup::new(&redis.url()).backend().probe().await.unwrap();
     assert_eq!(right(&probe, "SCAN").allowed, Reported::Value(true));
     for what in ["SET", "DEL", "FLUSHALL", "CONFIG SET", "EVAL"] {
         let right = right(&probe, what);
@@ -154,7 +154,7 @@ async fn permissions_come_from_acl_rules_or_are_unknown() {
         ];
     })
     .await;
-    let probe = Setup::of(&redis.url_for("rules", "pw"))
+    let probe = Setup::new(&redis.url_for("rules", "pw"))
         .backend()
         .probe()
         .await
@@ -164,7 +164,7 @@ async fn permissions_come_from_acl_rules_or_are_unknown() {
     assert_eq!(right(&probe, "HGETALL").allowed, Reported::Value(false));
     assert_eq!(right(&probe, "SET").allowed, Reported::Value(false));
     for user in ["blind", "blinder"] {
-        let probe = Setup::of(&redis.url_for(user, "pw"))
+        let probe = Setup::new(&redis.url_for(user, "pw"))
             .backend()
             .probe()
             .await
@@ -190,7 +190,7 @@ async fn a_refused_command_fails_the_scan_with_its_name() {
     .await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
     for (user, command) in [("noscan", "scan"), ("nopttl", "pttl"), ("nogetrange", "getrange")] {
-        let error = try_observe(&Setup::of(&redis.url_for(user, "pw")).backend())
+        let error = try_observe(&Setup::new(&redis.url_for(user, "pw")).backend())
             .await
             .map(drop)
             .unwrap_err();
@@ -210,11 +210,11 @@ async fn unreadable_keys_are_rows_with_a_reason() {
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:mine:a", "x", "PX", "60000"]).await;
     run(&mut driver, &["SET", "lock:theirs:a", "x", "PX", "60000"]).await;
-    let (pass, seen) = observe(&Setup::of(&redis.url_for("narrow", "pw")).backend()).await;
-    assert!(seen.named("lock:mine:a").owner.is_known());
-    let theirs = seen.named("lock:theirs:a");
+    let (pass, observed) = observe(&Setup::new(&redis.url_for("narrow", "pw")).backend()).await;
+    assert!(observed.named("lock:mine:a").owner.is_known());
+    let theirs = observed.named("lock:theirs:a");
     assert!(
-        matches!(&theirs.condition, Some(Condition::Unrecognised { why }) if why.contains("may not read"))
+        matches!(&theirs.condition, Some(ObservedCondition::Unrecognised { why }) if why.contains("may not read"))
     );
     let source = pass.sources.iter().find(|source| source.source == key()).unwrap();
     assert_eq!(source.coverage, Coverage::Complete);
@@ -247,11 +247,11 @@ async fn hashes_without_permission_name_the_missing_permission() {
             &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"],
         )
         .await;
-        let (pass, seen) = observe(&Setup::of(&redis.url_for("less", "pw")).backend()).await;
-        assert!(seen.named("lock:a").owner.is_known());
-        let row = seen.named("lock:h");
+        let (pass, observed) = observe(&Setup::new(&redis.url_for("less", "pw")).backend()).await;
+        assert!(observed.named("lock:a").owner.is_known());
+        let row = observed.named("lock:h");
         assert!(
-            matches!(&row.condition, Some(Condition::Unrecognised { why }) if why.contains(command)),
+            matches!(&row.condition, Some(ObservedCondition::Unrecognised { why }) if why.contains(command)),
             "{row:?}"
         );
         let source = pass

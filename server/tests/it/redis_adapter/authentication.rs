@@ -17,7 +17,7 @@ fn invalid_settings_are_refused_at_once_by_key() {
         "redis://u:hunter2@h/x",
         "redis://:hunter2@/",
     ] {
-        let error = Setup::of(url).connect().map(drop).unwrap_err();
+        let error = Setup::new(url).connect().map(drop).unwrap_err();
         assert!(
             matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("`urls`")),
             "{error:?}"
@@ -29,7 +29,7 @@ fn invalid_settings_are_refused_at_once_by_key() {
         (RedisMode::Sentinel, "sentinel"),
         (RedisMode::Redlock, "redlock"),
     ] {
-        let mut setup = Setup::of("redis://h");
+        let mut setup = Setup::new("redis://h");
         setup.redis.mode = mode;
         let error = setup.connect().map(drop).unwrap_err();
         assert_eq!(
@@ -37,15 +37,18 @@ fn invalid_settings_are_refused_at_once_by_key() {
             format!("mode {name} is not supported yet; use standalone")
         );
     }
-    let mut two = Setup::of("redis://h");
+    let mut two = Setup::new("redis://h");
     two.redis.urls.push("redis://i".into());
     assert!(matches!(two.connect(), Err(BackendError::Misconfigured { .. })));
-    let insecure = Setup::of("rediss://h/#insecure").connect().map(drop).unwrap_err();
+    let insecure = Setup::new("rediss://h/#insecure")
+        .connect()
+        .map(drop)
+        .unwrap_err();
     assert!(insecure.remedy().contains("`ca_file`"), "{insecure:?}");
-    let file = Setup::of("rediss://h").tls(|tls| tls.ca_file = Some("/nowhere/ca.pem".into()));
+    let file = Setup::new("rediss://h").tls(|tls| tls.ca_file = Some("/nowhere/ca.pem".into()));
     let error = file.connect().map(drop).unwrap_err();
     assert!(error.to_string().contains("`ca_file` /nowhere/ca.pem"), "{error}");
-    let half = Setup::of("rediss://h").tls(|tls| tls.cert_file = Some("/nowhere/c.pem".into()));
+    let half = Setup::new("rediss://h").tls(|tls| tls.cert_file = Some("/nowhere/c.pem".into()));
     assert!(
         half.connect()
             .map(drop)
@@ -66,17 +69,17 @@ async fn wrong_password_is_denied_and_appears_in_no_error() {
     let bare = format!("redis://127.0.0.1:{}/", redis.port());
     let wrong = format!("redis://watcher:hunter2@127.0.0.1:{}/", redis.port());
     for url in [&bare, &wrong] {
-        let backend = Setup::of(url).backend();
+        let backend = Setup::new(url).backend();
         let error = try_observe(&backend).await.map(drop).unwrap_err();
         assert!(matches!(error, BackendError::Denied { .. }), "{error:?}");
         assert!(error.remedy().contains("`password`"), "{error:?}");
         assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
         assert!(!backend.address().contains("hunter2") && !backend.address().contains("watcher"));
     }
-    let mut right = Setup::of(&wrong);
+    let mut right = Setup::new(&wrong);
     right.config.password = Some("alsosecret".into());
     observe(&right.backend()).await;
-    let mut other = Setup::of(&wrong);
+    let mut other = Setup::new(&wrong);
     other.config.user = Some("default".to_owned());
     other.config.password = Some("topsecret".into());
     observe(&other.backend()).await;
@@ -89,12 +92,12 @@ async fn tls_is_verified_against_the_configured_authority_and_name() {
     let redis = start_with(|options| options.tls = Some(certs.server())).await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
     let url = redis.tls_url().unwrap();
-    let ours = Setup::of(&url).tls(|tls| tls.ca_file = Some(certs.ca()));
+    let ours = Setup::new(&url).tls(|tls| tls.ca_file = Some(certs.ca()));
     let backend = ours.backend();
     assert!(observe(&backend).await.1.has("lock:a"));
     assert!(backend.address().starts_with("rediss://127.0.0.1:"));
     // The authorities of the system do not know it.
-    let error = try_observe(&Setup::of(&url).backend())
+    let error = try_observe(&Setup::new(&url).backend())
         .await
         .map(drop)
         .unwrap_err();
@@ -104,7 +107,7 @@ async fn tls_is_verified_against_the_configured_authority_and_name() {
     );
     // A name that the certificate lacks, and one that it has in addition to the address.
     let named = |name: &str| {
-        Setup::of(&url).tls(|tls| {
+        Setup::new(&url).tls(|tls| {
             tls.ca_file = Some(certs.ca());
             tls.server_name = Some(name.to_owned());
         })
@@ -119,7 +122,7 @@ async fn tls_is_verified_against_the_configured_authority_and_name() {
     let plain = url.replace("rediss://", "redis://");
     assert!(
         observe(
-            &Setup::of(&plain)
+            &Setup::new(&plain)
                 .tls(|tls| tls.ca_file = Some(certs.ca()))
                 .backend()
         )
@@ -135,10 +138,10 @@ async fn a_required_client_certificate_is_sent_or_reported() {
     let certs = Certs::make();
     let redis = start_with(|options| options.tls = Some(certs.mutual())).await;
     let url = redis.tls_url().unwrap();
-    let without = Setup::of(&url).tls(|tls| tls.ca_file = Some(certs.ca()));
+    let without = Setup::new(&url).tls(|tls| tls.ca_file = Some(certs.ca()));
     let error = try_observe(&without.backend()).await.map(drop).unwrap_err();
     assert!(error.to_string().contains("TLS"), "{error:?}");
-    let with = Setup::of(&url).tls(|tls| {
+    let with = Setup::new(&url).tls(|tls| {
         tls.ca_file = Some(certs.ca());
         tls.cert_file = Some(certs.client_cert());
         tls.key_file = Some(certs.client_key());

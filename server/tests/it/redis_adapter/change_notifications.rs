@@ -57,7 +57,7 @@ async fn changes_are_notified_by_name_for_each_setting() {
     for flags in ["Kg$hxe", "Eg$hxe", "KEA"] {
         let redis = notifying(flags).await;
         let mut driver = driver(&redis).await;
-        let backend = Setup::of(&redis.url()).backend();
+        let backend = Setup::new(&redis.url()).backend();
         watching(&backend, async |hints| {
             until_live(hints).await;
             let mut strange = false;
@@ -100,25 +100,25 @@ async fn a_notification_refreshes_the_key_in_its_source() {
         &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"],
     )
     .await;
-    let backend = Setup::of(&redis.url()).backend();
-    let asked: Vec<_> = ["lock:a", "lock:h", "lock:none"]
+    let backend = Setup::new(&redis.url()).backend();
+    let requested: Vec<_> = ["lock:a", "lock:h", "lock:none"]
         .map(|name| (key(), Resource::from(name)))
         .into();
-    let mut seen = Seen::default();
-    backend.refresh(&asked, &mut seen).await.unwrap();
-    assert_eq!((seen.locks.len(), seen.batches), (2, 1));
+    let mut observed = Seen::default();
+    backend.refresh(&requested, &mut observed).await.unwrap();
+    assert_eq!((observed.locks.len(), observed.batches), (2, 1));
     assert_eq!(
-        (&seen.named("lock:a").source, &seen.named("lock:h").source),
+        (&observed.named("lock:a").source, &observed.named("lock:h").source),
         (&key(), &hash())
     );
-    let gone = |source, name: &str| seen.gone.contains(&(source, Resource::from(name)));
+    let gone = |source, name: &str| observed.gone.contains(&(source, Resource::from(name)));
     assert!(
         gone(hash(), "lock:a")
             && gone(key(), "lock:h")
             && gone(key(), "lock:none")
             && gone(hash(), "lock:none")
     );
-    assert_eq!(seen.gone.len(), 4);
+    assert_eq!(observed.gone.len(), 4);
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn a_gap_in_the_subscription_leads_to_a_resync() {
         options.append_only = true;
     })
     .await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     watching(&backend, async |hints| {
         until_live(hints).await;
         for round in 0..10 {
@@ -157,7 +157,7 @@ async fn disabled_notifications_are_reported_until_they_are_enabled() {
     // Off is Redis's own default. The adapter checks again every 30 polls, here 1.2 s.
     let redis = start().await;
     let mut driver = driver(&redis).await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     watching(&backend, async |hints| {
         until(hints, "off", |pending| {
             matches!(&pending.state, Some(WatchState::Off { why }) if why.contains("CONFIG SET notify-keyspace-events"))
@@ -179,7 +179,7 @@ async fn with_an_unreadable_setting_the_first_message_decides() {
         options.acl_users = vec!["watcher on >pw ~lock:* resetchannels &__keyspace@0__:lock:* &__keyevent@0__:* -@all +psubscribe +ping".to_owned()];
     })
     .await;
-    let backend = Setup::of(&redis.url_for("watcher", "pw")).backend();
+    let backend = Setup::new(&redis.url_for("watcher", "pw")).backend();
     watching(&backend, async |hints| {
         until(
             hints,
@@ -201,7 +201,7 @@ async fn an_account_without_subscribe_gets_the_grant_as_remedy() {
         options.acl_users = vec!["watcher on >pw ~lock:* resetchannels +@all".to_owned()];
     })
     .await;
-    let backend = Setup::of(&redis.url_for("watcher", "pw")).backend();
+    let backend = Setup::new(&redis.url_for("watcher", "pw")).backend();
     watching(&backend, async |hints| {
         until(hints, "off", |pending| {
             matches!(&pending.state, Some(WatchState::Off { why }) if why.contains("&__keyspace@0__:lock:*"))
@@ -223,7 +223,7 @@ async fn a_late_expiry_is_found_by_the_scan() {
     let mut driver = driver(&redis).await;
     run(&mut driver, &["DEBUG", "SET-ACTIVE-EXPIRE", "0"]).await;
     run(&mut driver, &["SET", "lock:a", "x", "PX", "400"]).await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     eventually("not shown as held", async || {
         !observe(&backend).await.1.has("lock:a")
     })
@@ -235,7 +235,7 @@ async fn a_flood_of_notifications_becomes_a_resync() {
     // The number of pending names is bounded; beyond it, a resync is requested instead.
     let redis = notifying("KEA").await;
     let mut driver = driver(&redis).await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     watching(&backend, async |hints| {
         until_live(hints).await;
         // What was hinted when it began to watch is taken.
@@ -260,7 +260,7 @@ async fn a_silent_watch_reconnects() {
     let redis = notifying("KEA").await;
     let proxy = Proxy::start(redis.port()).await;
     let url = format!("redis://127.0.0.1:{}/", proxy.port());
-    let backend = Setup::of(&url).timeout(Duration::from_millis(300)).backend();
+    let backend = Setup::new(&url).timeout(Duration::from_millis(300)).backend();
     watching(&backend, async |hints| {
         until_live(hints).await;
         proxy.set(Link::Blackhole).await;

@@ -14,7 +14,7 @@ async fn adapter_recovers_when_an_unreachable_server_returns() {
     // Connecting is lazy: the adapter exists before the server answers.
     let redis = start().await;
     redis.stop().await.unwrap();
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     let error = try_observe(&backend).await.map(drop).unwrap_err();
     assert!(matches!(error, BackendError::Unreachable { .. }), "{error:?}");
     assert!(matches!(
@@ -30,10 +30,10 @@ async fn adapter_answers_the_first_request_after_each_of_ten_restarts() {
     // The trap of clients that never reconnect, and of those that fail once after each restart.
     let redis = start_with(|options| options.append_only = true).await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     for round in 0..10 {
-        let (_, seen) = observe(&backend).await;
-        assert!(seen.has("lock:a"), "round {round}");
+        let (_, observed) = observe(&backend).await;
+        assert!(observed.has("lock:a"), "round {round}");
         assert!(
             backend
                 .inspect(&key(), &"lock:a".into())
@@ -64,7 +64,7 @@ async fn a_hanging_server_times_out_and_is_found_again() {
     // Paused: the kernel still accepts, nothing answers. Every question of the port is bounded.
     let redis = start().await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
-    let backend = Setup::of(&redis.url())
+    let backend = Setup::new(&redis.url())
         .timeout(Duration::from_millis(300))
         .backend();
     observe(&backend).await;
@@ -103,7 +103,7 @@ async fn a_link_that_breaks_during_a_scan_fails_it_and_recovers() {
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
     let proxy = Proxy::start(redis.port()).await;
     let url = format!("redis://127.0.0.1:{}/", proxy.port());
-    let backend = Setup::of(&url).timeout(Duration::from_millis(300)).backend();
+    let backend = Setup::new(&url).timeout(Duration::from_millis(300)).backend();
     observe(&backend).await;
     proxy.set(Link::OnlyToServer).await;
     assert_eq!(
@@ -140,14 +140,14 @@ async fn a_loading_server_is_not_empty() {
     ] {
         run(&mut driver, &["CONFIG", "SET", setting[0], setting[1]]).await;
     }
-    let backend = Setup::of(&copying.url()).backend();
+    let backend = Setup::new(&copying.url()).backend();
     observe(&backend).await;
     run(
         &mut driver,
         &["REPLICAOF", "127.0.0.1", &master.port().to_string()],
     )
     .await;
-    eventually("seen loading", async || {
+    eventually("observed loading", async || {
         matches!(try_observe(&backend).await, Err(BackendError::Unreachable { detail }) if detail.contains("LOADING"))
     })
     .await;
@@ -156,7 +156,7 @@ async fn a_loading_server_is_not_empty() {
     eventually("loaded", async || {
         try_observe(&backend)
             .await
-            .is_ok_and(|(_, seen)| seen.locks.len() == 3_000)
+            .is_ok_and(|(_, observed)| observed.locks.len() == 3_000)
     })
     .await;
 }
@@ -169,7 +169,7 @@ async fn a_replica_is_reported_and_shows_no_expired_key() {
         start_with(|options| options.config = vec![format!("replicaof 127.0.0.1 {}", master.port())]).await;
     let mut driver_of_master = driver(&master).await;
     run(&mut driver_of_master, &["SET", "lock:stays", "x"]).await;
-    let backend = Setup::of(&replica.url()).backend();
+    let backend = Setup::new(&replica.url()).backend();
     eventually("copied", async || observe(&backend).await.1.has("lock:stays")).await;
     run(&mut driver_of_master, &["SET", "lock:brief", "x", "PX", "4000"]).await;
     eventually("copied too", async || observe(&backend).await.1.has("lock:brief")).await;
@@ -180,8 +180,8 @@ async fn a_replica_is_reported_and_shows_no_expired_key() {
         .await
         .unwrap();
     assert_eq!(left, 2, "the expired key is still on the replica");
-    let (pass, seen) = observe(&backend).await;
-    assert!(seen.has("lock:stays"));
+    let (pass, observed) = observe(&backend).await;
+    assert!(observed.has("lock:stays"));
     for source in &pass.sources {
         assert_eq!(source.coverage, Coverage::Complete);
         assert!(
@@ -208,7 +208,7 @@ async fn a_replica_is_reported_and_shows_no_expired_key() {
 async fn a_node_of_a_cluster_is_refused_with_the_reason() {
     // It would show its own share of the locks as if they were all.
     let redis = start_with(|options| options.config = vec!["cluster-enabled yes".to_owned()]).await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     let error = try_observe(&backend).await.map(drop).unwrap_err();
     assert!(
         matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("cluster")),

@@ -13,7 +13,7 @@ fn value_of<'a>(raw: &'a [RawField], name: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn a_string_shows_its_type_time_and_fields_and_its_value_only_on_request() {
+async fn a_string_shows_its_value_only_if_configured() {
     // The record of a JSON lock and of a secret.
     let redis = start().await;
     let mut driver = driver(&redis).await;
@@ -29,8 +29,8 @@ async fn a_string_shows_its_type_time_and_fields_and_its_value_only_on_request()
     )
     .await;
     run(&mut driver, &["SET", "lock:raw", "secret"]).await;
-    let backend = Setup::of(&redis.url()).backend();
-    let seen = backend.inspect(&key(), &"lock:a".into()).await.unwrap();
+    let backend = Setup::new(&redis.url()).backend();
+    let observed = backend.inspect(&key(), &"lock:a".into()).await.unwrap();
     for (name, value) in [
         ("type", "string"),
         ("ownerId", "w"),
@@ -38,15 +38,15 @@ async fn a_string_shows_its_type_time_and_fields_and_its_value_only_on_request()
         ("fencingToken", "7"),
         ("encoding", "raw"),
     ] {
-        assert_eq!(value_of(&seen.raw, name), value);
+        assert_eq!(value_of(&observed.raw, name), value);
     }
-    assert!(value_of(&seen.raw, "PTTL").ends_with(" ms"));
-    assert_eq!(seen.owners[0].as_str(), "w");
+    assert!(value_of(&observed.raw, "PTTL").ends_with(" ms"));
+    assert_eq!(observed.owners[0].as_str(), "w");
     let raw = backend.inspect(&key(), &"lock:raw".into()).await.unwrap();
     assert_eq!(value_of(&raw.raw, "value"), "fingerprint:2bb80d53");
     assert_eq!(value_of(&raw.raw, "PTTL"), "-1 (no TTL)");
     assert!(!format!("{raw:?}").contains("\"secret\""));
-    let shown = Setup::of(&redis.url()).showing_values().backend();
+    let shown = Setup::new(&redis.url()).showing_values().backend();
     let shown = shown.inspect(&key(), &"lock:raw".into()).await.unwrap();
     assert_eq!(value_of(&shown.raw, "value"), "secret");
 }
@@ -64,15 +64,19 @@ async fn a_redisson_lock_shows_owners_and_counts() {
         &["HSET", "lock:h", "mode", "read", a, "3", b, "1"],
     )
     .await;
-    let backend = Setup::of(&redis.url()).backend();
-    let seen = backend.inspect(&hash(), &"lock:h".into()).await.unwrap();
+    let backend = Setup::new(&redis.url()).backend();
+    let observed = backend.inspect(&hash(), &"lock:h".into()).await.unwrap();
     assert_eq!(
-        seen.owners.iter().map(|owner| owner.as_str()).collect::<Vec<_>>(),
+        observed
+            .owners
+            .iter()
+            .map(|owner| owner.as_str())
+            .collect::<Vec<_>>(),
         [a, b]
     );
-    assert_eq!(value_of(&seen.raw, "mode"), "read");
-    assert_eq!(value_of(&seen.raw, a), "re-entered 3");
-    assert_eq!(seen.lock.unwrap().owner_count, 2);
+    assert_eq!(value_of(&observed.raw, "mode"), "read");
+    assert_eq!(value_of(&observed.raw, a), "re-entered 3");
+    assert_eq!(observed.lock.unwrap().owner_count, 2);
 }
 
 #[tokio::test]
@@ -82,7 +86,7 @@ async fn a_missing_key_or_another_source_is_no_lock() {
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:a", "x"]).await;
     run(&mut driver, &["RPUSH", "lock:list", "x"]).await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     assert!(
         backend
             .inspect(&key(), &"lock:none".into())
@@ -118,9 +122,9 @@ async fn a_key_outside_the_patterns_is_never_read() {
     let redis = start().await;
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "session:1", r#"{"ownerId":"secret"}"#]).await;
-    let backend = Setup::of(&redis.url()).showing_values().backend();
-    let seen = backend.inspect(&key(), &"session:1".into()).await.unwrap();
-    assert!(seen.lock.is_none() && seen.raw.is_empty() && seen.owners.is_empty());
+    let backend = Setup::new(&redis.url()).showing_values().backend();
+    let observed = backend.inspect(&key(), &"session:1".into()).await.unwrap();
+    assert!(observed.lock.is_none() && observed.raw.is_empty() && observed.owners.is_empty());
     let mut refreshed = Seen::default();
     backend
         .refresh(&[(key(), "session:1".into())], &mut refreshed)

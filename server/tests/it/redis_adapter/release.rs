@@ -23,7 +23,7 @@ const B: &str = "385475da-9152-4c83-822a-67ee2f116a79:7";
 const DOCS: &str = include_str!("../../../../docs/backends/redis.md");
 
 fn unlocker(redis: &Redis) -> RedisBackend {
-    Setup::of(&redis.url()).unlocking(&redis.url()).backend()
+    Setup::new(&redis.url()).unlocking(&redis.url()).backend()
 }
 
 async fn exists(connection: &mut MultiplexedConnection, name: &str) -> bool {
@@ -68,10 +68,15 @@ async fn every_string_lock_is_released_once() {
     let _: redis::Value = bytes.query_async(&mut driver).await.unwrap();
     for name in ["lock:raw", "lock:json", "lock:immortal", "lock:bytes"] {
         let resource = Resource::from(name);
-        let seen = backend.inspect(&key(), &resource).await.unwrap();
-        assert!(seen.blast_radius.known().unwrap().dies.is_empty());
-        let seen = generation(&backend, &key(), &resource).await;
-        let release = || async { backend.release(&key(), &resource, &seen, &act()).await.unwrap() };
+        let observed = backend.inspect(&key(), &resource).await.unwrap();
+        assert!(observed.blast_radius.known().unwrap().dies.is_empty());
+        let observed = generation(&backend, &key(), &resource).await;
+        let release = || async {
+            backend
+                .release(&key(), &resource, &observed, &act())
+                .await
+                .unwrap()
+        };
         assert_eq!(release().await, Release::Released, "{name}");
         assert!(!exists(&mut driver, name).await, "{name}");
         assert_eq!(release().await, Release::AlreadyFree, "{name}");
@@ -125,7 +130,7 @@ async fn without_an_unlock_url_release_is_refused() {
     // The capability says so as well.
     let redis = start().await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "one"]).await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     assert!(no_release(&backend).unwrap().contains("unlock_url"));
     let answer = unlock(&backend, &key(), &"lock:a".into()).await;
     assert!(
@@ -140,7 +145,7 @@ async fn an_unlock_account_on_another_server_is_detected() {
     // The key is there for the watching account, and on another server for the unlocking one.
     let (redis, elsewhere) = (start().await, start().await);
     run(&mut driver(&redis).await, &["SET", "lock:a", "one"]).await;
-    let backend = Setup::of(&redis.url()).unlocking(&elsewhere.url()).backend();
+    let backend = Setup::new(&redis.url()).unlocking(&elsewhere.url()).backend();
     let answer = unlock(&backend, &key(), &"lock:a".into()).await;
     assert!(
         matches!(&answer, Release::Refused { remedy, .. } if remedy.contains("same server")),
@@ -168,13 +173,13 @@ async fn the_value_is_in_no_log_and_no_response() {
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:a", secret]).await;
     run(&mut driver, &["SLOWLOG", "RESET"]).await;
-    let seen = generation(&backend, &key(), &"lock:a".into()).await;
+    let observed = generation(&backend, &key(), &"lock:a".into()).await;
     let answer = backend
-        .release(&key(), &"lock:a".into(), &seen, &act())
+        .release(&key(), &"lock:a".into(), &observed, &act())
         .await
         .unwrap();
     assert_eq!(answer, Release::Released);
-    assert!(!format!("{seen:?} {answer:?}").contains("canary"));
+    assert!(!format!("{observed:?} {answer:?}").contains("canary"));
     let log = format!("{:?}", run(&mut driver, &["SLOWLOG", "GET", "1000"]).await);
     assert!(
         log.contains("eval") || log.contains("EVAL") || log.contains("sha1hex"),
@@ -190,8 +195,8 @@ async fn the_value_is_in_no_log_and_no_response() {
         lines.push(line);
     }
     assert!(lines.iter().any(|line| line.contains("sha1hex")));
-    let told = lines.iter().filter(|line| line.contains("canary")).count();
-    assert_eq!(told, 1, "only our own SET: {lines:#?}");
+    let messages = lines.iter().filter(|line| line.contains("canary")).count();
+    assert_eq!(messages, 1, "only our own SET: {lines:#?}");
 }
 
 /// Takes the lock as Redisson does.
@@ -215,7 +220,7 @@ async fn a_redisson_waiter_gets_the_lock_at_once() {
     let mut driver = driver(&redis).await;
     let backend = unlocker(&redis);
     assert!(take(&mut driver, "lock:r", A).await && take(&mut driver, "lock:r", A).await);
-    let mut told = listen(&redis, "redisson_lock__channel:{lock:r}").await;
+    let mut messages = listen(&redis, "redisson_lock__channel:{lock:r}").await;
     assert!(!take(&mut driver, "lock:r", B).await);
     let old = generation(&backend, &hash(), &"lock:r".into()).await;
     let release = || async {
@@ -225,7 +230,7 @@ async fn a_redisson_waiter_gets_the_lock_at_once() {
             .unwrap()
     };
     assert_eq!(release().await, Release::Released);
-    assert_eq!(message(&mut told).await, "0");
+    assert_eq!(message(&mut messages).await, "0");
     assert!(take(&mut driver, "lock:r", B).await);
     // The waiter holds it now; the old generation no longer exists.
     let answer = release().await;
@@ -244,19 +249,19 @@ async fn fair_and_read_write_locks_wake_their_waiters() {
     let backend = unlocker(&redis);
     take(&mut driver, "lock:fair", A).await;
     run(&mut driver, &["RPUSH", "redisson_lock_queue:{lock:fair}", B]).await;
-    let mut told = listen(&redis, &format!("redisson_lock__channel:{{lock:fair}}:{B}")).await;
+    let mut messages = listen(&redis, &format!("redisson_lock__channel:{{lock:fair}}:{B}")).await;
     assert_eq!(
         unlock(&backend, &hash(), &"lock:fair".into()).await,
         Release::Released
     );
-    assert_eq!(message(&mut told).await, "0");
+    assert_eq!(message(&mut messages).await, "0");
 
     run(&mut driver, &["HSET", "lock:rw", "mode", "read", A, "1", B, "2"]).await;
     let radius = backend.inspect(&hash(), &"lock:rw".into()).await.unwrap();
     let radius = radius.blast_radius.known().unwrap().clone();
     assert_eq!(radius.dies.len(), 1);
     assert!(radius.dies[0].kind == CasualtyKind::Lock && radius.dies[0].what.contains(B));
-    let mut told = listen(&redis, "redisson_rwlock:{lock:rw}").await;
+    let mut messages = listen(&redis, "redisson_rwlock:{lock:rw}").await;
     let old = generation(&backend, &hash(), &"lock:rw".into()).await;
     // One more reader, which the review did not include.
     let other = "485475da-9152-4c83-822a-67ee2f116a79:1";
@@ -270,16 +275,16 @@ async fn fair_and_read_write_locks_wake_their_waiters() {
         unlock(&backend, &hash(), &"lock:rw".into()).await,
         Release::Released
     );
-    assert_eq!(message(&mut told).await, "0");
+    assert_eq!(message(&mut messages).await, "0");
 
     let writer = format!("{A}:write");
     run(&mut driver, &["HSET", "lock:{w}", "mode", "write", &writer, "1"]).await;
-    let mut told = listen(&redis, "redisson_rwlock:lock:{w}").await;
+    let mut messages = listen(&redis, "redisson_rwlock:lock:{w}").await;
     assert_eq!(
         unlock(&backend, &hash(), &"lock:{w}".into()).await,
         Release::Released
     );
-    assert_eq!(message(&mut told).await, "1");
+    assert_eq!(message(&mut messages).await, "1");
 }
 
 /// The block of the guide that makes the unlocking account.
@@ -299,7 +304,7 @@ async fn the_documented_unlock_account_has_minimal_permissions() {
     create(&redis, &words).await;
     let password = words.iter().find_map(|word| word.strip_prefix('>')).unwrap();
     let url = redis.url_for(&words[2], password);
-    let backend = Setup::of(&redis.url()).unlocking(&url).backend();
+    let backend = Setup::new(&redis.url()).unlocking(&url).backend();
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:a", "x", "PX", "60000"]).await;
     take(&mut driver, "lock:r", A).await;
@@ -371,7 +376,7 @@ async fn an_account_without_permission_refuses_with_a_remedy() {
         run(&mut driver, &["SET", "lock:a", "x"]).await;
         take(&mut driver, "lock:r", A).await;
         let url = redis.url_for(&format!("no-{right}"), "pw");
-        let backend = Setup::of(&redis.url()).unlocking(&url).backend();
+        let backend = Setup::new(&redis.url()).unlocking(&url).backend();
         let (source, name) = match right {
             "publish" | "hlen" | "memory|usage" => (hash(), "lock:r"),
             _ => (key(), "lock:a"),

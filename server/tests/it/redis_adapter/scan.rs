@@ -36,13 +36,13 @@ async fn only_keys_of_the_patterns_are_read_once() {
     fill(&mut driver, "cache:", 20_000).await;
     fill(&mut driver, "lock:", 2_500).await;
     fill(&mut driver, "mutex:", 10).await;
-    let backend = Setup::of(&redis.url())
+    let backend = Setup::new(&redis.url())
         .patterns(&["lock:*", "lock:1*", "mutex:[0-4]"])
         .backend();
-    let (pass, seen) = observe(&backend).await;
-    let distinct: HashSet<&Resource> = seen.locks.iter().map(|lock| &lock.resource).collect();
+    let (pass, observed) = observe(&backend).await;
+    let distinct: HashSet<&Resource> = observed.locks.iter().map(|lock| &lock.resource).collect();
     assert_eq!(distinct.len(), 2_505);
-    assert!(seen.batches > 2);
+    assert!(observed.batches > 2);
     assert_eq!(pass.sources[0].coverage, Coverage::Complete);
 }
 
@@ -68,13 +68,13 @@ async fn lasting_keys_are_in_every_scan_under_churn() {
                 .unwrap();
         }
     };
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     let watching = async {
         let mut repeated = 0;
         for _ in 0..8 {
-            let (_, seen) = observe(&backend).await;
-            let distinct: HashSet<&Resource> = seen.locks.iter().map(|lock| &lock.resource).collect();
-            repeated += seen.locks.len() - distinct.len();
+            let (_, observed) = observe(&backend).await;
+            let distinct: HashSet<&Resource> = observed.locks.iter().map(|lock| &lock.resource).collect();
+            repeated += observed.locks.len() - distinct.len();
             for n in 0..3_000 {
                 assert!(
                     distinct.contains(&Resource::from(format!("lock:stays:{n}").as_str())),
@@ -94,13 +94,13 @@ async fn a_scan_that_times_out_is_partial_with_a_reason() {
     // The partial result is handed over, and the next scan, with enough time, is complete over the same connection.
     let redis = start().await;
     fill(&mut driver(&redis).await, "lock:", 60_000).await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     observe(&backend).await;
     let mut time_max = Duration::from_millis(2);
-    let (pass, seen) = loop {
-        let mut seen = Seen::default();
-        match backend.observe(Budget { time_max }, &mut seen).await {
-            Ok(pass) => break (pass, seen),
+    let (pass, observed) = loop {
+        let mut observed = Seen::default();
+        match backend.observe(Budget { time_max }, &mut observed).await {
+            Ok(pass) => break (pass, observed),
             Err(error) => assert!(matches!(error, BackendError::NoAnswer { .. }), "{error:?}"),
         }
         time_max = time_max * 3 / 2;
@@ -111,10 +111,10 @@ async fn a_scan_that_times_out_is_partial_with_a_reason() {
         };
         assert!(why.contains("scan_timeout"), "{why}");
     }
-    assert!(seen.locks.len() < 60_000);
-    let (pass, seen) = observe(&backend).await;
+    assert!(observed.locks.len() < 60_000);
+    let (pass, observed) = observe(&backend).await;
     let coverage = &pass.sources[0].coverage;
-    assert_eq!((coverage, seen.locks.len()), (&Coverage::Complete, 60_000));
+    assert_eq!((coverage, observed.locks.len()), (&Coverage::Complete, 60_000));
 }
 
 #[tokio::test]
@@ -126,13 +126,13 @@ async fn flushdb_empties_the_next_scan_of_that_database() {
     run(&mut driver, &["SELECT", "3"]).await;
     run(&mut driver, &["SET", "lock:elsewhere", "x"]).await;
     run(&mut driver, &["SELECT", "0"]).await;
-    let backend = Setup::of(&redis.url()).backend();
-    let third = Setup::of(&format!("{}3", redis.url())).backend();
+    let backend = Setup::new(&redis.url()).backend();
+    let third = Setup::new(&format!("{}3", redis.url())).backend();
     assert_eq!(observe(&backend).await.1.locks.len(), 100);
     run(&mut driver, &["FLUSHDB"]).await;
-    let (pass, seen) = observe(&backend).await;
+    let (pass, observed) = observe(&backend).await;
     assert_eq!(
-        (pass.sources[0].coverage.clone(), seen.locks.len()),
+        (pass.sources[0].coverage.clone(), observed.locks.len()),
         (Coverage::Complete, 0)
     );
     assert!(observe(&third).await.1.has("lock:elsewhere"));
@@ -149,8 +149,8 @@ async fn after_long_values_sizes_are_read_first() {
         run(&mut driver, &["SET", &format!("lock:{n}"), &value]).await;
     }
     run(&mut driver, &["CONFIG", "RESETSTAT"]).await;
-    let (_, seen) = observe(&Setup::of(&redis.url()).backend()).await;
-    assert_eq!(seen.locks.len(), 40);
+    let (_, observed) = observe(&Setup::new(&redis.url()).backend()).await;
+    assert_eq!(observed.locks.len(), 40);
     let stats: String = redis::cmd("INFO")
         .arg("stats")
         .query_async(&mut driver)

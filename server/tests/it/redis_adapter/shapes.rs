@@ -1,7 +1,7 @@
 //! The observed lock for each shape of key.
 
 use ::backends::Backend;
-use domain::observation::{Condition, Coverage, Lifetime};
+use domain::observation::{Coverage, Lifetime, ObservedCondition};
 use domain::reported::Reported;
 use domain::safety::SafetyClass;
 
@@ -20,9 +20,9 @@ async fn json_values_name_owner_lease_and_token() {
         &["SET", "lock:a", value, "NX", "PX", "30000"],
     )
     .await;
-    let backend = Setup::of(&redis.url()).backend();
-    let (pass, seen) = observe(&backend).await;
-    let lock = seen.named("lock:a");
+    let backend = Setup::new(&redis.url()).backend();
+    let (pass, observed) = observe(&backend).await;
+    let lock = observed.named("lock:a");
     assert_eq!(lock.source, key());
     assert_eq!(lock.owner.known().unwrap().as_str(), "worker-7");
     assert_eq!(lock.lease_id, Reported::Value("L1".into()));
@@ -51,8 +51,8 @@ async fn raw_values_are_fingerprints_unless_configured() {
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:a", "secret-1", "PX", "30000"]).await;
     run(&mut driver, &["SET", "lock:b", "secret-2", "PX", "30000"]).await;
-    let (_, seen) = observe(&Setup::of(&redis.url()).backend()).await;
-    let (a, b) = (seen.named("lock:a"), seen.named("lock:b"));
+    let (_, observed) = observe(&Setup::new(&redis.url()).backend()).await;
+    let (a, b) = (observed.named("lock:a"), observed.named("lock:b"));
     let owner = a.owner.known().unwrap().as_str();
     assert!(
         owner
@@ -64,9 +64,12 @@ async fn raw_values_are_fingerprints_unless_configured() {
     assert_ne!(a.generation, b.generation);
     assert!(a.generation.known().unwrap().as_str().len() >= 16);
     assert!(a.fencing_token.is_absent() && a.lease_id.is_absent());
-    assert!(!format!("{:?}", seen.locks).contains("secret-"));
-    let (_, seen) = observe(&Setup::of(&redis.url()).showing_values().backend()).await;
-    assert_eq!(seen.named("lock:a").owner.known().unwrap().as_str(), "secret-1");
+    assert!(!format!("{:?}", observed.locks).contains("secret-"));
+    let (_, observed) = observe(&Setup::new(&redis.url()).showing_values().backend()).await;
+    assert_eq!(
+        observed.named("lock:a").owner.known().unwrap().as_str(),
+        "secret-1"
+    );
 }
 
 #[tokio::test]
@@ -82,10 +85,10 @@ async fn redisson_hashes_are_locks_next_to_strings() {
     )
     .await;
     run(&mut driver, &["SET", "lock:string", "x", "PX", "30000"]).await;
-    let backend = Setup::of(&redis.url()).backend();
-    let (_, seen) = observe(&backend).await;
-    assert_eq!(seen.locks.len(), 3);
-    let lock = seen.named("lock:redisson");
+    let backend = Setup::new(&redis.url()).backend();
+    let (_, observed) = observe(&backend).await;
+    assert_eq!(observed.locks.len(), 3);
+    let lock = observed.named("lock:redisson");
     assert_eq!((&lock.source, lock.owner_count), (&hash(), 1));
     assert_eq!(lock.owner.known().unwrap().as_str(), OWNER);
     assert!(matches!(
@@ -95,10 +98,10 @@ async fn redisson_hashes_are_locks_next_to_strings() {
             ..
         }
     ));
-    let readers = seen.named("lock:readers");
+    let readers = observed.named("lock:readers");
     assert_eq!(readers.owner_count, 2);
     assert!(matches!(readers.lifetime, Lifetime::NoTtl { .. }));
-    assert_eq!(seen.named("lock:string").source, key());
+    assert_eq!(observed.named("lock:string").source, key());
     // Taken once more by the same thread: the same acquisition.
     run(&mut driver, &["HINCRBY", "lock:redisson", OWNER, "1"]).await;
     let (_, again) = observe(&backend).await;
@@ -119,8 +122,8 @@ async fn every_other_type_is_a_row_with_its_type() {
     let mut large = vec!["HSET", "lock:large"];
     large.extend(many.iter().map(String::as_str));
     run(&mut driver, &large).await;
-    let (pass, seen) = observe(&Setup::of(&redis.url()).backend()).await;
-    assert_eq!(seen.locks.len(), 6);
+    let (pass, observed) = observe(&Setup::new(&redis.url()).backend()).await;
+    assert_eq!(observed.locks.len(), 6);
     assert!(
         pass.sources
             .iter()
@@ -134,8 +137,8 @@ async fn every_other_type_is_a_row_with_its_type() {
         ("hash", "hash"),
         ("large", "2000 fields"),
     ] {
-        let lock = seen.named(format!("lock:{name}"));
-        let Some(Condition::Unrecognised { why }) = &lock.condition else {
+        let lock = observed.named(format!("lock:{name}"));
+        let Some(ObservedCondition::Unrecognised { why }) = &lock.condition else {
             panic!("{lock:?}")
         };
         assert!(why.contains(word), "{why}");
@@ -145,20 +148,20 @@ async fn every_other_type_is_a_row_with_its_type() {
 }
 
 #[tokio::test]
-async fn a_key_without_ttl_is_flagged_and_an_expired_one_is_gone() {
+async fn a_key_without_ttl_is_flagged_and_an_expired_one_removed() {
     // PTTL -1 and -2.
     let redis = start().await;
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:immortal", "x"]).await;
     run(&mut driver, &["SET", "lock:brief", "x", "PX", "1"]).await;
-    let backend = Setup::of(&redis.url()).backend();
+    let backend = Setup::new(&redis.url()).backend();
     testkit::eventually("lock:brief is gone", async || {
-        let (_, seen) = observe(&backend).await;
+        let (_, observed) = observe(&backend).await;
         assert!(matches!(
-            seen.named("lock:immortal").lifetime,
+            observed.named("lock:immortal").lifetime,
             Lifetime::NoTtl { .. }
         ));
-        !seen.has("lock:brief")
+        !observed.has("lock:brief")
     })
     .await;
 }
@@ -190,16 +193,19 @@ async fn hostile_names_and_values_are_handled() {
     run(&mut driver, &["SET", "lock:big", &megabytes, "PX", "60000"]).await;
     run(&mut driver, &["SET", "lock:empty", "", "PX", "60000"]).await;
     run(&mut driver, &["SET", "lock:json", "{\"ownerId\":", "PX", "60000"]).await;
-    for setup in [Setup::of(&redis.url()), Setup::of(&redis.url()).showing_values()] {
+    for setup in [
+        Setup::new(&redis.url()),
+        Setup::new(&redis.url()).showing_values(),
+    ] {
         let backend = setup.backend();
         for _ in 0..2 {
-            let (pass, seen) = observe(&backend).await;
-            assert_eq!(seen.locks.len(), names.len() + 3);
+            let (pass, observed) = observe(&backend).await;
+            assert_eq!(observed.locks.len(), names.len() + 3);
             for name in names {
-                assert!(seen.named(name).generation.is_known());
+                assert!(observed.named(name).generation.is_known());
             }
-            assert!(seen.named("lock:big").generation.is_unknown());
-            assert!(seen.named("lock:empty").owner.is_known());
+            assert!(observed.named("lock:big").generation.is_unknown());
+            assert!(observed.named("lock:empty").owner.is_known());
             let Coverage::Partial { of: Some(13), .. } = pass.sources[0].coverage else {
                 panic!("{pass:?}")
             };

@@ -26,7 +26,7 @@ const CONFIGURED: [&str; 6] = [
     "c4nary-oidc-client",
 ];
 /// With which a webhook is signed, the query of its address, and Slack's address. They are used, so the store has them.
-const TOLD: [&str; 3] = [
+const RECEIVER_SECRETS: [&str; 3] = [
     "c4nary-webhook-secret",
     "c4nary-webhook-query",
     "c4nary-slack-path",
@@ -77,10 +77,10 @@ password = "{etcd}"
 
 /// All output of the server, except the answers that show a secret once.
 #[derive(Default)]
-struct Said(Vec<(String, String)>);
+struct Responses(Vec<(String, String)>);
 
-impl Said {
-    async fn note(&mut self, request: RequestBuilder, what: &str) -> Option<String> {
+impl Responses {
+    async fn record(&mut self, request: RequestBuilder, what: &str) -> Option<String> {
         let answer = request.send().await.unwrap();
         let cookie = answer.headers().get(header::SET_COOKIE).cloned();
         let mut text = String::new();
@@ -160,63 +160,75 @@ impl User<'_> {
     }
 
     /// Right and wrong, with every secret in the place where it belongs and in some where it does not.
-    async fn misuse(&self, made: &Made, setup: &str, said: &mut Said) {
+    async fn misuse(&self, made: &Made, setup: &str, responses: &mut Responses) {
         let Made { token, link, .. } = made;
         let password = [("old", ADMIN), ("password", CHOSEN)];
-        said.note(self.post("/settings/password").form(&password), "a new password")
+        responses
+            .record(self.post("/settings/password").form(&password), "a new password")
             .await;
         let weak = [("old", CHOSEN), ("password", "c4nary")];
-        said.note(self.post("/settings/password").form(&weak), "a weak password")
+        responses
+            .record(self.post("/settings/password").form(&weak), "a weak password")
             .await;
         let users = || self.http.get(self.at("/v1/users"));
-        said.note(users().bearer_auth(format!("{token}x")), "a wrong token")
+        responses
+            .record(users().bearer_auth(format!("{token}x")), "a wrong token")
             .await;
-        said.note(users().bearer_auth(token), "too few rights").await;
+        responses
+            .record(users().bearer_auth(token), "too few rights")
+            .await;
         // The page of a link holds it, for its form; the log must not.
         for path in [format!("/sign-in?link={link}"), format!("/setup?link={setup}")] {
             let _page = self.http.get(self.at(&path)).send().await.unwrap();
         }
         for what in ["a link", "a link again"] {
-            said.note(self.http.post(self.at("/sign-in")).form(&[("link", link)]), what)
+            responses
+                .record(self.http.post(self.at("/sign-in")).form(&[("link", link)]), what)
                 .await;
         }
-        said.note(self.http.get(self.at("/sign-in/oidc")), "a provider that is away")
+        responses
+            .record(self.http.get(self.at("/sign-in/oidc")), "a provider that is away")
             .await;
         let broken = self.post("/v1/tokens").body(format!("{{\"name\": {GUESS}"));
-        said.note(broken, "no JSON").await;
+        responses.record(broken, "no JSON").await;
     }
 
     /// Receivers that cannot be reached, tried and changed.
-    async fn tell(&self, said: &mut Said) {
-        let [secret, query, path] = TOLD;
+    async fn read_streams(&self, responses: &mut Responses) {
+        let [secret, query, path] = RECEIVER_SECRETS;
         let hook = json!({
             "name": "hook", "kind": "webhook", "urls": [format!("http://127.0.0.1:1/?{query}")], "secret": secret
         });
         let chat = json!({"name": "chat", "kind": "slack", "urls": [format!("http://127.0.0.1:1/{path}")]});
         for (what, receiver) in [("a webhook", &hook), ("slack", &chat), ("a webhook again", &hook)] {
-            said.note(self.post("/v1/receivers").json(receiver), what).await;
+            responses
+                .record(self.post("/v1/receivers").json(receiver), what)
+                .await;
         }
         for name in ["hook", "chat"] {
             let test = format!("/v1/receivers/{name}/test");
-            said.note(self.post(&test), &test).await;
-            said.note(self.post(&format!("/alerts/receivers/{name}/test")), name)
+            responses.record(self.post(&test), &test).await;
+            responses
+                .record(self.post(&format!("/alerts/receivers/{name}/test")), name)
                 .await;
-            said.note(self.get(&format!("/alerts/receivers/{name}")), "its page")
+            responses
+                .record(self.get(&format!("/alerts/receivers/{name}")), "its page")
                 .await;
         }
         let change = json!({"secret": secret, "urls": [format!("http://127.0.0.1:1/{path}")]});
-        said.note(
-            self.http
-                .put(self.at("/v1/receivers/chat"))
-                .header(header::COOKIE, &self.cookie)
-                .json(&change),
-            "a change",
-        )
-        .await;
+        responses
+            .record(
+                self.http
+                    .put(self.at("/v1/receivers/chat"))
+                    .header(header::COOKIE, &self.cookie)
+                    .json(&change),
+                "a change",
+            )
+            .await;
     }
 
     /// Everything that can be read.
-    async fn read_all(&self, said: &mut Said) {
+    async fn read_all(&self, responses: &mut Responses) {
         for path in TABLE.iter().filter(|row| row.method == "GET").map(|row| row.path) {
             // Streams do not end by themselves.
             if path.ends_with("/events") {
@@ -227,12 +239,12 @@ impl User<'_> {
                 .replace("{*resource}", "lock:a")
                 .replace("{resource}", "lock:a")
                 .replace(['{', '}', '*'], "");
-            said.note(self.get(&path), &path).await;
+            responses.record(self.get(&path), &path).await;
         }
     }
 }
 
-async fn sign_in<'s>(server: &'s Server, said: &mut Said) -> User<'s> {
+async fn sign_in<'s>(server: &'s Server, responses: &mut Responses) -> User<'s> {
     let http = Client::builder()
         .redirect(redirect::Policy::none())
         .build()
@@ -241,8 +253,8 @@ async fn sign_in<'s>(server: &'s Server, said: &mut Said) -> User<'s> {
         let form = [("name", "root"), ("password", password)];
         http.post(format!("{}/sign-in", server.home)).form(&form)
     };
-    said.note(with(GUESS), "a wrong password").await;
-    let cookie = said.note(with(ADMIN), "signing in").await.unwrap();
+    responses.record(with(GUESS), "a wrong password").await;
+    let cookie = responses.record(with(ADMIN), "signing in").await.unwrap();
     User { http, server, cookie }
 }
 
@@ -264,8 +276,9 @@ async fn secrets_are_planted_everywhere_and_found_nowhere() {
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     lock(&redis).await;
     std::fs::write(folder.join("leasehold.toml"), toml(folder, &redis)).unwrap();
-    let mut said = Said::default();
-    said.0
+    let mut responses = Responses::default();
+    responses
+        .0
         .push(("check-config".to_owned(), output(folder, &["check-config"], "")));
     let setup = serve_setup(folder)
         .split("/setup#")
@@ -282,20 +295,22 @@ async fn secrets_are_planted_everywhere_and_found_nowhere() {
         "admin",
         "--password-stdin",
     ];
-    said.0.push(("user add".to_owned(), output(folder, &add, ADMIN)));
+    responses
+        .0
+        .push(("user add".to_owned(), output(folder, &add, ADMIN)));
 
     let server = serve(folder);
-    let user = sign_in(&server, &mut said).await;
+    let user = sign_in(&server, &mut responses).await;
     let made = user.make().await;
-    user.misuse(&made, &setup, &mut said).await;
-    user.tell(&mut said).await;
-    user.read_all(&mut said).await;
-    said.0.push(("the log".to_owned(), server.stop()));
+    user.misuse(&made, &setup, &mut responses).await;
+    user.read_streams(&mut responses).await;
+    user.read_all(&mut responses).await;
+    responses.0.push(("the log".to_owned(), server.stop()));
     for format in ["csv", "json"] {
         let text = output(folder, &["audit", "export", "--format", format], "");
-        said.0.push((format!("the record as {format}"), text));
+        responses.0.push((format!("the record as {format}"), text));
     }
-    said.note_files(folder);
+    responses.note_files(folder);
 
     let mut planted: Vec<String> = CONFIGURED.iter().map(|secret| (*secret).to_owned()).collect();
     planted.extend([ADMIN, GUESS, CHOSEN, VALUE].map(str::to_owned));
@@ -304,13 +319,13 @@ async fn secrets_are_planted_everywhere_and_found_nowhere() {
         planted.len() >= 12 && planted.iter().all(|secret| secret.len() > 10),
         "{planted:?}"
     );
-    assert!(said.0.len() > 45, "{}", said.0.len());
-    for (what, text) in said.0.iter().filter(|(what, _)| !what.contains(".db")) {
-        for secret in TOLD {
+    assert!(responses.0.len() > 45, "{}", responses.0.len());
+    for (what, text) in responses.0.iter().filter(|(what, _)| !what.contains(".db")) {
+        for secret in RECEIVER_SECRETS {
             assert!(!text.contains(secret), "{secret} stands in {what}:\n{text}");
         }
     }
-    for (what, text) in &said.0 {
+    for (what, text) in &responses.0 {
         // What works well may say nothing.
         assert!(
             !text.is_empty() || what.contains(".db") || what == "user add",

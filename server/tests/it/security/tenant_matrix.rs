@@ -1,4 +1,4 @@
-//! Every route and every server function, asked by each role that is cut to one tenant, on a server that holds rules, locks,
+//! Every route and every server function, requests by each role that is cut to one tenant, on a server that holds rules, locks,
 //! counts, unlocks and silences of another. A route, a parameter or a server function without a line here fails.
 
 use crate::support::{TestCaller, TestServer, on, reply};
@@ -120,7 +120,7 @@ fn filled(planted: &Planted, path: &str) -> Vec<String> {
         "{*file}" => "leasehold.css",
         "{page}" => "alerts",
         "{part}" => "inventory",
-        other => panic!("{path}: what stands for {other}?"),
+        other => panic!("{path}: no value for {other}"),
     };
     let parts = path.split('/').map(|part| match part.starts_with('{') {
         true => parameter(part),
@@ -156,7 +156,7 @@ fn filled(planted: &Planted, path: &str) -> Vec<String> {
 /// The questions of the pages, by their names.
 fn questions() -> Vec<String> {
     let functions = leptos::server_fn::axum::server_fn_paths();
-    let asked = functions.flat_map(|(path, _)| {
+    let requests = functions.flat_map(|(path, _)| {
         let question = path.rsplit('/').next().unwrap();
         let queries: &[&str] = match question {
             "backends" => &[""],
@@ -167,13 +167,30 @@ fn questions() -> Vec<String> {
                 "?backend=cache&source=&resource=tenant_2%3Azebra&search=",
                 "?backend=builtin&source=&resource=tenant_1%3Ajob&search=",
             ],
+            "alerts" => &["?search=", "?search=q%3Dzebra%26state%3Dresolved"],
+            "silence-preview" => &["?search=label1%3Dbackend%26value1%3Dcache"],
+            "rule" => &[
+                "?id=zebra_rule&search=",
+                "?id=own_rule&search=",
+                "?id=&search=condition%3Dlong_held",
+            ],
+            "rule-preview" => &["?id=zebra_rule&search=&fields=&part="],
+            "receivers" => &[""],
+            "receiver" => &["?name=1"],
+            "contention" => &["?search=", "?search=backend%3Dcache%26prefix%3Dtenant_2"],
+            "fencing" => &["?search=", "?search=range%3D30d"],
+            "audit" => &["?search=", "?search=prefix%3Dtenant_2"],
+            "audit-entry" => &["?id=1"],
+            "account" | "protected-prefixes" | "sessions" | "tokens" | "users" => &[""],
+            "user" => &["?id=1"],
+            "docs" => &["?path=%2Fdocs"],
             other => panic!("/api/{other}: what does a tenant ask it?"),
         };
         queries.iter().map(move |query| format!("{path}{query}"))
     });
-    let asked: Vec<String> = asked.collect();
-    assert!(asked.len() >= 5, "{asked:?}");
-    asked
+    let requests: Vec<String> = requests.collect();
+    assert!(requests.len() >= 5, "{requests:?}");
+    requests
 }
 
 /// The answer; of a stream its first event.
@@ -212,7 +229,7 @@ fn has_number(text: &str, number: u64) -> bool {
 /// No foreign name, except the requested one.
 fn shows_nothing(who: &str, path: &str, text: &str) {
     let mut rest = text.replace("%3A", ":").replace("%3a", ":");
-    for asked in [
+    for requests in [
         FOREIGN_LOCK,
         "zebra_rule",
         "zebra-owner",
@@ -223,9 +240,9 @@ fn shows_nothing(who: &str, path: &str, text: &str) {
         let is_asked = path
             .replace("%3A", ":")
             .replace("%3D", "=")
-            .contains(asked.trim_matches('"'));
-        if is_asked || (asked.contains('"') && path.contains("zebra")) {
-            rest = rest.replace(asked, "ASKED");
+            .contains(requests.trim_matches('"'));
+        if is_asked || (requests.contains('"') && path.contains("zebra")) {
+            rest = rest.replace(requests, "ASKED");
         }
     }
     assert!(!rest.to_lowercase().contains(FOREIGN), "{who} {path}: {text}");
@@ -265,8 +282,8 @@ async fn no_route_shows_data_of_another_tenant() {
         .collect();
     for (who, token) in &readers {
         for path in &reads {
-            let asked = answer(&server, token, Method::GET, path);
-            let (status, text) = tokio::time::timeout(Duration::from_secs(30), asked)
+            let requests = answer(&server, token, Method::GET, path);
+            let (status, text) = tokio::time::timeout(Duration::from_secs(30), requests)
                 .await
                 .unwrap();
             assert_ne!(status, 405, "{path}");

@@ -59,7 +59,7 @@ async fn a_lock_is_long_held_while_a_rule_says_so() {
     assert!(!is_long_held(&console, &quick).await);
     let changes = [
         json!({"with": {"longer_than": "1h"}}),
-        json!({"owner": "somebody-else"}),
+        json!({"owner": "another-owner"}),
         json!({"backends": ["builtin"], "safety": "efficiency"}),
         json!({"enabled": false}),
     ];

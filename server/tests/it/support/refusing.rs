@@ -13,8 +13,8 @@ pub(crate) fn refusing_redis(text: &str) -> u16 {
             let Ok(mut stream) = stream else { return };
             let answer = answer.clone();
             std::thread::spawn(move || {
-                let mut asked = [0; 4_096];
-                while matches!(stream.read(&mut asked), Ok(1..))
+                let mut buffer = [0; 4_096];
+                while matches!(stream.read(&mut buffer), Ok(1..))
                     && stream.write_all(answer.as_bytes()).is_ok()
                 {}
             });

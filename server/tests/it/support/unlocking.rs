@@ -134,7 +134,7 @@ async fn operate(backend: &dyn Backend, source: &Source, resource: &Resource) ->
         };
         attempts += 1;
         if attempts % 2 == 0 {
-            until_gone(backend, source, resource, &seen).await;
+            until_session_ended(backend, source, resource, &seen).await;
         }
         match backend.release(source, resource, &seen, &act()).await.unwrap() {
             Release::Released => {
@@ -153,7 +153,7 @@ async fn operate(backend: &dyn Backend, source: &Source, resource: &Resource) ->
     (tally, claimed)
 }
 
-async fn until_gone(backend: &dyn Backend, source: &Source, resource: &Resource, seen: &Generation) {
+async fn until_session_ended(backend: &dyn Backend, source: &Source, resource: &Resource, seen: &Generation) {
     loop {
         let now = backend.inspect(source, resource).await.unwrap().lock;
         if now.is_none_or(|lock| lock.generation.known() != Some(seen)) {
@@ -194,7 +194,7 @@ pub(crate) async fn lose_answers(
     take: impl AsyncFn() -> Generation,
     is_held: impl AsyncFn() -> bool,
 ) -> BTreeMap<&'static str, usize> {
-    let mut told = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for cut in 0..CUTS_MAX {
         proxy.set(Link::Slow(how.slow)).await;
         let seen = take().await;
@@ -209,10 +209,10 @@ pub(crate) async fn lose_answers(
         let held = is_held().await;
         proxy.set(how.between).await;
         let word = answer.as_ref().map_or("not asked", Release::as_str);
-        *told.entry(word).or_default() += 1;
+        *counts.entry(word).or_default() += 1;
         match answer {
             Ok(Release::Released) => assert!(!held, "released, and still held"),
-            Ok(Release::OutcomeUnknown { .. }) if !held => return told,
+            Ok(Release::OutcomeUnknown { .. }) if !held => return counts,
             Ok(Release::OutcomeUnknown { .. }) => {}
             // An earlier act of unknown outcome may still have come through.
             Ok(Release::AlreadyFree) => assert!(!held, "free, and still held"),
@@ -220,5 +220,5 @@ pub(crate) async fn lose_answers(
             other => panic!("{other:?}"),
         }
     }
-    panic!("no act was done without its answer: {told:?}");
+    panic!("no act was done without its answer: {counts:?}");
 }

@@ -22,7 +22,7 @@ pub(crate) struct Heard {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
-    /// Milliseconds since the ear was there.
+    /// Milliseconds since the sink was there.
     pub(crate) at: i64,
 }
 
@@ -55,14 +55,14 @@ struct Inner {
     replies: Arc<Mutex<VecDeque<Reply>>>,
 }
 
-pub(crate) struct Ear {
+pub(crate) struct WebhookSink {
     /// `http://127.0.0.1:port`
     pub(crate) url: String,
     inner: Inner,
     _stop: DropGuard,
 }
 
-impl Ear {
+impl WebhookSink {
     /// Receives until it is dropped.
     pub(crate) async fn open() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -72,7 +72,7 @@ impl Ear {
             heard: Arc::default(),
             replies: Arc::default(),
         };
-        let router = Router::new().fallback(hear).with_state(inner.clone());
+        let router = Router::new().fallback(receive).with_state(inner.clone());
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         aside(async move {
@@ -104,7 +104,7 @@ impl Ear {
     }
 }
 
-async fn hear(State(inner): State<Inner>, request: Request) -> Response {
+async fn receive(State(inner): State<Inner>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     inner.heard.lock().unwrap().push(Heard {
@@ -117,7 +117,7 @@ async fn hear(State(inner): State<Inner>, request: Request) -> Response {
     let status = |status| StatusCode::from_u16(status).unwrap();
     match reply {
         None => "heard".into_response(),
-        Some(Reply::Status(code)) => (status(code), "said so").into_response(),
+        Some(Reply::Status(code)) => (status(code), "not accepted").into_response(),
         Some(Reply::With(code, name, value)) => (status(code), [(name, value)]).into_response(),
         Some(Reply::Text(code, text)) => (status(code), text).into_response(),
         Some(Reply::Silence) => std::future::pending().await,

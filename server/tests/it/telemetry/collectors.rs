@@ -80,9 +80,9 @@ async fn an_invalid_otel_variable_prevents_the_start() {
         .args(["serve", "--listen", "127.0.0.1:0"])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(
-        !out.status.success() && said.contains("OTEL_TRACES_EXPORTER"),
-        "{said}"
+        !out.status.success() && errors.contains("OTEL_TRACES_EXPORTER"),
+        "{errors}"
     );
 }

@@ -1,4 +1,4 @@
-//! What docs/monitoring ships for Grafana and Prometheus, asked of a real Prometheus that scrapes a real server.
+//! What docs/monitoring ships for Grafana and Prometheus, request of a real Prometheus that scrapes a real server.
 
 use std::collections::BTreeSet;
 
@@ -44,8 +44,8 @@ fn named_in_rules() -> BTreeSet<String> {
 
 async fn has_data(prometheus: &Prometheus, query: &str) -> bool {
     let url = format!("{}/api/v1/query", prometheus.url());
-    let asked = reqwest::Client::new().get(url).query(&[("query", query)]);
-    let answer: Value = asked.send().await.unwrap().json().await.unwrap();
+    let request = reqwest::Client::new().get(url).query(&[("query", query)]);
+    let answer: Value = request.send().await.unwrap().json().await.unwrap();
     assert_eq!(answer["status"], "success", "{query}: {answer}");
     !answer["data"]["result"].as_array().unwrap().is_empty()
 }
@@ -68,7 +68,7 @@ async fn live(stage: &ServerProcess) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_query_of_the_dashboard_and_every_metric_of_the_rules_has_data() {
+async fn dashboard_queries_and_rule_metrics_have_data() {
     // A query with a name or a label that is not ours draws an empty panel, and a rule that never fires.
     let stage = ServerProcess::start(&[]).await;
     let config = format!(

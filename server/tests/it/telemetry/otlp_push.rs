@@ -19,8 +19,8 @@ async fn scraped(prometheus: &Prometheus, name: &str) -> Values {
 /// What PromQL answers there.
 pub(super) async fn query(base: &str, promql: &str) -> Values {
     let url = format!("{base}/api/v1/query");
-    let asked = reqwest::Client::new().get(url).query(&[("query", promql)]);
-    let answer: Value = asked.send().await.unwrap().json().await.unwrap();
+    let request = reqwest::Client::new().get(url).query(&[("query", promql)]);
+    let answer: Value = request.send().await.unwrap().json().await.unwrap();
     let rows = answer["data"]["result"].as_array().cloned().unwrap_or_default();
     let of = |row: &Value| {
         let labels = row["metric"].as_object().unwrap();
@@ -61,8 +61,8 @@ pub(super) async fn work(stage: &ServerProcess) {
         let lease = stage.acquire(&resource, None).await;
         if number < 3 {
             let body = serde_json::json!({"resource": resource, "ownerId": "b", "ttlSeconds": 9});
-            let (_, said) = stage.post("/v1/locks/acquire", &body, None).await;
-            assert_eq!(said["acquired"], false);
+            let (_, acquired) = stage.post("/v1/locks/acquire", &body, None).await;
+            assert_eq!(acquired["acquired"], false);
         }
         stage.release(&lease, None).await;
     }

@@ -1,4 +1,4 @@
-//! `GET /metrics`: clean for promtool, complete, documented, and not for everybody.
+//! `GET /metrics`: clean for promtool, complete, documented, and restricted.
 
 use crate::support::{TestServer, client, token};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ fn scraped_name(metric: &Metric) -> String {
     }
 }
 
-async fn ask(client: &reqwest::Client, url: String, body: Value) -> Value {
+async fn post_json(client: &reqwest::Client, url: String, body: Value) -> Value {
     let answer = client.post(url).json(&body).send().await.unwrap();
     answer.json().await.unwrap()
 }
@@ -41,7 +41,7 @@ async fn the_late_renewal_of_a_lost_lease_is_measured_once() {
         Duration::from_secs(30),
     );
     let body = json!({"resource": "a:1", "ownerId": "w", "ttlSeconds": 1});
-    let lease = ask(&lock_client, console.url("/v1/locks/acquire"), body).await;
+    let lease = post_json(&lock_client, console.url("/v1/locks/acquire"), body).await;
     let renew = console.url(&format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap()));
     let count = async |end: &str| {
         let page = console.get("/metrics").await.text().await.unwrap();
@@ -59,7 +59,7 @@ async fn the_late_renewal_of_a_lost_lease_is_measured_once() {
     eventually("the loss is counted", async || count("lost").await >= 1).await;
     // Events after both renewals are counted after both.
     let body = json!({"resource": "a:2", "ownerId": "w", "ttlSeconds": 60});
-    let after = ask(&lock_client, console.url("/v1/locks/acquire"), body).await;
+    let after = post_json(&lock_client, console.url("/v1/locks/acquire"), body).await;
     let url = console.url(&format!("/v1/locks/{}", after["leaseId"].as_str().unwrap()));
     assert_eq!(lock_client.delete(url).send().await.unwrap().status(), 200);
     eventually("the release is counted", async || count("released").await == 1).await;
@@ -76,7 +76,7 @@ async fn promtool_accepts_the_metrics_and_all_exist() {
     );
     let acquire = |wait: u32| {
         let body = json!({"resource": "a:1", "ownerId": "w", "ttlSeconds": 60, "waitSeconds": wait});
-        ask(&lock_client, console.url("/v1/locks/acquire"), body)
+        post_json(&lock_client, console.url("/v1/locks/acquire"), body)
     };
     let lease = acquire(0).await;
     let id = lease["leaseId"].as_str().unwrap();
@@ -202,7 +202,7 @@ fn the_document_describes_every_metric_and_no_other() {
 async fn an_enabled_rule_has_the_value_0_before_it_fires() {
     // `increase()` and alerts on absence need it.
     let console = TestServer::builder().operator().start().await;
-    eventually("rules are told", async || {
+    eventually("rules have samples", async || {
         let page = console.get("/metrics").await.text().await.unwrap();
         page.lines()
             .any(|line| line.starts_with("distributed_lock_alert_active{") && line.ends_with(" 0"))

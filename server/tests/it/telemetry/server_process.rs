@@ -40,8 +40,8 @@ impl ServerProcess {
             .output()
             .await
             .unwrap();
-        let said = String::from_utf8_lossy(&made.stderr).into_owned();
-        assert!(made.status.success(), "{said}");
+        let errors = String::from_utf8_lossy(&made.stderr).into_owned();
+        assert!(made.status.success(), "{errors}");
         let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         let child = run(&["serve"]).stdout(Stdio::null()).stderr(log).spawn().unwrap();

@@ -26,7 +26,7 @@ async fn stage(sink: &Sink) -> ServerProcess {
     .await
 }
 
-fn of<'a>(all: &'a [Item], trace: &str, name: &str) -> Option<&'a Item> {
+fn span_named<'a>(all: &'a [Item], trace: &str, name: &str) -> Option<&'a Item> {
     all.iter().find(|item| item.trace == trace && item.name == name)
 }
 
@@ -41,12 +41,13 @@ async fn a_client_trace_reaches_the_store_and_the_lock_page() {
         .await;
     eventually("both spans are pushed", async || {
         let spans = sink.spans();
-        of(&spans, trace, "POST /v1/locks/acquire").is_some() && of(&spans, trace, "lease.commit").is_some()
+        span_named(&spans, trace, "POST /v1/locks/acquire").is_some()
+            && span_named(&spans, trace, "lease.commit").is_some()
     })
     .await;
     let spans = sink.spans();
-    let request = of(&spans, trace, "POST /v1/locks/acquire").unwrap();
-    let commit = of(&spans, trace, "lease.commit").unwrap();
+    let request = span_named(&spans, trace, "POST /v1/locks/acquire").unwrap();
+    let commit = span_named(&spans, trace, "lease.commit").unwrap();
     assert_eq!((&*request.parent, &commit.parent), (caller, &request.span));
     assert_eq!(commit.attributes["db.system.name"], "sqlite");
     assert_eq!(request.service, "locks-of-a-test");
@@ -94,25 +95,26 @@ async fn a_forced_unlock_is_one_trace_with_its_audit_id() {
         "reason": "INC-2291, the host is gone"});
     let intent = std::cell::RefCell::new(String::new());
     eventually("an intent", async || {
-        let (status, said) = stage.post("/v1/unlocks", &body, None).await;
+        let (status, unlock) = stage.post("/v1/unlocks", &body, None).await;
         assert!(
-            status == 201 || said["code"] == "backend_stale",
-            "{status} {said}"
+            status == 201 || unlock["code"] == "backend_stale",
+            "{status} {unlock}"
         );
-        intent.replace(said["unlockId"].as_str().unwrap_or_default().to_owned());
+        intent.replace(unlock["unlockId"].as_str().unwrap_or_default().to_owned());
         status == 201
     })
     .await;
     let path = format!("/v1/unlocks/{}/confirm", intent.into_inner());
-    let (status, said) = stage.post(&path, &json!({"resource": LOCK}), Some(&caller)).await;
-    assert_eq!(status, 200, "{said}");
+    let (status, unlock) = stage.post(&path, &json!({"resource": LOCK}), Some(&caller)).await;
+    assert_eq!(status, 200, "{unlock}");
     eventually("the act's span and the commit", async || {
         let spans = sink.spans();
-        of(&spans, trace, "forced_unlock").is_some() && of(&spans, trace, "lease.commit").is_some()
+        span_named(&spans, trace, "forced_unlock").is_some()
+            && span_named(&spans, trace, "lease.commit").is_some()
     })
     .await;
     let spans = sink.spans();
-    let audit = of(&spans, trace, "forced_unlock").unwrap().attributes["audit.id"].clone();
+    let audit = span_named(&spans, trace, "forced_unlock").unwrap().attributes["audit.id"].clone();
     assert!(audit.parse::<i64>().unwrap() > 0);
     let is_it = |item: &Item| {
         item.attributes
@@ -129,7 +131,7 @@ async fn a_forced_unlock_is_one_trace_with_its_audit_id() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leasehold_run_forwards_only_a_valid_trace() {
-    // With a traceparent in its environment; then with a word that is none, which keeps nothing from running.
+    // With a traceparent in its environment; then with an invalid one, which is ignored.
     let sink = Sink::open().await;
     let stage = stage(&sink).await;
     let trace = "7bf92f3577b34da6a3ce929d0e0e4799";
@@ -160,7 +162,7 @@ async fn leasehold_run_forwards_only_a_valid_trace() {
     eventually("two grants are pushed, one of them in the trace", async || {
         let spans = sink.spans();
         let acquires = spans.iter().filter(|span| span.name == "POST /v1/locks/acquire");
-        acquires.count() == 2 && of(&spans, trace, "POST /v1/locks/acquire").is_some()
+        acquires.count() == 2 && span_named(&spans, trace, "POST /v1/locks/acquire").is_some()
     })
     .await;
     let acquires = sink

@@ -6,9 +6,20 @@ use std::path::{Path, PathBuf};
 use super::rust_files;
 
 /// Adverbs, participles and pronouns, which name nothing.
-const FILE_NAMES: [&str; 14] = [
-    "told", "seen", "asked", "wanted", "alone", "standing", "lately", "whole", "past", "kept", "mend",
-    "anew", "whoever", "somebody",
+const FILE_NAMES: [&str; 30] = [
+    "told", "tell", "seen", "asked", "ask", "wanted", "alone", "standing", "lately", "whole", "past", "kept",
+    "keeper", "mend", "anew", "whoever", "somebody", "who", "look", "lines", "stage", "world", "rig", "home",
+    "desk", "given", "taken", "made", "gone", "beside",
+];
+
+/// A function is a verb and an object, a constructor `new`, `from_x` or `parse`.
+const FUNCTIONS: [&str; 13] = [
+    "of", "told", "tell", "settle", "look", "tend", "note", "say", "said", "hear", "ask", "asked", "kick",
+];
+
+/// Words in names of functions and tests for which there is a term of the field.
+const FUNCTION_WORDS: [&str; 10] = [
+    "told", "whoever", "somebody", "nobody", "anybody", "anew", "beside", "stands", "mend", "lately",
 ];
 
 /// Crate and folder of its sources.
@@ -27,26 +38,8 @@ const CRATES: [(&str, &str); 12] = [
     ("testkit", "server/testkit/src"),
 ];
 
-/// Public types that share their name with another one of their crate. No new one is added; `Args` is what each command parses.
-const SHARED: [(&str, &str); 17] = [
-    ("app", "Shown"),
-    ("app", "Typed"),
-    ("domain", "Condition"),
-    ("domain", "Outcome"),
-    ("domain", "Refused"),
-    ("domain", "Scope"),
-    ("domain", "Step"),
-    ("domain", "Tick"),
-    ("domain", "Waiter"),
-    ("lease", "LeaseChange"),
-    ("leasehold", "Args"),
-    ("leasehold", "Guard"),
-    ("leasehold", "Problem"),
-    ("leasehold", "SessionDto"),
-    ("leasehold", "Subject"),
-    ("leasehold", "UserDto"),
-    ("leasehold", "WaiterDto"),
-];
+/// What each command parses is named alike.
+const SHARED: [(&str, &str); 1] = [("leasehold", "Args")];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -64,6 +57,54 @@ fn files_are_named_by_nouns() {
     };
     let found: Vec<&PathBuf> = files.iter().filter(is_bad).collect();
     assert!(found.is_empty(), "files named by no noun: {found:#?}");
+}
+
+#[test]
+fn functions_are_named_by_verbs_of_the_field() {
+    let mut files = Vec::new();
+    for folder in ["app", "server"] {
+        rust_files(&root().join(folder), &mut files);
+    }
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| !file.ends_with("tidy/prose.rs")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let names = text
+            .lines()
+            .filter_map(declared_function)
+            .filter(|name| is_dialect(name));
+        found.extend(names.map(|name| format!("{}: {name}", file.display())));
+    }
+    assert!(
+        found.is_empty(),
+        "docs/glossary.md has other words:\n{}",
+        found.join("\n")
+    );
+}
+
+#[test]
+fn dialect_is_found_in_names_of_functions() {
+    let name = |line| declared_function(line).filter(|name| is_dialect(name));
+    assert_eq!(name("    pub(super) async fn tell(&self) {"), Some("tell"));
+    assert_eq!(name("fn an_owner_is_told_why() {"), Some("an_owner_is_told_why"));
+    assert_eq!(name("pub const fn of<T>(it: T) -> Self {"), Some("of"));
+    assert_eq!(name("fn recommend_amendments(&self) {"), None);
+    assert_eq!(name("let f = |told| told;"), None);
+}
+
+fn is_dialect(name: &str) -> bool {
+    FUNCTIONS.contains(&name) || name.split('_').any(|word| FUNCTION_WORDS.contains(&word))
+}
+
+/// The function that this line declares.
+fn declared_function(line: &str) -> Option<&str> {
+    let (before, rest) = line.split_once("fn ")?;
+    let is_declaration = before.split_whitespace().all(|word| {
+        ["const", "async", "unsafe", "extern"].contains(&word)
+            || word.starts_with("pub")
+            || word.ends_with(')')
+    });
+    let name = rest.split(['(', '<']).next()?;
+    (is_declaration && !before.contains("//")).then_some(name)
 }
 
 #[test]

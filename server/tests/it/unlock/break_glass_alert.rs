@@ -10,9 +10,9 @@ use serde_json::json;
 
 use testkit::eventually;
 
-use crate::support::webhook_sink::{Ear, Heard};
+use crate::support::webhook_sink::{Heard, WebhookSink};
 
-const ALONE: &str = "nobody answers the pager";
+const ALONE: &str = "no approver answers the pager";
 
 /// A protected lock, its operator, and a reviewer.
 async fn scene() -> (TestServer, HeldLock, TestCaller, TestCaller) {
@@ -28,11 +28,11 @@ async fn scene() -> (TestServer, HeldLock, TestCaller, TestCaller) {
     (server, held, ada, bob)
 }
 
-async fn add(server: &TestServer, name: &str, ear: &Ear) {
+async fn add(server: &TestServer, name: &str, sink: &WebhookSink) {
     let new = NewReceiver {
         name: name.to_owned(),
         kind: ReceiverKind::Webhook,
-        urls: vec![ear.url.as_str().into()],
+        urls: vec![sink.url.as_str().into()],
         secret: Some("a secret of thirty-two characters".into()),
     };
     server
@@ -48,11 +48,11 @@ async fn break_glass_notifies_every_receiver() {
     // Begun, refused for a weak second reason, and cancelled: no notification. Released by break-glass: each receiver
     // gets user, reason and lock. Reviewed: each receives the resolution.
     let (server, held, ada, bob) = scene().await;
-    let (one, two) = (Ear::open().await, Ear::open().await);
+    let (one, two) = (WebhookSink::open().await, WebhookSink::open().await);
     add(&server, "one", &one).await;
     add(&server, "two", &two).await;
-    let given_up = server.begun(&ada, &held).await;
-    let path = format!("/v1/unlocks/{given_up}/confirm");
+    let cancelled = server.begun(&ada, &held).await;
+    let path = format!("/v1/unlocks/{cancelled}/confirm");
     let weak = json!({"resource": held.resource, "breakGlassReason": ".........."});
     assert_eq!(
         code(&server.as_user(&ada).post(&path, &weak).await),
@@ -64,7 +64,7 @@ async fn break_glass_notifies_every_receiver() {
         (422, "name_mismatch")
     );
     assert_eq!(
-        state(&server.unlock_step(&ada, &given_up, "cancel").await),
+        state(&server.unlock_step(&ada, &cancelled, "cancel").await),
         (200, "cancelled")
     );
     let id = server.begun(&ada, &held).await;
@@ -74,8 +74,8 @@ async fn break_glass_notifies_every_receiver() {
         .post(&format!("/v1/unlocks/{id}/confirm"), &body)
         .await;
     assert_eq!(state(&done), (200, "released"), "{}", done.1);
-    for ear in [&one, &two] {
-        let heard = ear.hears(1).await;
+    for sink in [&one, &two] {
+        let heard = sink.hears(1).await;
         let body = heard[0].json();
         let alert = &body["alerts"][0];
         let labels = json!({
@@ -83,13 +83,13 @@ async fn break_glass_notifies_every_receiver() {
             "resource": "jobs/close", "unlock": id,
         });
         assert_eq!((&body["status"], &alert["labels"]), (&json!("firing"), &labels));
-        let said = |name: &str| alert["annotations"][name].as_str().unwrap().to_owned();
+        let annotation = |name: &str| alert["annotations"][name].as_str().unwrap().to_owned();
         assert_eq!(
-            said("summary"),
+            annotation("summary"),
             "ada unlocks jobs/close on builtin without a second approver (break-glass)"
         );
         assert_eq!(
-            [said("who"), said("reason"), said("why_alone")],
+            [annotation("who"), annotation("reason"), annotation("why_alone")],
             ["ada", REASON, ALONE]
         );
         assert_eq!(alert["generatorURL"], server.url(&format!("/unlocks/{id}")));
@@ -110,8 +110,8 @@ async fn break_glass_notifies_every_receiver() {
 async fn break_glass_without_notification_does_not_begin() {
     // The outbox refuses the message: neither act nor row of it; the lock is held.
     let (server, held, ada, _bob) = scene().await;
-    let ear = Ear::open().await;
-    add(&server, "one", &ear).await;
+    let sink = WebhookSink::open().await;
+    add(&server, "one", &sink).await;
     let id = server.begun(&ada, &held).await;
     server
         .store
@@ -137,7 +137,7 @@ async fn break_glass_without_notification_does_not_begin() {
         .post(&format!("/v1/unlocks/{id}/confirm"), &body)
         .await;
     assert_eq!(state(&done), (200, "released"), "{}", done.1);
-    ear.hears(1).await;
+    sink.hears(1).await;
 }
 
 #[tokio::test]
@@ -156,11 +156,11 @@ async fn the_break_glass_form_names_its_receivers() {
         silent.contains("No notification: no receiver is configured."),
         "{silent}"
     );
-    let ear = Ear::open().await;
-    add(&server, "one", &ear).await;
-    let told = page().await;
+    let sink = WebhookSink::open().await;
+    add(&server, "one", &sink).await;
+    let shown = page().await;
     assert!(
-        told.contains("Notifications go out at once, through 1 receiver."),
-        "{told}"
+        shown.contains("Notifications go out at once, through 1 receiver."),
+        "{shown}"
     );
 }

@@ -26,7 +26,7 @@ const WHOLE_MS: usize = 120;
 /// An act, the slack between clocks, and a round of tending under load.
 const OTHERS_ACT_MAX: Duration = Duration::from_secs(120);
 
-struct World {
+struct CrashTest {
     home: Store,
     redis: Redis,
     driver: redis::aio::MultiplexedConnection,
@@ -43,7 +43,7 @@ struct Tried {
     lease: String,
 }
 
-impl World {
+impl CrashTest {
     async fn new(home: Store) -> Self {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
@@ -129,7 +129,7 @@ impl World {
         child.wait().await.unwrap();
     }
 
-    async fn ask(&self, path: &str, body: Option<Value>) -> Option<Value> {
+    async fn send(&self, path: &str, body: Option<Value>) -> Option<Value> {
         let url = format!("http://127.0.0.1:{}{path}", self.port);
         let request = match body {
             Some(body) => self.http.post(url).json(&body),
@@ -144,7 +144,7 @@ impl World {
         let mut lease = String::new();
         if backend == "builtin" {
             let body = json!({"resource": name, "ownerId": "w", "ttlSeconds": 600});
-            let granted = self.ask("/v1/locks/acquire", Some(body)).await.unwrap();
+            let granted = self.send("/v1/locks/acquire", Some(body)).await.unwrap();
             granted["leaseId"].as_str().unwrap().clone_into(&mut lease);
         } else {
             let mut driver = self.driver.clone();
@@ -153,7 +153,7 @@ impl World {
         }
         let last = std::cell::RefCell::new(None);
         let shown = async || {
-            *last.borrow_mut() = self.ask(&format!("/v1/inventory/{backend}/{name}"), None).await;
+            *last.borrow_mut() = self.send(&format!("/v1/inventory/{backend}/{name}"), None).await;
             let lock = last.borrow();
             lock.as_ref().is_some_and(|lock| lock["generation"].is_string())
         };
@@ -167,7 +167,7 @@ impl World {
         let found = found.await.is_ok();
         let lock = last.into_inner().unwrap_or_default();
         if !found {
-            let backends = self.ask("/v1/backends", None).await;
+            let backends = self.send("/v1/backends", None).await;
             let log = std::fs::read_to_string(self.home.folder().join("log")).unwrap();
             panic!("{name} on {backend} is not shown: {lock}; {backends:?}; {log}");
         }
@@ -185,9 +185,10 @@ impl World {
         let body = json!({
             "backend": tried.backend, "resource": tried.resource, "generation": generation, "reason": REASON
         });
-        let intent = self.ask("/v1/unlocks", Some(body)).await?;
+        let intent = self.send("/v1/unlocks", Some(body)).await?;
         let path = format!("/v1/unlocks/{}/confirm", intent["unlockId"].as_str()?);
-        self.ask(&path, Some(json!({"resource": tried.resource}))).await?;
+        self.send(&path, Some(json!({"resource": tried.resource})))
+            .await?;
         Some(())
     }
 
@@ -195,12 +196,12 @@ impl World {
     async fn was_ended(&self, tried: &Tried) -> Option<Option<String>> {
         if tried.backend == "builtin" {
             let ended = self.home.lease_ending(&tried.lease).await;
-            assert_ne!(ended.0.as_deref(), Some("released"), "nobody gave it back");
+            assert_ne!(ended.0.as_deref(), Some("released"), "no owner released it");
             return (ended.0.as_deref() == Some("revoked")).then_some(ended.1);
         }
         let mut driver = self.driver.clone();
-        let asked = redis::cmd("EXISTS").arg(&tried.resource).to_owned();
-        let there: bool = asked.query_async(&mut driver).await.unwrap();
+        let exists = redis::cmd("EXISTS").arg(&tried.resource).to_owned();
+        let there: bool = exists.query_async(&mut driver).await.unwrap();
         (!there).then_some(None)
     }
 
@@ -239,15 +240,15 @@ struct Tally {
     acts_cut_off: usize,
 }
 
-/// `trials` times: unlocks under way, `kill -9`, and what stands then: whatever ended has its act in the record, with the
-/// intent before it. After the next start each act has an outcome.
+/// `trials` times: unlocks under way, then `kill -9`. Each ended lease has its act in the audit log, with the intent before
+/// it. After the next start each act has an outcome.
 ///
 /// Several servers may share a Postgres: there an act counts as cut off after its deadline. `waits` for that.
 async fn kill_in_mid_act(home: Store, trials: usize, waits: bool) -> Tally {
     let seed = seed();
     eprintln!("LEASEHOLD_TEST_SEED={seed}");
     let mut dice = Dice::new(seed);
-    let mut world = World::new(home).await;
+    let mut world = CrashTest::new(home).await;
     world.serve().await;
     let mut tally = Tally::default();
     let mut tried = Vec::new();
@@ -280,7 +281,7 @@ async fn kill_in_mid_act(home: Store, trials: usize, waits: bool) -> Tally {
             assert!(place("intent").unwrap() < act && rows[act].reason.as_deref() == Some(REASON));
             assert!(
                 by.is_none_or(|by| by == rows[act].id),
-                "told under another record"
+                "reported under another entry"
             );
         }
         world.serve().await;
@@ -315,7 +316,7 @@ async fn a_killed_server_leaves_no_unlock_without_an_entry() {
 }
 
 #[tokio::test]
-async fn a_killed_server_on_postgres_leaves_no_unlock_without_an_entry() {
+async fn a_server_killed_on_postgres_leaves_no_unaudited_unlock() {
     // The same where leases and audit log are in a database of their own, which still executes the statements it has
     // received.
     kill_in_mid_act(Store::postgres().await, 4, false).await;
@@ -330,7 +331,7 @@ async fn two_hundred_kills_leave_no_unlock_without_an_entry() {
 
 #[tokio::test]
 #[ignore = "a long fault run, for `make prove`"]
-async fn two_hundred_kills_on_postgres_leave_no_unlock_without_an_entry() {
+async fn kills_on_postgres_leave_no_unlock_without_an_entry() {
     // As above.
     kills_hit(&kill_in_mid_act(Store::postgres().await, 200, true).await);
 }

@@ -88,7 +88,7 @@ async fn a_force_released_row_is_a_free_lock() {
     eventually_listed(&server, &operator, &rest).await;
     let html = page(&server, &operator).await;
     assert!(
-        html.contains("nobody") && html.contains("released by force by operator"),
+        html.contains("no holder") && html.contains("released by force by operator"),
         "{html}"
     );
 
@@ -97,7 +97,7 @@ async fn a_force_released_row_is_a_free_lock() {
     eventually_listed(&server, &operator, &rest).await;
     let html = page(&server, &operator).await;
     assert!(
-        html.contains("nobody") && html.contains("released by force by operator"),
+        html.contains("no holder") && html.contains("released by force by operator"),
         "{html}"
     );
 

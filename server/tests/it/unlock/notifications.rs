@@ -49,13 +49,13 @@ async fn the_evicted_holder_gets_actor_reason_and_entry() {
         .post(&format!("/v1/locks/{}/renew", held.lease), &json!({}))
         .await;
     assert_eq!((status, &problem["code"]), (410, &json!("revoked")));
-    for told in [&event, &problem] {
+    for lost in [&event, &problem] {
         assert_eq!(
-            (&told["by"], &told["reason"]),
+            (&lost["by"], &lost["reason"]),
             (&json!("operator"), &json!(REASON)),
-            "{told}"
+            "{lost}"
         );
-        assert_eq!(told["auditId"], unlock["audit"]["act"]);
+        assert_eq!(lost["auditId"], unlock["audit"]["act"]);
     }
     let rows = server.unlock_entries().await;
     let row = rows.iter().find(|row| unlock["audit"]["act"] == row.id).unwrap();

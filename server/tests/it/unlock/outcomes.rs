@@ -12,11 +12,11 @@ use testkit::eventually;
 async fn run<T: redis::FromRedisValue>(redis: &Redis, command: &[&str]) -> T {
     let client = redis::Client::open(redis.url()).unwrap();
     let mut driver = client.get_multiplexed_async_connection().await.unwrap();
-    let mut asked = redis::cmd(command[0]);
+    let mut request = redis::cmd(command[0]);
     for word in &command[1..] {
-        asked.arg(*word);
+        request.arg(*word);
     }
-    asked.query_async(&mut driver).await.unwrap()
+    request.query_async(&mut driver).await.unwrap()
 }
 
 /// A key, and an unlock of it whose answers stop after `cut`; returns the unlock's id if its outcome is unknown.

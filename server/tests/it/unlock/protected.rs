@@ -247,12 +247,12 @@ async fn break_glass_needs_a_second_reason_and_stays_flagged() {
             reply.1
         );
     }
-    let body = json!({"resource": held.resource, "breakGlassReason": "nobody answers the pager"});
+    let body = json!({"resource": held.resource, "breakGlassReason": "no approver answers the pager"});
     let done = server.as_user(&ada).post(&path, &body).await;
     assert_eq!(state(&done), (200, "released"), "{}", done.1);
     assert_eq!(
         done.1["breakGlass"],
-        json!({"reason": "nobody answers the pager", "reviewed": null})
+        json!({"reason": "no approver answers the pager", "reviewed": null})
     );
     assert_eq!(
         code(&server.unlock_step(&ada, &id, "review").await),
@@ -264,11 +264,16 @@ async fn break_glass_needs_a_second_reason_and_stays_flagged() {
         "{}",
         reviewed.1
     );
-    let told = server.unlock_phases(&id).await;
-    assert_eq!(told.last().unwrap(), "approval reviewed", "{told:?}");
+    let phases = server.unlock_phases(&id).await;
+    assert_eq!(phases.last().unwrap(), "approval reviewed", "{phases:?}");
     let rows = server.unlock_entries().await;
     let act = rows.iter().find(|row| row.phase == "act").unwrap();
-    assert!(act.after.as_deref().unwrap().contains("nobody answers the pager"));
+    assert!(
+        act.after
+            .as_deref()
+            .unwrap()
+            .contains("no approver answers the pager")
+    );
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ const TAKE_ROW: &str = "INSERT INTO distributed_locks VALUES ('{name}', '{owner}
 const LOOKER: &str = "worker-7";
 const NEXT: &str = "worker-9";
 
-struct World {
+struct RaceTest {
     server: TestServer,
     operator: TestCaller,
     etcd_client: EtcdClient,
@@ -45,7 +45,7 @@ struct Holding {
     session: Option<PgConnection>,
 }
 
-impl World {
+impl RaceTest {
     async fn new() -> Self {
         let (redis, etcd, postgres) = tokio::join!(
             Throwaway::redis(RedisOptions::default()),
@@ -89,9 +89,9 @@ impl World {
 
     async fn redis(&self, command: &[&str]) -> Option<String> {
         let mut client = self.redis_client.clone();
-        let mut asked = redis::cmd(command[0]);
-        asked.arg(&command[1..]);
-        asked.query_async(&mut client).await.unwrap()
+        let mut redis_command = redis::cmd(command[0]);
+        redis_command.arg(&command[1..]);
+        redis_command.query_async(&mut client).await.unwrap()
     }
 
     async fn put(&self, key: &str, owner: &str) -> i64 {
@@ -280,7 +280,7 @@ impl World {
 }
 
 /// Reviewed, then released and acquired by another, then confirmed.
-async fn changed_before(world: &mut World, kind: RaceKind, number: usize) {
+async fn changed_before(world: &mut RaceTest, kind: RaceKind, number: usize) {
     let first = world.take(kind, number, LOOKER).await;
     let held = world.seen(kind, number, LOOKER).await;
     let id = world.server.begun(&world.operator, &held).await;
@@ -297,7 +297,7 @@ async fn changed_before(world: &mut World, kind: RaceKind, number: usize) {
 }
 
 /// The same during the release: it released the reviewed holding, found it gone, or found another; no other result.
-async fn changed_meanwhile(world: &mut World, kind: RaceKind, number: usize, dice: &mut Dice) -> String {
+async fn changed_meanwhile(world: &mut RaceTest, kind: RaceKind, number: usize, dice: &mut Dice) -> String {
     let first = world.take(kind, number, LOOKER).await;
     let held = world.seen(kind, number, LOOKER).await;
     let id = world.server.begun(&world.operator, &held).await;
@@ -334,7 +334,7 @@ async fn race(rounds: usize) {
     let seed = seed();
     eprintln!("LEASEHOLD_TEST_SEED={seed}");
     let mut dice = Dice::new(seed);
-    let mut world = Box::pin(World::new()).await;
+    let mut world = Box::pin(RaceTest::new()).await;
     for kind in RaceKind::ALL {
         let mut tally = std::collections::BTreeMap::<String, usize>::new();
         for round in 0..rounds {

@@ -99,10 +99,10 @@ async fn a_grant_ends_at_its_prefix_and_backend() {
         .await;
     let own = server.hold(&operator, "tenant_1:a").await;
     let foreign = server.hold(&operator, "tenant_12:a").await;
-    let mut nobodys = foreign.clone();
-    nobodys.resource = "tenant_12:never".to_owned();
+    let mut unheld = foreign.clone();
+    unheld.resource = "tenant_12:never".to_owned();
     let held = server.begin(&tenant, &foreign).await;
-    let free = server.begin(&tenant, &nobodys).await;
+    let free = server.begin(&tenant, &unheld).await;
     assert_eq!((code(&held), &held.1["detail"]), (code(&free), &free.1["detail"]));
     assert_eq!(code(&held), (403, "forbidden"));
     assert_eq!(code(&server.begin(&elsewhere, &own).await), (403, "forbidden"));
@@ -126,7 +126,7 @@ async fn a_grant_ends_at_its_prefix_and_backend() {
 
 #[tokio::test]
 async fn permissions_are_checked_again_at_the_release() {
-    // Taken away, or everything made read-only, between look and confirm.
+    // Removed, or everything made read-only, between review and confirm.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let ada = server.user("ada", on(Role::Operator, None, None)).await;

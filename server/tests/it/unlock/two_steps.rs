@@ -191,12 +191,12 @@ async fn an_intent_ends_after_two_minutes_or_on_cancel() {
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let held = server.hold(&operator, "r").await;
-    let (asked, forgotten, cancelled) = (
+    let (confirmed, forgotten, cancelled) = (
         server.begun(&operator, &held).await,
         server.begun(&operator, &held).await,
         server.begun(&operator, &held).await,
     );
-    let shown = server.unlock_state(&operator, &asked).await;
+    let shown = server.unlock_state(&operator, &confirmed).await;
     let moment = |name: &str| {
         shown[name]
             .as_str()
@@ -214,7 +214,7 @@ async fn an_intent_ends_after_two_minutes_or_on_cancel() {
         .sql("UPDATE unlocks SET expires_at = expires_at - 120000")
         .await;
     assert_eq!(
-        code(&server.confirm(&operator, &asked, "r").await),
+        code(&server.confirm(&operator, &confirmed, "r").await),
         (410, "intent_expired")
     );
     assert_eq!(
@@ -254,14 +254,14 @@ async fn one_of_many_concurrent_confirmations_releases() {
         .filter(|reply| code(reply) == (409, "already_used"))
         .count();
     assert_eq!((released, refused), (1, 19), "{replies:?}");
-    let told = server.unlock_phases(&id).await;
+    let phases = server.unlock_phases(&id).await;
     assert_eq!(
-        told.iter().filter(|row| *row == "act begun").count(),
+        phases.iter().filter(|row| *row == "act begun").count(),
         1,
-        "{told:?}"
+        "{phases:?}"
     );
     assert_eq!(
-        told.iter().filter(|row| *row == "intent already_used").count(),
+        phases.iter().filter(|row| *row == "intent already_used").count(),
         19
     );
 }

@@ -5,14 +5,14 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::http_client::SnapshotClient;
-use crate::support::webhook_sink::{Ear, Reply};
+use crate::support::webhook_sink::{Reply, WebhookSink};
 use crate::support::{TestServer, on};
 use testkit::eventually;
 
 #[tokio::test]
 async fn bodies_of_alerts_and_receivers() {
     // A rejected write fires an alert, whose notification the receiver refuses for good.
-    let receiver = Ear::open().await;
+    let receiver = WebhookSink::open().await;
     let config = "[notify]\nallowed_networks = [\"127.0.0.1/32\"]\n";
     let server = TestServer::builder().config(config).start().await;
     let admin = server.token("admin", on(Role::Admin, None, None)).await;

@@ -16,7 +16,7 @@ impl SnapshotClient<'_> {
     /// `path` as routed, with its parameters in braces; `actual` as sent. Answers the body.
     pub(super) async fn send(&self, method: Method, path: &str, actual: &str, body: Value) -> Value {
         let name = endpoint_snapshot_name(method.as_str(), path);
-        let (status, answer) = self.ask(method.clone(), actual, &body).await;
+        let (status, answer) = self.request(method.clone(), actual, &body).await;
         assert!(
             (200..300).contains(&status),
             "{method} {actual}: {status} {answer}"
@@ -36,13 +36,13 @@ impl SnapshotClient<'_> {
 
     /// An answer that is refused with this code.
     pub(super) async fn problem(&self, code: &str, method: Method, path: &str, body: Value) {
-        let (status, answer) = self.ask(method.clone(), path, &body).await;
+        let (status, answer) = self.request(method.clone(), path, &body).await;
         assert_eq!(answer["code"], code, "{method} {path}: {status} {answer}");
         let name = format!("problem-{}", code.replace('_', "-"));
         assert_snapshot(&name, &text(code, status, &answer));
     }
 
-    async fn ask(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+    async fn request(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
         let request = self.server.as_user(self.caller).request(method, path);
         match body {
             Value::Null => reply(request).await,

@@ -4,7 +4,7 @@ use leasehold::notify::{DeliveryState, ReceiverKind};
 
 use super::assert_snapshot;
 use crate::notify::notifier::{TestNotifier, firing, resolved};
-use crate::support::webhook_sink::{Ear, Heard};
+use crate::support::webhook_sink::{Heard, WebhookSink};
 
 fn headers(heard: &Heard) -> String {
     let ours = heard
@@ -23,19 +23,19 @@ fn body(heard: &Heard) -> String {
 }
 
 async fn sent(kind: ReceiverKind, name: &str) {
-    let ear = Ear::open().await;
+    let sink = WebhookSink::open().await;
     let notifier = TestNotifier::start().await;
-    notifier.add("ops", kind, &[&ear.url]).await;
-    notifier.tell(&firing("jobs/nightly")).await;
-    let firing_message = ear.hears(1).await[0].clone();
+    notifier.add("ops", kind, &[&sink.url]).await;
+    notifier.enqueue_notice(&firing("jobs/nightly")).await;
+    let firing_message = sink.hears(1).await[0].clone();
     notifier.are(DeliveryState::Delivered).await;
     assert_snapshot(&format!("notification-{name}-headers"), &headers(&firing_message));
     assert_snapshot(&format!("notification-{name}-firing"), &body(&firing_message));
-    notifier.tell(&resolved(firing("jobs/nightly"))).await;
+    notifier.enqueue_notice(&resolved(firing("jobs/nightly"))).await;
     notifier.are(DeliveryState::Delivered).await;
     // An Alertmanager is sent a firing alert again and again.
     let first = |heard: &Heard| heard.body.contains("esolved") || kind == ReceiverKind::Alertmanager;
-    let all = ear.heard();
+    let all = sink.heard();
     let last = all.iter().rev().find(|heard| first(heard)).unwrap();
     assert_snapshot(&format!("notification-{name}-resolved"), &body(last));
 }

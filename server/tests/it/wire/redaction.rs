@@ -15,7 +15,7 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"(x-timestamp: )\d+", "${1}[timestamp]"),
         (r#""\d{10}""#, r#""[timestamp]""#),
         (r"(token:\d+:)\d+", "$1[ms]"),
-        (r#"("revision": |\nid: )\d+"#, "$1[revision]"),
+        (r#"("(?:revision|alertsRevision)": |\nid: )\d+"#, "$1[revision]"),
         (r#"("version": ")[^"]*\d+\.[^"]*""#, r#"${1}[version]""#),
         (
             r#"("(?:passes|relistDifferences|tasksAlive|alertsEvaluatedSecondsAgo)": )(?:\d+|null)"#,

@@ -163,7 +163,7 @@ impl Track {
                 if rule.scope.owner.matches(by) {
                     replace(owner, by);
                     replace(token, event.token.unwrap_or_default());
-                    *life = Some(Life::of(event, lock.gaps));
+                    *life = Some(Life::from_event(event, lock.gaps));
                 }
             }
             EventKind::Renewed => {

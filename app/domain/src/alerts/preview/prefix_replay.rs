@@ -9,7 +9,7 @@ use self::window::{PrefixName, SlidingWindow};
 use super::lock_table::{LockRef, LockTable};
 use super::preview_track::PreviewTrack;
 use super::{Gap, PastEvent, Present};
-use crate::alerts::baseline::Refused;
+use crate::alerts::baseline::RefusedAcquire;
 use crate::alerts::hold_times::HoldLength;
 use crate::alerts::holdings::{Entry, Holdings, Occurrence};
 use crate::alerts::rule::Rule;
@@ -57,7 +57,7 @@ impl Prefixes {
 
     /// Replaces the refusals since a time. They have a template and no name: a rule on one
     /// tenant of many counts none.
-    pub(super) fn refused(&mut self, table: &mut LockTable, since: i64, all: &[Refused]) {
+    pub(super) fn refused(&mut self, table: &mut LockTable, since: i64, all: &[RefusedAcquire]) {
         if self.rule.condition.kind != crate::alerts::ConditionKind::Contention {
             return;
         }

@@ -29,6 +29,11 @@ pub(super) struct PreviewTrack {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FiringNumber(usize);
 
+/// Its holds are measured as a multiple of their own history, and in time.
+fn has_two_parts(rule: &Rule) -> bool {
+    rule.condition.kind == ConditionKind::LongHeld && rule.condition.main_value().is_some()
+}
+
 impl PreviewTrack {
     pub(super) fn new(rule: &Rule, from: i64, to: i64) -> Self {
         let point = |index| SeriesPoint {
@@ -39,6 +44,10 @@ impl PreviewTrack {
             from,
             to,
             series: (0..POINTS).map(point).collect(),
+            held: match has_two_parts(rule) {
+                true => (0..POINTS).map(point).collect(),
+                false => Vec::new(),
+            },
             ..Preview::default()
         };
         Self {
@@ -113,6 +122,14 @@ impl PreviewTrack {
                 }
             });
             point.measure = Some(worst);
+        }
+    }
+
+    /// Keeps the longest hold of each point, for rules with two parts.
+    pub(super) fn held(&mut self, at: i64, held_ms: i64) {
+        let Some(index) = self.point_of(at) else { return };
+        if let Some(point) = self.preview.held.get_mut(index) {
+            point.measure = Some(point.measure.map_or(held_ms, |known| known.max(held_ms)));
         }
     }
 

@@ -70,12 +70,12 @@ mod tests {
         assert_eq!(after.changes_since(&before), []);
         after.with.insert("count".to_owned(), "50".to_owned());
         after.enabled = false;
-        let told: Vec<_> = after
+        let changes: Vec<_> = after
             .changes_since(&before)
             .into_iter()
             .map(|change| (change.field, change.before, change.after))
             .collect();
-        let said = |field, before: &str, after: &str| (field, before.to_owned(), after.to_owned());
-        assert_eq!(told, [said("at least", "1", "50"), said("on", "yes", "no")]);
+        let row = |field, before: &str, after: &str| (field, before.to_owned(), after.to_owned());
+        assert_eq!(changes, [row("at least", "1", "50"), row("on", "yes", "no")]);
     }
 }

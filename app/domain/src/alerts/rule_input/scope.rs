@@ -3,14 +3,14 @@
 use super::super::condition_kind::{About, ConditionKind};
 use super::super::limits::{NAME_CHARS_MAX, RECEIVERS_MAX, TEXT_CHARS_MAX};
 use super::super::pattern::Pattern;
-use super::super::rule::{AlertSeverity, GroupBy, Scope};
+use super::super::rule::{AlertSeverity, GroupBy, RuleScope};
 use super::super::template::{PLACEHOLDERS, Template};
 use super::parse::Reader;
 use crate::names::BackendName;
 use crate::safety::SafetyClass;
 
 impl Reader<'_> {
-    pub(super) fn scope(&mut self) -> Scope {
+    pub(super) fn scope(&mut self) -> RuleScope {
         let mut backends = Vec::new();
         for name in self.draft.backends.iter().filter(|name| !name.is_empty()) {
             let is_known = self.known.backends.iter().any(|known| known == name);
@@ -62,7 +62,7 @@ impl Reader<'_> {
                 "leave it out",
             );
         }
-        Scope {
+        RuleScope {
             backends,
             prefix,
             owner: self.pattern("owner", &self.draft.owner),

@@ -158,7 +158,7 @@ fn every_sentence_has_all_of_its_values() {
         assert!(!sentence.contains('…'), "{sentence}");
         for param in kind.info().params {
             assert!(
-                param.said.is_none_or(|said| said.matches('…').count() == 1),
+                param.clause.is_none_or(|clause| clause.matches('…').count() == 1),
                 "{}",
                 param.words
             );

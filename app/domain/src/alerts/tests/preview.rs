@@ -2,8 +2,8 @@
 
 use super::state_machine::{lock, rule};
 use crate::alerts::{
-    Condition, Counts, Gap, Happened, HolderNow, PastEvent, Pattern, Playback, Present, Preview, Refused,
-    Rule, ScanTimes,
+    Condition, Counts, Gap, Happened, HolderNow, PastEvent, Pattern, Playback, Present, Preview,
+    RefusedAcquire, Rule, ScanTimes,
 };
 use crate::history::{HistoryEvent, Run};
 use crate::lock_detail::EventKind;
@@ -243,7 +243,7 @@ fn refused_acquires_count_as_contention_of_their_template() {
         let mut rule = rule("contention");
         rule.scope.prefix = Pattern::parse(prefix).unwrap();
         let mut playback = Playback::new([&rule], 0, 2 * H);
-        let refused = [Refused {
+        let refused = [RefusedAcquire {
             at: H,
             backend: BackendName::builtin(),
             prefix: "jobs/*".to_owned(),

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use super::preview::{H, Now, S, event, feed};
 use super::state_machine::rule;
 use crate::alerts::state_machine::{AlertTransition, ConditionResult, step};
-use crate::alerts::{Baseline, EvaluationResult, Playback, Refused, Rule, RuleWindows, evaluate_windows};
+use crate::alerts::{
+    Baseline, EvaluationResult, Playback, RefusedAcquire, Rule, RuleWindows, evaluate_windows,
+};
 use crate::history::HistoryEvent;
 use crate::lock_detail::EventKind;
 use crate::names::BackendName;
@@ -20,7 +22,7 @@ fn baseline(rule: &Rule) -> Baseline {
 }
 
 /// Firings by an evaluation at every second, as in the live evaluator.
-fn live(rule: &Rule, events: &[HistoryEvent], refused: &[Refused]) -> Vec<(i64, Option<i64>)> {
+fn live(rule: &Rule, events: &[HistoryEvent], refused: &[RefusedAcquire]) -> Vec<(i64, Option<i64>)> {
     let mut past = baseline(rule);
     past.refused(i64::MIN, refused.to_vec());
     let (mut phase, mut firings) = (None, Vec::new());
@@ -44,7 +46,7 @@ fn live(rule: &Rule, events: &[HistoryEvent], refused: &[Refused]) -> Vec<(i64, 
     firings
 }
 
-fn preview(rule: &Rule, events: &[HistoryEvent], refused: &[Refused]) -> Vec<(i64, Option<i64>)> {
+fn preview(rule: &Rule, events: &[HistoryEvent], refused: &[RefusedAcquire]) -> Vec<(i64, Option<i64>)> {
     let mut playback = Playback::new([rule], 0, TO);
     playback.refused(0, refused);
     for event in events {
@@ -99,10 +101,10 @@ fn events() -> impl Strategy<Value = Vec<HistoryEvent>> {
     })
 }
 
-fn refusals() -> impl Strategy<Value = Vec<Refused>> {
+fn refusals() -> impl Strategy<Value = Vec<RefusedAcquire>> {
     proptest::collection::vec(0_i64..300, 0..20).prop_map(|mut seconds| {
         seconds.sort_unstable();
-        let refused = seconds.into_iter().map(|second| Refused {
+        let refused = seconds.into_iter().map(|second| RefusedAcquire {
             at: second * S,
             backend: BackendName::builtin(),
             prefix: "jobs/*".to_owned(),

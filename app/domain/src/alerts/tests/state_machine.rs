@@ -162,7 +162,7 @@ fn an_alert_on_a_silent_holder_stays_until_the_lock_ends() {
     assert_eq!(most, 2);
 }
 
-fn found(rule: usize, name: &str, owner: &str) -> EvaluationResult {
+fn result(rule: usize, name: &str, owner: &str) -> EvaluationResult {
     EvaluationResult {
         rule,
         subject: Subject::Lock(lock(name)),
@@ -191,7 +191,7 @@ fn an_outage_is_one_alert_and_freezes_the_others() {
     let rules = [rule("orphaned"), rule("backend_unreachable")];
     let ten = || {
         (0..10)
-            .map(|n| found(0, &format!("jobs/{n}"), "w"))
+            .map(|n| result(0, &format!("jobs/{n}"), "w"))
             .collect::<Vec<_>>()
     };
     let mut active = round(&rules, Vec::new(), ten(), &|_, _| false, 0).active;
@@ -220,15 +220,15 @@ fn locks_of_one_dead_owner_share_one_notification() {
     let rules = [rule("orphaned")];
     let all = || {
         (0..100)
-            .map(|n| found(0, &format!("jobs/{n}"), "worker-7"))
+            .map(|n| result(0, &format!("jobs/{n}"), "worker-7"))
             .collect::<Vec<_>>()
     };
     let path = |_: &Subject| "/locks".to_owned();
     let mut active = round(&rules, Vec::new(), all(), &|_, _| false, 0).active;
-    let told = notices(&rules, &active, &[], &LeftOut::default(), &[], &path, 0);
-    assert_eq!((told.notices.len(), told.notified.len()), (1, 100));
-    assert_eq!(told.notices[0].alerts.len(), 100);
-    for place in told.notified {
+    let sent = notices(&rules, &active, &[], &LeftOut::default(), &[], &path, 0);
+    assert_eq!((sent.notices.len(), sent.notified.len()), (1, 100));
+    assert_eq!(sent.notices[0].alerts.len(), 100);
+    for place in sent.notified {
         active[place].notified = Some(rules[0].severity);
     }
     // A restart reads the stored alerts.
@@ -241,7 +241,7 @@ fn locks_of_one_dead_owner_share_one_notification() {
     );
     let over = round(&rules, again.active, Vec::new(), &|_, _| false, 9_000);
     let gone: Vec<Active> = over.over.into_iter().map(|(alert, _)| alert).collect();
-    let told = notices(
+    let sent = notices(
         &rules,
         &over.active,
         &gone,
@@ -250,9 +250,9 @@ fn locks_of_one_dead_owner_share_one_notification() {
         &path,
         9_000,
     );
-    assert_eq!(told.notices.len(), 1);
+    assert_eq!(sent.notices.len(), 1);
     assert_eq!(
-        told.notices[0].status(),
+        sent.notices[0].status(),
         crate::notification::NoticeStatus::Resolved
     );
 }
@@ -261,8 +261,8 @@ fn locks_of_one_dead_owner_share_one_notification() {
 fn a_new_holder_of_the_same_lock_is_another_alert() {
     // The old alert resolves in the round in which the new one begins.
     let rules = [rule("orphaned")];
-    let first = round(&rules, Vec::new(), vec![found(0, "a", "w1")], &|_, _| false, 0);
-    let mut second = found(0, "a", "w2");
+    let first = round(&rules, Vec::new(), vec![result(0, "a", "w1")], &|_, _| false, 0);
+    let mut second = result(0, "a", "w2");
     second.holding = "t2".to_owned();
     let outcome = round(&rules, first.active, vec![second], &|_, _| false, 1_000);
     assert_eq!(outcome.over.len(), 1);
@@ -294,18 +294,18 @@ fn a_silence_suppresses_until_its_end_and_counts_once() {
         suppressed: 0,
     };
     let path = |_: &Subject| String::new();
-    let news = vec![found(0, "jobs/1", "w"), found(0, "other", "w")];
+    let news = vec![result(0, "jobs/1", "w"), result(0, "other", "w")];
     let mut active = round(&rules, Vec::new(), news, &|_, _| false, 0).active;
     let silences = [silence];
-    let told = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, 0);
-    assert_eq!(told.notices[0].alerts.len(), 1);
-    assert_eq!(told.suppressed, [(0, "s".to_owned())]);
+    let sent = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, 0);
+    assert_eq!(sent.notices[0].alerts.len(), 1);
+    assert_eq!(sent.suppressed, [(0, "s".to_owned())]);
     active[0].silenced_by = Some("s".to_owned());
     active[1].notified = Some(rules[0].severity);
-    let told = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, 1_000);
-    assert!(told.notices.is_empty() && told.suppressed.is_empty());
-    let told = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, lasts);
-    assert_eq!(told.notified, [0]);
+    let sent = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, 1_000);
+    assert!(sent.notices.is_empty() && sent.suppressed.is_empty());
+    let sent = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, lasts);
+    assert_eq!(sent.notified, [0]);
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn alerts_beyond_the_limit_are_counted_by_group() {
     let rules = [rule("orphaned")];
     let found: Vec<EvaluationResult> = (0..2_000)
         .map(|n| {
-            found(
+            result(
                 0,
                 &format!("jobs/{n}"),
                 if n % 4 == 0 { "worker-8" } else { "worker-7" },
@@ -324,20 +324,20 @@ fn alerts_beyond_the_limit_are_counted_by_group() {
         .collect();
     let mut outcome = round(&rules, Vec::new(), found, &|_, _| false, 0);
     let path = |_: &Subject| "/locks".to_owned();
-    let told = notices(&rules, &outcome.active, &[], &outcome.left_out, &[], &path, 0);
-    let mut sizes: Vec<u64> = told
+    let sent = notices(&rules, &outcome.active, &[], &outcome.left_out, &[], &path, 0);
+    let mut sizes: Vec<u64> = sent
         .notices
         .iter()
         .map(crate::notification::Notice::size)
         .collect();
     sizes.sort_unstable();
-    assert_eq!((sizes, told.storms.len()), (vec![500, 1_500], 0));
+    assert_eq!((sizes, sent.storms.len()), (vec![500, 1_500], 0));
     for alert in &mut outcome.active {
         alert.notified = Some(rules[0].severity);
     }
-    let told = notices(&rules, &outcome.active, &[], &outcome.left_out, &[], &path, 1_000);
+    let sent = notices(&rules, &outcome.active, &[], &outcome.left_out, &[], &path, 1_000);
     assert_eq!(
-        (told.notices.len(), told.storms.len()),
+        (sent.notices.len(), sent.storms.len()),
         (0, 2),
         "nothing is new but the count"
     );
@@ -349,7 +349,7 @@ fn a_group_is_notified_again_when_its_severity_rises() {
     let mut rules = [rule("no_ttl")];
     rules[0].timing.for_ms = 0;
     let path = |_: &Subject| String::new();
-    let mut active = round(&rules, Vec::new(), vec![found(0, "jobs", "w")], &|_, _| false, 0).active;
+    let mut active = round(&rules, Vec::new(), vec![result(0, "jobs", "w")], &|_, _| false, 0).active;
     let said = |notices: &[Notice]| {
         let alerts = notices.iter().flat_map(|notice| &notice.alerts);
         let said = alerts.map(|alert| format!("{:?} {}", alert.status, alert.labels["severity"]));
@@ -364,13 +364,13 @@ fn a_group_is_notified_again_when_its_severity_rises() {
     ];
     for (severity, news) in steps {
         rules[0].severity = severity;
-        let told = notices(&rules, &active, &[], &LeftOut::default(), &[], &path, 0);
-        assert_eq!(said(&told.notices), news, "{severity:?}");
-        for place in told.notified {
+        let sent = notices(&rules, &active, &[], &LeftOut::default(), &[], &path, 0);
+        assert_eq!(said(&sent.notices), news, "{severity:?}");
+        for place in sent.notified {
             active[place].notified = Some(severity);
         }
     }
     // It ends under the label that was notified.
-    let told = notices(&rules, &[], &active, &LeftOut::default(), &[], &path, 0);
-    assert_eq!(said(&told.notices), ["Resolved critical"]);
+    let sent = notices(&rules, &[], &active, &LeftOut::default(), &[], &path, 0);
+    assert_eq!(said(&sent.notices), ["Resolved critical"]);
 }

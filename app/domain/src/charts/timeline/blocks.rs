@@ -12,25 +12,25 @@ const REVOKE_SEEN_MS: i64 = 15_000;
 const OPEN_MAX: usize = 32;
 
 /// All leases in the order of their grants. `now` is the end of those still held.
-pub fn blocks(told: &TimelineInput<'_>, now: i64) -> Vec<Block> {
+pub fn blocks(input: &TimelineInput<'_>, now: i64) -> Vec<Block> {
     let mut walk = Walk {
-        told,
+        input,
         blocks: Vec::new(),
         open: Vec::new(),
         latest: i64::MIN,
     };
-    for event in told.events {
+    for event in input.events {
         walk.take(event);
     }
     walk.end(now);
     let mut blocks = walk.blocks;
-    revoke(&mut blocks, told);
+    revoke(&mut blocks, input);
     blocks.sort_by_key(|block| block.from);
     blocks
 }
 
 struct Walk<'a> {
-    told: &'a TimelineInput<'a>,
+    input: &'a TimelineInput<'a>,
     blocks: Vec<Block>,
     /// Indexes of leases without an observed end. A grant to another owner displaces them; a
     /// renewal restores them.
@@ -134,7 +134,7 @@ impl Walk<'_> {
         let from = if self.latest > i64::MIN {
             self.latest.min(event.at)
         } else {
-            self.told.since.unwrap_or(i64::MIN).min(event.at)
+            self.input.since.unwrap_or(i64::MIN).min(event.at)
         };
         self.push(new(event, from, Begin::Unseen))
     }
@@ -149,7 +149,7 @@ impl Walk<'_> {
     fn displace(&mut self, place: usize, event: &HistoryEvent) {
         let at = event.at;
         let gap = self
-            .told
+            .input
             .gaps
             .iter()
             .rev()
@@ -178,7 +178,7 @@ impl Walk<'_> {
     }
 
     fn end(&mut self, now: i64) {
-        let Some(holders) = self.told.holders else {
+        let Some(holders) = self.input.holders else {
             // No known holders: open leases are drawn until now.
             for place in std::mem::take(&mut self.open) {
                 let block = &mut self.blocks[place];
@@ -198,7 +198,7 @@ impl Walk<'_> {
             };
             let place = self.open.iter().copied().rev().find(same);
             let place = place.unwrap_or_else(|| {
-                let from = holder.since.or(self.told.since).unwrap_or(i64::MIN);
+                let from = holder.since.or(self.input.since).unwrap_or(i64::MIN);
                 let begin = if holder.since.is_some() {
                     Begin::Seen
                 } else {
@@ -247,8 +247,8 @@ fn new(event: &HistoryEvent, from: i64, begin: Begin) -> Block {
 }
 
 /// Leases ended by a forced unlock: the scan only saw that they were gone.
-fn revoke(blocks: &mut [Block], told: &TimelineInput<'_>) {
-    for revoked in told.revoked {
+fn revoke(blocks: &mut [Block], input: &TimelineInput<'_>) {
+    for revoked in input.revoked {
         let fits = |block: &&mut Block| {
             let is_then =
                 block.from <= revoked.at && (revoked.at..=revoked.at + REVOKE_SEEN_MS).contains(&block.until);

@@ -2,7 +2,7 @@
 //! number.
 
 use super::{
-    Begin, Block, End, LANES_MAX, Lane, Queue, Refused, Timeline, TimelineInput, Wait, Zombie, blocks,
+    Begin, Block, End, LANES_MAX, Lane, Queue, RejectedWrite, Timeline, TimelineInput, Wait, Zombie, blocks,
 };
 use crate::charts::scale::TimeScale;
 use crate::lock_detail::EventKind;
@@ -20,16 +20,16 @@ const WAITS_MAX: usize = 40;
 /// Marks of rejected writes per lane: the latest.
 const REFUSED_MAX: usize = 20;
 
-pub(super) fn timeline(told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Timeline {
-    let all = blocks(told, now);
+pub(super) fn timeline(input: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Timeline {
+    let all = blocks(input, now);
     let mut lanes = Lanes(Vec::new());
-    zombies(&mut lanes, told.refused, &all, scale);
+    zombies(&mut lanes, input.refused, &all, scale);
     for block in all {
         if let Some(block) = cut(block, scale) {
             lanes.lane_mut(block.owner.as_ref()).blocks.push(block);
         }
     }
-    let waits_left_out = waits(&mut lanes, told, scale, now);
+    let waits_left_out = waits(&mut lanes, input, scale, now);
     let mut lanes = lanes.0;
     lanes.retain(|lane| !(lane.blocks.is_empty() && lane.waits.is_empty() && lane.refused.is_empty()));
     // Stable sort: at equal times the earlier arrival stays first.
@@ -43,8 +43,8 @@ pub(super) fn timeline(told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> 
     make_few(&mut lanes, scale);
     let per_tick = thin(&mut lanes, scale);
     Timeline {
-        gaps: gaps(told, scale),
-        queue: queue(told, scale, now),
+        gaps: gaps(input, scale),
+        queue: queue(input, scale, now),
         scale,
         lanes,
         more,
@@ -54,8 +54,8 @@ pub(super) fn timeline(told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> 
 }
 
 /// The longest waits ended by a grant, then current waits; returns the number left out.
-fn waits(lanes: &mut Lanes, told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> usize {
-    let granted = told.events.iter().filter_map(|event| {
+fn waits(lanes: &mut Lanes, input: &TimelineInput<'_>, scale: TimeScale, now: i64) -> usize {
+    let granted = input.events.iter().filter_map(|event| {
         let waited = event
             .waited_ms
             .filter(|_| event.kind == EventKind::GrantedAfterWait)?;
@@ -75,7 +75,7 @@ fn waits(lanes: &mut Lanes, told: &TimelineInput<'_>, scale: TimeScale, now: i64
             is_told: true,
         });
     }
-    for waiter in told.waiters {
+    for waiter in input.waiters {
         let since = waiter.since.unwrap_or(scale.from());
         if scale.meets(since, now) {
             lanes.lane_mut(Some(&waiter.owner)).waits.push(Wait {
@@ -127,7 +127,7 @@ fn cut(mut block: Block, scale: TimeScale) -> Option<Block> {
 
 /// A rejected write belongs to the owner that was granted its token; the window begins when
 /// that owner lost the lock.
-fn zombies(lanes: &mut Lanes, refused: &[Refused], blocks: &[Block], scale: TimeScale) {
+fn zombies(lanes: &mut Lanes, refused: &[RejectedWrite], blocks: &[Block], scale: TimeScale) {
     for write in refused.iter().filter(|write| scale.contains(write.at)) {
         let granted = blocks.iter().find(|block| block.token == Some(write.token));
         let owner = write.owner.as_ref().or_else(|| granted?.owner.as_ref());
@@ -238,17 +238,17 @@ fn thin(lanes: &mut [Lane], scale: TimeScale) -> usize {
     renewals.div_ceil(ticks.max(1)).max(keep_every)
 }
 
-fn gaps(told: &TimelineInput<'_>, scale: TimeScale) -> Vec<(i64, i64)> {
-    let before = told
+fn gaps(input: &TimelineInput<'_>, scale: TimeScale) -> Vec<(i64, i64)> {
+    let before = input
         .since
         .filter(|since| *since > scale.from())
         .map(|since| (scale.from(), since));
     // An event first seen after an outage of its backend: the outage is a gap as well.
-    let outages = told
+    let outages = input
         .events
         .iter()
         .filter_map(|event| Some((event.not_before?, event.at)));
-    let gaps = before.into_iter().chain(told.gaps.iter().copied());
+    let gaps = before.into_iter().chain(input.gaps.iter().copied());
     let mut gaps: Vec<(i64, i64)> = gaps.chain(outages).collect();
     gaps.sort_unstable();
     let mut out: Vec<(i64, i64)> = Vec::new();
@@ -264,16 +264,16 @@ fn gaps(told: &TimelineInput<'_>, scale: TimeScale) -> Vec<(i64, i64)> {
 }
 
 /// Queue lengths hold until the next report; a gap ends them.
-fn queue(told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Vec<Queue> {
-    let tellings: Vec<(i64, u32)> = told
+fn queue(input: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Vec<Queue> {
+    let reports: Vec<(i64, u32)> = input
         .events
         .iter()
         .filter_map(|event| Some((event.at, event.waiters?)))
         .collect();
     let mut out: Vec<Queue> = Vec::new();
-    for (index, (from, count)) in tellings.iter().enumerate() {
-        let next = tellings.get(index + 1).map_or(now, |(at, _)| *at);
-        let cut_off = told
+    for (index, (from, count)) in reports.iter().enumerate() {
+        let next = reports.get(index + 1).map_or(now, |(at, _)| *at);
+        let cut_off = input
             .gaps
             .iter()
             .map(|(began, _)| *began)

@@ -31,8 +31,8 @@ fn event(at: i64, kind: EventKind, who: &str, token: u64) -> HistoryEvent {
     }
 }
 
-fn refused(at: i64, token: u64) -> Refused {
-    Refused {
+fn refused(at: i64, token: u64) -> RejectedWrite {
+    RejectedWrite {
         at: at * MINUTE,
         token: FencingToken::new(token),
         current: Some(FencingToken::new(token + 1)),
@@ -53,12 +53,12 @@ fn hour() -> TimeScale {
     TimeScale::new(0, 60 * MINUTE)
 }
 
-fn draw(told: &TimelineInput<'_>) -> Timeline {
-    Timeline::new(told, hour(), 60 * MINUTE)
+fn draw(input: &TimelineInput<'_>) -> Timeline {
+    Timeline::new(input, hour(), 60 * MINUTE)
 }
 
 /// Owner, minutes and end of each block, in lane order.
-fn shown(timeline: &Timeline) -> Vec<(String, i64, i64, End)> {
+fn drawn_blocks(timeline: &Timeline) -> Vec<(String, i64, i64, End)> {
     let blocks = timeline.lanes.iter().flat_map(|lane| &lane.blocks);
     blocks
         .map(|block| {
@@ -87,7 +87,7 @@ fn current_holder_comes_first_and_zombie_window_is_drawn() {
         events: &events,
         refused: &[refused(22, 2), refused(24, 2)],
         holders: Some(&[holder("w7", 3, Some(20))]),
-        waiters: &[Waiter {
+        waiters: &[TimelineWaiter {
             owner: OwnerId::new("w9"),
             since: Some(30 * MINUTE),
             place: 1,
@@ -95,7 +95,7 @@ fn current_holder_comes_first_and_zombie_window_is_drawn() {
         ..TimelineInput::default()
     });
     assert_eq!(
-        shown(&timeline),
+        drawn_blocks(&timeline),
         [
             ("w7".to_owned(), 20, 60, End::Now),
             ("w9".to_owned(), 5, 9, End::Released),
@@ -151,7 +151,7 @@ fn a_wait_that_ended_with_a_grant_is_drawn_up_to_it() {
         is_told: true,
     };
     assert_eq!((waits, timeline.waits_left_out), (vec![&expected], 0));
-    assert_eq!(shown(&timeline)[0], ("b".to_owned(), 5, 60, End::Now));
+    assert_eq!(drawn_blocks(&timeline)[0], ("b".to_owned(), 5, 60, End::Now));
     events.extend((0..50).map(|at| waited(8 + at, 1, "c", 3)));
     let timeline = draw(&TimelineInput {
         events: &events,
@@ -172,7 +172,7 @@ fn a_rejection_before_the_observed_end_has_a_zombie_window() {
         event(20, EventKind::Acquired, "w7", 3),
     ];
     let zombies = |current| {
-        let write = Refused {
+        let write = RejectedWrite {
             current,
             ..refused(18, 2)
         };
@@ -207,7 +207,7 @@ fn a_gap_ends_only_leases_without_later_events() {
         ..TimelineInput::default()
     });
     assert_eq!(
-        shown(&timeline),
+        drawn_blocks(&timeline),
         [
             ("b".to_owned(), 40, 60, End::Now),
             ("a".to_owned(), 5, 10, End::Unseen)
@@ -219,7 +219,7 @@ fn a_gap_ends_only_leases_without_later_events() {
 #[test]
 fn leases_from_before_the_history_begin_at_its_edge() {
     // A release and a renewal of leases without observed grants; and a holder without any row.
-    let told = TimelineInput {
+    let input = TimelineInput {
         since: Some(10 * MINUTE),
         ..TimelineInput::default()
     };
@@ -227,17 +227,17 @@ fn leases_from_before_the_history_begin_at_its_edge() {
     let timeline = draw(&TimelineInput {
         events: &events,
         holders: Some(&[]),
-        ..told
+        ..input
     });
-    assert_eq!(shown(&timeline), [("a".to_owned(), 10, 20, End::Released)]);
+    assert_eq!(drawn_blocks(&timeline), [("a".to_owned(), 10, 20, End::Released)]);
     assert_eq!(timeline.lanes[0].blocks[0].begin, Begin::Unseen);
     assert_eq!(timeline.gaps, [(0, 10 * MINUTE)]);
     let holders = [holder("b", 7, Some(-500))];
     let timeline = draw(&TimelineInput {
         holders: Some(&holders),
-        ..told
+        ..input
     });
-    assert_eq!(shown(&timeline), [("b".to_owned(), 0, 60, End::Now)]);
+    assert_eq!(drawn_blocks(&timeline), [("b".to_owned(), 0, 60, End::Now)]);
     assert_eq!(timeline.lanes[0].blocks[0].begin, Begin::Unseen);
 }
 
@@ -257,7 +257,7 @@ fn an_unreported_owner_has_its_own_lane() {
     });
     assert_eq!((timeline.lanes.len(), &timeline.lanes[0].owner), (1, &None));
     assert_eq!(
-        shown(&timeline),
+        drawn_blocks(&timeline),
         [
             ("?".to_owned(), 5, 9, End::Released),
             ("?".to_owned(), 10, 12, End::Expired)
@@ -280,7 +280,7 @@ fn two_renewing_owners_overlap() {
         ..TimelineInput::default()
     });
     assert_eq!(
-        shown(&timeline),
+        drawn_blocks(&timeline),
         [
             ("b".to_owned(), 20, 60, End::Now),
             ("a".to_owned(), 5, 30, End::Unseen)
@@ -327,13 +327,13 @@ fn an_end_in_an_outage_is_a_window_and_the_hold_an_interval() {
     let mut gone = event(30, EventKind::Released, "a", 1);
     gone.not_before = Some(20 * MINUTE);
     let events = [event(10, EventKind::Acquired, "a", 1), gone];
-    let told = TimelineInput {
+    let input = TimelineInput {
         events: &events,
         ..TimelineInput::default()
     };
-    let found = blocks(&told, 60 * MINUTE);
+    let found = blocks(&input, 60 * MINUTE);
     assert_eq!(found[0].length_range_ms(), (10 * MINUTE, 20 * MINUTE));
-    let timeline = Timeline::new(&told, TimeScale::new(0, 60 * MINUTE), 60 * MINUTE);
+    let timeline = Timeline::new(&input, TimeScale::new(0, 60 * MINUTE), 60 * MINUTE);
     assert_eq!(timeline.gaps, [(20 * MINUTE, 30 * MINUTE)]);
     let holds = crate::charts::hold_time::Holds::from_blocks(&found);
     assert_eq!((holds.uncertain(), holds.percentile(50)), (1, Some(15 * MINUTE)));

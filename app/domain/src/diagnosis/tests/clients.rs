@@ -6,8 +6,8 @@
 //! left observed.
 
 use super::*;
-use crate::observation::Tick;
 use crate::renewal_interval::Cadence;
+use crate::tick::Tick;
 
 const POLL_MS: i64 = 2_000;
 
@@ -150,7 +150,7 @@ fn a_dead_holder_is_flagged_before_its_lease_ends() {
 }
 
 #[test]
-fn a_steady_holder_is_never_flagged_once_it_was_seen_to_renew() {
+fn a_steady_renewer_is_never_flagged() {
     for client in CLIENTS.iter().filter(|client| client.every_ms.is_some()) {
         for phase in (0..POLL_MS).step_by(170) {
             let dies_at = client.every_ms.unwrap() * 40;

@@ -1,12 +1,16 @@
 //! Parsers of names, lease ids and scopes.
 
-use super::super::validation_error::Invalid;
+use super::super::validation_error::ValidationError;
 use super::*;
 
 #[test]
 fn names_are_refused_by_byte_length_control_and_edge() {
     // Every rejected class with its field; unusual but valid names are unchanged.
-    let refused = |text: &str| names::resource(text).err().map(|error: Invalid| error.field);
+    let refused = |text: &str| {
+        names::resource(text)
+            .err()
+            .map(|error: ValidationError| error.field)
+    };
     for bad in [
         "",
         "a\0b",

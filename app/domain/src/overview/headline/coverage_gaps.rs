@@ -6,9 +6,9 @@ use crate::format;
 
 /// `elapsed_ms`: since the server answered.
 pub(super) fn sentences(backends: &[BackendView], elapsed_ms: i64) -> Vec<String> {
-    let mut said: Vec<String> = backends
+    let mut gaps: Vec<String> = backends
         .iter()
-        .filter_map(|backend| one(backend, elapsed_ms))
+        .filter_map(|backend| gap_text(backend, elapsed_ms))
         .collect();
     let never = |starting: bool| -> Vec<&str> {
         backends
@@ -21,24 +21,24 @@ pub(super) fn sentences(backends: &[BackendView], elapsed_ms: i64) -> Vec<String
     let (starting, failing) = (never(true), never(false));
     match starting.len() {
         0 => {}
-        1 => said.push(format!("{} is being read for the first time.", list(&starting))),
-        _ => said.push(format!("{} are being read for the first time.", list(&starting))),
+        1 => gaps.push(format!("{} is being read for the first time.", list(&starting))),
+        _ => gaps.push(format!("{} are being read for the first time.", list(&starting))),
     }
     match failing.len() {
         0 => {}
-        1 => said.push(format!(
+        1 => gaps.push(format!(
             "{} was never read: its locks are unknown.",
             list(&failing)
         )),
-        _ => said.push(format!(
+        _ => gaps.push(format!(
             "{} were never read: their locks are unknown.",
             list(&failing)
         )),
     }
-    said
+    gaps
 }
 
-fn one(backend: &BackendView, elapsed_ms: i64) -> Option<String> {
+fn gap_text(backend: &BackendView, elapsed_ms: i64) -> Option<String> {
     let name = &backend.name;
     let ago = format::age(backend.age_ms?.saturating_add(elapsed_ms));
     match backend.status {

@@ -4,7 +4,6 @@ use super::*;
 use crate::backend::{BackendKind, WatchState};
 use crate::names::BackendName;
 use crate::observation::Coverage;
-use crate::overview::OverviewCharts;
 use crate::reported::Reported;
 use crate::state::StateCounts;
 
@@ -20,14 +19,14 @@ fn backend(name: &str, status: BackendStatus, age_ms: Option<i64>, locks: u64) -
         coverage: Coverage::Complete,
         fault: None,
         locks,
-        waiters: Reported::unknown("untold"),
+        waiters: Reported::unknown("not reported"),
         needing_attention: 0,
-        clock_offset_ms: Reported::unknown("untold"),
+        clock_offset_ms: Reported::unknown("not reported"),
         clock_error_ms: 0,
         answers_ms: Vec::new(),
-        version: Reported::unknown("untold"),
+        version: Reported::unknown("not reported"),
         watch: WatchState::Off {
-            why: "untold".to_owned(),
+            why: "not reported".to_owned(),
         },
         passes: 0,
         relist_differences: 0,
@@ -39,7 +38,7 @@ fn backend(name: &str, status: BackendStatus, age_ms: Option<i64>, locks: u64) -
     }
 }
 
-fn said(backends: Vec<BackendView>, attention_total: u64, elapsed_ms: i64) -> (String, String) {
+fn texts(backends: Vec<BackendView>, attention_total: u64, elapsed_ms: i64) -> (String, String) {
     let held_total = backends.iter().map(|backend| backend.locks).sum();
     let states = StateCounts::default();
     let overview = Overview {
@@ -50,7 +49,7 @@ fn said(backends: Vec<BackendView>, attention_total: u64, elapsed_ms: i64) -> (S
         held_total,
         waiters_total: 0,
         revision: 1,
-        charts: OverviewCharts::default(),
+        charts: None,
     };
     let Finding { title, detail } = finding(&overview, elapsed_ms);
     (title, detail)
@@ -66,7 +65,7 @@ fn health_is_claimed_only_with_complete_coverage() {
         ]
     };
     assert_eq!(
-        said(live(), 0, 0),
+        texts(live(), 0, 0),
         (
             "Nothing needs attention".into(),
             "1,046 locks on 2 backends, all read within 2 s.".into()
@@ -75,7 +74,7 @@ fn health_is_claimed_only_with_complete_coverage() {
     let mut with_gone = live();
     with_gone.push(backend("c", BackendStatus::Down, None, 0));
     assert_eq!(
-        said(with_gone, 0, 0),
+        texts(with_gone, 0, 0),
         (
             "Nothing visible needs attention".into(),
             "1,046 locks on 3 backends. c was never read: its locks are unknown.".into()
@@ -90,7 +89,7 @@ fn coverage_gaps_are_named_with_their_age() {
         backend("etcd-coord", BackendStatus::Stale, Some(14_000), 1_204),
         backend("new", BackendStatus::Starting, None, 0),
     ];
-    let (title, detail) = said(backends, 11, 1_000);
+    let (title, detail) = texts(backends, 11, 1_000);
     assert_eq!(title, "11 locks need attention");
     assert_eq!(
         detail,
@@ -102,13 +101,13 @@ fn coverage_gaps_are_named_with_their_age() {
 #[test]
 fn empty_starting_and_dead_installations_have_their_own_titles() {
     let one = |status| vec![backend("a", status, None, 0)];
-    assert_eq!(said(Vec::new(), 0, 0).0, "No backend is configured");
+    assert_eq!(texts(Vec::new(), 0, 0).0, "No backend is configured");
     assert_eq!(
-        said(one(BackendStatus::Starting), 0, 0).0,
+        texts(one(BackendStatus::Starting), 0, 0).0,
         "Reading the backends for the first time"
     );
     assert_eq!(
-        said(one(BackendStatus::Down), 0, 0),
+        texts(one(BackendStatus::Down), 0, 0),
         (
             "No backend answers".into(),
             "a was never read: its locks are unknown.".into()
@@ -116,7 +115,7 @@ fn empty_starting_and_dead_installations_have_their_own_titles() {
     );
     let many = ["a", "b", "c", "d"].map(|name| backend(name, BackendStatus::Starting, None, 0));
     assert_eq!(
-        said(many.into(), 0, 0).1,
+        texts(many.into(), 0, 0).1,
         "a, b and 2 more are being read for the first time."
     );
     assert_eq!(

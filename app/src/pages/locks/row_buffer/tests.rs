@@ -8,7 +8,7 @@ use domain::state::{LockState, StateCounts};
 
 use super::*;
 
-pub(in crate::pages::locks) fn lock(name: &str, owner: &str) -> Lock {
+pub(in crate::pages) fn lock(name: &str, owner: &str) -> Lock {
     Lock {
         id: LockId {
             backend: BackendName::parse("cache").unwrap(),
@@ -63,7 +63,7 @@ fn page(rows: &str, next: Option<&str>) -> InventoryPage {
 }
 
 /// The rows as in [`page`]; `!` marks one changed at 7, `-` a removed one.
-fn shown(listing: &Listing) -> String {
+fn displayed(listing: &Listing) -> String {
     let rows = (0..listing.len()).filter_map(|index| listing.row(index));
     let text = rows.map(|row| {
         let owner = row.lock.owner_id.known().unwrap();
@@ -80,11 +80,11 @@ fn rows_keep_their_places_under_the_pointer() {
     let mut listing = Listing::new("q".to_owned(), page("a:1 b:1 c:1 d:1", None));
     listing.hold(true, 7);
     listing.refresh(0, page("e:1 b:2 a:1 c:1", None), 7);
-    assert_eq!(shown(&listing), "a:1 b:2! c:1 d:1-");
+    assert_eq!(displayed(&listing), "a:1 b:2! c:1 d:1-");
     // One removed, one added, and two that changed places.
     assert_eq!(listing.waiting(), 4);
     listing.hold(false, 7);
-    assert_eq!(shown(&listing), "e:1! b:2! a:1 c:1");
+    assert_eq!(displayed(&listing), "e:1! b:2! a:1 c:1");
     assert_eq!(listing.waiting(), 0);
 }
 
@@ -95,7 +95,7 @@ fn without_a_pointer_changes_are_applied_and_marked() {
     let mut renewed = page("b:1 a:2", None);
     renewed.locks[0].remaining_ms = Reported::Value(30_000);
     listing.refresh(0, renewed, 7);
-    assert_eq!(shown(&listing), "b:1 a:2!");
+    assert_eq!(displayed(&listing), "b:1 a:2!");
     assert_eq!(listing.row(0).unwrap().lock.remaining_ms, Reported::Value(30_000));
 }
 
@@ -105,7 +105,7 @@ fn a_row_that_moves_between_pages_is_on_screen_once() {
     let mut listing = Listing::new("q".to_owned(), page("a:1 b:1", Some("2")));
     listing.append("2", page("c:1 d:1", Some("4")));
     listing.refresh(1, page("b:1 c:1", Some("4")), 7);
-    assert_eq!(shown(&listing), "a:1 b:1 c:1");
+    assert_eq!(displayed(&listing), "a:1 b:1 c:1");
     assert_eq!(listing.pages_within(2, 3), [(1, "2".to_owned())]);
     assert_eq!(listing.next_cursor(), Some("4"));
 }
@@ -116,7 +116,7 @@ fn a_late_or_repeated_page_is_not_added() {
     let mut listing = Listing::new("q".to_owned(), page("a:1 b:1", Some("2")));
     listing.append("2", page("b:1 c:1", None));
     listing.append("2", page("b:1 c:1", None));
-    assert_eq!(shown(&listing), "a:1 b:1 c:1");
+    assert_eq!(displayed(&listing), "a:1 b:1 c:1");
     assert_eq!(listing.next_cursor(), None);
 }
 
@@ -127,7 +127,7 @@ fn waiting_changes_can_be_applied_under_the_pointer() {
     listing.hold(true, 7);
     listing.refresh(0, page("b:1", None), 7);
     listing.release(7);
-    assert_eq!((shown(&listing), listing.waiting()), ("b:1".to_owned(), 0));
+    assert_eq!((displayed(&listing), listing.waiting()), ("b:1".to_owned(), 0));
     listing.refresh(0, page("c:1", None), 7);
-    assert_eq!(shown(&listing), "b:1-");
+    assert_eq!(displayed(&listing), "b:1-");
 }

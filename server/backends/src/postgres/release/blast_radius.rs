@@ -12,7 +12,7 @@ use config::postgres::LeaseTablePreset;
 
 const NOT_TOLD: &str = "The table does not notify the holder: it finds out at its next renewal or read.";
 
-pub(in crate::postgres) fn of_row(
+pub(in crate::postgres) fn for_row(
     lock: Option<&ObservedLock>,
     act: RowAct,
     preset: LeaseTablePreset,
@@ -34,7 +34,7 @@ pub(in crate::postgres) fn of_row(
 }
 
 /// Of the sessions that an unlock would end, with everything else that they hold.
-pub(in crate::postgres) fn of_sessions(
+pub(in crate::postgres) fn for_sessions(
     snapshot: &Snapshot,
     pids: &[i32],
     fate: &Fate,
@@ -45,7 +45,7 @@ pub(in crate::postgres) fn of_sessions(
             Some(Party::Session(session)) if session.hidden || session.backend_start.is_none() => {
                 return Reported::unknown(HIDDEN);
             }
-            Some(Party::Session(session)) => of_session(session, &mut radius),
+            Some(Party::Session(session)) => add_session(session, &mut radius),
             Some(Party::Prepared(_)) => {}
             None => return Reported::unknown("the session ended during the read"),
         }
@@ -64,7 +64,7 @@ pub(in crate::postgres) fn of_sessions(
 }
 
 /// Without its statement: casualties are copied into the audit log, which is append-only.
-fn of_session(session: &SessionRow, radius: &mut BlastRadius) {
+fn add_session(session: &SessionRow, radius: &mut BlastRadius) {
     let account = session.account.as_deref().unwrap_or("unknown");
     let client = session.client.as_deref().unwrap_or("this host");
     radius.add(

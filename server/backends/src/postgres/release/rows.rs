@@ -12,7 +12,7 @@ use super::{before_the_act, refused};
 use crate::postgres::PostgresBackend;
 use crate::postgres::catalog;
 use crate::postgres::connection::{Link, Links};
-use crate::postgres::error::{Failure, Refusal};
+use crate::postgres::error::{Refusal, StatementError};
 use crate::postgres::plan::Plan;
 use crate::postgres::release_action::{self, RowAct};
 use crate::postgres::table::LeaseTable;
@@ -72,7 +72,7 @@ async fn act(
     table: &LeaseTable,
     resource: &Resource,
     wanted: &Generation,
-) -> Result<Acted, Failure> {
+) -> Result<Acted, StatementError> {
     // A name that is not UTF-8 cannot be in a text column.
     let Ok(name) = std::str::from_utf8(resource.as_bytes()) else {
         return Ok(Acted::Missed);
@@ -103,8 +103,8 @@ async fn act(
     Ok(match link.rows(query).await {
         Ok(touched) if touched.is_empty() => Acted::Missed,
         Ok(_) => Acted::Done,
-        Err(Failure::Refused(refusal)) => explained(&refusal, act, &plan),
-        Err(lost @ Failure::Lost(_)) => Acted::unanswered(&lost.into_backend(unlocks.timeout_ms())),
+        Err(StatementError::Refused(refusal)) => explained(&refusal, act, &plan),
+        Err(lost @ StatementError::Lost(_)) => Acted::unanswered(&lost.into_backend(unlocks.timeout_ms())),
     })
 }
 

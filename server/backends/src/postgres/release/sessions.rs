@@ -13,10 +13,10 @@ use sqlx::Row;
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 
-use super::{before_the_act, refused, untold};
+use super::{before_the_act, refuse_unknown_generation, refused};
 use crate::BackendError;
 use crate::postgres::connection::{Link, Links};
-use crate::postgres::error::Failure;
+use crate::postgres::error::StatementError;
 use crate::postgres::lock_participant::{Party, PreparedRow};
 use crate::postgres::snapshot::{self, LockRow, Snapshot};
 use crate::postgres::{PostgresBackend, advisory, relation};
@@ -46,7 +46,7 @@ WITH seen AS (SELECT * FROM unnest($1::int4[], $2::timestamptz[]) AS seen(pid, s
      same AS MATERIALIZED (
         SELECT NOT EXISTS (SELECT pid, started FROM holding EXCEPT SELECT pid, started FROM seen)
            AND NOT EXISTS (SELECT pid, started FROM seen EXCEPT SELECT pid, started FROM holding) AS yes)
-SELECT pg_terminate_backend(holding.pid) AS told FROM holding, same WHERE same.yes";
+SELECT pg_terminate_backend(holding.pid) AS read FROM holding, same WHERE same.yes";
 
 /// Ends the session if it is in the same transaction and still blocks one of the observed
 /// waiters.
@@ -56,7 +56,7 @@ WITH blocker AS MATERIALIZED (
        AND a.xact_start IS NOT DISTINCT FROM $3
        AND EXISTS (SELECT FROM pg_locks w
            WHERE NOT w.granted AND w.pid = ANY($4) AND a.pid = ANY(pg_blocking_pids(w.pid))))
-SELECT pg_terminate_backend(pid) AS told FROM blocker";
+SELECT pg_terminate_backend(pid) AS read FROM blocker";
 
 const STILL_THERE: &str = "
 SELECT count(*) AS sessions FROM unnest($1::int4[], $2::timestamptz[]) AS seen(pid, started)
@@ -157,7 +157,7 @@ fn find(
     if pids.iter().any(|pid| !snapshot.parties.contains_key(pid)) {
         return Ok(None);
     }
-    if let Some(refused) = untold(&lock.generation) {
+    if let Some(refused) = refuse_unknown_generation(&lock.generation) {
         return Err(refused);
     }
     if lock.generation.known() != Some(wanted) {
@@ -192,10 +192,10 @@ fn only_by_hand(prepared: &PreparedRow) -> Release {
 }
 
 /// Why the account cannot end these sessions, if it cannot.
-async fn check(link: &mut Link<'_>, target: &Target) -> Result<Option<Acted>, Failure> {
+async fn check(link: &mut Link<'_>, target: &Target) -> Result<Option<Acted>, StatementError> {
     let rows = link.rows(sqlx::query(RIGHTS).bind(&target.pids)).await?;
     let unreadable = || {
-        Failure::Lost(BackendError::Protocol {
+        StatementError::Lost(BackendError::Protocol {
             detail: "the account cannot be read".to_owned(),
         })
     };
@@ -223,18 +223,18 @@ async fn check(link: &mut Link<'_>, target: &Target) -> Result<Option<Acted>, Fa
 }
 
 async fn end(unlocks: &Links, link: &mut Link<'_>, target: &Target) -> Acted {
-    let told = match link.rows(statement(target)).await {
-        Ok(told) => told,
-        Err(Failure::Refused(refusal)) if refusal.is_insufficient_privilege() => {
+    let read = match link.rows(statement(target)).await {
+        Ok(read) => read,
+        Err(StatementError::Refused(refusal)) if refusal.is_insufficient_privilege() => {
             return refused(&refusal, "Grant the permissions of docs/backends/postgres.md.");
         }
         // The signal may have been sent already.
         Err(failure) => return Acted::unanswered(&failure.into_backend(unlocks.timeout_ms())),
     };
-    if told.is_empty() {
+    if read.is_empty() {
         return Acted::Missed;
     }
-    let gone = tokio::time::timeout(unlocks.timeout(), until_gone(link, target)).await;
+    let gone = tokio::time::timeout(unlocks.timeout(), until_session_ended(link, target)).await;
     match gone {
         Ok(Ok(())) => Acted::Done,
         Ok(Err(failure)) => Acted::unanswered(&failure.into_backend(unlocks.timeout_ms())),
@@ -265,7 +265,7 @@ fn statement(target: &Target) -> Query<'_, sqlx::Postgres, PgArguments> {
 }
 
 /// The signal is a request: a session ends at its next interrupt check.
-async fn until_gone(link: &mut Link<'_>, target: &Target) -> Result<(), Failure> {
+async fn until_session_ended(link: &mut Link<'_>, target: &Target) -> Result<(), StatementError> {
     loop {
         let query = sqlx::query(STILL_THERE).bind(&target.pids).bind(&target.starts);
         let rows = link.rows(query).await?;

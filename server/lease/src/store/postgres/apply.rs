@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use domain::lease::StoreTime;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::MutexGuard;
 use sqlx::postgres::PgConnection;
 
@@ -19,7 +19,7 @@ use super::PostgresStore;
 use super::load::{LoadRequest, LoadedRows, LoadedState};
 use super::monotonic_clock::STEP_MS;
 use super::optimistic_cache::{OptimisticCache, StateAfter};
-use super::save::{Outcome, save};
+use super::save::{SaveOutcome, save};
 use crate::batch::{BatchResult, run};
 use crate::operation::{Applied, Operation};
 use crate::store::batch_request::BatchRequest;
@@ -98,8 +98,10 @@ impl PostgresStore {
         connection: &mut PgConnection,
         operations: &[Operation],
     ) -> Result<Applied, StoreError> {
-        let asked = BatchRequest::from_operations(operations);
-        let recalled = self.cache().recall(asked, self.clock.tick(), &self.monotonic);
+        let batch_request = BatchRequest::from_operations(operations);
+        let recalled = self
+            .cache()
+            .recall(batch_request, self.clock.tick(), &self.monotonic);
         let recalled = recalled.map(|rows| PendingWrite::new(rows, operations, &self.replica));
         let pending = match recalled.transpose()? {
             Some(pending) if !pending.ran.changes.is_empty() => pending,
@@ -146,7 +148,7 @@ impl PostgresStore {
             states: std::mem::take(&mut ran.after),
         };
         if !ran.changes.is_empty() {
-            let outcome = Outcome {
+            let outcome = SaveOutcome {
                 seen,
                 changes: &ran.changes,
                 replica: &self.replica,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use domain::lease::{Lease, LeaseId, ResourceState, StoreTime};
 use domain::names::Resource;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use sqlx::postgres::PgConnection;
 
 use super::sql;
@@ -95,14 +95,14 @@ pub(super) struct LoadRequest {
 }
 
 impl LoadRequest {
-    pub(super) fn from_request(asked: &BatchRequest) -> Self {
-        let mut names: Vec<String> = asked.resources.iter().map(Resource::text).collect();
+    pub(super) fn from_request(requested: &BatchRequest) -> Self {
+        let mut names: Vec<String> = requested.resources.iter().map(Resource::text).collect();
         names.sort_unstable();
         names.dedup();
-        let part = |part: usize| asked.keys.iter().map(|key| key[part].to_string()).collect();
+        let part = |part: usize| requested.keys.iter().map(|key| key[part].to_string()).collect();
         Self {
             names,
-            leases: texts(&asked.leases),
+            leases: texts(&requested.leases),
             issuers: part(0),
             keys: part(1),
         }
@@ -129,7 +129,7 @@ impl LoadRequest {
         clock: &Clock,
     ) -> Result<LoadedRows, StoreError> {
         let read_at = clock.tick();
-        let (now, floor, states, asked, older, keys): (i64, i64, String, String, String, String) =
+        let (now, floor, states, requested, older, keys): (i64, i64, String, String, String, String) =
             sqlx::query_as(sql::LOAD)
                 .bind(&self.names)
                 .bind(&self.leases)
@@ -155,7 +155,7 @@ impl LoadRequest {
             now: StoreTime::from_ms(now),
             floor: floor.unsigned_abs(),
             resources,
-            homes: homes(&asked)?,
+            homes: homes(&requested)?,
             old_leases: leases(&older)?,
             keys: bound(&keys)?,
         };

@@ -11,7 +11,7 @@
 //! **Invariant:** a batch that read the time of a step is rolled back and repeated.
 
 use domain::lease::StoreTime;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::Mutex;
 
 use super::{PostgresStore, sql};

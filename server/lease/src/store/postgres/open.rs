@@ -217,7 +217,7 @@ pub async fn examine(url: &str) -> Result<Examined, LeaseOpenError> {
 }
 
 async fn read_all(connection: &mut PgConnection) -> Result<Examined, sqlx::Error> {
-    let standing = runtime::db::schema::standing_postgres(&mut *connection).await?;
+    let migrations = runtime::db::schema::status_postgres(&mut *connection).await?;
     let read = "SELECT clock_timestamp(), current_setting('server_version'), current_setting('fsync')";
     let (now, version, fsync): (DateTime<Utc>, String, String) =
         sqlx::query_as(read).fetch_one(&mut *connection).await?;
@@ -227,7 +227,7 @@ async fn read_all(connection: &mut PgConnection) -> Result<Examined, sqlx::Error
     if not_durable.is_none() && fsync != "on" {
         not_durable = Some("fsync is off: a power cut may repeat fencing tokens".to_owned());
     }
-    let behind: Option<String> = match standing {
+    let behind: Option<String> = match migrations {
         MigrationStatus::Fresh => None,
         _ => {
             sqlx::query_scalar(sql::REWOUND)
@@ -242,7 +242,7 @@ async fn read_all(connection: &mut PgConnection) -> Result<Examined, sqlx::Error
         )
     });
     Ok(Examined {
-        standing,
+        migrations,
         not_durable,
         rewound,
         now: Some(now),

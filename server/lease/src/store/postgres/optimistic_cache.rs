@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use domain::lease::{ResourceState, StoreTime};
 use domain::names::Resource;
-use domain::observation::Tick;
+use domain::tick::Tick;
 
 use super::load::{LoadedRows, LoadedState};
 use super::monotonic_clock::{MonotonicClock, STEP_MS};
@@ -50,17 +50,17 @@ impl OptimisticCache {
     /// one resource reads the tables.
     pub(super) fn recall(
         &mut self,
-        asked: BatchRequest,
+        request: BatchRequest,
         at: Tick,
         clock: &MonotonicClock,
     ) -> Option<LoadedRows> {
         let floor = self.floor?;
         let now = clock.estimate(at)?;
         // Keys are always read from the tables: another replica may have bound one.
-        if !asked.keys.is_empty() {
+        if !request.keys.is_empty() {
             return None;
         }
-        let (mut loaded, missing) = self.known.recall(asked);
+        let (mut loaded, missing) = self.known.recall(request);
         let states = loaded.resources.values().map(|held| &held.state);
         if !missing.is_empty() || !states.into_iter().all(|state| is_clear(state, now)) {
             return None;

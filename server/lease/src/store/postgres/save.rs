@@ -1,6 +1,6 @@
 //! Writes a batch with one statement, whose parameters are columns.
 
-use domain::lease::{How, Lease, Revocation, StoreTime};
+use domain::lease::{EndCause, Lease, Revocation, StoreTime};
 use sqlx::postgres::PgConnection;
 
 use super::load::LoadedState;
@@ -46,7 +46,7 @@ struct NewLeases {
 impl Changed {
     fn push(&mut self, lease: &Lease) {
         let revocation = match lease.ending.as_ref().map(|ending| &ending.how) {
-            Some(How::Revoked(revocation)) => Some(revocation),
+            Some(EndCause::Revoked(revocation)) => Some(revocation),
             _ => None,
         };
         let text = |pick: fn(&Revocation) -> &str| revocation.map(|it| pick(it).to_owned());
@@ -98,7 +98,7 @@ fn sparse<T>(column: Vec<Option<T>>) -> Option<Vec<Option<T>>> {
 }
 
 /// Changes of a batch and the state other are based on.
-pub(super) struct Outcome<'a> {
+pub(super) struct SaveOutcome<'a> {
     pub(super) seen: LoadedState,
     pub(super) changes: &'a Changes,
     pub(super) replica: &'a str,
@@ -117,9 +117,9 @@ pub(super) struct Outcome<'a> {
 /// written.
 pub(super) async fn save(
     connection: &mut PgConnection,
-    outcome: Outcome<'_>,
+    outcome: SaveOutcome<'_>,
 ) -> Result<StoreTime, StoreError> {
-    let Outcome { seen, changes, .. } = outcome;
+    let SaveOutcome { seen, changes, .. } = outcome;
     let writes = writes(changes, outcome.replica, outcome.decided_at)?;
     let (counters, changed, new_leases) = columns(changes);
     let mut query = sqlx::query_as(sql::SAVE)

@@ -93,13 +93,13 @@ pub(super) const STATE: &str = concat!(
 /// Returns the state of each resource with the values that `save_lease_batch` compares, the resource
 /// of each lease, the leases that are not the newest of their resource, and the keys.
 pub(super) const LOAD: &str = concat!(
-    "WITH bound AS MATERIALIZED (SELECT k.* FROM unnest($3::text[], $4::text[]) AS asked(issuer, key)
+    "WITH bound AS MATERIALIZED (SELECT k.* FROM unnest($3::text[], $4::text[]) AS requested(issuer, key)
             JOIN idempotency_keys k USING (issuer, key)),
-        asked AS MATERIALIZED (SELECT l.*, t.lease_id AS newest
+        requested AS MATERIALIZED (SELECT l.*, t.lease_id AS newest
             FROM leases l LEFT JOIN resource_tokens t ON t.resource = l.resource
             WHERE l.lease_id = ANY($2 || ARRAY(SELECT lease_id FROM bound WHERE lease_id IS NOT NULL))),
         names AS MATERIALIZED (SELECT unnest($1::text[]) AS name
-            UNION SELECT resource FROM asked WHERE lease_id = ANY($2))
+            UNION SELECT resource FROM requested WHERE lease_id = ANY($2))
      SELECT ",
     now!(),
     ", (SELECT token_floor FROM store_meta),
@@ -110,10 +110,10 @@ pub(super) const LOAD: &str = concat!(
             CROSS JOIN LATERAL (SELECT count(*) AS waiters, max(w.seq) AS last_waiter FROM lease_waiters w
                 WHERE w.resource = t.resource) AS line
             WHERE t.resource = ANY(ARRAY(SELECT name FROM names))), '[]'),
-        coalesce((SELECT json_agg(json_build_array(lease_id, resource))::text FROM asked), '[]'),
+        coalesce((SELECT json_agg(json_build_array(lease_id, resource))::text FROM requested), '[]'),
         coalesce((SELECT json_agg(",
     lease!(),
-    ")::text FROM asked l WHERE l.newest IS DISTINCT FROM l.lease_id), '[]'),
+    ")::text FROM requested l WHERE l.newest IS DISTINCT FROM l.lease_id), '[]'),
         coalesce((SELECT json_agg(json_build_array(issuer, key, fingerprint, lease_id, created_at))::text
             FROM bound), '[]')"
 );

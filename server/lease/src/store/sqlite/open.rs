@@ -175,8 +175,8 @@ pub async fn migrate_file(path: &Path) -> Result<(), LeaseOpenError> {
 /// # Errors
 /// The file cannot be read.
 pub async fn examine(reader: &mut SqliteConnection, path: &Path) -> Result<Examined, sqlx::Error> {
-    let standing = runtime::db::schema::standing_sqlite(&mut *reader).await?;
-    let meta: Option<(String, i64, i64, i64)> = match standing {
+    let migrations = runtime::db::schema::status_sqlite(&mut *reader).await?;
+    let meta: Option<(String, i64, i64, i64)> = match migrations {
         MigrationStatus::Fresh => None,
         _ => {
             let read = "SELECT store_id, epoch, clock_ms, grant_count FROM store_meta";
@@ -184,7 +184,7 @@ pub async fn examine(reader: &mut SqliteConnection, path: &Path) -> Result<Exami
         }
     };
     let mut examined = Examined {
-        standing,
+        migrations,
         not_durable: None,
         rewound: None,
         now: None,

@@ -1,6 +1,6 @@
 //! Writes the changes of a batch row by row with cached prepared statements, inside its transaction.
 
-use domain::lease::{How, Lease, Revocation, StoreTime};
+use domain::lease::{EndCause, Lease, Revocation, StoreTime};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 use rusqlite::{CachedStatement, Connection, Params, params};
@@ -43,7 +43,7 @@ fn execute(connection: &Connection, sql: &'static str, params: impl Params) -> R
 
 fn revocation(lease: &Lease) -> Option<&Revocation> {
     match lease.ending.as_ref().map(|ending| &ending.how) {
-        Some(How::Revoked(revocation)) => Some(revocation),
+        Some(EndCause::Revoked(revocation)) => Some(revocation),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use domain::lease::{LeaseId, StoreTime};
-use domain::observation::Tick;
+use domain::tick::Tick;
 use rusqlite::Connection;
 
 use super::load::File;

@@ -48,7 +48,7 @@ fn the_first_is_written_at_once_and_the_rest_once_a_minute() {
 }
 
 #[test]
-fn kinds_and_sources_are_counted_apart() {
+fn kinds_and_sources_are_counted_separately() {
     // A wrong password and a bad link from one source, a wrong password from another: each is written at once.
     let mut counts = Counts::default();
     assert!(counts.add(entry(1, "wrong_password", "ada"), "", at(0)).is_some());

@@ -1,69 +1,182 @@
-//! A new silence: counted, then made.
+//! Silences: rows of the alerts page, what a draft would cover, and the form that makes one.
 
-use app::server_pages::alerts::silence::{MATCHERS, NewSilence, silence};
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
+use std::collections::BTreeSet;
+
+use app::console::ConsoleError;
+use app::page_data::alerts::{AlertMember, SilencePreview, SilenceRow};
+use app::page_data::silence_draft::{self, SilenceFields};
+use axum::extract::State;
 use axum::response::Response;
-use domain::access::Visible;
-use domain::alerts::SilenceDraft;
+use domain::access::{Permission, Visible};
+use domain::alerts::{LABELS, Labels, Matcher, Silence, SilenceDraft};
 
-use super::{chrome, error_text};
-use crate::alerts::AlertError;
-use crate::http::current_user::CurrentUser;
-use crate::http::form_body::Form;
-use crate::http::pages::response;
-use crate::http::pages::response::see_other;
-use crate::http::state::AppState;
+use super::reply;
+use crate::alerts::{AlertError, OpenAlert, path};
+use crate::http::pages::form_request::FormRequest;
+use crate::http::pages::page_data::unavailable;
+use crate::http::state::{AppState, Services};
+use crate::identity::Principal;
 
-pub(in crate::http) async fn new_silence(
-    CurrentUser(who): CurrentUser,
-    RawQuery(query): RawQuery,
-) -> Response {
-    let pairs = app::links::pairs(query.as_deref().unwrap_or_default());
-    let shown = NewSilence {
-        draft: SilenceDraft {
-            matchers: pairs.into_iter().take(MATCHERS.len()).collect(),
-            ..SilenceDraft::default()
-        },
-        ..NewSilence::default()
-    };
-    response::html_response(StatusCode::OK, silence(&chrome(&who), &shown))
+/// Alerts of a preview.
+const LISTED_MAX: usize = 50;
+
+/// Names of others' locks may stand in silences: they are for those who see everything.
+pub(super) fn rows(silences: &[Silence], visible: &Visible, may_end: bool) -> Vec<SilenceRow> {
+    let shown = silences.iter().filter(|_| visible.is_everything());
+    shown
+        .map(|silence| SilenceRow {
+            id: silence.id.clone(),
+            matchers: silence
+                .matchers
+                .iter()
+                .map(Matcher::display_name)
+                .collect::<Vec<_>>()
+                .join(", "),
+            clone_path: clone_path(silence),
+            comment: silence.comment.clone(),
+            by: silence.by.clone(),
+            ends_at: silence.ends_at,
+            suppressed: silence.suppressed,
+            may_end,
+        })
+        .collect()
 }
 
-pub(in crate::http) async fn post_silence(
-    State(state): State<AppState>,
-    CurrentUser(who): CurrentUser,
-    form: Form,
-) -> Response {
-    let matchers = MATCHERS.map(|(label, value)| (form.text(label), form.text(value)));
-    let draft = SilenceDraft {
-        matchers: matchers.to_vec(),
-        lasts: form.text("lasts"),
-        comment: form.text("comment"),
-    };
-    let mut shown = NewSilence {
-        draft: draft.clone(),
-        ..NewSilence::default()
-    };
-    let error = if form.text("act") == "save" {
-        match state.alerts.silence(&who, &draft).await {
-            Ok(_) => return see_other("/alerts?silenced"),
-            Err(error) => error,
-        }
-    } else {
-        let visible = Visible::to(&who.grants);
-        match state.alerts.would_silence(&visible, &draft).await {
-            Ok(count) => {
-                shown.matches = Some(count);
-                return response::html_response(StatusCode::OK, silence(&chrome(&who), &shown));
-            }
-            Err(error) => error,
-        }
-    };
-    let (status, why) = error_text(&error);
-    shown.refusal = Some(why);
-    if let AlertError::Invalid(faults) = error {
-        shown.faults = faults;
+fn clone_path(silence: &Silence) -> String {
+    let matchers = silence
+        .matchers
+        .iter()
+        .map(|matcher| (matcher.label.to_owned(), matcher.value.as_str().to_owned()));
+    let comment = [("comment".to_owned(), silence.comment.clone())];
+    app::links::with_query(silence_draft::PATH, matchers.chain(comment))
+}
+
+/// URL of a new silence that matches these labels. `*` in a value is a wildcard, so such values are left out.
+pub(super) fn new_path(labels: &Labels, comment: &str) -> String {
+    let has_resource = labels.contains_key("resource");
+    // The prefix of a lock is implied by its name, the severity by its rule.
+    let is_needed = |name: &str| name != "severity" && !(has_resource && name == "prefix");
+    let matchers = LABELS
+        .into_iter()
+        .filter(|name| is_needed(name))
+        .filter_map(|name| Some((name, labels.get(name)?.as_str())));
+    let comment = [("comment", comment)]
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty());
+    app::links::with_query(silence_draft::PATH, matchers.chain(comment))
+}
+
+fn draft(fields: &SilenceFields, now: i64) -> SilenceDraft {
+    SilenceDraft {
+        matchers: fields.matchers.clone(),
+        lasts: fields.lasts(now),
+        comment: fields.comment.clone(),
     }
-    response::html_response(status, silence(&chrome(&who), &shown))
+}
+
+impl Services {
+    /// `search` are the fields of the form as a query string.
+    pub(in crate::http::pages) async fn silence_preview(
+        &self,
+        who: &Principal,
+        search: &str,
+    ) -> Result<SilencePreview, ConsoleError> {
+        let fields = SilenceFields::from_search(search);
+        let visible = Visible::to(&who.grants);
+        let marked = match self
+            .alerts
+            .would_silence(&visible, &draft(&fields, self.now()))
+            .await
+        {
+            Ok(marked) => marked,
+            Err(AlertError::Invalid(faults)) => {
+                let fault = faults
+                    .first()
+                    .map(|fault| format!("{}: {}", fault.why, fault.remedy));
+                return Ok(SilencePreview {
+                    fault,
+                    now: self.now(),
+                    ..SilencePreview::default()
+                });
+            }
+            Err(_) => return Err(unavailable(super::STORE_SILENT)),
+        };
+        let receivers = match who.may_anywhere(Permission::Administer) {
+            true => self.affected_receivers(&marked).await,
+            false => Vec::new(),
+        };
+        let groups = |is_matched: bool| {
+            let firing = marked.iter().filter(|(open, _)| open.kept.alert.is_firing());
+            let groups = firing.filter(|(_, covered)| *covered || !is_matched);
+            let groups: BTreeSet<String> = groups.map(|(open, _)| open.group()).collect();
+            u32::try_from(groups.len()).unwrap_or(u32::MAX)
+        };
+        let covered = || marked.iter().filter(|(_, is_matched)| *is_matched);
+        let total = covered().filter(|(open, _)| open.kept.alert.is_firing()).count();
+        Ok(SilencePreview {
+            fault: None,
+            alerts: covered().take(LISTED_MAX).map(|(open, _)| member(open)).collect(),
+            total: u32::try_from(total).unwrap_or(u32::MAX),
+            groups: groups(true),
+            groups_total: groups(false),
+            receivers,
+            now: self.now(),
+        })
+    }
+
+    /// Receivers of the covered alerts, each with whether an alert outside of the silence still reaches it.
+    async fn affected_receivers(&self, marked: &[(OpenAlert, bool)]) -> Vec<(String, bool)> {
+        let all = self.notifier.receivers().await.unwrap_or_default();
+        let reaches = |name: &str, wanted: bool| {
+            marked.iter().any(|(open, is_covered)| {
+                let receivers = &open.rule.receivers;
+                let is_for = receivers.is_empty() || receivers.iter().any(|one| one == name);
+                *is_covered == wanted && is_for && open.kept.alert.is_firing() && !open.is_silenced
+            })
+        };
+        let affected = all.into_iter().filter(|receiver| reaches(&receiver.name, true));
+        affected
+            .map(|receiver| {
+                let is_notified = reaches(&receiver.name, false);
+                (receiver.name, is_notified)
+            })
+            .collect()
+    }
+}
+
+fn member(open: &OpenAlert) -> AlertMember {
+    let alert = &open.kept.alert;
+    AlertMember {
+        id: alert.id,
+        subject: alert.subject.display_name(),
+        path: path(&alert.subject),
+        owner: alert.owner.clone(),
+        why: alert.why.clone(),
+        since: alert.since(),
+        is_firing: alert.is_firing(),
+        is_silenced: open.is_silenced,
+        acked_by: open.kept.acked.as_ref().map(|(_, by, _)| by.clone()),
+        silence_path: String::new(),
+    }
+}
+
+pub(in crate::http) async fn post_silence(State(state): State<AppState>, form: FormRequest) -> Response {
+    let fields = SilenceFields::from_fields(form.form.fields());
+    if form.form.text("act") == "preview" {
+        // The page lists what the draft covers.
+        let reply = app::forms::reply::FormReply::default();
+        let status = axum::http::StatusCode::OK;
+        return form.reply(&state, silence_draft::PATH, status, reply).await;
+    }
+    match state
+        .alerts
+        .silence(&form.who, &draft(&fields, state.now()))
+        .await
+    {
+        Ok(_) => form.moved("/alerts?silenced"),
+        Err(error) => {
+            let (status, reply) = reply(&error);
+            form.reply(&state, silence_draft::PATH, status, reply).await
+        }
+    }
 }

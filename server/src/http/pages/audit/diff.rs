@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use app::server_pages::audit::row::{FieldChange, Mark};
+use app::page_data::audit::{ChangeMark, FieldChange};
 use domain::format;
 use serde_json::Value;
 
@@ -28,9 +28,9 @@ pub(super) fn changes(before: Option<&str>, after: Option<&str>) -> Vec<FieldCha
     let rows = order.into_iter().take(FIELDS_MAX).filter_map(|field| {
         let [before, after] = sides.remove(&field)?;
         let mark = match (&before, &after) {
-            (Some(before), Some(after)) if before == after => Mark::Same,
-            (Some(_), Some(_)) => Mark::Changed,
-            _ => Mark::OneSided,
+            (Some(before), Some(after)) if before == after => ChangeMark::Same,
+            (Some(_), Some(_)) => ChangeMark::Changed,
+            _ => ChangeMark::OneSided,
         };
         Some(FieldChange {
             field,
@@ -54,7 +54,7 @@ fn flat(text: &str) -> Vec<(String, String)> {
                             push(&mut out, name, value, 1);
                         }
                     }
-                    ("now", Value::Null) => out.push(("ownerId".to_owned(), "nobody".to_owned())),
+                    ("now", Value::Null) => out.push(("ownerId".to_owned(), "no holder".to_owned())),
                     _ => push(&mut out, &name, &value, 0),
                 }
             }
@@ -109,37 +109,37 @@ fn text_of(name: &str, value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn diff(before: Option<&str>, after: Option<&str>) -> Vec<(String, String, String, Mark)> {
+    fn diff(before: Option<&str>, after: Option<&str>) -> Vec<(String, String, String, ChangeMark)> {
         let text = |side: Option<String>| side.unwrap_or_else(|| "-".to_owned());
         let all = changes(before, after).into_iter();
         all.map(|it| (it.field, text(it.before), text(it.after), it.mark))
             .collect()
     }
 
-    fn row(field: &str, before: &str, after: &str, mark: Mark) -> (String, String, String, Mark) {
+    fn row(field: &str, before: &str, after: &str, mark: ChangeMark) -> (String, String, String, ChangeMark) {
         (field.to_owned(), before.to_owned(), after.to_owned(), mark)
     }
 
     #[test]
-    fn the_holder_after_an_unlock_stands_against_the_one_before() {
+    fn a_diff_compares_the_holders_before_and_after() {
         // Another holder, then no holder; a field of one side appears only on that side.
         let before = r#"{"ownerId":"w-1","fencingToken":"7","heldMs":61000,"waiters":[]}"#;
         let after = r#"{"now":{"ownerId":"w-2","fencingToken":"7"},"state":"holder_changed"}"#;
         let rows = diff(Some(before), Some(after));
         assert!(
-            rows.contains(&row("ownerId", "w-1", "w-2", Mark::Changed)),
+            rows.contains(&row("ownerId", "w-1", "w-2", ChangeMark::Changed)),
             "{rows:?}"
         );
-        assert!(rows.contains(&row("fencingToken", "7", "7", Mark::Same)));
-        assert!(rows.contains(&row("heldMs", "1 m 01 s", "-", Mark::OneSided)));
-        assert!(rows.contains(&row("waiters", "none", "-", Mark::OneSided)));
-        assert!(rows.contains(&row("state", "-", "holder_changed", Mark::OneSided)));
+        assert!(rows.contains(&row("fencingToken", "7", "7", ChangeMark::Same)));
+        assert!(rows.contains(&row("heldMs", "1 m 01 s", "-", ChangeMark::OneSided)));
+        assert!(rows.contains(&row("waiters", "none", "-", ChangeMark::OneSided)));
+        assert!(rows.contains(&row("state", "-", "holder_changed", ChangeMark::OneSided)));
         let free = diff(Some(before), Some(r#"{"now":null}"#));
-        assert!(free.contains(&row("ownerId", "w-1", "nobody", Mark::Changed)));
+        assert!(free.contains(&row("ownerId", "w-1", "no holder", ChangeMark::Changed)));
     }
 
     #[test]
-    fn grants_are_taken_apart_and_nothing_is_lost_of_what_is_no_json() {
+    fn a_diff_splits_grants_and_keeps_values_that_are_no_json() {
         // Two grants and one; foreign text; an empty value; unlimited nesting.
         let before = r#"{"grants":[{"role":"viewer","prefix":null},{"role":"admin"}]}"#;
         let rows = diff(
@@ -147,13 +147,13 @@ mod tests {
             Some(r#"{"grants":[{"role":"operator","prefix":null}]}"#),
         );
         assert!(
-            rows.contains(&row("grants 1.role", "viewer", "operator", Mark::Changed)),
+            rows.contains(&row("grants 1.role", "viewer", "operator", ChangeMark::Changed)),
             "{rows:?}"
         );
-        assert!(rows.contains(&row("grants 2.role", "admin", "-", Mark::OneSided)));
+        assert!(rows.contains(&row("grants 2.role", "admin", "-", ChangeMark::OneSided)));
         assert_eq!(
             diff(Some("{oops"), None),
-            [row("value", "{oops", "-", Mark::OneSided)]
+            [row("value", "{oops", "-", ChangeMark::OneSided)]
         );
         assert!(diff(None, None).is_empty());
         let deep = "{\"a\":".repeat(20) + "1" + &"}".repeat(20);

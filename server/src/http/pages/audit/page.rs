@@ -1,12 +1,7 @@
 //! `/audit`
 
-use app::server_pages::audit::integrity::Chain;
-use app::server_pages::audit::search::Search;
-use app::server_pages::audit::{AuditSearchResult, Record, record};
-use app::server_pages::layout::PageSection;
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use app::console::ConsoleError;
+use app::page_data::audit::{AuditData, AuditFilters, AuditSearchResult, ChainStatus};
 use chrono::{DateTime, Utc};
 use domain::access::Permission;
 use domain::audit::AuditQuery;
@@ -16,111 +11,93 @@ use domain::query::QueryError;
 
 use crate::audit::background_verifier::{ALL_ROWS_EVERY, NEW_ROWS_EVERY};
 use crate::http::audit::{Pairs, pairs, parse, unreadable};
-use crate::http::current_user::CurrentUser;
-use crate::http::pages::response;
-use crate::http::state::AppState;
 use crate::http::state::Services;
 use crate::identity::Principal;
 
-/// Rows of one page, unless it is asked otherwise.
-const ROWS: &str = "50";
-
-pub(in crate::http) async fn show(
-    State(state): State<AppState>,
-    CurrentUser(who): CurrentUser,
-    RawQuery(query): RawQuery,
-) -> Response {
-    state.page(&who, pairs(query.as_deref()), None).await
-}
-
-/// Status and reason of a refused review.
-pub(super) type Refusal = (StatusCode, String);
+/// Entries of one page without `limit`.
+const ENTRIES: &str = "50";
 
 impl Services {
-    pub(super) async fn page(&self, who: &Principal, mut pairs: Pairs, refusal: Option<Refusal>) -> Response {
+    /// An invalid filter and an unavailable store are results: the page shows its form with either.
+    pub(in crate::http::pages) async fn audit_data(
+        &self,
+        who: &Principal,
+        search: &str,
+    ) -> Result<AuditData, ConsoleError> {
+        let mut pairs = pairs(Some(search.trim_start_matches('?')));
         if !pairs.iter().any(|(name, _)| name == "limit") {
-            pairs.push(("limit".to_owned(), ROWS.to_owned()));
+            pairs.push(("limit".to_owned(), ENTRIES.to_owned()));
         }
-        let asked = parse(&pairs, who);
-        let search = self.search(who, &pairs, asked.as_ref());
-        let (status, found) = match asked {
-            Err(_) => (StatusCode::BAD_REQUEST, AuditSearchResult::BadQuestion),
-            Ok(query) => match self.rows(&query).await {
-                Ok(found) => (StatusCode::OK, found),
-                Err(error) => {
-                    unreadable(&error);
-                    (StatusCode::SERVICE_UNAVAILABLE, AuditSearchResult::Nothing)
-                }
-            },
-        };
-        let pending = match self.pending(who).await {
-            Ok(pending) => pending,
-            Err(error) => {
+        let query = parse(&pairs, who);
+        let filters = filters(&pairs, query.as_ref());
+        let found = match query {
+            Err(_) => AuditSearchResult::InvalidFilter,
+            Ok(query) => self.entries(&query).await.unwrap_or_else(|error| {
                 unreadable(&error);
-                Vec::new()
-            }
+                AuditSearchResult::Unavailable
+            }),
         };
-        let (status, refusal) = refusal.map_or((status, None), |(status, why)| (status, Some(why)));
-        let shown = Record {
-            search,
+        let pending = self.pending(who).await.unwrap_or_else(|error| {
+            unreadable(&error);
+            Vec::new()
+        });
+        Ok(AuditData {
+            backends: self.backend_choices(who, Permission::AuditRead),
+            filters,
             chain: self.chain().await,
             pending,
             found,
-            refusal,
             now: self.now(),
-        };
-        let chrome = response::chrome(who, PageSection::Audit);
-        response::html_response(status, record(&chrome, &shown))
+        })
     }
 
-    async fn rows(&self, query: &AuditQuery) -> Result<AuditSearchResult, sqlx::Error> {
+    async fn entries(&self, query: &AuditQuery) -> Result<AuditSearchResult, sqlx::Error> {
         let page = self.auth.audit.page(query).await?;
         let fates = self.fates(&page.rows).await?;
-        Ok(AuditSearchResult::Rows {
-            lines: self.lines(&page.rows, &fates).await,
+        Ok(AuditSearchResult::Entries {
+            rows: self.lines(&page.rows, &fates).await,
             older: page.next_cursor,
             is_first: query.before_seq.is_none(),
         })
     }
 
-    /// From memory, but for the number of the last row.
-    async fn chain(&self) -> Chain {
+    /// From memory, except for the number of the last entry.
+    async fn chain(&self) -> ChainStatus {
         let state = self.chain_verifier.state();
         let ms = |at: Option<DateTime<Utc>>| at.map(|at| at.timestamp_millis());
         let every = |time: std::time::Duration| format::period(millis(time));
-        Chain {
-            rows: state.rows,
+        ChainStatus {
+            verified: state.rows,
             hash: state.hash,
             checked_at: ms(state.checked_at),
             walked_at: ms(state.walked_at),
             fault: state.fault.map(|fault| (fault.seq, fault.to_string())),
-            is_blind: state.is_blind,
+            is_unreadable: state.is_blind,
             last: self.auth.audit.last().await.ok(),
-            every: (every(NEW_ROWS_EVERY), every(ALL_ROWS_EVERY)),
+            intervals: (every(NEW_ROWS_EVERY), every(ALL_ROWS_EVERY)),
         }
     }
+}
 
-    fn search(&self, who: &Principal, pairs: &Pairs, asked: Result<&AuditQuery, &QueryError>) -> Search {
-        let typed = |field: &str| {
-            let found = pairs.iter().find(|(name, _)| name == field);
-            found.map(|(_, value)| value.clone()).unwrap_or_default()
-        };
-        let time = |field: &str, parsed: Option<DateTime<Utc>>| parsed.map_or_else(|| typed(field), local);
-        let (from, to) = asked.map_or((None, None), |query| (query.from, query.to));
-        Search {
-            actor: typed("actor"),
-            backend: typed("backend"),
-            prefix: typed("prefix"),
-            action: typed("action"),
-            outcome: typed("outcome"),
-            unlock_id: typed("unlockId"),
-            from: time("from", from),
-            to: time("to", to),
-            backends: self.backend_choices(who, Permission::AuditRead),
-            fault: asked
-                .err()
-                .map(|error| (error.field.clone(), format!("It {}.", error.message))),
-        }
+fn filters(pairs: &Pairs, query: Result<&AuditQuery, &QueryError>) -> AuditFilters {
+    let typed = |field: &str| {
+        let found = pairs.iter().find(|(name, _)| name == field);
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let time = |field: &str, parsed: Option<DateTime<Utc>>| parsed.map_or_else(|| typed(field), local);
+    let (from, to) = query.map_or((None, None), |query| (query.from, query.to));
+    AuditFilters {
+        actor: typed("actor"),
+        backend: typed("backend"),
+        prefix: typed("prefix"),
+        action: typed("action"),
+        outcome: typed("outcome"),
+        unlock_id: typed("unlockId"),
+        from: time("from", from),
+        to: time("to", to),
+        fault: query
+            .err()
+            .map(|error| (error.field.clone(), format!("It {}.", error.message))),
     }
 }
 
@@ -136,10 +113,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_goes_into_its_field_without_a_zone() {
+    fn a_time_is_shown_in_its_field_without_a_zone() {
         // Whole seconds, and a rest that must not be lost.
-        let told = |ms| local(DateTime::from_timestamp_millis(ms).unwrap());
-        assert_eq!(told(1_772_334_761_000), "2026-03-01T03:12:41");
-        assert_eq!(told(1_772_334_761_250), "2026-03-01T03:12:41.250");
+        let text = |ms| local(DateTime::from_timestamp_millis(ms).unwrap());
+        assert_eq!(text(1_772_334_761_000), "2026-03-01T03:12:41");
+        assert_eq!(text(1_772_334_761_250), "2026-03-01T03:12:41.250");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use app::server_pages::audit::outcome_badge;
-use app::server_pages::audit::table::{AuditTableRow, Flag, Join};
+use app::page_data::audit::{AuditTableRow, EntryFlag, Join};
+use app::pages::audit::outcome_badge::outcome_label;
 use domain::audit::{Action, AuditEntry};
 use domain::unlock::{Unlock, UnlockState};
 
@@ -41,7 +41,7 @@ impl Services {
                 if let Some(first) = first.filter(|_| place > 0) {
                     say_once(&mut line, first);
                 }
-                line.flag = fate.map_or(Flag::Nothing, |fate| flag(row, fate));
+                line.flag = fate.map_or(EntryFlag::Nothing, |fate| flag(row, fate));
                 line.pair = fate
                     .and_then(|fate| pair(row, fate))
                     .filter(|(_, other)| !shown.contains(other.to_string().as_str()));
@@ -91,7 +91,7 @@ fn line(row: &AuditEntry, names: &HashMap<String, String>) -> AuditTableRow {
         reason: row.reason.clone(),
         approver: approver.map(|id| names.get(id).unwrap_or(id).clone()),
         join: Join::Alone,
-        flag: Flag::Nothing,
+        flag: EntryFlag::Nothing,
         pair: None,
     }
 }
@@ -148,33 +148,33 @@ fn number(row: &AuditEntry) -> i64 {
     row.id.parse().unwrap_or_default()
 }
 
-fn flag(row: &AuditEntry, fate: &Unlock) -> Flag {
+fn flag(row: &AuditEntry, fate: &Unlock) -> EntryFlag {
     let is_open = fate.state == UnlockState::OutcomeUnknown;
     let is_last = fate.outcome_entry.or(fate.act_entry) == Some(number(row));
     let alone = fate.break_glass.as_ref();
     let is_unreviewed = alone.is_some_and(|alone| alone.review.is_none());
     if is_open && is_last {
-        Flag::Open
+        EntryFlag::Open
     } else if is_unreviewed && fate.act_entry == Some(number(row)) {
-        Flag::NotReviewed
+        EntryFlag::NotReviewed
     } else {
-        Flag::Nothing
+        EntryFlag::Nothing
     }
 }
 
-/// What belongs to a row: to an intent what came of it, to an act without an answer what was found out later, to
-/// everything else its intent.
+/// Text and entry of the link to a related entry: from an intent to its outcome, from an act with an unknown outcome to the
+/// outcome that was found later, from every other entry to its intent.
 fn pair(row: &AuditEntry, fate: &Unlock) -> Option<(String, i64)> {
     let own = number(row);
     let is_first = own == fate.intent_entry;
     let was_unknown = row.outcome == UnlockState::OutcomeUnknown.as_str();
     match fate.outcome_entry {
         Some(outcome) if is_first => Some((
-            format!("{}, entry {outcome}", outcome_badge::word(fate.state.as_str())),
+            format!("{}, entry {outcome}", outcome_label(fate.state.as_str())),
             outcome,
         )),
         Some(outcome) if was_unknown && outcome != own => {
-            let found = outcome_badge::word(fate.state.as_str());
+            let found = outcome_label(fate.state.as_str());
             Some((format!("found out later: {found}, entry {outcome}"), outcome))
         }
         None if is_first => fate.act_entry.map(|act| (format!("begun, entry {act}"), act)),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_one_unlock_stand_together_where_the_first_of_them_is() {
+    fn steps_of_an_unlock_are_grouped_at_the_first() {
         // Two unlocks that ran at the same time, with a sign-in between them.
         let rows = [
             row("6", Some("a")),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_no_lock_says_by_name_what_it_is_about() {
+    fn an_entry_without_a_lock_names_its_subject() {
         // The result comes first; an entry of a lock has its name already, and some entries have no object.
         let about = |before: Option<&str>, after: Option<&str>, resource: Option<&str>| {
             super::about(&AuditEntry {

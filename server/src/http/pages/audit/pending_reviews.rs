@@ -1,6 +1,6 @@
 //! Unlocks that need a review, as far as the reader may see.
 
-use app::server_pages::audit::pending_reviews::{Pending, PendingKind, Review};
+use app::page_data::audit::{PendingKind, PendingReview, ReviewRight};
 use domain::access::Permission;
 use domain::audit::Readable;
 use domain::unlock::{Unlock, UnlockState};
@@ -11,23 +11,23 @@ use crate::identity::Principal;
 impl Services {
     /// # Errors
     /// The store does not answer.
-    pub(super) async fn pending(&self, who: &Principal) -> Result<Vec<Pending>, sqlx::Error> {
+    pub(super) async fn pending(&self, who: &Principal) -> Result<Vec<PendingReview>, sqlx::Error> {
         let waiting = self.unlocks.waiting(&Readable::to(&who.grants)).await?;
         Ok(waiting.into_iter().map(|unlock| pending(who, unlock)).collect())
     }
 }
 
-fn pending(who: &Principal, unlock: Unlock) -> Pending {
+fn pending(who: &Principal, unlock: Unlock) -> PendingReview {
     let review = review(who, &unlock);
     let at = unlock.acted_at.unwrap_or(unlock.created_at);
     let kind = match unlock.break_glass {
-        Some(alone) if unlock.state != UnlockState::OutcomeUnknown => PendingKind::Alone {
+        Some(alone) if unlock.state != UnlockState::OutcomeUnknown => PendingKind::BreakGlass {
             reason: alone.reason,
-            review: review.unwrap_or(Review::Others),
+            review: review.unwrap_or(ReviewRight::Others),
         },
         _ => PendingKind::OutcomeUnknown,
     };
-    Pending {
+    PendingReview {
         unlock_id: unlock.id,
         by: unlock.by_name,
         backend: unlock.backend.to_string(),
@@ -38,16 +38,16 @@ fn pending(who: &Principal, unlock: Unlock) -> Pending {
 }
 
 /// `None` if there is nothing to review. The review itself checks that the reviewer is independent.
-pub(super) fn review(who: &Principal, unlock: &Unlock) -> Option<Review> {
+pub(super) fn review(who: &Principal, unlock: &Unlock) -> Option<ReviewRight> {
     let alone = unlock.break_glass.as_ref()?;
     if alone.review.is_some() || unlock.acted_at.is_none() {
         return None;
     }
     Some(if unlock.by_id == who.id() {
-        Review::Own
+        ReviewRight::Own
     } else if who.may(Permission::Approve, &unlock.backend, &unlock.resource.text()) {
-        Review::May
+        ReviewRight::May
     } else {
-        Review::Others
+        ReviewRight::Others
     })
 }

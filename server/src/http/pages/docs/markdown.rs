@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_document_writes_as_html_is_shown_as_text() {
+    fn html_in_a_document_is_shown_as_text() {
         // Scripts in a block, inline, in a table and in a language name are all escaped.
         let page = html(
             "<script>alert(1)</script>\n\na <img src=x onerror=y> b\n\n| a |\n|---|\n| <b>x</b> |\n\n```\"><script>\nx\n```\n",

@@ -1,7 +1,6 @@
 //! The reference: every operation of the description that the server serves, part by part.
 
-use app::server_pages::docs::Part;
-use app::server_pages::docs::operation::{Operation, ParameterRow, ResponseExample};
+use app::page_data::docs::{ApiPart, Operation, ParameterRow, ResponseExample};
 use axum::http::Method;
 use domain::access::{Permission, Role};
 use serde_json::Value;
@@ -11,7 +10,7 @@ use super::curl::curl;
 use super::schema;
 use crate::http::auth::route_permissions::{Access, access};
 
-pub(super) fn parts(description: &OpenApi) -> Vec<Part> {
+pub(super) fn parts(description: &OpenApi) -> Vec<ApiPart> {
     // It is served in the same way: what cannot be written would not be there either.
     let document = serde_json::to_value(description).unwrap_or_default();
     let mut operations = Vec::new();
@@ -25,7 +24,7 @@ pub(super) fn parts(description: &OpenApi) -> Vec<Part> {
     let part = |tag: &Value| {
         let name = tag["name"].as_str().unwrap_or_default();
         let of_tag = operations.iter().filter(|(tag, _)| tag == name);
-        Part {
+        ApiPart {
             path: format!("/docs/api/{name}"),
             title: capital(name),
             lead: format!("{}.", tag["description"].as_str().unwrap_or_default()),
@@ -103,7 +102,7 @@ fn parameters(all: &Value, call: &Value) -> Vec<ParameterRow> {
     let listed = call["parameters"].as_array().into_iter().flatten();
     let row = |one: &Value| ParameterRow {
         name: one["name"].as_str().unwrap_or_default().to_owned(),
-        place: one["in"].as_str().unwrap_or_default().to_owned(),
+        location: one["in"].as_str().unwrap_or_default().to_owned(),
         kind: schema::kind(all, &one["schema"]),
         is_required: one["required"] == true,
         text: one["description"].as_str().unwrap_or_default().to_owned(),

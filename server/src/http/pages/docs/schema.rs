@@ -1,6 +1,6 @@
 //! JSON schemas of the description as rows for display: dotted names, types with their limits, what they mean.
 
-use app::server_pages::docs::operation::ParameterRow;
+use app::page_data::docs::ParameterRow;
 use serde_json::Value;
 
 /// Fields within fields within fields; below that the type's name must do.
@@ -12,7 +12,7 @@ fn resolved<'a>(all: &'a Value, schema: &'a Value) -> &'a Value {
     named.map_or(schema, |name| &all[name])
 }
 
-/// The one schema that is meant where nothing may stand in its place.
+/// The schema itself where the member may also be null.
 fn meant<'a>(all: &'a Value, schema: &'a Value) -> &'a Value {
     let choices = choices(schema);
     match choices.as_slice() {
@@ -52,7 +52,7 @@ fn walk(all: &Value, schema: &Value, before: &str, depth: usize, rows: &mut Vec<
             continue;
         }
         rows.push(ParameterRow {
-            place: String::new(),
+            location: String::new(),
             kind: kind(all, field),
             is_required: must.contains(&name.rsplit('.').next().unwrap_or(&name)),
             text: words(all, field),
@@ -137,12 +137,12 @@ fn limits(schema: &Value) -> Vec<String> {
     let said = [
         ("minimum", "at least"),
         ("maximum", "at most"),
-        ("minLength", "at least so many characters:"),
-        ("maxLength", "at most so many characters:"),
-        ("minItems", "at least so many:"),
-        ("maxItems", "at most so many:"),
+        ("minLength", "characters, at least:"),
+        ("maxLength", "characters, at most:"),
+        ("minItems", "items, at least:"),
+        ("maxItems", "items, at most:"),
         ("pattern", "like"),
-        ("default", "else"),
+        ("default", "default:"),
     ];
     let found = said.into_iter().filter(|(key, _)| !schema[*key].is_null());
     found

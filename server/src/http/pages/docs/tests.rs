@@ -31,7 +31,7 @@ fn every_link_of_a_guide_has_its_page_and_anchor() {
 
 #[test]
 fn every_document_is_in_the_index() {
-    // A new file in docs/ that docs/README.md does not name is not found by anybody.
+    // A file in docs/ that docs/README.md does not name has no link to it.
     let index = include_str!("../../../../../docs/README.md");
     for guide in guides::all() {
         let file = format!("{}.md", guide.name);
@@ -44,7 +44,7 @@ fn every_document_is_in_the_index() {
 }
 
 #[test]
-fn every_condition_has_a_runbook_that_says_all_five_things() {
+fn every_condition_has_a_complete_runbook() {
     // Its meaning, its urgency, where to look, what to do, how to silence it; and the default link of its rule leads there.
     let library = Library::new(&openapi::Description::openapi());
     let page = &library.guide("/docs/alerts").unwrap().html;
@@ -64,7 +64,7 @@ fn every_condition_has_a_runbook_that_says_all_five_things() {
 }
 
 #[test]
-fn every_code_of_a_problem_is_documented_and_no_other() {
+fn exactly_the_existing_problem_codes_are_documented() {
     // Codes as the sources write them, behind a status or as an arm of their own, against the rows of docs/problems.md.
     let sources = [
         include_str!("../../problem.rs"),

@@ -1,124 +1,122 @@
 //! `/settings/protected-prefixes`
 
-use app::server_pages::layout::Section;
-use app::server_pages::settings::protected_prefixes::{
-    ProtectedPrefixRow, ProtectedPrefixes, protected_prefixes,
-};
+use app::console::ConsoleError;
+use app::forms::reply::FormReply;
+use app::page_data::settings::{ProtectedPrefixRow, ProtectedPrefixesData};
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::Response;
 use domain::names::BackendName;
 use domain::unlock::ProtectionLevel;
 
-use crate::http::current_user::CurrentUser;
 use crate::http::form_body::Form;
-use crate::http::pages::response;
-use crate::http::pages::response::see_other;
+use crate::http::pages::form_request::FormRequest;
+use crate::http::pages::page_data::unavailable;
 use crate::http::path_id::PathId;
 use crate::http::protected_prefixes::{bad_prefix, bad_protection};
 use crate::http::state::{AppState, Services};
 use crate::http::unlock::status;
 use crate::unlock::UnlockError;
 
-pub(in crate::http) async fn show(State(state): State<AppState>, viewer: CurrentUser, uri: Uri) -> Response {
-    let done = match uri.query() {
-        Some("set") => Some("Protection saved. It is in effect."),
-        Some("removed") => Some("Removed."),
-        _ => None,
-    };
-    let content = ProtectedPrefixes {
-        done: done.map(str::to_owned),
-        ..ProtectedPrefixes::default()
-    };
-    page(&state, &viewer, StatusCode::OK, content).await
+const PAGE: &str = "/settings/protected-prefixes";
+
+impl Services {
+    pub(in crate::http::pages) async fn protected_prefixes_data(
+        &self,
+    ) -> Result<ProtectedPrefixesData, ConsoleError> {
+        let rules = self.unlocks.protected_prefixes().await.map_err(|_| {
+            unavailable("The protected prefixes cannot be read: the console's store does not answer. Try again in a moment.")
+        })?;
+        let rows = rules.into_iter().map(|rule| ProtectedPrefixRow {
+            id: rule.id,
+            backend: rule.backend.as_str().map(str::to_owned),
+            prefix: rule.prefix,
+            protection: rule.protection,
+        });
+        Ok(ProtectedPrefixesData {
+            rows: rows.collect(),
+            backends: self.backends.names(),
+        })
+    }
 }
 
-pub(in crate::http) async fn set(State(state): State<AppState>, viewer: CurrentUser, form: Form) -> Response {
-    let (prefix, backend, protection) = (form.text("prefix"), form.text("backend"), form.text("protection"));
+struct Input {
+    prefix: String,
+    backend: Option<BackendName>,
+    protection: ProtectionLevel,
+}
+
+/// # Errors
+/// Every invalid field with its error.
+fn parse(form: &Form) -> Result<Input, Vec<(String, String)>> {
+    let (prefix, backend) = (form.text("prefix"), form.text("backend"));
     let named = Some(backend.as_str()).filter(|name| !name.is_empty());
-    let named = named.map(BackendName::parse).transpose();
-    let protection = ProtectionLevel::parse(&protection);
-    let fault = match (bad_prefix(&prefix), &named, protection) {
-        (Some(why), ..) => Some(("prefix".to_owned(), format!("It {why}."))),
-        (None, Err(_), _) => Some(("backend".to_owned(), "It is not a backend.".to_owned())),
-        (None, _, None) => Some(("protection".to_owned(), format!("It {}.", bad_protection()))),
-        _ => None,
-    };
-    let mut content = ProtectedPrefixes {
-        prefix: prefix.clone(),
-        backend,
-        protection: protection.unwrap_or(ProtectionLevel::Protected),
-        fault,
-        ..ProtectedPrefixes::default()
-    };
-    let (Ok(named), Some(protection), None) = (named, protection, &content.fault) else {
-        if let Some((field, why)) = content.fault.as_ref().filter(|(field, _)| field != "prefix") {
-            content.refusal = Some(format!("The field {field} is invalid. {why}"));
+    let backend = named.map(BackendName::parse).transpose();
+    let protection = ProtectionLevel::parse(&form.text("protection"));
+    let faults = [
+        bad_prefix(&prefix).map(|why| ("prefix", format!("It {why}."))),
+        backend
+            .is_err()
+            .then(|| ("backend", "It is not a backend. Choose one.".to_owned())),
+        protection
+            .is_none()
+            .then(|| ("protection", format!("It {}.", bad_protection()))),
+    ];
+    match (backend, protection) {
+        (Ok(backend), Some(protection)) if faults[0].is_none() => Ok(Input {
+            prefix,
+            backend,
+            protection,
+        }),
+        _ => Err(faults
+            .into_iter()
+            .flatten()
+            .map(|(field, why)| (field.to_owned(), why))
+            .collect()),
+    }
+}
+
+pub(in crate::http) async fn set(State(state): State<AppState>, form: FormRequest) -> Response {
+    let input = match parse(&form.form) {
+        Ok(input) => input,
+        Err(faults) => {
+            let reply = FormReply {
+                faults,
+                ..FormReply::default()
+            };
+            return form
+                .reply(&state, PAGE, StatusCode::UNPROCESSABLE_ENTITY, reply)
+                .await;
         }
-        return page(&state, &viewer, StatusCode::UNPROCESSABLE_ENTITY, content).await;
     };
-    match state
-        .unlocks
-        .set_protected_prefix(&viewer.0, named.as_ref(), &prefix, protection)
-        .await
-    {
-        Ok(()) => see_other("/settings/protected-prefixes?set"),
-        Err(error) => refused(&state, &viewer, &error, content).await,
+    let set = state.unlocks.set_protected_prefix(
+        &form.who,
+        input.backend.as_ref(),
+        &input.prefix,
+        input.protection,
+    );
+    match set.await {
+        Ok(()) => form.moved("/settings/protected-prefixes?set"),
+        Err(error) => refused(&state, form, &error).await,
     }
 }
 
 pub(in crate::http) async fn remove(
     State(state): State<AppState>,
-    viewer: CurrentUser,
     PathId(id): PathId,
+    form: FormRequest,
 ) -> Response {
-    match state.unlocks.remove_protected_prefix(&viewer.0, &id).await {
-        Ok(()) => see_other("/settings/protected-prefixes?removed"),
-        Err(error) => refused(&state, &viewer, &error, ProtectedPrefixes::default()).await,
+    match state.unlocks.remove_protected_prefix(&form.who, &id).await {
+        Ok(()) => form.moved("/settings/protected-prefixes?removed"),
+        Err(error) => refused(&state, form, &error).await,
     }
 }
 
-async fn refused(
-    state: &Services,
-    viewer: &CurrentUser,
-    error: &UnlockError,
-    content: ProtectedPrefixes,
-) -> Response {
-    let content = ProtectedPrefixes {
-        refusal: Some("Nothing was changed, because the audit log cannot be written now.".to_owned()),
-        ..content
+async fn refused(state: &AppState, form: FormRequest, error: &UnlockError) -> Response {
+    let alert = "Nothing was changed, because the audit log cannot be written now.".to_owned();
+    let reply = FormReply {
+        alert: Some(alert),
+        ..FormReply::default()
     };
-    page(state, viewer, status(error), content).await
-}
-
-async fn page(
-    state: &Services,
-    viewer: &CurrentUser,
-    code: StatusCode,
-    content: ProtectedPrefixes,
-) -> Response {
-    let (rules, code, refusal) = match state.unlocks.protected_prefixes().await {
-        Ok(rules) => (rules, code, content.refusal),
-        Err(error) => {
-            let unread =
-                "The protected prefixes cannot be read: the console's store does not answer. Try again in a moment.".to_owned();
-            (Vec::new(), status(&error), Some(unread))
-        }
-    };
-    let rows = rules.into_iter().map(|rule| ProtectedPrefixRow {
-        id: rule.id,
-        backend: rule.backend.as_str().map(str::to_owned),
-        prefix: rule.prefix,
-        protection: rule.protection,
-    });
-    let content = ProtectedPrefixes {
-        rows: rows.collect(),
-        backends: state.backends.names(),
-        refusal,
-        ..content
-    };
-    response::html_response(
-        code,
-        protected_prefixes(&viewer.chrome(Section::ProtectedPrefixes), &content),
-    )
+    form.reply(state, PAGE, status(error), reply).await
 }

@@ -2,139 +2,115 @@
 
 use std::time::Duration;
 
-use app::server_pages::layout::Section;
-use app::server_pages::settings::tokens::{TokenRow, Tokens, tokens};
+use app::console::ConsoleError;
+use app::forms::reply::FormReply;
+use app::page_data::settings::{TokenRow, TokensData};
+use app::pages::settings::secret_panel::{CREATED_NAME, SECRET};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{Refused, SETTINGS};
-use crate::http::current_user::CurrentUser;
+use super::{page_error, refused};
 use crate::http::form_body::Form;
-use crate::http::pages::response;
-use crate::http::pages::response::see_other;
+use crate::http::pages::form_request::FormRequest;
 use crate::http::path_id::PathId;
 use crate::http::state::{AppState, Services};
-use crate::identity::{IdentityError, NewToken};
+use crate::identity::{IdentityError, NewToken, Principal};
 
 const DAY: Duration = Duration::from_secs(86_400);
+const PAGE: &str = "/settings/tokens";
 
-pub(in crate::http) async fn show(State(state): State<AppState>, viewer: CurrentUser) -> Response {
-    page(&state, &viewer, StatusCode::OK, Tokens::default()).await
+impl Services {
+    pub(in crate::http::pages) async fn tokens_data(&self) -> Result<TokensData, ConsoleError> {
+        let known = self.auth.identity.tokens().await;
+        let known = known.map_err(|error| page_error(&error))?;
+        let rows = known.into_iter().map(|token| TokenRow {
+            id: token.id,
+            name: token.name,
+            grants: token.grants,
+            created_at: token.created_at,
+            root: token.root.filter(|root| *root != token.created_by),
+            created_by: token.created_by,
+            expires_at: token.expires_at,
+            used_at: token.used_at,
+            revoked_at: token.revoked_at,
+            successor_of: token.successor_of,
+        });
+        Ok(TokensData {
+            rows: rows.collect(),
+            backends: self.backends.names(),
+            now: self.now(),
+        })
+    }
+
+    async fn create_from(&self, who: &Principal, form: &Form) -> Result<String, IdentityError> {
+        let new = NewToken {
+            name: form.text("name"),
+            grants: form.grants()?,
+            expires_in: lifetime(&form.text("days"))?,
+        };
+        let predecessor = form.text("successor_of");
+        let identity = &self.auth.identity;
+        let secret = if predecessor.is_empty() {
+            identity.create_token(who, new).await?
+        } else {
+            identity.create_successor(who, new, &predecessor).await?
+        };
+        Ok(secret.expose().to_owned())
+    }
 }
 
-pub(in crate::http) async fn make(
-    State(state): State<AppState>,
-    viewer: CurrentUser,
-    form: Form,
-) -> Response {
-    let name = form.text("name");
-    let (status, content) = match create(&state, &viewer, &form, name.clone()).await {
-        Ok(secret) => {
-            let made = Some((name, secret));
-            (
-                StatusCode::CREATED,
-                Tokens {
-                    made,
-                    ..Tokens::default()
-                },
-            )
-        }
-        Err(error) => {
-            let Refused {
-                status,
-                fault,
-                refusal,
-            } = error.into();
-            (
-                status,
-                Tokens {
-                    name,
-                    fault,
-                    refusal,
-                    ..Tokens::default()
-                },
-            )
-        }
-    };
-    page(&state, &viewer, status, content).await
-}
-
-async fn create(
-    state: &Services,
-    viewer: &CurrentUser,
-    form: &Form,
-    name: String,
-) -> Result<String, IdentityError> {
-    let days = form.text("days");
-    let days = Some(days)
-        .filter(|days| !days.is_empty())
-        .map(|days| days.parse::<u32>());
-    let days = days
-        .transpose()
+/// Whole days; empty: until revoked.
+fn lifetime(days: &str) -> Result<Option<Duration>, IdentityError> {
+    if days.is_empty() {
+        return Ok(None);
+    }
+    let count = days
+        .parse::<u32>()
         .ok()
-        .flatten()
-        .filter(|days| (1..=3_660).contains(days));
-    let new = NewToken {
-        name,
-        grants: form.grants()?,
-        expires_in: days.map(|days| DAY * days),
-    };
-    let predecessor = form.text("successor_of");
-    let identity = &state.auth.identity;
-    let secret = if predecessor.is_empty() {
-        identity.create_token(&viewer.0, new).await?
-    } else {
-        identity.create_successor(&viewer.0, new, &predecessor).await?
-    };
-    Ok(secret.expose().to_owned())
+        .filter(|count| (1..=3_660).contains(count));
+    let count = count.ok_or_else(|| IdentityError::invalid("days", "must be 1 to 3660 days, or empty"))?;
+    Ok(Some(DAY * count))
+}
+
+pub(in crate::http) async fn create(State(state): State<AppState>, form: FormRequest) -> Response {
+    match state.create_from(&form.who, &form.form).await {
+        Ok(secret) => {
+            let values = vec![
+                (CREATED_NAME.to_owned(), form.form.text("name")),
+                (SECRET.to_owned(), secret),
+            ];
+            let reply = FormReply {
+                values,
+                ..FormReply::default()
+            };
+            form.reply(&state, PAGE, StatusCode::CREATED, reply).await
+        }
+        Err(error) => refused(&state, form, PAGE, &error).await,
+    }
 }
 
 pub(in crate::http) async fn revoke(
     State(state): State<AppState>,
-    viewer: CurrentUser,
     PathId(id): PathId,
+    form: FormRequest,
 ) -> Response {
-    match state.auth.identity.revoke_token(&viewer.0, &id).await {
-        Ok(()) => see_other("/settings/tokens"),
-        Err(error) => {
-            let Refused { status, refusal, .. } = error.into();
-            page(
-                &state,
-                &viewer,
-                status,
-                Tokens {
-                    refusal,
-                    ..Tokens::default()
-                },
-            )
-            .await
-        }
+    match state.auth.identity.revoke_token(&form.who, &id).await {
+        Ok(()) => form.moved("/settings/tokens?revoked"),
+        Err(error) => refused(&state, form, PAGE, &error).await,
     }
 }
 
-async fn page(state: &Services, viewer: &CurrentUser, status: StatusCode, content: Tokens) -> Response {
-    let known = match state.auth.identity.tokens().await {
-        Ok(known) => known,
-        Err(error) => return viewer.failed(&error, SETTINGS),
-    };
-    let rows = known.into_iter().map(|token| TokenRow {
-        id: token.id,
-        name: token.name,
-        grants: token.grants,
-        created_at: token.created_at,
-        root: token.root.filter(|root| *root != token.created_by),
-        created_by: token.created_by,
-        expires_at: token.expires_at,
-        used_at: token.used_at,
-        revoked_at: token.revoked_at,
-        successor_of: token.successor_of,
-    });
-    let content = Tokens {
-        rows: rows.collect(),
-        backends: state.backends.names(),
-        now: state.now(),
-        ..content
-    };
-    response::html_response(status, tokens(&viewer.chrome(Section::Tokens), content))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_lifetime_is_an_error_not_an_endless_token() {
+        assert_eq!(lifetime("").unwrap(), None);
+        assert_eq!(lifetime("7").unwrap(), Some(DAY * 7));
+        for days in ["0", "3661", "-1", "x", "1.5"] {
+            assert!(lifetime(days).is_err(), "{days}");
+        }
+    }
 }

@@ -185,7 +185,7 @@ fn fault(error: &UnlockError, typed: &str, unlock: &Unlock) -> String {
 async fn ones(state: &Services, viewer: &CurrentUser, ids: Vec<String>) -> Vec<BulkItem> {
     let mut ones = Vec::with_capacity(ids.len());
     for id in ids {
-        let Ok(standing) = state.unlocks.standing_for(&viewer.0, &id).await else {
+        let Ok(standing) = state.unlocks.status_for(&viewer.0, &id).await else {
             continue;
         };
         let elsewhere = match &standing.hindrance {

@@ -2,7 +2,7 @@
 
 use app::links;
 use app::server_pages::unlock::review::{ReviewForm, review_page};
-use app::server_pages::unlock::{Refusal, not_found, path};
+use app::server_pages::unlock::{UnlockRefusal, not_found, path};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
@@ -64,7 +64,7 @@ impl Address {
 struct Said {
     reason: String,
     fault: Option<String>,
-    refusal: Option<Refusal>,
+    refusal: Option<UnlockRefusal>,
 }
 
 pub(in crate::http) async fn show(
@@ -149,7 +149,7 @@ fn review_form(preview: Preview, came_with: Option<&Generation>, said: Said) -> 
         has_changed: came_with.is_some() && now.is_some() && came_with != now,
         is_forbidden: matches!(hindrance, Some(UnlockError::Forbidden { .. })),
         hindrance: hindrance.map(|error| {
-            let Refusal { text, remedy, .. } = refusal(&error);
+            let UnlockRefusal { text, remedy, .. } = refusal(&error);
             (text, remedy)
         }),
         lock: *lock,

@@ -1,7 +1,7 @@
 //! `/unlocks/{id}`: the second step, its acts, and the outcome.
 
 use app::server_pages::unlock::confirm::step;
-use app::server_pages::unlock::{Proof, Refusal, Step, Typed, not_found, path};
+use app::server_pages::unlock::{Proof, Step, StepInput, UnlockRefusal, not_found, path};
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
@@ -29,8 +29,8 @@ const APPROVAL_EVERY: HeaderValue = HeaderValue::from_static("10");
 #[derive(Default)]
 struct Said {
     is_alone: bool,
-    typed: Typed,
-    refusal: Option<Refusal>,
+    typed: StepInput,
+    refusal: Option<UnlockRefusal>,
 }
 
 pub(in crate::http) async fn show(
@@ -66,10 +66,10 @@ pub(in crate::http) async fn confirm(
     };
     let mut said = Said {
         is_alone: second.is_some(),
-        typed: Typed {
+        typed: StepInput {
             name: form.typed("resource"),
             second_reason: second.unwrap_or_default(),
-            ..Typed::default()
+            ..StepInput::default()
         },
         refusal: None,
     };
@@ -154,9 +154,9 @@ pub(in crate::http) async fn prove(
         other => response::sentence(other),
     };
     let said = Said {
-        typed: Typed {
+        typed: StepInput {
             password_fault: Some(fault),
-            ..Typed::default()
+            ..StepInput::default()
         },
         ..Said::default()
     };
@@ -170,7 +170,7 @@ async fn page(
     id: &str,
     (code, said): (StatusCode, Said),
 ) -> Response {
-    let standing = match state.unlocks.standing_for(&viewer.0, id).await {
+    let standing = match state.unlocks.status_for(&viewer.0, id).await {
         Ok(standing) => standing,
         Err(error) => {
             let text = refusal(&error).text;

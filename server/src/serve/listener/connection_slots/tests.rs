@@ -59,7 +59,7 @@ fn a_full_share_closes_the_longest_idle_of_its_source() {
 }
 
 #[test]
-fn full_places_are_taken_from_the_largest_source() {
+fn at_the_limit_the_largest_source_loses_a_connection() {
     // Four of one source and two of another; the longest idle one of the larger source is not its oldest.
     let mut stage = Stage::new();
     for peer in ["192.0.2.1"; 4].iter().chain(&["192.0.2.2"; 2]) {
@@ -89,7 +89,7 @@ fn open_event_streams_are_closed_after_idle_connections() {
 }
 
 #[test]
-fn loopback_has_no_share_and_still_makes_room() {
+fn loopback_has_no_limit_and_still_loses_connections() {
     // Six local connections exceed a share; another client gets the slot of one of them.
     let mut stage = Stage::new();
     for _ in 0..6 {
@@ -101,7 +101,7 @@ fn loopback_has_no_share_and_still_makes_room() {
 }
 
 #[test]
-fn a_declared_proxy_is_the_last_to_make_room() {
+fn a_declared_proxy_loses_connections_last() {
     // Five through the proxy and one direct: the direct one is closed first, although the proxy has more.
     let mut stage = Stage::new();
     for _ in 0..5 {
@@ -117,7 +117,7 @@ fn a_declared_proxy_is_the_last_to_make_room() {
 }
 
 #[test]
-fn a_new_source_gets_in_where_all_have_one_connection() {
+fn a_new_source_is_accepted_when_all_have_one_connection() {
     // Six sources with one each: one of them is closed for the seventh.
     let mut stage = Stage::new();
     for number in 0..7 {
@@ -127,7 +127,7 @@ fn a_new_source_gets_in_where_all_have_one_connection() {
 }
 
 #[test]
-fn places_are_free_again_when_connections_end() {
+fn slots_are_free_again_when_connections_end() {
     // All slots, twice.
     let mut stage = Stage::new();
     for _ in 0..2 {

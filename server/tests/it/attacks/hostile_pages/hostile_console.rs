@@ -236,7 +236,7 @@ impl HostileConsole {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    pub(super) async fn ask(&self, page: &Page) -> PageResponse {
+    pub(super) async fn fetch(&self, page: &Page) -> PageResponse {
         let request = match &page.ask {
             Ask::Get(path) => self.send(page.by, Method::GET, path),
             Ask::Post(path, fields) => self.send(page.by, Method::POST, path).form(fields),

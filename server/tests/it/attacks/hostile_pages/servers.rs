@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 
 use crate::support::refusing::refusing_redis;
-use crate::support::webhook_sink::{Ear, Reply};
+use crate::support::webhook_sink::{Reply, WebhookSink};
 
 /// The receiver of notifications, which refuses each with the text.
 pub(super) const RECEIVER: &str = "refusing";
@@ -15,7 +15,7 @@ pub(super) struct Servers {
     redis: Redis,
     etcd: Etcd,
     postgres: Postgres,
-    pub(super) receiver: Ear,
+    pub(super) receiver: WebhookSink,
     _sessions: Vec<PgConnection>,
     _waiting: JoinHandle<()>,
 }
@@ -45,7 +45,7 @@ impl Servers {
         let holder = named_session(&postgres, &format!("app-{p}")).await;
         let (mut holder, waiter) = (holder, named_session(&postgres, &format!("who-{p}")).await);
         fill_postgres(&mut holder, p).await;
-        let receiver = Ear::open().await;
+        let receiver = WebhookSink::open().await;
         receiver.answers((0..REFUSALS).map(|_| Reply::Text(400, format!("refused {p}"))));
         Self {
             receiver,

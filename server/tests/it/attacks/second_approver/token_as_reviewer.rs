@@ -13,7 +13,7 @@ async fn token_reviews_the_break_glass_of_its_creator() {
     } = scene().await;
     let token = make_token(&server, &ada, "reviewer", "approver").await;
     let id = server.begun(&ada, &held).await;
-    let body = json!({"resource": NAME, "breakGlassReason": "nobody answers the pager"});
+    let body = json!({"resource": NAME, "breakGlassReason": "no approver answers the pager"});
     let done = server
         .as_user(&ada)
         .post(&format!("/v1/unlocks/{id}/confirm"), &body)

@@ -111,8 +111,8 @@ impl Installation {
         eventually("the server is ready", async || {
             let ended = child.try_wait().unwrap();
             assert!(ended.is_none(), "{ended:?}: {:?}", std::fs::read_to_string(&path));
-            let asked = http.get(&url).send().await;
-            asked.is_ok_and(|answer| answer.status() == 200)
+            let reply = http.get(&url).send().await;
+            reply.is_ok_and(|answer| answer.status() == 200)
         })
         .await;
     }
@@ -147,22 +147,22 @@ impl Installation {
         let text = block
             .replace("/var/lib/leasehold", &here)
             .replace("/etc/leasehold", &here);
-        let mut said = String::new();
+        let mut printed = String::new();
         let mut piece = String::new();
         for line in text.lines() {
-            let Some(asked) = line.strip_prefix("systemctl ") else {
+            let Some(reply) = line.strip_prefix("systemctl ") else {
                 piece = format!("{piece}{line}\n");
                 continue;
             };
-            said.push_str(&self.shell(&std::mem::take(&mut piece)).await);
-            match asked.split(" leasehold").next().unwrap() {
+            printed.push_str(&self.shell(&std::mem::take(&mut piece)).await);
+            match reply.split(" leasehold").next().unwrap() {
                 "stop" => self.stop().await,
                 "start" => self.start().await,
                 other => panic!("systemctl {other}"),
             }
         }
-        said.push_str(&self.shell(&piece).await);
-        said
+        printed.push_str(&self.shell(&piece).await);
+        printed
     }
 
     async fn shell(&self, script: &str) -> String {
@@ -172,9 +172,9 @@ impl Installation {
             stdout,
             stderr,
         } = output;
-        let said = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
-        assert!(status.success(), "{script}\n{said}");
-        said
+        let printed = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
+        assert!(status.success(), "{script}\n{printed}");
+        printed
     }
 
     fn command(&self, program: &str) -> Command {

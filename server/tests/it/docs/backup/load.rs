@@ -48,7 +48,7 @@ impl Load {
                         .as_u64()
                         .unwrap_or_else(|| panic!("{lease}"));
                     assert!(token > floor, "{resource}: {token} is not above {floor}");
-                    note(&seen, &resource, token);
+                    record_token(&seen, &resource, token);
                     let url = format!("{locks}/{}", lease["leaseId"].as_str().unwrap());
                     assert!(http.delete(url).send().await.unwrap().status().is_success());
                 }
@@ -83,7 +83,7 @@ impl Load {
     }
 }
 
-fn note(seen: &Mutex<(u64, Tokens)>, resource: &str, token: u64) {
+fn record_token(seen: &Mutex<(u64, Tokens)>, resource: &str, token: u64) {
     let mut seen = seen.lock().unwrap();
     seen.0 += 1;
     let last = seen.1.insert(resource.to_owned(), token).unwrap_or(0);

@@ -10,12 +10,12 @@
 //!   the store counts from when it runs the call, which is later than when we sent it; or at the cap of its life;
 //! - renewed, read alive, or refused because of token n: at some moment of that call, n was live: n's grant is not after
 //!   the call's end, and n's end not before the call's beginning;
-//! - who was refused had its lease, if it had one, given back, or it ran out, before it was told;
+//! - a rejected caller's lease, if it had one, was released or expired before the response;
 //! - a lost lease: its end is not after the answer; a look at a free resource: likewise, and before the next grant.
 //!
 //! The events of one lease between its grant and its end change nothing that another of them sees, so they need no order
 //! among themselves, and a chain of windows has moments if and only if taking the earliest possible one each time never
-//! passes a window's end. The check is therefore exact for this model, and linear; outcomes that nobody knows only widen
+//! passes a window's end. The check is therefore exact for this model, and linear; unknown outcomes only widen
 //! windows, so what it reports is a violation.
 
 use std::collections::{BTreeMap, HashMap};
@@ -80,7 +80,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
 
 /// Links from answers, and for lost answers from the store's rows, which its owner's one call names.
 fn grants<'a>(history: &'a History, chains: &mut Chains<'a>) {
-    let asked: HashMap<&str, &Call> = history
+    let calls: HashMap<&str, &Call> = history
         .calls
         .iter()
         .filter_map(|call| match &call.what {
@@ -89,7 +89,7 @@ fn grants<'a>(history: &'a History, chains: &mut Chains<'a>) {
         })
         .collect();
     for row in &history.rows {
-        let call = asked.get(row.owner.as_str());
+        let call = calls.get(row.owner.as_str());
         let begin = call.map_or(i64::MIN, |call| call.begin);
         let mut end = Window::ANY;
         let is_refused = |call: &&&Call| {

@@ -27,7 +27,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             ));
         }
     }
-    let asked: HashMap<&str, &RecordedAnswer> = history
+    let answers: HashMap<&str, &RecordedAnswer> = history
         .calls
         .iter()
         .filter_map(|call| match &call.what {
@@ -36,15 +36,15 @@ pub(super) fn check(history: &History) -> Vec<String> {
         })
         .collect();
     for (owner, kept) in &rows {
-        match asked.get(owner) {
-            None => found.push(format!("the store holds a lease of {owner}, who never asked")),
+        match answers.get(owner) {
+            None => found.push(format!("the store holds a lease of {owner}, who never answers")),
             // Granted at the end of its wait, and released before the refusal was sent: the chain bounds when.
             Some(RecordedAnswer::Refused { .. }) if kept.iter().all(|row| given_back(row)) => {}
             Some(RecordedAnswer::Refused { .. }) => {
                 found.push(format!("{owner} was refused and holds a lease"))
             }
             Some(_) if kept.len() > 1 => {
-                found.push(format!("{owner} asked once and has {} leases", kept.len()))
+                found.push(format!("{owner} answers once and has {} leases", kept.len()))
             }
             Some(_) => {}
         }
@@ -82,7 +82,7 @@ fn reports(history: &History) -> Vec<String> {
     }
     found.extend(
         kept.keys()
-            .map(|source| format!("the ledger holds {source}, which nobody reported")),
+            .map(|source| format!("the ledger holds {source}, which no client reported")),
     );
     found
 }

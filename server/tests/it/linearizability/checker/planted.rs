@@ -40,7 +40,7 @@ fn refused(token: u64, owner: &str) -> RecordedAnswer {
     }
 }
 
-fn look() -> OperationKind {
+fn free_read() -> OperationKind {
     OperationKind::Look { resource: "r".into() }
 }
 
@@ -200,7 +200,7 @@ fn i3_answers_that_fit_no_order_are_found() {
         last: 2,
         holder: None,
     };
-    history.calls.push(call(9, (1_600, 1_610), look(), free));
+    history.calls.push(call(9, (1_600, 1_610), free_read(), free));
     finds(&history, Invariant::I3);
     let mut history = good();
     history.calls.push(call(
@@ -242,7 +242,7 @@ fn i3_a_refused_client_held_it_at_most_until_the_response() {
     assert_eq!(check(&history), []);
     history
         .calls
-        .push(call(9, (6_200, 6_210), look(), holder(4, "e")));
+        .push(call(9, (6_200, 6_210), free_read(), holder(4, "e")));
     finds(&history, Invariant::I3);
 }
 
@@ -258,7 +258,7 @@ fn i3_a_moved_clock_excuses_only_an_early_end() {
 }
 
 #[test]
-fn i4_an_update_lost_under_comparison_is_found_and_one_without_is_counted() {
+fn i4_a_lost_update_is_found_with_fencing_and_counted_without() {
     // B writes from the version that A read, after A wrote; an older token is accepted after a newer one.
     let mut history = good();
     history.accesses[3].kind = EventKind::Write { base: 0 };
@@ -285,7 +285,7 @@ fn i5_locks_of_dead_clients_and_leases_past_the_cap_are_found() {
     assert_eq!(check(&history), []);
     history
         .calls
-        .push(call(9, (4_200, 4_210), look(), holder(2, "b")));
+        .push(call(9, (4_200, 4_210), free_read(), holder(2, "b")));
     finds(&history, Invariant::I5);
     let mut history = good();
     history.lifetime_ms_max = 1_500;
@@ -298,7 +298,7 @@ fn i5_locks_of_dead_clients_and_leases_past_the_cap_are_found() {
 #[test]
 fn i7_a_response_for_a_lease_reported_ended_is_found() {
     // Each begins after B's end was reported at 3.21 s: a refusal, a look, a reading, a renewal; a moved clock is no excuse.
-    let lookup = |answer| call(9, (3_220, 3_230), look(), answer);
+    let lookup = |answer| call(9, (3_220, 3_230), free_read(), answer);
     let ended = call(
         2,
         (3_012, 3_020),

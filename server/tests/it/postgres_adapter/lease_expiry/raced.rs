@@ -133,7 +133,7 @@ async fn a_blocker_of_other_sessions_is_not_ended() {
     let through = url.replace(&format!(":{}", server.port()), &format!(":{}", proxy.port()));
     let backend = unlocker_through(&url, &through, vec![]);
     let (source, resource) = id("relation", "relation:postgres:public.invoices");
-    let seen = generation(&backend, &source, &resource).await;
+    let observed = generation(&backend, &source, &resource).await;
     proxy.set(Link::Blackhole).await;
     let why = act();
     let swap = async {
@@ -149,7 +149,7 @@ async fn a_blocker_of_other_sessions_is_not_ended() {
         proxy.set(Link::Pass).await;
         (second,)
     };
-    let (answer, (second,)) = futures::join!(backend.release(&source, &resource, &seen, &why), swap);
+    let (answer, (second,)) = futures::join!(backend.release(&source, &resource, &observed, &why), swap);
     assert!(matches!(answer, Ok(Release::Refused { .. })), "{answer:?}");
     assert!(is_alive(&mut blocker).await);
     run(&mut blocker, "COMMIT").await;

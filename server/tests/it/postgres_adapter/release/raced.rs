@@ -21,7 +21,7 @@ struct Takers {
 
 impl Takers {
     /// The users share one session, one at a time.
-    async fn ask(&self, sql: String) -> Option<i64> {
+    async fn fetch(&self, sql: String) -> Option<i64> {
         let mut session = loop {
             let taken = self.session.borrow_mut().take();
             match taken {
@@ -45,7 +45,7 @@ impl Users for Takers {
     async fn take(&self) -> Option<(String, String)> {
         let owner = format!("w{}", self.count.replace(self.count.get() + 1));
         let token = self
-            .ask(format!(
+            .fetch(format!(
                 "INSERT INTO distributed_locks AS l VALUES
                  ('race', '{owner}', 'l-{owner}', 1, now() + interval '1 hour', now(), now())
                  ON CONFLICT (resource) DO UPDATE SET owner_id = EXCLUDED.owner_id, lease_id = EXCLUDED.lease_id,
@@ -62,7 +62,7 @@ impl Users for Takers {
             "UPDATE distributed_locks SET expires_at = clock_timestamp()
              WHERE lease_id = 'l-{owner}' AND expires_at > clock_timestamp() RETURNING 1::bigint"
         );
-        self.ask(sql).await.is_some()
+        self.fetch(sql).await.is_some()
     }
 }
 

@@ -35,8 +35,8 @@ async fn the_inventory_learns_of_an_unlock_at_once() {
         capabilities: backend.capabilities(),
         traits: backend.traits(),
     }]);
-    let told = backend.clone();
-    let describe = move |source: &Source| (told.safety(source), told.grain_ms(source));
+    let traits = backend.clone();
+    let describe = move |source: &Source| (traits.safety(source), traits.grain_ms(source));
     let feed = inventory.feed(&name, clock.now(), describe).unwrap();
     let pace = Pace {
         poll_interval: Duration::from_secs(600),
@@ -49,10 +49,10 @@ async fn the_inventory_learns_of_an_unlock_at_once() {
         let looked = inventory.find_lock(&name, Some(&key()), "lock:a", clock.now());
         matches!(looked, LookUp::Found(..))
     };
-    eventually("it is seen", async || held()).await;
+    eventually("it is observed", async || held()).await;
     assert_eq!(
         unlock(&announcing, &key(), &"lock:a".into()).await,
         Release::Released
     );
-    eventually("its release is seen", async || !held()).await;
+    eventually("its release is observed", async || !held()).await;
 }

@@ -82,7 +82,7 @@ async fn a_lost_response_is_an_unknown_outcome() {
     let redis = start().await;
     let proxy = Proxy::start(redis.port()).await;
     let through = format!("redis://127.0.0.1:{}", proxy.port());
-    let backend = Setup::of(&redis.url())
+    let backend = Setup::new(&redis.url())
         .unlocking(&through)
         .timeout(Duration::from_millis(600))
         .backend();

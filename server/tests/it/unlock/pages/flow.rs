@@ -38,7 +38,7 @@ async fn three_pages_unlock_a_lock_and_reloads_repeat_nothing() {
             .is(200)
             .has("Released")
             .has("does not hold it any more")
-            .has("nobody");
+            .has("no holder");
     }
     assert!(!server.is_held(&operator, &held).await);
     // Another owner acquires it; the form is sent once more.
@@ -53,9 +53,9 @@ async fn three_pages_unlock_a_lock_and_reloads_repeat_nothing() {
         .is(409)
         .has("This intent is released and cannot be used again");
     assert!(server.is_held(&operator, &again).await);
-    let told = server.unlock_phases(id(&step)).await;
+    let phases = server.unlock_phases(id(&step)).await;
     assert_eq!(
-        told,
+        phases,
         [
             "intent pending",
             "act begun",

@@ -60,9 +60,8 @@ async fn second_approver_approves_on_the_linked_page() {
     early.is(403).has("a second approver must approve first");
     let own = post(&server, &ada, &format!("{step}/approve"), &[]).await;
     own.is(403);
-    let asked = see(&server, &bob, &step).await;
-    asked
-        .has("Your approval is requested")
+    let form = see(&server, &bob, &step).await;
+    form.has("Your approval is requested")
         .has("worker-7")
         .has("Also released");
     assert_eq!(
@@ -168,14 +167,14 @@ async fn break_glass_needs_a_second_reason_and_a_review() {
         .has("breakGlassReason-note");
     assert!(server.is_held(&operator, &held).await);
     let second = [
-        ("breakGlassReason", "nobody answers the pager at night"),
+        ("breakGlassReason", "no approver answers the pager at night"),
         ("resource", "jobs/close"),
     ];
     post(&server, &ada, &path, &second).await.is(303);
     let flagged = see(&server, &ada, &step).await;
     flagged
         .has("not reviewed yet")
-        .has("nobody answers the pager at night");
+        .has("no approver answers the pager at night");
     assert!(!flagged.text.contains("Mark as reviewed"));
     see(&server, &bob, &step).await.has("Mark as reviewed");
     assert_eq!(
@@ -186,9 +185,9 @@ async fn break_glass_needs_a_second_reason_and_a_review() {
         step
     );
     see(&server, &ada, &step).await.has("Reviewed by ").has("bob");
-    let told = server.unlock_phases(id(&step)).await;
+    let phases = server.unlock_phases(id(&step)).await;
     assert!(
-        told.ends_with(&["outcome released".to_owned(), "approval reviewed".to_owned()]),
-        "{told:?}"
+        phases.ends_with(&["outcome released".to_owned(), "approval reviewed".to_owned()]),
+        "{phases:?}"
     );
 }

@@ -68,7 +68,7 @@ async fn a_wrong_name_is_explained_and_the_third_ends_the_intent() {
         .has("this intent is cancelled")
         .has("Cancelled")
         .has("Three wrong names were typed");
-    let told = server.unlock_phases(id(&step)).await;
+    let phases = server.unlock_phases(id(&step)).await;
     let wanted = [
         "intent pending",
         "intent name_mismatch",
@@ -76,7 +76,7 @@ async fn a_wrong_name_is_explained_and_the_third_ends_the_intent() {
         "intent name_mismatch",
         "outcome cancelled",
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(phases, wanted);
     assert!(server.is_held(&operator, &held).await);
 }
 
@@ -142,8 +142,8 @@ async fn a_foreign_intent_is_read_only() {
         let refused = post(&server, &eve, &format!("{step}/{act}"), &[("resource", "r")]).await;
         refused.is(403).has("This intent belongs to another user");
     }
-    let told = server.unlock_phases(id(&step)).await;
-    assert_eq!(told, ["intent pending", "intent forbidden", "intent forbidden"]);
+    let phases = server.unlock_phases(id(&step)).await;
+    assert_eq!(phases, ["intent pending", "intent forbidden", "intent forbidden"]);
     assert!(server.is_held(&operator, &held).await);
 }
 
@@ -161,11 +161,11 @@ async fn one_of_ten_concurrent_confirmations_releases() {
     let mut codes: Vec<u16> = pages.iter().map(|page| page.status).collect();
     codes.sort_unstable();
     assert_eq!(codes, [303, 409, 409, 409, 409, 409, 409, 409, 409, 409]);
-    let told = server.unlock_phases(id(&step)).await;
+    let phases = server.unlock_phases(id(&step)).await;
     assert_eq!(
-        told.iter().filter(|row| *row == "act begun").count(),
+        phases.iter().filter(|row| *row == "act begun").count(),
         1,
-        "{told:?}"
+        "{phases:?}"
     );
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Judging<'a> {
 
 impl Life {
     /// `gaps` are those of its lock so far.
-    pub(super) fn of(event: &PastEvent<'_>, gaps: &[Span]) -> Self {
+    pub(super) fn from_event(event: &PastEvent<'_>, gaps: &[Span]) -> Self {
         let observed_from = gaps
             .last()
             .filter(|gap| gap.is_outage)
@@ -228,9 +228,11 @@ impl Life {
         for at in board.ends_between(from, end) {
             let (_, measure) = self.evaluate(judging, at, board);
             board.measured(at, measure);
+            board.held(at, at - self.acquired_at);
         }
         let (sign, measure) = self.evaluate(judging, end, board);
         board.measured(end, measure);
+        board.held(end, end - self.acquired_at);
         let last = last_evaluation(end);
         if sign != ConditionResult::Holds
             || last < first

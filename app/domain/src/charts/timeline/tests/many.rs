@@ -21,21 +21,21 @@ fn renewals_are_ticks_and_runs_of_them_are_thinned_out() {
         run(10, 20, 6),
         event(30, EventKind::Renewed, "a", 1),
     ];
-    let told = |events: &[HistoryEvent]| {
+    let drawn = |events: &[HistoryEvent]| {
         draw(&TimelineInput {
             events,
             holders: Some(&[holder("a", 1, None)]),
             ..TimelineInput::default()
         })
     };
-    let timeline = told(&few);
+    let timeline = drawn(&few);
     let ticks: Vec<i64> = timeline.lanes[0].blocks[0]
         .ticks
         .iter()
         .map(|at| at / MINUTE)
         .collect();
     assert_eq!((ticks, timeline.per_tick), (vec![10, 12, 14, 16, 18, 20, 30], 1));
-    let timeline = told(&[grant, run(1, 59, 100_000)]);
+    let timeline = drawn(&[grant, run(1, 59, 100_000)]);
     let block = &timeline.lanes[0].blocks[0];
     assert_eq!(block.renewals, 100_000);
     assert!(
@@ -87,12 +87,12 @@ fn queue_length_holds_between_reports_and_ends_at_a_gap() {
         gaps: &[(30 * MINUTE, 40 * MINUTE)],
         ..TimelineInput::default()
     });
-    let told: Vec<(i64, i64, u32)> = timeline
+    let drawn: Vec<(i64, i64, u32)> = timeline
         .queue
         .iter()
         .map(|queue| (queue.from / MINUTE, queue.until / MINUTE, queue.count))
         .collect();
-    assert_eq!(told, [(5, 15, 2), (20, 30, 4)]);
+    assert_eq!(drawn, [(5, 15, 2), (20, 30, 4)]);
 }
 
 #[test]
@@ -139,10 +139,10 @@ proptest! {
         // Any rows in order of time, rejected writes, with and without a holder and a
         // beginning.
         events.sort_by_key(|event| event.at);
-        let mut refusals: Vec<Refused> = writes.into_iter().map(|(at, token)| refused(at, token)).collect();
+        let mut refusals: Vec<RejectedWrite> = writes.into_iter().map(|(at, token)| refused(at, token)).collect();
         refusals.sort_by_key(|write| write.at);
         let holders = [holder("a", 3, None)];
-        let told = TimelineInput {
+        let drawn = TimelineInput {
             events: &events,
             gaps: &[(10 * MINUTE, 12 * MINUTE)],
             refused: &refusals,
@@ -151,7 +151,7 @@ proptest! {
             ..TimelineInput::default()
         };
         let scale = hour();
-        let timeline = Timeline::new(&told, scale, now * MINUTE);
+        let timeline = Timeline::new(&drawn, scale, now * MINUTE);
         for lane in &timeline.lanes {
             for block in &lane.blocks {
                 prop_assert!(block.from <= block.until, "{block:?}");

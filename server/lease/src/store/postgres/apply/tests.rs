@@ -69,7 +69,7 @@ impl Replicas {
     }
 
     async fn other(&self, operation: &Operation) -> OperationResult {
-        one(&self.theirs, operation).await
+        apply_one(&self.theirs, operation).await
     }
 
     async fn sql(&self, sql: &'static str) {
@@ -79,7 +79,7 @@ impl Replicas {
     }
 }
 
-async fn one(store: &PostgresStore, operation: &Operation) -> OperationResult {
+async fn apply_one(store: &PostgresStore, operation: &Operation) -> OperationResult {
     let mut applied = store
         .write(Lane::Main, std::slice::from_ref(operation))
         .await
@@ -181,7 +181,7 @@ async fn concurrent_changes_are_conflicts() {
     let replicas = Replicas::start().await;
     for (name, before, ours, theirs) in conflicts() {
         for operation in &before {
-            one(&replicas.ours, operation).await;
+            apply_one(&replicas.ours, operation).await;
         }
         let met = replicas
             .write_after(&ours, async {
@@ -190,7 +190,7 @@ async fn concurrent_changes_are_conflicts() {
             .await;
         assert!(matches!(met, Err(StoreError::Conflict)), "{name}: {met:?}");
         // Under row locks it succeeds whatever the other replica did.
-        one(&replicas.ours, &ours).await;
+        apply_one(&replicas.ours, &ours).await;
     }
 }
 
@@ -200,7 +200,7 @@ async fn batches_without_conflict_are_written() {
     let replicas = Replicas::start().await;
     for (name, before, ours, _) in conflicts() {
         for operation in &before {
-            one(&replicas.ours, operation).await;
+            apply_one(&replicas.ours, operation).await;
         }
         let met = replicas.write_after(&ours, async {}).await;
         assert!(met.is_ok(), "{name}: {met:?}");
@@ -220,20 +220,20 @@ async fn cached_state_is_compared_with_the_rows() {
         once("ended", 2),
         once("passed on", 3),
     ] {
-        one(ours, &operation).await;
+        apply_one(ours, &operation).await;
     }
     for operation in [once("taken", 4), revoke(2, 0), release(3), once("passed on", 5)] {
         replicas.other(&operation).await;
     }
-    let refused = one(ours, &once("taken", 6)).await;
+    let refused = apply_one(ours, &once("taken", 6)).await;
     assert!(matches!(refused, OperationResult::Refused { .. }), "{refused:?}");
-    let lost = one(ours, &renew(2)).await;
+    let lost = apply_one(ours, &renew(2)).await;
     assert!(matches!(lost, OperationResult::Lost(..)), "{lost:?}");
-    let lost = one(ours, &release(3)).await;
+    let lost = apply_one(ours, &release(3)).await;
     assert!(matches!(lost, OperationResult::Lost(..)), "{lost:?}");
     // Released by the other replica, with a token one higher than in the cache.
     replicas.other(&release(4)).await;
-    let OperationResult::Acquired { lease, .. } = one(ours, &once("taken", 7)).await else {
+    let OperationResult::Acquired { lease, .. } = apply_one(ours, &once("taken", 7)).await else {
         panic!("it is free");
     };
     assert_eq!(lease.token.number(), 3);
@@ -249,7 +249,7 @@ async fn late_write_or_locked_row_is_a_conflict() {
         tokio::time::sleep(std::time::Duration::from_millis(400)).await;
     });
     assert!(matches!(paused.await, Err(StoreError::Conflict)));
-    one(&replicas.ours, &acquire("r", 2, AcquireMode::Once)).await;
+    apply_one(&replicas.ours, &acquire("r", 2, AcquireMode::Once)).await;
     let mut blocker = replicas.theirs.connect().await.unwrap();
     let ours = release(2);
     let locked = replicas.write_after(&ours, async {
@@ -264,7 +264,7 @@ async fn late_write_or_locked_row_is_a_conflict() {
     let raised = replicas.write_after(&ours, raise);
     assert!(matches!(raised.await, Err(StoreError::Conflict)));
     assert!(matches!(
-        one(&replicas.ours, &release(2)).await,
+        apply_one(&replicas.ours, &release(2)).await,
         OperationResult::Released(_)
     ));
 }
@@ -293,9 +293,9 @@ async fn concurrently_bound_key_rolls_back_the_batch() {
         .await;
     assert!(matches!(met, Err(StoreError::Conflict)), "{met:?}");
     assert_eq!(
-        one(&replicas.ours, &keyed("ours", 1)).await,
+        apply_one(&replicas.ours, &keyed("ours", 1)).await,
         OperationResult::KeyReused
     );
-    let free = one(&replicas.ours, &acquire("ours", 3, AcquireMode::Once)).await;
+    let free = apply_one(&replicas.ours, &acquire("ours", 3, AcquireMode::Once)).await;
     assert!(matches!(free, OperationResult::Acquired { lease, .. } if lease.token.number() == 1));
 }

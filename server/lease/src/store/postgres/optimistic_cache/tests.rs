@@ -4,7 +4,7 @@ use domain::names::OwnerId;
 use super::*;
 
 /// Acquired at 0, TTL 30 s.
-fn held() -> ResourceState {
+fn held_state() -> ResourceState {
     let acquire = Acquire {
         id: LeaseId::from_parts(0, [1; 10]),
         owner: OwnerId::new("o"),
@@ -21,7 +21,7 @@ fn held() -> ResourceState {
 
 #[test]
 fn lease_near_expiry_is_not_answered_from_cache() {
-    let clear = |ms| is_clear(&held(), StoreTime::from_ms(ms));
+    let clear = |ms| is_clear(&held_state(), StoreTime::from_ms(ms));
     assert!(clear(0) && clear(29_499));
     assert!(!clear(29_500) && !clear(30_000) && !clear(99_000));
 }

@@ -1,0 +1,24 @@
+//! Data of the fencing page.
+
+use domain::fencing_rejections::FencingPage;
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
+
+use super::codec::EncodedResponse;
+use super::error::ApiError;
+use crate::console::ConsoleError;
+
+/// `search` is the page's query string.
+#[server(name = GetFencing, prefix = "/api", endpoint = "fencing", input = GetUrl, output = EncodedResponse)]
+pub async fn fencing(search: String) -> Result<FencingPage, ApiError> {
+    let asked = super::error::from_context()?;
+    let page = asked.console.fencing(search).await;
+    if let Ok(FencingPage {
+        error: Some(error), ..
+    }) = &page
+    {
+        // The page shows it with the typed values.
+        let _shown = asked.set_status::<()>(Err(ConsoleError::BadQuery(error.clone())));
+    }
+    asked.set_status(page)
+}

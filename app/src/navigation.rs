@@ -1,0 +1,168 @@
+//! The navigation tables: pages of the header, and sections of the settings. Header, phone tabs,
+//! keyboard shortcuts and the current page read them; a test of the server compares their
+//! permissions with the table of routes.
+
+use domain::access::Permission;
+
+/// One page of the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NavEntry {
+    pub path: &'static str,
+    pub label: &'static str,
+    /// `None`: every signed-in user.
+    pub permission: Option<Permission>,
+    /// The key after `g`.
+    pub shortcut: char,
+    /// A tab of the phone; the others are behind `More`.
+    pub is_tab: bool,
+    /// Other paths that belong to this page, each with its subpaths.
+    also: &'static [&'static str],
+    /// Number shown with the label.
+    pub count: Option<NavCount>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NavCount {
+    /// Held locks.
+    Locks,
+    /// Alert groups that fire.
+    FiringGroups,
+}
+
+const fn page(path: &'static str, label: &'static str, shortcut: char, permission: Permission) -> NavEntry {
+    NavEntry {
+        path,
+        label,
+        permission: Some(permission),
+        shortcut,
+        is_tab: false,
+        also: &[],
+        count: None,
+    }
+}
+
+/// In the order of the header.
+pub const PAGES: [NavEntry; 9] = [
+    NavEntry {
+        is_tab: true,
+        ..page("/", "Overview", 'o', Permission::View)
+    },
+    NavEntry {
+        is_tab: true,
+        also: &["/unlock", "/unlocks"],
+        count: Some(NavCount::Locks),
+        ..page("/locks", "Locks", 'l', Permission::View)
+    },
+    page("/contention", "Contention", 'c', Permission::View),
+    page("/fencing", "Fencing", 'f', Permission::View),
+    NavEntry {
+        is_tab: true,
+        ..page("/backends", "Backends", 'b', Permission::View)
+    },
+    NavEntry {
+        is_tab: true,
+        count: Some(NavCount::FiringGroups),
+        ..page("/alerts", "Alerts", 'a', Permission::View)
+    },
+    page("/audit", "Audit", 'u', Permission::AuditRead),
+    NavEntry {
+        permission: None,
+        also: &["/alerts/receivers", "/prove"],
+        ..page("/settings", "Settings", 's', Permission::View)
+    },
+    NavEntry {
+        permission: None,
+        ..page("/docs", "Docs", 'd', Permission::View)
+    },
+];
+
+/// One page of the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SettingsEntry {
+    pub path: &'static str,
+    pub label: &'static str,
+    /// `None`: every signed-in user.
+    pub permission: Option<Permission>,
+    /// Changes require a recent authentication.
+    pub needs_fresh: bool,
+}
+
+const fn section(path: &'static str, label: &'static str, needs_fresh: bool) -> SettingsEntry {
+    SettingsEntry {
+        path,
+        label,
+        permission: Some(Permission::Administer),
+        needs_fresh,
+    }
+}
+
+pub const SETTINGS: [SettingsEntry; 7] = [
+    SettingsEntry {
+        permission: None,
+        ..section("/settings", "You", false)
+    },
+    section("/settings/users", "Users", true),
+    section("/settings/tokens", "Tokens", true),
+    section("/settings/sessions", "Sessions", false),
+    section("/settings/protected-prefixes", "Protected prefixes", true),
+    section("/alerts/receivers", "Receivers", true),
+    SettingsEntry {
+        permission: None,
+        ..section("/settings/roles", "Roles", false)
+    },
+];
+
+/// Length of `prefix` if `path` is it or below it.
+fn matched(path: &str, prefix: &str) -> Option<usize> {
+    let rest = path.strip_prefix(prefix)?;
+    (rest.is_empty() || (prefix != "/" && rest.starts_with('/'))).then_some(prefix.len())
+}
+
+/// The page of the header that `path` belongs to.
+pub fn current_page(path: &str) -> Option<&'static NavEntry> {
+    let length = |entry: &&NavEntry| {
+        let all = std::iter::once(&entry.path).chain(entry.also);
+        all.filter_map(|prefix| matched(path, prefix)).max()
+    };
+    PAGES
+        .iter()
+        .filter(|entry| length(entry).is_some())
+        .max_by_key(length)
+}
+
+/// The section of the settings that `path` belongs to.
+pub fn current_section(path: &str) -> Option<&'static SettingsEntry> {
+    SETTINGS
+        .iter()
+        .filter(|entry| matched(path, entry.path).is_some())
+        .max_by_key(|entry| entry.path.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_belongs_to_the_nearest_page() {
+        let label = |path| current_page(path).map(|entry| entry.label);
+        assert_eq!(label("/"), Some("Overview"));
+        assert_eq!(label("/locks/cache/a"), Some("Locks"));
+        assert_eq!(label("/unlock/cache/a"), Some("Locks"));
+        assert_eq!(label("/alerts/rules/new"), Some("Alerts"));
+        assert_eq!(label("/alerts/receivers/slack"), Some("Settings"));
+        assert_eq!(label("/lockstep"), None);
+        let section = |path| current_section(path).map(|entry| entry.label);
+        assert_eq!(section("/settings/users/u_1"), Some("Users"));
+        assert_eq!(section("/settings"), Some("You"));
+        assert_eq!(section("/alerts"), None);
+    }
+
+    #[test]
+    fn shortcuts_are_unique() {
+        let mut keys: Vec<char> = PAGES.iter().map(|entry| entry.shortcut).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), PAGES.len());
+        assert_eq!(PAGES.iter().filter(|entry| entry.is_tab).count(), 4);
+    }
+}

@@ -1,0 +1,95 @@
+//! Data of the rule editor. A draft travels as the fields of its form.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleEditorData {
+    /// Empty: a new rule.
+    pub id: String,
+    /// Wire name of the condition; empty or unknown: it is picked first.
+    pub condition: String,
+    /// `None`: a new rule.
+    pub version: Option<i64>,
+    /// Fields of the form and their values.
+    pub fields: Vec<(String, String)>,
+    /// The same of the saved version; empty for a new rule.
+    pub saved: Vec<(String, String)>,
+    /// Errors of the URL's values.
+    pub faults: Vec<(String, String)>,
+    pub backends: Vec<String>,
+    /// Newest first.
+    pub versions: Vec<VersionRow>,
+    /// Alerts of the rule that fire now.
+    pub firing: u32,
+    pub may_edit: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionRow {
+    pub number: i64,
+    pub at: i64,
+    pub by: String,
+    /// Field, before, after. `None`: the first version, or the one before is not stored.
+    pub changes: Option<Vec<(String, String, String)>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RulePreview {
+    /// Invalid fields: no preview.
+    pub faults: Vec<(String, String)>,
+    /// `None`: no condition is picked, or a field is invalid.
+    pub edited: Option<PreviewData>,
+    /// Of the saved version, if it differs.
+    pub saved: Option<PreviewData>,
+    pub took_ms: i64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviewData {
+    pub from: i64,
+    pub to: i64,
+    pub is_cut: bool,
+    /// The newest part only: the complete preview takes longer.
+    pub is_partial: bool,
+    /// Why history cannot answer.
+    pub unknown: Option<String>,
+    /// Firings; each is one notification, or part of one.
+    pub count: u64,
+    pub events: u64,
+    pub locks: u64,
+    pub acquisitions: u64,
+    pub without_ttl: u64,
+    /// One chart per part of the condition.
+    pub parts: Vec<PreviewPart>,
+    /// All intervals in which it fires, oldest first; limited.
+    pub spans: Vec<(i64, i64)>,
+    /// The newest firings, newest first.
+    pub firings: Vec<FiringRow>,
+    pub gaps: Vec<(i64, i64)>,
+    pub for_ms: i64,
+    pub keep_ms: i64,
+}
+
+/// One threshold of the condition, with what is measured in its unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviewPart {
+    /// Name of the threshold.
+    pub param: String,
+    /// `None`: left out.
+    pub threshold: Option<i64>,
+    pub is_falling: bool,
+    /// Time and worst measure; `None`: nothing was measured.
+    pub points: Vec<(i64, Option<i64>)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FiringRow {
+    pub at: i64,
+    /// `None`: still firing.
+    pub until: Option<i64>,
+    pub subject: String,
+    pub path: String,
+    pub owner: Option<String>,
+    pub measure: i64,
+    pub why: String,
+}

@@ -1,0 +1,128 @@
+//! Data of the settings pages. Never a secret.
+
+use domain::access::Grant;
+use domain::unlock::ProtectionLevel;
+use serde::{Deserialize, Serialize};
+
+/// `/settings`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountData {
+    pub grants: Vec<Grant>,
+    /// How this session began: `password`, `link`, `token` or the name of an identity provider.
+    pub sign_in_method: String,
+    pub authenticated_at: Option<i64>,
+    pub has_password: bool,
+    /// Managed by an identity provider.
+    pub is_managed: bool,
+    pub sessions: Vec<SessionRow>,
+    /// Milliseconds since 1970, by the server's clock.
+    pub now: i64,
+}
+
+/// `/settings/sessions`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionsData {
+    pub rows: Vec<SessionRow>,
+    /// Milliseconds since 1970, by the server's clock.
+    pub now: i64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRow {
+    pub id: String,
+    pub user: String,
+    pub sign_in_method: String,
+    pub created_at: i64,
+    pub seen_at: i64,
+    pub ip: Option<String>,
+    pub user_agent: Option<String>,
+    /// The session of this request.
+    pub is_current: bool,
+}
+
+/// `/settings/users`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsersData {
+    pub rows: Vec<UserRow>,
+    pub backends: Vec<String>,
+    /// Milliseconds since 1970, by the server's clock.
+    pub now: i64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserRow {
+    pub id: String,
+    pub name: String,
+    pub grants: Vec<Grant>,
+    pub sign_in_method: String,
+    pub is_disabled: bool,
+    /// Last use of a live session.
+    pub seen_at: Option<i64>,
+}
+
+/// `/settings/users/{id}`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserData {
+    pub id: String,
+    pub name: String,
+    pub grants: Vec<Grant>,
+    pub sign_in_method: String,
+    pub created_at: i64,
+    pub disabled_at: Option<i64>,
+    pub sessions: u64,
+    /// Grants come from an identity provider at each sign-in.
+    pub is_managed: bool,
+    /// The user of this request.
+    pub is_self: bool,
+    pub backends: Vec<String>,
+    /// Milliseconds since 1970, by the server's clock.
+    pub now: i64,
+}
+
+/// `/settings/tokens`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokensData {
+    pub rows: Vec<TokenRow>,
+    pub backends: Vec<String>,
+    /// Milliseconds since 1970, by the server's clock.
+    pub now: i64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRow {
+    pub id: String,
+    pub name: String,
+    pub grants: Vec<Grant>,
+    pub created_at: i64,
+    pub created_by: String,
+    /// The user behind the creator, if different.
+    pub root: Option<String>,
+    pub expires_at: Option<i64>,
+    pub used_at: Option<i64>,
+    pub revoked_at: Option<i64>,
+    /// Name of the token whose leases it inherits.
+    pub successor_of: Option<String>,
+}
+
+impl TokenRow {
+    pub fn is_active(&self, now: i64) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|at| at > now)
+    }
+}
+
+/// `/settings/protected-prefixes`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtectedPrefixesData {
+    pub rows: Vec<ProtectedPrefixRow>,
+    pub backends: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtectedPrefixRow {
+    pub id: String,
+    /// `None`: every backend.
+    pub backend: Option<String>,
+    /// Empty: every name.
+    pub prefix: String,
+    pub protection: ProtectionLevel,
+}

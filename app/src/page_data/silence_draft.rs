@@ -1,0 +1,144 @@
+//! Fields of the silence form: matchers, length, comment. Read from a form or from the URL that
+//! starts a silence.
+
+use domain::alerts::LABELS;
+use domain::alerts::limits::MATCHERS_MAX;
+
+use crate::links;
+
+pub const PATH: &str = "/alerts/silences/new";
+/// Path that the form is sent to.
+pub const ACTION: &str = "/alerts/silences";
+
+/// Lengths to pick: value of the field, label. The last is typed.
+pub const LENGTHS: [(&str, &str); 4] = [
+    ("30m", "30 min"),
+    ("2h", "2 h"),
+    (UNTIL_NINE, "until 09:00"),
+    (OWN, "custom…"),
+];
+pub const UNTIL_NINE: &str = "until9";
+pub const OWN: &str = "own";
+
+const MINUTE_MS: i64 = 60_000;
+const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
+const NINE_MS: i64 = 9 * 60 * MINUTE_MS;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SilenceFields {
+    /// Label and value.
+    pub matchers: Vec<(String, String)>,
+    /// A value of [`LENGTHS`].
+    pub length: String,
+    /// Typed length.
+    pub own: String,
+    pub comment: String,
+    /// Minutes that the reader's clock is ahead of UTC; 0 without a script.
+    pub zone_minutes: i64,
+}
+
+/// Names of the fields of one matcher.
+pub fn matcher_names(index: usize) -> (String, String) {
+    (format!("label{}", index + 1), format!("value{}", index + 1))
+}
+
+impl SilenceFields {
+    /// From the fields of the form. A form without a picked length has a typed one.
+    pub fn from_fields(fields: &[(String, String)]) -> Self {
+        let find = |name: &str| {
+            let found = fields.iter().find(|(field, _)| field == name);
+            found.map_or("", |(_, value)| value.trim())
+        };
+        let matchers = (0..MATCHERS_MAX).filter_map(|index| {
+            let (label, value) = matcher_names(index);
+            let (label, value) = (find(&label), find(&value));
+            (!label.is_empty() || !value.is_empty()).then(|| (label.to_owned(), value.to_owned()))
+        });
+        Self {
+            matchers: matchers.collect(),
+            length: match find("length") {
+                "" => OWN.to_owned(),
+                length => length.to_owned(),
+            },
+            own: find("lasts").to_owned(),
+            comment: find("comment").to_owned(),
+            zone_minutes: find("zone").parse().unwrap_or(0),
+        }
+    }
+
+    /// From a query string: fields of the form, or `label=value` for each matcher.
+    pub fn from_search(search: &str) -> Self {
+        let pairs = links::pairs(search);
+        if pairs.iter().any(|(name, _)| name == "label1") {
+            return Self::from_fields(&pairs);
+        }
+        let is_matcher =
+            |(name, value): &&(String, String)| LABELS.contains(&name.as_str()) && !value.is_empty();
+        let matchers = pairs.iter().filter(is_matcher).take(MATCHERS_MAX);
+        let comment = pairs.iter().find(|(name, _)| name == "comment");
+        Self {
+            matchers: matchers.cloned().collect(),
+            length: "2h".to_owned(),
+            comment: comment.map(|(_, value)| value.clone()).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
+    /// The fields as a query string.
+    pub fn to_search(&self) -> String {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for (index, (label, value)) in self.matchers.iter().enumerate() {
+            let (label_name, value_name) = matcher_names(index);
+            pairs.push((label_name, label.clone()));
+            pairs.push((value_name, value.clone()));
+        }
+        links::with_query("", pairs)
+    }
+
+    /// The length as a silence reads it. `now` is milliseconds since 1970.
+    pub fn lasts(&self, now: i64) -> String {
+        match self.length.as_str() {
+            UNTIL_NINE => format!("{}ms", until_nine(now, self.zone_minutes)),
+            OWN => self.own.clone(),
+            length => length.to_owned(),
+        }
+    }
+}
+
+/// Milliseconds until the next 09:00 in a zone, at least a minute.
+pub fn until_nine(now: i64, zone_minutes: i64) -> i64 {
+    let of_day = (now + zone_minutes.clamp(-1_440, 1_440) * MINUTE_MS).rem_euclid(DAY_MS);
+    let left = (NINE_MS - of_day).rem_euclid(DAY_MS);
+    if left < MINUTE_MS { left + DAY_MS } else { left }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_from_the_url_of_an_alert_or_from_the_form() {
+        let url = SilenceFields::from_search("?rule=long_held&backend=cache&other=1&comment=a+drill");
+        let pair = |label: &str, value: &str| (label.to_owned(), value.to_owned());
+        assert_eq!(
+            url.matchers,
+            [pair("rule", "long_held"), pair("backend", "cache")]
+        );
+        assert_eq!((url.length.as_str(), url.comment.as_str()), ("2h", "a drill"));
+        assert_eq!(
+            SilenceFields::from_search(&url.to_search()).matchers,
+            url.matchers
+        );
+        let typed = SilenceFields::from_fields(&[pair("label1", "rule"), pair("lasts", "3d")]);
+        assert_eq!(typed.lasts(0), "3d");
+    }
+
+    #[test]
+    fn a_silence_until_nine_ends_at_the_next_nine_of_the_reader() {
+        let hour = 60 * MINUTE_MS;
+        assert_eq!(until_nine(0, 0), 9 * hour);
+        assert_eq!(until_nine(0, 120), 7 * hour);
+        assert_eq!(until_nine(9 * hour, 0), DAY_MS);
+        assert_eq!(until_nine(10 * hour, 0), 23 * hour);
+    }
+}

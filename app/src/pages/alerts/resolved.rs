@@ -1,0 +1,53 @@
+//! Resolved alerts, shown with their state in the filter.
+
+use chrono::DateTime;
+use domain::{format, time_format};
+use leptos::prelude::*;
+
+use crate::components::reactive::changing;
+use crate::components::resource_name::ResourceName;
+use crate::page_data::alert_filter::AlertFilter;
+use crate::page_data::alerts::{AlertsData, GroupState, ResolvedAlert};
+
+#[component]
+pub(super) fn Resolved(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView {
+    let is_shown = Memo::new(move |_| filter.with(|filter| filter.shows(GroupState::Resolved)));
+    let all = Memo::new(move |_| data.with(|data| data.resolved.clone()));
+    changing(move || is_shown.get().then(|| all.with(|all| section(all))))
+}
+
+fn section(all: &[ResolvedAlert]) -> AnyView {
+    let table = if all.is_empty() {
+        view! { <p class="al-none ink2">"No alert resolved in the last 30 days."</p> }.into_any()
+    } else {
+        let rows: Vec<AnyView> = all.iter().map(row).collect();
+        view! {
+            <div class="scroll"><table class="t al-hist">
+                <caption class="sr">"Resolved alerts, newest first"</caption>
+                <thead><tr><th scope="col">"at, UTC"</th><th scope="col">"rule"</th><th scope="col">"subject"</th><th scope="col" class="num">"fired for"</th></tr></thead>
+                <tbody>{rows}</tbody>
+            </table></div>
+        }
+        .into_any()
+    };
+    view! {
+        <section class="sec" aria-labelledby="over">
+            <header><h2 id="over">"Resolved"</h2><span class="note">"newest first"</span></header>
+            {table}
+        </section>
+    }
+    .into_any()
+}
+
+fn row(one: &ResolvedAlert) -> AnyView {
+    let at = DateTime::from_timestamp_millis(one.ended_at).unwrap_or_default();
+    view! {
+        <tr>
+            <td class="num"><time datetime=time_format::iso(at)>{time_format::dated(at).replace(" UTC", "")}</time></td>
+            <td>{one.rule.clone()}</td>
+            <td class="al-cut"><a class="al-of" href=one.path.clone()><ResourceName name=one.subject.clone() cut=true/></a></td>
+            <td class="num">{format::period((one.ended_at - one.fired_at).max(0) / 1_000 * 1_000)}</td>
+        </tr>
+    }
+    .into_any()
+}

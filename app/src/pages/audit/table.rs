@@ -1,0 +1,125 @@
+//! Table of audit entries. Steps of one forced unlock are grouped and joined by a rail; each
+//! keeps its own number and time.
+
+use chrono::{DateTime, Utc};
+use domain::escape::visible;
+use domain::time_format;
+use leptos::prelude::*;
+
+use super::outcome_badge::badge;
+use crate::components::resource_name::ResourceName;
+use crate::page_data::audit::{AuditTableRow, EntryFlag, Join};
+
+impl Join {
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Alone => "",
+            Self::First => "joined first",
+            Self::Middle => "joined",
+            Self::Last => "joined last",
+        }
+    }
+}
+
+/// Limit within a row; the entry's page has the full text.
+const REASON_CHARS_MAX: usize = 160;
+
+fn short(text: &str) -> String {
+    let cut: String = text.chars().take(REASON_CHARS_MAX).collect();
+    let is_cut = cut.len() < text.len();
+    visible(&cut).into_owned() + if is_cut { "…" } else { "" }
+}
+
+/// `2026-03-01 03:12:41`; the column heading names UTC.
+fn when(at: DateTime<Utc>) -> AnyView {
+    let dated = time_format::dated(at);
+    let text = dated.trim_end_matches(" UTC").to_owned();
+    let (day, time) = text.split_once(' ').unwrap_or(("", &text));
+    view! { <time datetime=time_format::iso(at) title=dated.clone()><span class="ink3">{day.to_owned()}" "</span>{time.to_owned()}</time> }
+        .into_any()
+}
+
+pub(super) fn table(entries: &[AuditTableRow]) -> AnyView {
+    let rows = entries.iter().map(table_row);
+    view! {
+        <table class="t rec">
+            <thead><tr>
+                <th scope="col" class="r-n">"entry"</th><th scope="col" class="r-t">"when, UTC"</th>
+                <th scope="col" class="r-a">"who"</th><th scope="col" class="r-w">"what"</th>
+                <th scope="col" class="r-o">"outcome"</th><th scope="col" class="r-r">"on"</th>
+                <th scope="col" class="r-y">"why"</th>
+            </tr></thead>
+            <tbody>{rows.collect_view()}</tbody>
+        </table>
+    }
+    .into_any()
+}
+
+fn table_row(row: &AuditTableRow) -> AnyView {
+    let flag = match row.flag {
+        EntryFlag::Nothing => "",
+        EntryFlag::Open => " is-open is-stale",
+        EntryFlag::NotReviewed => " is-flagged",
+    };
+    let class = format!("{}{flag}", row.join.class());
+    let noted = match row.flag {
+        EntryFlag::NotReviewed => view! { <small class="flag warning">"not reviewed"</small> }.into_any(),
+        EntryFlag::Open => view! { <small class="flag">"outcome unknown"</small> }.into_any(),
+        EntryFlag::Nothing => ().into_any(),
+    };
+    let pair = row.pair.as_ref().map(|(text, entry)| {
+        view! { <small><a class="link" href=format!("/audit/{entry}")>{text.clone()}</a></small> }
+    });
+    let role = row
+        .role
+        .clone()
+        .map(|role| view! { <span class="ink3">" "{visible(&role).into_owned()}</span> });
+    let phase = row
+        .phase
+        .as_deref()
+        .map(|phase| view! { <span class="ink2">{visible(phase).into_owned()}</span> });
+    let actor = visible(&row.actor).into_owned();
+    let label = format!("entry {}", row.id);
+    view! {
+        <tr class=class>
+            <th scope="row" class="r-n"><a class="link" href=format!("/audit/{}", row.id) aria-label=label>{row.id.clone()}</a></th>
+            <td class="r-t">{when(row.at)}</td>
+            <td class="r-a"><bdi title=actor.clone()>{actor.clone()}</bdi>{role}</td>
+            <td class="r-w">{row.action.clone()}" "{phase}</td>
+            <td class="r-o">{badge(&row.outcome)}{noted}{pair}</td>
+            <td class="r-r">{on(row)}</td>
+            <td class="r-y">{why(row)}</td>
+        </tr>
+    }
+    .into_any()
+}
+
+fn on(row: &AuditTableRow) -> AnyView {
+    let backend = row
+        .backend
+        .clone()
+        .map(|name| view! { <span class="ink2">{visible(&name).into_owned()}</span> });
+    let resource = row
+        .resource
+        .clone()
+        .map(|name| view! { <ResourceName name=name cut=true/> });
+    let about = row
+        .about
+        .as_deref()
+        .map(|name| view! { <bdi>{short(name)}</bdi> });
+    let is_said = row.resource.is_some() || row.backend.is_some() || row.about.is_some();
+    is_said
+        .then(|| view! { <div class="on">{resource}{backend}{about}</div> })
+        .into_any()
+}
+
+fn why(row: &AuditTableRow) -> AnyView {
+    let reason = row
+        .reason
+        .as_deref()
+        .map(|reason| view! { <bdi>{short(reason)}</bdi> });
+    let approver = row.approver.as_deref().map(|name| {
+        view! { <small class="ink2">"second approver: "<bdi>{visible(name).into_owned()}</bdi></small> }
+    });
+    view! { {reason}{approver} }.into_any()
+}

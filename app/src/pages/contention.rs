@@ -1,0 +1,87 @@
+//! Contention page: heatmap of prefixes, worst prefixes with recommendations, hold and wait
+//! times, current wait trees.
+
+mod cell_links;
+pub mod heatmap;
+pub mod selected_cell;
+pub mod top_prefixes;
+pub mod wait_trees;
+
+use domain::contention::ContentionPage as Page;
+use domain::history::template;
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+
+use self::heatmap::MapSection;
+use self::top_prefixes::TopPrefixes;
+use self::wait_trees::WaitTrees;
+use crate::api::contention::contention;
+use crate::charts::durations::{Durations, Measure};
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::components::reactive::changing;
+use crate::components::title::PageTitle;
+use crate::links::{PageUrl, with_query};
+use crate::live::topics::Topics;
+use crate::live::use_live;
+
+const PATH: &str = "/contention";
+
+#[component]
+pub fn ContentionPage() -> impl IntoView {
+    let search = use_location().search;
+    let load = use_live().refreshing(Topics::INVENTORY, move || search.get(), contention);
+    view! {
+        <PageTitle text="Contention"/>
+        <div class="page">
+            <LiveBar/>
+            <LoadBoundary load let:data>
+                <Body data/>
+            </LoadBoundary>
+        </div>
+    }
+}
+
+#[component]
+fn Body(data: Signal<Page>) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| {
+        data.with(|_| ());
+        live.set_arrived(Topics::INVENTORY);
+    });
+    let search = use_location().search;
+    let url = Signal::derive(move || PageUrl::new(PATH, &search.get()));
+    let hold_times = Memo::new(move |_| data.with(|data| data.hold_times.clone()));
+    let wait_times = Memo::new(move |_| data.with(|data| data.wait_times.clone()));
+    let cut = move || {
+        data.with(|data| data.is_cut).then(|| {
+            let text = "Prefixes that may cover names outside your scope are omitted.";
+            view! { <p class="notice" role="status">{text}</p> }.into_any()
+        })
+    };
+    view! {
+        <div class="pagehead">
+            <h1>{move || data.with(|data| data.title.clone())}</h1>
+            <p>{move || data.with(|data| data.lead.clone())}</p>
+        </div>
+        <div class="stack contention">
+            {changing(cut)}
+            <MapSection data url/>
+            <div class="two">
+                <TopPrefixes data url/>
+                <div class="stack">
+                    <WaitTrees data url/>
+                    <Durations measure=Measure::Wait chart=wait_times/>
+                    <Durations measure=Measure::Hold chart=hold_times/>
+                </div>
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+/// Link to the locks of a template; `None` if no prefix matches them.
+fn locks(backend: &str, prefix: &str) -> Option<String> {
+    let literal = template::literal(prefix)?;
+    Some(with_query("/locks", [("prefix", literal), ("backend", backend)]))
+}

@@ -1,0 +1,132 @@
+//! Fencing rejections page: owners with stale tokens, reporters, counts over time, granted
+//! tokens.
+
+mod empty_state;
+pub mod over_time;
+pub mod rejections;
+pub mod search;
+pub mod tables;
+
+use domain::fencing_rejections::{FencingPage as Page, RejectionFilter};
+use domain::format;
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+
+use self::over_time::OverTime;
+use self::rejections::Rejections;
+use self::search::Search;
+use self::tables::{Grants, Reporters, StaleOwners};
+use crate::api::fencing::fencing;
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::components::reactive::changing;
+use crate::components::title::PageTitle;
+use crate::links::PageUrl;
+use crate::live::topics::Topics;
+use crate::live::use_live;
+
+const PATH: &str = "/fencing";
+/// Rejections, and grants of locks.
+const TOPICS: Topics = Topics::ACTIVITY.and(Topics::INVENTORY);
+const LEAD: &str = "Each grant raises the fencing token. A write with an older token comes from a former owner: \
+    the resource rejects it and reports it here.";
+
+#[component]
+pub fn FencingPage() -> impl IntoView {
+    let search = use_location().search;
+    let load = use_live().refreshing(TOPICS, move || search.get(), fencing);
+    view! {
+        <PageTitle text="Fencing"/>
+        <div class="page">
+            <LiveBar/>
+            <LoadBoundary load let:data>
+                <Body data/>
+            </LoadBoundary>
+        </div>
+    }
+}
+
+#[component]
+fn Body(data: Signal<Page>) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| {
+        data.with(|_| ());
+        live.set_arrived(TOPICS);
+    });
+    let search = use_location().search;
+    let url = Signal::derive(move || PageUrl::new(PATH, &search.get()));
+    let is_filtered = Memo::new(move |_| url.with(is_filtered));
+    let is_unused = Memo::new(move |_| data.with(|data| data.is_unused));
+    let has_rows = Memo::new(move |_| data.with(|data| data.total > 0));
+    let cut = move || {
+        let total = data.with(|data| data.is_cut.then_some(data.total))?;
+        let text = format!(
+            "Only the newest {} rejections of this range are shown.",
+            format::count(total)
+        );
+        Some(view! { <p class="notice warning" role="status">{text}</p> }.into_any())
+    };
+    let error = Memo::new(move |_| data.with(|data| data.error.clone()));
+    let is_run = Memo::new(move |_| error.with(Option::is_none));
+    let refused = move || {
+        let error = error.get()?;
+        let text = format!("{} {}.", error.field, error.message);
+        Some(
+            view! {
+                <p class="notice critical" role="alert">{text}</p>
+                <p class="foot"><a class="btn" href=PATH>"The last 24 hours"</a></p>
+            }
+            .into_any(),
+        )
+    };
+    let teach = move || (is_unused.get() && !is_filtered.get()).then(empty_state::teach);
+    let chart = move || (is_run.get() && !is_unused.get()).then(|| view! { <OverTime data url/> }.into_any());
+    let lists = move || {
+        has_rows
+            .get()
+            .then(|| view! { <div class="two"><StaleOwners data url/><Reporters data url/></div> }.into_any())
+    };
+    let rows = move || {
+        (is_run.get() && (!is_unused.get() || is_filtered.get()))
+            .then(|| view! { <Rejections data url/> }.into_any())
+    };
+    view! {
+        <div class="pagehead">
+            <h1>{move || data.with(|data| data.title.clone())}</h1>
+            <p>{LEAD}{move || data.with(compared)}</p>
+        </div>
+        <div class="stack fencing">
+            <Search data url/>
+            {changing(refused)}
+            {changing(cut)}
+            {changing(teach)}
+            {changing(chart)}
+            {changing(lists)}
+            {changing(rows)}
+            {changing(move || is_run.get().then(|| view! { <Grants data/> }.into_any()))}
+        </div>
+    }
+    .into_any()
+}
+
+fn is_filtered(url: &PageUrl) -> bool {
+    RejectionFilter::FILTERS
+        .iter()
+        .any(|name| !url.value(name).is_empty())
+}
+
+/// Against the same span before.
+fn compared(data: &Page) -> Option<String> {
+    let before = data.before?;
+    let difference = data.total.abs_diff(before);
+    Some(match difference {
+        0 => " As many as in the same span before.".to_owned(),
+        _ => {
+            let word = if data.total > before { "more" } else { "fewer" };
+            format!(
+                " {} {word} than in the same span before.",
+                format::count(difference)
+            )
+        }
+    })
+}

@@ -1,0 +1,116 @@
+//! `/alerts/receivers/{name}`: change, test or remove one receiver.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use super::test_result::TestForm;
+use super::{Secret, TOPICS, Urls, kind_word, last, path};
+use crate::api::receivers::receiver;
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::components::reactive::changing;
+use crate::components::title::PageTitle;
+use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
+use crate::forms::field::SubmitButton;
+use crate::layout::SettingsLayout;
+use crate::live::use_live;
+use crate::page_data::receivers::{ReceiverData, ReceiverRow};
+
+#[component]
+pub fn ReceiverPage() -> impl IntoView {
+    let params = use_params_map();
+    // During navigation the page outlives its URL for a moment.
+    let name = Memo::new(move |before: Option<&String>| {
+        let name = params.read().get("name");
+        name.or_else(|| before.cloned()).unwrap_or_default()
+    });
+    let load = use_live().refreshing(TOPICS, move || name.get(), receiver);
+    view! {
+        <PageTitle text=move || name.get()/>
+        <div class="page">
+            <LiveBar/>
+            <LoadBoundary load let:data>
+                <Body data/>
+            </LoadBoundary>
+        </div>
+    }
+}
+
+#[component]
+fn Body(data: Signal<ReceiverData>) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| {
+        data.with(|_| ());
+        live.set_arrived(TOPICS);
+    });
+    let (name, kind) = data.with_untracked(|data| (data.row.name.clone(), data.row.kind.clone()));
+    let lead = format!("Receiver {name}, kind {}.", kind_word(&kind));
+    view! {
+        <div class="pagehead">
+            <h1>{move || data.with(|data| title(&data.row))}</h1>
+            <p>{lead}</p>
+        </div>
+        <SettingsLayout>
+            <p><a class="link" href="/alerts/receivers">"All receivers"</a></p>
+            {changing(move || data.with(facts))}
+            <Change name=name.clone() has_secret_field={kind != "slack"}/>
+            <div class="acts">
+                <div class="act"><TestForm name=name.clone() label="Send a test" class="btn"/><span>"one message marked as a test"</span></div>
+                <ConsoleForm class="act" action=format!("{}/remove", path(&name))>
+                    <FormAlert/>
+                    <SubmitButton class="btn">"Remove receiver"</SubmitButton><span>"with its pending notifications"</span>
+                </ConsoleForm>
+            </div>
+        </SettingsLayout>
+    }
+    .into_any()
+}
+
+#[component]
+fn Change(name: String, has_secret_field: bool) -> impl IntoView {
+    let action = path(&name);
+    view! {
+        <section class="panel" aria-labelledby="change">
+            <header><h2 id="change">"Configuration"</h2></header>
+            <ConsoleForm action=action.clone() stays=true state=FormState::of_action(&action)>
+                <FormAlert/>
+                <Urls help="Leave empty to keep the current value." is_required=false/>
+                {has_secret_field.then(|| view! { <Secret help="Leave empty to keep the current secret."/> }.into_any())}
+                <div class="do"><SubmitButton>"Save"</SubmitButton></div>
+            </ConsoleForm>
+        </section>
+    }
+    .into_any()
+}
+
+fn title(row: &ReceiverRow) -> String {
+    match (&row.fault, row.last_ok_at) {
+        (Some(_), _) => format!("Last notification to {} failed", row.name),
+        (None, Some(_)) => format!("Last notification to {} delivered", row.name),
+        (None, None) => format!("No notifications to {} yet", row.name),
+    }
+}
+
+fn facts(data: &ReceiverData) -> AnyView {
+    let row = &data.row;
+    let urls = row
+        .urls
+        .iter()
+        .map(|url| view! { <bdi class="mono">{url.clone()}</bdi> }.into_any());
+    let secret = match (row.kind.as_str(), row.has_secret) {
+        ("slack", _) => "its address is its secret",
+        ("alertmanager", true) => "a bearer token is set",
+        (_, true) => "set; each message is signed with it",
+        (_, false) => "none",
+    };
+    view! {
+        <dl class="facts-flat">
+            <div><dt>"to"</dt><dd class="to">{urls.collect_view()}</dd></div>
+            <div><dt>"secret"</dt><dd>{secret}</dd></div>
+            <div><dt>"last message"</dt><dd>{last(row, data.now)}</dd></div>
+            <div><dt>"waiting"</dt><dd>{row.waiting}</dd></div>
+            <div><dt>"dead"</dt><dd>{row.dead}</dd></div>
+        </dl>
+    }
+    .into_any()
+}

@@ -1,0 +1,107 @@
+//! The button that sends a test message, and its result: request and response of each peer.
+
+use domain::escape::visible;
+use leptos::prelude::*;
+
+use super::path;
+use crate::components::reactive::changing;
+use crate::components::state_badge::Shape;
+use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
+use crate::forms::field::SubmitButton;
+use crate::forms::reply::FormReply;
+
+/// Names of the results in the reply, in this order for each peer.
+pub const URL: &str = "url";
+pub const REQUEST: &str = "request";
+pub const ANSWER: &str = "answer";
+/// Empty: delivered.
+pub const FAULT: &str = "fault";
+
+#[component]
+pub fn TestForm(name: String, label: &'static str, class: &'static str) -> impl IntoView {
+    let action = format!("{}/test", path(&name));
+    let state = FormState::of_action(&action);
+    let aria_label = format!("Test {name}");
+    let results = changing(move || state.reply().map(|reply| results(&name, &reply)));
+    view! {
+        <ConsoleForm action state>
+            <SubmitButton class aria_label>{label}</SubmitButton>
+            <FormAlert/>
+        </ConsoleForm>
+        {results}
+    }
+    .into_any()
+}
+
+struct PeerResult<'a> {
+    url: &'a str,
+    request: &'a str,
+    answer: &'a str,
+    fault: &'a str,
+}
+
+fn peers(reply: &FormReply) -> Vec<PeerResult<'_>> {
+    let chunks = reply.values.chunks_exact(4);
+    chunks
+        .filter_map(|chunk| match chunk {
+            [(a, url), (b, request), (c, answer), (d, fault)]
+                if [a, b, c, d] == [URL, REQUEST, ANSWER, FAULT] =>
+            {
+                Some(PeerResult {
+                    url,
+                    request,
+                    answer,
+                    fault,
+                })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn results(name: &str, reply: &FormReply) -> AnyView {
+    let peers = peers(reply);
+    if peers.is_empty() {
+        return ().into_any();
+    }
+    let delivered = peers.iter().filter(|peer| peer.fault.is_empty()).count();
+    let title = match (delivered, peers.len()) {
+        (delivered, all) if delivered == all => format!("Test delivered to {name}"),
+        (0, _) => format!("Test to {name} failed"),
+        (delivered, all) => format!("Test delivered to {delivered} of {all} peers of {name}"),
+    };
+    let peers: Vec<AnyView> = peers.iter().map(result_view).collect();
+    view! {
+        <section class="trials" role="status">
+            <h2>{title}</h2>
+            <p class="small ink2">"One message marked as a test, sent without the outbox."</p>
+            {peers}
+        </section>
+    }
+    .into_any()
+}
+
+fn result_view(peer: &PeerResult<'_>) -> AnyView {
+    let outcome = if peer.fault.is_empty() {
+        view! { <span class="st healthy quiet"><Shape name="ok"/>"delivered"</span> }.into_any()
+    } else {
+        view! { <span class="st critical"><Shape name="x"/>"failed"</span>" "<span class="ink2">{visible(peer.fault).into_owned()}</span> }.into_any()
+    };
+    view! {
+        <div class="trial">
+            <h3 class="mono"><bdi>{peer.url.to_owned()}</bdi></h3>
+            <p class="outcome">{outcome}</p>
+            <h4>"Request"</h4>
+            <pre class="wire" tabindex="0" aria-label="request">{lines_of(peer.request)}</pre>
+            <h4>"Answer"</h4>
+            <pre class="wire" tabindex="0" aria-label="answer">{lines_of(peer.answer)}</pre>
+        </div>
+    }
+    .into_any()
+}
+
+/// Line breaks stay; other hidden characters are shown.
+fn lines_of(text: &str) -> String {
+    let lines = text.split('\n').map(|line| visible(line).into_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,234 @@
+//! Rule editor: the form, a preview that follows it, and the versions of the rule.
+
+pub mod chart;
+pub mod enlarged;
+pub mod form;
+pub mod preview;
+pub mod versions;
+
+use std::time::Duration;
+
+use domain::alerts::ConditionKind;
+use leptos::ev::Event;
+use leptos::leptos_dom::helpers::debounce;
+use leptos::prelude::*;
+use leptos_router::hooks::{use_location, use_params_map};
+use wasm_bindgen::JsCast;
+use web_sys::HtmlFormElement;
+
+use self::form::{Pick, RuleForm};
+use self::preview::PreviewView;
+use self::versions::Versions;
+use crate::api::rules::{rule, rule_preview};
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::components::reactive::changing;
+use crate::components::title::PageTitle;
+use crate::forms::console_form::FormState;
+use crate::forms::submit;
+use crate::links;
+use crate::live::topics::Topics;
+use crate::live::use_live;
+use crate::page_data::rule_editor::RuleEditorData;
+
+/// Path that the form is sent to.
+pub const ACTION: &str = "/alerts/rules";
+/// Pause in typing after which the preview is computed again.
+const TYPING_PAUSE: Duration = Duration::from_millis(300);
+
+/// The preview's request: the form as a query string; empty: as the page opened.
+#[derive(Clone, Copy)]
+pub struct PreviewRequest {
+    fields: RwSignal<String>,
+    /// A preview of these fields is on its way.
+    is_pending: RwSignal<bool>,
+    /// The newest part is asked for first, while the reader types.
+    is_newest: RwSignal<bool>,
+}
+
+#[component]
+pub fn RuleEditorPage() -> impl IntoView {
+    let (params, location) = (use_params_map(), use_location());
+    // During navigation the page outlives its URL for a moment.
+    let address = Memo::new(move |before: Option<&(String, String)>| match before {
+        Some(before) if !location.pathname.with(|path| path.starts_with(ACTION)) => before.clone(),
+        _ => (params.read().get("id").unwrap_or_default(), location.search.get()),
+    });
+    let form = FormState::of_action(ACTION);
+    let typed = form
+        .first_reply()
+        .map(|reply| reply.fields.fields)
+        .unwrap_or_default();
+    let request = PreviewRequest {
+        fields: RwSignal::new(to_search(typed)),
+        is_pending: RwSignal::new(false),
+        is_newest: RwSignal::new(false),
+    };
+    // Another rule: its preview follows from the URL again.
+    Effect::new(move |before: Option<(String, String)>| {
+        let now = address.get();
+        if before.is_some_and(|before| before != now) {
+            request.is_newest.set(false);
+            request.fields.set(String::new());
+            form.clear();
+        }
+        now
+    });
+    let live = use_live();
+    let load = live.refreshing(
+        Topics::ALERTS,
+        move || address.get(),
+        |(id, search)| rule(id, search),
+    );
+    let may_preview = crate::session::use_session()
+        .with_untracked(|session| session.may(domain::access::Permission::Administer));
+    let preview = may_preview.then(|| {
+        let question = move || {
+            let (id, search) = address.get();
+            let part = if request.is_newest.get() { "newest" } else { "" };
+            (id, search, request.fields.get(), part.to_owned())
+        };
+        let load = live.refreshing(Topics::NONE, question, |(id, search, fields, part)| {
+            rule_preview(id, search, fields, part)
+        });
+        view! {
+            <div class="re-preview" on:input=on_drag(request)>
+                <LoadBoundary load let:data>
+                    <PreviewView data request/>
+                </LoadBoundary>
+            </div>
+        }
+        .into_any()
+    });
+    view! {
+        <div class="page re">
+            <LiveBar/>
+            <LoadBoundary load let:data>
+                <Body data form request/>
+            </LoadBoundary>
+            {preview}
+        </div>
+    }
+    .into_any()
+}
+
+fn to_search(fields: Vec<(String, String)>) -> String {
+    links::with_query("", fields)
+}
+
+/// Follows the form while the reader types.
+fn on_input(request: PreviewRequest) -> impl FnMut(Event) + 'static {
+    let mut compute = debounce(TYPING_PAUSE, move |next: String| {
+        let is_changed = request.fields.try_with_untracked(|fields| *fields != next);
+        if is_changed == Some(true) {
+            request.is_pending.try_set(true);
+            request.is_newest.try_set(true);
+            request.fields.try_set(next);
+        }
+    });
+    move |event: Event| {
+        let form = event
+            .target()
+            .and_then(|target| target.dyn_into::<web_sys::Element>().ok())
+            .and_then(|field| field.closest("form").ok().flatten())
+            .and_then(|form| form.dyn_into::<HtmlFormElement>().ok());
+        if let Some(form) = form {
+            compute(to_search(submit::fields(&form)));
+        }
+    }
+}
+
+/// The threshold line in the chart was moved: the field of its threshold follows.
+fn on_drag(request: PreviewRequest) -> impl FnMut(Event) + 'static {
+    let mut follow = on_input(request);
+    move |event: Event| {
+        let line = event
+            .target()
+            .and_then(|target| target.dyn_into::<web_sys::HtmlInputElement>().ok())
+            .filter(|line| line.name() == "line");
+        let Some(line) = line else { return };
+        let (param, unit) = (
+            line.get_attribute("data-param").unwrap_or_default(),
+            line.get_attribute("data-suffix").unwrap_or_default(),
+        );
+        let field = document().get_element_by_id(&format!("with.{param}"));
+        let field = field.and_then(|field| field.dyn_into::<web_sys::HtmlInputElement>().ok());
+        if let Some(field) = field {
+            field.set_value(&format!("{}{unit}", line.value()));
+            follow(event);
+        }
+    }
+}
+
+#[component]
+fn Body(data: Signal<RuleEditorData>, form: FormState, request: PreviewRequest) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| {
+        data.with(|_| ());
+        live.set_arrived(Topics::ALERTS);
+    });
+    let title = Memo::new(move |_| data.with(title));
+    let lead = Memo::new(move |_| data.with(lead));
+    // The form is rebuilt for another rule or version only: what is typed stays.
+    let subject = Memo::new(move |_| {
+        data.with(|data| {
+            (
+                data.id.clone(),
+                data.version,
+                data.condition.clone(),
+                data.fields.clone(),
+            )
+        })
+    });
+    let versions = Memo::new(move |_| data.with(|data| (data.id.clone(), data.versions.clone())));
+    let main = move || {
+        subject.with(|_| ());
+        let data = data.get_untracked();
+        match ConditionKind::parse(&data.condition) {
+            Some(kind) => {
+                view! { <div on:input=on_input(request)><RuleForm data kind form/></div> }.into_any()
+            }
+            None => view! { <Pick data/> }.into_any(),
+        }
+    };
+    view! {
+        <PageTitle text=move || title.get()/>
+        <div class="pagehead">
+            <div>
+                <p class="small crumbs"><a class="link" href="/alerts">"Alerts"</a>" / "<a class="link" href="/alerts#rules">"Rules"</a>" /"</p>
+                <h1>{move || title.get()}</h1>
+                <p>{move || lead.get()}</p>
+            </div>
+        </div>
+        <div class="re-form stack">
+            {changing(main)}
+            {changing(move || versions.with(|(id, all)| view! { <Versions id=id.clone() all=all.clone()/> }.into_any()))}
+        </div>
+    }
+    .into_any()
+}
+
+fn field<'a>(fields: &'a [(String, String)], name: &str) -> &'a str {
+    let found = fields.iter().find(|(field, _)| field == name);
+    found.map_or("", |(_, value)| value.as_str())
+}
+
+fn title(data: &RuleEditorData) -> String {
+    match (field(&data.fields, "name"), ConditionKind::parse(&data.condition)) {
+        ("", Some(kind)) => kind.info().title.to_owned(),
+        ("", None) => "New rule".to_owned(),
+        (name, _) => name.to_owned(),
+    }
+}
+
+fn lead(data: &RuleEditorData) -> String {
+    let firing = match data.firing {
+        0 => "It does not fire now.".to_owned(),
+        1 => "It fires now for 1 lock, prefix or backend.".to_owned(),
+        count => format!("It fires now for {count} locks, prefixes or backends."),
+    };
+    match data.version {
+        Some(version) => format!("Rule, version {version}. {firing} Changes apply when saved."),
+        None => "Preview the rule on past data before you save it.".to_owned(),
+    }
+}

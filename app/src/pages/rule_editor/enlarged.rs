@@ -1,0 +1,55 @@
+//! The newest firing enlarged: `for` as dashed outline, firing filled, keep-firing tinted.
+
+use chrono::DateTime;
+use domain::{format, time_format};
+use leptos::prelude::*;
+
+use crate::page_data::rule_editor::PreviewData;
+
+const WIDTH: i64 = 600;
+
+pub(super) fn enlarged(preview: &PreviewData) -> AnyView {
+    let Some(firing) = preview.firings.first() else {
+        return ().into_any();
+    };
+    let (began, fired) = (firing.at - preview.for_ms, firing.at);
+    // Keep-firing is the last part of the firing.
+    let ended = firing.until.unwrap_or(preview.to);
+    let kept = (ended - preview.keep_ms).max(fired);
+    let room = ((ended - began) / 8).max(60_000);
+    let (from, to) = (began - room, ended + room);
+    let x = |at: i64| (at - from).clamp(0, to - from) * WIDTH / (to - from).max(1);
+    let block = |from: i64, to: i64, class: &'static str| {
+        (to > from).then(|| {
+            view! { <rect x=x(from) y="4" width=(x(to) - x(from)).max(3) height="16" class=class></rect> }
+                .into_any()
+        })
+    };
+    let kept_from = if firing.until.is_some() { kept } else { ended };
+    let at = DateTime::from_timestamp_millis(fired).unwrap_or_default();
+    let words = [
+        (preview.for_ms > 0).then(|| format!("for {}", format::period(preview.for_ms))),
+        Some(format!("fires {}", time_format::timed(at))),
+        (preview.keep_ms > 0 && firing.until.is_some())
+            .then(|| format!("keeps firing for {}", format::period(preview.keep_ms))),
+        Some(match firing.until {
+            Some(_) => "resolved".to_owned(),
+            None => "still firing".to_owned(),
+        }),
+    ];
+    let words = words.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let title = format!("{}, enlarged", time_format::dated(at));
+    view! {
+        <section class="sec" aria-label="The newest firing">
+            <header><h2>{title}</h2><span class="note"><bdi>{domain::escape::visible(&firing.subject).into_owned()}</bdi></span>
+                <a class="end link" href=firing.path.clone()>"Open"</a></header>
+            <svg class="pv-large" viewBox=format!("0 0 {WIDTH} 24") preserveAspectRatio="none" role="img" aria-label=words.clone()>
+                {block(began, fired, "is-for")}
+                {block(fired, kept_from, "is-firing")}
+                {block(kept_from, ended, "is-kept")}
+            </svg>
+            <p class="small ink2">{words}</p>
+        </section>
+    }
+    .into_any()
+}

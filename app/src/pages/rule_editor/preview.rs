@@ -1,0 +1,198 @@
+//! Preview of a rule on past data: two figures, one chart per part of the condition, a strip per
+//! version, the newest firings, and one of them enlarged.
+
+use chrono::DateTime;
+use domain::alerts::{ConditionKind, Unit};
+use domain::{format, time_format};
+use leptos::prelude::*;
+
+use super::PreviewRequest;
+use super::chart::{PartChart, strips};
+use super::enlarged::enlarged;
+use crate::components::reactive::changing;
+use crate::components::resource_name::ResourceName;
+use crate::page_data::rule_editor::{FiringRow, PreviewData, RulePreview};
+
+#[component]
+pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl IntoView {
+    Effect::new(move |_| {
+        let is_partial = data.with(|data| data.edited.as_ref().is_some_and(|edited| edited.is_partial));
+        if is_partial {
+            request.is_newest.set(false);
+        } else {
+            request.is_pending.set(false);
+        }
+    });
+    // The last preview stays, dimmed, while the next one is computed.
+    let class = move || {
+        if request.is_pending.get() {
+            "stack is-pending"
+        } else {
+            "stack"
+        }
+    };
+    view! {
+        <div class=class aria-live="polite">
+            <p class="re-progress small ink2" role="status">{move || request.is_pending.get().then_some("Computing the preview…")}</p>
+            {changing(move || data.with(content))}
+        </div>
+    }
+    .into_any()
+}
+
+fn content(data: &RulePreview) -> AnyView {
+    if !data.faults.is_empty() {
+        return view! { <section class="sec"><header><h2>"Preview"</h2></header><p class="al-none ink2">"No preview: a field is invalid."</p></section> }
+            .into_any();
+    }
+    let Some(edited) = &data.edited else {
+        return ().into_any();
+    };
+    if let Some(why) = &edited.unknown {
+        let why = format!("No preview: {why}.");
+        return view! { <section class="sec"><header><h2>"Preview"</h2></header><p class="al-none ink2">{why}</p></section> }
+            .into_any();
+    }
+    let note = match edited.is_partial {
+        true => format!("last {}; loading the rest of 7 days", span(edited)),
+        false => format!("last {}, UTC; follows the form", span(edited)),
+    };
+    let parts: Vec<AnyView> = edited
+        .parts
+        .iter()
+        .enumerate()
+        .map(|(at, part)| {
+            let saved = data.saved.as_ref().and_then(|saved| saved.parts.get(at));
+            let saved = saved.and_then(|saved| saved.threshold);
+            let letter = (edited.parts.len() > 1).then(|| char::from(b'A' + u8::try_from(at).unwrap_or(0)));
+            view! { <PartChart part=part.clone() range=(edited.from, edited.to) gaps=edited.gaps.clone() saved letter is_main=at == 0/> }
+                .into_any()
+        })
+        .collect();
+    view! {
+        <section class="sec" aria-label="Preview">
+            <header><h2>"Preview"</h2><span class="note">{note}</span></header>
+            {figures(data, edited)}
+            {parts}
+            {strips(edited, data.saved.as_ref())}
+            {less(edited)}
+        </section>
+        {firings(edited)}
+        {enlarged(edited)}
+    }
+    .into_any()
+}
+
+/// Firings now and with this change.
+fn figures(data: &RulePreview, edited: &PreviewData) -> AnyView {
+    let figure = |count: u64, words: &'static str, class: &'static str| {
+        view! { <p class=class><b>{format::count(count)}</b><span class="small ink2">{words}</span></p> }
+            .into_any()
+    };
+    let figures = match &data.saved {
+        Some(saved) => view! {
+            {figure(saved.count, "firings now", "fig ink2")}
+            <span class="fig-to" aria-hidden="true">"›"</span>
+            {figure(edited.count, "with this change", "fig")}
+        }
+        .into_any(),
+        None => figure(edited.count, "firings", "fig"),
+    };
+    let of_locks = match edited.locks {
+        0 => String::new(),
+        locks => format!("{}, ", format::counted(locks, "lock", "locks")),
+    };
+    let cost = format!(
+        "{of_locks}{}, in {} ms; same code as the live rule",
+        format::counted(edited.events, "event", "events"),
+        data.took_ms
+    );
+    let cut = edited
+        .is_cut
+        .then(|| view! { <span>" The event limit of a preview is reached."</span> }.into_any());
+    view! { <div class="figs">{figures}<p class="small ink2 figs-note">{cost}{cut}</p></div> }.into_any()
+}
+
+/// `7 days`; less if more events happened than a preview reads.
+fn span(preview: &PreviewData) -> String {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    let ms = preview.to - preview.from;
+    if ms % DAY_MS == 0 {
+        format::counted((ms / DAY_MS).unsigned_abs(), "day", "days")
+    } else {
+        format::period(ms / 60_000 * 60_000)
+    }
+}
+
+/// What the preview does not know.
+fn less(preview: &PreviewData) -> AnyView {
+    let ttl = (preview.without_ttl > 0).then(|| {
+        format!(
+            "{} of {} acquisitions have no recorded TTL and are evaluated in part. ",
+            format::count(preview.without_ttl),
+            format::count(preview.acquisitions)
+        )
+    });
+    let gaps = (!preview.gaps.is_empty()).then(|| {
+        let lengths = preview.gaps.iter().map(|(began, ended)| ended - began);
+        let length = format::period(lengths.sum::<i64>() / 1_000 * 1_000);
+        let gaps = format::counted(preview.gaps.len() as u64, "gap", "gaps");
+        format!("Hatched: {gaps} in the history, {length} in all. Nothing fires or resolves in a gap.")
+    });
+    view! { <p class="small ink2">{ttl}{gaps}</p> }.into_any()
+}
+
+/// Unit of the threshold that the firings are measured in.
+pub(super) fn main_unit(preview: &PreviewData) -> Unit {
+    let param = preview.parts.first().map(|part| part.param.as_str());
+    let found = ConditionKind::ALL.into_iter().flat_map(|kind| kind.info().params);
+    let found = found
+        .into_iter()
+        .find(|known| known.is_main && Some(known.name) == param);
+    found.map_or(Unit::Count, |param| param.unit)
+}
+
+fn firings(preview: &PreviewData) -> AnyView {
+    if preview.firings.is_empty() {
+        return ().into_any();
+    }
+    let unit = main_unit(preview);
+    let rows: Vec<AnyView> = preview.firings.iter().map(|firing| row(firing, unit)).collect();
+    let note = format!(
+        "newest {} of {}",
+        preview.firings.len(),
+        format::count(preview.count)
+    );
+    view! {
+        <section class="sec" aria-labelledby="firings">
+            <header><h2 id="firings">"Firings with this change"</h2><span class="note">{note}</span></header>
+            <div class="scroll"><table class="t">
+                <caption class="sr">"When it would have fired, newest first"</caption>
+                <thead><tr><th scope="col">"at, UTC"</th><th scope="col">"lock, prefix or backend"</th><th scope="col">"by"</th>
+                    <th scope="col" class="num">"measured"</th><th scope="col" class="num">"firing for"</th></tr></thead>
+                <tbody>{rows}</tbody>
+            </table></div>
+        </section>
+    }
+    .into_any()
+}
+
+fn row(firing: &FiringRow, unit: Unit) -> AnyView {
+    let at = DateTime::from_timestamp_millis(firing.at).unwrap_or_default();
+    let held = firing.until.map_or_else(
+        || "still firing".to_owned(),
+        |until| format::period((until - firing.at) / 1_000 * 1_000),
+    );
+    let owner = domain::escape::visible(firing.owner.as_deref().unwrap_or("unknown")).into_owned();
+    let why = domain::escape::visible(&firing.why).into_owned();
+    view! {
+        <tr>
+            <td class="num"><time datetime=time_format::iso(at)>{time_format::dated(at).replace(" UTC", "")}</time></td>
+            <td class="al-cut"><a class="al-of" href=firing.path.clone() title=why><ResourceName name=firing.subject.clone() cut=true/></a></td>
+            <td><bdi>{owner}</bdi></td>
+            <td class="num">{unit.format(firing.measure)}</td>
+            <td class="num">{held}</td>
+        </tr>
+    }
+    .into_any()
+}

@@ -1,0 +1,145 @@
+//! One user: grants, sign-in method, removal.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use super::TOPICS;
+use super::grants::{GrantRows, grant_list};
+use super::secret_panel::{SECRET, SecretPanel};
+use crate::api::settings::user;
+use crate::components::fact_list::Facts;
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::components::reactive::changing;
+use crate::components::relative_time::age;
+use crate::components::title::PageTitle;
+use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
+use crate::forms::field::SubmitButton;
+use crate::layout::SettingsLayout;
+use crate::live::use_live;
+use crate::page_data::settings::UserData;
+
+#[component]
+pub fn UserPage() -> impl IntoView {
+    let params = use_params_map();
+    // During navigation the page outlives its URL for a moment.
+    let id = Memo::new(move |before: Option<&String>| {
+        let id = params.read().get("id");
+        id.or_else(|| before.cloned()).unwrap_or_default()
+    });
+    let load = use_live().refreshing(TOPICS, move || id.get(), user);
+    view! {
+        <PageTitle text="User"/>
+        <div class="page">
+            <LiveBar/>
+            <LoadBoundary load let:data>
+                <Body data/>
+            </LoadBoundary>
+        </div>
+    }
+}
+
+/// Path of a form of this user.
+fn action(id: &str, act: &str) -> String {
+    format!("/settings/users/{id}/{act}")
+}
+
+#[component]
+fn Body(data: Signal<UserData>) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| {
+        data.with(|_| ());
+        live.set_arrived(TOPICS);
+    });
+    let id = data.with_untracked(|data| data.id.clone());
+    let link = FormState::of_action(&action(&id, "link"));
+    let name = Memo::new(move |_| data.with(|data| data.name.clone()));
+    let secret = Memo::new(move |_| link.value(SECRET));
+    let is_disabled = Memo::new(move |_| data.with(|data| data.disabled_at.is_some()));
+    let is_managed = Memo::new(move |_| data.with(|data| data.is_managed));
+    view! {
+        <div class="pagehead"><h1>{move || if is_disabled.get() { format!("{} is disabled", name.get()) } else { name.get() }}</h1></div>
+        <SettingsLayout>
+            <p><a class="link" href="/settings/users">"All users"</a></p>
+            {changing(move || secret.get().map(|secret| view! {
+                <SecretPanel state=link title=format!("Sign-in link for {}", name.get_untracked()) secret
+                    note="Valid once, within an hour; earlier links are void."/>
+            }.into_any()))}
+            {changing(move || data.with(facts))}
+            <section class="sec">
+                <header><h2>"Roles"</h2></header>
+                {changing(move || if is_managed.get() { managed(data) } else { untrack(|| grants_form(data)) })}
+            </section>
+            <div class="acts">{changing(move || {
+                let is_disabled = is_disabled.get();
+                untrack(|| acts(data, is_disabled, link))
+            })}</div>
+        </SettingsLayout>
+    }
+    .into_any()
+}
+
+fn facts(data: &UserData) -> AnyView {
+    let cells = vec![
+        ("added", age(Some(data.created_at), data.now, "")),
+        ("signs in by", data.sign_in_method.clone().into_any()),
+        ("sessions now", data.sessions.to_string().into_any()),
+    ];
+    view! { <Facts cells/> }.into_any()
+}
+
+fn managed(data: Signal<UserData>) -> AnyView {
+    view! {
+        <p class="ink2">"The identity provider sets their roles at each sign-in."</p>
+        {changing(move || data.with(|data| grant_list(&data.grants)))}
+    }
+    .into_any()
+}
+
+fn grants_form(data: Signal<UserData>) -> AnyView {
+    let UserData {
+        id, grants, backends, ..
+    } = data.get_untracked();
+    view! {
+        <ConsoleForm action=action(&id, "grants") stays=true>
+            <FormAlert/>
+            <GrantRows grants backends/>
+            <div class="do"><SubmitButton>"Save roles"</SubmitButton></div>
+        </ConsoleForm>
+    }
+    .into_any()
+}
+
+fn acts(data: Signal<UserData>, is_disabled: bool, link: FormState) -> AnyView {
+    let (id, is_self) = data.with_untracked(|data| (data.id.clone(), data.is_self));
+    if is_disabled {
+        return act(
+            "Enable",
+            "Restores sign-in and roles.",
+            action(&id, "enable"),
+            None,
+        );
+    }
+    let warning = if is_self {
+        "This is you: you will be signed out at once."
+    } else {
+        "Their sessions end at once. Their audit entries remain."
+    };
+    view! {
+        {act("Create a sign-in link", "For a new user or a forgotten password.", action(&id, "link"), Some(link))}
+        {act("Disable", warning, action(&id, "disable"), None)}
+    }
+    .into_any()
+}
+
+fn act(label: &'static str, consequence: &'static str, action: String, state: Option<FormState>) -> AnyView {
+    let state = state.unwrap_or_else(|| FormState::of_action(&action));
+    view! {
+        <ConsoleForm class="act" action=action stays=true state>
+            <FormAlert/>
+            <p>{consequence}</p>
+            <SubmitButton class="btn">{label}</SubmitButton>
+        </ConsoleForm>
+    }
+    .into_any()
+}

@@ -1,0 +1,113 @@
+//! Page data that many open tabs request at once: computed once per query, scope and stamp.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::Arc;
+
+use domain::access::Visible;
+use parking_lot::Mutex;
+
+/// Queries with a stored page; the least recently used is dropped.
+const ENTRIES_MAX: usize = 64;
+
+/// Revision of the data, and a coarse time: a page shows ages.
+pub(super) type Stamp = (u64, i64);
+
+pub(super) struct PageCache<T> {
+    /// Most recently used last.
+    entries: Mutex<VecDeque<Arc<Entry<T>>>>,
+}
+
+struct Entry<T> {
+    search: String,
+    visible: Visible,
+    /// Locked while it is computed: concurrent requests wait for one result.
+    page: tokio::sync::Mutex<Option<(Stamp, T)>>,
+}
+
+impl<T: Clone> PageCache<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            entries: Mutex::new(VecDeque::new()),
+        }
+    }
+
+    /// The stored page, or the computed one. Errors are not stored.
+    pub(super) async fn get<E>(
+        &self,
+        (search, visible): (&str, &Visible),
+        stamp: Stamp,
+        compute: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let entry = self.entry(search, visible);
+        let mut stored = entry.page.lock().await;
+        if let Some((_, page)) = stored.as_ref().filter(|(of, _)| *of == stamp) {
+            return Ok(page.clone());
+        }
+        let page = compute.await?;
+        *stored = Some((stamp, page.clone()));
+        Ok(page)
+    }
+
+    fn entry(&self, search: &str, visible: &Visible) -> Arc<Entry<T>> {
+        let mut entries = self.entries.lock();
+        let is_it = |entry: &Arc<Entry<T>>| entry.search == search && entry.visible == *visible;
+        let found = entries.iter().position(is_it).and_then(|at| entries.remove(at));
+        let entry = found.unwrap_or_else(|| {
+            Arc::new(Entry {
+                search: search.to_owned(),
+                visible: visible.clone(),
+                page: tokio::sync::Mutex::new(None),
+            })
+        });
+        if entries.len() >= ENTRIES_MAX {
+            entries.pop_front();
+        }
+        entries.push_back(entry.clone());
+        entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use domain::access::Grants;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_page_is_computed_once_per_query_scope_and_stamp() {
+        let (cache, computed) = (PageCache::new(), Cell::new(0));
+        let (all, none) = (Visible::default(), Visible::to(&Grants::default()));
+        let get = async |search: &str, visible: &Visible, stamp| {
+            let compute = async {
+                computed.set(computed.get() + 1);
+                Ok::<_, ()>(computed.get())
+            };
+            cache.get((search, visible), stamp, compute).await
+        };
+        assert_eq!(get("?a", &all, (1, 0)).await, Ok(1));
+        assert_eq!(get("?a", &all, (1, 0)).await, Ok(1));
+        assert_eq!(get("?a", &none, (1, 0)).await, Ok(2));
+        assert_eq!(get("?b", &all, (1, 0)).await, Ok(3));
+        assert_eq!(get("?a", &all, (2, 0)).await, Ok(4));
+        for number in 0..ENTRIES_MAX {
+            get(&format!("?{number}"), &all, (2, 0)).await.unwrap();
+        }
+        assert!(cache.entries.lock().len() <= ENTRIES_MAX);
+        assert_eq!(get("?a", &all, (2, 0)).await, Ok(4 + ENTRIES_MAX + 1));
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_not_stored() {
+        let cache = PageCache::new();
+        let all = Visible::default();
+        let failed: Result<u8, &str> = cache.get(("", &all), (1, 0), async { Err("down") }).await;
+        assert_eq!(failed, Err("down"));
+        assert_eq!(
+            cache.get(("", &all), (1, 0), async { Ok::<_, &str>(7) }).await,
+            Ok(7)
+        );
+    }
+}

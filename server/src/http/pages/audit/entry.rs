@@ -1,0 +1,112 @@
+//! `/audit/{id}`
+
+use app::console::ConsoleError;
+use app::page_data::audit::{AuditEntryData, AuditTableRow};
+use domain::audit::{AuditEntry, AuditQuery, Readable};
+
+use super::diff;
+use super::page_rows::Fates;
+use super::pending_reviews::review;
+use crate::audit::RecordWithNeighbours;
+use crate::http::audit::unreadable;
+use crate::http::pages::page_data::unavailable;
+use crate::http::state::Services;
+use crate::identity::Principal;
+
+/// Steps of one unlock that are listed: wrong names and refusals make some more than the usual four.
+const STEPS_MAX: u32 = 50;
+
+impl Services {
+    pub(in crate::http::pages) async fn audit_entry_data(
+        &self,
+        who: &Principal,
+        id: &str,
+    ) -> Result<AuditEntryData, ConsoleError> {
+        let seq = id.parse::<i64>().ok().filter(|seq| *seq >= 1);
+        let found = match seq {
+            Some(seq) => self.entry(who, seq).await,
+            None => Ok(None),
+        };
+        let found = found.map_err(|error| {
+            unreadable(&error);
+            unavailable(
+                "Audit log unavailable: the store does not answer. No action runs without its audit entry.",
+            )
+        })?;
+        found.ok_or_else(|| ConsoleError::NotFound {
+            what: "There is no such entry, or it is not about your locks.".to_owned(),
+        })
+    }
+
+    async fn entry(&self, who: &Principal, seq: i64) -> Result<Option<AuditEntryData>, sqlx::Error> {
+        let readable = Readable::to(&who.grants);
+        let Some(look) = self.auth.audit.read_with_neighbours(seq, &readable).await? else {
+            return Ok(None);
+        };
+        let steps = self.steps(&look.row, readable).await?;
+        let mut all = steps.clone();
+        all.extend(
+            [&look.row]
+                .into_iter()
+                .chain(&look.older)
+                .chain(&look.newer)
+                .cloned(),
+        );
+        let fates = self.fates(&all).await?;
+        let fate = look.row.unlock_id.as_ref().and_then(|id| fates.get(id));
+        let review = fate.and_then(|unlock| review(who, unlock));
+        let RecordWithNeighbours {
+            row,
+            gives_its_hash,
+            follows,
+            older,
+            newer,
+        } = look;
+        let Some(line) = self.one(&row, &fates).await else {
+            return Ok(None);
+        };
+        Ok(Some(AuditEntryData {
+            row: line,
+            changes: diff::changes(row.before.as_deref(), row.after.as_deref()),
+            steps: self.lines(&steps, &fates).await,
+            older: self.maybe(older.as_ref(), &fates).await,
+            newer: self.maybe(newer.as_ref(), &fates).await,
+            is_hash_valid: gives_its_hash,
+            follows_previous: follows,
+            review,
+            actor_id: row.actor_id,
+            source: row.source,
+            unlock_id: row.unlock_id,
+            ip: row.ip,
+            user_agent: row.user_agent,
+            request_id: row.request_id,
+            trace_id: row.trace_id,
+            hash: row.hash,
+            prev_hash: row.prev_hash,
+        }))
+    }
+
+    async fn one(&self, row: &AuditEntry, fates: &Fates) -> Option<AuditTableRow> {
+        self.lines(std::slice::from_ref(row), fates).await.pop()
+    }
+
+    async fn maybe(&self, row: Option<&AuditEntry>, fates: &Fates) -> Option<AuditTableRow> {
+        self.one(row?, fates).await
+    }
+
+    /// Oldest first.
+    async fn steps(&self, row: &AuditEntry, readable: Readable) -> Result<Vec<AuditEntry>, sqlx::Error> {
+        let Some(id) = &row.unlock_id else {
+            return Ok(Vec::new());
+        };
+        let query = AuditQuery {
+            unlock_id: Some(id.clone()),
+            limit: STEPS_MAX,
+            readable,
+            ..AuditQuery::default()
+        };
+        let mut steps = self.auth.audit.page(&query).await?.rows;
+        steps.reverse();
+        Ok(steps)
+    }
+}
