@@ -7,7 +7,6 @@ use std::time::Duration;
 use app::page_data::rule_editor::RulePreview;
 use domain::access::Role;
 use domain::alerts::{Pattern, Rule, builtin};
-use futures::StreamExt as _;
 use leasehold::alerts::{PreviewRun, PreviewSpan};
 use runtime::clock::Clock;
 use runtime::db::Db;

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 
 use super::evaluators::{TAKEOVER, taken_over, token};
 use super::startup::Running;
-use crate::support::webhook_sink::Ear;
+use crate::support::webhook_sink::Heard;
 use testkit::within;
 
 const LOCKS: u64 = 100_000;
@@ -17,7 +17,7 @@ const LOCKS: u64 = 100_000;
 const LONG: Duration = Duration::from_secs(300);
 
 /// Messages about the rule: number of its alerts and status of each.
-fn messages(ear: &Ear) -> Vec<(u64, String)> {
+fn messages(ear: &Heard) -> Vec<(u64, String)> {
     let heard = ear.heard();
     let all = heard.iter().map(|heard| heard.json());
     let of_rule = all.filter(|body| body["alerts"][0]["labels"]["alertname"] == "Held");
@@ -63,7 +63,7 @@ async fn count(pool: &PgPool, select: &'static str) -> i64 {
 }
 
 /// Every lock is late, in live alerts as in the preview, and nothing was notified again.
-async fn is_steady(server: &Running, pool: &PgPool, ear: &Ear, told: &[(u64, String)]) {
+async fn is_steady(server: &Running, pool: &PgPool, ear: &Heard, told: &[(u64, String)]) {
     // Ten evaluations.
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(messages(ear), told);
@@ -82,7 +82,7 @@ async fn is_steady(server: &Running, pool: &PgPool, ear: &Ear, told: &[(u64, Str
 async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     let postgres = Throwaway::postgres(PostgresOptions::default()).await.unwrap();
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
-    let ear = Ear::open().await;
+    let ear = Heard::open().await;
     let toml = format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\nprefixes = [\"jobs:\"]\npoll_interval = \"2s\"\n\
          [notify]\nallowed_networks = [\"127.0.0.1/32\"]\n",
