@@ -36,9 +36,16 @@ async fn every_docs_page_is_served_without_foreign_resources() {
         ] {
             assert!(!text.contains(elsewhere), "{path}: {elsewhere}");
         }
-        let nonce = policy.split("'nonce-").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
+        let nonce = policy
+            .split("'nonce-")
+            .nth(1)
+            .and_then(|rest| rest.split('\'').next())
+            .unwrap();
         let with_nonce = format!("nonce=\"{nonce}\"");
-        let mut scripts = text.split("<script").skip(1).map(|rest| rest.split('>').next().unwrap());
+        let mut scripts = text
+            .split("<script")
+            .skip(1)
+            .map(|rest| rest.split('>').next().unwrap());
         assert!(scripts.all(|tag| tag.contains(&with_nonce)), "{path}");
         assert!(text.contains("<h1>"), "{path}");
     }
