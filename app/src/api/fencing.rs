@@ -6,7 +6,6 @@ use leptos::server_fn::codec::GetUrl;
 
 use super::codec::EncodedResponse;
 use super::error::ApiError;
-use crate::console::ConsoleError;
 
 /// `search` is the page's query string.
 #[server(name = GetFencing, prefix = "/api", endpoint = "fencing", input = GetUrl, output = EncodedResponse)]
@@ -18,7 +17,7 @@ pub async fn fencing(search: String) -> Result<FencingPage, ApiError> {
     }) = &page
     {
         // The page shows it with the typed values.
-        let _shown = asked.set_status::<()>(Err(ConsoleError::BadQuery(error.clone())));
+        let _shown = asked.set_status::<()>(Err(crate::console::ConsoleError::BadQuery(error.clone())));
     }
     asked.set_status(page)
 }

@@ -1,4 +1,4 @@
-//! Page latency: the list of 1,000 locks as HTML, and the delay of change events.
+//! Page latency: the list of 100 and of 1,000 locks as HTML, and the delay of change events.
 
 use std::time::Duration;
 
@@ -14,7 +14,10 @@ use super::timer::Stopwatch;
 pub(crate) const LOCKS: usize = 1_000;
 const PAGES: usize = 21;
 const CHANGES: usize = 20;
-const HTML_MS_GOAL: f64 = 30.0;
+/// A first page of the list, and its goal.
+const FIRST_PAGE: usize = 100;
+const FIRST_PAGE_MS_GOAL: f64 = 10.0;
+const HTML_MS_GOAL: f64 = 60.0;
 const TOLD_MS_GOAL: f64 = 500.0;
 /// Not a multiple of the stream's interval, so that changes are distributed over it.
 const CHANGE_EVERY: Duration = Duration::from_millis(1_370);
@@ -23,7 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pages {
     pub locks: usize,
-    /// The median.
+    /// The median of a first page.
+    pub first_page_ms: f64,
+    /// The median of all locks on one page.
     pub html_ms: f64,
     pub html_kb: f64,
     pub told_p50_ms: f64,
@@ -34,6 +39,12 @@ impl Pages {
     pub(crate) fn figures(&self) -> Vec<Figure> {
         let locks = self.locks;
         vec![
+            Figure::at_most(
+                &format!("/locks as HTML, a first page of {FIRST_PAGE} locks"),
+                self.first_page_ms,
+                FIRST_PAGE_MS_GOAL,
+                "ms",
+            ),
             Figure::at_most(
                 &format!("/locks as HTML with {locks} locks"),
                 self.html_ms,
@@ -57,12 +68,15 @@ impl Pages {
 pub(crate) async fn measure(locks: usize) -> Result<Pages, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
     fill(&served, "tenant_1:job", locks, || 3_600).await?;
+    wait_until_listed(&served, locks).await?;
+    let (first_page_ms, _) = html(&served, FIRST_PAGE.min(locks)).await?;
     let (html_ms, html_kb) = html(&served, locks).await?;
     let mut samples = measure_once(&served).await?;
     served.end().await;
     samples.sort_by(f64::total_cmp);
     Ok(Pages {
         locks,
+        first_page_ms,
         html_ms,
         html_kb,
         told_p50_ms: samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN),
@@ -70,21 +84,26 @@ pub(crate) async fn measure(locks: usize) -> Result<Pages, BenchError> {
     })
 }
 
-async fn html(served: &Served, locks: usize) -> Result<(f64, f64), BenchError> {
+/// Until the console has scanned all locks.
+async fn wait_until_listed(served: &Served, locks: usize) -> Result<(), BenchError> {
     let url = format!("/locks?limit={locks}");
     let last = format!("tenant_1:job:{:06}", locks - 1);
     let began = Stopwatch::start();
     loop {
-        // Until the console has scanned all locks.
         let page = served.get(&url).await?.text().await?;
         if page.contains(&last) {
-            break;
+            return Ok(());
         }
         if began.elapsed() > PATIENCE {
             return Err(BenchError::bad_answer("/locks", format!("no {last} on the page")));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Median time and size of a page with `limit` rows.
+async fn html(served: &Served, limit: usize) -> Result<(f64, f64), BenchError> {
+    let url = format!("/locks?limit={limit}");
     let (mut times, mut bytes) = (Vec::new(), 0);
     for _ in 0..PAGES {
         let watch = Stopwatch::start();
