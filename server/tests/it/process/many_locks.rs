@@ -9,7 +9,7 @@ use sqlx::PgPool;
 
 use super::evaluators::{TAKEOVER, taken_over, token};
 use super::startup::Running;
-use crate::support::webhook_sink::Heard;
+use crate::support::webhook_sink::WebhookSink;
 use testkit::within;
 
 const LOCKS: u64 = 100_000;
@@ -82,7 +82,7 @@ async fn is_steady(server: &Running, pool: &PgPool, ear: &Heard, told: &[(u64, S
 async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     let postgres = Throwaway::postgres(PostgresOptions::default()).await.unwrap();
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
-    let ear = Heard::open().await;
+    let ear = WebhookSink::open().await;
     let toml = format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\nprefixes = [\"jobs:\"]\npoll_interval = \"2s\"\n\
          [notify]\nallowed_networks = [\"127.0.0.1/32\"]\n",
