@@ -17,16 +17,16 @@ const LOCKS: u64 = 100_000;
 const LONG: Duration = Duration::from_secs(300);
 
 /// Messages about the rule: number of its alerts and status of each.
-fn messages(ear: &Heard) -> Vec<(u64, String)> {
-    let heard = ear.heard();
+fn messages(sink: &WebhookSink) -> Vec<(u64, String)> {
+    let heard = sink.heard();
     let all = heard.iter().map(|heard| heard.json());
     let of_rule = all.filter(|body| body["alerts"][0]["labels"]["alertname"] == "Held");
-    let told = of_rule.map(|body| {
+    let before = of_rule.map(|body| {
         let listed = body["alerts"].as_array().unwrap().len() as u64;
         let size = listed + body["truncatedAlerts"].as_u64().unwrap();
         (size, body["status"].as_str().unwrap().to_owned())
     });
-    told.collect()
+    before.collect()
 }
 
 /// Held for longer than 5 s.
@@ -63,10 +63,10 @@ async fn count(pool: &PgPool, select: &'static str) -> i64 {
 }
 
 /// Every lock is late, in live alerts as in the preview, and nothing was notified again.
-async fn is_steady(server: &Running, pool: &PgPool, ear: &Heard, told: &[(u64, String)]) {
+async fn is_steady(server: &Running, pool: &PgPool, sink: &WebhookSink, before: &[(u64, String)]) {
     // Ten evaluations.
     tokio::time::sleep(Duration::from_secs(10)).await;
-    assert_eq!(messages(ear), told);
+    assert_eq!(messages(sink), before);
     let fired = "SELECT count(*) FROM alerts WHERE rule_id = 'held'";
     assert_eq!(count(pool, fired).await, 500);
     let (status, preview) = server.post("/v1/rules/preview", &rule()).await;
@@ -82,7 +82,7 @@ async fn is_steady(server: &Running, pool: &PgPool, ear: &Heard, told: &[(u64, S
 async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     let postgres = Throwaway::postgres(PostgresOptions::default()).await.unwrap();
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
-    let ear = WebhookSink::open().await;
+    let sink = WebhookSink::open().await;
     let toml = format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\nprefixes = [\"jobs:\"]\npoll_interval = \"2s\"\n\
          [notify]\nallowed_networks = [\"127.0.0.1/32\"]\n",
@@ -91,7 +91,7 @@ async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     let mut first = Running::on(postgres.superuser_url(), &toml).await;
     let pool = PgPool::connect(&postgres.superuser_url()).await.unwrap();
     let hook =
-        json!({"name": "hook", "kind": "webhook", "urls": [ear.url], "secret": "a-secret-of-this-test"});
+        json!({"name": "hook", "kind": "webhook", "urls": [sink.url], "secret": "a-secret-of-this-test"});
     assert_eq!(first.post("/v1/receivers", &hook).await.0, 201);
     let put = first
         .http
@@ -117,30 +117,30 @@ async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     })
     .await;
     within(LONG, "they fire, and most are notified", async || {
-        messages(&ear).last().is_some_and(|(size, _)| *size > LOCKS / 2)
+        messages(&sink).last().is_some_and(|(size, _)| *size > LOCKS / 2)
     })
     .await;
-    let told = messages(&ear);
-    for pair in told.windows(2) {
+    let before = messages(&sink);
+    for pair in before.windows(2) {
         assert!(
             pair[1].0 >= 2 * pair[0].0,
-            "a group doubles before it is notified again: {told:?}"
+            "a group doubles before it is notified again: {before:?}"
         );
     }
-    is_steady(&second, &pool, &ear, &told).await;
+    is_steady(&second, &pool, &sink, &before).await;
 
     let before = token(&pool).await;
     first.signal(Signal::KILL);
     first.exit().await;
     taken_over(&pool, before).await;
-    is_steady(&second, &pool, &ear, &told).await;
+    is_steady(&second, &pool, &sink, &before).await;
 
     first.again().await;
     let before = token(&pool).await;
     second.signal(Signal::STOP);
     taken_over(&pool, before).await;
     second.signal(Signal::CONT);
-    is_steady(&first, &pool, &ear, &told).await;
+    is_steady(&first, &pool, &sink, &before).await;
 
     let mut connection = redis::Client::open(redis.url())
         .unwrap()
@@ -152,7 +152,7 @@ async fn alerts_on_100_000_locks_survive_kill_and_pause() {
         .await
         .unwrap();
     within(TAKEOVER, "the end is notified", async || {
-        messages(&ear)
+        messages(&sink)
             .last()
             .is_some_and(|(_, status)| status == "resolved")
     })
