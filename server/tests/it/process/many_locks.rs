@@ -129,16 +129,16 @@ async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     }
     is_steady(&second, &pool, &sink, &before).await;
 
-    let before = token(&pool).await;
+    let leader = token(&pool).await;
     first.signal(Signal::KILL);
     first.exit().await;
-    taken_over(&pool, before).await;
+    taken_over(&pool, leader).await;
     is_steady(&second, &pool, &sink, &before).await;
 
     first.again().await;
-    let before = token(&pool).await;
+    let leader = token(&pool).await;
     second.signal(Signal::STOP);
-    taken_over(&pool, before).await;
+    taken_over(&pool, leader).await;
     second.signal(Signal::CONT);
     is_steady(&first, &pool, &sink, &before).await;
 
