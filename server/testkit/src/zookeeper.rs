@@ -66,6 +66,11 @@ impl Zookeeper {
         Ok(Self { server, port })
     }
 
+    /// On 127.0.0.1; the same for its whole life.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// `127.0.0.1:port`; the same for its whole life.
     pub fn cluster(&self) -> String {
         format!("127.0.0.1:{}", self.port)
@@ -89,7 +94,7 @@ fn configuration(options: &ZookeeperOptions, folder: &Folder, port: u16) -> Stri
         "maxClientCnxns=0".to_owned(),
         "forceSync=yes".to_owned(),
         "admin.enableServer=false".to_owned(),
-        "4lw.commands.whitelist=ruok".to_owned(),
+        "4lw.commands.whitelist=ruok,srvr".to_owned(),
     ];
     lines.extend(options.config.iter().cloned());
     lines.join("\n") + "\n"
