@@ -1,8 +1,8 @@
 //! Change notifications: one recursive watch per configured path, on a session of its own.
 //!
-//! A session that ends takes its watches with it: a new session sets them again and requests a
-//! resync. Events during a lost connection are not delivered later, so a reconnection requests
-//! one too. Servers before 3.6 have no recursive watches: polling finds the changes.
+//! A session that ends takes its watches with it, and events during a lost connection are not
+//! delivered later. So a lost connection ends the session here: a new one sets the watches again
+//! and requests a resync. Servers before 3.6 have no recursive watches: polling finds the changes.
 
 use std::time::Duration;
 
@@ -71,18 +71,13 @@ impl ZookeeperBackend {
         Ok((client, events))
     }
 
-    /// Listens until the session ends; returns why.
+    /// Listens until the connection or the session ends; returns why.
     async fn listen(&self, mut events: Events, hints: &Hints) -> String {
         while let Some(event) = events.next().await {
             match (event.event_type, event.session_state) {
+                (EventType::Session, SessionState::SyncConnected | SessionState::ConnectedReadOnly) => {}
                 (EventType::Session, SessionState::Disconnected) => {
-                    let since = self.link.clock.now().wall;
-                    let why = "the connection is lost".to_owned();
-                    hints.state(WatchState::Reconnecting { since, why });
-                }
-                (EventType::Session, SessionState::SyncConnected | SessionState::ConnectedReadOnly) => {
-                    hints.state(WatchState::Live);
-                    hints.relist();
+                    return "the connection is lost".to_owned();
                 }
                 (EventType::Session, SessionState::Expired) => return "the session expired".to_owned(),
                 (EventType::Session, ended) => return format!("the session ended: {ended}"),
