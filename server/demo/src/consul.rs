@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 
 pub(super) const PREFIX: &str = "locks/";
 /// Two services that take turns, and locks that are held quietly.
@@ -30,27 +30,30 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) fn new(url: &str) -> Result<Self, DemoFault> {
+    pub(super) fn new(url: &str) -> Result<Self, WorkloadError> {
         Ok(Self {
             http: reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?,
             base: format!("{url}/v1"),
         })
     }
 
-    async fn put(&self, path: &str, body: String) -> Result<String, DemoFault> {
+    async fn put(&self, path: &str, body: String) -> Result<String, WorkloadError> {
         let request = self.http.put(format!("{}/{path}", self.base)).body(body);
         Ok(request.send().await?.error_for_status()?.text().await?)
     }
 
-    async fn session(&self, name: &str, lock_delay: &str) -> Result<String, DemoFault> {
+    async fn session(&self, name: &str, lock_delay: &str) -> Result<String, WorkloadError> {
         let ttl = format!("{}s", TTL.as_secs());
         let session = json!({ "Name": name, "TTL": ttl, "LockDelay": lock_delay, "NodeChecks": [] });
         let made: Value =
             serde_json::from_str(&self.put("session/create", session.to_string()).await?).unwrap_or_default();
-        made["ID"].as_str().map(str::to_owned).ok_or(DemoFault::LeaseGone)
+        made["ID"]
+            .as_str()
+            .map(str::to_owned)
+            .ok_or(WorkloadError::LeaseGone)
     }
 
-    async fn acquire(&self, key: &str, session: &str) -> Result<bool, DemoFault> {
+    async fn acquire(&self, key: &str, session: &str) -> Result<bool, WorkloadError> {
         Ok(self
             .put(&format!("kv/{key}?acquire={session}"), String::new())
             .await?
@@ -65,7 +68,7 @@ pub(super) async fn takes_turns(
     key: &'static str,
     owner: &'static str,
     hold: Duration,
-) -> Result<(), DemoFault> {
+) -> Result<(), WorkloadError> {
     let session = access.session(owner, "0s").await?;
     while !access.acquire(key, &session).await? {
         access
@@ -89,7 +92,7 @@ pub(super) async fn takes_turns(
 }
 
 /// Holds the key, and loses its session without a release: the lock-delay follows.
-pub(super) async fn loses_its_session(access: Access) -> Result<(), DemoFault> {
+pub(super) async fn loses_its_session(access: Access) -> Result<(), WorkloadError> {
     let (key, owner) = LOST;
     let session = access.session(owner, "40s").await?;
     while !access.acquire(key, &session).await? {

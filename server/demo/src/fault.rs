@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 #[derive(Debug, Error)]
-pub(super) enum DemoFault {
+pub(super) enum WorkloadError {
     #[error("postgres: {0}")]
     Postgres(#[from] sqlx::Error),
     #[error("redis: {0}")]

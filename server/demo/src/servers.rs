@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use super::DemoError;
 use super::consul;
 use super::etcd;
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 use super::postgres::{self, schema};
 use super::redis;
 use super::zookeeper;
@@ -294,7 +294,7 @@ fn present<T>(
     }
 }
 
-pub(super) fn prepare(server: &'static str, fault: &DemoFault) -> DemoError {
+pub(super) fn prepare(server: &'static str, fault: &WorkloadError) -> DemoError {
     DemoError::Prepare {
         server,
         detail: fault.to_string(),

@@ -13,7 +13,7 @@ use super::scenarios::play;
 use super::servers::{Servers, prepare};
 use super::worker_pool::Crew;
 use super::zookeeper::{self, Contender};
-use super::{DemoError, fault::DemoFault, worker};
+use super::{DemoError, fault::WorkloadError, worker};
 use testkit::{Consul, Etcd, Redis, Zookeeper};
 
 /// Systems over which scenarios are distributed, without the paused one.
@@ -94,7 +94,7 @@ fn database(crew: &mut Crew, access: &Access) {
     });
     let one = access.clone();
     crew.supervise("prepared transaction", Duration::ZERO, move || {
-        postgres::prepared::wait_for_the_gone(one.clone())
+        postgres::prepared::wait_for_owners(one.clone())
     });
     let one = access.clone();
     crew.supervise("blocked rows", Duration::ZERO, move || {
@@ -102,7 +102,7 @@ fn database(crew: &mut Crew, access: &Access) {
     });
 }
 
-fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), DemoFault> {
+fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), WorkloadError> {
     let server = redis::connect(server)?;
     let json = redis::keys::KeyLeases {
         server: server.clone(),
@@ -129,7 +129,7 @@ fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), DemoFault> {
     Ok(())
 }
 
-fn paused(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), DemoFault> {
+fn paused(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), WorkloadError> {
     let leases = redis::keys::KeyLeases {
         server: redis::connect(server)?,
         shape: redis::keys::Shape::Json,
@@ -142,7 +142,7 @@ fn paused(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), DemoFault> {
     Ok(())
 }
 
-async fn coordination(crew: &mut Crew, server: &Etcd) -> Result<(), DemoFault> {
+async fn coordination(crew: &mut Crew, server: &Etcd) -> Result<(), WorkloadError> {
     let access = etcd::Access::new(server).await?;
     play(
         crew,
@@ -196,7 +196,7 @@ fn nodes(crew: &mut Crew, server: &Zookeeper) {
     queue(zookeeper::SHARED, "price-import-1", Contender::Writer, 5, 30);
 }
 
-fn sessions(crew: &mut Crew, server: &Consul) -> Result<(), DemoFault> {
+fn sessions(crew: &mut Crew, server: &Consul) -> Result<(), WorkloadError> {
     let access = consul::Access::new(&server.url())?;
     let mut hold = |key, owner, second, length| {
         let access = access.clone();

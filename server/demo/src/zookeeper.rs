@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 use runtime::random;
 use testkit::Zookeeper;
 
@@ -41,15 +41,15 @@ impl Contender {
     }
 }
 
-async fn connect(cluster: &str) -> Result<Client, DemoFault> {
+async fn connect(cluster: &str) -> Result<Client, WorkloadError> {
     let connect = Client::connector()
         .with_session_timeout(SESSION)
         .with_fail_eagerly()
         .connect(cluster);
     timeout(PATIENCE, connect)
         .await
-        .map_err(|_| DemoFault::LeaseGone)?
-        .map_err(DemoFault::from)
+        .map_err(|_| WorkloadError::LeaseGone)?
+        .map_err(WorkloadError::from)
 }
 
 /// Joins the queue of `path`, holds the lock for a while, and leaves.
@@ -59,7 +59,7 @@ pub(super) async fn takes_turns(
     owner: &'static str,
     contender: Contender,
     hold: Duration,
-) -> Result<(), DemoFault> {
+) -> Result<(), WorkloadError> {
     let client = connect(&cluster).await?;
     let lasting = CreateMode::Persistent.with_acls(Acls::anyone_all());
     client.mkdir(path, &lasting).await?;
@@ -85,7 +85,7 @@ async fn is_next(
     path: &str,
     sequence: &str,
     contender: Contender,
-) -> Result<bool, DemoFault> {
+) -> Result<bool, WorkloadError> {
     let names = client.list_children(path).await?;
     let counts = |name: &&String| match contender {
         Contender::Reader => name.contains(Contender::Writer.name()),
@@ -99,7 +99,7 @@ async fn is_next(
 }
 
 /// Creates the path that the console reads, so that it exists from the start.
-pub(super) async fn prepare(server: &Zookeeper) -> Result<(), DemoFault> {
+pub(super) async fn prepare(server: &Zookeeper) -> Result<(), WorkloadError> {
     let client = connect(&server.cluster()).await?;
     let lasting = CreateMode::Persistent.with_acls(Acls::anyone_all());
     client.mkdir(PATH, &lasting).await?;

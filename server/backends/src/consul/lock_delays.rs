@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use domain::names::{OwnerId, Resource};
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::Mutex;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

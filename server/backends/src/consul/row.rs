@@ -70,7 +70,7 @@ pub(super) fn lock(held: &HeldKey, session: Option<&ConsulSession>, owner: Owner
         waiter_count: Reported::unknown(NO_WAITERS),
         oldest_waiter_ms: None,
         line: Vec::new(),
-        condition: (held.flags == SEMAPHORE_FLAGS).then(|| Condition::Unrecognised {
+        condition: (held.flags == SEMAPHORE_FLAGS).then(|| ObservedCondition::Unrecognised {
             why: SEMAPHORE.into(),
         }),
     }
@@ -113,6 +113,6 @@ pub(super) fn delayed(key: &Resource, delay: &LockDelay, remaining_ms: i64) -> O
         waiter_count: Reported::unknown(NO_WAITERS),
         oldest_waiter_ms: None,
         line: Vec::new(),
-        condition: Some(Condition::Orphaned { why: why.into() }),
+        condition: Some(ObservedCondition::Orphaned { why: why.into() }),
     }
 }

@@ -2,7 +2,7 @@
 //! contenders are nodes to be read themselves.
 
 use domain::names::OwnerId;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use futures::{StreamExt, TryStreamExt};
 use zookeeper_client::Stat;
 

@@ -56,7 +56,10 @@ impl LockNode {
             waiter_count: Reported::Value(u32::try_from(waiting.len()).unwrap_or(u32::MAX)),
             oldest_waiter_ms: None,
             line: self.line(),
-            condition: self.first.note.map(|why| Condition::Note { why: why.into() }),
+            condition: self
+                .first
+                .note
+                .map(|why| ObservedCondition::Note { why: why.into() }),
         }
     }
 
@@ -87,7 +90,7 @@ pub(super) fn hidden(path: &str) -> ObservedLock {
         waiter_count: Reported::unknown(HIDDEN),
         oldest_waiter_ms: None,
         line: Vec::new(),
-        condition: Some(Condition::Unrecognised { why: HIDDEN.into() }),
+        condition: Some(ObservedCondition::Unrecognised { why: HIDDEN.into() }),
     }
 }
 

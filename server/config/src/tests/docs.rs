@@ -85,7 +85,7 @@ fn every_example_loads() {
 }
 
 #[test]
-fn every_example_of_a_variable_loads() {
+fn every_documented_variable_loads() {
     // Each line of the `sh` blocks applied to the example file, without shell quotes.
     let lines: Vec<(&str, &str)> = blocks("sh")
         .iter()
@@ -102,7 +102,7 @@ fn every_example_of_a_variable_loads() {
 }
 
 #[test]
-fn every_key_of_the_loader_is_described_and_no_other() {
+fn exactly_the_keys_of_the_loader_are_documented() {
     // The example has every kind of backend, so the loader requests every key.
     let known = load_example(EXAMPLE, &[]).known;
     // Tables are headings, not rows.

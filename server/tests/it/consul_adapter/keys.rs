@@ -130,7 +130,9 @@ async fn contenders_of_a_semaphore_are_not_shown_as_holders() {
     assert_eq!(world.client.put(&path, "").await, "true");
     let seen = scan(&world.backend).await.unwrap();
     let lock = seen.lock(&format!("locks/pool/{session}"));
-    assert!(matches!(&lock.condition, Some(Condition::Unrecognised { why }) if why.contains("semaphore")));
+    assert!(
+        matches!(&lock.condition, Some(ObservedCondition::Unrecognised { why }) if why.contains("semaphore"))
+    );
     assert!(lock.generation.is_unknown());
 }
 

@@ -36,7 +36,9 @@ async fn a_lost_session_leaves_a_lock_delay_that_counts_down() {
     assert_eq!(seen.names(), ["locks/deleted", "locks/released"]);
     let lock = seen.lock("locks/deleted");
     assert_eq!(owner(lock), "lost@throwaway");
-    assert!(matches!(&lock.condition, Some(Condition::Orphaned { why }) if why.contains("lock-delay of 40")));
+    assert!(
+        matches!(&lock.condition, Some(ObservedCondition::Orphaned { why }) if why.contains("lock-delay of 40"))
+    );
     let first = remaining_ms(lock);
     assert!((1..=40_000).contains(&first), "{first}");
     // Consul itself refuses the key meanwhile.

@@ -1,7 +1,7 @@
 //! What an ACL, a chroot or a path hides is a state with a reason, never an empty list.
 
 use ::backends::{Backend, BackendError};
-use domain::observation::Condition;
+use domain::observation::ObservedCondition;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use super::watched_zookeeper::{WatchedZookeeper, backend, enqueue, folder, node};
@@ -25,10 +25,14 @@ async fn a_hidden_node_is_a_row_of_unknown_state() {
     assert_eq!(seen.names(), ["/locks/open", "/locks/private", "/locks/secret"]);
     let hidden = seen.lock("/locks/secret");
     assert!(hidden.generation.is_unknown() && hidden.owner.is_unknown());
-    assert!(matches!(&hidden.condition, Some(Condition::Unrecognised { why }) if why.contains("ACL")));
+    assert!(
+        matches!(&hidden.condition, Some(ObservedCondition::Unrecognised { why }) if why.contains("ACL"))
+    );
     let private = seen.lock("/locks/private");
     assert!(owner(private).starts_with("session:0x"));
-    assert!(matches!(&private.condition, Some(Condition::Note { why }) if why.contains("hides its data")));
+    assert!(
+        matches!(&private.condition, Some(ObservedCondition::Note { why }) if why.contains("hides its data"))
+    );
     let (source, resource) = node("/locks/secret");
     let detail = world.backend.inspect(&source, &resource).await.unwrap();
     assert!(detail.blast_radius.is_unknown());

@@ -155,7 +155,7 @@ async fn only_ephemeral_sequential_children_contend() {
     assert_eq!(owner(seen.lock("/locks/binary")), by_session);
     let large = seen.lock("/locks/large");
     assert_eq!(owner(large), by_session);
-    assert!(matches!(&large.condition, Some(Condition::Note { why }) if why.contains("64 KiB")));
+    assert!(matches!(&large.condition, Some(ObservedCondition::Note { why }) if why.contains("64 KiB")));
     // New data are read although the node is the same.
     let (path, _) = enqueue(client, "/locks/queue/lock-", "before").await;
     assert_eq!(
