@@ -49,7 +49,7 @@ run: ## builds and serves your configuration: make run CONFIG=leasehold.toml
 
 .PHONY: bench
 bench: ## performance goals and measured figures
-	@scripts/setup build servers peers
+	@scripts/setup build servers
 	@scripts/site
 	@cargo build --locked --release -p leasehold -p leasehold-bench
 	@exec $(BINARY)-bench
@@ -57,7 +57,7 @@ bench: ## performance goals and measured figures
 .PHONY: prove
 prove: export LEASEHOLD_PROVE := 1
 prove: ## the long fault runs
-	@scripts/setup build servers peers monitoring test
+	@scripts/setup build servers monitoring test
 	@scripts/site
 	@cargo nextest run --locked --workspace --exclude frontend --features app/ssr --profile prove --run-ignored all
 

@@ -76,3 +76,25 @@ apt_install() {
   fi
   ((${#APT_OPTIONAL[@]} == 0)) || say "continuing without ${APT_OPTIONAL[*]}; to install them: $missing"
 }
+
+# The mirror of apt's own sources, so that no host is named here.
+debian_mirrors() {
+  apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+    awk '$1 == "Debian" && $2 == "Debian" && !seen[$3]++ { print $3 }'
+}
+
+# fetch_program PROGRAM PACKAGE SHA256 VERSION_FLAG: /usr/bin/PROGRAM of one package of Debian's pool, which need not be of
+# this release, into the tool cache. Nothing else of the package is installed.
+fetch_program() {
+  local program=$1 package=$2 sum=$3 flag=$4 work mirror status=1
+  work=$(mktemp -d)
+  while read -r mirror; do
+    /usr/lib/apt/apt-helper download-file "$mirror$package" "$work/package.deb" "SHA256:$sum" || continue
+    dpkg -x "$work/package.deb" "$work/unpacked" &&
+      install -D -m 755 "$work/unpacked/usr/bin/$program" "$CACHE/bin/$program" &&
+      "$CACHE/bin/$program" "$flag" && status=0
+    break
+  done < <(debian_mirrors)
+  rm -rf "$work"
+  return "$status"
+}

@@ -23,27 +23,11 @@ monitoring_tools() {
   say 'continuing without victoria-metrics; the test that pushes metrics to it will fail'
 }
 
-# The mirror of apt's own sources, so that no host is named here.
-debian_mirrors() {
-  apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
-    awk '$1 == "Debian" && $2 == "Debian" && !seen[$3]++ { print $3 }'
-}
-
 fetch_victoria() {
-  local work pin version sum mirror status=1
-  work=$(mktemp -d)
+  local pin version sum
   for pin in "${VICTORIA_PINS[@]}"; do
     read -r version sum <<<"$pin"
-    while read -r mirror; do
-      /usr/lib/apt/apt-helper download-file "$mirror$VICTORIA_POOL/victoria-metrics_${version}_amd64.deb" \
-        "$work/victoria.deb" "SHA256:$sum" || continue
-      dpkg -x "$work/victoria.deb" "$work/unpacked" &&
-        install -D -m 755 "$work/unpacked/usr/bin/victoria-metrics" "$CACHE/bin/victoria-metrics" &&
-        "$CACHE/bin/victoria-metrics" -version && status=0
-      break
-    done < <(debian_mirrors)
-    ((status)) || break
+    fetch_program victoria-metrics "$VICTORIA_POOL/victoria-metrics_${version}_amd64.deb" "$sum" -version && return
   done
-  rm -rf "$work"
-  return "$status"
+  return 1
 }

@@ -1,11 +1,12 @@
 # shellcheck shell=bash
 # Only for tests: cargo-nextest, from source if it is missing; faketime; the interpreters for the examples in the
-# documentation; and the documented proxies.
+# documentation; the documented proxies; and the lock libraries of other languages.
 
 test_packages() {
   have cc || want_package gcc
   have curl || want_package curl
   have python3 || want_package python3
+  python3 -c 'import ensurepip, venv' 2>/dev/null || want_package python3-venv
   # Shifts the clock of a server under test.
   have faketime || want_package faketime
   # For the SQLite backup in docs/operations.md.
@@ -16,8 +17,24 @@ test_packages() {
 }
 
 test_tools() {
+  lock_libraries
   have cargo-nextest && return
   CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo_install "$CACHE" cargo-nextest \
     --no-default-features --features default-no-update ||
     die 'cargo-nextest could not be installed' 'cargo install cargo-nextest --locked'
+}
+
+# Python's lock libraries at the versions of the tests' lock file, in an environment of their own.
+lock_libraries() {
+  local wanted=$ROOT/server/tests/python/requirements.txt home=$CACHE/python
+  cmp -s "$wanted" "$home/requirements.txt" && return
+  quietly 'lock libraries of Python' install_lock_libraries "$wanted" "$home" ||
+    die 'the lock libraries of Python could not be installed' "pip install -r $wanted"
+}
+
+install_lock_libraries() {
+  rm -rf "$2"
+  python3 -m venv "$2" &&
+    "$2/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$1" &&
+    cp "$1" "$2/requirements.txt"
 }

@@ -19,13 +19,15 @@ crate::wire_enum! {
         Postgres = "postgres",
         Redis = "redis",
         Etcd = "etcd",
+        Zookeeper = "zookeeper",
+        Consul = "consul",
     }
 }
 
 impl BackendKind {
     /// Grants in queue order. On other kinds a waiter may overtake another.
     pub const fn keeps_order(self) -> bool {
-        matches!(self, Self::Builtin | Self::Etcd)
+        matches!(self, Self::Builtin | Self::Etcd | Self::Zookeeper)
     }
 
     /// How a client of this kind lets a lock that never expires expire.
@@ -33,6 +35,8 @@ impl BackendKind {
         match self {
             Self::Redis => "Let its client set a TTL in the same command: SET key value NX PX 30000.",
             Self::Etcd => "Let its client put the key on a lease.",
+            Self::Zookeeper => "Let its client create an ephemeral node.",
+            Self::Consul => "Let its client acquire the key with a session that has a TTL or a health check.",
             Self::Postgres => "Let its client write an expiry into the row.",
             Self::Builtin => "Let its client ask for a TTL.",
         }

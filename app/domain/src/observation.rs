@@ -31,6 +31,9 @@ pub enum Lifetime {
     /// It lives as long as a session (advisory locks, blocked relations): there is no lease to
     /// renew.
     Session { why: Why },
+    /// It lives as long as a session that has an expiry of its own, and the backend does not
+    /// report the time left. `why` says so.
+    SessionTtl { ttl_ms: Reported<i64>, why: Why },
     /// This backend, or this key's shape, does not report it.
     Unknown { why: Why },
 }

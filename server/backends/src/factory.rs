@@ -35,5 +35,13 @@ fn make(config: &BackendConfig, clock: &Clock) -> (BackendKind, Made) {
             BackendKind::Etcd,
             super::etcd::connect(config, etcd, clock.clone()).map(shared),
         ),
+        SystemConfig::Zookeeper(zookeeper) => (
+            BackendKind::Zookeeper,
+            super::zookeeper::connect(config, zookeeper, clock.clone()).map(shared),
+        ),
+        SystemConfig::Consul(consul) => (
+            BackendKind::Consul,
+            super::consul::connect(config, consul, clock.clone()).map(shared),
+        ),
     }
 }

@@ -7,17 +7,20 @@
 
 pub mod builtin;
 pub mod change_notification;
+pub mod consul;
 mod decorator;
 pub mod error;
 pub mod etcd;
 pub mod factory;
 pub mod instrumented;
 pub mod misconfigured;
+mod owner_value;
 pub mod postgres;
 pub mod redis;
 pub mod refresh_after_release;
 pub mod registry;
 mod release;
+pub mod zookeeper;
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::names::BackendName;
 use secrecy::{ExposeSecret, SecretString};
 
+use super::consul::ConsulConfig;
 use super::etcd::EtcdConfig;
 use super::limits::{POLL_INTERVAL, SCAN_TIMEOUT, TIMEOUT};
 use super::postgres::PostgresConfig;
@@ -14,6 +15,7 @@ use super::redis::RedisConfig;
 use super::secrets;
 use super::tls::TlsConfig;
 use super::value_parsers;
+use super::zookeeper::ZookeeperConfig;
 
 /// One `[[backend]]`.
 #[derive(Debug, Clone)]
@@ -41,6 +43,8 @@ pub enum SystemConfig {
     Postgres(PostgresConfig),
     Redis(RedisConfig),
     Etcd(EtcdConfig),
+    Zookeeper(ZookeeperConfig),
+    Consul(ConsulConfig),
 }
 
 pub const POLL_INTERVAL_DEFAULT: Duration = Duration::from_secs(2);
@@ -56,6 +60,8 @@ domain::wire_enum! {
         Postgres = "postgres",
         Redis = "redis",
         Etcd = "etcd",
+        Zookeeper = "zookeeper",
+        Consul = "consul",
     }
 }
 
@@ -137,6 +143,10 @@ impl BackendConfig {
                 secrets.extend(it.urls.iter().map(|url| masked(Some(url))));
             }
             SystemConfig::Etcd(it) => secrets.push(masked(it.unlock_password.as_ref())),
+            SystemConfig::Zookeeper(it) => secrets.push(masked(it.unlock_password.as_ref())),
+            SystemConfig::Consul(it) => {
+                secrets.extend([masked(it.token.as_ref()), masked(it.unlock_token.as_ref())]);
+            }
         }
         secrets
     }
@@ -188,6 +198,8 @@ impl BackendConfig {
             Kind::Postgres => PostgresConfig::read(&mut section).map(SystemConfig::Postgres),
             Kind::Redis => RedisConfig::read(&mut section).map(SystemConfig::Redis),
             Kind::Etcd => EtcdConfig::read(&mut section).map(SystemConfig::Etcd),
+            Kind::Zookeeper => ZookeeperConfig::read(&mut section).map(SystemConfig::Zookeeper),
+            Kind::Consul => ConsulConfig::read(&mut section).map(SystemConfig::Consul),
         };
         section.finish();
         Some(Self {

@@ -7,6 +7,7 @@
 
 pub mod access;
 pub mod backend;
+pub mod consul;
 mod environment;
 pub mod error;
 pub mod etcd;
@@ -29,6 +30,7 @@ pub mod telemetry;
 pub mod tls;
 mod value_parsers;
 mod value_tree;
+pub mod zookeeper;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,8 @@ pub const POLL_INTERVAL: RangeInclusive<Duration> = Duration::from_millis(100)..
 pub const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(120);
 /// `scan_timeout`: one pass over all locks of a backend.
 pub const SCAN_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
+/// `requests_per_second` of a ZooKeeper backend.
+pub const REQUESTS_PER_SECOND: RangeInclusive<u32> = 100..=1_000_000;
 /// `lease.max_ttl`: longest TTL that a client may ask for.
 pub const MAX_TTL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
 /// `lease.max_lifetime`: longest life of one lease by renewal.

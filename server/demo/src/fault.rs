@@ -10,13 +10,15 @@ pub(super) enum WorkloadError {
     Redis(#[from] redis::RedisError),
     #[error("etcd: {0}")]
     Etcd(#[from] etcd_client::Error),
+    #[error("zookeeper: {0}")]
+    Zookeeper(#[from] zookeeper_client::Error),
     #[error("the server could not be paused or resumed: {0}")]
     Pause(#[from] std::io::Error),
     #[error("the lease service: {0}")]
     Service(#[from] leasehold_client::AcquireError),
     #[error("the lease service: {0}")]
     Client(#[from] leasehold_client::ClientError),
-    #[error("the lease service: {0}")]
+    #[error("HTTP: {0}")]
     Http(#[from] reqwest::Error),
     #[error("the lease is gone")]
     LeaseGone,

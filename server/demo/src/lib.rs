@@ -5,6 +5,7 @@
 //! [`Demo::backends`] as on any configuration, with read-only accounts.
 
 mod builtin;
+mod consul;
 mod etcd;
 mod fault;
 mod leases;
@@ -19,6 +20,7 @@ mod setup;
 mod webhook;
 mod worker;
 mod worker_pool;
+mod zookeeper;
 
 use std::io;
 use std::path::Path;
@@ -87,7 +89,7 @@ pub async fn start(stop: CancellationToken) -> Result<Demo, DemoError> {
 }
 
 impl Demo {
-    /// Backends of the console: `orders-db`, `redis-cache`, `cache-eu`, `etcd-coord`, without the missing ones.
+    /// Backends of the console: `orders-db`, `redis-cache`, `cache-eu`, `etcd-coord`, `zk-plan`, `consul-dc1`, without the missing ones.
     pub fn backends(&self) -> Vec<BackendConfig> {
         self.backends.clone()
     }

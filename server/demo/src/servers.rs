@@ -7,22 +7,26 @@ use futures::future::try_join_all;
 use secrecy::SecretString;
 
 use super::DemoError;
+use super::consul;
 use super::etcd;
 use super::fault::WorkloadError;
 use super::postgres::{self, schema};
 use super::redis;
+use super::zookeeper;
 use config::backend::{POLL_INTERVAL_DEFAULT, SCAN_TIMEOUT_DEFAULT, TIMEOUT_DEFAULT};
+use config::consul::ConsulConfig;
 use config::etcd::EtcdConfig;
 use config::postgres::{
     AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, LeaseTableRelease, PostgresConfig, QueryText,
 };
 use config::redis::{RedisConfig, RedisMode, RedisValues};
 use config::tls::TlsConfig;
+use config::zookeeper::{REQUESTS_PER_SECOND_DEFAULT, ZookeeperConfig};
 use config::{BackendConfig, SystemConfig};
 use runtime::random;
 use testkit::{
-    Etcd, EtcdOptions, MissingServer, Postgres, PostgresOptions, Redis, RedisOptions, Server, StartError,
-    Throwaway,
+    Consul, ConsulOptions, Etcd, EtcdOptions, MissingServer, Postgres, PostgresOptions, Redis, RedisOptions,
+    Server, StartError, Throwaway, Zookeeper, ZookeeperOptions,
 };
 
 /// Running servers; `None`: not installed on this machine.
@@ -31,6 +35,8 @@ pub(super) struct Servers {
     pub(super) cache: Option<Cache>,
     pub(super) cache_eu: Option<Cache>,
     pub(super) coord: Option<Etcd>,
+    pub(super) plan: Option<Zookeeper>,
+    pub(super) dc1: Option<Consul>,
 }
 
 pub(super) struct Orders {
@@ -47,19 +53,23 @@ pub(super) struct Cache {
 impl Servers {
     pub(super) async fn start() -> Result<(Self, Vec<MissingServer>), DemoError> {
         let mut missing = Vec::new();
-        let (orders, cache, cache_eu, coord) = tokio::join!(
+        let (orders, cache, cache_eu, coord, plan, dc1) = tokio::join!(
             orders(),
             cache(Some("KEA")),
             cache(None),
-            Throwaway::etcd(EtcdOptions::default())
+            Throwaway::etcd(EtcdOptions::default()),
+            Throwaway::zookeeper(ZookeeperOptions::default()),
+            Throwaway::consul(ConsulOptions::default()),
         );
         let servers = Self {
             orders: present(orders, &mut missing)?,
             cache: present(cache, &mut missing)?,
             cache_eu: present(cache_eu, &mut missing)?,
             coord: present(coord.map_err(DemoError::Start), &mut missing)?,
+            plan: present(plan.map_err(DemoError::Start), &mut missing)?,
+            dc1: present(dc1.map_err(DemoError::Start), &mut missing)?,
         };
-        if servers.orders.is_none() && servers.cache.is_none() && servers.coord.is_none() {
+        if servers.running().is_empty() {
             return Err(DemoError::NothingInstalled(missing));
         }
         Ok((servers, missing))
@@ -91,22 +101,53 @@ impl Servers {
                 }),
             )
         });
-        orders.chain(cache).chain(cache_eu).chain(coord).collect()
+        let plan = self.plan.iter().map(|server| backend("zk-plan", nodes(server)));
+        let dc1 = self
+            .dc1
+            .iter()
+            .map(|server| backend("consul-dc1", sessions(server)));
+        let known = orders.chain(cache).chain(cache_eu).chain(coord);
+        known.chain(plan).chain(dc1).collect()
     }
 }
 
+fn nodes(server: &Zookeeper) -> SystemConfig {
+    SystemConfig::Zookeeper(ZookeeperConfig {
+        connect: server.cluster(),
+        paths: vec![zookeeper::PATH.to_owned()],
+        requests_per_second: REQUESTS_PER_SECOND_DEFAULT,
+        // The demo's nodes are open to everyone: the account is only a name.
+        unlock_user: Some("leasehold-unlock".to_owned()),
+        unlock_password: None,
+    })
+}
+
+fn sessions(server: &Consul) -> SystemConfig {
+    SystemConfig::Consul(ConsulConfig {
+        url: server.url(),
+        token: None,
+        prefixes: vec![consul::PREFIX.to_owned()],
+        // The demo's Consul has ACLs off: any token enables forced unlocks.
+        unlock_token: Some(SecretString::from(random::id())),
+        datacenter: None,
+        namespace: None,
+    })
+}
+
 impl Servers {
-    pub(super) async fn crash(&self) -> Result<(), StartError> {
+    /// All that are installed.
+    fn running(&self) -> Vec<&Server> {
         let orders = self.orders.iter().map(|orders| &*orders.server);
-        let caches = self
-            .cache
-            .iter()
-            .chain(&self.cache_eu)
-            .map(|cache| &**cache.server);
-        let servers = orders
-            .chain(caches)
-            .chain(self.coord.iter().map(|coord| &**coord));
-        try_join_all(servers.map(async |server: &Server| {
+        let caches = self.cache.iter().chain(&self.cache_eu);
+        let mut servers: Vec<&Server> = orders.chain(caches.map(|cache| &**cache.server)).collect();
+        servers.extend(self.coord.as_deref());
+        servers.extend(self.plan.as_deref());
+        servers.extend(self.dc1.as_deref());
+        servers
+    }
+
+    pub(super) async fn crash(&self) -> Result<(), StartError> {
+        try_join_all(self.running().into_iter().map(async |server: &Server| {
             // A failed kill shows in the restart.
             let _ = server.kill().await;
             server.restart().await

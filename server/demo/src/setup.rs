@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::builtin;
+use super::consul;
 use super::etcd;
 use super::names;
 use super::postgres::{self, Access, leases::TableLeases};
@@ -11,8 +12,9 @@ use super::redis;
 use super::scenarios::play;
 use super::servers::{Servers, prepare};
 use super::worker_pool::Crew;
+use super::zookeeper::{self, Contender};
 use super::{DemoError, fault::WorkloadError, worker};
-use testkit::{Etcd, Redis};
+use testkit::{Consul, Etcd, Redis, Zookeeper};
 
 /// Systems over which scenarios are distributed, without the paused one.
 const PARTS: u32 = 3;
@@ -32,6 +34,15 @@ pub(super) async fn set(crew: &mut Crew, servers: &Servers) -> Result<(), DemoEr
         coordination(crew, coord)
             .await
             .map_err(|fault| prepare("etcd-coord", &fault))?;
+    }
+    if let Some(server) = &servers.plan {
+        zookeeper::prepare(server)
+            .await
+            .map_err(|fault| prepare("zk-plan", &fault))?;
+        nodes(crew, server);
+    }
+    if let Some(server) = &servers.dc1 {
+        sessions(crew, server).map_err(|fault| prepare("consul-dc1", &fault))?;
     }
     Ok(())
 }
@@ -163,5 +174,44 @@ async fn coordination(crew: &mut Crew, server: &Etcd) -> Result<(), WorkloadErro
             etcd::election::candidate(access.clone(), owner)
         });
     }
+    Ok(())
+}
+
+fn nodes(crew: &mut Crew, server: &Zookeeper) {
+    let mut queue = |path, owner, contender, second, hold| {
+        let cluster = server.cluster();
+        crew.supervise("contender", Duration::from_secs(second), move || {
+            zookeeper::takes_turns(cluster.clone(), path, owner, contender, Duration::from_secs(hold))
+        });
+    };
+    // Staggered, so that they queue in this order.
+    for (owner, second) in zookeeper::CONTENDERS.into_iter().zip(0..) {
+        queue(zookeeper::CONTENDED, owner, Contender::Mutex, second, 45);
+    }
+    let (path, owner) = zookeeper::QUIET;
+    queue(path, owner, Contender::Mutex, 0, 600);
+    for (owner, second) in [("pricing-1", 0), ("pricing-2", 1)] {
+        queue(zookeeper::SHARED, owner, Contender::Reader, second, 90);
+    }
+    queue(zookeeper::SHARED, "price-import-1", Contender::Writer, 5, 30);
+}
+
+fn sessions(crew: &mut Crew, server: &Consul) -> Result<(), WorkloadError> {
+    let access = consul::Access::new(&server.url())?;
+    let mut hold = |key, owner, second, length| {
+        let access = access.clone();
+        crew.supervise("session", Duration::from_secs(second), move || {
+            consul::takes_turns(access.clone(), key, owner, Duration::from_secs(length))
+        });
+    };
+    for (owner, second) in consul::CONTENDERS.into_iter().zip(0..) {
+        hold(consul::CONTENDED, owner, second, 30);
+    }
+    for (key, owner) in consul::QUIET {
+        hold(key, owner, 0, 600);
+    }
+    crew.supervise("lost session", Duration::ZERO, move || {
+        consul::loses_its_session(access.clone())
+    });
     Ok(())
 }

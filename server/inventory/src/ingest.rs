@@ -333,6 +333,12 @@ impl Shard {
                 gaps.ttl = gaps.lifetime;
                 (Ends::Session, sent_at, 0)
             }
+            Lifetime::SessionTtl { ttl_ms, why } => {
+                gaps.lifetime = self.gaps.split(Reported::<()>::Unknown(why), ()).1;
+                let (ttl_ms, gap) = self.gaps.split(ttl_ms, 0);
+                gaps.ttl = gap;
+                (Ends::Session, sent_at, clamp(ttl_ms))
+            }
             Lifetime::Unknown { why } => {
                 gaps.lifetime = self.gaps.split(Reported::<()>::Unknown(why), ()).1;
                 gaps.ttl = gaps.lifetime;

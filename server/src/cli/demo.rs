@@ -21,7 +21,7 @@ use runtime::clock::Clock;
 /// Serve the console on throwaway servers with a workload, to look around.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Starts its own Postgres, Redis and etcd on free ports and removes them at the end.\n\n",
+    "Starts its own Postgres, Redis, etcd, ZooKeeper and Consul on free ports and removes them at the end.\n\n",
     "Example:\n  leasehold demo\n\n",
     "Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 failure, 2 wrong usage.",
 ))]
@@ -36,7 +36,7 @@ pub struct Args {
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     runtime::telemetry::start_pushing(&LogConfig::default(), &TelemetryConfig::default())?;
     let stop = runtime::shutdown::on_signal()?;
-    report("starting Postgres, Redis and etcd, each in a folder of its own");
+    report("starting Postgres, Redis, etcd, ZooKeeper and Consul, each in a folder of its own");
     let mut demo = demo::start(stop.clone()).await?;
     for server in demo.missing_servers() {
         report(&format!("continuing without {server}"));

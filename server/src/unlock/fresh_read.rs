@@ -173,6 +173,7 @@ pub(super) fn observed(
         Lifetime::Heartbeat { why, .. } | Lifetime::NoTtl { why } | Lifetime::Session { why } => {
             (Reported::NotApplicable(why.clone()), Reported::NotApplicable(why))
         }
+        Lifetime::SessionTtl { ttl_ms, why } => (Reported::Unknown(why), ttl_ms),
         Lifetime::Unknown { why } => (Reported::Unknown(why.clone()), Reported::Unknown(why)),
     };
     let renewal = if is_same {

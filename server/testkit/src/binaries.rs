@@ -18,7 +18,7 @@ pub struct MissingServer {
     pub install: &'static str,
 }
 
-/// Looks in `PATH`, then where Debian hides the program.
+/// Looks in `PATH`, then where the set-up and Debian put the program.
 pub(super) fn find(what: &'static str, install: &'static str) -> Result<PathBuf, MissingServer> {
     find_in(what, &search_path()).ok_or(MissingServer { what, install })
 }
@@ -30,9 +30,23 @@ pub(super) fn path_variable() -> OsString {
 
 fn search_path() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = env::split_paths(&path_variable()).collect();
+    folders.extend(tool_cache());
     folders.extend(["/usr/local/bin", "/usr/bin", "/usr/sbin"].map(PathBuf::from));
     folders.extend(postgres_folders(Path::new("/usr/lib/postgresql")));
     folders
+}
+
+/// Where scripts/setup keeps what Debian 12 has no package of.
+fn tool_cache() -> Option<PathBuf> {
+    let named = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let cache = named("LEASEHOLD_CACHE")
+        .or_else(|| Some(named("XDG_CACHE_HOME")?.join("leasehold")))
+        .or_else(|| Some(named("HOME")?.join(".cache/leasehold")));
+    Some(cache?.join("bin"))
 }
 
 /// Debian keeps each major version's programs in a folder of its own: the newest first.

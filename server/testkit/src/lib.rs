@@ -1,5 +1,5 @@
-//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd, ZooKeeper, Alertmanager, Prometheus and
-//! VictoriaMetrics, each on free loopback ports, with its data in a temporary folder, stopped and removed when its value is dropped.
+//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd, ZooKeeper, Consul, Alertmanager,
+//! Prometheus and VictoriaMetrics, each on free loopback ports, with its data in a temporary folder, stopped and removed when its value is dropped.
 //!
 //! Owns: finding the programs, dropping root, ports, readiness, faults (stop, kill, pause, restart), and leaving
 //! nothing behind. Deliberately not here: schemas, users and workload (callers do that with their own clients), and
@@ -16,6 +16,7 @@ mod address;
 mod alertmanager;
 mod binaries;
 mod certs;
+mod consul;
 mod etcd;
 mod eventually;
 pub mod leftovers;
@@ -36,6 +37,7 @@ mod zookeeper;
 pub use alertmanager::{Alertmanager, AlertmanagerOptions};
 pub use binaries::MissingServer;
 pub use certs::Certs;
+pub use consul::{Consul, ConsulOptions};
 pub use etcd::{Etcd, EtcdOptions};
 pub use eventually::{eventually, hangs, within};
 pub use ports::free_port;
@@ -84,6 +86,14 @@ impl Throwaway {
     /// See [`StartError`]; a port taken meanwhile is retried with another one.
     pub async fn zookeeper(options: ZookeeperOptions) -> Result<Zookeeper, StartError> {
         Zookeeper::start(options).await
+    }
+
+    /// Starts a Consul of one server on free ports and returns once it has a leader.
+    ///
+    /// # Errors
+    /// See [`StartError`]; a port taken meanwhile is retried with another one.
+    pub async fn consul(options: ConsulOptions) -> Result<Consul, StartError> {
+        Consul::start(options).await
     }
 
     /// Starts an Alertmanager on a free port and returns once it says that it is ready.

@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{alertmanager, etcd, postgres, prometheus, redis, zookeeper};
+use super::{alertmanager, consul, etcd, postgres, prometheus, redis, zookeeper};
 
 const PROBE_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -35,6 +35,7 @@ pub(super) enum Probe {
     Redis(SocketAddr),
     Etcd(SocketAddr),
     Zookeeper(SocketAddr),
+    Consul(SocketAddr),
     Alertmanager(SocketAddr),
     Prometheus(SocketAddr),
 }
@@ -47,6 +48,7 @@ impl Probe {
                 Self::Redis(address) => redis::answers(*address).await,
                 Self::Etcd(address) => etcd::answers(*address).await,
                 Self::Zookeeper(address) => zookeeper::answers(*address).await,
+                Self::Consul(address) => consul::answers(*address).await,
                 Self::Alertmanager(address) => alertmanager::answers(*address).await,
                 Self::Prometheus(address) => prometheus::answers(*address).await,
             }

@@ -66,6 +66,11 @@ impl Zookeeper {
         Ok(Self { server, port })
     }
 
+    /// On 127.0.0.1; the same for its whole life.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// `127.0.0.1:port`; the same for its whole life.
     pub fn cluster(&self) -> String {
         format!("127.0.0.1:{}", self.port)
@@ -89,17 +94,17 @@ fn configuration(options: &ZookeeperOptions, folder: &Folder, port: u16) -> Stri
         "maxClientCnxns=0".to_owned(),
         "forceSync=yes".to_owned(),
         "admin.enableServer=false".to_owned(),
-        "4lw.commands.whitelist=ruok".to_owned(),
+        "4lw.commands.whitelist=srvr".to_owned(),
     ];
     lines.extend(options.config.iter().cloned());
     lines.join("\n") + "\n"
 }
 
-/// `ruok`, one of the words that it answers without a session.
+/// `srvr`, a command that needs no session. `ruok` is answered before sessions can be opened.
 pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
-    let answer = send_request(address, b"ruok").await?;
-    match answer.as_str() {
-        "imok" => Ok(()),
-        other => Err(format!("answered {other:?}")),
+    let answer = send_request(address, b"srvr").await?;
+    match answer.contains("Mode: ") {
+        true => Ok(()),
+        false => Err(format!("answered {answer:?}")),
     }
 }

@@ -18,6 +18,8 @@ mod cli;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod consul_adapter;
+#[cfg(test)]
 mod demo_workload;
 #[cfg(test)]
 mod docs;
@@ -65,3 +67,5 @@ mod tidy;
 mod unlock;
 #[cfg(test)]
 mod wire;
+#[cfg(test)]
+mod zookeeper_adapter;

@@ -14,6 +14,7 @@ pub(crate) mod store;
 pub(crate) mod task;
 pub(crate) mod test_server;
 pub(crate) mod unlocking;
+pub(crate) mod watching;
 pub(crate) mod webhook_sink;
 
 pub(crate) use browser::Browser;

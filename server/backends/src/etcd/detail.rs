@@ -12,9 +12,10 @@ use super::EtcdBackend;
 use super::error::{EtcdError, EtcdErrorKind};
 use super::leases::{self, LeaseTimeLeft, Reading};
 use super::lookup::{GONE_LEASE, Lookup, LookupResult, find};
-use super::record::{LARGE_VALUE, Record, cut, hex};
+use super::record::{LARGE_VALUE, Record, hex};
 use super::release;
 use super::scan::no_lease;
+use crate::owner_value::cut;
 
 /// Longest raw value shown, in characters, and most keys of a lease that are named.
 const RAW_CHARS_MAX: usize = 4_096;
@@ -172,6 +173,7 @@ fn raw(kv: &KeyValue, value_read: bool, lifetime: &Lifetime) -> Vec<RawField> {
             Lifetime::Heartbeat { why, .. }
             | Lifetime::NoTtl { why }
             | Lifetime::Session { why }
+            | Lifetime::SessionTtl { why, .. }
             | Lifetime::Unknown { why } => ("unknown".to_owned(), format!("unknown: {why}")),
         };
         fields.push(field("granted TTL", granted));

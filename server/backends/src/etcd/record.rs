@@ -1,17 +1,10 @@
 //! One key as a lock: the lock it belongs to, and its owner. Pure.
 
-use std::borrow::Cow;
-
-use domain::escape;
-use domain::limits::OWNER_CHARS_MAX;
 use domain::names::{OwnerId, Resource, Source};
 use etcd_client::KeyValue;
-use serde::Deserialize;
 
 use super::range::ANSWER_BYTES_MAX;
-
-/// Longest value that is read as JSON, in bytes.
-const JSON_BYTES_MAX: usize = 64 * 1024;
+use crate::owner_value;
 
 /// A key without its value, which may be large.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,46 +92,11 @@ pub(super) fn hex(lease: i64) -> String {
     format!("{sign}{:x}", lease.unsigned_abs())
 }
 
-#[derive(Deserialize)]
-struct JsonOwner<'a> {
-    #[serde(borrow, rename = "ownerId")]
-    owner_id: Cow<'a, str>,
-}
-
 fn owner(value: &[u8], lease: i64) -> OwnerId {
     if value.is_empty() {
         return OwnerId::new(hex(lease));
     }
-    let json = value.first() == Some(&b'{') && value.len() <= JSON_BYTES_MAX;
-    if json
-        && let Ok(JsonOwner { owner_id }) = serde_json::from_slice::<JsonOwner<'_>>(value)
-        && !owner_id.is_empty()
-    {
-        return OwnerId::new(cut(&owner_id, OWNER_CHARS_MAX));
-    }
-    // Four bytes per character at most: enough of the value for the characters shown.
-    let head = &value[..value.len().min(OWNER_CHARS_MAX * 4 + 4)];
-    OwnerId::new(cut(&text_of_head(head, value.len()), OWNER_CHARS_MAX))
-}
-
-/// Text form of the beginning of a value, without a character split by the cut.
-fn text_of_head(head: &[u8], whole: usize) -> Cow<'_, str> {
-    match std::str::from_utf8(head) {
-        Err(error) if error.error_len().is_none() && head.len() < whole => {
-            escape::text(&head[..error.valid_up_to()])
-        }
-        _ => escape::text(head),
-    }
-}
-
-/// At most `chars` characters, the last one `…` if truncated.
-pub(super) fn cut(text: &str, chars: usize) -> Cow<'_, str> {
-    if text.chars().nth(chars).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let mut kept: String = text.chars().take(chars.saturating_sub(1)).collect();
-    kept.push('…');
-    Cow::Owned(kept)
+    owner_value::json_owner(value).unwrap_or_else(|| OwnerId::new(owner_value::text(value)))
 }
 
 /// The first key after all that begin with `prefix`; `\0` means "to the end" for etcd.
@@ -155,6 +113,7 @@ pub(super) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use domain::limits::OWNER_CHARS_MAX;
     use proptest::prelude::*;
 
     use super::*;

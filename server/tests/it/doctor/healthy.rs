@@ -1,6 +1,6 @@
 //! A healthy installation.
 
-use ::testkit::{EtcdOptions, PostgresOptions, RedisOptions, Throwaway};
+use ::testkit::{ConsulOptions, EtcdOptions, PostgresOptions, RedisOptions, Throwaway, ZookeeperOptions};
 use sqlx::{Connection as _, PgConnection};
 
 use super::command::{ConfigFolder, output};
@@ -17,15 +17,21 @@ async fn a_healthy_installation_has_no_finding_and_no_write() {
     })
     .await
     .unwrap();
+    let zookeeper = Throwaway::zookeeper(ZookeeperOptions::default()).await.unwrap();
+    let consul = Throwaway::consul(ConsulOptions::default()).await.unwrap();
     let mut admin = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
     let account = "CREATE ROLE watch LOGIN; GRANT pg_read_all_stats TO watch;";
     sqlx::raw_sql(account).execute(&mut admin).await.unwrap();
     let stage = ConfigFolder::new(&format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\n\
          [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\n\
+         [[backend]]\nname = \"zk\"\nkind = \"zookeeper\"\nconnect = \"{}\"\npaths = [\"/zookeeper\"]\n\
+         [[backend]]\nname = \"dc1\"\nkind = \"consul\"\nurl = \"{}\"\n\
          [[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\n",
         redis.url(),
         etcd.endpoint(),
+        zookeeper.cluster(),
+        consul.url(),
         postgres.url("watch", "postgres")
     ));
     let mut migrate = stage.leasehold();
@@ -46,6 +52,8 @@ async fn a_healthy_installation_has_no_finding_and_no_write() {
         "commits are durable",
         "backend cache: reached at",
         "backend coord: reached at",
+        "backend zk: may read the nodes below /zookeeper",
+        "backend dc1: reached at",
         "backend orders: may see the sessions of others",
         "backend orders: its clock is",
     ] {

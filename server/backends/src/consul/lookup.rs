@@ -1,0 +1,127 @@
+//! Reads locks by name.
+
+use domain::names::{OwnerId, Resource, Source};
+use domain::observation::ObservedLock;
+use futures::{StreamExt, TryStreamExt};
+
+use super::ConsulBackend;
+use super::entry::{ConsulSession, HeldKey, KeyEntry};
+use super::error::{ConsulError, ConsulErrorKind};
+use super::scan::holding;
+use super::{read, row};
+use crate::{BackendError, Batch, Sink};
+
+const PARALLEL_MAX: usize = 16;
+
+/// A key read by name.
+pub(super) enum Lookup {
+    Held(Box<Found>),
+    /// Nobody holds it, but its lock-delay runs.
+    Delayed(Box<ObservedLock>),
+    Free,
+}
+
+pub(super) struct Found {
+    pub(super) held: HeldKey,
+    /// `None`: the token may not read it.
+    pub(super) session: Option<ConsulSession>,
+    pub(super) value: Vec<u8>,
+}
+
+impl Found {
+    pub(super) fn lock(&self) -> ObservedLock {
+        row::lock(&self.held, self.session.as_ref(), self.owner())
+    }
+
+    fn owner(&self) -> OwnerId {
+        row::owner(&self.held.session, self.session.as_ref())
+    }
+}
+
+/// The key of a name; `None` outside the configured prefixes, which are not observed.
+pub(super) fn key_of(backend: &ConsulBackend, source: &Source, resource: &Resource) -> Option<String> {
+    let key = std::str::from_utf8(resource.as_bytes()).ok()?;
+    let is_ours = *source == row::source() && backend.http.settings.prefix_of(key).is_some();
+    is_ours.then(|| key.to_owned())
+}
+
+impl ConsulBackend {
+    pub(super) async fn find(&self, source: &Source, resource: &Resource) -> Result<Lookup, ConsulError> {
+        let Some(key) = key_of(self, source, resource) else {
+            return Ok(Lookup::Free);
+        };
+        let sent_at = self.http.clock.tick();
+        let read = |entry: &KeyEntry<'_>| entry.held().map(|held| (held, entry.bytes()));
+        let found = read::key(&self.http, &key, read).await;
+        let found = match found {
+            Err(fault) if fault.kind == ConsulErrorKind::Denied => return Err(denied(fault, &key)),
+            found => found?,
+        };
+        if let Some((held, value)) = found.flatten() {
+            let session = self.session(&held.session).await?;
+            let found = Found { held, session, value };
+            let id = found.held.session.as_str().into();
+            let now = holding(id, found.owner(), found.session.as_ref(), sent_at);
+            self.delays.update(resource, Some(now), |_| false);
+            return Ok(Lookup::Held(Box::new(found)));
+        }
+        let is_gone = match self.delays.last_session(resource) {
+            Some(session) => self.session(&session).await?.is_none(),
+            None => false,
+        };
+        self.delays.update(resource, None, |_| is_gone);
+        let delay = self.delays.running_for(resource, sent_at);
+        Ok(delay.map_or(Lookup::Free, |(delay, remaining_ms)| {
+            Lookup::Delayed(Box::new(row::delayed(resource, &delay, remaining_ms)))
+        }))
+    }
+
+    async fn session(&self, id: &str) -> Result<Option<ConsulSession>, ConsulError> {
+        match read::session(&self.http, id).await {
+            Err(fault) if fault.kind == ConsulErrorKind::Denied => Ok(None),
+            read => read,
+        }
+    }
+
+    /// Reads these locks and delivers them; missing ones are delivered as gone.
+    pub(super) async fn named(
+        &self,
+        names: &[(Source, Resource)],
+        sink: &mut dyn Sink,
+    ) -> Result<(), BackendError> {
+        let sent_at = self.http.clock.tick();
+        let reads = futures::stream::iter(names.to_vec()).map(|(source, resource)| async move {
+            let found = self.find(&source, &resource).await?;
+            Ok::<_, ConsulError>((source, resource, found))
+        });
+        let reads: Vec<(Source, Resource, Lookup)> = reads
+            .buffer_unordered(PARALLEL_MAX)
+            .try_collect()
+            .await
+            .map_err(|fault: ConsulError| fault.error)?;
+        let mut batch = Batch {
+            sent_at,
+            locks: Vec::new(),
+            gone: Vec::new(),
+        };
+        for (source, resource, found) in reads {
+            match found {
+                Lookup::Held(found) => batch.locks.push(found.lock()),
+                Lookup::Delayed(lock) => batch.locks.push(*lock),
+                Lookup::Free => batch.gone.push((source, resource)),
+            }
+        }
+        sink.accept(batch);
+        Ok(())
+    }
+}
+
+fn denied(fault: ConsulError, key: &str) -> ConsulError {
+    ConsulError::new(
+        fault.kind,
+        BackendError::Denied {
+            detail: format!("the token may not read the key {key}"),
+            remedy: super::acl::read_rule(key),
+        },
+    )
+}

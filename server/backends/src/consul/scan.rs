@@ -1,0 +1,191 @@
+//! One scan: all keys below the prefixes, then the sessions, then the lock-delays.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use domain::duration::millis;
+use domain::limits::RESOURCE_BYTES_MAX;
+use domain::names::OwnerId;
+use domain::observation::{Coverage, ObservedLock, Tick};
+use domain::reported::{Reported, Why};
+
+use super::ConsulBackend;
+use super::acl::{self, Permissions};
+use super::entry::ConsulSession;
+use super::error::{ConsulError, ConsulErrorKind};
+use super::lock_delays::Holding;
+use super::read::{self, KeyList};
+use super::row;
+use crate::{BackendError, Batch, Budget, Pass, Sink, SourcePass};
+
+pub(super) const NO_CLOCK: &str = "Consul reports no clock; sessions use the leader's internal clock";
+/// Locks per batch.
+const BATCH_LOCKS: usize = 1_000;
+
+/// What a scan read.
+struct Reading {
+    list: KeyList,
+    permissions: Permissions,
+    sessions: HashMap<String, ConsulSession>,
+    sent_at: Tick,
+    /// Why it is partial.
+    cut: Option<Why>,
+}
+
+impl ConsulBackend {
+    pub(super) async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
+        let sent_at = self.http.clock.tick();
+        let deadline = sent_at.plus(millis(budget.time_max));
+        let reading = self
+            .read_all(sent_at, deadline)
+            .await
+            .map_err(|fault| fault.error)?;
+        self.refuse_blindness(&reading)?;
+        let mut cut = reading.cut.clone();
+        if let Some(unreadable) = reading.permissions.unreadable().first() {
+            cut = Some(partly_readable(unreadable).into());
+        } else if reading.list.is_filtered {
+            cut = Some("Consul left out keys that the token may not read".into());
+        } else if reading.list.too_long > 0 {
+            cut = Some(format!("a key is longer than {RESOURCE_BYTES_MAX} bytes").into());
+        }
+        let seen = reading.list.keys;
+        self.deliver(reading, cut.is_none(), sink);
+        let took = self.http.clock.tick().since(sent_at);
+        self.scan_ms.store(took, Ordering::Relaxed);
+        Ok(Pass {
+            sources: vec![SourcePass {
+                source: row::source(),
+                fault: cut.as_ref().map(ToString::to_string),
+                coverage: match cut {
+                    None => Coverage::Complete,
+                    Some(why) => Coverage::Partial { seen, of: None, why },
+                },
+            }],
+            clock: Reported::unknown(NO_CLOCK),
+        })
+    }
+
+    async fn read_all(&self, sent_at: Tick, deadline: Tick) -> Result<Reading, ConsulError> {
+        let permissions = acl::permissions(&self.http).await?;
+        let mut reading = Reading {
+            list: KeyList::default(),
+            permissions,
+            sessions: HashMap::new(),
+            sent_at,
+            cut: None,
+        };
+        for prefix in &self.http.settings.prefixes {
+            let left = self.left(deadline);
+            match tokio::time::timeout(left, read::keys(&self.http, prefix, &mut reading.list)).await {
+                Ok(read) => read?,
+                Err(_) => {
+                    let why = "the scan timed out; raise `scan_timeout` or narrow `prefixes`";
+                    reading.cut = Some(why.into());
+                    break;
+                }
+            }
+        }
+        // The sessions of the last scan too: a key is released by one that lives, or lost with it.
+        let held = reading.list.held.iter().map(|held| held.session.as_str());
+        let before = self.delays.sessions();
+        let wanted: HashSet<&str> = held.chain(before.iter().map(|session| &**session)).collect();
+        if !wanted.is_empty() {
+            // A list that was cut took all the time; its sessions are read within one timeout.
+            let left = self.left(deadline).max(self.http.settings.timeout);
+            let sessions = self.http.within(left, read::sessions(&self.http, &wanted)).await;
+            reading.sessions = match sessions {
+                Ok(sessions) => sessions,
+                Err(fault) if fault.kind == ConsulErrorKind::Denied => HashMap::new(),
+                Err(fault) => return Err(fault),
+            };
+        }
+        Ok(reading)
+    }
+
+    fn left(&self, deadline: Tick) -> Duration {
+        let left_ms = deadline.since(self.http.clock.tick());
+        Duration::from_millis(u64::try_from(left_ms).unwrap_or(0))
+    }
+
+    /// No key and no permission to see one is not "no locks".
+    fn refuse_blindness(&self, reading: &Reading) -> Result<(), BackendError> {
+        let unreadable = reading.permissions.unreadable();
+        let all_hidden = unreadable.len() == self.http.settings.prefixes.len();
+        if reading.list.keys > 0 || !all_hidden {
+            return Ok(());
+        }
+        let prefix = unreadable.first().copied().unwrap_or_default();
+        Err(BackendError::Denied {
+            detail: format!("the token may not read the keys below {prefix}, and Consul hides them"),
+            remedy: acl::read_rule(prefix),
+        })
+    }
+
+    fn deliver(&self, reading: Reading, is_complete: bool, sink: &mut dyn Sink) {
+        let sees_sessions = reading.permissions.sees_sessions();
+        let mut holdings = HashMap::with_capacity(reading.list.held.len());
+        let mut locks = Vec::with_capacity(BATCH_LOCKS.min(reading.list.held.len()));
+        let mut flush = |locks: &mut Vec<ObservedLock>| {
+            if !locks.is_empty() {
+                sink.accept(Batch {
+                    sent_at: reading.sent_at,
+                    locks: std::mem::take(locks),
+                    gone: Vec::new(),
+                });
+            }
+        };
+        let mut shared: HashMap<&str, (Arc<str>, OwnerId)> = HashMap::new();
+        for held in &reading.list.held {
+            let session = reading.sessions.get(&held.session);
+            // Its session ended after the keys were read.
+            if session.is_none() && sees_sessions {
+                continue;
+            }
+            let texts = || (held.session.as_str().into(), row::owner(&held.session, session));
+            let (id, owner) = shared.entry(&held.session).or_insert_with(texts).clone();
+            let lock = row::lock(held, session, owner.clone());
+            holdings.insert(
+                lock.resource.clone(),
+                holding(id, owner, session, reading.sent_at),
+            );
+            locks.push(lock);
+            if locks.len() >= BATCH_LOCKS {
+                flush(&mut locks);
+            }
+        }
+        if is_complete {
+            let listed = |session: &str| reading.sessions.contains_key(session);
+            self.delays
+                .replace(holdings, |session| sees_sessions && !listed(session));
+        }
+        for (key, delay, remaining_ms) in self.delays.running(reading.sent_at) {
+            locks.push(row::delayed(&key, &delay, remaining_ms));
+        }
+        flush(&mut locks);
+    }
+}
+
+pub(super) fn holding(
+    session_id: Arc<str>,
+    owner: OwnerId,
+    session: Option<&ConsulSession>,
+    read_at: Tick,
+) -> Holding {
+    let lock_delay_ms = session.map_or(0, ConsulSession::lock_delay_ms);
+    Holding {
+        session: session_id,
+        owner,
+        lock_delay_ms: u32::try_from(lock_delay_ms).unwrap_or(u32::MAX),
+        read_at,
+    }
+}
+
+fn partly_readable(prefix: &str) -> String {
+    format!(
+        "the token may read only a part of the keys below {prefix}. {}",
+        acl::read_rule(prefix)
+    )
+}

@@ -1,0 +1,67 @@
+//! Reads locks by name, after change notifications.
+
+use domain::names::{Resource, Source};
+use domain::observation::{ObservedLock, Tick};
+use futures::{StreamExt, TryStreamExt};
+
+use super::ZookeeperBackend;
+use super::connection::IN_FLIGHT_MAX;
+use super::error::ZookeeperError;
+use super::node::{self, Found};
+use super::row;
+use crate::{BackendError, Batch, Sink};
+
+impl ZookeeperBackend {
+    /// The node of a name; names outside the configured paths are missing: they are not
+    /// observed.
+    pub(super) async fn find(&self, source: &Source, resource: &Resource) -> Result<Found, ZookeeperError> {
+        let path = std::str::from_utf8(resource.as_bytes()).ok();
+        match path.filter(|path| *source == row::source() && self.link.settings.covers(path)) {
+            None => Ok(Found::Missing),
+            Some(path) => Ok(node::read(&self.link, &self.cache, path).await?.found),
+        }
+    }
+
+    /// Reads these locks and delivers them; missing ones are delivered as gone.
+    pub(super) async fn named(
+        &self,
+        names: &[(Source, Resource)],
+        sink: &mut dyn Sink,
+    ) -> Result<(), BackendError> {
+        let started = self.link.clock.tick();
+        let reads = futures::stream::iter(names.to_vec()).map(|(source, resource)| async move {
+            let found = self.find(&source, &resource).await?;
+            Ok::<_, ZookeeperError>((source, resource, found))
+        });
+        let reads: Vec<(Source, Resource, Found)> = reads
+            .buffer_unordered(IN_FLIGHT_MAX)
+            .try_collect()
+            .await
+            .map_err(|fault: ZookeeperError| fault.error)?;
+        let mut batch = Batch {
+            sent_at: started,
+            locks: Vec::new(),
+            gone: Vec::new(),
+        };
+        for (source, resource, found) in reads {
+            match self.observed(&resource, found) {
+                Some((lock, _)) => batch.locks.push(lock),
+                None => batch.gone.push((source, resource)),
+            }
+        }
+        sink.accept(batch);
+        Ok(())
+    }
+
+    /// `None`: no lock.
+    fn observed(&self, resource: &Resource, found: Found) -> Option<(ObservedLock, Tick)> {
+        match found {
+            Found::Lock(node) => Some((node.lock(), node.read_at)),
+            // A configured path is no lock only because it is hidden: the scan reports it.
+            Found::Hidden(read_at) if !self.link.settings.paths.contains(&resource.text()) => {
+                Some((row::hidden(&resource.text()), read_at))
+            }
+            Found::Hidden(_) | Found::Free | Found::Missing => None,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! One scan: reads every node below the configured paths and delivers its locks as they are
+//! read.
+
+use std::time::Duration;
+
+use domain::duration::millis;
+use domain::limits::RESOURCE_BYTES_MAX;
+use domain::observation::{Coverage, ObservedLock, Tick};
+use domain::reported::{Reported, Why};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+
+use super::ZookeeperBackend;
+use super::connection::IN_FLIGHT_MAX;
+use super::error::ZookeeperError;
+use super::node::{self, Found, NodeRead};
+use super::row;
+use super::settings::misconfigured;
+use crate::{BackendError, Batch, Budget, Pass, Sink, SourcePass};
+
+/// Locks per batch.
+const BATCH_LOCKS: usize = 256;
+/// ZooKeeper's own nodes, below `/`.
+const OWN_NODES: &str = "/zookeeper";
+
+pub(super) const NO_CLOCK: &str = "ZooKeeper reports no clock to a client that only reads";
+
+/// State of one scan.
+#[derive(Default)]
+struct Walk {
+    /// Paths to be read.
+    waiting: Vec<String>,
+    nodes_read: u64,
+    batch: Vec<ObservedLock>,
+    batch_at: Option<Tick>,
+    /// Why the scan is partial.
+    cut: Option<Why>,
+    /// Configured paths that cannot be read.
+    faults: Vec<String>,
+    /// The error that ended the scan, or that of a configured path.
+    error: Option<BackendError>,
+}
+
+impl Walk {
+    fn add(&mut self, lock: ObservedLock, read_at: Tick, sink: &mut dyn Sink) {
+        self.batch.push(lock);
+        self.batch_at = Some(self.batch_at.map_or(read_at, |at| at.min(read_at)));
+        if self.batch.len() >= BATCH_LOCKS {
+            self.flush(sink);
+        }
+    }
+
+    fn flush(&mut self, sink: &mut dyn Sink) {
+        if let Some(sent_at) = self.batch_at.take() {
+            sink.accept(Batch {
+                sent_at,
+                locks: std::mem::take(&mut self.batch),
+                gone: Vec::new(),
+            });
+        }
+    }
+
+    fn coverage(&self) -> Coverage {
+        match &self.cut {
+            None => Coverage::Complete,
+            Some(why) => Coverage::Partial {
+                seen: self.nodes_read,
+                of: Some(self.nodes_read + self.waiting.len() as u64).filter(|of| *of > self.nodes_read),
+                why: why.clone(),
+            },
+        }
+    }
+}
+
+impl ZookeeperBackend {
+    pub(super) async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
+        let deadline = self.link.clock.tick().plus(millis(budget.time_max));
+        self.cache.begin_scan();
+        let mut walk = Walk {
+            waiting: self.link.settings.paths.clone(),
+            ..Walk::default()
+        };
+        self.walk(&mut walk, deadline, sink).await;
+        walk.flush(sink);
+        if walk.cut.is_none() {
+            self.cache.end_scan();
+        }
+        if walk.nodes_read == 0
+            && let Some(error) = walk.error.take()
+        {
+            return Err(error);
+        }
+        if !walk.faults.is_empty() {
+            self.check_chroot().await?;
+        }
+        let fault = walk.error.take().map(|error| error.to_string());
+        let coverage = walk.coverage();
+        walk.faults.extend(fault);
+        Ok(Pass {
+            sources: vec![SourcePass {
+                source: row::source(),
+                coverage,
+                fault: (!walk.faults.is_empty()).then(|| walk.faults.join("; ")),
+            }],
+            clock: Reported::unknown(NO_CLOCK),
+        })
+    }
+
+    /// Reads until nothing is left, the deadline, or an error that the next read would have too.
+    async fn walk(&self, walk: &mut Walk, deadline: Tick, sink: &mut dyn Sink) {
+        let mut reads = FuturesUnordered::new();
+        loop {
+            while reads.len() < IN_FLIGHT_MAX
+                && let Some(path) = walk.waiting.pop()
+            {
+                reads.push(async move {
+                    let read = node::read(&self.link, &self.cache, &path).await;
+                    (path, read)
+                });
+            }
+            let left_ms = u64::try_from(deadline.since(self.link.clock.tick())).unwrap_or(0);
+            let next = tokio::time::timeout(Duration::from_millis(left_ms), reads.next()).await;
+            match next {
+                Ok(None) => return,
+                Ok(Some((path, Ok(read)))) => self.take(path, read, walk, sink),
+                Ok(Some((path, Err(fault)))) => {
+                    walk.cut = Some(format!("the scan failed: {}", fault.error).into());
+                    walk.error = Some(fault.error);
+                    walk.waiting.push(path);
+                    break;
+                }
+                Err(_) => {
+                    walk.cut = Some(
+                        "the scan timed out; raise `scan_timeout` or `requests_per_second`, or narrow `paths`".into(),
+                    );
+                    break;
+                }
+            }
+        }
+        // Unread; the number of paths counts.
+        walk.waiting
+            .resize(walk.waiting.len() + reads.len(), String::new());
+    }
+
+    fn take(&self, path: String, read: NodeRead, walk: &mut Walk, sink: &mut dyn Sink) {
+        let is_configured = self.link.settings.paths.contains(&path);
+        match read.found {
+            Found::Missing if is_configured => {
+                walk.faults.push(format!(
+                    "the path {path} does not exist, so no lock is held below it; correct `paths` or create it"
+                ));
+            }
+            Found::Hidden(_) if is_configured => {
+                let hidden = ZookeeperError::from(zookeeper_client::Error::NoAuth).on_path(&path);
+                walk.cut = Some(hidden.error.to_string().into());
+                walk.error = Some(hidden.error);
+                return;
+            }
+            Found::Hidden(read_at) => walk.add(row::hidden(&path), read_at, sink),
+            Found::Lock(node) if path.len() > RESOURCE_BYTES_MAX => {
+                let path: String = node.path.chars().take(40).collect();
+                let long = format!("a lock's path is longer than {RESOURCE_BYTES_MAX} bytes: {path}…");
+                walk.cut = Some(long.into());
+            }
+            Found::Lock(node) => walk.add(node.lock(), node.read_at, sink),
+            Found::Free | Found::Missing => {}
+        }
+        walk.nodes_read += 1;
+        let folders = read.folders.into_iter().filter(|path| path != OWN_NODES);
+        walk.waiting.extend(folders);
+    }
+
+    /// Without its chroot every path is missing.
+    pub(super) async fn check_chroot(&self) -> Result<(), BackendError> {
+        let Some(chroot) = &self.link.settings.chroot else {
+            return Ok(());
+        };
+        match node::stat(&self.link, "/").await {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err(misconfigured(
+                format!("the chroot {chroot} does not exist"),
+                format!("Correct the end of `connect`, or create the node: create {chroot}"),
+            )),
+            Err(fault) => Err(fault.error),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A running watch of any adapter, the change notifications that it sent, and what its scans find.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::backends::change_notification::Pending;
+use ::backends::{Backend, BackendError, Batch, Budget, Hints, Pass, Sink};
+use domain::backend::WatchState;
+use domain::names::{Resource, Source};
+use domain::observation::{ObservedLock, Tick};
+use runtime::tasks;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub(crate) struct Watching {
+    hints: Hints,
+    pending: Pending,
+    _stop: DropGuard,
+}
+
+impl Watching {
+    pub(crate) fn start(backend: Arc<dyn Backend>) -> Self {
+        let hints = Hints::default();
+        let stop = CancellationToken::new();
+        let given = hints.clone();
+        tasks::spawn("watch", stop.clone(), async move { backend.watch(given).await });
+        Self {
+            hints,
+            pending: Pending::default(),
+            _stop: stop.drop_guard(),
+        }
+    }
+
+    /// Gathers notifications until `enough`, then forgets them.
+    pub(crate) async fn until(&mut self, what: &str, enough: impl Fn(&Pending) -> bool) -> Pending {
+        let patience = Duration::from_secs(60);
+        while !enough(&self.pending) {
+            let more = tokio::time::timeout(patience, self.hints.take()).await;
+            let more =
+                more.unwrap_or_else(|_| panic!("not within {patience:?}: {what}; got {:?}", self.pending));
+            self.pending.relist |= more.relist;
+            self.pending.names.extend(more.names);
+            self.pending.state = more.state.or(self.pending.state.take());
+        }
+        std::mem::take(&mut self.pending)
+    }
+
+    pub(crate) async fn live(&mut self) -> Pending {
+        let is_live = |pending: &Pending| pending.state == Some(WatchState::Live);
+        self.until("the watch is live", is_live).await
+    }
+
+    pub(crate) async fn reconnecting(&mut self) -> Pending {
+        let down = |pending: &Pending| matches!(pending.state, Some(WatchState::Reconnecting { .. }));
+        self.until("the watch is known to be down", down).await
+    }
+
+    pub(crate) async fn named(&mut self, source: &str, resource: &str) {
+        let name = (Source::parse(source).unwrap(), Resource::from(resource));
+        self.until(resource, |pending| pending.names.contains(&name))
+            .await;
+    }
+
+    pub(crate) async fn relist(&mut self, what: &str) {
+        self.until(what, |pending| pending.relist).await;
+    }
+}
+
+/// The output of one scan or refresh, by the text of the name.
+#[derive(Debug, Default)]
+pub(crate) struct SeenLocks {
+    pub(crate) locks: BTreeMap<String, (Tick, ObservedLock)>,
+    pub(crate) gone: Vec<String>,
+    pub(crate) pass: Option<Pass>,
+}
+
+impl Sink for SeenLocks {
+    fn accept(&mut self, batch: Batch) {
+        for lock in batch.locks {
+            self.locks.insert(lock.resource.text(), (batch.sent_at, lock));
+        }
+        self.gone
+            .extend(batch.gone.into_iter().map(|(_, resource)| resource.text()));
+    }
+}
+
+impl SeenLocks {
+    #[track_caller]
+    pub(crate) fn lock(&self, resource: &str) -> &ObservedLock {
+        let found = self.locks.get(resource);
+        &found
+            .unwrap_or_else(|| panic!("{resource} in {:?}", self.names()))
+            .1
+    }
+
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.locks.keys().map(String::as_str).collect()
+    }
+
+    pub(crate) fn fault(&self) -> &str {
+        let pass = self.pass.as_ref().unwrap();
+        pass.sources
+            .iter()
+            .find_map(|source| source.fault.as_deref())
+            .unwrap_or_default()
+    }
+
+    /// Completely read, without a fault.
+    pub(crate) fn is_whole(&self) -> bool {
+        let mut sources = self.pass.as_ref().unwrap().sources.iter();
+        sources.all(|source| source.coverage.is_complete() && source.fault.is_none())
+    }
+}
+
+pub(crate) async fn scan(backend: &dyn Backend) -> Result<SeenLocks, BackendError> {
+    scan_within(backend, Duration::from_secs(60)).await
+}
+
+pub(crate) async fn scan_within(
+    backend: &dyn Backend,
+    time_max: Duration,
+) -> Result<SeenLocks, BackendError> {
+    let mut seen = SeenLocks::default();
+    let pass = backend.observe(Budget { time_max }, &mut seen).await?;
+    seen.pass = Some(pass);
+    Ok(seen)
+}
+
+pub(crate) async fn refresh(
+    backend: &dyn Backend,
+    source: &str,
+    names: &[&str],
+) -> Result<SeenLocks, BackendError> {
+    let named = |name: &&str| (Source::parse(source).unwrap(), Resource::from(*name));
+    let names: Vec<(Source, Resource)> = names.iter().map(named).collect();
+    let mut seen = SeenLocks::default();
+    backend.refresh(&names, &mut seen).await?;
+    Ok(seen)
+}
+
+#[track_caller]
+pub(crate) fn owner(lock: &ObservedLock) -> &str {
+    lock.owner.known().unwrap().as_str()
+}
+
+#[track_caller]
+pub(crate) fn token(lock: &ObservedLock) -> u64 {
+    lock.fencing_token.known().unwrap().number()
+}
+
+/// Memory of this process that is in RAM.
+pub(crate) fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}

@@ -1,0 +1,91 @@
+//! What an ACL, a chroot or a path hides is a state with a reason, never an empty list.
+
+use ::backends::{Backend, BackendError};
+use domain::observation::ObservedCondition;
+use zookeeper_client::{Acls, Client, CreateMode};
+
+use super::watched_zookeeper::{WatchedZookeeper, backend, enqueue, folder, node};
+use crate::support::watching::{owner, refresh, scan};
+
+#[tokio::test]
+async fn a_hidden_node_is_a_row_of_unknown_state() {
+    // A lock node that only its creator may list; a contender whose data only its creator may read; another lock.
+    let world = WatchedZookeeper::start().await;
+    let cluster = world.zookeeper.cluster();
+    folder(&world.client, "/locks/open").await;
+    enqueue(&world.client, "/locks/open/lock-", "w-1").await;
+    let app = Client::connector().with_auth("digest", b"app:secret");
+    let app = app.connect(&cluster).await.unwrap();
+    let own = CreateMode::Persistent.with_acls(Acls::creator_all());
+    app.create("/locks/secret", b"", &own).await.unwrap();
+    folder(&world.client, "/locks/private").await;
+    let own = CreateMode::EphemeralSequential.with_acls(Acls::creator_all());
+    app.create("/locks/private/lock-", b"w-2", &own).await.unwrap();
+    let seen = scan(&world.backend).await.unwrap();
+    assert_eq!(seen.names(), ["/locks/open", "/locks/private", "/locks/secret"]);
+    let hidden = seen.lock("/locks/secret");
+    assert!(hidden.generation.is_unknown() && hidden.owner.is_unknown());
+    assert!(
+        matches!(&hidden.condition, Some(ObservedCondition::Unrecognised { why }) if why.contains("ACL"))
+    );
+    let private = seen.lock("/locks/private");
+    assert!(owner(private).starts_with("session:0x"));
+    assert!(
+        matches!(&private.condition, Some(ObservedCondition::Note { why }) if why.contains("hides its data"))
+    );
+    let (source, resource) = node("/locks/secret");
+    let detail = world.backend.inspect(&source, &resource).await.unwrap();
+    assert!(detail.blast_radius.is_unknown());
+    let again = refresh(&world.backend, "node", &["/locks/secret"]).await.unwrap();
+    assert_eq!(again.names(), ["/locks/secret"]);
+}
+
+#[tokio::test]
+async fn a_missing_path_or_chroot_is_named() {
+    // One path of two is missing; a chroot that does not exist; a hidden path among others.
+    let world = WatchedZookeeper::start().await;
+    let cluster = world.zookeeper.cluster();
+    folder(&world.client, "/locks/job").await;
+    enqueue(&world.client, "/locks/job/lock-", "w-1").await;
+    let two = backend(&cluster, |_, zookeeper| {
+        zookeeper.paths.push("/mistyped".to_owned())
+    });
+    let seen = scan(&two).await.unwrap();
+    assert_eq!(seen.names(), ["/locks/job"]);
+    assert!(
+        seen.fault().contains("/mistyped does not exist"),
+        "{}",
+        seen.fault()
+    );
+    let nowhere = backend(&format!("{cluster}/nowhere"), |_, _| {});
+    let error = scan(&nowhere).await.unwrap_err();
+    let BackendError::Misconfigured { detail, remedy } = &error else {
+        panic!("{error:?}")
+    };
+    assert!(
+        detail.contains("the chroot /nowhere") && remedy.contains("`connect`"),
+        "{error:?}"
+    );
+    assert!(matches!(
+        nowhere.probe().await,
+        Err(BackendError::Misconfigured { .. })
+    ));
+    let app = Client::connector().with_auth("digest", b"app:secret");
+    let app = app.connect(&cluster).await.unwrap();
+    let own = CreateMode::Persistent.with_acls(Acls::creator_all());
+    app.create("/hidden", b"", &own).await.unwrap();
+    let some = backend(&cluster, |_, zookeeper| {
+        zookeeper.paths.push("/hidden".to_owned())
+    });
+    let seen = scan(&some).await.unwrap();
+    assert_eq!(seen.names(), ["/locks/job"]);
+    assert!(
+        !seen.is_whole() && seen.fault().contains("/hidden"),
+        "{}",
+        seen.fault()
+    );
+    let alone = backend(&cluster, |_, zookeeper| {
+        zookeeper.paths = vec!["/hidden".to_owned()]
+    });
+    assert!(matches!(scan(&alone).await, Err(BackendError::Denied { .. })));
+}

@@ -1,0 +1,209 @@
+//! What the adapter makes of nodes: locks, queues, readers, folders, and nodes that are no locks.
+
+use ::backends::Backend;
+use domain::observation::{Condition, Lifetime};
+use domain::reported::Reported;
+use zookeeper_client::{Acls, CreateMode};
+
+use super::watched_zookeeper::{WatchedZookeeper, backend, contender, enqueue, folder, node};
+use crate::support::watching::{owner, refresh, scan, token};
+
+#[tokio::test]
+async fn contenders_of_known_clients_queue_in_order() {
+    // Curator's names, kazoo's and plain ones, in folders of one and two levels; an empty lock node; no path is below
+    // another one twice.
+    let world = WatchedZookeeper::start().await;
+    let client = &world.client;
+    for path in [
+        "/locks/curator",
+        "/locks/kazoo",
+        "/locks/team/plain",
+        "/locks/empty",
+    ] {
+        folder(client, path).await;
+    }
+    let guid = |n: u8| format!("_c_0b5e3c1e-8d2e-4a52-9d9c-3f3d5f3e7a{n:02x}-lock-");
+    let (_, first) = enqueue(client, &format!("/locks/curator/{}", guid(9)), "10.0.0.7").await;
+    // Sorted by name, this one comes first.
+    enqueue(client, &format!("/locks/curator/{}", guid(1)), "10.0.0.8").await;
+    enqueue(
+        client,
+        "/locks/kazoo/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa__lock__",
+        "w-1",
+    )
+    .await;
+    enqueue(client, "/locks/team/plain/lock-", r#"{"ownerId":"w-2"}"#).await;
+    let seen = scan(&world.backend).await.unwrap();
+    assert!(seen.is_whole(), "{:?}", seen.pass);
+    assert_eq!(
+        seen.names(),
+        ["/locks/curator", "/locks/kazoo", "/locks/team/plain"]
+    );
+    let lock = seen.lock("/locks/curator");
+    assert_eq!(owner(lock), "10.0.0.7");
+    assert_eq!(token(lock), u64::try_from(first.czxid).unwrap());
+    assert_eq!(lock.waiter_count, Reported::Value(1));
+    let session = format!("0x{:x}", client.session_id().0);
+    assert_eq!(lock.lease_id, Reported::Value(session.into_boxed_str()));
+    assert_eq!(owner(seen.lock("/locks/team/plain")), "w-2");
+    // Times are unknown, which is not the same as no TTL.
+    let Lifetime::SessionTtl { ttl_ms, why } = &lock.lifetime else {
+        panic!("{:?}", lock.lifetime)
+    };
+    assert!(ttl_ms.is_unknown() && why.contains("timeout of a session"));
+    let (source, resource) = node("/locks/curator");
+    let detail = world.backend.inspect(&source, &resource).await.unwrap();
+    assert_eq!(detail.waiters[0].owner_id.as_str(), "10.0.0.8");
+    assert_eq!(detail.lock.unwrap().generation, lock.generation);
+}
+
+#[tokio::test]
+async fn readers_before_the_first_writer_share_a_row() {
+    // kazoo's, Curator's and the recipe's readers and writers; the leases of a semaphore all hold.
+    let world = WatchedZookeeper::start().await;
+    let client = &world.client;
+    let guid = "0123456789abcdef0123456789abcdef";
+    let queues = [
+        (
+            "/locks/kazoo",
+            format!("{guid}__rlock__"),
+            format!("{guid}__lock__"),
+        ),
+        ("/locks/curator", "__READ__".to_owned(), "__WRIT__".to_owned()),
+        ("/locks/recipe", "read-".to_owned(), "write-".to_owned()),
+    ];
+    for (path, reader, writer) in &queues {
+        folder(client, path).await;
+        enqueue(client, &format!("{path}/{reader}"), "r-1").await;
+        enqueue(client, &format!("{path}/{reader}"), "r-2").await;
+        enqueue(client, &format!("{path}/{writer}"), "w-1").await;
+        enqueue(client, &format!("{path}/{reader}"), "r-3").await;
+    }
+    folder(client, "/locks/semaphore/leases").await;
+    for owner in ["s-1", "s-2"] {
+        enqueue(client, "/locks/semaphore/leases/lease-", owner).await;
+    }
+    let seen = scan(&world.backend).await.unwrap();
+    for (path, ..) in &queues {
+        let lock = seen.lock(path);
+        assert_eq!((owner(lock), lock.owner_count), ("r-1", 2), "{path}");
+        assert_eq!(lock.waiter_count, Reported::Value(2), "{path}");
+        let (source, resource) = node(path);
+        let detail = world.backend.inspect(&source, &resource).await.unwrap();
+        let owners: Vec<&str> = detail.owners.iter().map(|owner| owner.as_str()).collect();
+        assert_eq!(owners, ["r-1", "r-2"]);
+        let waiters: Vec<&str> = detail.waiters.iter().map(|one| one.owner_id.as_str()).collect();
+        assert_eq!(waiters, ["w-1", "r-3"]);
+    }
+    assert_eq!(seen.lock("/locks/semaphore/leases").owner_count, 2);
+}
+
+#[tokio::test]
+async fn a_wrapped_counter_keeps_the_order() {
+    // Across 2147483647 and across 0; the sorted names would be in another order.
+    let world = WatchedZookeeper::start().await;
+    for (path, names) in [
+        (
+            "/locks/high",
+            ["lock-2147483646", "lock-2147483647", "lock--2147483648"],
+        ),
+        (
+            "/locks/zero",
+            ["lock--000000002", "lock--000000001", "lock-0000000000"],
+        ),
+    ] {
+        folder(&world.client, path).await;
+        // Not created in this order.
+        for at in [2, 0, 1] {
+            contender(&world.client, &format!("{path}/{}", names[at]), names[at]).await;
+        }
+        let (source, resource) = node(path);
+        let detail = world.backend.inspect(&source, &resource).await.unwrap();
+        assert_eq!(owner(&detail.lock.unwrap()), names[0]);
+        let waiters: Vec<&str> = detail.waiters.iter().map(|one| one.owner_id.as_str()).collect();
+        assert_eq!(waiters, names[1..]);
+    }
+}
+
+#[tokio::test]
+async fn only_ephemeral_sequential_children_contend() {
+    // The items of a queue and a lock below one of them; members without a sequence; data that name no owner; data of
+    // 64 KiB and more.
+    let world = WatchedZookeeper::start().await;
+    let client = &world.client;
+    folder(client, "/locks/queue").await;
+    let item = CreateMode::PersistentSequential.with_acls(Acls::anyone_all());
+    for _ in 0..2 {
+        client.create("/locks/queue/item-", b"job", &item).await.unwrap();
+    }
+    enqueue(client, "/locks/queue/item-0000000001/lock-", "w-1").await;
+    folder(client, "/locks/members").await;
+    contender(client, "/locks/members/host-1", "host-1").await;
+    for (path, data) in [
+        ("/locks/binary", "\0\u{1}".to_owned()),
+        ("/locks/large", "x".repeat(64 * 1024 + 1)),
+    ] {
+        folder(client, path).await;
+        enqueue(client, &format!("{path}/lock-"), &data).await;
+    }
+    let seen = scan(&world.backend).await.unwrap();
+    assert_eq!(
+        seen.names(),
+        ["/locks/binary", "/locks/large", "/locks/queue/item-0000000001"]
+    );
+    let by_session = format!("session:0x{:x}", client.session_id().0);
+    assert_eq!(owner(seen.lock("/locks/binary")), by_session);
+    let large = seen.lock("/locks/large");
+    assert_eq!(owner(large), by_session);
+    assert!(matches!(&large.condition, Some(ObservedCondition::Note { why }) if why.contains("64 KiB")));
+    // New data are read although the node is the same.
+    let (path, _) = enqueue(client, "/locks/queue/lock-", "before").await;
+    assert_eq!(
+        owner(scan(&world.backend).await.unwrap().lock("/locks/queue")),
+        "before"
+    );
+    client.set_data(&path, b"after", None).await.unwrap();
+    assert_eq!(
+        owner(scan(&world.backend).await.unwrap().lock("/locks/queue")),
+        "after"
+    );
+}
+
+#[tokio::test]
+async fn names_are_relative_to_the_chroot() {
+    // The same node through a chroot; a refresh by name; names outside the paths.
+    let world = WatchedZookeeper::start().await;
+    folder(&world.client, "/app/locks/job").await;
+    enqueue(&world.client, "/app/locks/job/lock-", "w-1").await;
+    let chrooted = backend(&format!("{}/app", world.zookeeper.cluster()), |_, _| {});
+    assert_eq!(scan(&chrooted).await.unwrap().names(), ["/locks/job"]);
+    let seen = refresh(
+        &chrooted,
+        "node",
+        &["/locks/job", "/locks/none", "/app/locks/job"],
+    )
+    .await
+    .unwrap();
+    assert_eq!(seen.names(), ["/locks/job"]);
+    assert_eq!(seen.gone.len(), 2);
+}
+
+#[tokio::test]
+async fn a_lock_ends_with_the_session_of_its_holder() {
+    // The holder's session closes: the next one holds. A lost session is closed by the server.
+    let world = WatchedZookeeper::start().await;
+    folder(&world.client, "/locks/job").await;
+    let holder = super::watched_zookeeper::client(&world.zookeeper.cluster()).await;
+    enqueue(&holder, "/locks/job/lock-", "first").await;
+    enqueue(&world.client, "/locks/job/lock-", "second").await;
+    let before = scan(&world.backend).await.unwrap();
+    assert_eq!(owner(before.lock("/locks/job")), "first");
+    let line = before.lock("/locks/job").line[0].generation.clone();
+    drop(holder);
+    testkit::eventually("the next one holds", async || {
+        let seen = scan(&world.backend).await.unwrap();
+        let lock = seen.lock("/locks/job");
+        owner(lock) == "second" && lock.generation == Reported::Value(line.clone())
+    })
+    .await;
+}
