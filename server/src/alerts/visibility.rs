@@ -41,7 +41,7 @@ pub struct ResolvedAlert {
 pub struct AlertSummary {
     /// Differs whenever a visible alert, rule or silence differs.
     pub revision: u64,
-    /// Visible groups with an alert that fires and is not silenced.
+    /// Visible groups with an alert that fires and is neither silenced nor acknowledged.
     pub firing_groups: u32,
 }
 
@@ -200,9 +200,9 @@ impl OpenAlert {
 }
 
 fn firing_groups(open: &[OpenAlert]) -> u32 {
-    let firing = open
-        .iter()
-        .filter(|open| open.kept.alert.is_firing() && !open.is_silenced);
+    let is_unhandled =
+        |open: &&OpenAlert| open.kept.alert.is_firing() && !open.is_silenced && open.kept.acked.is_none();
+    let firing = open.iter().filter(is_unhandled);
     let groups: BTreeSet<String> = firing.map(OpenAlert::group).collect();
     u32::try_from(groups.len()).unwrap_or(u32::MAX)
 }

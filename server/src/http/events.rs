@@ -38,7 +38,7 @@ pub struct Hint {
     alerts_overdue: bool,
     /// Of the alerts, rules and silences that the caller may see.
     alerts_revision: u64,
-    /// Groups with an alert that fires and is not silenced, as far as the caller may see them.
+    /// Groups with an alert that fires and is neither silenced nor acknowledged, as far as the caller may see them.
     firing_groups: u32,
     /// Counts audit entries and fencing rejections; constant for callers who may not see all of them.
     activity_revision: u64,

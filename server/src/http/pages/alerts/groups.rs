@@ -239,12 +239,12 @@ impl Group<'_> {
         if firing.iter().all(|open| open.is_silenced) {
             return GroupState::Silenced;
         }
-        if self.changes(now) >= FLAPPING_MIN {
-            return GroupState::Flapping;
-        }
         let is_handled = |open: &&&OpenAlert| open.is_silenced || open.kept.acked.is_some();
         if firing.iter().all(is_handled) {
-            GroupState::Acknowledged
+            return GroupState::Acknowledged;
+        }
+        if self.changes(now) >= FLAPPING_MIN {
+            GroupState::Flapping
         } else {
             GroupState::Firing
         }
