@@ -4,6 +4,7 @@ mod console;
 mod floods;
 mod idle_load;
 mod outage;
+mod page;
 mod preview;
 mod preview_parts;
 mod servers;
