@@ -8,8 +8,9 @@ use std::time::Duration;
 use domain::duration::millis;
 use domain::limits::RESOURCE_BYTES_MAX;
 use domain::names::OwnerId;
-use domain::observation::{Coverage, ObservedLock, Tick};
+use domain::observation::{Coverage, ObservedLock};
 use domain::reported::{Reported, Why};
+use domain::tick::Tick;
 
 use super::ConsulBackend;
 use super::acl::{self, Permissions};

@@ -1,7 +1,8 @@
 //! Reads locks by name, after change notifications.
 
 use domain::names::{Resource, Source};
-use domain::observation::{ObservedLock, Tick};
+use domain::observation::ObservedLock;
+use domain::tick::Tick;
 use futures::{StreamExt, TryStreamExt};
 
 use super::ZookeeperBackend;

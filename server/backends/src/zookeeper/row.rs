@@ -3,7 +3,7 @@
 use domain::generation::Generation;
 use domain::limits::WAITERS_KEPT_MAX;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Condition, InLine, Lifetime, ObservedLock};
+use domain::observation::{InLine, Lifetime, ObservedCondition, ObservedLock};
 use domain::reported::Reported;
 use domain::token::FencingToken;
 use sha2::{Digest, Sha256};

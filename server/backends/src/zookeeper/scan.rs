@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use domain::duration::millis;
 use domain::limits::RESOURCE_BYTES_MAX;
-use domain::observation::{Coverage, ObservedLock, Tick};
+use domain::observation::{Coverage, ObservedLock};
 use domain::reported::{Reported, Why};
+use domain::tick::Tick;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 
