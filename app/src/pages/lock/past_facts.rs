@@ -47,7 +47,7 @@ fn time(at: DateTime<Utc>) -> AnyView {
 fn held_by(holder: &Reported<()>) -> AnyView {
     match holder {
         Reported::Unknown(why) => missing("unknown", visible(why).into_owned()),
-        Reported::Value(()) | Reported::NotApplicable(_) => "nobody".into_any(),
+        Reported::Value(()) | Reported::NotApplicable(_) => "no holder".into_any(),
     }
 }
 
@@ -162,9 +162,9 @@ mod tests {
             event(EventKind::Expired, 140, bad, 2),
             event(EventKind::Acquired, 80, bad, 2),
         ];
-        let html = facts(LastHolding::from_events(&seen), Reported::absent("nobody"));
+        let html = facts(LastHolding::from_events(&seen), Reported::absent("free"));
         assert!(
-            html.contains("nobody") && html.contains("for 1 m 00 s by then"),
+            html.contains("no holder") && html.contains("for 1 m 00 s by then"),
             "{html}"
         );
         assert!(
@@ -184,9 +184,9 @@ mod tests {
             released_by: Some("ada <b>".to_owned()),
             ..LastHolding::from_events(&seen)
         };
-        let html = facts(last, Reported::absent("nobody"));
+        let html = facts(last, Reported::absent("free"));
         assert!(html.contains("released by force by ada &lt;b&gt; at"), "{html}");
-        let html = facts(LastHolding::from_events(&seen), Reported::absent("nobody"));
+        let html = facts(LastHolding::from_events(&seen), Reported::absent("free"));
         assert!(html.contains("released by force at"), "{html}");
     }
 
@@ -203,16 +203,16 @@ mod tests {
             Reported::unknown("the backend is down"),
         );
         assert!(
-            !html.contains("nobody") && html.contains("free or held: unknown"),
+            !html.contains("no holder") && html.contains("free or held: unknown"),
             "{html}"
         );
         assert!(
             html.contains("the backend is down") && html.contains("released at"),
             "{html}"
         );
-        let html = facts(LastHolding::from_events(&seen[1..]), Reported::absent("nobody"));
+        let html = facts(LastHolding::from_events(&seen[1..]), Reported::absent("free"));
         assert!(html.contains("end of the last holding not observed"), "{html}");
-        let html = facts(LastHolding::default(), Reported::absent("nobody"));
+        let html = facts(LastHolding::default(), Reported::absent("free"));
         assert!(html.contains("history does not go back that far"), "{html}");
     }
 }
