@@ -10,7 +10,6 @@ use super::error::ApiError;
 /// `search` is the page's query string.
 #[server(name = GetFencing, prefix = "/api", endpoint = "fencing", input = GetUrl, output = EncodedResponse)]
 pub async fn fencing(search: String) -> Result<FencingPage, ApiError> {
-    use crate::console::ConsoleError;
     let asked = super::error::from_context()?;
     let page = asked.console.fencing(search).await;
     if let Ok(FencingPage {

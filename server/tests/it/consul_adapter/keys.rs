@@ -1,7 +1,7 @@
 //! What the adapter makes of keys and sessions.
 
 use ::backends::Backend;
-use domain::observation::{Condition, Lifetime};
+use domain::observation::{Lifetime, ObservedCondition};
 use domain::reported::Reported;
 
 use super::watched_consul::{WatchedConsul, backend, kv};

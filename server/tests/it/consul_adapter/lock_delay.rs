@@ -3,7 +3,7 @@
 use ::backends::Backend;
 use domain::force_release::Release;
 use domain::generation::Generation;
-use domain::observation::{Condition, Lifetime, ObservedLock};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
 
 use super::watched_consul::{WatchedConsul, kv};
 use crate::support::unlocking::act;

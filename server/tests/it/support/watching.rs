@@ -8,7 +8,8 @@ use ::backends::change_notification::Pending;
 use ::backends::{Backend, BackendError, Batch, Budget, Hints, Pass, Sink};
 use domain::backend::WatchState;
 use domain::names::{Resource, Source};
-use domain::observation::{ObservedLock, Tick};
+use domain::observation::ObservedLock;
+use domain::tick::Tick;
 use runtime::tasks;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

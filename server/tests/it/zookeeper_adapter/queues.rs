@@ -1,7 +1,7 @@
 //! What the adapter makes of nodes: locks, queues, readers, folders, and nodes that are no locks.
 
 use ::backends::Backend;
-use domain::observation::{Condition, Lifetime};
+use domain::observation::{Lifetime, ObservedCondition};
 use domain::reported::Reported;
 use zookeeper_client::{Acls, CreateMode};
 
