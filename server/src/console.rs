@@ -133,6 +133,7 @@ impl ServerConsole {
                 owners: found.owners,
                 blockers: found.blockers,
                 session: found.session,
+                quorum: found.quorum,
                 raw: found.raw,
                 shares_fate_with: self.told_of_neighbours(&lock.id.backend, found.shares_fate_with),
                 read_at,

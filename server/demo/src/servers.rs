@@ -16,7 +16,7 @@ use config::etcd::EtcdConfig;
 use config::postgres::{
     AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, LeaseTableRelease, PostgresConfig, QueryText,
 };
-use config::redis::{RedisConfig, RedisMode, RedisValues};
+use config::redis::{RedisConfig, RedisMode};
 use config::tls::TlsConfig;
 use config::{BackendConfig, SystemConfig};
 use runtime::random;
@@ -175,11 +175,8 @@ impl Cache {
         let url = self.server.url_for(redis::WATCH_USER, &self.watch_password);
         let unlock_url = self.server.url_for(redis::UNLOCK_USER, &self.unlock_password);
         SystemConfig::Redis(RedisConfig {
-            mode: RedisMode::Standalone,
-            urls: vec![SecretString::from(url)],
             unlock_url: Some(SecretString::from(unlock_url)),
-            patterns: vec!["lock:*".to_owned()],
-            value_display: RedisValues::Fingerprint,
+            ..RedisConfig::new(RedisMode::Standalone, vec![SecretString::from(url)])
         })
     }
 }

@@ -30,13 +30,18 @@ struct Setup {
 
 impl Setup {
     fn of(url: &str) -> Self {
-        let redis = RedisConfig {
-            mode: RedisMode::Standalone,
-            urls: vec![url.into()],
-            unlock_url: None,
-            patterns: vec!["lock:*".to_owned()],
-            value_display: RedisValues::Fingerprint,
-        };
+        Self::with(RedisConfig::new(RedisMode::Standalone, vec![url.into()]))
+    }
+
+    /// Several servers.
+    fn mode(mode: RedisMode, urls: impl IntoIterator<Item = String>) -> Self {
+        Self::with(RedisConfig::new(
+            mode,
+            urls.into_iter().map(Into::into).collect(),
+        ))
+    }
+
+    fn with(redis: RedisConfig) -> Self {
         let config = BackendConfig {
             name: BackendName::parse("cache").unwrap(),
             poll_interval: Duration::from_millis(40),
@@ -57,6 +62,12 @@ impl Setup {
 
     fn unlocking(mut self, url: &str) -> Self {
         self.redis.unlock_url = Some(url.into());
+        self
+    }
+
+    /// On every data node, without authentication.
+    fn unlocking_all(mut self) -> Self {
+        self.redis.unlock_user = Some("leasehold-unlock".to_owned());
         self
     }
 

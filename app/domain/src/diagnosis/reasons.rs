@@ -33,7 +33,14 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
         LockState::NotRenewing | LockState::NearExpiry => silence_sentence(state, facts),
         LockState::Contended => contended_sentence(facts),
         LockState::Orphaned | LockState::Unknown => match (facts.condition, facts.lifetime) {
-            (Some(Condition::Orphaned { why } | Condition::Unrecognised { why }), _) => format!("{why}."),
+            (
+                Some(
+                    Condition::Orphaned { why }
+                    | Condition::Unrecognised { why }
+                    | Condition::Undecided { why },
+                ),
+                _,
+            ) => format!("{why}."),
             (_, LifetimeFacts::Unknown { why }) => format!("{why}."),
             _ => "This backend does not report enough to diagnose it.".to_owned(),
         },
@@ -42,8 +49,10 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
             _ => "It never expires by itself.".to_owned(),
         },
         LockState::Healthy => healthy_sentence(facts),
-        LockState::DualOwner => match facts.condition {
-            Some(Condition::DualOwner { why }) => format!("{why}."),
+        LockState::DualOwner | LockState::Split | LockState::QuorumLost => match facts.condition {
+            Some(
+                Condition::DualOwner { why } | Condition::Split { why } | Condition::QuorumLost { why },
+            ) => format!("{why}."),
             _ => format!("It is {}.", state.word()),
         },
         LockState::LongHeld => "It is held for longer than a rule allows.".to_owned(),
