@@ -19,6 +19,7 @@ pub mod nav;
 pub mod raw_html;
 pub mod raw_record;
 pub mod reactive;
+pub mod redlock_strip;
 pub mod resource_name;
 pub mod search_box;
 pub mod sparkline;

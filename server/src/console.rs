@@ -22,6 +22,7 @@ use domain::names::{BackendName, Resource, Source};
 use domain::observation::Inspection;
 use domain::overview::{Overview, OverviewCharts, WORKLIST_ROWS_MAX};
 use domain::query::{InventoryPage, InventoryQuery};
+use domain::quorum::Quorum;
 use domain::reported::Reported;
 use domain::state::LockState;
 
@@ -133,7 +134,7 @@ impl ServerConsole {
                 owners: found.owners,
                 blockers: found.blockers,
                 session: found.session,
-                quorum: found.quorum,
+                quorum: self.visible_quorum(&lock.id.backend, found.quorum),
                 raw: found.raw,
                 shares_fate_with: self.told_of_neighbours(&lock.id.backend, found.shares_fate_with),
                 read_at,
@@ -171,6 +172,17 @@ impl ServerConsole {
             }
             Err(_) => seen,
         }
+    }
+
+    /// The error text of a node is left out for a caller who may see only a part of the backend.
+    fn visible_quorum(&self, backend: &BackendName, quorum: Option<Quorum>) -> Option<Quorum> {
+        let mut quorum = quorum?;
+        if !self.visible.on(backend).is_everything() {
+            for node in &mut quorum.nodes {
+                node.fault = None;
+            }
+        }
+        Some(quorum)
     }
 
     /// Other locks of the same lease or session; names outside of the caller's scope are counted only.

@@ -141,6 +141,9 @@ pub struct BlastRadius {
     pub next: Option<OwnerId>,
     /// Warnings, one sentence each.
     pub warnings: Vec<String>,
+    /// Why the next holding may look the same; `None` if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weak_identity: Option<String>,
 }
 
 /// One lock or key that ends with a forced unlock.
@@ -186,6 +189,16 @@ impl BlastRadius {
             what: what.into(),
             resource,
         });
+    }
+
+    /// `why`: a clause.
+    pub fn weaken(&mut self, why: impl Into<String>) {
+        let why = why.into();
+        self.warn(format!(
+            "The next holding may look the same: {why}. It is refused if more time is left than was reviewed and no renewal \
+             explains it."
+        ));
+        self.weak_identity = Some(why);
     }
 
     pub fn warn(&mut self, sentence: impl Into<String>) {

@@ -141,7 +141,10 @@ impl Quorum {
             let mut nodes = self.nodes.iter().filter(|cell| cell.rank == Some(rank));
             let Some(first) = nodes.next() else { break };
             tallies.push(ValueTally {
-                owner: first.owner_id.as_ref().map_or("an unknown owner", OwnerId::as_str),
+                owner: first
+                    .owner_id
+                    .as_ref()
+                    .map_or("an unknown owner", OwnerId::as_str),
                 value: first.value.as_deref().unwrap_or_default(),
                 nodes: 1 + u32::try_from(nodes.count()).unwrap_or(0),
             });
@@ -185,7 +188,9 @@ impl Quorum {
             let open = match self.state {
                 QuorumState::Split => "If it has one of these values, that owner may have a quorum.",
                 QuorumState::Unknown => "If it has the value, its owner has a quorum.",
-                QuorumState::Held | QuorumState::Leftover | QuorumState::Lost => "It does not change the result.",
+                QuorumState::Held | QuorumState::Leftover | QuorumState::Lost => {
+                    "It does not change the result."
+                }
             };
             body = format!("{body} {silent} does not answer. {open}");
         }

@@ -7,6 +7,7 @@ pub mod copy_commands;
 pub mod facts;
 pub mod header;
 mod lookup_result;
+pub mod nodes;
 pub mod not_found;
 pub mod notices;
 pub mod raw_record;
@@ -20,6 +21,7 @@ use leptos_router::hooks::{use_location, use_params_map, use_query_map};
 use self::facts::LockFacts;
 use self::header::Head;
 use self::lookup_result::{LookupResult, find};
+use self::nodes::Nodes;
 use self::not_found::{BadAddress, Choose, Missing};
 use self::notices::Notices;
 use self::raw_record::{Holders, Record};
@@ -164,6 +166,7 @@ fn held_section(detail: Signal<LockDetail>) -> AnyView {
         <div class="lock" class:is-gone=gone>
             <LockFacts detail/>
             {move || (!gone()).then(|| view! { <TimeLeftSection detail/> }.into_any())}
+            <Nodes detail/>
             {made(detail, |charts| &charts.ownership)}
             // Next steps come first in the page; a wide window has them at the right.
             <div class="lock-cols">

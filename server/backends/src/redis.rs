@@ -40,6 +40,7 @@ mod server_info;
 mod settings;
 mod tls;
 mod topology;
+mod wake;
 mod watch;
 
 use domain::backend::{BackendKind, BackendTraits, Capability};
@@ -58,7 +59,8 @@ use settings::Settings;
 use topology::Topology;
 
 const SAFETY: &str = "Redis issues no fencing tokens, and a fail-over may forget a lock that was granted";
-const REDLOCK_SAFETY: &str = "Redlock issues no fencing tokens, and depends on the clocks of its nodes and on their memory";
+const REDLOCK_SAFETY: &str =
+    "Redlock issues no fencing tokens, and depends on the clocks of its nodes and on their memory";
 
 /// One server or several. Connects at the first call, and again after each failure.
 pub struct RedisBackend {

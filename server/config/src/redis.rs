@@ -28,6 +28,9 @@ pub struct RedisConfig {
     pub sentinel_user: Option<String>,
     /// `sentinel_password` or `sentinel_password_file`.
     pub sentinel_password: Option<SecretString>,
+    /// `wake`: library whose waiters a forced unlock wakes: `none` (default), `python-redis-lock`, `walrus` or
+    /// `ioredis-mutex`. Redisson's are always woken.
+    pub wake: RedisWake,
     /// `patterns`: globs of the keys that are locks. Default `["lock:*"]`.
     pub patterns: Vec<String>,
     /// `value_display`: `fingerprint` (default) or `plain`; raw values may be secrets.
@@ -54,6 +57,17 @@ domain::wire_enum! {
     }
 }
 
+domain::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum RedisWake {
+        #[default]
+        None = "none",
+        PythonRedisLock = "python-redis-lock",
+        Walrus = "walrus",
+        IoredisMutex = "ioredis-mutex",
+    }
+}
+
 pub const PATTERNS_DEFAULT: &[&str] = &["lock:*"];
 const URLS_FIT: &str = "urls = [\"redis://host:6379\"] (rediss:// for TLS), or urls_file, the path of a file with \
                         one a line";
@@ -77,6 +91,7 @@ impl RedisConfig {
             master_name: None,
             sentinel_user: None,
             sentinel_password: None,
+            wake: RedisWake::default(),
             patterns: PATTERNS_DEFAULT.iter().map(|one| (*one).to_owned()).collect(),
             value_display: RedisValues::default(),
         }
@@ -103,7 +118,11 @@ impl RedisConfig {
             secrets::without_credentials,
         );
         let unlock_user = section.optional("unlock_user", &value_parsers::text("leasehold-unlock"));
-        let unlock_password = password(section, ["unlock_password", "unlock_password_file"], UNLOCK_PASSWORD_FIT);
+        let unlock_password = password(
+            section,
+            ["unlock_password", "unlock_password_file"],
+            UNLOCK_PASSWORD_FIT,
+        );
         let master_name = section.optional("master_name", &value_parsers::text("mymaster"));
         let sentinel_user = section.optional("sentinel_user", &value_parsers::text("leasehold-watch"));
         let sentinel_password = password(
@@ -111,6 +130,7 @@ impl RedisConfig {
             ["sentinel_password", "sentinel_password_file"],
             SENTINEL_PASSWORD_FIT,
         );
+        let wake = section.or("wake", RedisWake::default(), &value_parsers::choice());
         let patterns = patterns(section);
         let value_display = section.or("value_display", RedisValues::default(), &value_parsers::choice());
         let config = Self {
@@ -122,6 +142,7 @@ impl RedisConfig {
             master_name,
             sentinel_user,
             sentinel_password,
+            wake,
             patterns: patterns?,
             value_display,
         };
@@ -131,7 +152,11 @@ impl RedisConfig {
     }
 }
 
-fn password(section: &mut Section<'_>, [key, file_key]: [&'static str; 2], fits: &str) -> Option<SecretString> {
+fn password(
+    section: &mut Section<'_>,
+    [key, file_key]: [&'static str; 2],
+    fits: &str,
+) -> Option<SecretString> {
     section.secret(key, file_key, fits, &secrets::not_empty, secrets::hidden)
 }
 

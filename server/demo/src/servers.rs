@@ -30,6 +30,8 @@ pub(super) struct Servers {
     pub(super) orders: Option<Orders>,
     pub(super) cache: Option<Cache>,
     pub(super) cache_eu: Option<Cache>,
+    /// Nodes of one Redlock.
+    pub(super) redlock: Option<Vec<Cache>>,
     pub(super) coord: Option<Etcd>,
 }
 
@@ -47,16 +49,18 @@ pub(super) struct Cache {
 impl Servers {
     pub(super) async fn start() -> Result<(Self, Vec<MissingServer>), DemoError> {
         let mut missing = Vec::new();
-        let (orders, cache, cache_eu, coord) = tokio::join!(
+        let (orders, cache, cache_eu, redlock, coord) = tokio::join!(
             orders(),
-            cache(Some("KEA")),
-            cache(None),
+            cache(Some("KEA"), random::id()),
+            cache(None, random::id()),
+            redlock(),
             Throwaway::etcd(EtcdOptions::default())
         );
         let servers = Self {
             orders: present(orders, &mut missing)?,
             cache: present(cache, &mut missing)?,
             cache_eu: present(cache_eu, &mut missing)?,
+            redlock: present(redlock, &mut missing)?,
             coord: present(coord.map_err(DemoError::Start), &mut missing)?,
         };
         if servers.orders.is_none() && servers.cache.is_none() && servers.coord.is_none() {
@@ -78,6 +82,10 @@ impl Servers {
             .cache_eu
             .iter()
             .map(|cache| backend("cache-eu", cache.config()));
+        let redlock = self
+            .redlock
+            .iter()
+            .map(|nodes| backend("payments-redlock", redlock_config(nodes)));
         let coord = self.coord.iter().map(|server| {
             let (endpoints, prefixes) = (vec![server.endpoint()], vec![etcd::PREFIX.to_owned()]);
             backend(
@@ -91,7 +99,12 @@ impl Servers {
                 }),
             )
         });
-        orders.chain(cache).chain(cache_eu).chain(coord).collect()
+        orders
+            .chain(cache)
+            .chain(cache_eu)
+            .chain(redlock)
+            .chain(coord)
+            .collect()
     }
 }
 
@@ -102,6 +115,7 @@ impl Servers {
             .cache
             .iter()
             .chain(&self.cache_eu)
+            .chain(self.redlock.iter().flatten())
             .map(|cache| &**cache.server);
         let servers = orders
             .chain(caches)
@@ -209,8 +223,28 @@ async fn orders() -> Result<Orders, DemoError> {
     Ok(Orders { server, passwords })
 }
 
-async fn cache(notify_keyspace_events: Option<&str>) -> Result<Cache, DemoError> {
-    let (password, watch_password, unlock_password) = (random::id(), random::id(), random::id());
+/// Three independent servers with one account for forced unlocks.
+async fn redlock() -> Result<Vec<Cache>, DemoError> {
+    let unlock_password = random::id();
+    let nodes = (0..3).map(|_| cache(Some("KEA"), unlock_password.clone()));
+    try_join_all(nodes).await
+}
+
+fn redlock_config(nodes: &[Cache]) -> SystemConfig {
+    let urls = nodes
+        .iter()
+        .map(|node| SecretString::from(node.server.url_for(redis::WATCH_USER, &node.watch_password)));
+    SystemConfig::Redis(RedisConfig {
+        unlock_user: Some(redis::UNLOCK_USER.to_owned()),
+        unlock_password: nodes
+            .first()
+            .map(|node| SecretString::from(node.unlock_password.clone())),
+        ..RedisConfig::new(RedisMode::Redlock, urls.collect())
+    })
+}
+
+async fn cache(notify_keyspace_events: Option<&str>, unlock_password: String) -> Result<Cache, DemoError> {
+    let (password, watch_password) = (random::id(), random::id());
     let options = |is_old| RedisOptions {
         append_only: true,
         notify_keyspace_events: notify_keyspace_events.map(str::to_owned),

@@ -37,7 +37,16 @@ async fn every_demo_situation_appears_on_real_servers() {
         .into_iter()
         .map(|backend| backend.name.into())
         .collect();
-    assert_eq!(names, ["orders-db", "redis-cache", "cache-eu", "etcd-coord"]);
+    assert_eq!(
+        names,
+        [
+            "orders-db",
+            "redis-cache",
+            "cache-eu",
+            "payments-redlock",
+            "etcd-coord"
+        ]
+    );
     tokio::join!(
         postgres::shows_all(&demo),
         redis::shows_all(&demo),

@@ -50,9 +50,9 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
         },
         LockState::Healthy => healthy_sentence(facts),
         LockState::DualOwner | LockState::Split | LockState::QuorumLost => match facts.condition {
-            Some(
-                Condition::DualOwner { why } | Condition::Split { why } | Condition::QuorumLost { why },
-            ) => format!("{why}."),
+            Some(Condition::DualOwner { why } | Condition::Split { why } | Condition::QuorumLost { why }) => {
+                format!("{why}.")
+            }
             _ => format!("It is {}.", state.word()),
         },
         LockState::LongHeld => "It is held for longer than a rule allows.".to_owned(),

@@ -35,7 +35,11 @@ fn every_distribution_of_values_has_one_state() {
     ] {
         let cells = cells(text);
         assert_eq!(judge(&cells, |_| false), fresh, "{text}");
-        assert_eq!(judge(&cells, |value| value == 'a'), was_held, "{text} after a quorum");
+        assert_eq!(
+            judge(&cells, |value| value == 'a'),
+            was_held,
+            "{text} after a quorum"
+        );
     }
 }
 

@@ -118,8 +118,9 @@ impl Cluster {
                 Ok(_) => {
                     first_error.get_or_insert(BackendError::Misconfigured {
                         detail: format!("{} knows no node that serves slots", node.name()),
-                        remedy: "Create the cluster with redis-cli --cluster create, or name one of its nodes."
-                            .to_owned(),
+                        remedy:
+                            "Create the cluster with redis-cli --cluster create, or name one of its nodes."
+                                .to_owned(),
                     });
                 }
                 Err(error) => {
@@ -198,7 +199,11 @@ async fn ask_map(line: &RedisConnection) -> Result<ClusterMap, BackendError> {
         Ok(answer) => text(&answer)
             .map(ClusterMap::parse)
             .ok_or_else(|| error::unexpected("CLUSTER NODES")),
-        Err(failed) if failed.detail().is_some_and(|text| text.contains("cluster support disabled")) => {
+        Err(failed)
+            if failed
+                .detail()
+                .is_some_and(|text| text.contains("cluster support disabled")) =>
+        {
             Err(error::other_mode("standalone", config::redis::RedisMode::Cluster))
         }
         Err(failed) => Err(error::mapped(&failed, line.timeout())),
@@ -233,4 +238,3 @@ impl Cluster {
         Ok(())
     }
 }
-

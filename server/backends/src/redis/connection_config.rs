@@ -99,7 +99,11 @@ pub(super) struct Listed {
 
 impl Servers {
     pub(super) fn watching(&self, host: &str, port: u16) -> Result<Target, BackendError> {
-        Ok(Target::new(self.tcp(host, port)?, self.watch.clone(), self.timeout))
+        Ok(Target::new(
+            self.tcp(host, port)?,
+            self.watch.clone(),
+            self.timeout,
+        ))
     }
 
     pub(super) fn unlocking(&self, host: &str, port: u16) -> Option<Result<Target, BackendError>> {

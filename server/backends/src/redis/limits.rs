@@ -38,7 +38,7 @@ pub(super) const CONFIRM_AFTER: Duration = Duration::from_millis(250);
 pub(super) const CONFIRMS_MAX: u32 = 4;
 /// Redirections of one command, and rounds over slots that move during a scan.
 pub(super) const REDIRECTS_MAX: u32 = 5;
-pub(super) const SLOT_ROUNDS_MAX: u32 = 8;
+pub(super) const SLOT_ROUNDS_MAX: u32 = 3;
 /// Most keys of one slot that are listed while it moves.
 pub(super) const SLOT_KEYS_MAX: u32 = 10_000;
 

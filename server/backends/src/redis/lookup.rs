@@ -128,9 +128,13 @@ pub(super) async fn read_one(
     };
     let mut raw = about(line, key).await?;
     let mut owners = Vec::new();
+    // `None`: not a raw value.
+    let mut value_bytes = None;
     let unread = lock.generation.is_unknown();
     match raw.kind.as_deref() {
-        Some("string") if !unread => value_fields(settings, line, key, &lock, &mut raw.fields).await?,
+        Some("string") if !unread => {
+            value_bytes = value_fields(settings, line, key, &lock, &mut raw.fields).await?;
+        }
         Some("hash") if !unread => owners = hash_fields(line, key, &mut raw.fields).await?,
         _ => {}
     }
@@ -138,7 +142,7 @@ pub(super) async fn read_one(
         owners.extend(lock.owner.known().cloned());
     }
     Ok(Looked::Here(Box::new(Inspection {
-        blast_radius: release::radius(&lock, &owners),
+        blast_radius: release::radius(&lock, &owners, settings.wake, value_bytes),
         lock: Some(lock),
         owners,
         raw: raw.fields,
@@ -190,23 +194,26 @@ async fn about(line: &RedisConnection, key: &[u8]) -> Result<About, BackendError
     Ok(about)
 }
 
+/// Returns the length of a raw value.
 async fn value_fields(
     settings: &Settings,
     line: &RedisConnection,
     key: &[u8],
     seen: &ObservedLock,
     raw: &mut Vec<RawField>,
-) -> Result<(), BackendError> {
+) -> Result<Option<usize>, BackendError> {
     let Value::BulkString(value) = line.query(&beginning(key, VALUE_BYTES_MAX)).await? else {
         return Err(error::unexpected("GETRANGE"));
     };
     // It may have been deleted or changed since the row was read.
     let generation = Fingerprint::from_value(&value).generation("value:");
     if seen.generation.known().map(Generation::as_str) != Some(generation.as_str()) {
-        return Ok(());
+        return Ok(None);
     }
     raw.push(field("size", format!("{} bytes", value.len())));
-    if let Some(lock) = json::parse(&value) {
+    let fields = json::parse(&value);
+    let is_raw = fields.is_none();
+    if let Some(lock) = fields {
         raw.push(field("ownerId", lock.owner_id.0.into_owned()));
         raw.extend(lock.lease_id.map(|lease| field("leaseId", lease.0.into_owned())));
         raw.extend(
@@ -220,7 +227,7 @@ async fn value_fields(
         Fingerprint::from_value(&value).owner()
     };
     raw.push(field("value", shown));
-    Ok(())
+    Ok(is_raw.then_some(value.len()))
 }
 
 async fn hash_fields(

@@ -87,7 +87,9 @@ impl Node {
         } else {
             poll_interval
         };
-        let patience = patience.max(super::limits::NODE_PATIENCE_MIN).min(self.target.timeout);
+        let patience = patience
+            .max(super::limits::NODE_PATIENCE_MIN)
+            .min(self.target.timeout);
         let line = tokio::time::timeout(patience, link.line())
             .await
             .unwrap_or_else(|_| Err(super::error::no_answer(patience)));

@@ -13,11 +13,7 @@ use crate::{BackendError, Probe, RELEASE};
 use config::redis::RedisMode;
 
 /// One server.
-pub(super) async fn run(
-    settings: &Settings,
-    node: &Node,
-    mode: RedisMode,
-) -> Result<Probe, BackendError> {
+pub(super) async fn run(settings: &Settings, node: &Node, mode: RedisMode) -> Result<Probe, BackendError> {
     let line = node.asks.line().await?;
     let probed = probe_server(settings, &line, mode).await;
     if probed.is_err() {
@@ -180,7 +176,10 @@ fn watching(backend: &RedisBackend) -> String {
         [] => "keyspace notifications, where the servers send them; not connected yet".to_owned(),
         [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => first.clone(),
         all => {
-            let each: Vec<String> = all.iter().map(|(name, state)| format!("{name}: {state}")).collect();
+            let each: Vec<String> = all
+                .iter()
+                .map(|(name, state)| format!("{name}: {state}"))
+                .collect();
             each.join("; ")
         }
     }

@@ -50,7 +50,10 @@ mod tests {
         // An IPv6 address has colons of its own; an empty host is the one that answered.
         let read = |kind, text| Redirect::parse(kind, text);
         let moved = read(ServerErrorKind::Moved, "3999 127.0.0.1:6381").unwrap();
-        assert_eq!((moved.is_ask, moved.host.as_str(), moved.port), (false, "127.0.0.1", 6381));
+        assert_eq!(
+            (moved.is_ask, moved.host.as_str(), moved.port),
+            (false, "127.0.0.1", 6381)
+        );
         let ask = read(ServerErrorKind::Ask, "3999 ::1:6381").unwrap();
         assert_eq!((ask.is_ask, ask.host.as_str(), ask.port), (true, "::1", 6381));
         assert_eq!(read(ServerErrorKind::Moved, "3999 :7").unwrap().host, "");

@@ -6,12 +6,13 @@
 //! nor MONITOR shows the value. Redis has no better digest. A random salt per release precedes
 //! the value, so that a prepared SHA-1 collision does not match.
 
+mod radius;
+
 use ::redis::{Cmd, Value};
-use domain::force_release::{BlastRadius, Release};
+use config::redis::RedisWake;
+use domain::force_release::Release;
 use domain::generation::Generation;
-use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Condition, ObservedLock};
-use domain::reported::Reported;
+use domain::names::{Resource, Source};
 use sha1_smol::Sha1;
 
 use super::connection::{Link, RedisConnection};
@@ -23,9 +24,12 @@ use super::redirect::Redirect;
 use super::redisson::RedissonLock;
 use super::server_info::text;
 use super::settings::Settings;
+use super::wake;
 use super::{RedisBackend, error};
 use crate::BackendError;
 use crate::release::{Acted, confirm_release};
+
+pub(super) use radius::radius;
 
 pub(super) const HOW: &str =
     "a script deletes the key if it still holds the value seen; Redisson's waiters are woken";
@@ -45,7 +49,8 @@ if not string.find(redis.call('INFO', 'replication'), 'role:master', 1, true) th
 const STRING: &str = "
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then return 0 end
 if redis.call('STRLEN', KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end
-if redis.sha1hex(ARGV[3] .. redis.call('GETRANGE', KEYS[1], 0, -1)) ~= ARGV[2] then return 0 end
+if redis.sha1hex(ARGV[3] .. redis.call('GETRANGE', KEYS[1], 0, -1)) ~= ARGV[2] then return 0 end";
+const DELETE: &str = "
 return redis.call('DEL', KEYS[1])";
 
 /// Compares the mode and the set of fields, not their counts; wakes the waiters of a lock, of a
@@ -74,29 +79,6 @@ else
 end
 return redis.call('DEL', KEYS[1])";
 
-/// Only the key is deleted; for a read lock, for all sharers.
-pub(super) fn radius(lock: &ObservedLock, owners: &[OwnerId]) -> Reported<BlastRadius> {
-    if let Some(Condition::Unrecognised { why }) = &lock.condition {
-        return Reported::Unknown(why.clone());
-    }
-    let mut radius = BlastRadius::default();
-    for owner in owners.iter().skip(1) {
-        radius.add_lock(
-            format!("the same lock as {owner} holds it"),
-            Some(lock.resource.clone()),
-        );
-    }
-    radius.warn("Redis does not notify the holder: it continues until it reads its key.");
-    radius.warn(if lock.source.as_str() == "hash" {
-        "Redisson's hash looks the same when the same thread acquires the lock again."
-    } else if lock.lease_id.is_known() {
-        "A holder is identified by its value alone, which contains the lease id."
-    } else {
-        "A holder is identified by its value alone: a next holder with the same value cannot be distinguished."
-    });
-    Reported::Value(radius)
-}
-
 /// On a single server. `guard` is checked inside the script.
 pub(super) async fn release(
     backend: &RedisBackend,
@@ -111,7 +93,14 @@ pub(super) async fn release(
     };
     let line = link.line().await?;
     let is_hash = *source == backend.settings.rows.hash;
-    let acted = delete_if_same(&line, resource.as_bytes(), is_hash, wanted, guard).await;
+    let acted = delete_if_same(
+        &line,
+        resource.as_bytes(),
+        is_hash,
+        wanted,
+        (guard, backend.settings.wake),
+    )
+    .await;
     if matches!(acted, Ok(Attempt::Acted(Acted::Unknown { .. })) | Err(_)) {
         link.discard(&line).await;
     }
@@ -153,12 +142,12 @@ pub(super) async fn delete_if_same(
     key: &[u8],
     is_hash: bool,
     wanted: &Generation,
-    guard: Guard,
+    (guard, wake): (Guard, RedisWake),
 ) -> Result<Attempt, BackendError> {
     let script = match kind_of(line, key).await {
         Ok(Found::Kind(kind)) if is_hash && kind == "hash" => hash_script(line, key, wanted, guard).await,
         Ok(Found::Kind(kind)) if !is_hash && kind == "string" => {
-            string_script(line, key, wanted, guard).await
+            string_script(line, key, wanted, (guard, wake)).await
         }
         Ok(Found::Kind(_)) => Ok(None),
         Ok(Found::Moved(to)) => return Ok(Attempt::Moved(to)),
@@ -231,7 +220,7 @@ async fn string_script(
     line: &RedisConnection,
     key: &[u8],
     wanted: &Generation,
-    guard: Guard,
+    (guard, wake): (Guard, RedisWake),
 ) -> Result<Option<Cmd>, BackendError> {
     let Value::Int(bytes) = line.query(&on_key("STRLEN", key)).await? else {
         return Err(error::unexpected("STRLEN"));
@@ -246,14 +235,15 @@ async fn string_script(
         return Ok(None);
     }
     let salt = runtime::random::id();
+    let signal = wake::signal(wake, key);
+    let own = signal.as_ref().map_or("", |signal| signal.script);
     let mut script = ::redis::cmd("EVAL");
-    script
-        .arg(guarded(STRING, guard))
-        .arg(1)
-        .arg(key)
-        .arg(value.len())
-        .arg(salted_sha1(&salt, &value))
-        .arg(&salt);
+    script.arg(guarded(&format!("{STRING}{own}{DELETE}"), guard));
+    match signal.and_then(|signal| signal.key) {
+        Some(second) => script.arg(2).arg(key).arg(second),
+        None => script.arg(1).arg(key),
+    };
+    script.arg(value.len()).arg(salted_sha1(&salt, &value)).arg(&salt);
     Ok(Some(script))
 }
 
@@ -313,7 +303,10 @@ async fn act(line: &RedisConnection, script: &Cmd) -> Attempt {
         Ok(Value::Int(1)) => Acted::Done,
         Ok(Value::Int(0)) => Acted::Missed,
         Ok(Value::Int(NO_MASTER)) => Acted::Refused {
-            why: format!("{} is not a master any more; nothing was deleted", line.target().name),
+            why: format!(
+                "{} is not a master any more; nothing was deleted",
+                line.target().name
+            ),
             remedy: "Review the lock again: Leasehold follows the fail-over.".to_owned(),
         },
         Ok(_) => Acted::unanswered(&error::unexpected("EVAL")),
@@ -351,28 +344,4 @@ fn remedy_of(code: Option<&str>) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_release_has_its_own_salted_digest() {
-        // SHA-1 of "abc" is in FIPS 180; a salt changes it.
-        let plain = "a9993e364706816aba3e25717850c26c9cd0d89d";
-        assert_eq!(salted_sha1("", b"abc"), plain);
-        assert_eq!(salted_sha1("a", b"bc"), plain);
-        assert_ne!(salted_sha1("0f", b"abc"), salted_sha1("f0", b"abc"));
-    }
-
-    #[test]
-    fn related_redisson_keys_have_redisson_names() {
-        // With and without braces in the lock's own name.
-        assert_eq!(
-            beside("redisson_lock__channel", b"lock:a"),
-            b"redisson_lock__channel:{lock:a}"
-        );
-        assert_eq!(
-            beside("redisson_rwlock", b"lock:{a}"),
-            b"redisson_rwlock:lock:{a}"
-        );
-    }
-}
+mod tests;

@@ -149,7 +149,12 @@ async fn read_all(
     }
     let replica = info.replica.as_ref().map(server_info::Replica::fault);
     Ok(Pass {
-        sources: sources(settings, &end_coverage(end, &counts), &counts.troubles, replica.as_deref()),
+        sources: sources(
+            settings,
+            &end_coverage(end, &counts),
+            &counts.troubles,
+            replica.as_deref(),
+        ),
         clock,
     })
 }

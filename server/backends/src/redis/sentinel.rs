@@ -190,7 +190,11 @@ async fn ask_one(link: &Link, name: &str, master: &str) -> Result<(String, u16),
             "Check `master_name`: SENTINEL MASTERS lists the names.".to_owned(),
         )),
         Ok(_) => Err(error::unexpected("SENTINEL")),
-        Err(failed) if failed.detail().is_some_and(|text| text.contains("unknown command")) => {
+        Err(failed)
+            if failed
+                .detail()
+                .is_some_and(|text| text.contains("unknown command")) =>
+        {
             Err(misconfigured(
                 format!("{name} is no Sentinel"),
                 "Name the Sentinels in `urls` (port 26379 by default), or set another `mode`.".to_owned(),

@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn a_server_of_another_mode_is_refused_with_the_mode_to_set() {
         // What INFO reports, and what the configuration says.
-        let server = |mode: &str| ServerInfo::parse(&format!("redis_version:7.0.15\r\nredis_mode:{mode}\r\n"));
+        let server =
+            |mode: &str| ServerInfo::parse(&format!("redis_version:7.0.15\r\nredis_mode:{mode}\r\n"));
         for (found, configured, remedy) in [
             ("cluster", RedisMode::Standalone, "\"cluster\""),
             ("sentinel", RedisMode::Standalone, "\"sentinel\""),

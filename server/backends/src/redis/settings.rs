@@ -7,7 +7,7 @@ use domain::names::Resource;
 use super::glob;
 use super::rows::Rows;
 use config::BackendConfig;
-use config::redis::RedisConfig;
+use config::redis::{RedisConfig, RedisWake};
 use runtime::clock::Clock;
 
 pub(super) struct Settings {
@@ -16,6 +16,8 @@ pub(super) struct Settings {
     pub(super) patterns: Vec<String>,
     pub(super) poll_interval: Duration,
     pub(super) timeout: Duration,
+    /// Library whose waiters a forced unlock wakes.
+    pub(super) wake: RedisWake,
 }
 
 impl Settings {
@@ -31,6 +33,7 @@ impl Settings {
             patterns,
             poll_interval: config.poll_interval,
             timeout: config.timeout,
+            wake: redis.wake,
         }
     }
 

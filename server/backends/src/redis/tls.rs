@@ -104,4 +104,3 @@ fn read(key: &str, path: &Path) -> Result<Vec<u8>, BackendError> {
         )
     })
 }
-

@@ -163,7 +163,10 @@ fn standalone(config: &BackendConfig, redis: &RedisConfig) -> Result<Node, Backe
     match (targets.pop(), targets.len()) {
         (Some((target, unlocks)), 0) => Ok(Node::new(target, unlocks)),
         (_, others) => Err(misconfigured(
-            format!("`urls` has {} addresses, and mode standalone takes one", others + 1),
+            format!(
+                "`urls` has {} addresses, and mode standalone takes one",
+                others + 1
+            ),
             "Give one address in `urls`, or set `mode`.".to_owned(),
         )),
     }

@@ -11,12 +11,12 @@ use domain::backend::WatchState;
 use domain::names::{Resource, Source};
 use tokio::sync::Notify;
 
-use super::limits::{BACKOFF_FIRST, BACKOFF_MAX, PING_POLLS, RECHECK_POLLS};
-use super::notify::{Filter, Setting, WANTED};
-use super::server_info::text;
 use super::error;
+use super::limits::{BACKOFF_FIRST, BACKOFF_MAX, PING_POLLS, RECHECK_POLLS};
 use super::node::Node;
 use super::node_hints::NodeHints;
+use super::notify::{Filter, Setting, WANTED};
+use super::server_info::text;
 use super::settings::Settings;
 
 const UNTOLD: &str = "subscribed, but whether the server sends keyspace notifications is not known: this account may \

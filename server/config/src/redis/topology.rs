@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use secrecy::ExposeSecret;
 use url::Url;
 
-use super::{RedisConfig, RedisMode};
+use super::{RedisConfig, RedisMode, RedisWake};
 use crate::provenance::Origin;
 use crate::reader::Section;
 
@@ -32,6 +32,7 @@ impl RedisConfig {
             ),
             _ => {}
         }
+        self.check_wake(section);
         if let Some((first, second)) = self.repeated() {
             error(
                 section,
@@ -40,12 +41,26 @@ impl RedisConfig {
                 "Name each server once.",
             );
         }
-        if self.mode == RedisMode::Cluster && self.parsed().any(|url| !matches!(url.path(), "" | "/" | "/0")) {
+        if self.mode == RedisMode::Cluster && self.parsed().any(|url| !matches!(url.path(), "" | "/" | "/0"))
+        {
             error(
                 section,
                 urls_key(section),
                 "a database is named, and mode is \"cluster\"".to_owned(),
                 "Remove the path: a cluster has database 0 only.",
+            );
+        }
+    }
+
+    /// The signal is another key, which a cluster may store elsewhere.
+    fn check_wake(&self, section: &Section<'_>) {
+        let is_several = matches!(self.mode, RedisMode::Cluster | RedisMode::Redlock);
+        if self.wake != RedisWake::None && is_several {
+            error(
+                section,
+                "wake",
+                format!("mode is {:?}", self.mode.as_str()),
+                "Remove it: these libraries use one server.",
             );
         }
     }
@@ -74,7 +89,12 @@ impl RedisConfig {
         if self.mode == RedisMode::Sentinel {
             self.check_sentinel(section);
         } else {
-            let keys = ["master_name", "sentinel_user", "sentinel_password", "sentinel_password_file"];
+            let keys = [
+                "master_name",
+                "sentinel_user",
+                "sentinel_password",
+                "sentinel_password_file",
+            ];
             for key in keys.into_iter().filter(|key| section.has(key)) {
                 error(
                     section,
@@ -107,7 +127,9 @@ impl RedisConfig {
     }
 
     fn parsed(&self) -> impl Iterator<Item = Url> {
-        self.urls.iter().filter_map(|url| Url::parse(url.expose_secret()).ok())
+        self.urls
+            .iter()
+            .filter_map(|url| Url::parse(url.expose_secret()).ok())
     }
 
     /// Positions of two addresses with the same host and port, from 1.
@@ -128,7 +150,10 @@ fn urls_key(section: &Section<'_>) -> &'static str {
 }
 
 fn given(section: &Section<'_>, keys: &[&'static str; 2]) -> &'static str {
-    keys.iter().copied().find(|key| section.has(key)).unwrap_or(keys[0])
+    keys.iter()
+        .copied()
+        .find(|key| section.has(key))
+        .unwrap_or(keys[0])
 }
 
 fn error(section: &Section<'_>, key: &str, message: String, remedy: &str) {

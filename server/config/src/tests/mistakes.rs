@@ -3,7 +3,7 @@
 use super::load;
 
 /// A redis backend with these lines added; its own lines are 1 to 4.
-fn redis(lines: &str) -> String {
+pub(super) fn redis(lines: &str) -> String {
     format!("[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://c:6379\"]\n{lines}\n")
 }
 
@@ -196,49 +196,6 @@ fn what_each_kind_needs_is_asked_for() {
         (
             redis("").replace("[\"redis", "[\"redis://a\", \"redis"),
             &["there are 2 of them"],
-        ),
-        (
-            redis("mode = \"sentinel\""),
-            &["backend.cache.master_name: is missing", "mymaster"],
-        ),
-        (
-            redis("mode = \"sentinel\"\nmaster_name = \"m\"").replace("redis://c", "redis://u:hunter2@c"),
-            &["an address has a user or a password", "sentinel_user"],
-        ),
-        (
-            redis("master_name = \"m\""),
-            &["mode is \"standalone\"", "set mode = \"sentinel\""],
-        ),
-        (
-            redis("mode = \"redlock\"").replace("[\"redis", "[\"redis://a\", \"redis"),
-            &["there are 2 nodes", "an odd number, at least 3"],
-        ),
-        (
-            redis("mode = \"redlock\"").replace(
-                "[\"redis",
-                "[\"redis://a\", \"redis://b\", \"redis://d\", \"redis",
-            ),
-            &["there are 4 nodes", "an odd number, at least 3"],
-        ),
-        (
-            redis("mode = \"redlock\"").replace("[\"redis", "[\"redis://a\", \"redis://A:6379/2\", \"redis"),
-            &["values 1 and 2 name the same server"],
-        ),
-        (
-            redis("mode = \"cluster\"").replace("c:6379", "c:6379/3"),
-            &["a database is named", "database 0 only"],
-        ),
-        (
-            redis("mode = \"cluster\"\nunlock_url = \"redis://u@c\""),
-            &["it names one server", "unlock_user"],
-        ),
-        (
-            redis("unlock_user = \"u\"\nunlock_url = \"redis://u@c\""),
-            &["unlock_url is given too"],
-        ),
-        (
-            redis("unlock_password = \"p\""),
-            &["backend.cache.unlock_user: is missing"],
         ),
         (redis("patterns = []"), &["the list is empty"]),
         (redis("patterns = [\"\"]"), &["matches no key"]),

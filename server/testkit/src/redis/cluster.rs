@@ -78,7 +78,12 @@ impl RedisCluster {
 
     async fn id(&self, node: usize) -> Result<String, StartError> {
         let port = self.nodes.get(node).map(Redis::port).unwrap_or_default();
-        let args = ["-p".to_owned(), port.to_string(), "cluster".to_owned(), "myid".to_owned()];
+        let args = [
+            "-p".to_owned(),
+            port.to_string(),
+            "cluster".to_owned(),
+            "myid".to_owned(),
+        ];
         let output = self.run_cli(&args).await?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }

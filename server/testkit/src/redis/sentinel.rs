@@ -33,7 +33,10 @@ impl RedisSentinel {
         } = options;
         let lines = vec![
             format!("sentinel monitor {name} 127.0.0.1 {master_port} {quorum}"),
-            format!("sentinel down-after-milliseconds {name} {}", down_after.as_millis()),
+            format!(
+                "sentinel down-after-milliseconds {name} {}",
+                down_after.as_millis()
+            ),
             // A second attempt after a failed one follows soon.
             format!("sentinel failover-timeout {name} 4000"),
         ];

@@ -105,7 +105,9 @@ impl Move {
 fn endpoint(text: &str) -> Option<(String, u16)> {
     let mut parts = text.split(',');
     let (host, port) = parts.next()?.split('@').next()?.rsplit_once(':')?;
-    let name = parts.next().filter(|name| !name.is_empty() && !name.contains('='));
+    let name = parts
+        .next()
+        .filter(|name| !name.is_empty() && !name.contains('='));
     Some((name.unwrap_or(host).to_owned(), port.parse().ok()?))
 }
 

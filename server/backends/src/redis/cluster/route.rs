@@ -21,6 +21,7 @@ use crate::redis::redirect::Redirect;
 use crate::redis::release::{self as script, Attempt, Guard};
 use crate::redis::settings::Settings;
 use crate::release::{Acted, confirm_release};
+use config::redis::RedisWake;
 
 pub(in crate::redis) const HOW: &str = "a script on the node that serves the key deletes it if it still holds the value seen; \
                                          Redisson's waiters are woken";
@@ -37,7 +38,8 @@ impl Cluster {
         let slot = slot_of(key);
         let address = {
             let map = self.map.lock();
-            map.master_of(slot).map(|master| (master.host.clone(), master.port))
+            map.master_of(slot)
+                .map(|master| (master.host.clone(), master.port))
         };
         let (host, port) = address.ok_or_else(|| BackendError::Unreachable {
             detail: format!("no node of the cluster serves slot {slot}"),
@@ -164,7 +166,8 @@ pub(in crate::redis) async fn release(
             Err(refused) => return Ok(refused),
         };
         let line = home.line(link, settings).await?;
-        let attempt = script::delete_if_same(&line, key, is_hash, wanted, Guard::None).await;
+        let attempt =
+            script::delete_if_same(&line, key, is_hash, wanted, (Guard::None, RedisWake::None)).await;
         if matches!(attempt, Ok(Attempt::Acted(Acted::Unknown { .. })) | Err(_)) {
             link.discard(&line).await;
         }

@@ -199,11 +199,14 @@ async fn follow_moves(
 }
 
 /// Slots with another owner than before, and slots whose move began or ended meanwhile.
-fn changed_slots(before: &ClusterMap, now: &ClusterMap, moving: &[Move], moving_now: &[Move]) -> BTreeSet<u16> {
+fn changed_slots(
+    before: &ClusterMap,
+    now: &ClusterMap,
+    moving: &[Move],
+    moving_now: &[Move],
+) -> BTreeSet<u16> {
     let (old, new) = (before.owners(), now.owners());
-    let mut changed: BTreeSet<u16> = (0..SLOTS)
-        .filter(|slot| old.get(slot) != new.get(slot))
-        .collect();
+    let mut changed: BTreeSet<u16> = (0..SLOTS).filter(|slot| old.get(slot) != new.get(slot)).collect();
     let began = moving_now.iter().filter(|one| !moving.contains(one));
     let ended = moving.iter().filter(|one| !moving_now.contains(one));
     changed.extend(began.chain(ended).map(|one| one.slot));
@@ -286,7 +289,8 @@ fn fault_text(
     let unserved = (0..SLOTS)
         .filter(|slot| !read.contains(*slot) && !unsettled.contains(slot))
         .count();
-    let unserved = (faults.is_empty() && unserved > 0).then(|| format!("{unserved} slots are served by no node"));
+    let unserved =
+        (faults.is_empty() && unserved > 0).then(|| format!("{unserved} slots are served by no node"));
     let moving = (!unsettled.is_empty()).then(|| {
         format!(
             "{} slots moved during the scan and were not read (does this account have +cluster|getkeysinslot?)",
@@ -330,7 +334,12 @@ mod tests {
             to: "b".to_owned(),
         };
         let before = map(&[("a", (0, 8191)), ("b", (8192, 16_383))]);
-        let now = map(&[("a", (0, 6)), ("b", (7, 7)), ("a", (8, 8191)), ("b", (8192, 16_383))]);
+        let now = map(&[
+            ("a", (0, 6)),
+            ("b", (7, 7)),
+            ("a", (8, 8191)),
+            ("b", (8192, 16_383)),
+        ]);
         let changed = changed_slots(&before, &now, &[moving(11)], &[moving(11), moving(9)]);
         assert_eq!(changed.into_iter().collect::<Vec<_>>(), [7, 9]);
     }

@@ -10,7 +10,7 @@ use crate::BackendError;
 use crate::redis::connection::{Link, RedisConnection};
 use crate::redis::error;
 use crate::redis::node::Node;
-use crate::redis::page::{self, RedisKey};
+use crate::redis::page::{self, Page, RedisKey};
 use crate::redis::scan_warnings::Troubles;
 use crate::redis::settings::Settings;
 use config::redis::RedisMode;
@@ -99,6 +99,9 @@ pub(super) struct AllCells {
     pub(super) answer_ms: Vec<Option<i64>>,
 }
 
+/// One page, and when it had arrived.
+type ReadPage = (Page, Tick);
+
 /// # Errors
 /// No node answers any more.
 pub(super) async fn read(
@@ -106,13 +109,50 @@ pub(super) async fn read(
     lines: &Lines<'_>,
     keys: Vec<RedisKey>,
 ) -> Result<AllCells, BackendError> {
-    let reads = (0..lines.nodes.len()).map(|index| {
-        let keys = keys.clone();
-        async move {
-            let line = lines.line(index)?;
-            let page = page::read(&line, &settings.rows, &settings.clock, keys).await;
-            Some((page, settings.clock.tick()))
+    let pages = read_pages(settings, lines, &keys).await?;
+    let sent_at = pages.iter().flatten().map(|(page, _)| page.sent_at).min();
+    let sent_at = sent_at.unwrap_or_else(|| settings.clock.tick());
+    let empty = |page: &Option<ReadPage>| {
+        if page.is_some() {
+            NodeValue::Empty
+        } else {
+            NodeValue::Unreachable
         }
+    };
+    let cells: Vec<NodeValue> = pages.iter().map(empty).collect();
+    let places: HashMap<RedisKey, usize> = keys.iter().cloned().zip(0..).collect();
+    let mut all = AllCells {
+        sent_at,
+        keys: keys
+            .into_iter()
+            .map(|key| KeyCells {
+                key,
+                cells: cells.clone(),
+            })
+            .collect(),
+        troubles: Troubles::default(),
+        answer_ms: Vec::with_capacity(pages.len()),
+    };
+    for (index, page) in pages.into_iter().enumerate() {
+        let took_ms = page.as_ref().map(|(page, at)| at.since(page.sent_at));
+        all.answer_ms.push(took_ms);
+        if let Some((page, _)) = page {
+            all.place(index, page, &places);
+        }
+    }
+    Ok(all)
+}
+
+/// The same keys of every node that answers.
+async fn read_pages(
+    settings: &Settings,
+    lines: &Lines<'_>,
+    keys: &[RedisKey],
+) -> Result<Vec<Option<ReadPage>>, BackendError> {
+    let reads = (0..lines.nodes.len()).map(|index| async move {
+        let line = lines.line(index)?;
+        let page = page::read(&line, &settings.rows, &settings.clock, keys.to_vec()).await;
+        Some((page, settings.clock.tick()))
     });
     let mut pages = Vec::with_capacity(lines.nodes.len());
     let mut last_error = None;
@@ -132,47 +172,28 @@ pub(super) async fn read(
         }
         pages.push(page);
     }
-    let Some(sent_at) = pages.iter().flatten().map(|(page, _)| page.sent_at).min() else {
+    if pages.iter().all(Option::is_none) {
         return Err(last_error.unwrap_or_else(|| error::no_answer(settings.timeout)));
-    };
-    let mut all = AllCells {
-        sent_at,
-        keys: Vec::with_capacity(keys.len()),
-        troubles: Troubles::default(),
-        answer_ms: Vec::with_capacity(pages.len()),
-    };
-    let empty = |page: &Option<_>| {
-        if page.is_some() {
-            NodeValue::Empty
-        } else {
-            NodeValue::Unreachable
-        }
-    };
-    let cells: Vec<NodeValue> = pages.iter().map(empty).collect();
-    let mut places = HashMap::with_capacity(keys.len());
-    for key in keys {
-        places.insert(key.clone(), all.keys.len());
-        let cells = cells.clone();
-        all.keys.push(KeyCells { key, cells });
     }
-    for (index, page) in pages.into_iter().enumerate() {
-        all.answer_ms
-            .push(page.as_ref().map(|(page, at)| at.since(page.sent_at)));
-        let Some((page, _)) = page else { continue };
-        all.troubles.merge(page.troubles);
-        let later_ms = page.sent_at.since(sent_at);
+    Ok(pages)
+}
+
+impl AllCells {
+    /// Puts the locks of one node into their cells, with times that count from `sent_at`.
+    fn place(&mut self, index: usize, page: Page, places: &HashMap<RedisKey, usize>) {
+        self.troubles.merge(page.troubles);
+        let later_ms = page.sent_at.since(self.sent_at);
         for mut lock in page.locks {
             if let Lifetime::Leased { remaining_ms, .. } = &mut lock.lifetime {
                 *remaining_ms += later_ms;
             }
             let place = places.get(lock.resource.as_bytes());
             let cell = place
-                .and_then(|at| all.keys.get_mut(*at))
+                .and_then(|at| self.keys.get_mut(*at))
                 .and_then(|key| key.cells.get_mut(index));
             if let Some(cell) = cell {
                 *cell = NodeValue::Value(Box::new(lock));
             }
         }
     }
-    Ok(all)
 }

@@ -36,13 +36,17 @@ pub(in crate::redis) async fn inspect(
                 Ok(Inspection::default())
             } else {
                 Err(BackendError::Unreachable {
-                    detail: format!("{} of {} nodes do not answer", lines.silent(), redlock.nodes.len()),
+                    detail: format!(
+                        "{} of {} nodes do not answer",
+                        lines.silent(),
+                        redlock.nodes.len()
+                    ),
                 })
             };
         }
     };
     let owners = owners(key);
-    let mut radius = release::radius(&row, &[]);
+    let mut radius = release::radius(&row, &[], settings.wake, None);
     if let Reported::Value(radius) = &mut radius {
         for line in warnings(redlock, key, lines.silent()) {
             radius.warn(line);
@@ -61,7 +65,11 @@ pub(in crate::redis) async fn inspect(
 /// What a forced unlock does on the nodes.
 fn warnings(redlock: &Redlock, key: &KeyCells, silent: usize) -> Vec<String> {
     let total = redlock.nodes.len();
-    let values = key.cells.iter().filter(|cell| matches!(cell, NodeValue::Value(_))).count();
+    let values = key
+        .cells
+        .iter()
+        .filter(|cell| matches!(cell, NodeValue::Value(_)))
+        .count();
     let mut lines = vec![format!(
         "The release compares and deletes on all {total} nodes; {values} have a value now."
     )];
@@ -105,7 +113,10 @@ fn view(redlock: &Redlock, settings: &Settings, all: &AllCells, key: &KeyCells) 
             ),
         })
         .collect();
-    let ranks: Vec<&str> = quorum::tally(&generations).into_iter().map(|(value, _)| value).collect();
+    let ranks: Vec<&str> = quorum::tally(&generations)
+        .into_iter()
+        .map(|(value, _)| value)
+        .collect();
     let state = redlock.state(key);
     let now = settings.clock.tick();
     let cells = key.cells.iter().zip(&redlock.nodes).enumerate();
@@ -128,7 +139,10 @@ fn view(redlock: &Redlock, settings: &Settings, all: &AllCells, key: &KeyCells) 
                     fault: health.fault,
                 };
                 if let NodeValue::Value(lock) = cell {
-                    let generation = lock.generation.known().map(domain::generation::Generation::as_str);
+                    let generation = lock
+                        .generation
+                        .known()
+                        .map(domain::generation::Generation::as_str);
                     let rank = ranks.iter().position(|value| Some(*value) == generation);
                     view.rank = rank.and_then(|rank| u8::try_from(rank).ok());
                     view.value = generation.map(short);
@@ -146,7 +160,9 @@ fn view(redlock: &Redlock, settings: &Settings, all: &AllCells, key: &KeyCells) 
 
 /// `value:2bb80d537b…` as `2bb80d53`: the same digits as an owner's fingerprint.
 fn short(generation: &str) -> String {
-    let digits = generation.split_once(':').map_or(generation, |(_, digits)| digits);
+    let digits = generation
+        .split_once(':')
+        .map_or(generation, |(_, digits)| digits);
     digits.chars().take(8).collect()
 }
 

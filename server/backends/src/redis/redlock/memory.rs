@@ -110,9 +110,15 @@ mod tests {
         state(&mut memory, [V, V, V]);
         assert_eq!(state(&mut memory, [V, W, W]), (QuorumState::Held, true));
         assert_eq!(state(&mut memory, [V, W, W]), (QuorumState::Held, true));
-        assert_eq!(state(&mut memory, [Cell::Empty, W, W]), (QuorumState::Held, false));
+        assert_eq!(
+            state(&mut memory, [Cell::Empty, W, W]),
+            (QuorumState::Held, false)
+        );
         // An attempt that never had a quorum is none.
-        assert_eq!(state(&mut memory, [Cell::Value(3), W, W]), (QuorumState::Held, false));
+        assert_eq!(
+            state(&mut memory, [Cell::Value(3), W, W]),
+            (QuorumState::Held, false)
+        );
     }
 
     #[test]

@@ -122,68 +122,68 @@ impl<'a> Merger<'a> {
 
     fn condition(&self, verdict: &Verdict, values: &[Held<'_>], cells: &[Cell<u64>]) -> Option<Condition> {
         let total = self.names.len();
-        let needed = quorum::quorum_of(total);
+        let silent = self.silent_text(cells);
+        let first = values.first()?;
+        let on = first.nodes.join(", ");
+        let count = first.nodes.len();
+        Some(match verdict.state {
+            QuorumState::Held => {
+                let why = self.two_owners(verdict.overtaken?, values, cells)?;
+                Condition::DualOwner { why: why.into() }
+            }
+            QuorumState::Split => {
+                let why = format!("{}{silent}", split_text(values, total));
+                Condition::Split { why: why.into() }
+            }
+            QuorumState::Lost => {
+                let why =
+                    format!("Its value had a quorum and is on {count} of {total} nodes now: {on}{silent}");
+                Condition::QuorumLost { why: why.into() }
+            }
+            QuorumState::Leftover => {
+                let why = format!(
+                    "Its value is on {count} of {total} nodes, {on}, and was never seen on a quorum: it was left by an \
+                     attempt or by a release{silent}"
+                );
+                Condition::Orphaned { why: why.into() }
+            }
+            QuorumState::Unknown => {
+                let why = format!(
+                    "Its value is on {count} of {total} nodes, {on}: whether it has a quorum is not known{silent}"
+                );
+                Condition::Undecided { why: why.into() }
+            }
+        })
+    }
+
+    /// Empty if every node answers.
+    fn silent_text(&self, cells: &[Cell<u64>]) -> String {
         let silent: Vec<&str> = cells
             .iter()
             .zip(&self.names)
             .filter(|(cell, _)| **cell == Cell::Unreachable)
             .map(|(_, name)| *name)
             .collect();
-        let silent_text = if silent.is_empty() {
+        if silent.is_empty() {
             String::new()
         } else {
             format!("; {} does not answer", silent.join(", "))
-        };
+        }
+    }
+
+    fn two_owners(&self, before: u64, values: &[Held<'_>], cells: &[Cell<u64>]) -> Option<String> {
         let first = values.first()?;
-        let on = first.nodes.join(", ");
-        let count = first.nodes.len();
-        let why = |text: String| Cow::Owned(text);
-        Some(match verdict.state {
-            QuorumState::Held => {
-                let before = verdict.overtaken?;
-                let place = cells.iter().position(|cell| *cell == Cell::Value(before))?;
-                let former = values
-                    .iter()
-                    .find(|held| held.nodes.contains(&self.names.get(place).copied().unwrap_or_default()))?;
-                Condition::DualOwner {
-                    why: why(format!(
-                        "{} has {count} of {total} nodes, while {}, which had a quorum before, still has {}",
-                        owner(first.lock),
-                        owner(former.lock),
-                        former.nodes.join(", ")
-                    )),
-                }
-            }
-            QuorumState::Split => {
-                let each: Vec<String> = values
-                    .iter()
-                    .map(|held| format!("{} on {}", owner(held.lock), held.nodes.len()))
-                    .collect();
-                Condition::Split {
-                    why: why(format!(
-                        "{} values at once, none on {needed} of {total} nodes: {}{silent_text}",
-                        values.len(),
-                        each.join(", ")
-                    )),
-                }
-            }
-            QuorumState::Lost => Condition::QuorumLost {
-                why: why(format!(
-                    "Its value had a quorum and is on {count} of {total} nodes now: {on}{silent_text}"
-                )),
-            },
-            QuorumState::Leftover => Condition::Orphaned {
-                why: why(format!(
-                    "Its value is on {count} of {total} nodes, {on}, and was never seen on a quorum: it was left by an \
-                     attempt or by a release{silent_text}"
-                )),
-            },
-            QuorumState::Unknown => Condition::Undecided {
-                why: why(format!(
-                    "Its value is on {count} of {total} nodes, {on}: whether it has a quorum is not known{silent_text}"
-                )),
-            },
-        })
+        let place = cells.iter().position(|cell| *cell == Cell::Value(before))?;
+        let name = self.names.get(place)?;
+        let former = values.iter().find(|held| held.nodes.contains(name))?;
+        Some(format!(
+            "{} has {} of {} nodes, while {}, which had a quorum before, still has {}",
+            owner(first.lock),
+            first.nodes.len(),
+            self.names.len(),
+            owner(former.lock),
+            former.nodes.join(", ")
+        ))
     }
 
     /// Sets the time left of a row from the cells that have its value.
@@ -244,6 +244,19 @@ const fn signed(cell: &Cell<u64>) -> (u8, u64) {
         Cell::Empty => (1, 0),
         Cell::Value(value) => (2, *value),
     }
+}
+
+fn split_text(values: &[Held<'_>], total: usize) -> String {
+    let needed = quorum::quorum_of(total);
+    let each: Vec<String> = values
+        .iter()
+        .map(|held| format!("{} on {}", owner(held.lock), held.nodes.len()))
+        .collect();
+    format!(
+        "{} values at once, none on {needed} of {total} nodes: {}",
+        values.len(),
+        each.join(", ")
+    )
 }
 
 fn owner(lock: &ObservedLock) -> &str {

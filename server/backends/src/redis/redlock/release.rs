@@ -19,6 +19,7 @@ use crate::redis::node::Node;
 use crate::redis::release::{self as script, Attempt, Guard};
 use crate::redis::settings::Settings;
 use crate::release::{Acted, confirm_release};
+use config::redis::RedisWake;
 
 pub(in crate::redis) const HOW: &str = "a script on each node deletes the key if it still holds the value seen; released if \
                                          fewer than a quorum of the nodes can still have it";
@@ -99,12 +100,7 @@ fn targets(key: &KeyCells, wanted: &Generation) -> Option<BTreeSet<Box<str>>> {
     (values.len() > 1 && split_generation(locks()) == *wanted).then_some(values)
 }
 
-async fn delete_on(
-    settings: &Settings,
-    node: &Node,
-    key: &[u8],
-    values: &BTreeSet<Box<str>>,
-) -> NodeRelease {
+async fn delete_on(settings: &Settings, node: &Node, key: &[u8], values: &BTreeSet<Box<str>>) -> NodeRelease {
     let (result, why) = match try_delete(settings, node, key, values).await {
         Ok((result, why)) => (result, why),
         Err(error) => (NodeResult::Unreachable, Some(error.to_string())),
@@ -133,7 +129,8 @@ async fn try_delete(
     for value in values {
         let is_hash = value.starts_with("hash:");
         let wanted = Generation::new(value.clone());
-        let attempt = script::delete_if_same(&line, key, is_hash, &wanted, Guard::None).await;
+        let attempt =
+            script::delete_if_same(&line, key, is_hash, &wanted, (Guard::None, RedisWake::None)).await;
         match attempt {
             Ok(Attempt::Acted(Acted::Missed)) => {}
             Ok(Attempt::Acted(Acted::Done)) => return Ok((NodeResult::Deleted, None)),
@@ -143,7 +140,10 @@ async fn try_delete(
                 return Ok((NodeResult::Unknown, Some(why)));
             }
             Ok(Attempt::Moved(_)) => {
-                return Ok((NodeResult::Refused, Some("the server belongs to a cluster".to_owned())));
+                return Ok((
+                    NodeResult::Refused,
+                    Some("the server belongs to a cluster".to_owned()),
+                ));
             }
             Err(error) => {
                 link.discard(&line).await;
@@ -210,7 +210,10 @@ fn conclude(
     Some(if count(NodeResult::Unknown) > 0 {
         Release::OutcomeUnknown { why }
     } else {
-        Release::refused(why, "Correct the named cause on these nodes, then review the lock again.")
+        Release::refused(
+            why,
+            "Correct the named cause on these nodes, then review the lock again.",
+        )
     })
 }
 

@@ -130,7 +130,9 @@ async fn probe_all(settings: &Settings, lines: &Lines<'_>) -> Result<Probed, Bac
     let mut clock: Option<ClockReading> = None;
     let mut infos: Vec<(&Node, ServerInfo)> = Vec::new();
     for (index, probe) in join_all(probes).await.into_iter().enumerate() {
-        let Some(node) = lines.nodes.get(index) else { continue };
+        let Some(node) = lines.nodes.get(index) else {
+            continue;
+        };
         match probe {
             None => {}
             Some(Ok((reading, info))) => {
@@ -168,7 +170,9 @@ async fn probe_all(settings: &Settings, lines: &Lines<'_>) -> Result<Probed, Bac
 fn same_server_twice(infos: &[(&Node, ServerInfo)]) -> Result<(), BackendError> {
     let mut runs: HashMap<&str, &str> = HashMap::new();
     for (node, info) in infos {
-        let Some(run) = info.run_id.as_deref() else { continue };
+        let Some(run) = info.run_id.as_deref() else {
+            continue;
+        };
         if let Some(other) = runs.insert(run, node.name()) {
             return Err(misconfigured(
                 format!("{other} and {} are the same server", node.name()),
