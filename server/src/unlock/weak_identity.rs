@@ -1,6 +1,6 @@
 //! Holdings that the backend cannot tell from the next one: every holder writes the same value.
 //!
-//! Such a holding is told in the review, and refused when it looks like another one: more time is
+//! Such a holding is named in the review, and refused when it looks like another one: more time is
 //! left than was reviewed, and no known renewal explains it.
 
 use chrono::{DateTime, Utc};

@@ -240,7 +240,7 @@ async fn a_lost_master_makes_the_backend_partial_and_hides_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_without_cluster_mode_is_refused_with_the_mode_to_set() {
+async fn a_server_without_cluster_mode_is_refused_with_its_mode() {
     let alone: Redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let backend = Setup::mode(RedisMode::Cluster, [alone.url()]).backend();
     for error in [

@@ -89,7 +89,7 @@ fn serves(backend: &RedisBackend, redis: &Redis) -> bool {
 }
 
 #[tokio::test]
-async fn a_fail_over_is_followed_and_the_demoted_master_is_not_written() {
+async fn fail_over_is_followed_and_a_demoted_master_is_not_written() {
     // The master hangs; it comes back as a replica.
     let servers = Monitored::start().await;
     let backend = servers.setup().backend();

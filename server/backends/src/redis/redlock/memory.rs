@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_former_holder_on_one_node_is_a_second_owner_until_it_is_gone() {
+    fn former_holder_is_a_second_owner_until_its_key_is_gone() {
         // Two nodes lose their data, and another client gets both.
         let mut memory = Memory::default();
         state(&mut memory, [V, V, V]);

@@ -12,7 +12,7 @@ fn fault(pass: &::backends::Pass) -> &str {
 }
 
 #[tokio::test]
-async fn a_silent_minority_hides_no_lock_and_a_silent_quorum_keeps_all() {
+async fn silent_minority_hides_no_lock_and_silent_quorum_keeps_all() {
     // One node is killed, then a second one is stopped where it is.
     let nodes = Nodes::start(3).await;
     let backend = nodes.backend();

@@ -87,7 +87,7 @@ async fn woken(library: &'static str, wake: RedisWake) {
     let redis = start().await;
     run(
         &mut driver(&redis).await,
-        &["SET", "lock:orders", "somebody-else", "PX", "3600000"],
+        &["SET", "lock:orders", "another-holder", "PX", "3600000"],
     )
     .await;
     let mut waiter = Waiter::start(library, &redis, "orders").await;
