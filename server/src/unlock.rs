@@ -101,7 +101,7 @@ impl Unlocks {
         });
         // With SQLite no other process can be executing; with Postgres another replica may be, until its deadline.
         let is_alone = matches!(unlocks.db(), Db::Sqlite(_));
-        unlocks.note_cut_off(is_alone).await?;
+        unlocks.resolve_interrupted(is_alone).await?;
         unlocks.pass_on_releases().await?;
         let keeper = unlocks.clone();
         tasks::spawn_supervised("forced unlocks", stop, move || {

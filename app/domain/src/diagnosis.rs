@@ -9,7 +9,7 @@ mod reasons;
 
 pub use reasons::explain;
 
-use crate::observation::Condition;
+use crate::observation::ObservedCondition;
 use crate::state::LockState;
 
 /// A holder without observed renewals is near expiry below this fraction of its TTL. One eighth
@@ -211,7 +211,7 @@ pub fn diagnose(facts: &Facts<'_>) -> StateSet {
         .with(
             LockState::DualOwner,
             // The holder of an ended lease cannot conflict with another.
-            !is_expired && matches!(facts.condition, Some(Condition::DualOwner { .. })),
+            !is_expired && matches!(facts.condition, Some(ObservedCondition::DualOwner { .. })),
         )
         .with(LockState::LongHeld, facts.is_long_held)
         .with(
@@ -220,7 +220,7 @@ pub fn diagnose(facts: &Facts<'_>) -> StateSet {
         )
         .with(
             LockState::Orphaned,
-            matches!(facts.condition, Some(Condition::Orphaned { .. })),
+            matches!(facts.condition, Some(ObservedCondition::Orphaned { .. })),
         )
         .with(
             LockState::Split,
@@ -234,7 +234,7 @@ pub fn diagnose(facts: &Facts<'_>) -> StateSet {
             LockState::Unknown,
             matches!(
                 facts.condition,
-                Some(Condition::Unrecognised { .. } | Condition::Undecided { .. })
+                Some(ObservedCondition::Unrecognised { .. } | Condition::Undecided { .. })
             ),
         );
     match facts.lifetime {

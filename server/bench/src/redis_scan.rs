@@ -203,7 +203,7 @@ async fn cli(redis: &Redis, args: &[&str], input: Stdio) -> Result<String, Bench
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn since(clock: &Clock, started: domain::observation::Tick) -> Duration {
+fn since(clock: &Clock, started: domain::tick::Tick) -> Duration {
     Duration::from_millis(u64::try_from(clock.tick().since(started)).unwrap_or_default())
 }
 

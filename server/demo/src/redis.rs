@@ -11,7 +11,7 @@ use std::time::Duration;
 use redis::Client;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 use testkit::Redis;
 
 pub(super) const WATCH_USER: &str = "leasehold_watch";
@@ -42,7 +42,7 @@ pub(super) fn watch_acl(password: &str, is_old: bool) -> String {
 }
 
 /// Connects on first use, and reconnects.
-pub(super) fn connect(server: &Redis) -> Result<ConnectionManager, DemoFault> {
+pub(super) fn connect(server: &Redis) -> Result<ConnectionManager, WorkloadError> {
     let config = ConnectionManagerConfig::new()
         .set_response_timeout(Some(Duration::from_secs(3)))
         .set_connection_timeout(Some(Duration::from_secs(3)))

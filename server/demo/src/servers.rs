@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::DemoError;
 use super::etcd;
-use super::fault::DemoFault;
+use super::fault::WorkloadError;
 use super::postgres::{self, schema};
 use super::redis;
 use config::backend::{POLL_INTERVAL_DEFAULT, SCAN_TIMEOUT_DEFAULT, TIMEOUT_DEFAULT};
@@ -284,7 +284,7 @@ fn present<T>(
     }
 }
 
-pub(super) fn prepare(server: &'static str, fault: &DemoFault) -> DemoError {
+pub(super) fn prepare(server: &'static str, fault: &WorkloadError) -> DemoError {
     DemoError::Prepare {
         server,
         detail: fault.to_string(),

@@ -11,7 +11,7 @@ use super::redis;
 use super::scenarios::play;
 use super::servers::{Cache, Servers, prepare};
 use super::worker_pool::Crew;
-use super::{DemoError, fault::DemoFault, worker};
+use super::{DemoError, fault::WorkloadError, worker};
 use testkit::{Etcd, Redis};
 
 /// Systems over which scenarios are distributed, without the paused one.
@@ -86,7 +86,7 @@ fn database(crew: &mut Crew, access: &Access) {
     });
     let one = access.clone();
     crew.supervise("prepared transaction", Duration::ZERO, move || {
-        postgres::prepared::wait_for_the_gone(one.clone())
+        postgres::prepared::wait_for_owners(one.clone())
     });
     let one = access.clone();
     crew.supervise("blocked rows", Duration::ZERO, move || {
@@ -94,7 +94,7 @@ fn database(crew: &mut Crew, access: &Access) {
     });
 }
 
-fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), DemoFault> {
+fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), WorkloadError> {
     let server = redis::connect(server)?;
     let json = redis::keys::KeyLeases {
         server: server.clone(),
@@ -121,7 +121,7 @@ fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), DemoFault> {
     Ok(())
 }
 
-fn paused(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), DemoFault> {
+fn paused(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), WorkloadError> {
     let leases = redis::keys::KeyLeases {
         server: redis::connect(server)?,
         shape: redis::keys::Shape::Json,
@@ -134,7 +134,7 @@ fn paused(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), DemoFault> {
     Ok(())
 }
 
-fn quorum(crew: &mut Crew, nodes: &[Cache]) -> Result<(), DemoFault> {
+fn quorum(crew: &mut Crew, nodes: &[Cache]) -> Result<(), WorkloadError> {
     let nodes = nodes.iter().map(|node| redis::connect(&node.server));
     let leases = redis::quorum::QuorumLeases {
         nodes: nodes.collect::<Result<_, _>>()?,
@@ -150,7 +150,7 @@ fn quorum(crew: &mut Crew, nodes: &[Cache]) -> Result<(), DemoFault> {
     Ok(())
 }
 
-async fn coordination(crew: &mut Crew, server: &Etcd) -> Result<(), DemoFault> {
+async fn coordination(crew: &mut Crew, server: &Etcd) -> Result<(), WorkloadError> {
     let access = etcd::Access::new(server).await?;
     play(
         crew,

@@ -94,7 +94,7 @@ const ROWS: [Row; 20] = [
 pub(crate) fn all() -> Vec<CannedLock> {
     let mut locks: Vec<CannedLock> = ROWS.into_iter().map(CannedLock::from).collect();
     let written = "worker-3 wrote with token 1840 at 02:58:41 UTC after worker-9 was granted 1841";
-    locks[0].condition = Some(Condition::DualOwner { why: written.into() });
+    locks[0].condition = Some(ObservedCondition::DualOwner { why: written.into() });
     let members = (
         "etcd-coord",
         "/members/worker-7",
@@ -136,7 +136,7 @@ fn of_sessions() -> [CannedLock; 2] {
         ..row.into()
     };
     [
-        advisory(orphaned, Some(Condition::Orphaned { why: pooled.into() })),
+        advisory(orphaned, Some(ObservedCondition::Orphaned { why: pooled.into() })),
         advisory(working, None),
     ]
 }
@@ -164,7 +164,7 @@ fn in_two_tables() -> [CannedLock; 2] {
 fn of_redis() -> [CannedLock; 3] {
     let unknown = |name| CannedLock {
         owner: None,
-        condition: Some(Condition::Unrecognised {
+        condition: Some(ObservedCondition::Unrecognised {
             why: "a key of type list is no lock we know".into(),
         }),
         ..("redis-cache", name, "", 90 * S, Life::Unknown, 0).into()

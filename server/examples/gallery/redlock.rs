@@ -2,7 +2,7 @@
 
 use domain::lock::Lock;
 use domain::names::OwnerId;
-use domain::observation::Condition;
+use domain::observation::ObservedCondition;
 use domain::quorum::{NodeCell, Quorum, QuorumState};
 
 use crate::locks::{CannedLock, Life};

@@ -128,7 +128,7 @@ fn holding(holding: &Holding) -> Value {
 
 impl Unlocks {
     /// Records a refused step. The refusal takes effect even if it cannot be recorded.
-    pub(super) async fn note_refusal(
+    pub(super) async fn record_rejected_step(
         &self,
         who: &Principal,
         right: Permission,
@@ -143,7 +143,7 @@ impl Unlocks {
     }
 
     /// Records a refused step without an intent.
-    pub(super) async fn note_no_intent(
+    pub(super) async fn record_rejected_intent(
         &self,
         who: &Principal,
         (backend, source, resource): (&BackendName, Option<&Source>, &str),

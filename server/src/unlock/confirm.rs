@@ -67,14 +67,16 @@ impl Unlocks {
         if let Err(error) = &checked
             && !error.is_recorded()
         {
-            self.note_refusal(who, Permission::Unlock, &unlock, error).await;
+            self.record_rejected_step(who, Permission::Unlock, &unlock, error)
+                .await;
         }
         match checked.map_err(|error| error.limited(who, &unlock.backend))? {
             Checked::Ready(ready) => {
                 let claimed = match self.claim(who, &unlock, &ready).await {
                     Ok(claimed) => claimed,
                     Err(error) => {
-                        self.note_refusal(who, Permission::Unlock, &unlock, &error).await;
+                        self.record_rejected_step(who, Permission::Unlock, &unlock, &error)
+                            .await;
                         return Err(error);
                     }
                 };
@@ -282,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_another_lock_or_key_makes_it_wider() {
+    fn only_another_lock_or_key_widens_the_blast_radius() {
         // Same, fewer, or another session text: not wider. One more lock: wider, and named.
         let radius = |dies: &[(CasualtyKind, &str)]| {
             let mut radius = BlastRadius::default();

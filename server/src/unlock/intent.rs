@@ -35,15 +35,19 @@ impl Unlocks {
     /// # Errors
     /// Each is recorded in the audit log.
     pub async fn begin(&self, who: &Principal, asked: UnlockRequest) -> Result<Unlock, UnlockError> {
-        let begun = self.look_and_bind(who, &asked).await;
+        let begun = self.observe_and_record(who, &asked).await;
         if let Err(error) = &begun {
             let what = (&asked.backend, asked.source.as_ref(), asked.resource.as_str());
-            self.note_no_intent(who, what, &asked.reason, error).await;
+            self.record_rejected_intent(who, what, &asked.reason, error).await;
         }
         begun.map_err(|error| error.limited(who, &asked.backend))
     }
 
-    async fn look_and_bind(&self, who: &Principal, asked: &UnlockRequest) -> Result<Unlock, UnlockError> {
+    async fn observe_and_record(
+        &self,
+        who: &Principal,
+        asked: &UnlockRequest,
+    ) -> Result<Unlock, UnlockError> {
         may_unlock(who, &asked.backend, &asked.resource)?;
         let reason = parse_reason("reason", &asked.reason)?;
         let watched = self.find(&asked.backend, asked.source.as_ref(), &asked.resource)?;

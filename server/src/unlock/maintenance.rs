@@ -38,7 +38,7 @@ impl Unlocks {
     async fn round(&self) -> Result<bool, sqlx::Error> {
         self.rounds.fetch_add(1, Ordering::Relaxed);
         self.expire_old().await?;
-        self.note_cut_off(false).await?;
+        self.resolve_interrupted(false).await?;
         self.reread().await?;
         self.pass_on_releases().await?;
         match self.db() {
@@ -83,7 +83,7 @@ impl Unlocks {
     ///
     /// # Errors
     /// The store does not answer.
-    pub(super) async fn note_cut_off(&self, all: bool) -> Result<(), sqlx::Error> {
+    pub(super) async fn resolve_interrupted(&self, all: bool) -> Result<(), sqlx::Error> {
         let wanted = "state = 'outcome_unknown' AND ended_at IS NULL AND act_deadline <= $1
             ORDER BY acted_at LIMIT $2";
         let slack = millis(DEADLINE_SLACK);

@@ -219,7 +219,7 @@ fn condition_result(sight: &LockSnapshot<'_>, is_above: bool) -> ConditionResult
 }
 
 fn is_leaked(facts: &Facts<'_>) -> bool {
-    matches!(facts.condition, Some(observation::Condition::Note { why }) if why.contains("pooler"))
+    matches!(facts.condition, Some(observation::ObservedCondition::Note { why }) if why.contains("pooler"))
 }
 
 /// In thousandths.
@@ -256,7 +256,7 @@ pub fn lock_sentence(
             format!("The first waiter has waited for {}.", format::duration(measure))
         }
         ConditionKind::Leaked => match facts.condition {
-            Some(observation::Condition::Note { why }) => format!("It {why}."),
+            Some(observation::ObservedCondition::Note { why }) => format!("It {why}."),
             _ => String::new(),
         },
         kind => state_of(kind)

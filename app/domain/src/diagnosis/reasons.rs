@@ -2,7 +2,7 @@
 
 use super::{Facts, LifetimeFacts, StateSet, is_below_low};
 use crate::format;
-use crate::observation::Condition;
+use crate::observation::ObservedCondition;
 use crate::state::{LockState, StateReason};
 
 /// One sentence per state that holds, worst first; one for a healthy lock too.
@@ -21,7 +21,7 @@ pub fn explain(facts: &Facts<'_>, verdict: StateSet) -> Vec<StateReason> {
             why: sentence(LockState::Healthy, facts),
         });
     }
-    if let (Some(Condition::Note { why }), Some(first)) = (facts.condition, reasons.first_mut()) {
+    if let (Some(ObservedCondition::Note { why }), Some(first)) = (facts.condition, reasons.first_mut()) {
         first.why = format!("{} {why}.", first.why);
     }
     reasons
@@ -35,8 +35,8 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
         LockState::Orphaned | LockState::Unknown => match (facts.condition, facts.lifetime) {
             (
                 Some(
-                    Condition::Orphaned { why }
-                    | Condition::Unrecognised { why }
+                    ObservedCondition::Orphaned { why }
+                    | ObservedCondition::Unrecognised { why }
                     | Condition::Undecided { why },
                 ),
                 _,
@@ -50,7 +50,11 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
         },
         LockState::Healthy => healthy_sentence(facts),
         LockState::DualOwner | LockState::Split | LockState::QuorumLost => match facts.condition {
-            Some(Condition::DualOwner { why } | Condition::Split { why } | Condition::QuorumLost { why }) => {
+            Some(
+                ObservedCondition::DualOwner { why }
+                | Condition::Split { why }
+                | Condition::QuorumLost { why },
+            ) => {
                 format!("{why}.")
             }
             _ => format!("It is {}.", state.word()),

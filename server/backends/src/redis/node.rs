@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::Mutex;
 
 use super::connection::{Link, RedisConnection};

@@ -117,7 +117,7 @@ impl Rows {
             why: Cow::Borrowed(UNREAD),
         };
         let mut row = self.base(&self.key, key, lifetime);
-        row.condition = Some(Condition::Unrecognised { why: why.into() });
+        row.condition = Some(ObservedCondition::Unrecognised { why: why.into() });
         row
     }
 
@@ -152,7 +152,7 @@ fn two_owners(lock: &RedissonLock) -> Option<Condition> {
             "The hash has {} owners at once, and this lock is exclusive: {named}{more}",
             owners.len()
         );
-        Condition::DualOwner { why: why.into() }
+        ObservedCondition::DualOwner { why: why.into() }
     })
 }
 
@@ -212,7 +212,10 @@ mod tests {
         let rows = Rows::new(RedisValues::Fingerprint);
         let row = rows.string(b"lock:a", 5_000, &vec![b'x'; VALUE_BYTES_MAX + 1]);
         assert!(row.generation.is_unknown() && row.owner.is_unknown());
-        assert!(matches!(row.condition, Some(Condition::Unrecognised { .. })));
+        assert!(matches!(
+            row.condition,
+            Some(ObservedCondition::Unrecognised { .. })
+        ));
         let long = format!(r#"{{"ownerId":"{}"}}"#, "é".repeat(OWNER_CHARS_MAX + 9));
         let row = rows.string(b"lock:a", 5_000, long.as_bytes());
         assert_eq!(

@@ -63,7 +63,7 @@ fn unknown_keys_name_the_nearest_known_one() {
 }
 
 #[test]
-fn wrong_types_name_the_key_what_was_found_and_what_fits() {
+fn wrong_types_name_key_value_and_expected_form() {
     // One value of each TOML type, where another one is expected.
     each_has_one_mistake(&[
         (
@@ -174,7 +174,7 @@ fn names_are_unique_and_builtin_is_reserved() {
 }
 
 #[test]
-fn what_each_kind_needs_is_asked_for() {
+fn required_keys_of_each_kind_are_reported() {
     // Missing addresses, wrong schemes, empty lists, unsupported modes.
     each_has_one_mistake(&[
         (
@@ -262,7 +262,7 @@ fn lease_tables_and_names_of_advisory_keys_are_checked() {
 }
 
 #[test]
-fn files_that_are_named_must_be_there() {
+fn referenced_files_must_exist() {
     // TLS files and secrets; half of a pair; both forms of one secret; an empty secret.
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str, text: &str| {
@@ -295,7 +295,7 @@ fn files_that_are_named_must_be_there() {
 }
 
 #[test]
-fn a_file_that_we_write_may_be_missing_but_not_its_folder() {
+fn an_output_file_may_be_missing_but_not_its_folder() {
     // A folder instead of a file, a missing folder; then new files in existing folders.
     let folder = tempfile::tempdir().unwrap();
     let heads = |path: &str| format!("audit_checkpoint_file = {path:?}");
@@ -314,7 +314,7 @@ fn a_file_that_we_write_may_be_missing_but_not_its_folder() {
 }
 
 #[test]
-fn all_mistakes_are_told_together_in_the_order_of_the_file() {
+fn all_errors_are_reported_in_file_order() {
     // Four errors in three backends and one variable are reported together.
     let file = format!(
         "listen = 5\n{}{}",

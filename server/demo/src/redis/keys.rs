@@ -6,7 +6,7 @@ use domain::duration::millis;
 use redis::Script;
 use redis::aio::ConnectionManager;
 
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use crate::leases::Leases;
 use crate::rng;
 
@@ -40,7 +40,12 @@ return redis.call('DEL', KEYS[1])";
 impl Leases for KeyLeases {
     type Held = Key;
 
-    async fn acquire(&self, resource: &str, owner: &str, ttl: Duration) -> Result<Option<Key>, DemoFault> {
+    async fn acquire(
+        &self,
+        resource: &str,
+        owner: &str,
+        ttl: Duration,
+    ) -> Result<Option<Key>, WorkloadError> {
         let (name, id) = (format!("lock:{resource}"), rng::lease_id());
         let value = match self.shape {
             Shape::Raw => id,
@@ -52,14 +57,14 @@ impl Leases for KeyLeases {
         Ok(taken.map(|_| Key { name, value, ttl }))
     }
 
-    async fn renew(&self, held: &Key) -> Result<bool, DemoFault> {
+    async fn renew(&self, held: &Key) -> Result<bool, WorkloadError> {
         let script = Script::new(RENEW);
         let mut call = script.key(&held.name);
         call.arg(&held.value).arg(millis(held.ttl));
         Ok(call.invoke_async(&mut self.server.clone()).await?)
     }
 
-    async fn release(&self, held: Key) -> Result<(), DemoFault> {
+    async fn release(&self, held: Key) -> Result<(), WorkloadError> {
         let script = Script::new(RELEASE);
         let mut call = script.key(&held.name);
         let _: bool = call

@@ -8,7 +8,7 @@ use redis::aio::ConnectionManager;
 use tokio::time::sleep;
 
 use super::keys::{RELEASE, RENEW};
-use crate::fault::DemoFault;
+use crate::fault::WorkloadError;
 use crate::leases::Leases;
 use crate::rng;
 
@@ -65,7 +65,7 @@ impl Leases for QuorumLeases {
         resource: &str,
         owner: &str,
         ttl: Duration,
-    ) -> Result<Option<Quorate>, DemoFault> {
+    ) -> Result<Option<Quorate>, WorkloadError> {
         let held = Quorate {
             name: format!("lock:{resource}"),
             value: value(owner),
@@ -78,11 +78,11 @@ impl Leases for QuorumLeases {
         Ok(None)
     }
 
-    async fn renew(&self, held: &Quorate) -> Result<bool, DemoFault> {
+    async fn renew(&self, held: &Quorate) -> Result<bool, WorkloadError> {
         Ok(self.run(RENEW, held).await >= self.needed())
     }
 
-    async fn release(&self, held: Quorate) -> Result<(), DemoFault> {
+    async fn release(&self, held: Quorate) -> Result<(), WorkloadError> {
         self.run(RELEASE, &held).await;
         Ok(())
     }
@@ -93,7 +93,7 @@ fn value(owner: &str) -> String {
 }
 
 /// Two values, each on one of the nodes, extended by their owners.
-pub(crate) async fn stay_split(leases: QuorumLeases) -> Result<(), DemoFault> {
+pub(crate) async fn stay_split(leases: QuorumLeases) -> Result<(), WorkloadError> {
     let values = SPLIT_OWNERS.map(value);
     loop {
         for (node, value) in leases.nodes.iter().zip(&values) {
@@ -104,7 +104,7 @@ pub(crate) async fn stay_split(leases: QuorumLeases) -> Result<(), DemoFault> {
 }
 
 /// A lock whose keys vanish on all nodes but one, as after restarts without data.
-pub(crate) async fn lose_quorum(leases: QuorumLeases) -> Result<(), DemoFault> {
+pub(crate) async fn lose_quorum(leases: QuorumLeases) -> Result<(), WorkloadError> {
     let value = value("api-11");
     for node in &leases.nodes {
         set(node, LOST, &value).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn lose_quorum(leases: QuorumLeases) -> Result<(), DemoFault> {
     Ok(())
 }
 
-async fn set(node: &ConnectionManager, key: &str, value: &str) -> Result<(), DemoFault> {
+async fn set(node: &ConnectionManager, key: &str, value: &str) -> Result<(), WorkloadError> {
     let mut set = redis::cmd("SET");
     set.arg(key).arg(value).arg("PX").arg(PLANTED_TTL_MS);
     let _: String = set.query_async(&mut node.clone()).await?;

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use domain::names::{Resource, Source};
-use domain::observation::Tick;
 use domain::state::LockState;
+use domain::tick::Tick;
 
 use backends::NamePredicate;
 

@@ -37,7 +37,7 @@ fn feed_pass(feed: &InventoryWriter, at: i64, names: &[&str], end: Option<Pass>)
 }
 
 #[test]
-fn a_partial_pass_removes_nothing_and_its_missing_locks_go_stale() {
+fn a_partial_scan_removes_no_lock_and_makes_missing_ones_stale() {
     // Two locks observed, then partial scans that see one of them.
     let (inventory, feeds) = inventory(&["one"]);
     feed_pass(&feeds[0], 0, &["a", "b"], Some(whole(&["key"])));

@@ -176,7 +176,7 @@ fn matchers(rule: &Rule) -> Result<Vec<String>, &'static str> {
 /// the pattern needs.
 fn names(pattern: &Pattern) -> Option<String> {
     let text = pattern.as_str();
-    if template::of_text(text) != text || text.chars().count() >= template::TEMPLATE_MAX {
+    if template::from_text(text) != text || text.chars().count() >= template::TEMPLATE_MAX {
         return None;
     }
     let parts: Vec<String> = text.split('*').map(escaped).collect();

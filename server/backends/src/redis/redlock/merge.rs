@@ -129,7 +129,7 @@ impl<'a> Merger<'a> {
         Some(match verdict.state {
             QuorumState::Held => {
                 let why = self.two_owners(verdict.overtaken?, values, cells)?;
-                Condition::DualOwner { why: why.into() }
+                ObservedCondition::DualOwner { why: why.into() }
             }
             QuorumState::Split => {
                 let why = format!("{}{silent}", split_text(values, total));
@@ -145,7 +145,7 @@ impl<'a> Merger<'a> {
                     "Its value is on {count} of {total} nodes, {on}, and was never seen on a quorum: it was left by an \
                      attempt or by a release{silent}"
                 );
-                Condition::Orphaned { why: why.into() }
+                ObservedCondition::Orphaned { why: why.into() }
             }
             QuorumState::Unknown => {
                 let why = format!(

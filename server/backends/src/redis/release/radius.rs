@@ -20,7 +20,7 @@ pub(in crate::redis) fn radius(
     wake: RedisWake,
     value_bytes: Option<usize>,
 ) -> Reported<BlastRadius> {
-    if let Some(Condition::Unrecognised { why }) = &lock.condition {
+    if let Some(ObservedCondition::Unrecognised { why }) = &lock.condition {
         return Reported::Unknown(why.clone());
     }
     let mut radius = BlastRadius::default();

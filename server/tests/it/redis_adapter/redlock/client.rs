@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use domain::observation::Condition;
+use domain::observation::ObservedCondition;
 use domain::quorum::QuorumState;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -124,7 +124,7 @@ async fn two_clients_after_a_lost_quorum_are_two_owners() {
     let seen = observe(&backend).await.1;
     let row = seen.named("lock:a");
     assert!(
-        matches!(&row.condition, Some(Condition::DualOwner { why }) if why.contains("2 of 3 nodes")),
+        matches!(&row.condition, Some(ObservedCondition::DualOwner { why }) if why.contains("2 of 3 nodes")),
         "{row:?}"
     );
     assert_eq!(row.owner_count, 2);

@@ -56,7 +56,7 @@ async fn both_values_of_a_split_are_released_and_other_values_are_not() {
     let seen = observe(&backend).await.1;
     let row = seen.named("lock:again");
     assert!(
-        matches!(row.condition, Some(Condition::Orphaned { .. })),
+        matches!(row.condition, Some(ObservedCondition::Orphaned { .. })),
         "{row:?}"
     );
 }

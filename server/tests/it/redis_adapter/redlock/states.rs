@@ -9,8 +9,8 @@ fn why(lock: &ObservedLock) -> &str {
         Some(
             Condition::Split { why }
             | Condition::QuorumLost { why }
-            | Condition::DualOwner { why }
-            | Condition::Orphaned { why }
+            | ObservedCondition::DualOwner { why }
+            | ObservedCondition::Orphaned { why }
             | Condition::Undecided { why },
         ) => why,
         other => panic!("{other:?}"),
@@ -51,7 +51,10 @@ async fn each_distribution_of_values_has_its_state() {
     );
     assert!(split.owner.is_unknown() && split.owner_count == 2);
     let leftover = seen.named("lock:leftover");
-    assert!(matches!(leftover.condition, Some(Condition::Orphaned { .. })));
+    assert!(matches!(
+        leftover.condition,
+        Some(ObservedCondition::Orphaned { .. })
+    ));
     nodes.plant("lock:was-held", "vv...").await;
     nodes.plant("lock:overtaken", "vvwww").await;
     let seen = observe(&backend).await.1;
@@ -63,7 +66,7 @@ async fn each_distribution_of_values_has_its_state() {
     assert!(why(lost).contains("2 of 5 nodes now"), "{}", why(lost));
     let two = seen.named("lock:overtaken");
     assert!(
-        matches!(two.condition, Some(Condition::DualOwner { .. })),
+        matches!(two.condition, Some(ObservedCondition::DualOwner { .. })),
         "{two:?}"
     );
     // The states agree with the detail.
