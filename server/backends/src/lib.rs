@@ -26,9 +26,10 @@ use domain::backend::{AccountPermission, BackendKind, BackendTraits, Capability}
 use domain::force_release::{Act, Release};
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
-use domain::observation::{Coverage, Inspection, ObservedLock, Tick};
+use domain::observation::{Coverage, Inspection, ObservedLock};
 use domain::reported::Reported;
 use domain::safety::Safety;
+use domain::tick::Tick;
 use futures::future::BoxFuture;
 
 pub use change_notification::Hints;

@@ -4,7 +4,7 @@
 use chrono::TimeDelta;
 use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Condition, Lifetime, ObservedLock};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
 use domain::reported::Reported;
 use domain::token::FencingToken;
 

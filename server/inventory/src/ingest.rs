@@ -6,8 +6,9 @@ mod removal;
 
 use chrono::{DateTime, Utc};
 use domain::lock_detail::EventKind;
-use domain::observation::{Lifetime, ObservedLock, Tick};
+use domain::observation::{Lifetime, ObservedLock};
 use domain::state::LockState;
+use domain::tick::Tick;
 
 use super::entry::{Ends, Entry, EntryGaps};
 use super::events::LockEvent;

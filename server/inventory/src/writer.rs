@@ -5,9 +5,10 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::backend::{BackendFailure, WatchState};
 use domain::names::{BackendName, Resource, Source};
-use domain::observation::{Coverage, Tick};
+use domain::observation::Coverage;
 use domain::reported::Reported;
 use domain::safety::Safety;
+use domain::tick::Tick;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 

@@ -5,7 +5,8 @@
 
 use ::redis::{Cmd, Pipeline, ServerError, ServerErrorKind, Value};
 use domain::limits::RESOURCE_BYTES_MAX;
-use domain::observation::{ObservedLock, Tick};
+use domain::observation::ObservedLock;
+use domain::tick::Tick;
 
 use super::connection::RedisConnection;
 use super::error;

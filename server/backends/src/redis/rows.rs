@@ -7,7 +7,7 @@ use domain::format;
 use domain::generation::Generation;
 use domain::limits::OWNER_CHARS_MAX;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Condition, Lifetime, ObservedLock};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
 use domain::reported::{Reported, Why};
 use domain::token::FencingToken;
 

@@ -2,11 +2,12 @@
 
 use domain::backend::{BackendKind, BackendTraits};
 use domain::names::{Resource, Source};
-use domain::observation::{Coverage, Tick};
+use domain::observation::Coverage;
 use domain::query::{InventoryQuery, Sort, SortKey};
 use domain::reported::Reported;
 use domain::safety::{Safety, SafetyClass};
 use domain::state::LockState;
+use domain::tick::Tick;
 
 use super::{Modelled, inventory, name, now, observed, whole};
 use crate::{BackendInfo, Inventory, InventoryWriter, LookUp};

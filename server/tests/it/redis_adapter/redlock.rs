@@ -11,7 +11,7 @@ use ::config::redis::RedisMode;
 use ::testkit::{Redis, RedisOptions, Throwaway};
 use domain::force_release::{NodeResult, Release};
 use domain::names::{Resource, Source};
-use domain::observation::{Condition, Coverage, ObservedLock};
+use domain::observation::{Coverage, ObservedCondition, ObservedLock};
 use domain::quorum::{Quorum, QuorumState};
 use futures::future::join_all;
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use domain::observation::{Lifetime, ObservedLock, Tick};
+use domain::observation::{Lifetime, ObservedLock};
+use domain::tick::Tick;
 use futures::future::join_all;
 use parking_lot::Mutex;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use domain::generation::Generation;
 use domain::names::{OwnerId, Source};
-use domain::observation::{Condition, Lifetime, ObservedLock};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
 use domain::quorum::{self, Cell, QuorumState};
 use domain::reported::Reported;
 

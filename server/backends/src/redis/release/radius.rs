@@ -3,7 +3,7 @@
 use config::redis::RedisWake;
 use domain::force_release::BlastRadius;
 use domain::names::OwnerId;
-use domain::observation::{Condition, ObservedLock};
+use domain::observation::{ObservedCondition, ObservedLock};
 use domain::reported::Reported;
 
 use crate::redis::wake;
