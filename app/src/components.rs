@@ -19,6 +19,7 @@ pub mod lock_link;
 pub mod nav;
 pub mod raw_record;
 pub mod reactive;
+pub mod redlock_strip;
 pub mod rejection_cells;
 pub mod relative_time;
 pub mod resource_name;

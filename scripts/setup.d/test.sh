@@ -7,6 +7,7 @@ test_packages() {
   have curl || want_package curl
   have python3 || want_package python3
   python3 -c 'import ensurepip, venv' 2>/dev/null || want_package python3-venv
+  python3 -m pip --version >/dev/null 2>&1 || want_package python3-pip
   # Shifts the clock of a server under test.
   have faketime || want_package faketime
   # For the SQLite backup in docs/operations.md.
@@ -16,8 +17,30 @@ test_packages() {
   have caddy || want_package caddy
 }
 
+# The lock clients of other languages that the tests run, exactly as locked.
+test_clients() {
+  local folder lock stamp
+  for lock in "$ROOT"/server/tests/clients/*/package-lock.json; do
+    folder=$(dirname "$lock")
+    stamp=$folder/node_modules/.leasehold-lock
+    cmp -s "$lock" "$stamp" && continue
+    { have node && have npm; } || die 'the lock clients of the tests need Node with npm' 'install Node from https://nodejs.org'
+    quietly "npm ci in ${folder#"$ROOT"/}" npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts ||
+      die 'the npm packages could not be installed' "cd $folder && npm ci --ignore-scripts"
+    cp "$lock" "$stamp"
+  done
+  folder=$ROOT/server/tests/clients/python
+  lock=$folder/requirements.txt
+  cmp -s "$lock" "$folder/site/.leasehold-lock" && return
+  rm -rf "$folder/site"
+  quietly 'pip install in server/tests/clients/python' python3 -m pip install --require-hashes --no-deps --target "$folder/site" -r "$lock" ||
+    die 'the PyPI packages could not be installed' "cd $folder && python3 -m pip install --require-hashes --no-deps --target site -r requirements.txt"
+  cp "$lock" "$folder/site/.leasehold-lock"
+}
+
 test_tools() {
   lock_libraries
+  test_clients
   have cargo-nextest && return
   CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo_install "$CACHE" cargo-nextest \
     --no-default-features --features default-no-update ||

@@ -28,6 +28,7 @@ use domain::names::{BackendName, Resource, Source};
 use domain::observation::Inspection;
 use domain::overview::{Overview, OverviewCharts, WORKLIST_ROWS_MAX};
 use domain::query::{InventoryPage, InventoryQuery};
+use domain::quorum::Quorum;
 use domain::reported::Reported;
 use domain::state::LockState;
 
@@ -147,6 +148,7 @@ impl ServerConsole {
                 owners: found.owners,
                 blockers: found.blockers,
                 session: found.session,
+                quorum: self.visible_quorum(&lock.id.backend, found.quorum),
                 raw: found.raw,
                 shares_fate_with: self.with_names_for(&lock.id.backend, found.shares_fate_with),
                 read_at,
@@ -184,6 +186,17 @@ impl ServerConsole {
             }
             Err(_) => seen,
         }
+    }
+
+    /// The error text of a node is left out for a caller who may see only a part of the backend.
+    fn visible_quorum(&self, backend: &BackendName, quorum: Option<Quorum>) -> Option<Quorum> {
+        let mut quorum = quorum?;
+        if !self.visible.on(backend).is_everything() {
+            for node in &mut quorum.nodes {
+                node.fault = None;
+            }
+        }
+        Some(quorum)
     }
 
     /// Other locks of the same lease or session; names outside of the caller's scope are counted only.

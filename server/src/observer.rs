@@ -12,7 +12,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use backends::change_notification::Pending;
-use backends::{Backend, BackendError, Batch, Budget, Hints, Sink};
+use backends::{Backend, BackendError, Batch, Budget, Hints, NamePredicate, Sink};
+use domain::names::Source;
 use inventory::InventoryWriter;
 use runtime::clock::Clock;
 use runtime::tasks;
@@ -107,6 +108,10 @@ struct Through<'a>(&'a InventoryWriter, &'a Clock);
 impl Sink for Through<'_> {
     fn accept(&mut self, batch: Batch) {
         self.0.receive(batch, self.1.tick());
+    }
+
+    fn read_part(&mut self, source: &Source, covers: NamePredicate) {
+        self.0.read_part(source, covers);
     }
 }
 

@@ -30,6 +30,7 @@ mod second_approver;
 mod status;
 mod store;
 mod visibility;
+mod weak_identity;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};

@@ -188,6 +188,8 @@ pub const fn state_after_end(read: LockState) -> LockState {
         LockState::NotRenewing | LockState::NearExpiry => LockState::Expired,
         LockState::Expired | LockState::Orphaned | LockState::Stale => read,
         LockState::DualOwner
+        | LockState::Split
+        | LockState::QuorumLost
         | LockState::NoTtl
         | LockState::LongHeld
         | LockState::Contended
@@ -221,8 +223,19 @@ pub fn diagnose(facts: &Facts<'_>) -> StateSet {
             matches!(facts.condition, Some(ObservedCondition::Orphaned { .. })),
         )
         .with(
+            LockState::Split,
+            !is_expired && matches!(facts.condition, Some(ObservedCondition::Split { .. })),
+        )
+        .with(
+            LockState::QuorumLost,
+            !is_expired && matches!(facts.condition, Some(ObservedCondition::QuorumLost { .. })),
+        )
+        .with(
             LockState::Unknown,
-            matches!(facts.condition, Some(ObservedCondition::Unrecognised { .. })),
+            matches!(
+                facts.condition,
+                Some(ObservedCondition::Unrecognised { .. } | ObservedCondition::Undecided { .. })
+            ),
         );
     match facts.lifetime {
         LifetimeFacts::Leased {

@@ -143,6 +143,8 @@ const fn lease_tone(state: LockState) -> Option<Severity> {
         LockState::Expired | LockState::NotRenewing => Some(Severity::Critical),
         LockState::NearExpiry => Some(Severity::Warning),
         LockState::DualOwner
+        | LockState::Split
+        | LockState::QuorumLost
         | LockState::Orphaned
         | LockState::NoTtl
         | LockState::LongHeld

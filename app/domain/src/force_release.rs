@@ -36,17 +36,65 @@ pub enum Release {
     /// The request was sent and no answer came: it may have been done. Only reading the lock
     /// again can tell.
     OutcomeUnknown { why: String },
+    /// A release on several independent nodes: what follows from the results on each of them.
+    OnNodes {
+        result: Box<Self>,
+        nodes: Vec<NodeRelease>,
+    },
+}
+
+/// Result of a forced release on one of several independent nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeRelease {
+    /// `host:port`.
+    pub node: String,
+    pub result: NodeResult,
+    /// Why it was not done or is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+crate::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum NodeResult {
+        Deleted = "deleted",
+        /// It had no key.
+        NoKey = "no_key",
+        /// It has another value, which was not touched.
+        OtherValue = "other_value",
+        Refused = "refused",
+        Unreachable = "unreachable",
+        /// The request was sent and no answer came.
+        Unknown = "unknown",
+    }
+}
+
+impl NodeResult {
+    /// Label for users.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::NoKey => "no key",
+            Self::OtherValue => "another value, not touched",
+            Self::Refused => "refused",
+            Self::Unreachable => "unreachable",
+            Self::Unknown => "outcome unknown",
+        }
+    }
 }
 
 impl Release {
     /// The result's name in the API and in records.
-    pub const fn as_str(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Released => "released",
             Self::HolderChanged { .. } => "holder_changed",
             Self::AlreadyFree => "already_free",
             Self::Refused { .. } => "refused",
             Self::OutcomeUnknown { .. } => "outcome_unknown",
+            Self::OnNodes { result, .. } => result.as_str(),
         }
     }
 
@@ -93,6 +141,9 @@ pub struct BlastRadius {
     pub next: Option<OwnerId>,
     /// Warnings, one sentence each.
     pub warnings: Vec<String>,
+    /// Why the next holding may look the same; `None` if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weak_identity: Option<String>,
 }
 
 /// One lock or key that ends with a forced unlock.
@@ -138,6 +189,16 @@ impl BlastRadius {
             what: what.into(),
             resource,
         });
+    }
+
+    /// `why`: a clause.
+    pub fn weaken(&mut self, why: impl Into<String>) {
+        let why = why.into();
+        self.warn(format!(
+            "The next holding may look the same: {why}. It is refused if more time is left than was reviewed and no renewal \
+             explains it."
+        ));
+        self.weak_identity = Some(why);
     }
 
     pub fn warn(&mut self, sentence: impl Into<String>) {

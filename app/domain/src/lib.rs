@@ -31,6 +31,7 @@ pub mod observation;
 pub mod overview;
 pub mod payload_version;
 pub mod query;
+pub mod quorum;
 pub mod renewal_interval;
 pub mod reported;
 pub mod safety;

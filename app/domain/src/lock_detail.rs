@@ -14,6 +14,7 @@ use crate::charts::timeline::Timeline;
 use crate::lock::Lock;
 use crate::names::OwnerId;
 use crate::observation::{RawField, Session, Waiter};
+use crate::quorum::Quorum;
 use crate::reported::Reported;
 use crate::token::FencingToken;
 
@@ -71,6 +72,9 @@ pub struct Fresh {
     pub owners: Vec<OwnerId>,
     pub blockers: Vec<Blocker>,
     pub session: Option<Session>,
+    /// For a lock on several independent nodes.
+    #[serde(default)]
+    pub quorum: Option<Quorum>,
     pub raw: Vec<RawField>,
     pub shares_fate_with: Vec<String>,
     pub read_at: chrono::DateTime<chrono::Utc>,

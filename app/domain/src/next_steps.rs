@@ -8,6 +8,7 @@ use crate::escape::visible;
 use crate::format;
 use crate::lock::Lock;
 use crate::lock_detail::LockDetail;
+use crate::quorum::{Quorum, QuorumState};
 use crate::reported::Reported;
 use crate::state::LockState;
 
@@ -80,6 +81,12 @@ fn for_state(state: LockState, detail: &LockDetail) -> Vec<NextStep> {
             late_writes(lock),
         ],
         LockState::NoTtl => no_ttl(lock),
+        LockState::Split => without_quorum(detail, "Stop all but one of the owners."),
+        LockState::QuorumLost => without_quorum(detail, "Stop its owner."),
+        LockState::Orphaned if quorum(detail).is_some() => vec![step(
+            "Wait for its end, or release it.",
+            "An attempt or a release has left a copy on a minority of the nodes. It blocks no acquire that gets the other nodes.",
+        )],
         LockState::Orphaned => vec![step(
             "End the session that keeps it.",
             "Its owner is gone and will not release it. The session, transaction or pooler connection that keeps it is in the raw record.",
@@ -96,6 +103,9 @@ fn for_state(state: LockState, detail: &LockDetail) -> Vec<NextStep> {
             ),
             late_writes(lock),
         ],
+        LockState::Unknown if quorum(detail).is_some_and(|one| one.state == QuorumState::Unknown) => {
+            restore_nodes(detail).into_iter().collect()
+        }
         LockState::Unknown => vec![step(
             "Read the raw record.",
             "Its format gives no lock state. If it is not a lock, exclude it with a narrower pattern in leasehold.toml.",
@@ -106,6 +116,40 @@ fn for_state(state: LockState, detail: &LockDetail) -> Vec<NextStep> {
             "The lock is healthy. If work is stuck, check what its owner is doing.",
         )],
     }
+}
+
+fn quorum(detail: &LockDetail) -> Option<&Quorum> {
+    detail.fresh.known()?.quorum.as_ref()
+}
+
+/// For a Redlock: owners first, then nodes, then the values that remain.
+fn without_quorum(detail: &LockDetail, stop: &str) -> Vec<NextStep> {
+    let nodes = quorum(detail).map_or(0, |quorum| quorum.nodes.len());
+    let mut steps = vec![step(
+        stop,
+        "Each of them may act as holder, and nothing on the nodes says which one is right.",
+    )];
+    steps.extend(restore_nodes(detail));
+    steps.push(step(
+        "Release what remains.",
+        format!(
+            "A forced unlock compares and deletes on all {nodes} nodes, with a result per node; the next acquire starts clean."
+        ),
+    ));
+    steps
+}
+
+fn restore_nodes(detail: &LockDetail) -> Option<NextStep> {
+    let silent: Vec<&str> = quorum(detail)?
+        .unreachable()
+        .map(|cell| cell.node.as_str())
+        .collect();
+    (!silent.is_empty()).then(|| {
+        step(
+            format!("Restore {}.", silent.join(" and ")),
+            "It does not answer, and may have the copy that makes a quorum.",
+        )
+    })
 }
 
 fn fix_backend_step(detail: &LockDetail) -> NextStep {

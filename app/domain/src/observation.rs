@@ -7,6 +7,7 @@ use crate::blockers::Blocker;
 use crate::force_release::BlastRadius;
 use crate::generation::Generation;
 use crate::names::{OwnerId, Resource, Source};
+use crate::quorum::Quorum;
 use crate::reported::{Reported, Why};
 use crate::token::FencingToken;
 
@@ -47,6 +48,12 @@ pub enum ObservedCondition {
     Unrecognised { why: Why },
     /// Two owners act as holders at the same time; the reason names owners, tokens and times.
     DualOwner { why: Why },
+    /// Several values on several nodes, none on a quorum.
+    Split { why: Why },
+    /// Its value was on a quorum of the nodes and is on a minority now.
+    QuorumLost { why: Why },
+    /// Nodes that do not answer leave open whether it is held.
+    Undecided { why: Why },
     /// A remark without a state of its own: "may be leaked through the pooler".
     Note { why: Why },
 }
@@ -95,6 +102,8 @@ pub struct Inspection {
     pub owners: Vec<OwnerId>,
     pub blockers: Vec<Blocker>,
     pub session: Option<Session>,
+    /// For a lock on several independent nodes.
+    pub quorum: Option<Quorum>,
     /// Record as stored in the backend: field and value, in its own order. Secrets are
     /// fingerprints.
     pub raw: Vec<RawField>,
@@ -114,6 +123,7 @@ impl Default for Inspection {
             owners: Vec::new(),
             blockers: Vec::new(),
             session: None,
+            quorum: None,
             raw: Vec::new(),
             shares_fate_with: Vec::new(),
             blast_radius: Reported::absent("the lock is free"),

@@ -8,6 +8,8 @@ crate::wire_enum! {
     #[serde(rename_all = "snake_case")]
     pub enum LockState {
         DualOwner = "dual_owner",
+        Split = "split",
+        QuorumLost = "quorum_lost",
         Expired = "expired",
         Orphaned = "orphaned",
         NotRenewing = "not_renewing",
@@ -49,6 +51,8 @@ impl LockState {
     pub const fn word(self) -> &'static str {
         match self {
             Self::DualOwner => "two owners",
+            Self::Split => "split",
+            Self::QuorumLost => "quorum lost",
             Self::Expired => "expired",
             Self::Orphaned => "orphaned",
             Self::NotRenewing => "not renewing",
@@ -64,7 +68,12 @@ impl LockState {
 
     pub const fn severity(self) -> Severity {
         match self {
-            Self::DualOwner | Self::Expired | Self::Orphaned | Self::NotRenewing => Severity::Critical,
+            Self::DualOwner
+            | Self::Split
+            | Self::QuorumLost
+            | Self::Expired
+            | Self::Orphaned
+            | Self::NotRenewing => Severity::Critical,
             Self::NearExpiry | Self::NoTtl | Self::LongHeld => Severity::Warning,
             Self::Contended => Severity::Waiting,
             Self::Stale | Self::Unknown => Severity::Blind,

@@ -10,11 +10,12 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::escape;
-use crate::force_release::{BlastRadius, Holding};
+use crate::force_release::{BlastRadius, Holding, NodeRelease};
 use crate::generation::Generation;
 use crate::lock::Renewal;
 use crate::names::{BackendName, OwnerId, Resource, Source};
 use crate::observation::Waiter;
+use crate::quorum::Quorum;
 use crate::reported::Reported;
 use crate::token::FencingToken;
 
@@ -134,6 +135,9 @@ pub struct Observed {
     pub renewing: Reported<bool>,
     pub renewal: Reported<Renewal>,
     pub waiters: Vec<Waiter>,
+    /// For a lock on several independent nodes.
+    #[serde(default)]
+    pub quorum: Option<Quorum>,
     pub blast_radius: BlastRadius,
     pub read_at: DateTime<Utc>,
 }
@@ -163,6 +167,9 @@ pub struct EndedHolding {
     pub remedy: Option<String>,
     /// The response to the release was lost; the result comes from reading the lock again.
     pub is_by_rereading: bool,
+    /// Result on each node, for a lock on several independent nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeRelease>,
 }
 
 /// Approval by a second approver.

@@ -8,6 +8,7 @@ pub mod copy_commands;
 pub mod facts;
 pub mod header;
 mod lookup_result;
+pub mod nodes;
 pub mod not_found;
 pub mod notices;
 pub mod past_facts;
@@ -24,6 +25,7 @@ use self::charts::{HoldTimes, OwnershipSection, WaitTimes};
 use self::facts::LockFacts;
 use self::header::Head;
 use self::lookup_result::{LookupResult, find};
+use self::nodes::Nodes;
 use self::not_found::{BadAddress, Choose, Missing};
 use self::notices::Notices;
 use self::past_facts::PastFacts;
@@ -171,6 +173,7 @@ fn held_section(detail: Signal<LockDetail>) -> AnyView {
         <div class="lock" class:is-gone=gone>
             <LockFacts detail/>
             {move || (!gone()).then(|| view! { <TimeLeftSection detail/> }.into_any())}
+            <Nodes detail/>
             <OwnershipSection detail/>
             // Next steps come first in the page; a wide window has them at the right.
             <div class="lock-cols">
@@ -197,6 +200,7 @@ fn past_section(detail: Signal<LockDetail>) -> AnyView {
     view! {
         <div class="lock">
             <PastFacts detail/>
+            <Nodes detail/>
             <OwnershipSection detail/>
             <div class="lock-pair"><HoldTimes detail/><RecentEvents detail/></div>
             <WaitTimes detail/>

@@ -9,6 +9,7 @@ pub mod bulk;
 pub mod confirm;
 mod holder_summary;
 mod layout;
+mod nodes;
 pub mod not_found;
 mod requirements;
 mod result;

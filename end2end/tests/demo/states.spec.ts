@@ -9,6 +9,8 @@ const PLAYED: Record<string, string> = {
   contended: 'contended',
   unknown: 'unknown',
   orphaned: 'orphaned',
+  split: 'split',
+  quorum_lost: 'quorum lost',
   not_renewing: 'not renewing',
   near_expiry: 'near expiry',
   stale: 'stale',

@@ -3,6 +3,8 @@ import { expect, open, rows, test } from '../../gallery';
 
 const WORDS: Record<string, string> = {
   dual_owner: 'two owners',
+  split: 'split',
+  quorum_lost: 'quorum lost',
   expired: 'expired',
   orphaned: 'orphaned',
   not_renewing: 'not renewing',
@@ -69,4 +71,15 @@ test('stale rows are hatched and unknown values have a reason', async ({ page })
   const owner = rows(page).first().locator('.c-o [title]').last();
   await expect(owner).toHaveText('unknown');
   await expect(owner).toHaveAttribute('title', /names no owner/);
+});
+
+test('the page of a split Redlock shows each node and the count against the quorum', async ({ page }) => {
+  await open(page, '/locks/redis-cache/lock:checkout:settlement:batch-77?source=redlock');
+  const nodes = page.getByRole('region', { name: 'Nodes' });
+  await expect(nodes).toContainText('No owner is seen on 3 of the 5 nodes.');
+  await expect(nodes.locator('.nc')).toHaveCount(5);
+  await expect(nodes.locator('.vcell.a')).toHaveCount(2);
+  await expect(nodes.locator('.vcell.b')).toHaveCount(2);
+  await expect(nodes.locator('.nc').last()).toContainText('unreachable');
+  await expect(nodes.locator('.rstrip title')).toContainText('redlock-e:6379 unreachable');
 });

@@ -22,6 +22,7 @@ pub mod registry;
 mod release;
 pub mod zookeeper;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::backend::{AccountPermission, BackendKind, BackendTraits, Capability};
@@ -128,7 +129,14 @@ pub struct Budget {
 /// trips.
 pub trait Sink: Send {
     fn accept(&mut self, batch: Batch);
+
+    /// A partial scan has completely read those locks of `source` whose names `covers` accepts:
+    /// the ones that it did not deliver are gone. Called before the scan ends.
+    fn read_part(&mut self, _source: &Source, _covers: NamePredicate) {}
 }
+
+/// Accepts the names of a part of the locks.
+pub type NamePredicate = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// Locks read with one request.
 #[derive(Debug, Clone, PartialEq)]

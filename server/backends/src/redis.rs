@@ -1,7 +1,8 @@
-//! Locks on one Redis server: `SET NX PX` keys with raw or JSON values, and Redisson's hashes.
+//! Locks on Redis: `SET NX PX` keys with raw or JSON values, and Redisson's hashes, on one
+//! server, on the master behind Sentinels, on a cluster, or on the nodes of a Redlock.
 //!
-//! Not supported: cluster, sentinel and redlock. Facts that Redis does not report (waiters,
-//! acquisition time, granted TTL) are unknown with the reason, never guessed.
+//! Facts that Redis does not report (waiters, acquisition time, granted TTL) are unknown with the
+//! reason, never guessed.
 //!
 //! **Invariant:** the watching account only reads. The unlocking account runs one script, which
 //! deletes one key if its content is unchanged.
@@ -10,6 +11,7 @@
 //! read first, and `reply_filter` drops values that grew meanwhile.
 
 mod acl;
+mod cluster;
 mod connect;
 mod connection;
 mod connection_config;
@@ -19,21 +21,27 @@ mod glob;
 mod json;
 mod limits;
 mod lookup;
+mod node;
+mod node_hints;
 mod non_string_keys;
 mod notify;
 mod page;
 mod probe;
+mod redirect;
 mod redisson;
+mod redlock;
 mod release;
 mod reply_filter;
 mod rows;
 mod scan;
 mod scan_warnings;
+mod sentinel;
 mod server_info;
+mod settings;
+mod tls;
+mod topology;
+mod wake;
 mod watch;
-
-use std::sync::Arc;
-use std::time::Duration;
 
 use domain::backend::{BackendKind, BackendTraits, Capability};
 use domain::force_release::{Act, Release};
@@ -42,32 +50,22 @@ use domain::names::{Resource, Source};
 use domain::observation::Inspection;
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
-use parking_lot::Mutex;
 
 use super::{Backend, BackendError, Budget, Hints, Pass, Probe, Sink};
 use config::BackendConfig;
 use config::redis::RedisConfig;
-use connection::Link;
-use connection_config::Target;
-use rows::Rows;
 use runtime::clock::Clock;
+use settings::Settings;
+use topology::Topology;
 
 const SAFETY: &str = "Redis issues no fencing tokens, and a fail-over may forget a lock that was granted";
+const REDLOCK_SAFETY: &str =
+    "Redlock issues no fencing tokens, and depends on the clocks of its nodes and on their memory";
 
-/// One standalone server. Connects at the first call, and again after each failure.
+/// One server or several. Connects at the first call, and again after each failure.
 pub struct RedisBackend {
-    target: Arc<Target>,
-    clock: Clock,
-    rows: Rows,
-    patterns: Vec<String>,
-    poll_interval: Duration,
-    /// Two connections, so that reading one lock does not wait behind the pages of a scan.
-    passes: Link,
-    asks: Link,
-    /// The account of forced unlocks, if configured.
-    unlocks: Option<Link>,
-    /// Last state of the watch, for the Backends page.
-    watching: Mutex<String>,
+    settings: Settings,
+    topology: Topology,
 }
 
 /// Reads the configuration and its files, without a connection.
@@ -79,25 +77,9 @@ pub fn connect(
     redis: &RedisConfig,
     clock: Clock,
 ) -> Result<RedisBackend, BackendError> {
-    let target = Arc::new(Target::new(config, redis)?);
-    let unlocks = Target::for_unlocks(config, redis)?;
-    let mut patterns = redis.patterns.clone();
-    patterns.retain(|pattern| !pattern.is_empty());
-    if patterns.iter().any(|pattern| pattern == "*") {
-        patterns = vec!["*".to_owned()];
-    }
     Ok(RedisBackend {
-        passes: Link::new(Arc::clone(&target)),
-        asks: Link::new(Arc::clone(&target)),
-        unlocks: unlocks.map(|target| Link::new(Arc::new(target))),
-        target,
-        clock,
-        rows: Rows::new(redis.value_display),
-        patterns,
-        poll_interval: config.poll_interval,
-        watching: Mutex::new(
-            "keyspace notifications, where the server sends them; not connected yet".to_owned(),
-        ),
+        topology: Topology::new(config, redis)?,
+        settings: Settings::new(config, redis, clock),
     })
 }
 
@@ -107,7 +89,7 @@ impl Backend for RedisBackend {
     }
 
     fn address(&self) -> String {
-        self.target.address.clone()
+        self.topology.address()
     }
 
     fn capabilities(&self) -> Vec<Capability> {
@@ -122,9 +104,13 @@ impl Backend for RedisBackend {
     }
 
     fn safety(&self, _source: &Source) -> Safety {
+        let why = match self.topology {
+            Topology::Redlock(_) => REDLOCK_SAFETY,
+            Topology::Standalone(_) | Topology::Sentinel(_) | Topology::Cluster(_) => SAFETY,
+        };
         Safety {
             class: SafetyClass::Efficiency,
-            why: SAFETY.into(),
+            why: why.into(),
         }
     }
 
@@ -137,7 +123,7 @@ impl Backend for RedisBackend {
         budget: Budget,
         sink: &'a mut dyn Sink,
     ) -> BoxFuture<'a, Result<Pass, BackendError>> {
-        Box::pin(scan::run(self, budget, sink))
+        Box::pin(self.topology.observe(&self.settings, budget, sink))
     }
 
     fn refresh<'a>(
@@ -145,11 +131,11 @@ impl Backend for RedisBackend {
         names: &'a [(Source, Resource)],
         sink: &'a mut dyn Sink,
     ) -> BoxFuture<'a, Result<(), BackendError>> {
-        Box::pin(lookup::refresh(self, names, sink))
+        Box::pin(self.topology.refresh(&self.settings, names, sink))
     }
 
     fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()> {
-        Box::pin(watch::run(self, hints))
+        Box::pin(self.topology.watch(&self.settings, hints))
     }
 
     fn inspect<'a>(
@@ -157,7 +143,7 @@ impl Backend for RedisBackend {
         source: &'a Source,
         resource: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
-        Box::pin(lookup::inspect(self, source, resource))
+        Box::pin(self.topology.inspect(&self.settings, source, resource))
     }
 
     fn release<'a>(
@@ -167,10 +153,10 @@ impl Backend for RedisBackend {
         generation: &'a Generation,
         _act: &'a Act,
     ) -> BoxFuture<'a, Result<Release, BackendError>> {
-        Box::pin(release::release(self, source, resource, generation))
+        Box::pin(topology::release(self, source, resource, generation))
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {
-        Box::pin(probe::run(self))
+        Box::pin(self.topology.probe(&self.settings))
     }
 }

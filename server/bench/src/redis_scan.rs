@@ -16,7 +16,7 @@ use tokio::process::Command;
 use super::error::BenchError;
 use super::metric::Figure;
 use backends::{Backend, Batch, Budget, Sink};
-use config::redis::{RedisConfig, RedisMode, RedisValues};
+use config::redis::{RedisConfig, RedisMode};
 use config::{BackendConfig, SystemConfig, backend};
 use runtime::clock::Clock;
 use testkit::{Redis, RedisOptions, Throwaway};
@@ -141,13 +141,7 @@ impl Sink for Null {
 }
 
 fn connect(redis: &Redis, clock: Clock) -> Result<impl Backend, BenchError> {
-    let config = RedisConfig {
-        mode: RedisMode::Standalone,
-        urls: vec![redis.url().into()],
-        unlock_url: None,
-        patterns: vec!["lock:*".to_owned()],
-        value_display: RedisValues::Fingerprint,
-    };
+    let config = RedisConfig::new(RedisMode::Standalone, vec![redis.url().into()]);
     let name = BackendName::parse("bench")
         .map_err(|error| BenchError::bad_answer("redis-cli", error.to_string()))?;
     let whole = BackendConfig {

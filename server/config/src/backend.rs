@@ -139,7 +139,10 @@ impl BackendConfig {
                 secrets.extend([masked(Some(&it.url)), masked(it.unlock_url.as_ref())]);
             }
             SystemConfig::Redis(it) => {
-                secrets.push(masked(it.unlock_url.as_ref()));
+                secrets.extend(
+                    [&it.unlock_url, &it.unlock_password, &it.sentinel_password]
+                        .map(|it| masked(it.as_ref())),
+                );
                 secrets.extend(it.urls.iter().map(|url| masked(Some(url))));
             }
             SystemConfig::Etcd(it) => secrets.push(masked(it.unlock_password.as_ref())),

@@ -4,6 +4,7 @@ mod access;
 mod docs;
 mod layers;
 mod mistakes;
+mod redis_topology;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

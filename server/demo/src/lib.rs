@@ -89,7 +89,7 @@ pub async fn start(stop: CancellationToken) -> Result<Demo, DemoError> {
 }
 
 impl Demo {
-    /// Backends of the console: `orders-db`, `redis-cache`, `cache-eu`, `etcd-coord`, `zk-plan`, `consul-dc1`, without the missing ones.
+    /// Backends of the console: `orders-db`, `redis-cache`, `cache-eu`, `payments-redlock`, `etcd-coord`, `zk-plan`, `consul-dc1`, without the missing ones.
     pub fn backends(&self) -> Vec<BackendConfig> {
         self.backends.clone()
     }

@@ -125,6 +125,18 @@ pub(super) const CACHE_EU: Cast = Cast {
     brief: &["checkout:eu:basket:19", "checkout:eu:basket:23"],
 };
 
+/// On the three servers of `payments-redlock`.
+pub(super) const REDLOCK: Cast = Cast {
+    steady: &[
+        ("checkout:settlement:batch-74", "api-09", USUAL),
+        ("checkout:settlement:batch-75", "api-11", USUAL),
+        ("checkout:payout:eur", "payout-2", QUICK),
+    ],
+    silent: &[],
+    runs_out: &["checkout:snapshot:fees"],
+    brief: &["checkout:refund:991", "checkout:refund:992"],
+};
+
 /// Plain keys on leases in `etcd-coord`.
 pub(super) const COORD: Cast = Cast {
     steady: &[

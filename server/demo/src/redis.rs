@@ -1,9 +1,10 @@
-//! The demo's two Redis servers: reconnecting clients, and the workload that holds locks in them.
+//! The demo's Redis servers, two alone and three of a Redlock: reconnecting clients, and the workload that holds locks in them.
 
 pub(super) mod hashes;
 pub(super) mod keys;
 pub(super) mod oddities;
 pub(super) mod pause;
+pub(super) mod quorum;
 
 use std::time::Duration;
 

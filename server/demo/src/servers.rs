@@ -19,7 +19,7 @@ use config::etcd::EtcdConfig;
 use config::postgres::{
     AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, LeaseTableRelease, PostgresConfig, QueryText,
 };
-use config::redis::{RedisConfig, RedisMode, RedisValues};
+use config::redis::{RedisConfig, RedisMode};
 use config::tls::TlsConfig;
 use config::zookeeper::{REQUESTS_PER_SECOND_DEFAULT, ZookeeperConfig};
 use config::{BackendConfig, SystemConfig};
@@ -34,6 +34,8 @@ pub(super) struct Servers {
     pub(super) orders: Option<Orders>,
     pub(super) cache: Option<Cache>,
     pub(super) cache_eu: Option<Cache>,
+    /// Nodes of one Redlock.
+    pub(super) redlock: Option<Vec<Cache>>,
     pub(super) coord: Option<Etcd>,
     pub(super) plan: Option<Zookeeper>,
     pub(super) dc1: Option<Consul>,
@@ -53,10 +55,11 @@ pub(super) struct Cache {
 impl Servers {
     pub(super) async fn start() -> Result<(Self, Vec<MissingServer>), DemoError> {
         let mut missing = Vec::new();
-        let (orders, cache, cache_eu, coord, plan, dc1) = tokio::join!(
+        let (orders, cache, cache_eu, redlock, coord, plan, dc1) = tokio::join!(
             orders(),
-            cache(Some("KEA")),
-            cache(None),
+            cache(Some("KEA"), random::id()),
+            cache(None, random::id()),
+            redlock(),
             Throwaway::etcd(EtcdOptions::default()),
             Throwaway::zookeeper(ZookeeperOptions::default()),
             Throwaway::consul(ConsulOptions::default()),
@@ -65,6 +68,7 @@ impl Servers {
             orders: present(orders, &mut missing)?,
             cache: present(cache, &mut missing)?,
             cache_eu: present(cache_eu, &mut missing)?,
+            redlock: present(redlock, &mut missing)?,
             coord: present(coord.map_err(DemoError::Start), &mut missing)?,
             plan: present(plan.map_err(DemoError::Start), &mut missing)?,
             dc1: present(dc1.map_err(DemoError::Start), &mut missing)?,
@@ -88,6 +92,10 @@ impl Servers {
             .cache_eu
             .iter()
             .map(|cache| backend("cache-eu", cache.config()));
+        let redlock = self
+            .redlock
+            .iter()
+            .map(|nodes| backend("payments-redlock", redlock_config(nodes)));
         let coord = self.coord.iter().map(|server| {
             let (endpoints, prefixes) = (vec![server.endpoint()], vec![etcd::PREFIX.to_owned()]);
             backend(
@@ -106,7 +114,7 @@ impl Servers {
             .dc1
             .iter()
             .map(|server| backend("consul-dc1", sessions(server)));
-        let known = orders.chain(cache).chain(cache_eu).chain(coord);
+        let known = orders.chain(cache).chain(cache_eu).chain(redlock).chain(coord);
         known.chain(plan).chain(dc1).collect()
     }
 }
@@ -139,6 +147,7 @@ impl Servers {
     fn running(&self) -> Vec<&Server> {
         let orders = self.orders.iter().map(|orders| &*orders.server);
         let caches = self.cache.iter().chain(&self.cache_eu);
+        let caches = caches.chain(self.redlock.iter().flatten());
         let mut servers: Vec<&Server> = orders.chain(caches.map(|cache| &**cache.server)).collect();
         servers.extend(self.coord.as_deref());
         servers.extend(self.plan.as_deref());
@@ -216,11 +225,8 @@ impl Cache {
         let url = self.server.url_for(redis::WATCH_USER, &self.watch_password);
         let unlock_url = self.server.url_for(redis::UNLOCK_USER, &self.unlock_password);
         SystemConfig::Redis(RedisConfig {
-            mode: RedisMode::Standalone,
-            urls: vec![SecretString::from(url)],
             unlock_url: Some(SecretString::from(unlock_url)),
-            patterns: vec!["lock:*".to_owned()],
-            value_display: RedisValues::Fingerprint,
+            ..RedisConfig::new(RedisMode::Standalone, vec![SecretString::from(url)])
         })
     }
 }
@@ -253,8 +259,28 @@ async fn orders() -> Result<Orders, DemoError> {
     Ok(Orders { server, passwords })
 }
 
-async fn cache(notify_keyspace_events: Option<&str>) -> Result<Cache, DemoError> {
-    let (password, watch_password, unlock_password) = (random::id(), random::id(), random::id());
+/// Three independent servers with one account for forced unlocks.
+async fn redlock() -> Result<Vec<Cache>, DemoError> {
+    let unlock_password = random::id();
+    let nodes = (0..3).map(|_| cache(Some("KEA"), unlock_password.clone()));
+    try_join_all(nodes).await
+}
+
+fn redlock_config(nodes: &[Cache]) -> SystemConfig {
+    let urls = nodes
+        .iter()
+        .map(|node| SecretString::from(node.server.url_for(redis::WATCH_USER, &node.watch_password)));
+    SystemConfig::Redis(RedisConfig {
+        unlock_user: Some(redis::UNLOCK_USER.to_owned()),
+        unlock_password: nodes
+            .first()
+            .map(|node| SecretString::from(node.unlock_password.clone())),
+        ..RedisConfig::new(RedisMode::Redlock, urls.collect())
+    })
+}
+
+async fn cache(notify_keyspace_events: Option<&str>, unlock_password: String) -> Result<Cache, DemoError> {
+    let (password, watch_password) = (random::id(), random::id());
     let options = |is_old| RedisOptions {
         append_only: true,
         notify_keyspace_events: notify_keyspace_events.map(str::to_owned),

@@ -10,7 +10,7 @@ use super::names;
 use super::postgres::{self, Access, leases::TableLeases};
 use super::redis;
 use super::scenarios::play;
-use super::servers::{Servers, prepare};
+use super::servers::{Cache, Servers, prepare};
 use super::worker_pool::Crew;
 use super::zookeeper::{self, Contender};
 use super::{DemoError, fault::WorkloadError, worker};
@@ -29,6 +29,9 @@ pub(super) async fn set(crew: &mut Crew, servers: &Servers) -> Result<(), DemoEr
     }
     if let Some(cache) = &servers.cache_eu {
         paused(crew, &cache.server).map_err(|fault| prepare("cache-eu", &fault))?;
+    }
+    if let Some(nodes) = &servers.redlock {
+        quorum(crew, nodes).map_err(|fault| prepare("payments-redlock", &fault))?;
     }
     if let Some(coord) = &servers.coord {
         coordination(crew, coord)
@@ -138,6 +141,22 @@ fn paused(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), WorkloadError> {
     let server = server.clone();
     crew.supervise("pauses", redis::pause::FIRST_AFTER, move || {
         redis::pause::now_and_then(server.clone())
+    });
+    Ok(())
+}
+
+fn quorum(crew: &mut Crew, nodes: &[Cache]) -> Result<(), WorkloadError> {
+    let nodes = nodes.iter().map(|node| redis::connect(&node.server));
+    let leases = redis::quorum::QuorumLeases {
+        nodes: nodes.collect::<Result<_, _>>()?,
+    };
+    play(crew, &leases, &names::REDLOCK, 0, 1);
+    let one = leases.clone();
+    crew.supervise("split redlock", Duration::ZERO, move || {
+        redis::quorum::stay_split(one.clone())
+    });
+    crew.supervise("redlock without its quorum", Duration::ZERO, move || {
+        redis::quorum::lose_quorum(leases.clone())
     });
     Ok(())
 }

@@ -50,6 +50,7 @@ fn fresh(lock: &Lock, now: Moment) -> Fresh {
             Vec::new()
         },
         session: lock.session_bound.then(session),
+        quorum: crate::redlock::quorum(lock),
         raw: raw(lock),
         shares_fate_with: if lock.session_bound {
             vec!["its session also holds relation:orders:public.invoices".to_owned()]

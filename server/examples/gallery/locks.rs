@@ -10,7 +10,7 @@ use domain::token::FencingToken;
 
 use crate::backends::Kind;
 use crate::canned::{BEAT_MS, Moment};
-use crate::hostile;
+use crate::{hostile, redlock};
 
 /// How a lock ends. Milliseconds; moments are since the gallery opened, negative before it.
 #[derive(Debug, Clone, Copy)]
@@ -107,6 +107,7 @@ pub(crate) fn all() -> Vec<CannedLock> {
     locks.extend(session_locks());
     locks.extend(in_two_tables());
     locks.extend(redis_locks());
+    locks.extend(redlock::locks());
     locks.extend(hostile::locks());
     locks
 }

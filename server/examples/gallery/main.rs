@@ -13,6 +13,7 @@ mod events;
 mod feed;
 mod hostile;
 mod locks;
+mod redlock;
 mod scenes;
 
 use std::sync::Arc;

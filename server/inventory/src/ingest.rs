@@ -21,6 +21,8 @@ use backends::Batch;
 use self::events::{ScannedLock, carry_over, event, record_change};
 use self::removal::take_unlocked;
 
+pub(super) use self::removal::ReadSources;
+
 /// New locks are added to the index at this number, or after the flush interval.
 const PENDING_MAX: usize = 16_384;
 const FLUSH_INTERVAL_MS: i64 = 200;

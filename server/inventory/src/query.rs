@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use domain::access::Visible;
 use domain::backend::BackendStatus;
+use domain::generation::Generation;
 use domain::limits::PREFIX_CHILDREN_MAX;
 use domain::lock::Lock;
 use domain::lock_detail::SeenEvent;
 use domain::name_tree::{PrefixChild, PrefixNode, after_prefix, boundary};
-use domain::names::{BackendName, Resource, Source};
+use domain::names::{BackendName, LockId, Resource, Source};
 use domain::query::{InventoryPage, InventoryQuery, QueryError};
 use domain::state::{LockState, StateCounts};
 
@@ -206,6 +207,19 @@ impl Inventory {
             more_locks: total.states.total().saturating_sub(listed),
             children,
         }
+    }
+
+    /// Number of other locks of the same backend with this generation. Reads every lock.
+    pub fn others_with_generation(&self, id: &LockId, generation: &Generation) -> u64 {
+        let Some(slot) = self.slot(&id.backend) else {
+            return 0;
+        };
+        let state = slot.read();
+        let is_same = |entry: &&Entry| {
+            entry.generation.as_deref() == Some(generation.as_str()) && *entry.name != *id.resource.as_bytes()
+        };
+        let others = state.shard.slab.iter().map(|(_, entry)| entry);
+        others.filter(is_same).count() as u64
     }
 
     /// Finds one lock. `resource` is a text form; `source` is required only if two sources have

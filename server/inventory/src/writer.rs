@@ -9,15 +9,16 @@ use domain::observation::Coverage;
 use domain::reported::Reported;
 use domain::safety::Safety;
 use domain::tick::Tick;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::backend_state::{Slot, SlotState};
 use super::change_queue::Outage;
-use super::ingest::{Context, IngestOutcome};
+use super::ingest::{Context, IngestOutcome, ReadSources};
 use super::recheck::DueRechecks;
 use super::shard::SourceInfo;
 use super::{Inventory, status};
-use backends::{Batch, Pass, Probe};
+use backends::{Batch, NamePredicate, Pass, Probe};
 use runtime::clock::ClockReading;
 
 /// Shorter outages are not recorded, in milliseconds: rules are evaluated once a second.
@@ -35,6 +36,8 @@ pub struct InventoryWriter {
     describe: Box<Describe>,
     /// Notified if the first recheck is due earlier than before.
     recheck_sooner: Notify,
+    /// Parts that the current scan has read completely.
+    read_parts: Mutex<Vec<(Source, NamePredicate)>>,
 }
 
 impl Inventory {
@@ -54,6 +57,7 @@ impl Inventory {
             epoch,
             describe: Box::new(describe),
             recheck_sooner: Notify::new(),
+            read_parts: Mutex::default(),
         })
     }
 }
@@ -85,9 +89,15 @@ impl InventoryWriter {
 
     /// Begins a scan; locks that it does not find are removed at its end.
     pub fn begin(&self, now: ClockReading) {
+        self.read_parts.lock().clear();
         let mut state = self.slot.write();
         state.pass = state.pass.wrapping_add(1);
         state.pass_began = Some(now.tick);
+    }
+
+    /// Those locks of `source` that `covers` accepts are read completely even if the scan is not.
+    pub fn read_part(&self, source: &Source, covers: NamePredicate) {
+        self.read_parts.lock().push((source.clone(), covers));
     }
 
     /// As [`receive`](Self::receive), for a response without delay.
@@ -196,7 +206,12 @@ impl InventoryWriter {
         state.passes.last_duration_ms = took_ms;
         let stale_after = status::stale_after_ms(self.slot.info.poll_interval_ms, &state.passes);
         let mut context = self.context(&state, now.tick);
-        let outcome = state.shard.finish(&whole, now.tick, stale_after, &mut context);
+        let parts = std::mem::take(&mut *self.read_parts.lock());
+        let read = ReadSources {
+            whole: &whole,
+            parts: &parts,
+        };
+        let outcome = state.shard.finish(&read, now.tick, stale_after, &mut context);
         state.last_flush = context.last_flush;
         // Only a watch that guarantees every event can be shown to have missed one.
         if self.slot.info.traits.watches_every_change && state.watch == WatchState::Live {

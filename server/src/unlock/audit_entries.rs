@@ -108,6 +108,9 @@ pub(super) fn after(state: UnlockState, ending: &EndedHolding) -> Option<Value> 
             value[name] = json!(text);
         }
     }
+    if !ending.nodes.is_empty() {
+        value["nodes"] = json!(ending.nodes);
+    }
     if ending.is_by_rereading {
         value["byRereading"] = json!(true);
     }

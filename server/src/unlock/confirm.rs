@@ -15,6 +15,7 @@ use super::limits::MISMATCHES_MAX;
 use super::protection::Protection;
 use super::second_approver::first;
 use super::store::{self, Value};
+use super::weak_identity::check_weak_identity;
 use super::{UnlockError, Unlocks, audit_entries};
 use crate::audit::Entry;
 use crate::identity::Principal;
@@ -114,7 +115,8 @@ impl Unlocks {
             .await
             .map_err(|error| no_answer(&unlock.backend, &error))?;
         let (protection, radius) = match the_same(seen, &unlock.observed.generation, None) {
-            Ok((_, now, _)) => {
+            Ok((lock, now, _)) => {
+                check_weak_identity(&unlock.observed, &lock, self.clock.now().wall)?;
                 // First: a resource outside the scope must not be named in later errors.
                 stays_in_scope(&who.grants, &unlock.backend, &now)?;
                 if let Some(why) = wider(shown, &now) {

@@ -157,6 +157,10 @@ impl Unlocks {
                     ..EndedHolding::default()
                 },
             ),
+            Ok(Release::OnNodes { result, nodes }) => {
+                let (state, ending) = Box::pin(self.ending(unlock, Ok(*result))).await;
+                (state, EndedHolding { nodes, ..ending })
+            }
             Err(error) => (
                 UnlockState::Refused,
                 EndedHolding {

@@ -203,6 +203,7 @@ pub(super) fn observed(
         renewing: renewal.as_ref().map(|_| !is_silent),
         renewal,
         waiters: inspection.waiters,
+        quorum: inspection.quorum,
         blast_radius: radius,
         read_at,
     }

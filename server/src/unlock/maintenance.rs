@@ -155,6 +155,7 @@ impl Unlocks {
             Finding::Gone(now) => {
                 let ending = EndedHolding {
                     now,
+                    nodes: open.unlock.ending.nodes.clone(),
                     is_read: true,
                     is_by_rereading: true,
                     why: Some(
@@ -189,6 +190,7 @@ impl Unlocks {
             return Ok(());
         }
         let ending = EndedHolding {
+            nodes: open.unlock.ending.nodes.clone(),
             now: Some(open.unlock.observed.holding()),
             is_read: true,
             is_by_rereading: true,

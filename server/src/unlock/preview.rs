@@ -99,7 +99,9 @@ impl Unlocks {
             }
         };
         let (lock, radius, seen) = the_same(seen, &generation, None)?;
-        Ok(observed(lock, radius, seen, watched, generation, read_at))
+        let mut observed = observed(lock, radius, seen, watched, generation, read_at);
+        self.note_weak_identity(id, &mut observed);
+        Ok(observed)
     }
 }
 

@@ -43,7 +43,7 @@ pub use eventually::{eventually, hangs, within};
 pub use ports::free_port;
 pub use postgres::{Postgres, PostgresOptions};
 pub use prometheus::{Prometheus, PrometheusOptions, promtool};
-pub use redis::{Redis, RedisOptions};
+pub use redis::{Redis, RedisCluster, RedisOptions, RedisSentinel, SentinelOptions};
 pub use server::Server;
 pub use tls::Tls;
 pub use victoria_metrics::Victoria;
@@ -70,6 +70,22 @@ impl Throwaway {
     /// See [`StartError`]; a port taken meanwhile is retried with another one.
     pub async fn redis(options: RedisOptions) -> Result<Redis, StartError> {
         Redis::start(options).await
+    }
+
+    /// Starts a Redis Cluster of this many masters and returns once each of them says that it is well.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn redis_cluster(masters: usize, options: RedisOptions) -> Result<RedisCluster, StartError> {
+        RedisCluster::start(masters, options).await
+    }
+
+    /// Starts a Sentinel that monitors a master.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn redis_sentinel(options: SentinelOptions) -> Result<RedisSentinel, StartError> {
+        RedisSentinel::start(options).await
     }
 
     /// Starts an etcd of one node on free ports and returns once it reports itself healthy.

@@ -1,4 +1,8 @@
-//! A throwaway Redis: standalone on loopback, configured by a file in its folder, no snapshots.
+//! A throwaway Redis: standalone on loopback, configured by a file in its folder, no snapshots. Clusters and Sentinels
+//! are made of them.
+
+mod cluster;
+mod sentinel;
 
 use std::{
     io,
@@ -19,6 +23,9 @@ use super::{
     temp_dir::Folder,
 };
 
+pub use cluster::RedisCluster;
+pub use sentinel::{RedisSentinel, SentinelOptions};
+
 const WHAT: &str = "Redis";
 const INSTALL: &str = "apt-get install -y redis-server";
 
@@ -36,6 +43,8 @@ pub struct RedisOptions {
     pub tls: Option<Tls>,
     /// More lines for the configuration file, e.g. `cluster-enabled yes`.
     pub config: Vec<String>,
+    /// Runs as a Sentinel, with these lines instead of those of a data node.
+    pub sentinel: Option<Vec<String>>,
 }
 
 /// A running Redis; see [`Server`] for its faults.
@@ -56,8 +65,15 @@ impl Redis {
             let config = folder.write_private("redis.conf", config.as_bytes())?;
             Ok(Plan {
                 program: program.clone(),
-                args: vec![config.to_string_lossy().into_owned()],
-                marker: "Ready to accept connections",
+                args: [config.to_string_lossy().into_owned()]
+                    .into_iter()
+                    .chain(options.sentinel.iter().map(|_| "--sentinel".to_owned()))
+                    .collect(),
+                marker: if options.sentinel.is_some() {
+                    "Sentinel ID is"
+                } else {
+                    "Ready to accept connections"
+                },
                 probe: Probe::Redis((Ipv4Addr::LOCALHOST, ports[0]).into()),
                 stop: Signal::TERM,
                 end: Signal::KILL,
@@ -110,6 +126,10 @@ fn configuration(options: &RedisOptions, folder: &Folder, [port, tls_port]: [u16
         "save \"\"".to_owned(),
     ];
     lines.push(format!("dir {}", quoted(&folder.path().to_string_lossy())));
+    if let Some(own) = &options.sentinel {
+        lines.extend(own.iter().chain(&options.config).cloned());
+        return Ok(lines.join("\n") + "\n");
+    }
     lines.push(format!(
         "appendonly {}",
         if options.append_only { "yes" } else { "no" }

@@ -43,6 +43,7 @@ async fn every_demo_situation_appears_on_real_servers() {
             "orders-db",
             "redis-cache",
             "cache-eu",
+            "payments-redlock",
             "etcd-coord",
             "zk-plan",
             "consul-dc1"

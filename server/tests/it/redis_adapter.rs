@@ -3,16 +3,19 @@
 mod account;
 mod authentication;
 mod change_notifications;
+mod cluster;
 mod faults;
 mod inspect;
+mod redlock;
 mod release;
 mod scan;
+mod sentinel;
 mod shapes;
 
 use std::time::Duration;
 
 use ::backends::redis::RedisBackend;
-use ::backends::{Backend, BackendError, Batch, Budget, Pass, Sink};
+use ::backends::{Backend, BackendError, Batch, Budget, NamePredicate, Pass, Sink};
 use ::config::redis::{RedisConfig, RedisMode, RedisValues};
 use ::config::tls::TlsConfig;
 use ::config::{BackendConfig, SystemConfig};
@@ -30,13 +33,19 @@ struct Setup {
 
 impl Setup {
     fn new(url: &str) -> Self {
-        let redis = RedisConfig {
-            mode: RedisMode::Standalone,
-            urls: vec![url.into()],
-            unlock_url: None,
-            patterns: vec!["lock:*".to_owned()],
-            value_display: RedisValues::Fingerprint,
-        };
+        Self::with(RedisConfig::new(RedisMode::Standalone, vec![url.into()]))
+    }
+
+    /// Several servers.
+    fn mode(mode: RedisMode, urls: impl IntoIterator<Item = String>) -> Self {
+        let urls = urls.into_iter().map(Into::into).collect();
+        let mut setup = Self::with(RedisConfig::new(mode, urls));
+        // A node may take this long to answer, on a busy machine too.
+        setup.config.poll_interval = Duration::from_secs(2);
+        setup
+    }
+
+    fn with(redis: RedisConfig) -> Self {
         let config = BackendConfig {
             name: BackendName::parse("cache").unwrap(),
             poll_interval: Duration::from_millis(40),
@@ -57,6 +66,12 @@ impl Setup {
 
     fn unlocking(mut self, url: &str) -> Self {
         self.redis.unlock_url = Some(url.into());
+        self
+    }
+
+    /// On every data node, without authentication.
+    fn unlocking_all(mut self) -> Self {
+        self.redis.unlock_user = Some("leasehold-unlock".to_owned());
         self
     }
 
@@ -90,6 +105,8 @@ struct Seen {
     locks: Vec<ObservedLock>,
     gone: Vec<(Source, Resource)>,
     batches: usize,
+    /// Parts that a partial scan has read completely.
+    parts: Vec<(Source, NamePredicate)>,
 }
 
 impl Sink for Seen {
@@ -97,6 +114,10 @@ impl Sink for Seen {
         self.batches += 1;
         self.locks.extend(batch.locks);
         self.gone.extend(batch.gone);
+    }
+
+    fn read_part(&mut self, source: &Source, covers: NamePredicate) {
+        self.parts.push((source.clone(), covers));
     }
 }
 
@@ -107,6 +128,11 @@ impl Seen {
             .iter()
             .find(|lock| lock.resource == resource)
             .unwrap_or_else(|| panic!("{resource:?} not seen"))
+    }
+
+    /// Whether the scan would have found a lock of this name.
+    fn has_read(&self, name: &str) -> bool {
+        self.parts.iter().any(|(_, covers)| covers(name.as_bytes()))
     }
 
     fn has(&self, name: &str) -> bool {

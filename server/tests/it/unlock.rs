@@ -15,6 +15,7 @@ pub(crate) mod pages;
 mod protected;
 mod protected_prefixes;
 mod races;
+mod redis;
 mod refusals;
 pub(crate) mod requests;
 mod two_steps;

@@ -18,6 +18,8 @@ crate::wire_enum! {
         ReleaseFailures = "release_failures",
         LeaseLosses = "lease_losses",
         DualOwner = "dual_owner",
+        Split = "split",
+        QuorumLost = "quorum_lost",
         NoTtl = "no_ttl",
         Expired = "expired",
         Orphaned = "orphaned",
@@ -264,6 +266,8 @@ impl ConditionKind {
             | Self::LongHeld
             | Self::WaiterAge
             | Self::DualOwner
+            | Self::Split
+            | Self::QuorumLost
             | Self::NoTtl
             | Self::Expired
             | Self::Orphaned
@@ -291,6 +295,8 @@ impl ConditionKind {
             Self::LongHeld => row("Long-held", "a lock is held much longer than it usually is, or too long altogether", Warning, 0, HistorySource::Events, HELD),
             Self::WaiterAge => row("Waiter too old", "the first waiter waits too long", Warning, 0, NOW_ONLY, OLDER),
             Self::DualOwner => row("Two owners", "two owners act as if they held the same lock", Critical, 0, NOW_ONLY, &[]),
+            Self::Split => row("Split", "nodes of a Redlock have different values, and none has a quorum", Critical, 0, NOW_ONLY, &[]),
+            Self::QuorumLost => row("Quorum lost", "a Redlock was on a quorum of its nodes and is on a minority now", Critical, 0, NOW_ONLY, &[]),
             Self::NoTtl => row("No TTL", "a lock has no expiry and stays held after a crash", Info, 5 * M, NOW_ONLY, &[]),
             Self::Expired => row("Expired", "a lease has run out and its record is still there", Warning, 30 * S, NOW_ONLY, &[]),
             Self::Orphaned => row("Orphaned", "a lock outlives its owner", Critical, 0, NOW_ONLY, &[]),

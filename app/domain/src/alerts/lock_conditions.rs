@@ -84,6 +84,8 @@ pub fn evaluate_lock(
             (sign(waited > limit), waited)
         }
         ConditionKind::DualOwner => (holds(LockState::DualOwner), 0),
+        ConditionKind::Split => (holds(LockState::Split), 0),
+        ConditionKind::QuorumLost => (holds(LockState::QuorumLost), 0),
         ConditionKind::NoTtl => (holds(LockState::NoTtl), 0),
         ConditionKind::Expired => (holds(LockState::Expired), 0),
         ConditionKind::Orphaned => (holds(LockState::Orphaned), 0),
@@ -318,6 +320,8 @@ const fn state_of(kind: ConditionKind) -> Option<&'static [LockState]> {
         ConditionKind::NearExpiry => Some(&[LockState::NotRenewing, LockState::NearExpiry]),
         ConditionKind::NotRenewing => Some(&[LockState::NotRenewing]),
         ConditionKind::DualOwner => Some(&[LockState::DualOwner]),
+        ConditionKind::Split => Some(&[LockState::Split]),
+        ConditionKind::QuorumLost => Some(&[LockState::QuorumLost]),
         ConditionKind::NoTtl => Some(&[LockState::NoTtl]),
         ConditionKind::Expired => Some(&[LockState::Expired]),
         ConditionKind::Orphaned => Some(&[LockState::Orphaned]),

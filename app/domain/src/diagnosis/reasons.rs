@@ -33,9 +33,14 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
         LockState::NotRenewing | LockState::NearExpiry => silence_sentence(state, facts),
         LockState::Contended => contended_sentence(facts),
         LockState::Orphaned | LockState::Unknown => match (facts.condition, facts.lifetime) {
-            (Some(ObservedCondition::Orphaned { why } | ObservedCondition::Unrecognised { why }), _) => {
-                format!("{why}.")
-            }
+            (
+                Some(
+                    ObservedCondition::Orphaned { why }
+                    | ObservedCondition::Unrecognised { why }
+                    | ObservedCondition::Undecided { why },
+                ),
+                _,
+            ) => format!("{why}."),
             (_, LifetimeFacts::Unknown { why }) => format!("{why}."),
             _ => "This backend does not report enough to diagnose it.".to_owned(),
         },
@@ -44,8 +49,14 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
             _ => "It never expires by itself.".to_owned(),
         },
         LockState::Healthy => healthy_sentence(facts),
-        LockState::DualOwner => match facts.condition {
-            Some(ObservedCondition::DualOwner { why }) => format!("{why}."),
+        LockState::DualOwner | LockState::Split | LockState::QuorumLost => match facts.condition {
+            Some(
+                ObservedCondition::DualOwner { why }
+                | ObservedCondition::Split { why }
+                | ObservedCondition::QuorumLost { why },
+            ) => {
+                format!("{why}.")
+            }
             _ => format!("It is {}.", state.word()),
         },
         LockState::LongHeld => "It is held for longer than a rule allows.".to_owned(),

@@ -1,17 +1,26 @@
 //! Result of a forced unlock: one panel per final state, and one for an unknown outcome.
 
 use domain::escape::visible;
+use domain::force_release::NodeResult;
 use domain::format;
 use domain::unlock::{Unlock, UnlockState};
 use leptos::prelude::*;
 
 use super::layout::{badge, holders_table, name, notice, record, time};
-use super::{Step, id_of};
+use super::{Step, id_of, nodes};
 use crate::links;
 
 pub(super) fn panel(step: &Step) -> AnyView {
     let unlock = &step.unlock;
-    let (hue, head, note) = head(unlock.state);
+    let (hue, head, mut note) = head(unlock.state);
+    let is_partial = unlock
+        .ending
+        .nodes
+        .iter()
+        .any(|node| node.result == NodeResult::Deleted);
+    if unlock.state == UnlockState::Refused && is_partial {
+        note = "deleted on some nodes only";
+    }
     let row = unlock
         .outcome_entry
         .or(unlock.act_entry)
@@ -20,6 +29,7 @@ pub(super) fn panel(step: &Step) -> AnyView {
         <section class=format!("panel out {hue}") aria-labelledby="outcome-title">
             <header><h2 id="outcome-title">{head}</h2><span class="small ink3">{note}</span></header>
             {body(unlock)}
+            {nodes::results(&unlock.ending.nodes)}
             {ways_on(unlock)}
             <footer class="small">
                 <a class="link" href=links::lock_path(&id_of(unlock))>"Back to the lock"</a>

@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use super::UnlockRefusal;
 use super::holder_summary::{HolderSummary, dies, facts, next_up, still_writes};
 use super::layout::{UnlockStep, notice, order, page, refused, time};
+use super::nodes;
 use crate::components::state_badge::Shape;
 use crate::links;
 use crate::server_pages::field::Area;
@@ -84,6 +85,7 @@ fn what(look: &ReviewForm) -> AnyView {
         .map(|observed| {
             let radius: &BlastRadius = &observed.blast_radius;
             view! {
+                {nodes::reviewed(observed.quorum.as_ref())}
                 {dies(id, radius)}
                 {next_up(&observed.waiters, radius, &id.backend)}
                 {still_writes(&seen, radius, &id.backend)}

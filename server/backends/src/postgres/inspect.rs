@@ -128,6 +128,7 @@ async fn advisory_lock(
         session: session(&snapshot, &holders),
         raw: record::advisory_fields(&snapshot, group, name.as_deref()),
         shares_fate_with: fate.sentences(),
+        quorum: None,
     })
 }
 
@@ -147,6 +148,7 @@ async fn blocked_relation(link: &mut Link<'_>, resource: &Resource) -> Result<In
         session: session(&snapshot, &group.roots),
         raw: record::relation_fields(&snapshot, group),
         shares_fate_with: fate.sentences(),
+        quorum: None,
     })
 }
 

@@ -29,6 +29,8 @@ pub(super) struct RedisConnection {
     connection: Connection,
     number: u64,
     target: Arc<Target>,
+    /// Each command follows `ASKING`: the keys are in a slot that this node imports.
+    is_asking: bool,
 }
 
 impl Link {
@@ -73,6 +75,7 @@ impl Link {
             connection,
             number,
             target: Arc::clone(&self.target),
+            is_asking: false,
         };
         // Without a login the server has sent nothing yet, and some refusals only arrive as a
         // response.
@@ -96,6 +99,18 @@ impl RedisConnection {
         self.target.timeout
     }
 
+    /// For keys of a slot that this node of a cluster imports.
+    pub(super) fn asking(&self) -> Self {
+        Self {
+            is_asking: true,
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// One command; an error of the server is an `Err`.
     pub(super) async fn query(&self, command: &Cmd) -> Result<Value, BackendError> {
         self.raw(command)
@@ -106,8 +121,12 @@ impl RedisConnection {
     /// Several commands in one request; a server error is in its command's place.
     pub(super) async fn query_all(&self, commands: &Pipeline) -> Result<Vec<Value>, BackendError> {
         let count = commands.len();
-        let mut connection = self.connection.requests.clone();
-        let answers = connection.req_packed_commands(commands, 0, count).await;
+        let answers = if self.is_asking {
+            self.ask_each(commands).await
+        } else {
+            let mut connection = self.connection.requests.clone();
+            connection.req_packed_commands(commands, 0, count).await
+        };
         let answers = answers.map_err(|error| error::mapped(&error, self.target.timeout))?;
         if answers.len() == count {
             Ok(answers)
@@ -119,6 +138,24 @@ impl RedisConnection {
     /// As [`Self::query`], with the driver's own error: a change needs to know whether there
     /// was a response.
     pub(super) async fn raw(&self, command: &Cmd) -> Result<Value, RedisError> {
-        command.query_async(&mut self.connection.requests.clone()).await
+        if !self.is_asking {
+            return command.query_async(&mut self.connection.requests.clone()).await;
+        }
+        let mut commands = Pipeline::with_capacity(1);
+        commands.add_command(command.clone());
+        let answer = self.ask_each(&commands).await?.into_iter().next();
+        answer.unwrap_or(Value::Nil).extract_error()
+    }
+
+    async fn ask_each(&self, commands: &Pipeline) -> Result<Vec<Value>, RedisError> {
+        let mut asking = Pipeline::with_capacity(2 * commands.len());
+        for command in commands.cmd_iter() {
+            asking.cmd("ASKING");
+            asking.add_command(command.clone());
+        }
+        let count = asking.len();
+        let mut connection = self.connection.requests.clone();
+        let answers = connection.req_packed_commands(&asking, 0, count).await?;
+        Ok(answers.into_iter().skip(1).step_by(2).collect())
     }
 }

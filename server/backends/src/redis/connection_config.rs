@@ -1,80 +1,57 @@
-//! Connection settings: turns the configuration into a client, and names invalid keys.
+//! Connection settings: turns the configuration into clients, and names invalid keys.
 //!
 //! Errors never contain a URL: it may have a password.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
     RedisConnectionInfo, RedisError,
 };
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::connect::{self, Address, Connection, Tls};
+use super::connect::{self, Address, Connection};
+use super::tls::TlsSettings;
 use crate::BackendError;
-use config::redis::{RedisConfig, RedisMode};
-use config::{BackendConfig, tls::TlsConfig};
+use config::BackendConfig;
+use config::redis::RedisConfig;
 
 /// One server, with everything needed to log in.
 pub(super) struct Target {
     server: Address,
     login: RedisConnectionInfo,
+    /// With scheme and database, for display.
     pub(super) address: String,
+    /// `host:port`.
+    pub(super) name: String,
     pub(super) tls: bool,
     pub(super) database: i64,
     pub(super) timeout: Duration,
 }
 
 impl Target {
-    pub(super) fn new(config: &BackendConfig, redis: &RedisConfig) -> Result<Self, BackendError> {
-        let info = standalone(redis)?;
-        let mut login = info.redis_settings().clone();
-        if let Some(user) = &config.user {
-            login = login.set_username(user);
-        }
-        if let Some(password) = &config.password {
-            login = login.set_password(password.expose_secret());
-        }
-        Self::from_parts(info, login, config)
-    }
-
-    /// Account of forced unlocks; `None` if not configured. `user` and `password` are the other
-    /// account's.
-    pub(super) fn for_unlocks(
-        config: &BackendConfig,
-        redis: &RedisConfig,
-    ) -> Result<Option<Self>, BackendError> {
-        let Some(url) = &redis.unlock_url else {
-            return Ok(None);
-        };
-        let info = parsed(url, "unlock_url")?;
-        let login = info.redis_settings().clone();
-        Self::from_parts(info, login, config).map(Some)
-    }
-
-    fn from_parts(
-        info: ConnectionInfo,
-        login: RedisConnectionInfo,
-        config: &BackendConfig,
-    ) -> Result<Self, BackendError> {
+    fn new(server: Address, login: RedisConnectionInfo, timeout: Duration) -> Self {
         // Sending the library's name would need one more permission, and its refusal would fill
         // the server's ACL LOG.
         let login = login.set_skip_set_lib_name();
         let database = login.db();
-        let server = with_tls(info.addr(), &config.tls)?;
-        Ok(Self {
+        Self {
             address: address(&server, database),
+            name: name(&server),
             tls: matches!(server, Address::Tcp { tls: Some(_), .. }),
             server,
             login,
             database,
-            timeout: config.timeout,
-        })
+            timeout,
+        }
+    }
+
+    /// Empty for a socket.
+    pub(super) fn host(&self) -> &str {
+        match &self.server {
+            Address::Tcp { host, .. } => host,
+            Address::Unix(_) => "",
+        }
     }
 
     /// A connection for requests. The caller limits the time.
@@ -105,35 +82,164 @@ impl Target {
     }
 }
 
-fn standalone(redis: &RedisConfig) -> Result<ConnectionInfo, BackendError> {
-    let mode = match redis.mode {
-        RedisMode::Standalone => None,
-        RedisMode::Cluster => Some("cluster"),
-        RedisMode::Sentinel => Some("sentinel"),
-        RedisMode::Redlock => Some("redlock"),
-    };
-    if let Some(mode) = mode {
-        return Err(misconfigured(
-            format!("`mode = \"{mode}\"` is not supported yet"),
-            format!("mode {mode} is not supported yet; use standalone"),
-        ));
+/// Accounts, TLS and timeout of the servers of a backend, for addresses in `urls` and for those
+/// that a server reports.
+pub(super) struct Servers {
+    watch: RedisConnectionInfo,
+    unlock: Option<RedisConnectionInfo>,
+    tls: Option<TlsSettings>,
+    timeout: Duration,
+}
+
+/// One parsed address of `urls`.
+pub(super) struct Listed {
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Servers {
+    pub(super) fn watching(&self, host: &str, port: u16) -> Result<Target, BackendError> {
+        Ok(Target::new(
+            self.tcp(host, port)?,
+            self.watch.clone(),
+            self.timeout,
+        ))
     }
-    let [url] = redis.urls.as_slice() else {
-        return Err(misconfigured(
-            format!(
-                "`urls` has {} addresses, and mode standalone takes one",
-                redis.urls.len()
-            ),
-            "Give one address in `urls`, or one [[backend]] per server.".to_owned(),
-        ));
-    };
+
+    pub(super) fn unlocking(&self, host: &str, port: u16) -> Option<Result<Target, BackendError>> {
+        let login = self.unlock.clone()?;
+        let server = self.tcp(host, port);
+        Some(server.map(|server| Target::new(server, login, self.timeout)))
+    }
+
+    pub(super) const fn may_unlock(&self) -> bool {
+        self.unlock.is_some()
+    }
+
+    fn tcp(&self, host: &str, port: u16) -> Result<Address, BackendError> {
+        let tls = self.tls.as_ref().map(|tls| tls.for_host(host)).transpose()?;
+        Ok(Address::Tcp {
+            host: host.to_owned(),
+            port,
+            tls,
+        })
+    }
+}
+
+/// The servers of a cluster or behind Sentinels, with the listed addresses.
+pub(super) fn servers(
+    config: &BackendConfig,
+    redis: &RedisConfig,
+) -> Result<(Servers, Vec<Listed>), BackendError> {
+    let infos = parse_urls(redis)?;
+    let mut listed = Vec::with_capacity(infos.len());
+    let mut tls = None;
+    for info in &infos {
+        let Address::Tcp { host, port, tls: own } = resolve(info.addr(), config)? else {
+            return Err(misconfigured(
+                format!("`urls` names a socket, and mode is {:?}", redis.mode.as_str()),
+                "Use redis:// or rediss://.".to_owned(),
+            ));
+        };
+        if tls.is_none() && own.is_some() {
+            tls = Some(TlsSettings::new(&config.tls)?);
+        }
+        listed.push(Listed { host, port });
+    }
+    let first = infos.first().map(ConnectionInfo::redis_settings);
+    let base = first.cloned().unwrap_or_default();
+    let database = base.db();
+    Ok((
+        Servers {
+            watch: watch_login(base, config),
+            unlock: unlock_login(redis, database),
+            tls,
+            timeout: config.timeout,
+        },
+        listed,
+    ))
+}
+
+/// A Sentinel: its own account, no database.
+pub(super) fn sentinel(
+    servers: &Servers,
+    redis: &RedisConfig,
+    listed: &Listed,
+) -> Result<Target, BackendError> {
+    let login = RedisConnectionInfo::default();
+    let login = with_account(
+        login,
+        redis.sentinel_user.as_deref(),
+        redis.sentinel_password.as_ref(),
+    );
+    let server = servers.tcp(&listed.host, listed.port)?;
+    Ok(Target::new(server, login, servers.timeout))
+}
+
+/// Each address of `urls` as a node of its own, with the target of forced unlocks.
+pub(super) fn nodes(
+    config: &BackendConfig,
+    redis: &RedisConfig,
+) -> Result<Vec<(Target, Option<Target>)>, BackendError> {
+    let infos = parse_urls(redis)?;
+    let made = infos.iter().map(|info| {
+        let server = resolve(info.addr(), config)?;
+        let login = info.redis_settings().clone();
+        let unlock = match &redis.unlock_url {
+            Some(url) => {
+                let info = parsed(url, "unlock_url")?;
+                let login = info.redis_settings().clone();
+                Some(Target::new(resolve(info.addr(), config)?, login, config.timeout))
+            }
+            None => unlock_login(redis, login.db())
+                .map(|login| Target::new(server.clone(), login, config.timeout)),
+        };
+        let watch = watch_login(login, config);
+        Ok((Target::new(server, watch, config.timeout), unlock))
+    });
+    made.collect()
+}
+
+fn watch_login(login: RedisConnectionInfo, config: &BackendConfig) -> RedisConnectionInfo {
+    with_account(login, config.user.as_deref(), config.password.as_ref())
+}
+
+/// A user without a password connects without authentication.
+fn unlock_login(redis: &RedisConfig, database: i64) -> Option<RedisConnectionInfo> {
+    let user = redis.unlock_user.as_deref()?;
+    let login = RedisConnectionInfo::default().set_db(database);
+    let password = redis.unlock_password.as_ref();
+    Some(with_account(login, password.map(|_| user), password))
+}
+
+fn with_account(
+    mut login: RedisConnectionInfo,
+    user: Option<&str>,
+    password: Option<&SecretString>,
+) -> RedisConnectionInfo {
+    if let Some(user) = user {
+        login = login.set_username(user);
+    }
+    if let Some(password) = password {
+        login = login.set_password(password.expose_secret());
+    }
+    login
+}
+
+fn parse_urls(redis: &RedisConfig) -> Result<Vec<ConnectionInfo>, BackendError> {
     if redis.patterns.iter().all(String::is_empty) {
         return Err(misconfigured(
             "`patterns` is empty".to_owned(),
             "List the keys that are locks, e.g. patterns = [\"lock:*\"].".to_owned(),
         ));
     }
-    parsed(url, "urls")
+    if redis.urls.is_empty() {
+        return Err(misconfigured(
+            "`urls` is empty".to_owned(),
+            "Name the server, e.g. urls = [\"redis://host:6379\"].".to_owned(),
+        ));
+    }
+    redis.urls.iter().map(|url| parsed(url, "urls")).collect()
 }
 
 fn parsed(url: &SecretString, key: &str) -> Result<ConnectionInfo, BackendError> {
@@ -149,7 +255,8 @@ fn parsed(url: &SecretString, key: &str) -> Result<ConnectionInfo, BackendError>
 }
 
 /// Enables TLS if the URL or a file requires it.
-fn with_tls(addr: &ConnectionAddr, tls: &TlsConfig) -> Result<Address, BackendError> {
+fn resolve(addr: &ConnectionAddr, config: &BackendConfig) -> Result<Address, BackendError> {
+    let tls = &config.tls;
     let (host, port, insecure) = match addr {
         ConnectionAddr::TcpTls {
             host, port, insecure, ..
@@ -177,104 +284,32 @@ fn with_tls(addr: &ConnectionAddr, tls: &TlsConfig) -> Result<Address, BackendEr
                 .to_owned(),
         ));
     }
-    let verified = tls.server_name.as_ref().unwrap_or(host);
-    let name = ServerName::try_from(verified.clone()).map_err(|_| {
-        misconfigured(
-            format!("{verified:?} is not a name that a certificate can have"),
-            "Check `server_name`, or the host in `urls`.".to_owned(),
-        )
-    })?;
     Ok(Address::Tcp {
         host: host.clone(),
         port,
-        tls: Some(Tls {
-            config: Arc::new(client_config(tls)?),
-            name,
-        }),
-    })
-}
-
-const FILES: &str = "Check `ca_file`, `cert_file` and `key_file`: PEM files that this process may read.";
-
-fn client_config(tls: &TlsConfig) -> Result<ClientConfig, BackendError> {
-    let unusable =
-        |key: &str, why: String| misconfigured(format!("`{key}` is unusable: {why}"), FILES.to_owned());
-    let mut roots = RootCertStore::empty();
-    match &tls.ca_file {
-        Some(path) => {
-            for cert in certificates("ca_file", path)? {
-                roots
-                    .add(cert)
-                    .map_err(|error| unusable("ca_file", error.to_string()))?;
-            }
-        }
-        // Without system certificates each handshake fails with its own error.
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| unusable("ca_file", error.to_string()))?
-        .with_root_certificates(roots);
-    match (&tls.cert_file, &tls.key_file) {
-        (Some(cert), Some(key)) => {
-            let chain = certificates("cert_file", cert)?;
-            let key = PrivateKeyDer::from_pem_slice(&read("key_file", key)?)
-                .map_err(|error| unusable("key_file", error.to_string()))?;
-            builder
-                .with_client_auth_cert(chain, key)
-                .map_err(|error| unusable("cert_file", error.to_string()))
-        }
-        (None, None) => Ok(builder.with_no_client_auth()),
-        _ => Err(misconfigured(
-            "`cert_file` and `key_file` belong together, and only one is set".to_owned(),
-            FILES.to_owned(),
-        )),
-    }
-}
-
-fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, BackendError> {
-    let pem = read(key, path)?;
-    let certs: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    match certs {
-        Ok(certs) if !certs.is_empty() => Ok(certs),
-        Ok(_) | Err(_) => Err(misconfigured(
-            format!("`{key}` {} holds no certificate in PEM form", path.display()),
-            FILES.to_owned(),
-        )),
-    }
-}
-
-fn read(key: &str, path: &Path) -> Result<Vec<u8>, BackendError> {
-    std::fs::read(path).map_err(|error| {
-        misconfigured(
-            format!("`{key}` {} cannot be read: {error}", path.display()),
-            "Check the path, and that this process may read the file.".to_owned(),
-        )
+        tls: Some(TlsSettings::new(tls)?.for_host(host)?),
     })
 }
 
 /// For display: without user and password.
 fn address(server: &Address, database: i64) -> String {
     match server {
-        Address::Tcp { host, port, tls } => {
+        Address::Tcp { tls, .. } => {
             let scheme = if tls.is_some() { "rediss" } else { "redis" };
-            format!("{scheme}://{}:{port}/{database}", bracketed(host))
+            format!("{scheme}://{}/{database}", name(server))
         }
         Address::Unix(path) => format!("unix:{}?db={database}", path.display()),
     }
 }
 
-fn bracketed(host: &str) -> String {
-    if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
+fn name(server: &Address) -> String {
+    match server {
+        Address::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
+        Address::Tcp { host, port, .. } => format!("{host}:{port}"),
+        Address::Unix(path) => path.display().to_string(),
     }
 }
 
-fn misconfigured(detail: String, remedy: String) -> BackendError {
+pub(super) fn misconfigured(detail: String, remedy: String) -> BackendError {
     BackendError::Misconfigured { detail, remedy }
 }

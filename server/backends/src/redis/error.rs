@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerError, ServerErrorKind};
+use config::redis::RedisMode;
 use domain::duration::millis;
 
 use super::connection_config::Target;
@@ -87,10 +88,15 @@ fn server(kind: ServerErrorKind, code: &str, text: &str) -> BackendError {
         ServerErrorKind::MasterDown => BackendError::Unreachable {
             detail: "this replica has lost its master and refuses to serve old data (MASTERDOWN)".to_owned(),
         },
-        ServerErrorKind::Moved
-        | ServerErrorKind::Ask
-        | ServerErrorKind::CrossSlot
-        | ServerErrorKind::ClusterDown => other_mode("cluster"),
+        ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot => {
+            BackendError::Misconfigured {
+                detail: "the server belongs to a cluster".to_owned(),
+                remedy: "Set mode = \"cluster\" for this backend, with its nodes as `urls`.".to_owned(),
+            }
+        }
+        ServerErrorKind::ClusterDown => BackendError::Unreachable {
+            detail: format!("the cluster serves no keys ({code} {text})"),
+        },
         _ if text.contains("invalid password") || text.contains("Client sent AUTH") => {
             denied(code, text, LOGIN_MEND)
         }
@@ -138,10 +144,18 @@ pub(super) fn unexpected(what: &str) -> BackendError {
     }
 }
 
-/// `cluster` or `sentinel`, as the server reports it.
-pub(super) fn other_mode(mode: &str) -> BackendError {
+/// The server runs in the mode `found`, which does not fit the configured one.
+pub(super) fn other_mode(found: &str, configured: RedisMode) -> BackendError {
+    let remedy = match configured {
+        RedisMode::Standalone | RedisMode::Cluster => {
+            format!("Set mode = {found:?} for this backend, or name other servers in `urls`.")
+        }
+        RedisMode::Sentinel | RedisMode::Redlock => {
+            "Each data node must be a standalone server: check the addresses.".to_owned()
+        }
+    };
     BackendError::Misconfigured {
-        detail: format!("the server runs in {mode} mode"),
-        remedy: format!("mode {mode} is not supported yet; name a standalone server"),
+        detail: format!("the server runs in {found} mode"),
+        remedy,
     }
 }

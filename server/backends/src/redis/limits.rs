@@ -29,6 +29,19 @@ pub(super) const NAMES_PER_READ: usize = 500;
 /// s and one minute with the default interval of 2 s.
 pub(super) const PING_POLLS: u32 = 5;
 pub(super) const RECHECK_POLLS: u32 = 30;
+/// Shortest patience for one of several nodes.
+pub(super) const NODE_PATIENCE_MIN: Duration = Duration::from_millis(200);
+/// Time between two readings of a Redlock without a quorum: an acquire or a release in progress
+/// changes it within this time.
+pub(super) const CONFIRM_AFTER: Duration = Duration::from_millis(250);
+/// Readings of such a lock until it counts as in motion.
+pub(super) const CONFIRMS_MAX: u32 = 4;
+/// Redirections of one command, and rounds over slots that move during a scan.
+pub(super) const REDIRECTS_MAX: u32 = 5;
+pub(super) const SLOT_ROUNDS_MAX: u32 = 3;
+/// Most keys of one slot that are listed while it moves.
+pub(super) const SLOT_KEYS_MAX: u32 = 10_000;
+
 /// Backoff of the watch: first and longest wait.
 pub(super) const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(10);

@@ -8,118 +8,146 @@ use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Inspection, ObservedLock, RawField};
 
-use super::connection::RedisConnection;
+use super::connection::{Link, RedisConnection};
 use super::fingerprint::Fingerprint;
 use super::json;
 use super::limits::{NAMES_PER_READ, VALUE_BYTES_MAX};
 use super::non_string_keys::small_hash;
-use super::page::{self, beginning, on_key};
+use super::page::{self, Page, RedisKey, beginning, on_key};
+use super::redirect::Redirect;
 use super::redisson::RedissonLock;
 use super::server_info::text;
-use super::{RedisBackend, error, glob, release};
+use super::settings::Settings;
+use super::{error, release};
 use crate::{BackendError, Batch, Sink};
 
-/// Reads the named keys. A name may be a string or a hash by now, and is reported as gone from
-/// each source that does not have it.
+/// Reads the named keys from one server. A name may be a string or a hash by now, and is reported
+/// as gone from each source that does not have it.
 pub(super) async fn refresh(
-    backend: &RedisBackend,
+    settings: &Settings,
+    link: &Link,
     names: &[(Source, Resource)],
     sink: &mut dyn Sink,
 ) -> Result<(), BackendError> {
-    if names.is_empty() {
+    let resources = distinct(names);
+    if resources.is_empty() {
         return Ok(());
     }
-    let line = backend.asks.line().await?;
-    let mut resources: Vec<&Resource> = names.iter().map(|(_, resource)| resource).collect();
-    resources.sort_unstable();
-    resources.dedup();
+    let line = link.line().await?;
     for some in resources.chunks(NAMES_PER_READ) {
-        let ours = some.iter().filter(|resource| is_ours(backend, resource));
-        let keys = ours.map(|resource| resource.as_bytes().to_vec()).collect();
-        let page = match page::read(&line, &backend.rows, &backend.clock, keys).await {
-            Ok(page) => page,
+        let keys = our_keys(settings, some);
+        match page::read(&line, &settings.rows, &settings.clock, keys).await {
+            Ok(page) => sink.accept(batch(settings, page, some)),
             Err(error) => {
-                backend.asks.discard(&line).await;
+                link.discard(&line).await;
                 return Err(error);
             }
-        };
-        let there: HashSet<(&Source, &Resource)> = page
-            .locks
-            .iter()
-            .map(|lock| (&lock.source, &lock.resource))
-            .collect();
-        let mut gone = Vec::new();
-        for resource in some {
-            for source in [&backend.rows.key, &backend.rows.hash] {
-                if !there.contains(&(source, *resource)) {
-                    gone.push((source.clone(), (*resource).clone()));
-                }
-            }
         }
-        sink.accept(Batch {
-            sent_at: page.sent_at,
-            locks: page.locks,
-            gone,
-        });
     }
     Ok(())
 }
 
+/// Each name once.
+pub(super) fn distinct(names: &[(Source, Resource)]) -> Vec<Resource> {
+    let mut resources: Vec<Resource> = names.iter().map(|(_, resource)| resource.clone()).collect();
+    resources.sort_unstable();
+    resources.dedup();
+    resources
+}
+
+pub(super) fn our_keys(settings: &Settings, resources: &[Resource]) -> Vec<RedisKey> {
+    let ours = resources.iter().filter(|resource| settings.is_ours(resource));
+    ours.map(|resource| resource.as_bytes().to_vec()).collect()
+}
+
+/// What was read of `asked`: the rest is gone.
+pub(super) fn batch(settings: &Settings, page: Page, asked: &[Resource]) -> Batch {
+    let there: HashSet<(&Source, &Resource)> = page
+        .locks
+        .iter()
+        .map(|lock| (&lock.source, &lock.resource))
+        .collect();
+    let mut gone = Vec::new();
+    for resource in asked {
+        for source in [&settings.rows.key, &settings.rows.hash] {
+            if !there.contains(&(source, resource)) {
+                gone.push((source.clone(), resource.clone()));
+            }
+        }
+    }
+    Batch {
+        sent_at: page.sent_at,
+        locks: page.locks,
+        gone,
+    }
+}
+
 /// Reads one key fresh.
 pub(super) async fn inspect(
-    backend: &RedisBackend,
+    settings: &Settings,
+    link: &Link,
     source: &Source,
     resource: &Resource,
 ) -> Result<Inspection, BackendError> {
-    if !is_ours(backend, resource) {
+    if !settings.is_ours(resource) {
         return Ok(Inspection::default());
     }
-    let line = backend.asks.line().await?;
-    let inspected = read_one(backend, &line, source, resource).await;
+    let line = link.line().await?;
+    let inspected = read_one(settings, &line, source, resource).await;
     if inspected.is_err() {
-        backend.asks.discard(&line).await;
+        link.discard(&line).await;
     }
-    inspected
+    match inspected? {
+        Looked::Here(inspection) => Ok(*inspection),
+        Looked::Moved(_) => Err(BackendError::Misconfigured {
+            detail: "the server belongs to a cluster".to_owned(),
+            remedy: "Set mode = \"cluster\" for this backend.".to_owned(),
+        }),
+    }
 }
 
-async fn read_one(
-    backend: &RedisBackend,
+/// Result of one reading on one node.
+pub(super) enum Looked {
+    Here(Box<Inspection>),
+    Moved(Redirect),
+}
+
+pub(super) async fn read_one(
+    settings: &Settings,
     line: &RedisConnection,
     source: &Source,
     resource: &Resource,
-) -> Result<Inspection, BackendError> {
+) -> Result<Looked, BackendError> {
     let key = resource.as_bytes();
-    let page = page::read(line, &backend.rows, &backend.clock, vec![key.to_vec()]).await?;
+    let page = page::read(line, &settings.rows, &settings.clock, vec![key.to_vec()]).await?;
+    if let Some((_, to)) = page.moved.into_iter().next() {
+        return Ok(Looked::Moved(to));
+    }
     let Some(lock) = page.locks.into_iter().find(|lock| lock.source == *source) else {
-        return Ok(Inspection::default());
+        return Ok(Looked::Here(Box::default()));
     };
     let mut raw = about(line, key).await?;
     let mut owners = Vec::new();
+    // `None`: not a raw value.
+    let mut value_bytes = None;
     let unread = lock.generation.is_unknown();
     match raw.kind.as_deref() {
-        Some("string") if !unread => value_fields(backend, line, key, &lock, &mut raw.fields).await?,
+        Some("string") if !unread => {
+            value_bytes = value_fields(settings, line, key, &lock, &mut raw.fields).await?;
+        }
         Some("hash") if !unread => owners = hash_fields(line, key, &mut raw.fields).await?,
         _ => {}
     }
     if owners.is_empty() {
         owners.extend(lock.owner.known().cloned());
     }
-    Ok(Inspection {
-        blast_radius: release::radius(&lock, &owners),
+    Ok(Looked::Here(Box::new(Inspection {
+        blast_radius: release::radius(&lock, &owners, settings.wake, value_bytes),
         lock: Some(lock),
         owners,
         raw: raw.fields,
         ..Inspection::default()
-    })
-}
-
-/// Whether the configured patterns include it. Names come from URLs too: no other key is ever
-/// read for them.
-pub(super) fn is_ours(backend: &RedisBackend, resource: &Resource) -> bool {
-    backend
-        .patterns
-        .iter()
-        .any(|pattern| glob::matches(pattern.as_bytes(), resource.as_bytes()))
+    })))
 }
 
 struct About {
@@ -166,23 +194,26 @@ async fn about(line: &RedisConnection, key: &[u8]) -> Result<About, BackendError
     Ok(about)
 }
 
+/// Returns the length of a raw value.
 async fn value_fields(
-    backend: &RedisBackend,
+    settings: &Settings,
     line: &RedisConnection,
     key: &[u8],
     seen: &ObservedLock,
     raw: &mut Vec<RawField>,
-) -> Result<(), BackendError> {
+) -> Result<Option<usize>, BackendError> {
     let Value::BulkString(value) = line.query(&beginning(key, VALUE_BYTES_MAX)).await? else {
         return Err(error::unexpected("GETRANGE"));
     };
     // It may have been deleted or changed since the row was read.
     let generation = Fingerprint::from_value(&value).generation("value:");
     if seen.generation.known().map(Generation::as_str) != Some(generation.as_str()) {
-        return Ok(());
+        return Ok(None);
     }
     raw.push(field("size", format!("{} bytes", value.len())));
-    if let Some(lock) = json::parse(&value) {
+    let fields = json::parse(&value);
+    let is_raw = fields.is_none();
+    if let Some(lock) = fields {
         raw.push(field("ownerId", lock.owner_id.0.into_owned()));
         raw.extend(lock.lease_id.map(|lease| field("leaseId", lease.0.into_owned())));
         raw.extend(
@@ -190,13 +221,13 @@ async fn value_fields(
                 .map(|token| field("fencingToken", token.0.to_string())),
         );
     }
-    let shown = if backend.rows.shows_values() {
+    let shown = if settings.rows.shows_values() {
         escape::text(&value).into_owned()
     } else {
         Fingerprint::from_value(&value).owner()
     };
     raw.push(field("value", shown));
-    Ok(())
+    Ok(is_raw.then_some(value.len()))
 }
 
 async fn hash_fields(

@@ -9,8 +9,9 @@ use super::connection::RedisConnection;
 use super::error;
 use super::limits::{HASH_BYTES_MAX, HASH_FIELDS_MAX, LONG_READ_BYTES_MAX, VALUE_BYTES_MAX};
 use super::page::{
-    Page, RedisKey, beginning, is_refusal, is_refusal_of_command, is_wrong_type, on_key, refused_key,
+    Page, RedisKey, beginning, is_refusal, is_refusal_of_command, is_wrong_type, on_key, refuse_key,
 };
+use super::redirect::Redirect;
 use super::redisson::RedissonLock;
 use super::rows::Rows;
 use crate::BackendError;
@@ -59,8 +60,7 @@ pub(super) async fn read(
                 page.locks.push(rows.unrecognised(&key, why));
             }
             Value::ServerError(error) => {
-                page.locks
-                    .push(refused_key(rows, &key, &error, &mut page.troubles)?);
+                refuse_key(rows, &key, &error, page)?;
             }
             _ => return Err(error::unexpected("TYPE")),
         }
@@ -114,9 +114,8 @@ fn refused_hash(
         page.troubles.refused_commands.insert(command);
         let why = format!("The key is a hash that this account may not read ({command})");
         page.locks.push(rows.unrecognised(key, why));
-    } else if is_refusal(error) {
-        let row = refused_key(rows, key, error, &mut page.troubles)?;
-        page.locks.push(row);
+    } else if is_refusal(error) || Redirect::from_server(error).is_some() {
+        refuse_key(rows, key, error, page)?;
     }
     // Its type has changed; the next scan reads it.
     Ok(())
@@ -161,8 +160,7 @@ async fn read_strings(
                 // Its type has changed; the next scan reads it.
                 (_, Value::ServerError(error), _) if is_wrong_type(&error) => {}
                 (Value::ServerError(error), ..) | (_, Value::ServerError(error), _) => {
-                    page.locks
-                        .push(refused_key(rows, &key, &error, &mut page.troubles)?);
+                    refuse_key(rows, &key, &error, page)?;
                 }
                 _ => return Err(error::unexpected("GETRANGE")),
             }

@@ -12,6 +12,7 @@ use super::connection::RedisConnection;
 use super::error;
 use super::limits::VALUE_BYTES_FIRST;
 use super::non_string_keys;
+use super::redirect::Redirect;
 use super::rows::Rows;
 use super::scan_warnings::Troubles;
 use crate::BackendError;
@@ -24,6 +25,19 @@ pub(super) struct Page {
     pub(super) sent_at: Tick,
     pub(super) locks: Vec<ObservedLock>,
     pub(super) troubles: Troubles,
+    /// Keys that another node of a cluster has by now.
+    pub(super) moved: Vec<(RedisKey, Redirect)>,
+}
+
+impl Page {
+    pub(super) fn new(sent_at: Tick) -> Self {
+        Self {
+            sent_at,
+            locks: Vec::new(),
+            troubles: Troubles::default(),
+            moved: Vec::new(),
+        }
+    }
 }
 
 /// Reads `keys`.
@@ -33,11 +47,8 @@ pub(super) async fn read(
     clock: &Clock,
     mut keys: Vec<RedisKey>,
 ) -> Result<Page, BackendError> {
-    let mut page = Page {
-        sent_at: clock.tick(),
-        locks: Vec::with_capacity(keys.len()),
-        troubles: Troubles::default(),
-    };
+    let mut page = Page::new(clock.tick());
+    page.locks.reserve(keys.len());
     keys.retain(|key| key.len() <= RESOURCE_BYTES_MAX || page.troubles.long_name());
     if keys.is_empty() {
         return Ok(page);
@@ -64,8 +75,7 @@ pub(super) async fn read(
             (Value::Int(_), Value::BulkString(_)) => odd.push(key),
             (Value::Int(_), Value::ServerError(error)) if is_wrong_type(&error) => odd.push(key),
             (Value::ServerError(error), _) | (_, Value::ServerError(error)) => {
-                page.locks
-                    .push(refused_key(rows, &key, &error, &mut page.troubles)?);
+                refuse_key(rows, &key, &error, &mut page)?;
             }
             _ => return Err(error::unexpected("PTTL or GETRANGE")),
         }
@@ -92,18 +102,25 @@ pub(super) fn is_wrong_type(error: &ServerError) -> bool {
     error.code() == "WRONGTYPE"
 }
 
-/// A row for a key that this account may not read; an error if it may read none.
-pub(super) fn refused_key(
+/// Adds a row for a key that this account may not read, or notes that it has moved; an error if
+/// the account may read none.
+pub(super) fn refuse_key(
     rows: &Rows,
     key: &[u8],
     error: &ServerError,
-    troubles: &mut Troubles,
-) -> Result<ObservedLock, BackendError> {
+    page: &mut Page,
+) -> Result<(), BackendError> {
+    if let Some(to) = Redirect::from_server(error) {
+        page.moved.push((key.to_vec(), to));
+        return Ok(());
+    }
     if !is_refusal(error) || is_refusal_of_command(error) {
         return Err(error::refused(error));
     }
-    troubles.refused_keys += 1;
-    Ok(rows.unrecognised(key, "This account may not read the key"))
+    page.troubles.refused_keys += 1;
+    page.locks
+        .push(rows.unrecognised(key, "This account may not read the key"));
+    Ok(())
 }
 
 pub(super) fn is_refusal(error: &ServerError) -> bool {

@@ -1,38 +1,113 @@
 //! Server version, account permissions, and declared capabilities.
 
 use ::redis::Pipeline;
-use domain::backend::Capability;
+use domain::backend::{AccountPermission, Capability};
 use domain::reported::Reported;
+use futures::future::join_all;
 
+use super::node::Node;
 use super::server_info::{ServerInfo, text};
-use super::{RedisBackend, acl, error, glob, release};
+use super::settings::Settings;
+use super::{RedisBackend, Topology, acl, glob, release};
 use crate::{BackendError, Probe, RELEASE};
+use config::redis::RedisMode;
 
-pub(super) async fn run(backend: &RedisBackend) -> Result<Probe, BackendError> {
-    let line = backend.asks.line().await?;
-    let probed = probe_server(backend, &line).await;
+/// One server.
+pub(super) async fn run(settings: &Settings, node: &Node, mode: RedisMode) -> Result<Probe, BackendError> {
+    let line = node.asks.line().await?;
+    let probed = probe_server(settings, &line, mode).await;
     if probed.is_err() {
-        backend.asks.discard(&line).await;
+        node.asks.discard(&line).await;
     }
     probed
 }
 
+/// Several servers: of each permission the worst. Those that do not answer are named.
+///
+/// # Errors
+/// None answers, or one is of another kind.
+pub(super) async fn run_all<'a>(
+    settings: &Settings,
+    nodes: impl Iterator<Item = &'a Node>,
+    mode: RedisMode,
+) -> Result<Probe, BackendError> {
+    let probes = nodes.map(|node| async move {
+        let patience = settings
+            .poll_interval
+            .max(super::limits::NODE_PATIENCE_MIN)
+            .min(settings.timeout);
+        let probed = tokio::time::timeout(patience, run(settings, node, mode)).await;
+        let probed = probed.unwrap_or_else(|_| Err(super::error::no_answer(patience)));
+        (node.name(), probed)
+    });
+    let mut versions: Vec<(String, usize)> = Vec::new();
+    let mut rights: Vec<AccountPermission> = Vec::new();
+    let mut first_error = None;
+    for (name, probed) in join_all(probes).await {
+        let probe = match probed {
+            Ok(probe) => probe,
+            Err(BackendError::Misconfigured { detail, remedy }) => {
+                return Err(BackendError::Misconfigured {
+                    detail: format!("{name}: {detail}"),
+                    remedy,
+                });
+            }
+            Err(error) => {
+                first_error.get_or_insert(error);
+                continue;
+            }
+        };
+        let version = match probe.version {
+            Reported::Value(version) => version,
+            Reported::Unknown(why) | Reported::NotApplicable(why) => why.into_owned(),
+        };
+        match versions.iter_mut().find(|(known, _)| *known == version) {
+            Some((_, count)) => *count += 1,
+            None => versions.push((version, 1)),
+        }
+        if rights.is_empty() {
+            rights = probe.rights;
+        } else {
+            for (kept, other) in rights.iter_mut().zip(probe.rights) {
+                if kept.allowed == Reported::Value(kept.wanted) {
+                    kept.allowed = other.allowed;
+                }
+            }
+        }
+    }
+    match first_error {
+        Some(error) if versions.is_empty() => Err(error),
+        _ => Ok(Probe {
+            version: Reported::Value(versions_text(&versions)),
+            rights,
+        }),
+    }
+}
+
+fn versions_text(versions: &[(String, usize)]) -> String {
+    let each: Vec<String> = versions
+        .iter()
+        .map(|(version, count)| format!("{version} on {count}"))
+        .collect();
+    each.join(", ")
+}
+
 async fn probe_server(
-    backend: &RedisBackend,
+    settings: &Settings,
     line: &super::connection::RedisConnection,
+    mode: RedisMode,
 ) -> Result<Probe, BackendError> {
     let mut commands = Pipeline::with_capacity(1);
     commands.cmd("INFO");
     let answers = line.query_all(&commands).await?;
     let version = match answers.first().and_then(text).map(ServerInfo::parse) {
-        Some(ServerInfo {
-            other_mode: Some(mode),
-            ..
-        }) => return Err(error::other_mode(&mode)),
-        Some(info) => described(&info),
+        Some(info) => {
+            info.check_mode(mode)?;
+            described(&info)
+        }
         None => Reported::unknown("this account may not run INFO"),
     };
-    let sample = backend
+    let sample = settings
         .patterns
         .first()
         .map(|pattern| glob::literal_prefix(pattern.as_bytes()))
@@ -58,14 +133,22 @@ fn described(info: &ServerInfo) -> Reported<String> {
 }
 
 pub(super) fn capabilities(backend: &RedisBackend) -> Vec<Capability> {
-    let watching = backend.watching.lock().clone();
     let told = |name: &str, can, how: &str| Capability {
         name: name.to_owned(),
         can,
         how: how.to_owned(),
     };
+    let (may_unlock, how) = match &backend.topology {
+        Topology::Standalone(node) => (node.unlocks.is_some(), release::HOW),
+        Topology::Redlock(redlock) => (
+            redlock.nodes.iter().all(|node| node.unlocks.is_some()),
+            super::redlock::HOW,
+        ),
+        Topology::Cluster(cluster) => (cluster.may_unlock(), super::cluster::HOW),
+        Topology::Sentinel(sentinel) => (sentinel.may_unlock(), super::sentinel::HOW),
+    };
     vec![
-        told("watch", true, &watching),
+        told("watch", true, &watching(backend)),
         told("waiters", false, "Redis keeps no queue of waiters"),
         told(
             "fencing",
@@ -77,10 +160,27 @@ pub(super) fn capabilities(backend: &RedisBackend) -> Vec<Capability> {
             true,
             "PTTL reports the time left, to the millisecond, not the granted TTL",
         ),
-        match backend.unlocks {
-            Some(_) => told(RELEASE, true, release::HOW),
-            None => told(RELEASE, false, release::NO_ACCOUNT),
+        if may_unlock {
+            told(RELEASE, true, how)
+        } else {
+            told(RELEASE, false, release::NO_ACCOUNT)
         },
         told("clock", true, "TIME, once per scan"),
     ]
+}
+
+/// State of the watch: of each server where they differ.
+fn watching(backend: &RedisBackend) -> String {
+    let states = backend.topology.known_states();
+    match states.as_slice() {
+        [] => "keyspace notifications, where the servers send them; not connected yet".to_owned(),
+        [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => first.clone(),
+        all => {
+            let each: Vec<String> = all
+                .iter()
+                .map(|(name, state)| format!("{name}: {state}"))
+                .collect();
+            each.join("; ")
+        }
+    }
 }

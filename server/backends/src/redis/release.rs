@@ -6,36 +6,51 @@
 //! nor MONITOR shows the value. Redis has no better digest. A random salt per release precedes
 //! the value, so that a prepared SHA-1 collision does not match.
 
+mod radius;
+
 use ::redis::{Cmd, Value};
-use domain::force_release::{BlastRadius, Release};
+use config::redis::RedisWake;
+use domain::force_release::Release;
 use domain::generation::Generation;
-use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{ObservedCondition, ObservedLock};
-use domain::reported::Reported;
+use domain::names::{Resource, Source};
 use sha1_smol::Sha1;
 
-use super::connection::RedisConnection;
+use super::connection::{Link, RedisConnection};
 use super::fingerprint::Fingerprint;
 use super::limits::VALUE_BYTES_MAX;
 use super::non_string_keys::small_hash;
 use super::page::{beginning, on_key};
+use super::redirect::Redirect;
 use super::redisson::RedissonLock;
 use super::server_info::text;
-use super::{RedisBackend, error, lookup};
+use super::settings::Settings;
+use super::wake;
+use super::{RedisBackend, error};
 use crate::BackendError;
 use crate::release::{Acted, confirm_release};
+
+pub(super) use radius::radius;
 
 pub(super) const HOW: &str =
     "a script deletes the key if it still holds the value seen; Redisson's waiters are woken";
 pub(super) const NO_ACCOUNT: &str =
-    "no `unlock_url` is configured; docs/backends/redis.md has the account to create";
+    "neither `unlock_user` nor `unlock_url` is configured; docs/backends/redis.md has the account to create";
+pub(super) const NO_ACCOUNT_REMEDY: &str = "Set `unlock_user`.";
 const REMEDY: &str = "docs/backends/redis.md has the whole ACL SETUSER line of this account.";
+
+/// Answer of [`IS_MASTER`].
+const NO_MASTER: i64 = -1;
+
+/// A demoted server refuses writes only where `replica-read-only` is on.
+const IS_MASTER: &str = "
+if not string.find(redis.call('INFO', 'replication'), 'role:master', 1, true) then return -1 end";
 
 /// Compares type, length and salted SHA-1, then deletes.
 const STRING: &str = "
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then return 0 end
 if redis.call('STRLEN', KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end
-if redis.sha1hex(ARGV[3] .. redis.call('GETRANGE', KEYS[1], 0, -1)) ~= ARGV[2] then return 0 end
+if redis.sha1hex(ARGV[3] .. redis.call('GETRANGE', KEYS[1], 0, -1)) ~= ARGV[2] then return 0 end";
+const DELETE: &str = "
 return redis.call('DEL', KEYS[1])";
 
 /// Compares the mode and the set of fields, not their counts; wakes the waiters of a lock, of a
@@ -64,64 +79,140 @@ else
 end
 return redis.call('DEL', KEYS[1])";
 
-/// Only the key is deleted; for a read lock, for all sharers.
-pub(super) fn radius(lock: &ObservedLock, owners: &[OwnerId]) -> Reported<BlastRadius> {
-    if let Some(ObservedCondition::Unrecognised { why }) = &lock.condition {
-        return Reported::Unknown(why.clone());
-    }
-    let mut radius = BlastRadius::default();
-    for owner in owners.iter().skip(1) {
-        radius.add_lock(
-            format!("the same lock as {owner} holds it"),
-            Some(lock.resource.clone()),
-        );
-    }
-    radius.warn("Redis does not notify the holder: it continues until it reads its key.");
-    radius.warn(if lock.source.as_str() == "hash" {
-        "Redisson's hash looks the same when the same thread acquires the lock again."
-    } else if lock.lease_id.is_known() {
-        "A holder is identified by its value alone, which contains the lease id."
-    } else {
-        "A holder is identified by its value alone: a next holder with the same value cannot be distinguished."
-    });
-    Reported::Value(radius)
-}
-
+/// On a single server. `guard` is checked inside the script.
 pub(super) async fn release(
     backend: &RedisBackend,
-    source: &Source,
-    resource: &Resource,
+    link: Option<&Link>,
+    guard: Guard,
+    (source, resource): (&Source, &Resource),
     wanted: &Generation,
 ) -> Result<Release, BackendError> {
-    let Some(unlocks) = &backend.unlocks else {
-        return Ok(Release::refused(NO_ACCOUNT, "Set `unlock_url`."));
+    let link = match may_release(&backend.settings, link, resource) {
+        Ok(link) => link,
+        Err(refused) => return Ok(refused),
     };
-    if !lookup::is_ours(backend, resource) {
-        return Ok(Release::refused(
+    let line = link.line().await?;
+    let is_hash = *source == backend.settings.rows.hash;
+    let acted = delete_if_same(
+        &line,
+        resource.as_bytes(),
+        is_hash,
+        wanted,
+        (guard, backend.settings.wake),
+    )
+    .await;
+    if matches!(acted, Ok(Attempt::Acted(Acted::Unknown { .. })) | Err(_)) {
+        link.discard(&line).await;
+    }
+    confirm_release(backend, source, resource, wanted, acted?.or_moved()).await
+}
+
+/// The link for forced unlocks of a key, or why there is none.
+pub(super) fn may_release<'a>(
+    settings: &Settings,
+    link: Option<&'a Link>,
+    resource: &Resource,
+) -> Result<&'a Link, Release> {
+    let Some(link) = link else {
+        return Err(Release::refused(NO_ACCOUNT, NO_ACCOUNT_REMEDY));
+    };
+    if !settings.is_ours(resource) {
+        return Err(Release::refused(
             "the key matches no configured pattern",
             "Add its pattern to `patterns`.",
         ));
     }
-    let line = unlocks.line().await?;
-    let key = resource.as_bytes();
-    let script = if *source == backend.rows.hash {
-        hash_script(&line, key, wanted).await
-    } else {
-        string_script(&line, key, wanted).await
-    };
-    let acted = match script {
-        Ok(Some(script)) => act(&line, &script).await,
-        Ok(None) => Acted::Missed,
-        Err(BackendError::Denied { detail, .. }) => denied(detail),
-        Err(error) => {
-            unlocks.discard(&line).await;
-            return Err(error);
+    Ok(link)
+}
+
+/// A condition of the script besides the key's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guard {
+    None,
+    /// The server must be a master at that moment: behind Sentinels it may have been demoted.
+    Master,
+}
+
+/// Compares and deletes on one server.
+///
+/// # Errors
+/// Nothing was sent that could change the key.
+pub(super) async fn delete_if_same(
+    line: &RedisConnection,
+    key: &[u8],
+    is_hash: bool,
+    wanted: &Generation,
+    (guard, wake): (Guard, RedisWake),
+) -> Result<Attempt, BackendError> {
+    let script = match kind_of(line, key).await {
+        Ok(Found::Kind(kind)) if is_hash && kind == "hash" => hash_script(line, key, wanted, guard).await,
+        Ok(Found::Kind(kind)) if !is_hash && kind == "string" => {
+            string_script(line, key, wanted, (guard, wake)).await
         }
+        Ok(Found::Kind(_)) => Ok(None),
+        Ok(Found::Moved(to)) => return Ok(Attempt::Moved(to)),
+        Err(error) => Err(error),
     };
-    if matches!(acted, Acted::Unknown { .. }) {
-        unlocks.discard(&line).await;
+    match script {
+        Ok(Some(script)) => Ok(act(line, &script).await),
+        Ok(None) => Ok(Attempt::Acted(Acted::Missed)),
+        Err(BackendError::Denied { detail, .. }) => Ok(Attempt::Acted(denied(detail))),
+        Err(error) => Err(error),
     }
-    confirm_release(backend, source, resource, wanted, acted).await
+}
+
+/// What one server of a cluster did.
+pub(super) enum Attempt {
+    Acted(Acted),
+    /// Nothing: another node has the key.
+    Moved(Redirect),
+}
+
+impl Attempt {
+    /// On a server that is no node of a cluster.
+    fn or_moved(self) -> Acted {
+        match self {
+            Self::Acted(acted) => acted,
+            Self::Moved(_) => Acted::Refused {
+                why: "the server belongs to a cluster".to_owned(),
+                remedy: "Set mode = \"cluster\" for this backend.".to_owned(),
+            },
+        }
+    }
+}
+
+enum Found {
+    /// `none`: there is no key.
+    Kind(String),
+    Moved(Redirect),
+}
+
+async fn kind_of(line: &RedisConnection, key: &[u8]) -> Result<Found, BackendError> {
+    match line.raw(&on_key("TYPE", key)).await {
+        Ok(answer) => text(&answer)
+            .map(|kind| Found::Kind(kind.to_owned()))
+            .ok_or_else(|| error::unexpected("TYPE")),
+        Err(error) => match Redirect::from_client(&error) {
+            Some(to) => Ok(Found::Moved(to)),
+            None => Err(error::mapped(&error, line.timeout())),
+        },
+    }
+}
+
+/// Whether the key is there, with whatever value.
+pub(super) async fn exists(line: &RedisConnection, key: &[u8]) -> Result<bool, BackendError> {
+    match kind_of(line, key).await? {
+        Found::Kind(kind) => Ok(kind != "none"),
+        Found::Moved(_) => Ok(true),
+    }
+}
+
+/// Precedes a script with its guard.
+fn guarded(script: &str, guard: Guard) -> String {
+    match guard {
+        Guard::None => script.to_owned(),
+        Guard::Master => format!("{IS_MASTER}{script}"),
+    }
 }
 
 /// The script for the named holding; `None` if the key's content differs.
@@ -129,10 +220,8 @@ async fn string_script(
     line: &RedisConnection,
     key: &[u8],
     wanted: &Generation,
+    (guard, wake): (Guard, RedisWake),
 ) -> Result<Option<Cmd>, BackendError> {
-    if !is_of_type(line, key, "string").await? {
-        return Ok(None);
-    }
     let Value::Int(bytes) = line.query(&on_key("STRLEN", key)).await? else {
         return Err(error::unexpected("STRLEN"));
     };
@@ -146,14 +235,15 @@ async fn string_script(
         return Ok(None);
     }
     let salt = runtime::random::id();
+    let signal = wake::signal(wake, key);
+    let own = signal.as_ref().map_or("", |signal| signal.script);
     let mut script = ::redis::cmd("EVAL");
-    script
-        .arg(STRING)
-        .arg(1)
-        .arg(key)
-        .arg(value.len())
-        .arg(salted_sha1(&salt, &value))
-        .arg(&salt);
+    script.arg(guarded(&format!("{STRING}{own}{DELETE}"), guard));
+    match signal.and_then(|signal| signal.key) {
+        Some(second) => script.arg(2).arg(key).arg(second),
+        None => script.arg(1).arg(key),
+    };
+    script.arg(value.len()).arg(salted_sha1(&salt, &value)).arg(&salt);
     Ok(Some(script))
 }
 
@@ -168,10 +258,8 @@ async fn hash_script(
     line: &RedisConnection,
     key: &[u8],
     wanted: &Generation,
+    guard: Guard,
 ) -> Result<Option<Cmd>, BackendError> {
-    if !is_of_type(line, key, "hash").await? {
-        return Ok(None);
-    }
     let Some(read) = small_hash(line, key).await? else {
         return Ok(None);
     };
@@ -180,7 +268,7 @@ async fn hash_script(
     };
     let mut script = ::redis::cmd("EVAL");
     script
-        .arg(HASH)
+        .arg(guarded(HASH, guard))
         .arg(1)
         .arg(key)
         .arg(lock.mode.unwrap_or_default())
@@ -195,10 +283,6 @@ async fn hash_script(
     Ok(Some(script))
 }
 
-async fn is_of_type(line: &RedisConnection, key: &[u8], kind: &str) -> Result<bool, BackendError> {
-    Ok(text(&line.query(&on_key("TYPE", key)).await?) == Some(kind))
-}
-
 /// Redisson's names for related keys: in braces, so that a cluster stores them with the lock,
 /// unless the name has braces of its own.
 fn related_key(what: &str, key: &[u8]) -> Vec<u8> {
@@ -210,10 +294,21 @@ fn related_key(what: &str, key: &[u8]) -> Vec<u8> {
     [what.as_bytes(), open, key, close].concat()
 }
 
-async fn act(line: &RedisConnection, script: &Cmd) -> Acted {
-    match line.raw(script).await {
+async fn act(line: &RedisConnection, script: &Cmd) -> Attempt {
+    let answer = line.raw(script).await;
+    if let Some(to) = answer.as_ref().err().and_then(Redirect::from_client) {
+        return Attempt::Moved(to);
+    }
+    Attempt::Acted(match answer {
         Ok(Value::Int(1)) => Acted::Done,
         Ok(Value::Int(0)) => Acted::Missed,
+        Ok(Value::Int(NO_MASTER)) => Acted::Refused {
+            why: format!(
+                "{} is not a master any more; nothing was deleted",
+                line.target().name
+            ),
+            remedy: "Review the lock again: Leasehold follows the fail-over.".to_owned(),
+        },
         Ok(_) => Acted::unanswered(&error::unexpected("EVAL")),
         Err(error) if error.detail().is_some_and(is_refusal_in_script) => {
             denied(error.detail().unwrap_or_default().to_owned())
@@ -226,7 +321,7 @@ async fn act(line: &RedisConnection, script: &Cmd) -> Acted {
             },
         },
         Err(error) => Acted::unanswered(&error::mapped(&error, line.timeout())),
-    }
+    })
 }
 
 /// Inside a script Redis reports a refusal as text only: those of 7.0, and of 7.2 and later.
@@ -243,34 +338,10 @@ fn denied(detail: String) -> Acted {
 
 fn remedy_of(code: Option<&str>) -> &'static str {
     match code {
-        Some("READONLY") => "Point `unlock_url` at the master: this server is a replica.",
+        Some("READONLY") => "Name the master in `urls` and `unlock_url`: this server is a replica.",
         _ => "Fix the error that the server reported, then try again.",
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_release_has_its_own_salted_digest() {
-        // SHA-1 of "abc" is in FIPS 180; a salt changes it.
-        let plain = "a9993e364706816aba3e25717850c26c9cd0d89d";
-        assert_eq!(salted_sha1("", b"abc"), plain);
-        assert_eq!(salted_sha1("a", b"bc"), plain);
-        assert_ne!(salted_sha1("0f", b"abc"), salted_sha1("f0", b"abc"));
-    }
-
-    #[test]
-    fn related_redisson_keys_have_redisson_names() {
-        // With and without braces in the lock's own name.
-        assert_eq!(
-            related_key("redisson_lock__channel", b"lock:a"),
-            b"redisson_lock__channel:{lock:a}"
-        );
-        assert_eq!(
-            related_key("redisson_rwlock", b"lock:{a}"),
-            b"redisson_rwlock:lock:{a}"
-        );
-    }
-}
+mod tests;

@@ -17,7 +17,7 @@ use super::limits::VALUE_BYTES_MAX;
 use super::redisson::RedissonLock;
 use config::redis::RedisValues;
 
-const NO_TTL_LENGTH: &str = "Redis reports the time left, not the granted TTL";
+pub(super) const NO_TTL_LENGTH: &str = "Redis reports the time left, not the granted TTL";
 const NO_ACQUIRED: &str = "Redis does not record when a key was set";
 const NO_RENEWED: &str = "Redis does not record renewals";
 const NO_WAITERS: &str = "Redis keeps no queue of waiters";

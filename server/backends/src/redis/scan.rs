@@ -1,4 +1,4 @@
-//! One scan over all keys that match the patterns, within its timeout.
+//! One scan over all keys of a server that match the patterns, within its timeout.
 //!
 //! `SCAN` runs ahead of the reads: while the server reads one page, the next is requested
 //! already, with at most [`PAGES_IN_FLIGHT`] concurrent pages. `SCAN` may return a key twice or
@@ -10,91 +10,169 @@ use std::time::Duration;
 
 use ::redis::{Pipeline, Value};
 use domain::duration::millis;
+use domain::names::Source;
 use domain::observation::Coverage;
 use domain::reported::Reported;
 use domain::tick::Tick;
 use futures::StreamExt;
 use futures::future::OptionFuture;
 use futures::stream::FuturesUnordered;
+use parking_lot::Mutex;
 
 use super::connection::RedisConnection;
+use super::error;
 use super::limits::{PAGES_IN_FLIGHT, SCAN_COUNT};
-use super::page::{self, RedisKey};
+use super::node::Node;
+use super::page::{self, Page, RedisKey};
+use super::redirect::Redirect;
 use super::scan_warnings::Troubles;
 use super::server_info::{self, ServerInfo};
-use super::{RedisBackend, error};
+use super::settings::Settings;
 use crate::{BackendError, Batch, Budget, ClockReading, Pass, Sink, SourcePass};
+use config::redis::RedisMode;
 
-/// Progress of a scan.
-struct Progress<'a> {
-    sink: &'a mut dyn Sink,
-    ends_at: Tick,
-    seen: u64,
-    pages: u64,
-    troubles: Troubles,
+/// Reads the keys that `SCAN` has found.
+pub(super) trait ReadKeys: Sync {
+    fn read(&self, keys: Vec<RedisKey>) -> impl Future<Output = Result<Page, BackendError>> + Send;
 }
 
-enum End {
+/// From the server that was scanned.
+pub(super) struct FromScanned<'a> {
+    pub(super) line: &'a RedisConnection,
+    pub(super) settings: &'a Settings,
+}
+
+impl ReadKeys for FromScanned<'_> {
+    async fn read(&self, keys: Vec<RedisKey>) -> Result<Page, BackendError> {
+        page::read(self.line, &self.settings.rows, &self.settings.clock, keys).await
+    }
+}
+
+/// Progress of a scan; several servers may be scanned at once.
+pub(super) struct Progress<'a> {
+    sink: Mutex<&'a mut dyn Sink>,
+    ends_at: Tick,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) seen: u64,
+    pub(super) pages: u64,
+    pub(super) troubles: Troubles,
+    pub(super) moved: Vec<(RedisKey, Redirect)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
     AllSeen,
     BudgetUsed,
 }
 
+impl<'a> Progress<'a> {
+    pub(super) fn new(settings: &Settings, budget: Budget, sink: &'a mut dyn Sink) -> Self {
+        Self {
+            sink: Mutex::new(sink),
+            ends_at: settings.clock.tick().plus(millis(budget.time_max)),
+            counts: Mutex::new(Counts::default()),
+        }
+    }
+
+    /// Hands over a page.
+    pub(super) fn accept(&self, page: Page) {
+        let mut counts = self.counts.lock();
+        counts.seen += page.locks.len() as u64;
+        counts.troubles.merge(page.troubles);
+        counts.moved.extend(page.moved);
+        drop(counts);
+        self.deliver(Batch {
+            sent_at: page.sent_at,
+            locks: page.locks,
+            gone: Vec::new(),
+        });
+    }
+
+    pub(super) fn deliver(&self, batch: Batch) {
+        self.sink.lock().accept(batch);
+    }
+
+    /// See [`Sink::read_part`].
+    pub(super) fn read_part(&self, source: &Source, covers: crate::NamePredicate) {
+        self.sink.lock().read_part(source, covers);
+    }
+
+    /// Time that is left; `None`: none.
+    pub(super) fn left(&self, settings: &Settings) -> Option<Duration> {
+        let left_ms = self.ends_at.since(settings.clock.tick());
+        u64::try_from(left_ms)
+            .ok()
+            .filter(|ms| *ms > 0)
+            .map(Duration::from_millis)
+    }
+
+    pub(super) fn counts(&self) -> parking_lot::MutexGuard<'_, Counts> {
+        self.counts.lock()
+    }
+}
+
+/// A scan of one server.
 pub(super) async fn run(
-    backend: &RedisBackend,
+    settings: &Settings,
+    node: &Node,
+    mode: RedisMode,
     budget: Budget,
     sink: &mut dyn Sink,
 ) -> Result<Pass, BackendError> {
-    let started = backend.clock.tick();
-    let budget_ms = millis(budget.time_max);
-    let line = backend.passes.line().await?;
-    let read = read_all(backend, &line, started.plus(budget_ms), sink).await;
+    let progress = Progress::new(settings, budget, sink);
+    let line = node.passes.line().await?;
+    let read = read_all(settings, &line, mode, &progress).await;
     if read.is_err() {
-        backend.passes.discard(&line).await;
+        node.passes.discard(&line).await;
     }
     read
 }
 
 async fn read_all(
-    backend: &RedisBackend,
+    settings: &Settings,
     line: &RedisConnection,
-    ends_at: Tick,
-    sink: &mut dyn Sink,
+    mode: RedisMode,
+    progress: &Progress<'_>,
 ) -> Result<Pass, BackendError> {
-    let (clock, info) = probe_server(backend, line).await?;
-    let mut progress = Progress {
-        sink,
-        ends_at,
-        seen: 0,
-        pages: 0,
-        troubles: Troubles::default(),
-    };
-    let mut end = End::AllSeen;
-    for pattern in &backend.patterns {
-        if let End::BudgetUsed = scan(backend, line, pattern, &mut progress).await? {
-            end = End::BudgetUsed;
-            break;
-        }
+    let (clock, info) = probe_server(settings, line, mode).await?;
+    let reader = FromScanned { line, settings };
+    let end = scan_patterns(settings, line, &reader, progress).await?;
+    let counts = std::mem::take(&mut *progress.counts());
+    if counts.pages == 0 && end == End::BudgetUsed {
+        return Err(error::no_answer(settings.timeout));
     }
-    if progress.pages == 0 && matches!(end, End::BudgetUsed) {
-        return Err(error::no_answer(backend.target.timeout));
+    if !counts.moved.is_empty() {
+        return Err(error::other_mode("cluster", mode));
     }
+    let replica = info.replica.as_ref().map(server_info::Replica::fault);
     Ok(Pass {
-        sources: sources(backend, &end, &progress, &info),
+        sources: sources(
+            settings,
+            &end_coverage(end, &counts),
+            &counts.troubles,
+            replica.as_deref(),
+        ),
         clock,
     })
 }
 
-/// The server's clock, and whether it is plausible.
-async fn probe_server(
-    backend: &RedisBackend,
+/// The server's clock, and whether it is plausible. An error if it does not run in the mode that
+/// the configuration names.
+pub(super) async fn probe_server(
+    settings: &Settings,
     line: &RedisConnection,
+    mode: RedisMode,
 ) -> Result<(Reported<ClockReading>, ServerInfo), BackendError> {
     let mut commands = Pipeline::with_capacity(2);
     commands.cmd("TIME");
     commands.cmd("INFO");
-    let before = backend.clock.now();
+    let before = settings.clock.now();
     let answers = line.query_all(&commands).await?;
-    let after = backend.clock.now();
+    let after = settings.clock.now();
     let clock = match answers.first().and_then(server_info::time) {
         Some(backend_now) => {
             let half_ms = after.tick.since(before.tick) / 2;
@@ -107,50 +185,58 @@ async fn probe_server(
         }
         None => Reported::unknown("this account may not read the server's clock (TIME)"),
     };
-    let info = answers
-        .get(1)
-        .and_then(server_info::text)
-        .map(ServerInfo::parse)
-        .unwrap_or_default();
-    if let Some(mode) = &info.other_mode {
-        return Err(error::other_mode(mode));
+    let info = answers.get(1).and_then(server_info::text).map(ServerInfo::parse);
+    if let Some(info) = &info {
+        info.check_mode(mode)?;
     }
-    Ok((clock, info))
+    Ok((clock, info.unwrap_or_default()))
+}
+
+/// All patterns in turn.
+pub(super) async fn scan_patterns(
+    settings: &Settings,
+    line: &RedisConnection,
+    reader: &impl ReadKeys,
+    progress: &Progress<'_>,
+) -> Result<End, BackendError> {
+    for pattern in &settings.patterns {
+        if scan(settings, line, pattern, reader, progress).await? == End::BudgetUsed {
+            return Ok(End::BudgetUsed);
+        }
+    }
+    Ok(End::AllSeen)
 }
 
 async fn scan(
-    backend: &RedisBackend,
+    settings: &Settings,
     line: &RedisConnection,
     pattern: &str,
-    progress: &mut Progress<'_>,
+    reader: &impl ReadKeys,
+    progress: &Progress<'_>,
 ) -> Result<End, BackendError> {
     let mut reads = FuturesUnordered::new();
     let mut next = pin!(OptionFuture::from(Some(step(line, pattern, 0))));
     let mut scanning = true;
     while scanning || !reads.is_empty() {
-        let left_ms = progress.ends_at.since(backend.clock.tick());
-        let Ok(left_ms @ 1..) = u64::try_from(left_ms) else {
+        let Some(left) = progress.left(settings) else {
             return Ok(End::BudgetUsed);
         };
         tokio::select! {
             biased;
             Some(found) = &mut next, if scanning && reads.len() < PAGES_IN_FLIGHT => {
                 let Step { cursor, keys, long_names } = found?;
-                progress.troubles.long_names(long_names);
-                progress.pages += 1;
+                let mut counts = progress.counts();
+                counts.troubles.long_names(long_names);
+                counts.pages += 1;
+                drop(counts);
                 scanning = cursor != 0;
                 next.set(OptionFuture::from(scanning.then(|| step(line, pattern, cursor))));
                 if !keys.is_empty() {
-                    reads.push(page::read(line, &backend.rows, &backend.clock, keys));
+                    reads.push(reader.read(keys));
                 }
             }
-            Some(read) = reads.next(), if !reads.is_empty() => {
-                let page = read?;
-                progress.seen += page.locks.len() as u64;
-                progress.troubles.merge(page.troubles);
-                progress.sink.accept(Batch { sent_at: page.sent_at, locks: page.locks, gone: Vec::new() });
-            }
-            () = tokio::time::sleep(Duration::from_millis(left_ms)) => return Ok(End::BudgetUsed),
+            Some(read) = reads.next(), if !reads.is_empty() => progress.accept(read?),
+            () = tokio::time::sleep(left) => return Ok(End::BudgetUsed),
         }
     }
     Ok(End::AllSeen)
@@ -194,30 +280,38 @@ async fn step(line: &RedisConnection, pattern: &str, cursor: u64) -> Result<Step
     Ok(step)
 }
 
-fn sources(backend: &RedisBackend, end: &End, progress: &Progress<'_>, info: &ServerInfo) -> Vec<SourcePass> {
-    let coverage = match end {
-        End::AllSeen => progress.troubles.coverage(progress.seen),
+pub(super) fn end_coverage(end: End, counts: &Counts) -> Coverage {
+    match end {
+        End::AllSeen => counts.troubles.coverage(counts.seen),
         End::BudgetUsed => Coverage::Partial {
-            seen: progress.seen,
+            seen: counts.seen,
             of: None,
             why: Cow::Borrowed("the scan timed out; raise `scan_timeout` or narrow `patterns`"),
         },
-    };
-    let replica = info.replica.as_ref().map(server_info::Replica::fault);
-    let joined = |own: Option<String>| match (own, replica.clone()) {
-        (Some(own), Some(replica)) => Some(format!("{own}. {replica}")),
-        (own, replica) => own.or(replica),
+    }
+}
+
+/// Strings and hashes; `fault` is that of the servers.
+pub(super) fn sources(
+    settings: &Settings,
+    coverage: &Coverage,
+    troubles: &Troubles,
+    fault: Option<&str>,
+) -> Vec<SourcePass> {
+    let source = |source: &Source, own: Option<String>| SourcePass {
+        source: source.clone(),
+        coverage: coverage.clone(),
+        fault: joined(own, fault),
     };
     vec![
-        SourcePass {
-            source: backend.rows.key.clone(),
-            coverage: coverage.clone(),
-            fault: joined(progress.troubles.of_keys()),
-        },
-        SourcePass {
-            source: backend.rows.hash.clone(),
-            coverage,
-            fault: joined(progress.troubles.of_hashes()),
-        },
+        source(&settings.rows.key, troubles.of_keys()),
+        source(&settings.rows.hash, troubles.of_hashes()),
     ]
+}
+
+pub(super) fn joined(own: Option<String>, other: Option<&str>) -> Option<String> {
+    match (own, other) {
+        (Some(own), Some(other)) => Some(format!("{own}. {other}")),
+        (own, other) => own.or_else(|| other.map(str::to_owned)),
+    }
 }

@@ -2,11 +2,17 @@
 
 use ::redis::Value;
 use chrono::{DateTime, Utc};
+use config::redis::RedisMode;
+
+use super::error;
+use crate::BackendError;
 
 /// The parts of `INFO` that matter here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ServerInfo {
     pub(super) version: Option<String>,
+    /// Identifies a run of a server: equal for two addresses of the same server.
+    pub(super) run_id: Option<String>,
     pub(super) loading: bool,
     /// `cluster` or `sentinel`, if it is not a standalone server.
     pub(super) other_mode: Option<String>,
@@ -37,11 +43,30 @@ impl ServerInfo {
         });
         Self {
             version: field("redis_version").map(str::to_owned),
+            run_id: field("run_id").map(str::to_owned),
             loading: field("loading") == Some("1"),
             other_mode: field("redis_mode")
                 .filter(|mode| *mode != "standalone")
                 .map(str::to_owned),
             replica,
+        }
+    }
+}
+
+impl ServerInfo {
+    /// # Errors
+    /// The server runs in another mode than the configuration names.
+    pub(super) fn check_mode(&self, mode: RedisMode) -> Result<(), BackendError> {
+        let found = self.other_mode.as_deref().unwrap_or("standalone");
+        let wanted = match mode {
+            RedisMode::Cluster => "cluster",
+            // The data nodes behind Sentinels and those of a Redlock are standalone servers.
+            RedisMode::Standalone | RedisMode::Sentinel | RedisMode::Redlock => "standalone",
+        };
+        if found == wanted || self.version.is_none() {
+            Ok(())
+        } else {
+            Err(error::other_mode(found, mode))
         }
     }
 }
@@ -100,6 +125,26 @@ mod tests {
             })
         );
         assert_eq!(ServerInfo::parse("role:master\r\n"), ServerInfo::default());
+    }
+
+    #[test]
+    fn a_server_of_another_mode_is_refused_with_the_mode_to_set() {
+        // What INFO reports, and what the configuration says.
+        let server =
+            |mode: &str| ServerInfo::parse(&format!("redis_version:7.0.15\r\nredis_mode:{mode}\r\n"));
+        for (found, configured, remedy) in [
+            ("cluster", RedisMode::Standalone, "\"cluster\""),
+            ("sentinel", RedisMode::Standalone, "\"sentinel\""),
+            ("standalone", RedisMode::Cluster, "\"standalone\""),
+            ("cluster", RedisMode::Redlock, "standalone server"),
+            ("sentinel", RedisMode::Redlock, "standalone server"),
+        ] {
+            let error = server(found).check_mode(configured).unwrap_err();
+            assert!(error.to_string().contains(found), "{error}");
+            assert!(error.remedy().contains(remedy), "{}", error.remedy());
+        }
+        assert!(server("cluster").check_mode(RedisMode::Cluster).is_ok());
+        assert!(server("standalone").check_mode(RedisMode::Redlock).is_ok());
     }
 
     #[test]

@@ -11,11 +11,13 @@ use domain::backend::WatchState;
 use domain::names::{Resource, Source};
 use tokio::sync::Notify;
 
+use super::error;
 use super::limits::{BACKOFF_FIRST, BACKOFF_MAX, PING_POLLS, RECHECK_POLLS};
+use super::node::Node;
+use super::node_hints::NodeHints;
 use super::notify::{Filter, Setting, WANTED};
 use super::server_info::text;
-use super::{RedisBackend, error};
-use crate::Hints;
+use super::settings::Settings;
 
 const UNTOLD: &str = "subscribed, but whether the server sends keyspace notifications is not known: this account may \
     not run CONFIG GET, and no notification has come yet";
@@ -30,14 +32,24 @@ enum End {
     Changed,
 }
 
-/// Never returns; see [`crate::Backend::watch`].
-pub(super) async fn run(backend: &RedisBackend, hints: Hints) {
+/// Where the notifications of one server go.
+#[derive(Clone, Copy)]
+pub(super) struct Watched<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) node: &'a Node,
+    /// Source of its locks, as far as the key tells.
+    pub(super) source: &'a Source,
+}
+
+/// Watches one server; never returns. See [`crate::Backend::watch`].
+pub(super) async fn run(watched: Watched<'_>, hints: NodeHints) {
+    let Watched { settings, node, .. } = watched;
     let mut backoff = BACKOFF_FIRST;
     let mut lost_since = None;
     let mut said = None;
     loop {
-        let heard = Arc::new(Ears::new(backend, &hints));
-        let end = session(backend, &hints, &heard).await;
+        let heard = Arc::new(Ears::new(watched, &hints));
+        let end = session(watched, &hints, &heard).await;
         if heard.subscribed.load(Ordering::Relaxed) {
             (backoff, lost_since, said) = (BACKOFF_FIRST, None, None);
         }
@@ -45,10 +57,10 @@ pub(super) async fn run(backend: &RedisBackend, hints: Hints) {
             End::Changed => continue,
             End::Off(why) => {
                 lost_since = None;
-                (WatchState::Off { why }, backend.poll_interval * RECHECK_POLLS)
+                (WatchState::Off { why }, settings.poll_interval * RECHECK_POLLS)
             }
             End::Lost(why) => {
-                let since = *lost_since.get_or_insert_with(|| backend.clock.now().wall);
+                let since = *lost_since.get_or_insert_with(|| settings.clock.now().wall);
                 let pause = backoff;
                 backoff = (backoff * 2).min(BACKOFF_MAX);
                 (WatchState::Reconnecting { since, why }, pause)
@@ -56,7 +68,7 @@ pub(super) async fn run(backend: &RedisBackend, hints: Hints) {
         };
         if said.as_ref() != Some(&state) {
             log_once(
-                backend,
+                node,
                 match &state {
                     WatchState::Off { why } | WatchState::Reconnecting { why, .. } => why,
                     WatchState::Live => "",
@@ -71,7 +83,7 @@ pub(super) async fn run(backend: &RedisBackend, hints: Hints) {
 
 /// State updated by the connection's own task.
 struct Ears {
-    hints: Hints,
+    hints: NodeHints,
     filter: Filter,
     source: Source,
     /// Set while it is unknown whether notifications will arrive.
@@ -81,11 +93,11 @@ struct Ears {
 }
 
 impl Ears {
-    fn new(backend: &RedisBackend, hints: &Hints) -> Self {
+    fn new(watched: Watched<'_>, hints: &NodeHints) -> Self {
         Self {
             hints: hints.clone(),
-            filter: Filter::new(backend.target.database, &backend.patterns),
-            source: backend.rows.key.clone(),
+            filter: Filter::new(watched.node.target.database, &watched.settings.patterns),
+            source: watched.source.clone(),
             doubtful: AtomicBool::new(false),
             subscribed: AtomicBool::new(false),
             broken: Notify::new(),
@@ -110,25 +122,26 @@ impl Ears {
     }
 }
 
-async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End {
+async fn session(watched: Watched<'_>, hints: &NodeHints, ears: &Arc<Ears>) -> End {
+    let Watched { settings, node, .. } = watched;
     let listener = Arc::clone(ears);
     let push = move |info: PushInfo| -> Result<(), ::redis::aio::SendError> {
         listener.on_push(&info);
         Ok(())
     };
-    let connecting = backend.target.connect_pushing(push);
-    let connection = match tokio::time::timeout(backend.target.timeout, connecting).await {
+    let connecting = node.target.connect_pushing(push);
+    let connection = match tokio::time::timeout(node.target.timeout, connecting).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) if error.kind() == ErrorKind::RESP3NotSupported => {
             return End::Off("the server is older than Redis 6; polling finds changes".to_owned());
         }
-        Ok(Err(error)) => return End::Lost(error::connecting(&error, &backend.target).to_string()),
-        Err(_) => return End::Lost(error::no_answer(backend.target.timeout).to_string()),
+        Ok(Err(error)) => return End::Lost(error::connecting(&error, &node.target).to_string()),
+        Err(_) => return End::Lost(error::no_answer(node.target.timeout).to_string()),
     };
     let mut requests = connection.requests.clone();
     let (setting, flags) = match setting(&mut requests).await {
         Ok(found) => found,
-        Err(error) => return lost(backend, &error),
+        Err(error) => return lost(node, &error),
     };
     if setting == Setting::Off {
         return End::Off(format!(
@@ -137,7 +150,7 @@ async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End
         ));
     }
     ears.doubtful.store(setting == Setting::Untold, Ordering::Relaxed);
-    for channel in setting.channels(backend.target.database, &backend.patterns) {
+    for channel in setting.channels(node.target.database, &settings.patterns) {
         match requests.psubscribe(&channel).await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => {
@@ -146,27 +159,27 @@ async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End
                      ACL SETUSER … +psubscribe &{channel}"
                 ));
             }
-            Err(error) => return lost(backend, &error),
+            Err(error) => return lost(node, &error),
         }
     }
     ears.subscribed.store(true, Ordering::Relaxed);
     if setting == Setting::Untold {
-        log_once(backend, UNTOLD);
+        log_once(node, UNTOLD);
         hints.state(WatchState::Off {
             why: UNTOLD.to_owned(),
         });
     } else {
-        log_once(backend, &described(setting, &flags));
+        log_once(node, &described(setting, &flags));
         hints.state(WatchState::Live);
     }
     // Changes before this moment were missed.
     hints.relist();
-    listen(backend, requests, (setting, flags), ears).await
+    listen(watched, requests, (setting, flags), ears).await
 }
 
 /// Until the connection fails or the server's setting changes.
 async fn listen(
-    backend: &RedisBackend,
+    watched: Watched<'_>,
     mut connection: MultiplexedConnection,
     told: (Setting, String),
     ears: &Ears,
@@ -175,7 +188,7 @@ async fn listen(
     loop {
         tokio::select! {
             () = ears.broken.notified() => return End::Lost("the connection broke".to_owned()),
-            () = tokio::time::sleep(pause(backend.poll_interval)) => {}
+            () = tokio::time::sleep(pause(watched.settings.poll_interval)) => {}
         }
         pings += 1;
         // CONFIG GET tests the connection as well as PING does; a refusal is a response too.
@@ -190,7 +203,7 @@ async fn listen(
         match alive {
             Ok(true) => {}
             Ok(false) => return End::Changed,
-            Err(error) => return lost(backend, &error),
+            Err(error) => return lost(watched.node, &error),
         }
     }
 }
@@ -235,10 +248,10 @@ fn described(setting: Setting, flags: &str) -> String {
     }
 }
 
-fn lost(backend: &RedisBackend, error: &RedisError) -> End {
-    End::Lost(error::mapped(error, backend.target.timeout).to_string())
+fn lost(node: &Node, error: &RedisError) -> End {
+    End::Lost(error::mapped(error, node.target.timeout).to_string())
 }
 
-fn log_once(backend: &RedisBackend, text: &str) {
-    text.clone_into(&mut backend.watching.lock());
+fn log_once(node: &Node, text: &str) {
+    text.clone_into(&mut node.watching.lock());
 }

@@ -3,7 +3,7 @@
 use super::load;
 
 /// A redis backend with these lines added; its own lines are 1 to 4.
-fn redis(lines: &str) -> String {
+pub(super) fn redis(lines: &str) -> String {
     format!("[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://c:6379\"]\n{lines}\n")
 }
 
@@ -206,10 +206,6 @@ fn required_keys_of_each_kind_are_reported() {
         (
             redis("").replace("[\"redis", "[\"redis://a\", \"redis"),
             &["there are 2 of them"],
-        ),
-        (
-            redis("mode = \"sentinel\""),
-            &["\"sentinel\" is not supported yet", "standalone"],
         ),
         (redis("patterns = []"), &["the list is empty"]),
         (redis("patterns = [\"\"]"), &["matches no key"]),

@@ -30,10 +30,10 @@ pub(crate) struct Key {
     ttl: Duration,
 }
 
-const RENEW: &str = "
+pub(super) const RENEW: &str = "
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])";
-const RELEASE: &str = "
+pub(super) const RELEASE: &str = "
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])";
 

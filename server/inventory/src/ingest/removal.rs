@@ -3,15 +3,37 @@
 //! **Invariant:** a lock is removed only if its source was read completely without it, or if it
 //! was read by name and not found. A failed or partial scan removes nothing.
 
+use std::collections::HashSet;
+
 use domain::names::{Resource, Source};
 use domain::state::LockState;
 use domain::tick::Tick;
+
+use backends::NamePredicate;
 
 use super::events::ending;
 use super::{Context, IngestOutcome};
 use crate::entry::Entry;
 use crate::shard::{Shard, Unlocked};
 use crate::slab::Id;
+
+/// What a scan has read completely.
+pub(crate) struct ReadSources<'a> {
+    pub(crate) whole: &'a [Source],
+    /// Parts of the other sources, by name.
+    pub(crate) parts: &'a [(Source, NamePredicate)],
+}
+
+impl ReadSources<'_> {
+    fn is_whole(&self, source: &Source) -> bool {
+        self.whole.contains(source)
+    }
+
+    fn has(&self, source: &Source, name: &[u8]) -> bool {
+        let is_part = |(part, covers): &(Source, NamePredicate)| part == source && covers(name);
+        self.is_whole(source) || self.parts.iter().any(is_part)
+    }
+}
 
 impl Shard {
     pub(super) fn remove_named(
@@ -81,7 +103,7 @@ impl Shard {
     /// others that have not been read for `stale_after_ms` as stale.
     pub(crate) fn finish(
         &mut self,
-        whole: &[Source],
+        read: &ReadSources<'_>,
         at: Tick,
         stale_after_ms: i64,
         context: &mut Context,
@@ -89,28 +111,26 @@ impl Shard {
         self.flush();
         context.last_flush = at;
         let mut outcome = IngestOutcome::default();
-        let whole: Vec<bool> = self
-            .sources
-            .iter()
-            .map(|info| whole.contains(&info.source))
-            .collect();
-        let is_whole = |entry: &Entry| whole.get(usize::from(entry.source)).copied().unwrap_or(false);
+        let is_missing = |shard: &Self, entry: &Entry| {
+            let source = shard.source(entry).map(|info| &info.source);
+            entry.pass != context.pass && source.is_some_and(|source| read.has(source, &entry.name))
+        };
         let missing: Vec<Id> = self
             .slab
             .iter()
-            .filter(|(_, entry)| entry.pass != context.pass && is_whole(entry))
+            .filter(|(_, entry)| is_missing(self, entry))
             .map(|(id, _)| id)
             .collect();
         if !missing.is_empty() {
             let slab = &self.slab;
-            let pass = context.pass;
+            let gone: HashSet<Id> = missing.iter().copied().collect();
             self.order
-                .retain(|id| slab.get(id).is_some_and(|e| e.pass == pass || !is_whole(e)));
+                .retain(|id| slab.get(id).is_some() && !gone.contains(&id));
             for id in missing {
                 self.record_end(id, at, context, &mut outcome);
             }
         }
-        if whole.contains(&false) {
+        if !self.sources.iter().all(|info| read.is_whole(&info.source)) {
             self.mark_stale(at, stale_after_ms, &mut outcome);
         }
         self.order.recompute_sums(&self.slab);

@@ -68,6 +68,43 @@ fn a_partial_scan_removes_no_lock_and_makes_missing_ones_stale() {
 }
 
 #[test]
+fn a_partial_pass_removes_what_its_whole_parts_have_not_found() {
+    // Of three missing locks one is in the part that was read.
+    let (inventory, feeds) = inventory(&["one"]);
+    feed_pass(
+        &feeds[0],
+        0,
+        &["read:a", "read:b", "lost:c"],
+        Some(complete(&["key"])),
+    );
+    let mut partial = complete(&["key"]);
+    partial.sources[0].coverage = Coverage::Partial {
+        seen: 1,
+        of: None,
+        why: "one of two nodes does not answer".into(),
+    };
+    for at in [2_000, 4_000, 6_000] {
+        feed_pass(&feeds[0], at, &["read:a"], None);
+        let source = Source::parse("key").unwrap();
+        feeds[0].read_part(&source, std::sync::Arc::new(|name| name.starts_with(b"read:")));
+        feeds[0].end(partial.clone(), now(at));
+    }
+    let page = inventory.page(&InventoryQuery::default(), now(6_000)).unwrap();
+    let states: Vec<_> = page
+        .locks
+        .iter()
+        .map(|lock| (lock.id.resource.text(), lock.state))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            ("lost:c".to_owned(), LockState::Stale),
+            ("read:a".to_owned(), LockState::Healthy)
+        ]
+    );
+}
+
+#[test]
 fn an_unreachable_backend_keeps_its_locks_as_stale() {
     // One scan, then failures: rows stay as stale, with their earlier states among the reasons.
     let (inventory, feeds) = inventory(&["one"]);

@@ -123,6 +123,8 @@ const fn why_not(kind: ConditionKind) -> &'static str {
             "it counts the forced unlocks of each lock, and metrics have no label for a lock"
         }
         ConditionKind::DualOwner
+        | ConditionKind::Split
+        | ConditionKind::QuorumLost
         | ConditionKind::NoTtl
         | ConditionKind::Expired
         | ConditionKind::Orphaned

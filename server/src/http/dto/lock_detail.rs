@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::blockers::Blocker;
 use domain::lock_detail::{Fresh, LockDetail, SeenEvent};
 use domain::observation::{RawField, Session, Waiter};
+use domain::quorum::NodeCell;
 use domain::reported::Reported;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,6 +22,12 @@ pub struct DetailDto {
     #[schema(no_recursion)]
     blockers: Vec<BlockerDto>,
     session: Option<BackendSessionDto>,
+    /// For a lock on several independent nodes: `held`, `split`, `leftover`, `lost` or `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quorum: Option<&'static str>,
+    /// Each of these nodes, in configured order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<NodeDto>,
     /// The record as the backend keeps it, in its own order.
     raw: Vec<RawDto>,
     /// Locks and sessions that end with the same lease or session.
@@ -66,6 +73,26 @@ pub struct BackendSessionDto {
     transaction_age_ms: Option<i64>,
 }
 
+/// One node of a lock that is stored on several independent nodes.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeDto {
+    node: String,
+    reachable: bool,
+    /// The value or its fingerprint; null without a key, and where it is not known.
+    value: Option<String>,
+    owner_id: Option<String>,
+    /// Null without a key or a TTL, and where it is not known.
+    remaining_ms: Option<i64>,
+    /// Since the node last answered.
+    age_ms: Option<i64>,
+    answer_ms: Option<i64>,
+    clock_offset_ms: Option<i64>,
+    /// Why it does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+}
+
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RawDto {
     name: String,
@@ -105,11 +132,18 @@ impl From<LockDetail> for DetailDto {
             owners: Vec::new(),
             blockers: Vec::new(),
             session: None,
+            quorum: None,
             raw: Vec::new(),
             shares_fate_with: Vec::new(),
             read_at: DateTime::default(),
         });
+        let (quorum, nodes) = fresh
+            .quorum
+            .map(|quorum| (quorum.state.as_str(), quorum.nodes))
+            .unzip();
         Self {
+            quorum,
+            nodes: nodes.into_iter().flatten().map(NodeDto::from).collect(),
             lock: detail.lock.into(),
             waiters: fresh.waiters.into_iter().map(WaiterDto::from).collect(),
             owners: fresh.owners.iter().map(ToString::to_string).collect(),
@@ -157,6 +191,22 @@ impl From<Session> for BackendSessionDto {
             state: session.state,
             query: session.query,
             transaction_age_ms: session.transaction_age_ms,
+        }
+    }
+}
+
+impl From<NodeCell> for NodeDto {
+    fn from(cell: NodeCell) -> Self {
+        Self {
+            node: cell.node,
+            reachable: cell.reachable,
+            value: cell.value,
+            owner_id: cell.owner_id.map(|owner| owner.to_string()),
+            remaining_ms: cell.remaining_ms,
+            age_ms: cell.age_ms,
+            answer_ms: cell.answer_ms,
+            clock_offset_ms: cell.clock_offset_ms,
+            fault: cell.fault,
         }
     }
 }

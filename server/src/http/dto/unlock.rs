@@ -1,7 +1,7 @@
 //! A forced unlock on the wire.
 
 use chrono::{DateTime, Utc};
-use domain::force_release::{Casualty, Holding};
+use domain::force_release::{Casualty, Holding, NodeRelease};
 use domain::names::Resource;
 use domain::observation::Waiter;
 use domain::reported::Reported;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 use super::Missing;
-use super::lock_detail::WaiterDto;
+use super::lock_detail::{NodeDto, WaiterDto};
 use crate::unlock::VisibleUnlock;
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -86,6 +86,9 @@ pub struct ObservedDto {
     /// Whether its holder still renews.
     renewing: Option<bool>,
     waiters: Vec<WaiterDto>,
+    /// For a lock on several independent nodes: each of them, in configured order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<NodeDto>,
     read_at: DateTime<Utc>,
     unknown: BTreeMap<String, String>,
     absent: BTreeMap<String, String>,
@@ -127,11 +130,34 @@ pub struct OutcomeDto {
     now: Option<HoldingDto>,
     /// Whether `now` was read.
     read: bool,
+    /// The result on each node, for a lock on several independent nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<NodeReleaseDto>,
     why: Option<String>,
     remedy: Option<String>,
     /// The answer to the act was lost; the lock was read again.
     by_rereading: bool,
     rereads: u32,
+}
+
+/// The result on one of several independent nodes.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct NodeReleaseDto {
+    node: String,
+    /// `deleted`, `no_key`, `other_value`, `refused`, `unreachable` or `unknown`.
+    result: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl From<&NodeRelease> for NodeReleaseDto {
+    fn from(one: &NodeRelease) -> Self {
+        Self {
+            node: one.node.clone(),
+            result: one.result.as_str(),
+            why: one.why.clone(),
+        }
+    }
 }
 
 /// Entries of the audit log.
@@ -187,6 +213,12 @@ impl From<Observed> for ObservedDto {
             remaining_ms: missing.take("remainingMs", seen.remaining_ms),
             renewing: missing.take("renewing", seen.renewing),
             waiters: seen.waiters.into_iter().map(waiter).collect(),
+            nodes: seen
+                .quorum
+                .into_iter()
+                .flat_map(|quorum| quorum.nodes)
+                .map(NodeDto::from)
+                .collect(),
             read_at: seen.read_at,
             unknown: missing.unknown,
             absent: missing.absent,
@@ -223,6 +255,7 @@ impl From<VisibleUnlock> for UnlockDto {
             now: unlock.ending.now.as_ref().map(HoldingDto::from),
             read: unlock.ending.is_read,
             why: unlock.ending.why.clone(),
+            nodes: unlock.ending.nodes.iter().map(NodeReleaseDto::from).collect(),
             remedy: unlock.ending.remedy.clone(),
             by_rereading: unlock.ending.is_by_rereading,
             rereads: unlock.rereads,

@@ -15,7 +15,9 @@ use testkit::within;
 
 use super::MINUTE;
 
-const STATES: [&str; 9] = [
+const STATES: [&str; 11] = [
+    "split",
+    "quorum_lost",
     "expired",
     "orphaned",
     "not_renewing",

@@ -24,18 +24,14 @@ fn invalid_settings_are_refused_at_once_by_key() {
         );
         assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
     }
-    for (mode, name) in [
-        (RedisMode::Cluster, "cluster"),
-        (RedisMode::Sentinel, "sentinel"),
-        (RedisMode::Redlock, "redlock"),
+    for (mode, count, remedy) in [
+        (RedisMode::Redlock, 2, "an odd number, at least 3"),
+        (RedisMode::Redlock, 4, "an odd number, at least 3"),
+        (RedisMode::Sentinel, 3, "master_name"),
     ] {
-        let mut setup = Setup::new("redis://h");
-        setup.redis.mode = mode;
-        let error = setup.connect().map(drop).unwrap_err();
-        assert_eq!(
-            error.remedy(),
-            format!("mode {name} is not supported yet; use standalone")
-        );
+        let urls = (0..count).map(|at| format!("redis://h{at}"));
+        let error = Setup::mode(mode, urls).connect().map(drop).unwrap_err();
+        assert!(error.remedy().contains(remedy), "{mode:?}: {error:?}");
     }
     let mut two = Setup::new("redis://h");
     two.redis.urls.push("redis://i".into());

@@ -211,7 +211,8 @@ async fn a_node_of_a_cluster_is_refused_with_the_reason() {
     let backend = Setup::new(&redis.url()).backend();
     let error = try_observe(&backend).await.map(drop).unwrap_err();
     assert!(
-        matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("cluster")),
+        matches!(&error, BackendError::Misconfigured { detail, remedy }
+            if detail.contains("cluster") && remedy.contains("mode = \"cluster\"")),
         "{error:?}"
     );
 }

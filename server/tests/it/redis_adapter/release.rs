@@ -2,6 +2,7 @@
 
 mod inventory_refresh;
 mod raced;
+mod waiters;
 
 use std::time::Duration;
 
@@ -131,10 +132,10 @@ async fn without_an_unlock_url_release_is_refused() {
     let redis = start().await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "one"]).await;
     let backend = Setup::new(&redis.url()).backend();
-    assert!(no_release(&backend).unwrap().contains("unlock_url"));
+    assert!(no_release(&backend).unwrap().contains("unlock_user"));
     let answer = unlock(&backend, &key(), &"lock:a".into()).await;
     assert!(
-        matches!(&answer, Release::Refused { why, .. } if why.contains("unlock_url")),
+        matches!(&answer, Release::Refused { why, .. } if why.contains("unlock_user")),
         "{answer:?}"
     );
     assert_eq!(no_release(&unlocker(&redis)), None);

@@ -57,6 +57,18 @@ async fn reach(systems: &Systems, held: &mut Held, state: LockState) -> LockId {
             );
             lock("builtin", "lease", "stale-writer")
         }
+        LockState::Split => {
+            systems.redlock("lock:split", ["one", "two", ""]).await;
+            lock("quorum", "redlock", "lock:split")
+        }
+        LockState::QuorumLost => {
+            let lost = lock("quorum", "redlock", "lock:lost");
+            systems.redlock("lock:lost", ["one", "one", "one"]).await;
+            let page = |page: &serde_json::Value| page["locks"][0]["state"] == "healthy";
+            systems.console.inventory_where("q=lock:lost", page).await;
+            systems.redlock("lock:lost", ["", "one", ""]).await;
+            lost
+        }
         LockState::Expired => {
             systems.row("left-behind", "worker-1", 7, "-1 minute").await;
             lock("orders", "table:public.locks", "left-behind")

@@ -16,31 +16,40 @@ pub(super) struct Systems {
     pub(super) postgres: Postgres,
     pub(super) redis: Redis,
     pub(super) etcd: Etcd,
+    /// Nodes of a Redlock.
+    pub(super) nodes: [Redis; 3],
 }
 
 impl Systems {
     pub(super) async fn start() -> Self {
-        let (postgres, redis, etcd) = tokio::join!(
+        let redis = || Box::pin(Throwaway::redis(RedisOptions::default()));
+        let (postgres, redis, a, b, c, etcd) = tokio::join!(
             Box::pin(Throwaway::postgres(PostgresOptions {
                 fast: true,
                 settings: vec![("max_prepared_transactions".to_owned(), "5".to_owned())],
                 ..PostgresOptions::default()
             })),
-            Box::pin(Throwaway::redis(RedisOptions::default())),
+            redis(),
+            redis(),
+            redis(),
+            redis(),
             Box::pin(Throwaway::etcd(EtcdOptions {
                 fast: true,
                 ..EtcdOptions::default()
             })),
         );
         let (postgres, redis, etcd) = (postgres.unwrap(), redis.unwrap(), etcd.unwrap());
+        let nodes = [a, b, c].map(Result::unwrap);
         execute(&postgres, TABLE).await;
         let toml = format!(
             "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"200ms\"\n\
              [[backend.lease_table]]\ntable = \"public.locks\"\n\
              [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n\
+             [[backend]]\nname = \"quorum\"\nkind = \"redis\"\nmode = \"redlock\"\nurls = {:?}\npoll_interval = \"200ms\"\n\
              [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll_interval = \"200ms\"\n",
             postgres.superuser_url(),
             redis.url(),
+            nodes.each_ref().map(Redis::url),
             etcd.endpoint()
         );
         let console = Box::pin(TestServer::builder().config(&toml).operator().start()).await;
@@ -50,6 +59,7 @@ impl Systems {
             postgres,
             redis,
             etcd,
+            nodes,
         }
     }
 
@@ -81,14 +91,19 @@ impl Systems {
         checked["accepted"].as_bool().unwrap()
     }
 
+    /// One value per node of the Redlock; an empty one deletes the key.
+    pub(super) async fn redlock(&self, key: &str, values: [&str; 3]) {
+        for (node, value) in self.nodes.iter().zip(values) {
+            if value.is_empty() {
+                run(node, &["DEL", key]).await;
+            } else {
+                run(node, &["SET", key, value, "PX", "600000"]).await;
+            }
+        }
+    }
+
     pub(super) async fn redis(&self, words: &[&str]) {
-        let client = redis::Client::open(self.redis.url()).unwrap();
-        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-        let mut command = redis::cmd(words[0]);
-        words[1..].iter().for_each(|word| {
-            command.arg(*word);
-        });
-        let _: redis::Value = command.query_async(&mut connection).await.unwrap();
+        run(&self.redis, words).await;
     }
 
     /// A key on a lease of its own.
@@ -109,6 +124,14 @@ impl Systems {
         );
         execute(&self.postgres, &sql).await;
     }
+}
+
+async fn run(redis: &Redis, words: &[&str]) {
+    let client = redis::Client::open(redis.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut command = redis::cmd(words[0]);
+    command.arg(&words[1..]);
+    let _: redis::Value = command.query_async(&mut connection).await.unwrap();
 }
 
 pub(super) async fn session(postgres: &Postgres) -> PgConnection {

@@ -1,0 +1,202 @@
+//! Quorum of a lock that is stored on several independent nodes (Redlock): what each node has,
+//! and what follows from it. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::escape::visible;
+use crate::names::OwnerId;
+
+crate::wire_enum! {
+    /// What the values on the nodes mean together. The names are stable.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum QuorumState {
+        /// One value is on more than half of the nodes.
+        Held = "held",
+        /// At least two values, none on a quorum.
+        Split = "split",
+        /// One value on a minority, never seen on a quorum.
+        Leftover = "leftover",
+        /// One value on a minority that was on a quorum before.
+        Lost = "lost",
+        /// Nodes that do not answer leave it open.
+        Unknown = "unknown",
+    }
+}
+
+/// Content of one node for the judgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell<V> {
+    Unreachable,
+    Empty,
+    Value(V),
+}
+
+/// Nodes that make a quorum of `nodes`.
+pub const fn quorum_of(nodes: usize) -> usize {
+    nodes / 2 + 1
+}
+
+/// Distinct values with the number of their nodes: most nodes first, then in order of the nodes.
+pub fn tally<V: PartialEq + Copy>(cells: &[Cell<V>]) -> Vec<(V, usize)> {
+    let mut counts: Vec<(V, usize)> = Vec::new();
+    for cell in cells {
+        if let Cell::Value(value) = cell {
+            match counts.iter_mut().find(|(known, _)| known == value) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((*value, 1)),
+            }
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}
+
+/// The state of one lock; `None` if no node that answers has the key. `was_held` tells whether
+/// a value has been seen on a quorum.
+pub fn judge<V: PartialEq + Copy>(cells: &[Cell<V>], was_held: impl Fn(V) -> bool) -> Option<QuorumState> {
+    let counts = tally(cells);
+    let needed = quorum_of(cells.len());
+    let &(value, count) = counts.first()?;
+    let silent = cells
+        .iter()
+        .filter(|cell| matches!(cell, Cell::Unreachable))
+        .count();
+    Some(if count >= needed {
+        QuorumState::Held
+    } else if counts.len() > 1 {
+        QuorumState::Split
+    } else if count + silent >= needed {
+        QuorumState::Unknown
+    } else if was_held(value) {
+        QuorumState::Lost
+    } else {
+        QuorumState::Leftover
+    })
+}
+
+/// Time until fewer than `needed` of the values remain; `None` if that never happens. Each item
+/// is the time left on one node, `None` without a TTL. With fewer values than `needed`: until
+/// the last one is gone.
+pub fn remaining_ms(mut left_ms: Vec<Option<i64>>, needed: usize) -> Option<i64> {
+    // Without a TTL is longest.
+    left_ms.sort_by_key(|ms| std::cmp::Reverse(ms.unwrap_or(i64::MAX)));
+    let at = if left_ms.len() >= needed { needed - 1 } else { 0 };
+    left_ms.get(at).copied().flatten()
+}
+
+/// One node as the page of a lock shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeCell {
+    /// `host:port`.
+    pub node: String,
+    pub reachable: bool,
+    /// Rank of its value among the values of this lock: 0 is on most nodes. `None`: no key, or
+    /// not known.
+    pub rank: Option<u8>,
+    /// The value or its fingerprint.
+    pub value: Option<String>,
+    pub owner_id: Option<OwnerId>,
+    /// `None`: no key, no TTL, or not known.
+    pub remaining_ms: Option<i64>,
+    /// Time since the node last answered; `None`: it never did.
+    pub age_ms: Option<i64>,
+    /// Duration of this reading.
+    pub answer_ms: Option<i64>,
+    pub clock_offset_ms: Option<i64>,
+    /// Why it does not answer.
+    pub fault: Option<String>,
+}
+
+impl NodeCell {
+    /// It has the key, and the key has no TTL.
+    pub const fn has_no_ttl(&self) -> bool {
+        self.rank.is_some() && self.remaining_ms.is_none()
+    }
+}
+
+/// One lock on all of its nodes, in configured order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Quorum {
+    pub state: QuorumState,
+    pub needed: u32,
+    pub nodes: Vec<NodeCell>,
+}
+
+/// One value with its nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueTally<'a> {
+    pub owner: &'a str,
+    pub value: &'a str,
+    pub nodes: u32,
+}
+
+impl Quorum {
+    /// The values, those on most nodes first.
+    pub fn tallies(&self) -> Vec<ValueTally<'_>> {
+        let mut tallies: Vec<ValueTally<'_>> = Vec::new();
+        for rank in 0..u8::MAX {
+            let mut nodes = self.nodes.iter().filter(|cell| cell.rank == Some(rank));
+            let Some(first) = nodes.next() else { break };
+            tallies.push(ValueTally {
+                owner: first
+                    .owner_id
+                    .as_ref()
+                    .map_or("an unknown owner", OwnerId::as_str),
+                value: first.value.as_deref().unwrap_or_default(),
+                nodes: 1 + u32::try_from(nodes.count()).unwrap_or(0),
+            });
+        }
+        tallies
+    }
+
+    pub fn unreachable(&self) -> impl Iterator<Item = &NodeCell> {
+        self.nodes.iter().filter(|cell| !cell.reachable)
+    }
+
+    /// The finding as a headline and what it leaves open.
+    pub fn sentence(&self) -> (String, String) {
+        let (needed, total) = (self.needed, self.nodes.len());
+        let tallies = self.tallies();
+        let owners = tallies
+            .iter()
+            .map(|one| format!("{} has {}", visible(one.owner), one.nodes))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let silent: Vec<&str> = self.unreachable().map(|cell| cell.node.as_str()).collect();
+        let silent = silent.join(" and ");
+        let head = match self.state {
+            QuorumState::Held => {
+                let first = tallies.first();
+                let owner = first.map_or(String::new(), |one| visible(one.owner).into_owned());
+                let nodes = first.map_or(0, |one| one.nodes);
+                format!("{owner} has a quorum: {nodes} of {total} nodes.")
+            }
+            QuorumState::Split => format!("No owner is seen on {needed} of the {total} nodes."),
+            QuorumState::Leftover => "The value is on a minority and was never seen on a quorum.".to_owned(),
+            QuorumState::Lost => "The value was on a quorum and is on a minority now.".to_owned(),
+            QuorumState::Unknown => "Whether the value is on a quorum is not known.".to_owned(),
+        };
+        let mut body = if self.state == QuorumState::Held && tallies.len() < 2 {
+            String::new()
+        } else {
+            format!("{owners}.")
+        };
+        if !silent.is_empty() {
+            let open = match self.state {
+                QuorumState::Split => "If it has one of these values, that owner may have a quorum.",
+                QuorumState::Unknown => "If it has the value, its owner has a quorum.",
+                QuorumState::Held | QuorumState::Leftover | QuorumState::Lost => {
+                    "It does not change the result."
+                }
+            };
+            body = format!("{body} {silent} does not answer. {open}");
+        }
+        (head, body.trim_start().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests;

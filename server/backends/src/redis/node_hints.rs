@@ -1,0 +1,109 @@
+//! Change notifications of several servers, merged into those of one backend.
+
+use std::sync::Arc;
+
+use domain::backend::WatchState;
+use domain::names::{Resource, Source};
+use parking_lot::Mutex;
+
+use crate::Hints;
+
+/// Name and state of a server that has reported.
+type NodeState = Option<(String, WatchState)>;
+
+/// Notifications of one of several servers.
+#[derive(Clone)]
+pub(super) struct NodeHints {
+    hints: Hints,
+    states: Arc<Mutex<Vec<NodeState>>>,
+    index: usize,
+    name: String,
+}
+
+impl NodeHints {
+    /// For a backend of one server.
+    pub(super) fn single(hints: &Hints) -> Self {
+        Self::of_nodes(hints, [""].into_iter()).remove(0)
+    }
+
+    /// For each of these servers.
+    pub(super) fn of_nodes<'a>(hints: &Hints, names: impl Iterator<Item = &'a str>) -> Vec<Self> {
+        let names: Vec<&str> = names.collect();
+        let states = Arc::new(Mutex::new(vec![None; names.len()]));
+        let node = |(index, name): (usize, &&str)| Self {
+            hints: hints.clone(),
+            states: states.clone(),
+            index,
+            name: (*name).to_owned(),
+        };
+        names.iter().enumerate().map(node).collect()
+    }
+
+    pub(super) fn relist(&self) {
+        self.hints.relist();
+    }
+
+    pub(super) fn changed(&self, source: Source, resource: Resource) {
+        self.hints.changed(source, resource);
+    }
+
+    /// The backend's watch is live if that of each server is.
+    pub(super) fn state(&self, state: WatchState) {
+        let mut states = self.states.lock();
+        if let Some(own) = states.get_mut(self.index) {
+            *own = Some((self.name.clone(), state));
+        }
+        if let Some(worst) = worst(&states) {
+            self.hints.state(worst);
+        }
+    }
+}
+
+/// `None`: all known ones are live, and others are not known yet.
+fn worst(states: &[Option<(String, WatchState)>]) -> Option<WatchState> {
+    let named = |name: &str, why: &str| {
+        if name.is_empty() {
+            why.to_owned()
+        } else {
+            format!("{name}: {why}")
+        }
+    };
+    let known = || states.iter().flatten();
+    let lost = known().find_map(|(name, state)| match state {
+        WatchState::Reconnecting { since, why } => Some(WatchState::Reconnecting {
+            since: *since,
+            why: named(name, why),
+        }),
+        WatchState::Live | WatchState::Off { .. } => None,
+    });
+    let off = || {
+        known().find_map(|(name, state)| match state {
+            WatchState::Off { why } => Some(WatchState::Off {
+                why: named(name, why),
+            }),
+            WatchState::Live | WatchState::Reconnecting { .. } => None,
+        })
+    };
+    let live = || states.iter().all(Option::is_some).then_some(WatchState::Live);
+    lost.or_else(off).or_else(live)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_watch_is_live_once_that_of_each_server_is() {
+        // One of two turns off, then recovers.
+        let hints = Hints::default();
+        let nodes = NodeHints::of_nodes(&hints, ["a", "b"].into_iter());
+        nodes[0].state(WatchState::Live);
+        nodes[1].state(WatchState::Off { why: "no".to_owned() });
+        let off = WatchState::Off {
+            why: "b: no".to_owned(),
+        };
+        assert_eq!(hints.take().await.state, Some(off));
+        nodes[1].state(WatchState::Live);
+        assert_eq!(hints.take().await.state, Some(WatchState::Live));
+    }
+}

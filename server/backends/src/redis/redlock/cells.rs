@@ -1,0 +1,200 @@
+//! Reads the same keys on all nodes at once.
+
+use std::collections::HashMap;
+
+use domain::observation::{Lifetime, ObservedLock};
+use domain::tick::Tick;
+use futures::future::join_all;
+use parking_lot::Mutex;
+
+use crate::BackendError;
+use crate::redis::connection::{Link, RedisConnection};
+use crate::redis::error;
+use crate::redis::node::Node;
+use crate::redis::page::{self, Page, RedisKey};
+use crate::redis::scan_warnings::Troubles;
+use crate::redis::settings::Settings;
+use config::redis::RedisMode;
+
+/// Connections to all nodes. A node that fails is left out from then on.
+pub(super) struct Lines<'a> {
+    pub(super) nodes: &'a [Node],
+    link: fn(&Node) -> &Link,
+    lines: Vec<Mutex<Option<RedisConnection>>>,
+}
+
+impl<'a> Lines<'a> {
+    /// # Errors
+    /// No node answers: the error of the first.
+    pub(super) async fn open(
+        settings: &Settings,
+        nodes: &'a [Node],
+        link: fn(&Node) -> &Link,
+    ) -> Result<Self, BackendError> {
+        let opened = nodes
+            .iter()
+            .map(|node| node.line(link(node), settings.poll_interval));
+        let mut first_error = None;
+        let lines = join_all(opened)
+            .await
+            .into_iter()
+            .map(|line| {
+                line.map_err(|error| first_error.get_or_insert(error).clone())
+                    .ok()
+            })
+            .map(Mutex::new)
+            .collect();
+        let opened = Self { nodes, link, lines };
+        match first_error {
+            Some(error) if opened.silent() == nodes.len() => Err(error),
+            _ => Ok(opened),
+        }
+    }
+
+    pub(super) fn line(&self, index: usize) -> Option<RedisConnection> {
+        self.lines.get(index).and_then(|line| line.lock().clone())
+    }
+
+    /// Leaves the node out.
+    pub(super) async fn fail(&self, index: usize, error: &BackendError) {
+        let Some(node) = self.nodes.get(index) else { return };
+        node.failed(error);
+        let line = self.lines.get(index).and_then(|line| line.lock().take());
+        if let Some(line) = line {
+            (self.link)(node).discard(&line).await;
+        }
+    }
+
+    /// Number of nodes that do not answer.
+    pub(super) fn silent(&self) -> usize {
+        self.lines.iter().filter(|line| line.lock().is_none()).count()
+    }
+
+    pub(super) fn is_silent(&self, index: usize) -> bool {
+        self.line(index).is_none()
+    }
+}
+
+/// One key on one node.
+#[derive(Debug, Clone)]
+pub(super) enum NodeValue {
+    Unreachable,
+    Empty,
+    Value(Box<ObservedLock>),
+}
+
+/// One key on all nodes, in configured order.
+#[derive(Debug)]
+pub(super) struct KeyCells {
+    pub(super) key: RedisKey,
+    pub(super) cells: Vec<NodeValue>,
+}
+
+/// Several keys on all nodes.
+pub(super) struct AllCells {
+    /// Remaining times count from here.
+    pub(super) sent_at: Tick,
+    pub(super) keys: Vec<KeyCells>,
+    pub(super) troubles: Troubles,
+    /// Duration of the reading per node.
+    pub(super) answer_ms: Vec<Option<i64>>,
+}
+
+/// One page, and when it had arrived.
+type ReadPage = (Page, Tick);
+
+/// # Errors
+/// No node answers any more.
+pub(super) async fn read(
+    settings: &Settings,
+    lines: &Lines<'_>,
+    keys: Vec<RedisKey>,
+) -> Result<AllCells, BackendError> {
+    let pages = read_pages(settings, lines, &keys).await?;
+    let sent_at = pages.iter().flatten().map(|(page, _)| page.sent_at).min();
+    let sent_at = sent_at.unwrap_or_else(|| settings.clock.tick());
+    let empty = |page: &Option<ReadPage>| {
+        if page.is_some() {
+            NodeValue::Empty
+        } else {
+            NodeValue::Unreachable
+        }
+    };
+    let cells: Vec<NodeValue> = pages.iter().map(empty).collect();
+    let places: HashMap<RedisKey, usize> = keys.iter().cloned().zip(0..).collect();
+    let mut all = AllCells {
+        sent_at,
+        keys: keys
+            .into_iter()
+            .map(|key| KeyCells {
+                key,
+                cells: cells.clone(),
+            })
+            .collect(),
+        troubles: Troubles::default(),
+        answer_ms: Vec::with_capacity(pages.len()),
+    };
+    for (index, page) in pages.into_iter().enumerate() {
+        let took_ms = page.as_ref().map(|(page, at)| at.since(page.sent_at));
+        all.answer_ms.push(took_ms);
+        if let Some((page, _)) = page {
+            all.place(index, page, &places);
+        }
+    }
+    Ok(all)
+}
+
+/// The same keys of every node that answers.
+async fn read_pages(
+    settings: &Settings,
+    lines: &Lines<'_>,
+    keys: &[RedisKey],
+) -> Result<Vec<Option<ReadPage>>, BackendError> {
+    let reads = (0..lines.nodes.len()).map(|index| async move {
+        let line = lines.line(index)?;
+        let page = page::read(&line, &settings.rows, &settings.clock, keys.to_vec()).await;
+        Some((page, settings.clock.tick()))
+    });
+    let mut pages = Vec::with_capacity(lines.nodes.len());
+    let mut last_error = None;
+    for (index, read) in join_all(reads).await.into_iter().enumerate() {
+        let page = match read {
+            None => None,
+            Some((Ok(page), at)) if page.moved.is_empty() => Some((page, at)),
+            Some((Ok(_), _)) => return Err(error::other_mode("cluster", RedisMode::Redlock)),
+            Some((Err(error), _)) => {
+                lines.fail(index, &error).await;
+                last_error = Some(error);
+                None
+            }
+        };
+        if let (Some((_, at)), Some(node)) = (&page, lines.nodes.get(index)) {
+            node.answered(*at);
+        }
+        pages.push(page);
+    }
+    if pages.iter().all(Option::is_none) {
+        return Err(last_error.unwrap_or_else(|| error::no_answer(settings.timeout)));
+    }
+    Ok(pages)
+}
+
+impl AllCells {
+    /// Puts the locks of one node into their cells, with times that count from `sent_at`.
+    fn place(&mut self, index: usize, page: Page, places: &HashMap<RedisKey, usize>) {
+        self.troubles.merge(page.troubles);
+        let later_ms = page.sent_at.since(self.sent_at);
+        for mut lock in page.locks {
+            if let Lifetime::Leased { remaining_ms, .. } = &mut lock.lifetime {
+                *remaining_ms += later_ms;
+            }
+            let place = places.get(lock.resource.as_bytes());
+            let cell = place
+                .and_then(|at| self.keys.get_mut(*at))
+                .and_then(|key| key.cells.get_mut(index));
+            if let Some(cell) = cell {
+                *cell = NodeValue::Value(Box::new(lock));
+            }
+        }
+    }
+}

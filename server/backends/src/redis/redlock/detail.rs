@@ -1,0 +1,188 @@
+//! One lock read fresh on all nodes.
+
+use domain::names::{OwnerId, Resource};
+use domain::observation::{Inspection, Lifetime, ObservedLock, RawField};
+use domain::quorum::{self, Cell, NodeCell, Quorum, QuorumState};
+use domain::reported::Reported;
+
+use super::Redlock;
+use super::cells::{self, AllCells, KeyCells, Lines, NodeValue};
+use super::merge::Merged;
+use crate::BackendError;
+use crate::redis::release;
+use crate::redis::settings::Settings;
+
+/// Reads one key on all nodes.
+pub(in crate::redis) async fn inspect(
+    redlock: &Redlock,
+    settings: &Settings,
+    resource: &Resource,
+) -> Result<Inspection, BackendError> {
+    if !settings.is_ours(resource) {
+        return Ok(Inspection::default());
+    }
+    let lines = Lines::open(settings, &redlock.nodes, |node| &node.asks).await?;
+    let all = cells::read(settings, &lines, vec![resource.as_bytes().to_vec()]).await?;
+    let Some(key) = all.keys.first() else {
+        return Ok(Inspection::default());
+    };
+    let merger = redlock.merger();
+    let merged = merger.merge(key, &mut redlock.memory.lock());
+    let row = match merged {
+        Merged::Row(row) | Merged::Odd { row, .. } => merger.with_lifetime(*row, key),
+        Merged::Absent => {
+            // The silent nodes could have it on a quorum.
+            return if lines.silent() < redlock.quorum() {
+                Ok(Inspection::default())
+            } else {
+                Err(BackendError::Unreachable {
+                    detail: format!(
+                        "{} of {} nodes do not answer",
+                        lines.silent(),
+                        redlock.nodes.len()
+                    ),
+                })
+            };
+        }
+    };
+    let owners = owners(key);
+    let mut radius = release::radius(&row, &[], settings.wake, None);
+    if let Reported::Value(radius) = &mut radius {
+        for line in warnings(redlock, key, lines.silent()) {
+            radius.warn(line);
+        }
+    }
+    Ok(Inspection {
+        blast_radius: radius,
+        quorum: Some(view(redlock, settings, &all, key)),
+        raw: raw(redlock, key),
+        lock: Some(row),
+        owners,
+        ..Inspection::default()
+    })
+}
+
+/// What a forced unlock does on the nodes.
+fn warnings(redlock: &Redlock, key: &KeyCells, silent: usize) -> Vec<String> {
+    let total = redlock.nodes.len();
+    let values = key
+        .cells
+        .iter()
+        .filter(|cell| matches!(cell, NodeValue::Value(_)))
+        .count();
+    let mut lines = vec![format!(
+        "The release compares and deletes on all {total} nodes; {values} have a value now."
+    )];
+    if silent > 0 {
+        lines.push(format!(
+            "{silent} of {total} nodes do not answer and may keep a copy until its TTL ends."
+        ));
+    }
+    lines
+}
+
+/// Each owner once, most nodes first.
+fn owners(key: &KeyCells) -> Vec<OwnerId> {
+    let found: Vec<Cell<&OwnerId>> = values(key)
+        .filter_map(|lock| lock.owner.known().map(Cell::Value))
+        .collect();
+    quorum::tally(&found)
+        .into_iter()
+        .map(|(owner, _)| owner.clone())
+        .collect()
+}
+
+fn values(key: &KeyCells) -> impl Iterator<Item = &ObservedLock> {
+    key.cells.iter().filter_map(|cell| match cell {
+        NodeValue::Value(lock) => Some(&**lock),
+        NodeValue::Unreachable | NodeValue::Empty => None,
+    })
+}
+
+fn view(redlock: &Redlock, settings: &Settings, all: &AllCells, key: &KeyCells) -> Quorum {
+    let generations: Vec<Cell<&str>> = key
+        .cells
+        .iter()
+        .map(|cell| match cell {
+            NodeValue::Unreachable => Cell::Unreachable,
+            NodeValue::Empty => Cell::Empty,
+            NodeValue::Value(lock) => Cell::Value(
+                lock.generation
+                    .known()
+                    .map_or("", domain::generation::Generation::as_str),
+            ),
+        })
+        .collect();
+    let ranks: Vec<&str> = quorum::tally(&generations)
+        .into_iter()
+        .map(|(value, _)| value)
+        .collect();
+    let state = redlock.state(key);
+    let now = settings.clock.tick();
+    let cells = key.cells.iter().zip(&redlock.nodes).enumerate();
+    Quorum {
+        state: state.unwrap_or(QuorumState::Unknown),
+        needed: u32::try_from(redlock.quorum()).unwrap_or(u32::MAX),
+        nodes: cells
+            .map(|(index, (cell, node))| {
+                let health = node.health();
+                let mut view = NodeCell {
+                    node: node.name().to_owned(),
+                    reachable: !matches!(cell, NodeValue::Unreachable),
+                    rank: None,
+                    value: None,
+                    owner_id: None,
+                    remaining_ms: None,
+                    age_ms: health.answered_at.map(|at| now.since(at)),
+                    answer_ms: all.answer_ms.get(index).copied().flatten(),
+                    clock_offset_ms: health.clock_offset_ms,
+                    fault: health.fault,
+                };
+                if let NodeValue::Value(lock) = cell {
+                    let generation = lock
+                        .generation
+                        .known()
+                        .map(domain::generation::Generation::as_str);
+                    let rank = ranks.iter().position(|value| Some(*value) == generation);
+                    view.rank = rank.and_then(|rank| u8::try_from(rank).ok());
+                    view.value = generation.map(short);
+                    view.owner_id = lock.owner.known().cloned();
+                    view.remaining_ms = match &lock.lifetime {
+                        Lifetime::Leased { remaining_ms, .. } => Some(*remaining_ms),
+                        _ => None,
+                    };
+                }
+                view
+            })
+            .collect(),
+    }
+}
+
+/// `value:2bb80d537b…` as `2bb80d53`: the same digits as an owner's fingerprint.
+fn short(generation: &str) -> String {
+    let digits = generation
+        .split_once(':')
+        .map_or(generation, |(_, digits)| digits);
+    digits.chars().take(8).collect()
+}
+
+fn raw(redlock: &Redlock, key: &KeyCells) -> Vec<RawField> {
+    let cells = key.cells.iter().zip(&redlock.nodes);
+    cells
+        .map(|(cell, node)| RawField {
+            name: node.name().to_owned(),
+            value: match cell {
+                NodeValue::Unreachable => "unreachable".to_owned(),
+                NodeValue::Empty => "no key".to_owned(),
+                NodeValue::Value(lock) => {
+                    let owner = lock.owner.known().map_or("unreadable", OwnerId::as_str);
+                    let left = match &lock.lifetime {
+                        Lifetime::Leased { remaining_ms, .. } => format!("PTTL {remaining_ms} ms"),
+                        _ => "no TTL".to_owned(),
+                    };
+                    format!("{owner}, {left}")
+                }
+            },
+        })
+        .collect()
+}

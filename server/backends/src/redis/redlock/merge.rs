@@ -1,0 +1,292 @@
+//! Turns the cells of one key into one row: the value on most nodes, with the state of the whole.
+
+use std::borrow::Cow;
+
+use domain::generation::Generation;
+use domain::names::{OwnerId, Source};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
+use domain::quorum::{self, Cell, QuorumState};
+use domain::reported::Reported;
+
+use super::cells::{KeyCells, NodeValue};
+use super::memory::{Memory, Verdict};
+use crate::redis::fingerprint::Fingerprint;
+
+const NO_OWNER: &str = "no value is on a quorum of the nodes";
+const NO_LEASE: &str = "several values are on the nodes, none on a quorum";
+
+/// Result for one key.
+#[derive(Debug)]
+pub(super) enum Merged {
+    /// No node that answers has the key.
+    Absent,
+    Row(Box<ObservedLock>),
+    /// Without a quorum, or with two owners: to be confirmed by a second, equal reading.
+    Odd {
+        signature: u64,
+        row: Box<ObservedLock>,
+    },
+}
+
+/// A value with its nodes.
+struct Held<'a> {
+    lock: &'a ObservedLock,
+    nodes: Vec<&'a str>,
+}
+
+/// What is the same for all keys of a reading.
+pub(super) struct Merger<'a> {
+    pub(super) source: &'a Source,
+    /// Names of the nodes.
+    pub(super) names: Vec<&'a str>,
+}
+
+impl<'a> Merger<'a> {
+    pub(super) fn merge(&self, key: &'a KeyCells, memory: &mut Memory) -> Merged {
+        if let Some(row) = self.unrecognised(key) {
+            return Merged::Row(Box::new(row));
+        }
+        let cells: Vec<Cell<u64>> = key.cells.iter().map(|cell| hashed(cell, memory)).collect();
+        let key_hash = memory.hash(&key.key);
+        let Some(verdict) = memory.judge(key_hash, &cells) else {
+            return Merged::Absent;
+        };
+        let values = self.values(key, &cells);
+        let Some(mut row) = self.row(&verdict, &values) else {
+            return Merged::Absent;
+        };
+        row.condition = self.condition(&verdict, &values, &cells);
+        let is_clear = verdict.state == QuorumState::Held && verdict.overtaken.is_none();
+        if is_clear {
+            memory.unconfirm(key_hash);
+            return Merged::Row(Box::new(row));
+        }
+        let signature = memory.hash(cells.iter().map(signed).collect::<Vec<_>>());
+        if memory.is_confirmed(key_hash, signature) {
+            return Merged::Row(Box::new(row));
+        }
+        Merged::Odd {
+            signature,
+            row: Box::new(row),
+        }
+    }
+
+    /// A key that is no lock on one of the nodes.
+    fn unrecognised(&self, key: &KeyCells) -> Option<ObservedLock> {
+        let odd = key.cells.iter().find_map(|cell| match cell {
+            NodeValue::Value(lock) if !lock.generation.is_known() => Some(lock),
+            _ => None,
+        })?;
+        Some(ObservedLock {
+            source: self.source.clone(),
+            ..(**odd).clone()
+        })
+    }
+
+    /// Most nodes first.
+    fn values(&self, key: &'a KeyCells, cells: &[Cell<u64>]) -> Vec<Held<'a>> {
+        quorum::tally(cells)
+            .into_iter()
+            .filter_map(|(value, _)| {
+                let on = |at: &usize| cells.get(*at) == Some(&Cell::Value(value));
+                let places: Vec<usize> = (0..cells.len()).filter(on).collect();
+                let lock = places.first().and_then(|at| match key.cells.get(*at) {
+                    Some(NodeValue::Value(lock)) => Some(&**lock),
+                    _ => None,
+                })?;
+                let nodes = places.iter().filter_map(|at| self.names.get(*at).copied());
+                Some(Held {
+                    lock,
+                    nodes: nodes.collect(),
+                })
+            })
+            .collect()
+    }
+
+    fn row(&self, verdict: &Verdict, values: &[Held<'_>]) -> Option<ObservedLock> {
+        let first = values.first()?;
+        let mut row = ObservedLock {
+            source: self.source.clone(),
+            ..first.lock.clone()
+        };
+        if verdict.state == QuorumState::Split {
+            row.owner = Reported::unknown(NO_OWNER);
+            row.lease_id = Reported::unknown(NO_LEASE);
+            row.owner_count = u32::try_from(values.len()).unwrap_or(u32::MAX);
+            row.generation = Reported::Value(split_generation(values.iter().map(|held| held.lock)));
+        } else if verdict.overtaken.is_some() {
+            row.owner_count = 2;
+        }
+        Some(row)
+    }
+
+    fn condition(
+        &self,
+        verdict: &Verdict,
+        values: &[Held<'_>],
+        cells: &[Cell<u64>],
+    ) -> Option<ObservedCondition> {
+        let total = self.names.len();
+        let silent = self.silent_text(cells);
+        let first = values.first()?;
+        let on = first.nodes.join(", ");
+        let count = first.nodes.len();
+        Some(match verdict.state {
+            QuorumState::Held => {
+                let why = self.two_owners(verdict.overtaken?, values, cells)?;
+                ObservedCondition::DualOwner { why: why.into() }
+            }
+            QuorumState::Split => {
+                let why = format!("{}{silent}", split_text(values, total));
+                ObservedCondition::Split { why: why.into() }
+            }
+            QuorumState::Lost => {
+                let why =
+                    format!("Its value had a quorum and is on {count} of {total} nodes now: {on}{silent}");
+                ObservedCondition::QuorumLost { why: why.into() }
+            }
+            QuorumState::Leftover => {
+                let why = format!(
+                    "Its value is on {count} of {total} nodes, {on}, and was never seen on a quorum: it was left by an \
+                     attempt or by a release{silent}"
+                );
+                ObservedCondition::Orphaned { why: why.into() }
+            }
+            QuorumState::Unknown => {
+                let why = format!(
+                    "Its value is on {count} of {total} nodes, {on}: whether it has a quorum is not known{silent}"
+                );
+                ObservedCondition::Undecided { why: why.into() }
+            }
+        })
+    }
+
+    /// Empty if every node answers.
+    fn silent_text(&self, cells: &[Cell<u64>]) -> String {
+        let silent: Vec<&str> = cells
+            .iter()
+            .zip(&self.names)
+            .filter(|(cell, _)| **cell == Cell::Unreachable)
+            .map(|(_, name)| *name)
+            .collect();
+        if silent.is_empty() {
+            String::new()
+        } else {
+            format!("; {} does not answer", silent.join(", "))
+        }
+    }
+
+    fn two_owners(&self, before: u64, values: &[Held<'_>], cells: &[Cell<u64>]) -> Option<String> {
+        let first = values.first()?;
+        let place = cells.iter().position(|cell| *cell == Cell::Value(before))?;
+        let name = self.names.get(place)?;
+        let former = values.iter().find(|held| held.nodes.contains(name))?;
+        Some(format!(
+            "{} has {} of {} nodes, while {}, which had a quorum before, still has {}",
+            owner(first.lock),
+            first.nodes.len(),
+            self.names.len(),
+            owner(former.lock),
+            former.nodes.join(", ")
+        ))
+    }
+
+    /// Sets the time left of a row from the cells that have its value.
+    pub(super) fn with_lifetime(&self, mut row: ObservedLock, key: &KeyCells) -> ObservedLock {
+        let same = |lock: &ObservedLock| lock.generation == row.generation;
+        let values = key.cells.iter().filter_map(|cell| match cell {
+            NodeValue::Value(lock) => Some(&**lock),
+            NodeValue::Unreachable | NodeValue::Empty => None,
+        });
+        let is_any = !values.clone().any(&same);
+        let counted = values.filter(|lock| is_any || same(lock));
+        let left: Vec<Option<i64>> = counted.filter_map(|lock| left_ms(&lock.lifetime)).collect();
+        if left.is_empty() {
+            return row;
+        }
+        // With several values: until the last one is gone.
+        let needed = if is_any {
+            1
+        } else {
+            quorum::quorum_of(self.names.len())
+        };
+        row.lifetime = match quorum::remaining_ms(left, needed) {
+            Some(remaining_ms) => Lifetime::Leased {
+                remaining_ms,
+                ttl_ms: Reported::unknown(crate::redis::rows::NO_TTL_LENGTH),
+            },
+            None => Lifetime::NoTtl {
+                why: Cow::Borrowed("the keys of a quorum have no TTL"),
+            },
+        };
+        row
+    }
+}
+
+/// `None`: it has no lifetime. `Some(None)`: no TTL.
+fn left_ms(lifetime: &Lifetime) -> Option<Option<i64>> {
+    match lifetime {
+        Lifetime::Leased { remaining_ms, .. } => Some(Some(*remaining_ms)),
+        Lifetime::NoTtl { .. } => Some(None),
+        Lifetime::Heartbeat { .. }
+        | Lifetime::Session { .. }
+        | Lifetime::SessionTtl { .. }
+        | Lifetime::Unknown { .. } => None,
+    }
+}
+
+fn hashed(cell: &NodeValue, memory: &Memory) -> Cell<u64> {
+    match cell {
+        NodeValue::Unreachable => Cell::Unreachable,
+        NodeValue::Empty => Cell::Empty,
+        NodeValue::Value(lock) => match &lock.generation {
+            Reported::Value(generation) => Cell::Value(memory.hash(generation.as_str())),
+            Reported::Unknown(_) | Reported::NotApplicable(_) => Cell::Empty,
+        },
+    }
+}
+
+const fn signed(cell: &Cell<u64>) -> (u8, u64) {
+    match cell {
+        Cell::Unreachable => (0, 0),
+        Cell::Empty => (1, 0),
+        Cell::Value(value) => (2, *value),
+    }
+}
+
+fn split_text(values: &[Held<'_>], total: usize) -> String {
+    let needed = quorum::quorum_of(total);
+    let each: Vec<String> = values
+        .iter()
+        .map(|held| format!("{} on {}", owner(held.lock), held.nodes.len()))
+        .collect();
+    format!(
+        "{} values at once, none on {needed} of {total} nodes: {}",
+        values.len(),
+        each.join(", ")
+    )
+}
+
+fn owner(lock: &ObservedLock) -> &str {
+    lock.owner.known().map_or("an unknown owner", OwnerId::as_str)
+}
+
+impl super::Redlock {
+    /// State of a reading, with what is remembered.
+    pub(super) fn state(&self, key: &KeyCells) -> Option<QuorumState> {
+        let mut memory = self.memory.lock();
+        let cells: Vec<Cell<u64>> = key.cells.iter().map(|cell| hashed(cell, &memory)).collect();
+        let key = memory.hash(&key.key);
+        memory.judge(key, &cells).map(|verdict| verdict.state)
+    }
+}
+
+/// Identifies a set of values without a quorum.
+pub(super) fn split_generation<'a>(locks: impl Iterator<Item = &'a ObservedLock>) -> Generation {
+    let mut all: Vec<&str> = locks
+        .filter_map(|lock| lock.generation.known().map(Generation::as_str))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    Generation::new(Fingerprint::from_value(all.join("\n").as_bytes()).generation("split:"))
+}

@@ -1,0 +1,261 @@
+//! A master behind Sentinels: it is the server that most of them name.
+//!
+//! **Invariant:** a forced unlock runs only on a server that more than half of the configured
+//! Sentinels name as the master, that reports itself as one, and that is still one inside the
+//! script that deletes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ::redis::Value;
+use domain::force_release::Release;
+use domain::generation::Generation;
+use domain::names::{Resource, Source};
+use futures::future::join_all;
+use parking_lot::Mutex;
+use tokio::sync::watch as channel;
+
+use super::connection::Link;
+use super::connection_config::{self, Servers, misconfigured};
+use super::limits::NODE_PATIENCE_MIN;
+use super::node::Node;
+use super::node_hints::NodeHints;
+use super::release::{self, Guard};
+use super::scan;
+use super::server_info::text;
+use super::settings::Settings;
+use super::watch::{self, Watched};
+use super::{RedisBackend, error};
+use crate::{BackendError, Budget, Hints, Pass, Sink};
+use config::BackendConfig;
+use config::redis::{RedisConfig, RedisMode};
+
+pub(super) const HOW: &str = "a script on the master that most Sentinels name deletes the key if it still holds the value seen \
+                               and the server is still a master";
+
+pub(super) struct Sentinel {
+    servers: Servers,
+    sentinels: Vec<(String, Link)>,
+    master_name: String,
+    /// The master of the last answer.
+    master: Mutex<Option<Arc<Node>>>,
+    /// Its address; changes with a fail-over.
+    address: channel::Sender<String>,
+}
+
+/// The Sentinels' answer.
+struct Named {
+    node: Arc<Node>,
+    votes: usize,
+}
+
+impl Sentinel {
+    pub(super) fn new(config: &BackendConfig, redis: &RedisConfig) -> Result<Self, BackendError> {
+        let Some(master_name) = redis.master_name.clone() else {
+            return Err(misconfigured(
+                "`master_name` is missing, and mode is \"sentinel\"".to_owned(),
+                "Write the name that the Sentinels monitor, e.g. master_name = \"mymaster\".".to_owned(),
+            ));
+        };
+        let (servers, listed) = connection_config::servers(config, redis)?;
+        let sentinels = listed
+            .iter()
+            .map(|listed| connection_config::sentinel(&servers, redis, listed))
+            .map(|target| target.map(|target| (target.name.clone(), Link::new(Arc::new(target)))));
+        let sentinels = sentinels.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            servers,
+            sentinels,
+            master_name,
+            master: Mutex::default(),
+            address: channel::Sender::new(String::new()),
+        })
+    }
+
+    pub(super) const fn may_unlock(&self) -> bool {
+        self.servers.may_unlock()
+    }
+
+    pub(super) fn address(&self) -> String {
+        let names: Vec<&str> = self.sentinels.iter().map(|(name, _)| name.as_str()).collect();
+        let master = self.address.borrow();
+        let now = if master.is_empty() {
+            String::new()
+        } else {
+            format!(", now {}", *master)
+        };
+        format!("{}{now} by {}", self.master_name, names.join(", "))
+    }
+
+    pub(super) fn known(&self) -> Option<Arc<Node>> {
+        self.master.lock().clone()
+    }
+
+    /// The master, asked now.
+    pub(super) async fn current(&self, settings: &Settings) -> Result<Arc<Node>, BackendError> {
+        Ok(self.ask(settings).await?.node)
+    }
+
+    /// The server that most Sentinels name.
+    async fn ask(&self, settings: &Settings) -> Result<Named, BackendError> {
+        let patience = settings
+            .poll_interval
+            .max(NODE_PATIENCE_MIN)
+            .min(settings.timeout);
+        let asked = self.sentinels.iter().map(|(name, link)| async move {
+            let answer = tokio::time::timeout(patience, ask_one(link, name, &self.master_name)).await;
+            answer.unwrap_or_else(|_| Err(error::no_answer(patience)))
+        });
+        let mut votes: BTreeMap<(String, u16), usize> = BTreeMap::new();
+        let mut first_error = None;
+        for answer in join_all(asked).await {
+            match answer {
+                Ok(address) => *votes.entry(address).or_default() += 1,
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        let Some(((host, port), votes)) = votes.into_iter().max_by_key(|(_, votes)| *votes) else {
+            return Err(first_error.unwrap_or_else(|| error::no_answer(patience)));
+        };
+        Ok(Named {
+            node: self.adopt(&host, port)?,
+            votes,
+        })
+    }
+
+    fn adopt(&self, host: &str, port: u16) -> Result<Arc<Node>, BackendError> {
+        let fresh = Node::at(&self.servers, host, port)?;
+        let mut master = self.master.lock();
+        if let Some(known) = master.as_ref().filter(|known| known.name() == fresh.name()) {
+            return Ok(known.clone());
+        }
+        let fresh = Arc::new(fresh);
+        *master = Some(fresh.clone());
+        drop(master);
+        self.address.send_replace(fresh.name().to_owned());
+        Ok(fresh)
+    }
+
+    /// Watches the master, and the next one after a fail-over.
+    pub(super) async fn watch(&self, settings: &Settings, hints: Hints) {
+        let mut changes = self.address.subscribe();
+        // The first scan asks too.
+        if let Err(failed) = self.current(settings).await {
+            tracing::debug!("the master is not known yet: {failed}");
+        }
+        loop {
+            changes.borrow_and_update();
+            let node = self.known();
+            let watching = async {
+                match &node {
+                    Some(node) => {
+                        let watched = Watched {
+                            settings,
+                            node,
+                            source: &settings.rows.key,
+                        };
+                        watch::run(watched, NodeHints::single(&hints)).await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = watching => {}
+                changed = changes.changed() => if changed.is_err() { return },
+            }
+            // Changes of the new master before the subscription were missed.
+            hints.relist();
+        }
+    }
+}
+
+/// The address that one Sentinel names.
+async fn ask_one(link: &Link, name: &str, master: &str) -> Result<(String, u16), BackendError> {
+    let line = link.line().await?;
+    let mut ask = ::redis::cmd("SENTINEL");
+    ask.arg("GET-MASTER-ADDR-BY-NAME").arg(master);
+    match line.raw(&ask).await {
+        Ok(Value::Array(parts)) => {
+            let [host, port] = parts.as_slice() else {
+                return Err(error::unexpected("SENTINEL"));
+            };
+            let port = text(port).and_then(|port| port.parse().ok());
+            let host = text(host).map(str::to_owned);
+            host.zip(port).ok_or_else(|| error::unexpected("SENTINEL"))
+        }
+        Ok(Value::Nil) => Err(misconfigured(
+            format!("the Sentinel {name} monitors no master named {master:?}"),
+            "Check `master_name`: SENTINEL MASTERS lists the names.".to_owned(),
+        )),
+        Ok(_) => Err(error::unexpected("SENTINEL")),
+        Err(failed)
+            if failed
+                .detail()
+                .is_some_and(|text| text.contains("unknown command")) =>
+        {
+            Err(misconfigured(
+                format!("{name} is no Sentinel"),
+                "Name the Sentinels in `urls` (port 26379 by default), or set another `mode`.".to_owned(),
+            ))
+        }
+        Err(failed) => {
+            if !error::is_answer(&failed) {
+                link.discard(&line).await;
+            }
+            Err(error::mapped(&failed, line.timeout()))
+        }
+    }
+}
+
+pub(super) async fn observe(
+    sentinel: &Sentinel,
+    settings: &Settings,
+    budget: Budget,
+    sink: &mut dyn Sink,
+) -> Result<Pass, BackendError> {
+    let node = sentinel.current(settings).await?;
+    must_be_master(settings, &node, &node.passes).await?;
+    scan::run(settings, &node, RedisMode::Sentinel, budget, sink).await
+}
+
+/// A demoted server's data is old: it is not shown as the present.
+async fn must_be_master(settings: &Settings, node: &Node, link: &Link) -> Result<(), BackendError> {
+    let line = link.line().await?;
+    let (_, info) = scan::probe_server(settings, &line, RedisMode::Sentinel).await?;
+    match info.replica {
+        None => Ok(()),
+        Some(replica) => Err(BackendError::Unreachable {
+            detail: format!(
+                "{} is a replica of {} now; waiting for the Sentinels to name the master",
+                node.name(),
+                replica.master
+            ),
+        }),
+    }
+}
+
+pub(super) async fn release(
+    backend: &RedisBackend,
+    sentinel: &Sentinel,
+    (source, resource): (&Source, &Resource),
+    wanted: &Generation,
+) -> Result<Release, BackendError> {
+    let settings = &backend.settings;
+    let named = sentinel.ask(settings).await?;
+    let all = sentinel.sentinels.len();
+    if named.votes * 2 <= all {
+        return Ok(Release::refused(
+            format!(
+                "{} of {all} Sentinels name {} as the master, which is no majority; nothing was deleted",
+                named.votes,
+                named.node.name()
+            ),
+            "Restore the Sentinels, then review the lock again.",
+        ));
+    }
+    must_be_master(settings, &named.node, &named.node.asks).await?;
+    let link = named.node.unlocks.as_ref();
+    release::release(backend, link, Guard::Master, (source, resource), wanted).await
+}

@@ -1,0 +1,131 @@
+//! The redlock client of npm in a process of its own.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use domain::observation::ObservedCondition;
+use domain::quorum::QuorumState;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::{Nodes, quorum, redlock};
+use crate::redis_adapter::observe;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/node");
+
+/// One holder.
+pub(super) struct Holder {
+    _process: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+    /// `None`: it did not get the lock.
+    pub(super) value: Option<String>,
+}
+
+impl Holder {
+    pub(super) async fn acquire(nodes: &Nodes, key: &str, ttl_ms: u32) -> Self {
+        let installed = Path::new(FOLDER).join("node_modules").exists();
+        assert!(installed, "install the clients with: scripts/setup test");
+        let mut process = Command::new("node")
+            .current_dir(FOLDER)
+            .arg("redlock.mjs")
+            .args([key, &ttl_ms.to_string()])
+            .args(nodes.0.iter().map(|node| node.port().to_string()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("node is not installed; install it from https://nodejs.org");
+        let input = process.stdin.take().unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut holder = Self {
+            _process: process,
+            input,
+            output,
+            value: None,
+        };
+        holder.value = holder.line().await.strip_prefix("held ").map(str::to_owned);
+        holder
+    }
+
+    /// `extend` or `release`; whether it succeeded.
+    pub(super) async fn ask(&mut self, what: &str) -> bool {
+        self.input
+            .write_all(format!("{what}\n").as_bytes())
+            .await
+            .unwrap();
+        self.line().await == "done"
+    }
+
+    async fn line(&mut self) -> String {
+        let next = tokio::time::timeout(Duration::from_secs(60), self.output.next_line());
+        next.await.expect("an answer of the client").unwrap().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_real_client_is_one_row_until_it_releases() {
+    // Acquire, extend, release, as the library does them on three nodes.
+    let nodes = Nodes::start(3).await;
+    let backend = nodes.backend();
+    let mut holder = Holder::acquire(&nodes, "lock:orders", 30_000).await;
+    let value = holder.value.clone().expect("it is free");
+    assert_eq!(nodes.values("lock:orders").await, vec![Some(value); 3]);
+    let (pass, seen) = observe(&backend).await;
+    assert_eq!(seen.locks.len(), 1);
+    let row = seen.named("lock:orders");
+    assert_eq!((&row.source, row.owner_count), (&redlock(), 1));
+    assert_eq!(row.condition, None);
+    assert!(row.generation.is_known() && pass.clock.is_known());
+    assert!(
+        pass.sources
+            .iter()
+            .all(|part| part.coverage.is_complete() && part.fault.is_none())
+    );
+    let shown = quorum(&backend, "lock:orders").await;
+    assert_eq!(
+        (shown.state, shown.needed, shown.nodes.len()),
+        (QuorumState::Held, 2, 3)
+    );
+    for (cell, node) in shown.nodes.iter().zip(&nodes.0) {
+        assert_eq!(cell.node, format!("127.0.0.1:{}", node.port()));
+        assert!(cell.reachable && cell.rank == Some(0) && cell.remaining_ms.is_some());
+        assert!(cell.age_ms.is_some() && cell.clock_offset_ms.is_some());
+    }
+    // The same client cannot get it twice: its failed attempt leaves nothing.
+    assert_eq!(Holder::acquire(&nodes, "lock:orders", 30_000).await.value, None);
+    assert!(holder.ask("extend").await);
+    assert!(holder.ask("release").await);
+    let (_, seen) = observe(&backend).await;
+    assert!(seen.locks.is_empty(), "{:?}", seen.locks);
+}
+
+#[tokio::test]
+async fn two_clients_after_a_lost_quorum_are_two_owners() {
+    // Two of three nodes restart without their data, and another client gets them.
+    let nodes = Nodes::start(3).await;
+    let backend = nodes.backend();
+    let first = Holder::acquire(&nodes, "lock:a", 600_000).await;
+    assert!(first.value.is_some());
+    observe(&backend).await;
+    for node in &nodes.0[1..] {
+        node.kill().await.unwrap();
+        node.restart().await.unwrap();
+    }
+    let lost = observe(&backend).await.1;
+    let lost = lost.named("lock:a");
+    assert!(
+        matches!(&lost.condition, Some(ObservedCondition::QuorumLost { why }) if why.contains("1 of 3")),
+        "{lost:?}"
+    );
+    let second = Holder::acquire(&nodes, "lock:a", 600_000).await;
+    assert!(second.value.is_some(), "two nodes are a quorum");
+    let seen = observe(&backend).await.1;
+    let row = seen.named("lock:a");
+    assert!(
+        matches!(&row.condition, Some(ObservedCondition::DualOwner { why }) if why.contains("2 of 3 nodes")),
+        "{row:?}"
+    );
+    assert_eq!(row.owner_count, 2);
+}
