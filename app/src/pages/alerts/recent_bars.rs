@@ -22,17 +22,23 @@ pub(super) fn RecentBars(group: Memo<Option<AlertGroup>>, scale: Memo<u32>) -> i
 fn draw(bars: &[u32], hue: &'static str, scale: u32) -> AnyView {
     let last = bars.len().saturating_sub(1);
     let most = bars.iter().copied().max().unwrap_or(0);
-    let rects = bars.iter().enumerate().filter(|(_, count)| **count > 0);
-    let rects = rects.map(|(at, count)| {
-        let height = (count * HEIGHT / scale.max(1)).clamp(2, HEIGHT);
-        let class = if at == last { "now" } else { "" };
-        view! { <rect x=at * STEP y=HEIGHT - height width=STEP - 1 height=height class=class></rect> }
-            .into_any()
-    });
+    // Two paths, however many bars there are.
+    let path = |is_last: bool| {
+        let shown = bars
+            .iter()
+            .enumerate()
+            .filter(|(at, count)| **count > 0 && (*at == last) == is_last);
+        let bars = shown.map(|(at, count)| {
+            let height = (count * HEIGHT / scale.max(1)).clamp(2, HEIGHT);
+            format!("M{} {HEIGHT}v-{height}h{}v{height}z", at * STEP, STEP - 1)
+        });
+        bars.collect::<String>()
+    };
     let label = format!("firing in the last hour, at most {most}");
     view! {
         <svg class=format!("ag-b {hue}") viewBox=format!("0 0 {} {HEIGHT}", RECENT_BARS * STEP) role="img" aria-label=label preserveAspectRatio="none">
-            {rects.collect_view()}
+            <path d=path(false)></path>
+            <path d=path(true) class="now"></path>
         </svg>
     }
     .into_any()
