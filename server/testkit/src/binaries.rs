@@ -30,14 +30,14 @@ pub(super) fn path_variable() -> OsString {
 
 fn search_path() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = env::split_paths(&path_variable()).collect();
-    folders.extend(tool_cache());
+    folders.extend(tool_cache().map(|cache| cache.join("bin")));
     folders.extend(["/usr/local/bin", "/usr/bin", "/usr/sbin"].map(PathBuf::from));
     folders.extend(postgres_folders(Path::new("/usr/lib/postgresql")));
     folders
 }
 
-/// Where scripts/setup keeps what Debian 12 has no package of.
-fn tool_cache() -> Option<PathBuf> {
+/// Where scripts/setup keeps what Debian 12 has no package of: programs in `bin`, Python's libraries in `python`.
+pub fn tool_cache() -> Option<PathBuf> {
     let named = |name| {
         env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -46,7 +46,7 @@ fn tool_cache() -> Option<PathBuf> {
     let cache = named("LEASEHOLD_CACHE")
         .or_else(|| Some(named("XDG_CACHE_HOME")?.join("leasehold")))
         .or_else(|| Some(named("HOME")?.join(".cache/leasehold")));
-    Some(cache?.join("bin"))
+    cache
 }
 
 /// Debian keeps each major version's programs in a folder of its own: the newest first.

@@ -35,7 +35,7 @@ mod victoria_metrics;
 mod zookeeper;
 
 pub use alertmanager::{Alertmanager, AlertmanagerOptions};
-pub use binaries::MissingServer;
+pub use binaries::{MissingServer, tool_cache};
 pub use certs::Certs;
 pub use consul::{Consul, ConsulOptions};
 pub use etcd::{Etcd, EtcdOptions};
