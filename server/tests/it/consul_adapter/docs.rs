@@ -18,12 +18,10 @@ async fn run_commands(url: &str) {
     let blocks = GUIDE.split("```sh\n").skip(1);
     let blocks: Vec<&str> = blocks.map(|rest| rest.split("```").next().unwrap()).collect();
     assert_eq!(blocks.len(), 2);
-    let path = std::env::var("PATH").unwrap();
-    let home = std::env::var("HOME").unwrap();
-    let cache = std::env::var("LEASEHOLD_CACHE").unwrap_or_else(|_| format!("{home}/.cache/leasehold"));
+    let tools = testkit::tool_cache().unwrap().join("bin");
+    let commands = format!("PATH=\"{}:$PATH\"\n{}", tools.display(), blocks.concat());
     let output = tokio::process::Command::new("sh")
-        .args(["-euc", &blocks.concat()])
-        .env("PATH", format!("{cache}/bin:{path}"))
+        .args(["-euc", &commands])
         .env("CONSUL_HTTP_ADDR", url)
         .env("CONSUL_HTTP_TOKEN", ROOT_TOKEN)
         .env("LEASEHOLD_TOKEN", TOKEN)

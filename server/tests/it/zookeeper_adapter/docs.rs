@@ -22,10 +22,9 @@ fn commands() -> [&'static str; 2] {
 }
 
 async fn run(commands: &str, cluster: &str) {
-    let path = std::env::var("PATH").unwrap();
+    let commands = format!("PATH=\"$PATH:/usr/share/zookeeper/bin\"\n{commands}");
     let output = tokio::process::Command::new("sh")
-        .args(["-euc", commands])
-        .env("PATH", format!("{path}:/usr/share/zookeeper/bin"))
+        .args(["-euc", &commands])
         .env("ZOOKEEPER", cluster)
         .env("LEASEHOLD_ADMIN", APP)
         .env("LEASEHOLD_PASSWORD", PASSWORD)

@@ -22,11 +22,7 @@ struct KazooLock {
 
 /// Where scripts/setup put the lock libraries.
 fn python() -> PathBuf {
-    let named = |name| std::env::var_os(name).map(PathBuf::from);
-    let cache = named("LEASEHOLD_CACHE")
-        .or_else(|| Some(named("XDG_CACHE_HOME")?.join("leasehold")))
-        .or_else(|| Some(named("HOME")?.join(".cache/leasehold")));
-    let python = cache.unwrap().join("python/bin/python");
+    let python = testkit::tool_cache().unwrap().join("python/bin/python");
     assert!(
         python.exists(),
         "kazoo is not installed; install it with: scripts/setup test"
