@@ -25,6 +25,7 @@ fn detail(states: &[LockState]) -> LockDetail {
         waiters: Vec::new(),
         owners: Vec::new(),
         blockers: Vec::new(),
+        quorum: None,
         session: None,
         raw: Vec::new(),
         shares_fate_with: Vec::new(),

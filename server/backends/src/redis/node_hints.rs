@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 
 use crate::Hints;
 
-/// Name and state of a server that has reported.
-type NodeState = Option<(String, WatchState)>;
+/// Name and state of one server; `None` until it is known.
+type KnownState = Option<(String, WatchState)>;
 
 /// Notifications of one of several servers.
 #[derive(Clone)]
 pub(super) struct NodeHints {
     hints: Hints,
-    states: Arc<Mutex<Vec<NodeState>>>,
+    states: Arc<Mutex<Vec<KnownState>>>,
     index: usize,
     name: String,
 }
@@ -60,7 +60,7 @@ impl NodeHints {
 }
 
 /// `None`: all known ones are live, and others are not known yet.
-fn worst(states: &[Option<(String, WatchState)>]) -> Option<WatchState> {
+fn worst(states: &[KnownState]) -> Option<WatchState> {
     let named = |name: &str, why: &str| {
         if name.is_empty() {
             why.to_owned()

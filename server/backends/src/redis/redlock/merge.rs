@@ -198,7 +198,7 @@ impl<'a> Merger<'a> {
             NodeValue::Value(lock) => Some(&**lock),
             NodeValue::Unreachable | NodeValue::Empty => None,
         });
-        let is_any = !values.clone().any(&same);
+        let is_any = !values.clone().any(same);
         let counted = values.filter(|lock| is_any || same(lock));
         let left: Vec<Option<i64>> = counted.filter_map(|lock| left_ms(&lock.lifetime)).collect();
         if left.is_empty() {
