@@ -138,11 +138,11 @@ async fn hold_two_more(history: &Db) {
         match history {
             Db::Sqlite(pool) => {
                 let query = sqlx::query(insert).bind(at).bind(kind).bind(name.as_bytes());
-                drop(query.execute(pool).await.unwrap());
+                query.execute(pool).await.unwrap();
             }
             Db::Postgres(pool) => {
                 let query = sqlx::query(insert).bind(at).bind(kind).bind(name.as_bytes());
-                drop(query.execute(pool).await.unwrap());
+                query.execute(pool).await.unwrap();
             }
         }
     }

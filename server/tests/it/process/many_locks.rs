@@ -79,12 +79,13 @@ async fn is_steady(server: &Running, pool: &PgPool, sink: &WebhookSink, before: 
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a long fault run, for `make prove`"]
+#[expect(clippy::too_many_lines, reason = "one sequence of faults on the same servers")]
 async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     let postgres = Throwaway::postgres(PostgresOptions::default()).await.unwrap();
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let sink = WebhookSink::open().await;
     let toml = format!(
-        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\nprefixes = [\"jobs:\"]\npoll_interval = \"2s\"\n\
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"jobs:*\"]\npoll_interval = \"2s\"\n\
          [notify]\nallowed_networks = [\"127.0.0.1/32\"]\n",
         redis.url()
     );

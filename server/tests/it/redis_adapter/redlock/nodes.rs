@@ -85,6 +85,7 @@ async fn one_server_under_two_names_is_refused() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a server of the test")]
 async fn a_server_of_another_kind_is_a_silent_node_with_the_reason() {
     // A web server on the port of a node.
     let nodes = Nodes::start(2).await;
