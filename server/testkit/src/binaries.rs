@@ -43,10 +43,9 @@ pub fn tool_cache() -> Option<PathBuf> {
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
-    let cache = named("LEASEHOLD_CACHE")
+    named("LEASEHOLD_CACHE")
         .or_else(|| Some(named("XDG_CACHE_HOME")?.join("leasehold")))
-        .or_else(|| Some(named("HOME")?.join(".cache/leasehold")));
-    cache
+        .or_else(|| Some(named("HOME")?.join(".cache/leasehold")))
 }
 
 /// Debian keeps each major version's programs in a folder of its own: the newest first.

@@ -21,7 +21,6 @@ fn detail(states: &[LockState]) -> LockDetail {
         .collect();
     lock.owner_id = Reported::Value(OwnerId::new("worker-7"));
     let fresh = Fresh {
-        quorum: None,
         waiters: Vec::new(),
         owners: Vec::new(),
         blockers: Vec::new(),
