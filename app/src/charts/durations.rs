@@ -139,7 +139,7 @@ fn finding(measure: Measure, chart: &DurationChart) -> String {
     };
     match chart.current {
         _ if chart.count() < FEW => format!("{title}: too little data"),
-        None => format!("{title}: p95 {}", format::age(drawn.p95)),
+        None => format!("{title}: p95 {}", format::period(round(drawn.p95))),
         Some(now) => match now.shorter_percent {
             100 => format!("Longest {one} so far"),
             share @ 50..100 => format!("Longer than {share} % of past {many}"),
