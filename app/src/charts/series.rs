@@ -1,5 +1,5 @@
 //! Time series panels on one time axis: lines, steps or areas, with event marks below. Gaps are
-//! hatched.
+//! hatched over the full height.
 
 use domain::charts::path;
 use domain::charts::scale::TimeScale;
@@ -127,7 +127,6 @@ impl SeriesChart {
         )
     }
 
-    /// Tooltip of a time span, over the full height.
     fn hit(&self, panel: &Panel, span: &ChartSpan, href: Option<HrefOf<'_>>) -> AnyView {
         let title = format!("{}: {}", between(span, self.scale), level(panel.word, span));
         let href = href.filter(|_| span.level.is_some());
@@ -248,7 +247,6 @@ fn label(panel: &Panel) -> AnyView {
         .into_any()
 }
 
-/// Hatched over the full height.
 pub fn gaps(scale: TimeScale, gaps: &[(i64, i64)]) -> Vec<AnyView> {
     let gap = |(from, until): &(i64, i64)| {
         let title = format!(
