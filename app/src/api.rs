@@ -15,5 +15,6 @@ pub mod overview;
 pub mod prefixes;
 pub mod receivers;
 pub mod settings;
+pub mod unlock;
 
 pub use error::ApiError;

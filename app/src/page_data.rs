@@ -1,5 +1,5 @@
 //! The port of pages whose data depends on the caller's permissions beyond locks: alerts, rules,
-//! silences, receivers, audit, settings. The server implements it once per request.
+//! silences, receivers, audit, settings, forced unlocks. The server implements it once per request.
 //!
 //! Each page has one serializable type below, one method here, and one server function in `api`.
 //! A console without an implementation (the design gallery) has locks only.
@@ -8,6 +8,7 @@ pub mod audit;
 pub mod docs;
 pub mod receivers;
 pub mod settings;
+pub mod unlock;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use self::audit::{AuditData, AuditEntryData};
 use self::docs::DocsData;
 use self::receivers::{ReceiverData, ReceiversData};
 use self::settings::{AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData};
+use self::unlock::{BulkConfirmData, BulkSelectData, ReviewData, StepData};
 use crate::console::ConsoleFuture;
 
 /// Type of the port in Leptos' context.
@@ -33,4 +35,14 @@ pub trait PageData: Send + Sync {
     fn user(&self, id: String) -> ConsoleFuture<'_, UserData>;
     fn tokens(&self) -> ConsoleFuture<'_, TokensData>;
     fn protected_prefixes(&self) -> ConsoleFuture<'_, ProtectedPrefixesData>;
+    /// Reads the lock from its backend.
+    fn unlock_review(
+        &self,
+        backend: String,
+        resource: String,
+        search: String,
+    ) -> ConsoleFuture<'_, ReviewData>;
+    fn unlock(&self, id: String) -> ConsoleFuture<'_, StepData>;
+    fn unlock_candidates(&self, search: String) -> ConsoleFuture<'_, BulkSelectData>;
+    fn bulk_unlocks(&self, search: String) -> ConsoleFuture<'_, BulkConfirmData>;
 }

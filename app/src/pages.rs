@@ -10,3 +10,4 @@ pub mod locks;
 pub mod overview;
 pub mod receivers;
 pub mod settings;
+pub mod unlock;

@@ -22,6 +22,7 @@ const STAMP: [u8; 4] = payload_version::hash_sources(&[
     include_str!("../page_data/docs.rs"),
     include_str!("../page_data/receivers.rs"),
     include_str!("../page_data/settings.rs"),
+    include_str!("../page_data/unlock.rs"),
     include_str!("../session.rs"),
 ]);
 

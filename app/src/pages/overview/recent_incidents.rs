@@ -56,7 +56,7 @@ pub fn Unlocks(#[prop(into)] charts: Signal<OverviewCharts>) -> impl IntoView {
     let audit = move || {
         charts.with(|charts| charts.may_audit).then(|| {
             let href = "/audit?action=FORCE_UNLOCK";
-            view! { <a class="end link" href=href rel="external">"Audit"</a> }.into_any()
+            view! { <a class="end link" href=href>"Audit"</a> }.into_any()
         })
     };
     let rows = move || {
