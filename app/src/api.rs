@@ -17,5 +17,6 @@ pub mod prefixes;
 pub mod receivers;
 pub mod rules;
 pub mod settings;
+pub mod unlock;
 
 pub use error::ApiError;

@@ -38,6 +38,10 @@ use crate::pages::settings::tokens::TokensPage;
 use crate::pages::settings::user::UserPage;
 use crate::pages::settings::users::UsersPage;
 use crate::pages::silence::SilencePage;
+use crate::pages::unlock::bulk::confirm::BulkConfirmPage;
+use crate::pages::unlock::bulk::select::BulkSelectPage;
+use crate::pages::unlock::review::UnlockReviewPage;
+use crate::pages::unlock::step::UnlockStepPage;
 use crate::refused::Refused;
 use crate::session::{CurrentSession, FirstRender, Refusal};
 
@@ -145,6 +149,10 @@ fn routes() -> AnyView {
             <Route path=path!("/alerts/silences/new") view=SilencePage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/rules/new") view=RuleEditorPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/rules/:id") view=RuleEditorPage ssr=SsrMode::Async/>
+            <Route path=path!("/unlock/:backend/*resource") view=UnlockReviewPage ssr=SsrMode::Async/>
+            <Route path=path!("/unlocks") view=BulkSelectPage ssr=SsrMode::Async/>
+            <Route path=path!("/unlocks/several") view=BulkConfirmPage ssr=SsrMode::Async/>
+            <Route path=path!("/unlocks/:unlock_id") view=UnlockStepPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers") view=ReceiversPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>
             <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async/>

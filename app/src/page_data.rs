@@ -1,5 +1,5 @@
 //! The port of pages whose data depends on the caller's permissions beyond locks: alerts, rules,
-//! silences, receivers, audit, settings. The server implements it once per request.
+//! silences, receivers, audit, settings, forced unlocks. The server implements it once per request.
 //!
 //! Each page has one serializable type below, one method here, and one server function in `api`.
 //! A console without an implementation (the design gallery) has locks only.
@@ -12,6 +12,7 @@ pub mod receivers;
 pub mod rule_editor;
 pub mod settings;
 pub mod silence_draft;
+pub mod unlock;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use self::docs::DocsData;
 use self::receivers::{ReceiverData, ReceiversData};
 use self::rule_editor::{RuleEditorData, RulePreview};
 use self::settings::{AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData};
+use self::unlock::{BulkConfirmData, BulkSelectData, ReviewData, StepData};
 use crate::console::ConsoleFuture;
 
 /// Type of the port in Leptos' context.
@@ -54,4 +56,14 @@ pub trait PageData: Send + Sync {
     fn user(&self, id: String) -> ConsoleFuture<'_, UserData>;
     fn tokens(&self) -> ConsoleFuture<'_, TokensData>;
     fn protected_prefixes(&self) -> ConsoleFuture<'_, ProtectedPrefixesData>;
+    /// Reads the lock from its backend.
+    fn unlock_review(
+        &self,
+        backend: String,
+        resource: String,
+        search: String,
+    ) -> ConsoleFuture<'_, ReviewData>;
+    fn unlock(&self, id: String) -> ConsoleFuture<'_, StepData>;
+    fn unlock_candidates(&self, search: String) -> ConsoleFuture<'_, BulkSelectData>;
+    fn bulk_unlocks(&self, search: String) -> ConsoleFuture<'_, BulkConfirmData>;
 }

@@ -13,3 +13,4 @@ pub mod receivers;
 pub mod rule_editor;
 pub mod settings;
 pub mod silence;
+pub mod unlock;

@@ -10,4 +10,3 @@ pub mod layout;
 pub mod reauthenticate;
 pub mod setup;
 pub mod sign_in;
-pub mod unlock;

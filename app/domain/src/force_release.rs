@@ -51,7 +51,7 @@ pub struct NodeRelease {
     pub node: String,
     pub result: NodeResult,
     /// Why it was not done or is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub why: Option<String>,
 }
 
@@ -142,7 +142,7 @@ pub struct BlastRadius {
     /// Warnings, one sentence each.
     pub warnings: Vec<String>,
     /// Why the next holding may look the same; `None` if it cannot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub weak_identity: Option<String>,
 }
 

@@ -168,7 +168,7 @@ pub struct EndedHolding {
     /// The response to the release was lost; the result comes from reading the lock again.
     pub is_by_rereading: bool,
     /// Result on each node, for a lock on several independent nodes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub nodes: Vec<NodeRelease>,
 }
 

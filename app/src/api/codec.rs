@@ -24,6 +24,7 @@ const STAMP: [u8; 4] = payload_version::hash_sources(&[
     include_str!("../page_data/settings.rs"),
     include_str!("../page_data/alerts.rs"),
     include_str!("../page_data/rule_editor.rs"),
+    include_str!("../page_data/unlock.rs"),
     include_str!("../session.rs"),
 ]);
 

@@ -66,7 +66,7 @@ pub fn linked_untabbed(href: Option<String>, label: &str, marks: AnyView) -> Any
 
 /// A page outside the app.
 fn is_external(href: &str) -> bool {
-    href.starts_with("/audit") || href.starts_with("/unlocks/") || href.starts_with("/alerts")
+    href.starts_with("/alerts")
 }
 
 /// A rectangle over the height of a drawing, with a tooltip.

@@ -15,8 +15,7 @@ pub fn lock_link(href: &str, text: &str, above: &str) -> AnyView {
     };
     let (dim, differs) = text.split_at(shared);
     let dim = (!dim.is_empty()).then(|| view! { <i>{visible(dim).into_owned()}</i> }.into_any());
-    let is_external = links::needs_browser(text) || href.starts_with("/unlocks/");
-    let rel = is_external.then_some("external");
+    let rel = links::needs_browser(text).then_some("external");
     view! {
         <a class="res cut" href=href.to_owned() rel=rel title=visible(text).into_owned()>
             <bdi dir="ltr">{dim}{visible(differs).into_owned()}</bdi>

@@ -70,6 +70,18 @@ impl PageRequest for (String, String) {
     }
 }
 
+impl PageRequest for (String, String, String) {
+    fn texts(self) -> Vec<String> {
+        vec![self.0, self.1, self.2]
+    }
+
+    fn from_texts(texts: Vec<String>) -> Self {
+        let mut texts = texts.into_iter();
+        let mut next = || texts.next().unwrap_or_default();
+        (next(), next(), next())
+    }
+}
+
 impl PageRequest for (String, String, String, String) {
     fn texts(self) -> Vec<String> {
         vec![self.0, self.1, self.2, self.3]

@@ -4,9 +4,9 @@ use leptos::prelude::*;
 
 use super::field::{Field, alert};
 use super::layout::{Chrome, Page, page};
-use super::unlock::Proof;
 use crate::forms::reply::TypedFields;
 use crate::links;
+use crate::page_data::unlock::Proof;
 use crate::refused::{hidden_fields, send_again, typed as typed_fields};
 
 /// Next step after the sign-in.

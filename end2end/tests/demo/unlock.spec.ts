@@ -137,7 +137,7 @@ test('a protected name needs a second approver, and break-glass is flagged', asy
   await page.goto('/settings/protected-prefixes');
   await page.getByRole('textbox', { name: 'Prefix' }).fill(lock.resource);
   await page.getByRole('button', { name: 'Set protection' }).click();
-  await expect(page.getByRole('status')).toContainText('Protection saved');
+  await expect(page.getByRole('status').filter({ hasText: 'Protection saved' })).toBeVisible();
   await lookAt(page, 'settings-protected-prefixes');
   await page.goto(address('unlock', lock));
   await expect(page.getByText('This name is protected.')).toBeVisible();
@@ -151,7 +151,7 @@ test('a protected name needs a second approver, and break-glass is flagged', asy
   await page.getByLabel('Type the name of the resource').fill(lock.resource);
   await page.getByRole('button', { name: 'Release (break-glass)' }).click();
   await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeVisible();
-  await expect(page.getByRole('status')).toContainText('not reviewed yet');
+  await expect(page.getByRole('status').filter({ hasText: 'not reviewed yet' })).toBeVisible();
   await lookAt(page, 'unlock-flagged');
   await page.goto('/settings/protected-prefixes');
   await page.getByRole('button', { name: /^Remove the protection/ }).click();
@@ -180,15 +180,16 @@ test('locks are ticked one by one, and unconfirmed ones are not touched', async 
 test('a form sent without a session keeps its input and is resent', async ({ page, api, context, forgive }) => {
   forgive(/status of 401/);
   const lock = await some(api, 'builtin', 'lease');
-  await page.goto(address('unlock', lock));
+  await openLive(page, address('unlock', lock));
   await page.getByLabel('Reason').fill(REASON);
   const session = await context.cookies();
   await context.clearCookies();
   await page.getByRole('button', { name: 'Continue to confirm' }).click();
-  await expect(page.getByText(REASON)).toBeVisible();
+  await expect(page.getByRole('alert').filter({ hasText: 'your session has ended' })).toBeVisible();
+  await expect(page.getByLabel('Reason')).toHaveValue(REASON);
   await lookAt(page, 'signed-out');
   await context.addCookies(session);
-  await page.getByRole('button', { name: 'Submit again' }).click();
+  await page.getByRole('button', { name: 'Continue to confirm' }).click();
   await page.waitForURL('**/unlocks/*');
 });
 

@@ -162,13 +162,17 @@ routes! {
 
     // Pages: locks and unlocks.
     // Explains the missing permission to users who may not unlock.
-    GET "/unlock/{backend}/{*resource}" => May(View), page(pages::unlock::review::show);
+    GET "/unlock/{backend}/{*resource}" => May(View), leptos;
+    GET "/api/unlock-review" => May(View), leptos;
     POST "/unlock/{backend}/{*resource}" => May(Unlock), page(pages::unlock::review::begin);
-    GET "/unlocks" => May(Unlock), page(pages::unlock::bulk::show);
+    GET "/unlocks" => May(Unlock), leptos;
+    GET "/api/unlock-candidates" => May(Unlock), leptos;
     POST "/unlocks" => May(Unlock), page(pages::unlock::bulk::begin);
-    GET "/unlocks/several" => May(View), page(pages::unlock::bulk::see);
+    GET "/unlocks/several" => May(View), leptos;
+    GET "/api/bulk-unlocks" => May(View), leptos;
     POST "/unlocks/several" => May(Unlock), page(pages::unlock::bulk::confirm);
-    GET "/unlocks/{unlock_id}" => May(View), page(pages::unlock::step::show);
+    GET "/unlocks/{unlock_id}" => May(View), leptos;
+    GET "/api/unlock" => May(View), leptos;
     POST "/unlocks/{unlock_id}/confirm" => May(Unlock), page(pages::unlock::step::confirm);
     POST "/unlocks/{unlock_id}/approve" => May(Approve), page(pages::unlock::step::approve);
     POST "/unlocks/{unlock_id}/cancel" => May(Unlock), page(pages::unlock::step::cancel);

@@ -98,19 +98,21 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
     .into_any()
 }
 
-/// Link to the forced unlock, or why it is missing; nothing for a released lock. The unlock
-/// page is a server page.
+/// Link to the forced unlock, or why it is missing; nothing for a released lock.
 #[component]
 fn Unlock(detail: Signal<LockDetail>) -> impl IntoView {
     let way = Memo::new(move |_| {
         detail.with(|detail| {
-            (!detail.is_gone()).then(|| (links::unlock_holding(&detail.lock), detail.no_unlock.clone()))
+            (!detail.is_gone()).then(|| {
+                let rel = links::needs_browser(&detail.lock.id.resource.text()).then_some("external");
+                (links::unlock_holding(&detail.lock), rel, detail.no_unlock.clone())
+            })
         })
     });
     changing(move || {
-        way.get().map(|(href, why)| match why {
+        way.get().map(|(href, rel, why)| match why {
             None => view! {
-                <a class="btn solid" href=href rel="external" data-unlock="" aria-keyshortcuts="u"><Shape name="unlock"/>"Unlock… "<kbd>"u"</kbd></a>
+                <a class="btn solid" href=href rel=rel data-unlock="" aria-keyshortcuts="u"><Shape name="unlock"/>"Unlock… "<kbd>"u"</kbd></a>
             }
             .into_any(),
             Some(why) => view! {

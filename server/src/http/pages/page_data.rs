@@ -11,6 +11,7 @@ use app::page_data::rule_editor::{RuleEditorData, RulePreview};
 use app::page_data::settings::{
     AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData,
 };
+use app::page_data::unlock::{BulkConfirmData, BulkSelectData, ReviewData, StepData};
 
 use crate::http::state::AppState;
 use crate::identity::Principal;
@@ -88,6 +89,30 @@ impl PageData for CallerData {
 
     fn protected_prefixes(&self) -> ConsoleFuture<'_, ProtectedPrefixesData> {
         Box::pin(self.state.protected_prefixes_data())
+    }
+
+    fn unlock_review(
+        &self,
+        backend: String,
+        resource: String,
+        search: String,
+    ) -> ConsoleFuture<'_, ReviewData> {
+        Box::pin(async move {
+            let lock = (backend.as_str(), resource);
+            self.state.unlock_review_data(&self.who, lock, &search).await
+        })
+    }
+
+    fn unlock(&self, id: String) -> ConsoleFuture<'_, StepData> {
+        Box::pin(async move { self.state.unlock_step_data(&self.who, &id).await })
+    }
+
+    fn unlock_candidates(&self, search: String) -> ConsoleFuture<'_, BulkSelectData> {
+        Box::pin(async move { self.state.unlock_candidates_data(&self.who, &search) })
+    }
+
+    fn bulk_unlocks(&self, search: String) -> ConsoleFuture<'_, BulkConfirmData> {
+        Box::pin(async move { self.state.bulk_unlocks_data(&self.who, &search).await })
     }
 }
 

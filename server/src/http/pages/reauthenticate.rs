@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use app::forms::reply::TypedFields;
+use app::page_data::unlock::Proof;
 use app::server_pages::reauthenticate::{Prove, Then, prove, resend};
-use app::server_pages::unlock::Proof;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Redirect, Response};

@@ -1,51 +1,80 @@
-//! `/unlock/…` and `/unlocks/…`: the forced unlock as pages without a script. Handlers parse, ask the unlocks, answer with a
-//! page, or send on to one so that reloading repeats nothing.
+//! `/unlock/…` and `/unlocks/…`: data and forms of the forced unlock's pages. Handlers parse, ask the unlocks, send on to the
+//! next page so that reloading repeats nothing, or give the form back with its error.
 
 pub(in crate::http) mod bulk;
+mod page_rows;
 pub(in crate::http) mod review;
 pub(in crate::http) mod step;
 
-use app::server_pages::layout::{Chrome, PageSection};
-use app::server_pages::unlock::UnlockRefusal;
+use app::forms::reply::FormReply;
+use app::pages::unlock::{HOLDER_VALUES, holder_value, sentence};
+use domain::force_release::Holding;
+use domain::reported::Reported;
 
-use crate::http::current_user::CurrentUser;
-use crate::http::pages::response;
 use crate::unlock::UnlockError;
 
-fn chrome(viewer: &CurrentUser) -> Chrome {
-    response::chrome(&viewer.0, PageSection::Locks)
-}
-
-/// Message at the top of a page whose step was rejected.
-fn refusal(error: &UnlockError) -> UnlockRefusal {
-    let text = match error {
-        // The store's own words are not for display.
+/// A clause; nothing of the store's own words.
+fn why(error: &UnlockError) -> String {
+    match error {
         UnlockError::AuditUnavailable(_) => {
-            "Nothing was changed, because the audit log cannot be written now. Try again in a moment."
+            "nothing was changed, because the audit log cannot be written now. Try again in a moment"
                 .to_owned()
         }
         other => other.to_string(),
-    };
-    let remedy = match error {
-        UnlockError::Unavailable { remedy, .. } | UnlockError::Stale { remedy, .. } => remedy.clone(),
-        _ => None,
-    };
-    let holders = match error {
-        UnlockError::HolderChanged { before, now } if before.is_some() || now.is_some() => {
-            Some((before.as_deref().cloned(), now.as_deref().cloned()))
-        }
-        _ => None,
-    };
-    UnlockRefusal {
-        text,
-        remedy,
-        holders,
     }
 }
 
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+fn remedy(error: &UnlockError) -> Option<String> {
+    match error {
+        UnlockError::Unavailable { remedy, .. } | UnlockError::Stale { remedy, .. } => remedy.clone(),
+        _ => None,
+    }
+}
+
+/// Reply to a form that was refused as a whole.
+fn refusal(error: &UnlockError) -> FormReply {
+    let mut alert = sentence(&why(error));
+    if let Some(remedy) = remedy(error) {
+        alert = format!("{alert} {}", sentence(&remedy));
+    }
+    let values = match error {
+        UnlockError::HolderChanged { before, now } if before.is_some() || now.is_some() => {
+            holders(before.as_deref(), now.as_deref())
+        }
+        _ => Vec::new(),
+    };
+    FormReply {
+        alert: Some(alert),
+        values,
+        ..FormReply::default()
+    }
+}
+
+/// Reply with an error at one field.
+fn field_fault(name: &str, fault: String) -> FormReply {
+    FormReply {
+        faults: vec![(name.to_owned(), fault)],
+        ..FormReply::default()
+    }
+}
+
+fn holders(before: Option<&Holding>, now: Option<&Holding>) -> Vec<(String, String)> {
+    let parts: [fn(&Holding) -> Reported<String>; 3] = [
+        |holding| holding.owner_id.as_ref().map(ToString::to_string),
+        |holding| holding.fencing_token.as_ref().map(ToString::to_string),
+        |holding| holding.lease_id.clone(),
+    ];
+    let value = |holding: Option<&Holding>, part: fn(&Holding) -> Reported<String>| match holding.map(part) {
+        Some(Reported::Value(text)) => text,
+        Some(Reported::Unknown(_)) => "unknown".to_owned(),
+        Some(Reported::NotApplicable(_)) | None => String::new(),
+    };
+    let rows = HOLDER_VALUES.into_iter().zip(parts);
+    rows.flat_map(|([before_name, now_name], part)| {
+        [
+            holder_value(before_name, value(before, part)),
+            holder_value(now_name, value(now, part)),
+        ]
+    })
+    .collect()
 }

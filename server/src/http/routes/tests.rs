@@ -63,6 +63,10 @@ fn pages_and_their_server_functions_have_the_same_permission() {
         ("/settings/users/{id}", "/api/user"),
         ("/alerts/receivers", "/api/receivers"),
         ("/alerts/receivers/{name}", "/api/receiver"),
+        ("/unlock/{backend}/{*resource}", "/api/unlock-review"),
+        ("/unlocks", "/api/unlock-candidates"),
+        ("/unlocks/several", "/api/bulk-unlocks"),
+        ("/unlocks/{unlock_id}", "/api/unlock"),
     ] {
         assert_eq!(access(page), access(function), "{page}");
     }

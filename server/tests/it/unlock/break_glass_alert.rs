@@ -148,7 +148,7 @@ async fn the_break_glass_form_names_its_receivers() {
     let page = async || {
         let request = server
             .as_user(&ada)
-            .request(reqwest::Method::GET, &format!("/unlocks/{id}?alone"));
+            .request(reqwest::Method::GET, &format!("/unlocks/{id}?break-glass"));
         request.send().await.unwrap().text().await.unwrap()
     };
     let silent = page().await;

@@ -1,88 +1,106 @@
-//! `/unlocks` and `/unlocks/several`: several forced unlocks, ticked one by one and confirmed each by its own name. Every
-//! one goes the way of a single one; here is no other act.
+//! `/unlocks` and `/unlocks/several`: several forced unlocks, selected one by one and confirmed each by its own name. Each
+//! goes the way of a single one; there is no other act here.
 
+use app::console::ConsoleError;
+use app::forms::reply::FormReply;
 use app::links;
-use app::server_pages::unlock::bulk::{
-    BulkItem, Choose, NotBegun, Ticked, choose, confirm_path, several, typed_field,
-};
+use app::page_data::unlock::{BulkConfirmData, BulkItem, BulkSelectData};
+use app::pages::unlock::bulk::{CONFIRM_URL, NOT_BEGUN, SELECT, SelectedHolding, confirm_path, typed_field};
+use app::pages::unlock::sentence;
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::Response;
 use domain::access::Permission;
+use domain::escape::visible;
 use domain::names::BackendName;
-use domain::unlock::{Unlock, UnlockState, difference};
+use domain::unlock::UnlockState;
 
-use super::{capital, chrome, refusal};
-use crate::http::current_user::CurrentUser;
-use crate::http::form_body::Form;
-use crate::http::pages::response;
-use crate::http::pages::response::see_other;
+use super::step::name_fault;
+use super::{field_fault, page_rows, why};
+use crate::http::pages::form_request::FormRequest;
 use crate::http::state::{AppState, Services};
 use crate::http::unlock::status;
+use crate::identity::Principal;
 use crate::unlock::limits::BULK_MAX;
-use crate::unlock::{Confirmation, Narrowed, UnlockError, UnlockRequest};
+use crate::unlock::{Confirmation, Narrowed, UnlockError, UnlockRequest, UnlockStatus};
 
-pub(in crate::http) async fn show(State(state): State<AppState>, viewer: CurrentUser, uri: Uri) -> Response {
-    let pairs = links::pairs(uri.query().unwrap_or_default());
-    let get = |wanted: &str| {
-        let found = pairs.iter().find(|(name, _)| name == wanted);
-        found.map(|(_, value)| value.clone()).unwrap_or_default()
-    };
-    let asked = Choose {
-        backend: get("backend"),
-        prefix: get("prefix"),
-        owner: get("owner"),
-        ..Choose::default()
-    };
-    list(&state, &viewer, StatusCode::OK, asked)
-}
+impl Services {
+    pub(in crate::http::pages) fn unlock_candidates_data(
+        &self,
+        who: &Principal,
+        search: &str,
+    ) -> Result<BulkSelectData, ConsoleError> {
+        let url = links::PageUrl::new(SELECT, search);
+        let [backend, prefix, owner] = ["backend", "prefix", "owner"].map(|name| url.value(name).to_owned());
+        let narrowed = Narrowed {
+            backend: BackendName::parse(&backend).ok(),
+            prefix: prefix.clone(),
+            owner: owner.clone(),
+        };
+        let (locks, total) = self.unlocks.choice(who, narrowed);
+        Ok(BulkSelectData {
+            backends: self.backend_choices(who, Permission::View),
+            backend,
+            prefix,
+            owner,
+            rows: locks.into_iter().map(page_rows::candidate).collect(),
+            total,
+        })
+    }
 
-fn list(state: &Services, viewer: &CurrentUser, status: StatusCode, asked: Choose) -> Response {
-    let narrowed = Narrowed {
-        backend: BackendName::parse(&asked.backend).ok(),
-        prefix: asked.prefix.clone(),
-        owner: asked.owner.clone(),
-    };
-    let (locks, total) = state.unlocks.choice(&viewer.0, narrowed);
-    let shown = Choose {
-        backends: state.backend_choices(&viewer.0, Permission::View),
-        locks,
-        total,
-        ..asked
-    };
-    response::html_response(status, choose(&chrome(viewer), &shown))
-}
-
-pub(in crate::http) async fn begin(
-    State(state): State<AppState>,
-    viewer: CurrentUser,
-    form: Form,
-) -> Response {
-    let mut asked = Choose {
-        backend: form.typed("backend"),
-        prefix: form.typed("prefix"),
-        owner: form.typed("owner"),
-        ticked: form.all("item").map(str::to_owned).collect(),
-        reason: form.typed("reason"),
-        ..Choose::default()
-    };
-    let ticked: Option<Vec<Ticked>> = asked.ticked.iter().map(|value| Ticked::parse(value)).collect();
-    let ticked = match ticked {
-        Some(ticked) if (1..=BULK_MAX).contains(&ticked.len()) => ticked,
-        _ => {
-            asked.refusal = Some(format!("Tick at least one lock, and at most {BULK_MAX}."));
-            return list(&state, &viewer, StatusCode::UNPROCESSABLE_ENTITY, asked);
+    /// In this order; locks that do not exist or are not visible are left out.
+    pub(in crate::http::pages) async fn bulk_unlocks_data(
+        &self,
+        who: &Principal,
+        search: &str,
+    ) -> Result<BulkConfirmData, ConsoleError> {
+        let pairs = links::pairs(search).into_iter();
+        let ids = pairs.filter(|(name, _)| name == "id").map(|(_, id)| id);
+        let mut items = Vec::new();
+        for id in ids.take(BULK_MAX) {
+            if let Ok(status) = self.unlocks.status_for(who, &id).await {
+                items.push(item(status));
+            }
         }
+        Ok(BulkConfirmData { items })
+    }
+}
+
+fn item(status: UnlockStatus) -> BulkItem {
+    let elsewhere = match &status.hindrance {
+        _ if status.unlock.state != UnlockState::Pending => None,
+        _ if !status.is_owner => Some(format!("only {} can confirm it", status.unlock.by_name)),
+        Some(error) => Some(why(error)),
+        None => status
+            .protection_reason
+            .map(|reason| format!("{reason}: confirm it separately, with a second approver")),
     };
-    let (mut begun, mut not_begun) = (Vec::new(), Vec::new());
+    BulkItem {
+        unlock: page_rows::unlock_data(status.unlock),
+        elsewhere,
+    }
+}
+
+pub(in crate::http) async fn begin(State(state): State<AppState>, form: FormRequest) -> Response {
+    let filters = ["backend", "prefix", "owner"].map(|name| (name, form.form.typed(name)));
+    let page = links::with_query(SELECT, filters.iter().map(|(name, value)| (name, value)));
+    let selected: Option<Vec<SelectedHolding>> = form.form.all("item").map(SelectedHolding::parse).collect();
+    let selected = selected.filter(|selected| (1..=BULK_MAX).contains(&selected.len()));
+    let Some(selected) = selected else {
+        let reply = FormReply {
+            alert: Some(format!("Tick at least one lock, and at most {BULK_MAX}.")),
+            ..FormReply::default()
+        };
+        return form
+            .reply(&state, &page, StatusCode::UNPROCESSABLE_ENTITY, reply)
+            .await;
+    };
+    let reason = form.form.typed("reason");
+    let (mut begun, mut values) = (Vec::new(), Vec::new());
     let mut worst = StatusCode::OK;
-    for one in ticked {
-        let (backend, resource) = (one.backend.to_string(), one.resource.clone());
-        let error = match state
-            .unlocks
-            .begin(&viewer.0, from_ticked(one, &asked.reason))
-            .await
-        {
+    for one in selected {
+        let subject = format!("{} on {}", visible(&one.resource), one.backend);
+        let error = match state.unlocks.begin(&form.who, request(one, &reason)).await {
             Ok(unlock) => {
                 begun.push(unlock.id);
                 continue;
@@ -91,26 +109,29 @@ pub(in crate::http) async fn begin(
         };
         worst = worst.max(status(&error));
         if let UnlockError::WeakReason { weakness, .. } = &error {
-            asked.reason_fault = Some(format!("{}.", capital(&weakness.to_string())));
-            return list(&state, &viewer, worst, asked);
+            let reply = field_fault("reason", sentence(&weakness.to_string()));
+            return form.reply(&state, &page, worst, reply).await;
         }
-        not_begun.push(NotBegun {
-            backend,
-            resource,
-            why: refusal(&error).text,
-        });
+        values.push((NOT_BEGUN.to_owned(), format!("{subject}: {}", why(&error))));
     }
-    if begun.is_empty() {
-        return list(&state, &viewer, worst, Choose { not_begun, ..asked });
+    let next = confirm_path(begun.iter().map(String::as_str));
+    if values.is_empty() {
+        return form.moved(&next);
     }
-    if not_begun.is_empty() {
-        return see_other(&confirm_path(begun.iter().map(String::as_str)));
-    }
-    let ones = ones(&state, &viewer, begun).await;
-    response::html_response(StatusCode::OK, several(&chrome(&viewer), &ones, &not_begun))
+    let (page, status) = if begun.is_empty() {
+        (page, worst)
+    } else {
+        values.push((CONFIRM_URL.to_owned(), next.clone()));
+        (next, StatusCode::OK)
+    };
+    let reply = FormReply {
+        values,
+        ..FormReply::default()
+    };
+    form.reply(&state, &page, status, reply).await
 }
 
-fn from_ticked(one: Ticked, reason: &str) -> UnlockRequest {
+fn request(one: SelectedHolding, reason: &str) -> UnlockRequest {
     UnlockRequest {
         backend: one.backend,
         source: Some(one.source),
@@ -120,88 +141,43 @@ fn from_ticked(one: Ticked, reason: &str) -> UnlockRequest {
     }
 }
 
-pub(in crate::http) async fn see(State(state): State<AppState>, viewer: CurrentUser, uri: Uri) -> Response {
-    let pairs = links::pairs(uri.query().unwrap_or_default());
-    let ids = pairs
-        .into_iter()
-        .filter(|(name, _)| name == "id")
-        .map(|(_, id)| id);
-    let ones = ones(&state, &viewer, ids.take(BULK_MAX).collect()).await;
-    response::html_response(StatusCode::OK, several(&chrome(&viewer), &ones, &[]))
-}
-
-pub(in crate::http) async fn confirm(
-    State(state): State<AppState>,
-    viewer: CurrentUser,
-    form: Form,
-) -> Response {
-    let ids: Vec<String> = form.all("id").take(BULK_MAX).map(str::to_owned).collect();
-    let mut ones = ones(&state, &viewer, ids.clone()).await;
-    let mut worst = None;
-    for one in &mut ones {
-        one.typed = form.typed(&typed_field(&one.unlock));
-        if one.typed.is_empty() {
+pub(in crate::http) async fn confirm(State(state): State<AppState>, form: FormRequest) -> Response {
+    let ids: Vec<String> = form.form.all("id").take(BULK_MAX).map(str::to_owned).collect();
+    let mut faults = Vec::new();
+    let mut worst = StatusCode::OK;
+    for id in &ids {
+        let field = typed_field(id);
+        let typed = form.form.typed(&field);
+        // An unlock of which the user may not know is left out.
+        let Ok(unlock) = state.unlocks.get(&form.who, id).await else {
+            continue;
+        };
+        if typed.is_empty() {
             continue;
         }
         let confirmation = Confirmation {
-            resource: one.typed.clone(),
+            resource: typed.clone(),
             break_glass: None,
         };
-        let error = match state
-            .unlocks
-            .confirm(&viewer.0, &one.unlock.id, confirmation)
-            .await
-        {
-            // Outcomes, both: they stand on the page.
+        let error = match state.unlocks.confirm(&form.who, id, confirmation).await {
+            // Both are results, which the page shows.
             Ok(_) | Err(UnlockError::HolderChanged { .. }) => continue,
             Err(error) => error,
         };
-        worst = worst.max(Some(status(&error)));
-        one.fault = Some(fault(&error, &one.typed, &one.unlock));
-    }
-    let Some(worst) = worst else {
-        return see_other(&confirm_path(ids.iter().map(String::as_str)));
-    };
-    let said = ones;
-    let mut ones = self::ones(&state, &viewer, ids).await;
-    for (one, said) in ones.iter_mut().zip(said) {
-        (one.typed, one.fault) = (said.typed, said.fault);
-    }
-    response::html_response(worst, several(&chrome(&viewer), &ones, &[]))
-}
-
-fn fault(error: &UnlockError, typed: &str, unlock: &Unlock) -> String {
-    let differs = match error {
-        UnlockError::NameMismatch { .. } => difference(typed, &unlock.resource),
-        _ => None,
-    };
-    match differs {
-        Some(differs) => format!("{}: {differs}", refusal(error).text),
-        None => refusal(error).text,
-    }
-}
-
-/// In this order; locks that do not exist or are not visible are left out.
-async fn ones(state: &Services, viewer: &CurrentUser, ids: Vec<String>) -> Vec<BulkItem> {
-    let mut ones = Vec::with_capacity(ids.len());
-    for id in ids {
-        let Ok(standing) = state.unlocks.status_for(&viewer.0, &id).await else {
-            continue;
+        worst = worst.max(status(&error));
+        let fault = match &error {
+            UnlockError::NameMismatch { .. } => name_fault(&error, &typed, Some(&unlock)),
+            other => why(other),
         };
-        let elsewhere = match &standing.hindrance {
-            _ if standing.unlock.state != UnlockState::Pending => None,
-            _ if !standing.is_owner => Some(format!("only {} can confirm it", standing.unlock.by_name)),
-            Some(why) => Some(refusal(why).text),
-            None => standing
-                .protection_reason
-                .map(|reason| format!("{reason}: confirm it separately, with a second approver")),
-        };
-        ones.push(BulkItem {
-            unlock: standing.unlock,
-            elsewhere,
-            typed: String::new(),
-            fault: None,
-        });
+        faults.push((field, fault));
     }
-    ones
+    let page = confirm_path(ids.iter().map(String::as_str));
+    if faults.is_empty() {
+        return form.moved(&page);
+    }
+    let reply = FormReply {
+        faults,
+        ..FormReply::default()
+    };
+    form.reply(&state, &page, worst, reply).await
 }

@@ -1,8 +1,9 @@
 //! `/unlock/{backend}/{resource}`: the first step.
 
+use app::console::ConsoleError;
 use app::links;
-use app::server_pages::unlock::review::{ReviewForm, review_page};
-use app::server_pages::unlock::{UnlockRefusal, not_found, path};
+use app::page_data::unlock::{Hindrance, NothingToUnlock, ReviewData, ReviewedLock};
+use app::pages::unlock::{REVIEW_FORM, path, sentence};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
@@ -10,18 +11,16 @@ use axum::response::Response;
 use domain::generation::Generation;
 use domain::names::{BackendName, Source};
 
-use super::{capital, chrome, refusal};
-use crate::http::current_user::CurrentUser;
-use crate::http::form_body::Form;
-use crate::http::pages::response;
-use crate::http::pages::response::see_other;
+use super::{field_fault, page_rows, refusal, remedy, why};
+use crate::http::pages::form_request::FormRequest;
 use crate::http::state::{AppState, Services};
 use crate::http::unlock::status;
+use crate::identity::Principal;
 use crate::unlock::{Preview, UnlockError, UnlockRequest};
 
 type Named = Result<Path<(String, String)>, PathRejection>;
 
-/// Which lock an address means.
+/// Which lock a URL means.
 struct Address {
     backend: BackendName,
     source: Option<Source>,
@@ -31,152 +30,131 @@ struct Address {
 }
 
 impl Address {
-    fn read(path: Named, uri: &Uri) -> Result<Self, UnlockError> {
-        let nothing = || UnlockError::NotFound {
-            what: "the address of this page names no lock".to_owned(),
-        };
-        let Path((backend, resource)) = path.map_err(|_| nothing())?;
-        let pairs = links::pairs(uri.query().unwrap_or_default());
+    fn parse(backend: &str, resource: String, search: &str) -> Result<Self, UnlockError> {
+        let pairs = links::pairs(search);
         let get = |wanted: &str| {
             let found = pairs.iter().find(|(name, _)| name == wanted);
-            found
-                .map(|(_, value)| value.clone())
-                .filter(|value| !value.is_empty())
+            found.map(|(_, value)| value.clone())
         };
-        let source = get("source").map(|text| Source::parse(&text)).transpose();
+        let given = |wanted| get(wanted).filter(|value| !value.is_empty());
+        let source = given("source").map(|text| Source::parse(&text)).transpose();
         Ok(Self {
-            backend: BackendName::parse(&backend).map_err(|_| nothing())?,
-            source: source.map_err(|_| nothing())?,
-            resource: links::resource(
-                resource,
-                pairs
-                    .iter()
-                    .find(|(name, _)| name == "name")
-                    .map(|(_, name)| name.clone()),
-            ),
-            generation: get("generation").map(Generation::new),
+            backend: BackendName::parse(backend).map_err(|_| invalid_address())?,
+            source: source.map_err(|_| invalid_address())?,
+            resource: links::resource(resource, get("name")),
+            generation: given("generation").map(Generation::new),
         })
     }
 }
 
-/// The submitted fields and their error.
-#[derive(Default)]
-struct Said {
-    reason: String,
-    fault: Option<String>,
-    refusal: Option<UnlockRefusal>,
-}
-
-pub(in crate::http) async fn show(
-    State(state): State<AppState>,
-    viewer: CurrentUser,
-    path: Named,
-    uri: Uri,
-) -> Response {
-    match Address::read(path, &uri) {
-        Ok(address) => page(&state, &viewer, &address, (StatusCode::OK, Said::default())).await,
-        Err(error) => nothing(&viewer, &error, None),
+fn invalid_address() -> UnlockError {
+    UnlockError::NotFound {
+        what: "the address of this page names no lock".to_owned(),
     }
 }
 
-pub(in crate::http) async fn begin(
-    State(state): State<AppState>,
-    viewer: CurrentUser,
-    named: Named,
-    uri: Uri,
-    form: Form,
-) -> Response {
-    let address = match Address::read(named, &uri) {
-        Ok(address) => address,
-        Err(error) => return nothing(&viewer, &error, None),
-    };
-    let reason = form.typed("reason");
-    let asked = UnlockRequest {
-        backend: address.backend.clone(),
-        source: address.source.clone(),
-        resource: address.resource.clone(),
-        generation: Generation::new(form.typed("generation")),
-        reason: reason.clone(),
-    };
-    let error = match state.unlocks.begin(&viewer.0, asked).await {
-        Ok(unlock) => return see_other(&path(&unlock.id)),
-        Err(error) => error,
-    };
-    let (fault, refusal) = match &error {
-        UnlockError::WeakReason { weakness, .. } => {
-            (Some(format!("{}.", capital(&weakness.to_string()))), None)
-        }
-        other => (None, Some(refusal(other))),
-    };
-    let said = Said {
-        reason,
-        fault,
-        refusal,
-    };
-    page(&state, &viewer, &address, (status(&error), said)).await
-}
-
-async fn page(
-    state: &Services,
-    viewer: &CurrentUser,
-    address: &Address,
-    (status, said): (StatusCode, Said),
-) -> Response {
-    let source = address.source.as_ref();
-    let seen = state
-        .unlocks
-        .preview(&viewer.0, &address.backend, source, &address.resource)
-        .await;
-    match seen {
-        Ok(preview) => {
-            let shown = review_form(preview, address.generation.as_ref(), said);
-            response::html_response(status, review_page(&chrome(viewer), &shown))
-        }
-        Err(error) => nothing(viewer, &error, Some(&address.resource)),
+impl Services {
+    pub(in crate::http::pages) async fn unlock_review_data(
+        &self,
+        who: &Principal,
+        (backend, resource): (&str, String),
+        search: &str,
+    ) -> Result<ReviewData, ConsoleError> {
+        let address = match Address::parse(backend, resource, search) {
+            Ok(address) => address,
+            Err(error) => return Ok(ReviewData::Nothing(page_rows::nothing(&error, None))),
+        };
+        let Address {
+            backend,
+            source,
+            resource,
+            generation,
+        } = address;
+        let preview = self
+            .unlocks
+            .preview(who, &backend, source.as_ref(), &resource)
+            .await;
+        Ok(match preview {
+            Ok(preview) => ReviewData::Lock(Box::new(reviewed(preview, generation.as_ref()))),
+            Err(UnlockError::Ambiguous { sources }) => ReviewData::Sources {
+                name: resource,
+                sources,
+            },
+            Err(UnlockError::HolderChanged { .. }) => ReviewData::Nothing(NothingToUnlock {
+                status: StatusCode::NOT_FOUND.as_u16(),
+                why: "the lock is not held any more".to_owned(),
+                name: Some(resource),
+            }),
+            Err(error) => ReviewData::Nothing(page_rows::nothing(&error, Some(resource))),
+        })
     }
 }
 
-fn review_form(preview: Preview, came_with: Option<&Generation>, said: Said) -> ReviewForm {
+fn reviewed(preview: Preview, came_with: Option<&Generation>) -> ReviewedLock {
     let Preview {
         lock,
         protection: _,
         protection_reason,
         observed,
-        blocked_reason: hindrance,
+        blocked_reason,
     } = preview;
-    let now = observed.as_ref().map(|seen| &seen.generation);
-    ReviewForm {
-        has_changed: came_with.is_some() && now.is_some() && came_with != now,
-        is_forbidden: matches!(hindrance, Some(UnlockError::Forbidden { .. })),
-        hindrance: hindrance.map(|error| {
-            let UnlockRefusal { text, remedy, .. } = refusal(&error);
-            (text, remedy)
+    let is_forbidden = matches!(blocked_reason, Some(UnlockError::Forbidden { .. }));
+    let observed = observed.as_ref();
+    let generation = observed.map(|observed| &observed.generation);
+    ReviewedLock {
+        owner: lock.owner_id.known().map(ToString::to_string),
+        holder: observed.map_or_else(|| page_rows::last_holder(&lock), page_rows::holder),
+        quorum: observed
+            .filter(|_| !is_forbidden)
+            .and_then(|observed| observed.quorum.clone()),
+        is_fresh: observed.is_some(),
+        effects: observed.filter(|_| !is_forbidden).map(page_rows::effects),
+        has_changed: came_with.is_some() && generation.is_some() && came_with != generation,
+        generation: generation
+            .filter(|_| blocked_reason.is_none())
+            .map(ToString::to_string),
+        protection: protection_reason.map(|reason| reason.to_string()),
+        hindrance: blocked_reason.map(|error| Hindrance {
+            why: why(&error),
+            remedy: remedy(&error),
         }),
-        lock: *lock,
-        protection_reason,
-        observed,
-        reason: said.reason,
-        fault: said.fault,
-        refusal: said.refusal,
+        id: lock.id,
     }
 }
 
-fn nothing(viewer: &CurrentUser, error: &UnlockError, sought: Option<&str>) -> Response {
-    let chrome = chrome(viewer);
-    let title = "Nothing to unlock";
-    let (code, html) = match error {
-        UnlockError::Ambiguous { sources } => {
-            let html = not_found::choose(&chrome, sought.unwrap_or_default(), sources);
-            (status(error), html)
-        }
-        UnlockError::HolderChanged { .. } => {
-            let html = not_found::not_found_page(&chrome, title, "the lock is not held any more", sought);
-            (StatusCode::NOT_FOUND, html)
-        }
-        other => {
-            let html = not_found::not_found_page(&chrome, title, &refusal(other).text, sought);
-            (status(other), html)
-        }
+pub(in crate::http) async fn begin(
+    State(state): State<AppState>,
+    named: Named,
+    uri: Uri,
+    mut form: FormRequest,
+) -> Response {
+    let search = uri.query().unwrap_or_default();
+    let address = match named {
+        Ok(Path((backend, resource))) => Address::parse(&backend, resource, search),
+        Err(_) => Err(invalid_address()),
     };
-    response::html_response(code, html)
+    let begun = match address {
+        Ok(address) => {
+            let asked = UnlockRequest {
+                backend: address.backend,
+                source: address.source,
+                resource: address.resource,
+                generation: Generation::new(form.form.typed("generation")),
+                reason: form.form.typed("reason"),
+            };
+            state.unlocks.begin(&form.who, asked).await
+        }
+        Err(error) => Err(error),
+    };
+    let error = match begun {
+        Ok(unlock) => return form.moved(&path(&unlock.id)),
+        Err(error) => error,
+    };
+    let reply = match &error {
+        UnlockError::WeakReason { weakness, .. } => field_fault("reason", sentence(&weakness.to_string())),
+        other => refusal(other),
+    };
+    let page = uri.path_and_query().map_or("/", |page| page.as_str());
+    REVIEW_FORM.clone_into(&mut form.action);
+    form.reply(&state, page, status(&error), reply).await
 }

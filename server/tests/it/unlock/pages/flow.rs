@@ -145,7 +145,7 @@ async fn cancelled_and_expired_intents_release_nothing() {
 
 #[tokio::test]
 async fn an_unknown_outcome_is_shown_and_read_again() {
-    // A release whose server was killed: neither released nor refused, and the page asks the user to reload.
+    // A release whose server was killed: neither released nor refused, and the page follows it until it is known.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let ada = server.user("ada", on(Role::Operator, None, None)).await;
@@ -157,18 +157,12 @@ async fn an_unknown_outcome_is_shown_and_read_again() {
         id(&step)
     );
     server.store.sql(&cut).await;
-    let answer = server
-        .as_user(&ada)
-        .request(reqwest::Method::GET, &step)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(answer.headers()["refresh"], "5");
-    let text = answer.text().await.unwrap();
-    assert!(
-        text.contains("Outcome unknown") && text.contains("may or may not be released"),
-        "{text}"
-    );
+    let page = see(&server, &ada, &step).await;
+    page.is(200)
+        .has("Outcome unknown")
+        .has("may or may not be released")
+        .has("The result appears here when it is known");
+    let text = page.text;
     assert!(
         !text.contains(">Released<") && !text.contains("nothing was released"),
         "{text}"

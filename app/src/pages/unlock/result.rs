@@ -3,37 +3,33 @@
 use domain::escape::visible;
 use domain::force_release::NodeResult;
 use domain::format;
-use domain::unlock::{Unlock, UnlockState};
+use domain::unlock::UnlockState;
 use leptos::prelude::*;
 
-use super::layout::{badge, holders_table, name, notice, record, time};
-use super::{Step, id_of, nodes};
+use super::head::external;
+use super::nodes;
+use super::parts::{audit_entries, badge, holdings, name, paragraph, read_again, time};
+use super::path;
 use crate::links;
+use crate::page_data::unlock::UnlockData;
 
-pub(super) fn panel(step: &Step) -> AnyView {
-    let unlock = &step.unlock;
+/// `read` reads the unlock again.
+pub(super) fn panel(unlock: &UnlockData, may_read_audit: bool, read: Callback<()>) -> AnyView {
     let (hue, head, mut note) = head(unlock.state);
-    let is_partial = unlock
-        .ending
-        .nodes
-        .iter()
-        .any(|node| node.result == NodeResult::Deleted);
-    if unlock.state == UnlockState::Refused && is_partial {
+    let mut nodes = unlock.ending.nodes.iter();
+    if unlock.state == UnlockState::Refused && nodes.any(|node| node.result == NodeResult::Deleted) {
         note = "deleted on some nodes only";
     }
-    let row = unlock
-        .outcome_entry
-        .or(unlock.act_entry)
-        .unwrap_or(unlock.intent_entry);
+    let rel = external(&unlock.lock.resource.text());
     view! {
         <section class=format!("panel out {hue}") aria-labelledby="outcome-title">
             <header><h2 id="outcome-title">{head}</h2><span class="small ink3">{note}</span></header>
-            {body(unlock)}
+            {body(unlock, read)}
             {nodes::results(&unlock.ending.nodes)}
-            {ways_on(unlock)}
+            {next_steps(unlock)}
             <footer class="small">
-                <a class="link" href=links::lock_path(&id_of(unlock))>"Back to the lock"</a>
-                {record(&unlock.id, step.may_read_record, row)}
+                <a class="link" href=links::lock_path(&unlock.lock) rel=rel>"Back to the lock"</a>
+                {audit_entries(&unlock.id, may_read_audit, unlock.last_entry)}
             </footer>
         </section>
     }
@@ -82,19 +78,19 @@ pub(super) fn head(state: UnlockState) -> (&'static str, AnyView, &'static str) 
     }
 }
 
-fn body(unlock: &Unlock) -> AnyView {
-    let before = unlock.observed.holding();
+fn body(unlock: &UnlockData, read: Callback<()>) -> AnyView {
+    let before = &unlock.holding;
     let ending = &unlock.ending;
-    let why = ending.why.as_deref().map(|why| view! { <p>{notice(why)}</p> });
-    let remedy = ending
-        .remedy
-        .as_deref()
-        .map(|remedy| view! { <p>{notice(remedy)}</p> });
-    let at = unlock.acted_at.map(|at| view! { ", at "{time(at)} });
+    let now = ending.now.as_ref();
+    let (why, remedy) = (
+        paragraph(ending.why.as_deref()),
+        paragraph(ending.remedy.as_deref()),
+    );
+    let at = unlock.acted_at.map(|at| view! { ", at "{time(at)} }.into_any());
     match unlock.state {
         UnlockState::Released => {
-            let after = ending.is_read.then(|| holders_table(Some(&before), ending.now.as_ref(), "before", "after"));
-            let unread = (!ending.is_read).then(|| view! { <p class="ink2">"The current holder is unknown."</p> });
+            let after = ending.is_read.then(|| holdings(["before", "after"], before, now));
+            let unread = (!ending.is_read).then(|| view! { <p class="ink2">"The current holder is unknown."</p> }.into_any());
             view! { <p>"The reviewed holding has ended"{at}". "<b>{owner(unlock)}" does not hold it any more."</b></p>{why}{unread}{after} }.into_any()
         }
         UnlockState::AlreadyFree => {
@@ -103,27 +99,26 @@ fn body(unlock: &Unlock) -> AnyView {
         UnlockState::HolderChanged => view! {
             <p>{owner(unlock)}" released it before the confirmation. Another holder has it now; "<b>"it was not touched."</b></p>
             {why}
-            {holders_table(Some(&before), ending.now.as_ref(), "reviewed", "now")}
+            {holdings(["reviewed", "now"], before, now)}
         }
         .into_any(),
         UnlockState::Refused => view! { <p><b>"It was not released. "</b></p>{why}{remedy} }.into_any(),
-        UnlockState::OutcomeUnknown => unknown(unlock),
+        UnlockState::OutcomeUnknown => unknown(unlock, read),
         UnlockState::Expired => view! { <p>"Not confirmed within 2 minutes. "<b>"The lock was not touched."</b></p> }.into_any(),
         UnlockState::Cancelled => view! { {why}<p><b>"The lock was not touched."</b></p> }.into_any(),
         UnlockState::Pending => ().into_any(),
     }
 }
 
-fn owner(unlock: &Unlock) -> AnyView {
-    match unlock.observed.owner_id.known() {
+fn owner(unlock: &UnlockData) -> AnyView {
+    match unlock.holder.owner_id.known() {
         Some(owner) => name(owner.as_str()),
         None => view! { "Its holder" }.into_any(),
     }
 }
 
-fn unknown(unlock: &Unlock) -> AnyView {
-    let why = unlock.ending.why.as_deref();
-    let why = why.map(|why| view! { <p>{notice(why)}</p> });
+fn unknown(unlock: &UnlockData, read: Callback<()>) -> AnyView {
+    let why = paragraph(unlock.ending.why.as_deref());
     let reread = match unlock.rereads {
         0 => "not yet".to_owned(),
         times => format!(
@@ -131,7 +126,7 @@ fn unknown(unlock: &Unlock) -> AnyView {
             format::counted(u64::from(times), "time", "times")
         ),
     };
-    let backend = visible(unlock.backend.as_str()).into_owned();
+    let backend = visible(unlock.lock.backend.as_str()).into_owned();
     view! {
         <p>{backend}" did not report the result. The lock "<b>"may or may not be released"</b>". Do not assume that it is."</p>
         {why}
@@ -140,18 +135,19 @@ fn unknown(unlock: &Unlock) -> AnyView {
             <div><dt>"read again"</dt><dd>{reread}</dd></div>
             <div><dt>"next"</dt><dd>"within 5 s, until it is known"</dd></div>
         </dl>
-        <p class="small ink2">"This page checks every 5 seconds and shows the result when it is known."</p>
+        <p class="small ink2">"The result appears here when it is known; "{read_again(path(&unlock.id), "check now", read)}"."</p>
     }
     .into_any()
 }
 
-fn ways_on(unlock: &Unlock) -> AnyView {
-    let again = links::unlock(&links::lock_path(&id_of(unlock)));
+fn next_steps(unlock: &UnlockData) -> AnyView {
+    let again = links::unlock(&links::lock_path(&unlock.lock));
+    let rel = external(&unlock.lock.resource.text());
     let word = match unlock.state {
         UnlockState::HolderChanged => "Restart with the new holder",
         UnlockState::Refused | UnlockState::Expired | UnlockState::Cancelled => "Review again",
         UnlockState::Released => {
-            let token = unlock.observed.fencing_token.known();
+            let token = unlock.holder.fencing_token.known();
             let with_it = token
                 .map(|token| format!(" with token {token}"))
                 .unwrap_or_default();
@@ -163,5 +159,5 @@ fn ways_on(unlock: &Unlock) -> AnyView {
             return ().into_any();
         }
     };
-    view! { <p><a class="btn" href=again>{word}</a></p> }.into_any()
+    view! { <p><a class="btn" href=again rel=rel>{word}</a></p> }.into_any()
 }

@@ -1,110 +1,54 @@
 //! Summary of the holding: owner, hold time, what ends with it, next owner, possible late
 //! writes.
 
-use chrono::{DateTime, Utc};
-use domain::force_release::{BlastRadius, Casualty, CasualtyKind};
+use domain::force_release::CasualtyKind;
 use domain::format;
-use domain::lock::{Lock, Renewal};
-use domain::names::{BackendName, LockId, OwnerId};
+use domain::names::{BackendName, LockId};
 use domain::observation::Waiter;
 use domain::reported::Reported;
-use domain::token::FencingToken;
-use domain::unlock::Observed;
 use leptos::prelude::*;
 
-use super::layout::{name, notice, time};
+use super::parts::{name, notice, time};
+use crate::charts::svg::percent;
 use crate::components::fact_list::{Facts, known_or_why};
 use crate::components::state_badge::Shape;
+use crate::page_data::unlock::{CasualtyRow, HolderData, ReleaseEffects};
 
 /// Rows shown at once; the rest is in a disclosure.
-const DIES_SHOWN: usize = 30;
+const CASUALTIES_SHOWN: usize = 30;
 const WAITERS_SHOWN: usize = 10;
 
-/// One holding, fresh or as last observed.
-pub(super) struct HolderSummary<'a> {
-    pub(super) owner_id: &'a Reported<OwnerId>,
-    pub(super) owner_count: u32,
-    pub(super) lease_id: &'a Reported<String>,
-    pub(super) fencing_token: &'a Reported<FencingToken>,
-    acquired_at: &'a Reported<DateTime<Utc>>,
-    held_ms: &'a Reported<i64>,
-    held_at_least_ms: Option<i64>,
-    ttl_ms: &'a Reported<i64>,
-    remaining_ms: &'a Reported<i64>,
-    renewal: &'a Reported<Renewal>,
-    is_silent: bool,
-}
-
-impl<'a> From<&'a Observed> for HolderSummary<'a> {
-    fn from(seen: &'a Observed) -> Self {
-        Self {
-            owner_id: &seen.owner_id,
-            owner_count: seen.owner_count,
-            lease_id: &seen.lease_id,
-            fencing_token: &seen.fencing_token,
-            acquired_at: &seen.acquired_at,
-            held_ms: &seen.held_ms,
-            held_at_least_ms: seen.held_at_least_ms,
-            ttl_ms: &seen.ttl_ms,
-            remaining_ms: &seen.remaining_ms,
-            renewal: &seen.renewal,
-            is_silent: seen.renewing.known() == Some(&false),
-        }
-    }
-}
-
-impl<'a> From<&'a Lock> for HolderSummary<'a> {
-    fn from(lock: &'a Lock) -> Self {
-        Self {
-            owner_id: &lock.owner_id,
-            owner_count: lock.owner_count,
-            lease_id: &lock.lease_id,
-            fencing_token: &lock.fencing_token,
-            acquired_at: &lock.acquired_at,
-            held_ms: &lock.held_ms,
-            held_at_least_ms: Some(lock.held_at_least_ms),
-            ttl_ms: &lock.ttl_ms,
-            remaining_ms: &lock.remaining_ms,
-            renewal: &lock.renewal,
-            is_silent: lock
-                .reasons
-                .iter()
-                .any(|reason| reason.state == domain::state::LockState::NotRenewing),
-        }
-    }
-}
-
 /// The four facts and the expiry bar.
-pub(super) fn facts(seen: &HolderSummary<'_>) -> AnyView {
+pub(super) fn facts(seen: &HolderData) -> AnyView {
     let cells = vec![
         ("held by", owner(seen)),
         ("held for", held_since(seen)),
         ("renewing", renewing(seen)),
         (
             "fencing token",
-            known_or_why(seen.fencing_token, |token| token.to_string().into_any()),
+            known_or_why(&seen.fencing_token, |token| token.to_string().into_any()),
         ),
     ];
     view! { <Facts cells/>{time_left(seen)} }.into_any()
 }
 
-fn owner(seen: &HolderSummary<'_>) -> AnyView {
+fn owner(seen: &HolderData) -> AnyView {
     let others = seen.owner_count.saturating_sub(1);
     let others = (others > 0).then(|| format!("and {} more share it", format::count(u64::from(others))));
-    let others = others.map(|others| view! { <small>{others}</small> });
+    let others = others.map(|others| view! { <small>{others}</small> }.into_any());
     let lease = seen
         .lease_id
         .known()
-        .map(|lease| view! { <small class="mono">"lease "{name(lease)}</small> });
-    view! { {known_or_why(seen.owner_id, |owner| name(owner.as_str()))}{others}{lease} }.into_any()
+        .map(|lease| view! { <small class="mono">"lease "{name(lease)}</small> }.into_any());
+    view! { {known_or_why(&seen.owner_id, |owner| name(owner.as_str()))}{others}{lease} }.into_any()
 }
 
-fn held_since(seen: &HolderSummary<'_>) -> AnyView {
+fn held_since(seen: &HolderData) -> AnyView {
     let since = seen
         .acquired_at
         .known()
-        .map(|at| view! { <small>"since "{time(*at)}</small> });
-    let text = match (seen.held_ms, seen.held_at_least_ms) {
+        .map(|at| view! { <small>"since "{time(*at)}</small> }.into_any());
+    let text = match (&seen.held_ms, seen.held_at_least_ms) {
         (Reported::Value(ms), _) => format::duration(*ms),
         (_, Some(ms)) => format!("at least {}", format::duration(ms)),
         _ => "a moment".to_owned(),
@@ -112,8 +56,8 @@ fn held_since(seen: &HolderSummary<'_>) -> AnyView {
     view! { {text}{since} }.into_any()
 }
 
-fn renewing(seen: &HolderSummary<'_>) -> AnyView {
-    known_or_why(seen.renewal, |renewal| {
+fn renewing(seen: &HolderData) -> AnyView {
+    known_or_why(&seen.renewal, |renewal| {
         let last = format::age(renewal.last_ago_ms);
         if seen.is_silent {
             return view! { <span class="st critical"><Shape name="not_renewing"/>"stopped"</span><small>{format!("last {last} before this reading")}</small> }
@@ -125,9 +69,9 @@ fn renewing(seen: &HolderSummary<'_>) -> AnyView {
 }
 
 /// As of the reading: it does not run.
-fn time_left(seen: &HolderSummary<'_>) -> AnyView {
-    let (Reported::Value(left), Reported::Value(ttl)) = (seen.remaining_ms, seen.ttl_ms) else {
-        let word = match seen.remaining_ms {
+fn time_left(seen: &HolderData) -> AnyView {
+    let (Reported::Value(left), Reported::Value(ttl)) = (&seen.remaining_ms, &seen.ttl_ms) else {
+        let word = match &seen.remaining_ms {
             Reported::Value(left) => format!("{} left; its TTL is unknown", format::duration(*left)),
             Reported::NotApplicable(why) => format!("no expiry: {why}"),
             Reported::Unknown(why) => format!("time left unknown: {why}"),
@@ -146,7 +90,7 @@ fn time_left(seen: &HolderSummary<'_>) -> AnyView {
         <div class=format!("rwl rw {hue}")>
             <svg role="img"><title>{title}</title>
                 <rect class="track" y="5" width="100%" height="6"></rect>
-                <rect class="left" y="5" width=format!("{}%", format::measure(share)) height="6"></rect>
+                <rect class="left" y="5" width=percent(share) height="6"></rect>
             </svg>
             <b>{text}</b>
         </div>
@@ -155,16 +99,16 @@ fn time_left(seen: &HolderSummary<'_>) -> AnyView {
 }
 
 /// Everything that ends with it, the lock itself first.
-pub(super) fn dies(id: &LockId, radius: &BlastRadius) -> AnyView {
+pub(super) fn also_released(id: &LockId, effects: &ReleaseEffects) -> AnyView {
     let own = view! {
         <tr><td class="res">{name(&id.resource.text())}</td><td class="ink2">"this lock"</td><td>{ends()}</td></tr>
     };
-    let (first, rest) = radius.dies.split_at(radius.dies.len().min(DIES_SHOWN));
+    let all = &effects.casualties;
+    let (first, rest) = all.split_at(all.len().min(CASUALTIES_SHOWN));
     let first = first.iter().map(casualty).collect_view();
-    let nothing = radius
-        .dies
+    let nothing = all
         .is_empty()
-        .then(|| view! { <p class="small ink2 pad">"Only this holding."</p> });
+        .then(|| view! { <p class="small ink2 pad">"Only this holding."</p> }.into_any());
     let more = (!rest.is_empty()).then(|| {
         let word = format!("and {} more", format::count(rest.len() as u64));
         view! {
@@ -172,6 +116,7 @@ pub(super) fn dies(id: &LockId, radius: &BlastRadius) -> AnyView {
                 <table class="t kill"><thead class="sr">{kill_head()}</thead><tbody>{rest.iter().map(casualty).collect_view()}</tbody></table>
             </details>
         }
+        .into_any()
     });
     view! {
         <h3>"Also released"</h3>
@@ -186,7 +131,7 @@ fn kill_head() -> AnyView {
     view! { <tr><th scope="col">"what"</th><th scope="col">"kind"</th><th scope="col">"with the unlock"</th></tr> }.into_any()
 }
 
-fn casualty(one: &Casualty) -> AnyView {
+fn casualty(one: &CasualtyRow) -> AnyView {
     view! { <tr><td class="res">{name(&one.what)}</td><td class="ink2">{one.kind.as_str()}</td><td>{ends()}</td></tr> }.into_any()
 }
 
@@ -194,8 +139,9 @@ fn ends() -> AnyView {
     view! { <span class="st critical small"><Shape name="x"/>"ends"</span> }.into_any()
 }
 
-pub(super) fn next_up(waiters: &[Waiter], radius: &BlastRadius, backend: &BackendName) -> AnyView {
-    let order = match (&radius.next, waiters.len()) {
+pub(super) fn next_up(effects: &ReleaseEffects, backend: &BackendName) -> AnyView {
+    let waiters: &[Waiter] = &effects.waiters;
+    let order = match (&effects.next, waiters.len()) {
         (Some(next), _) => view! { <p class="small ink2 pad">"If it is released now, "{name(next.as_str())}" gets it."</p> }.into_any(),
         (None, 0) => view! { <p class="small ink2 pad">{format!("{backend} reports no waiters.")}</p> }.into_any(),
         (None, _) => view! { <p class="small ink2 pad">{format!("{backend} has no queue order: any waiter may be next.")}</p> }.into_any(),
@@ -206,41 +152,55 @@ pub(super) fn next_up(waiters: &[Waiter], radius: &BlastRadius, backend: &Backen
             Reported::Unknown(_) | Reported::NotApplicable(_) => view! { <span class="ink3">"waiting, start unknown"</span> }.into_any(),
         };
         let lease = waiter.lease_remaining_ms.map(|ms| format!("its own lease has {} left", format::duration(ms)));
-        view! { <li><span class="ink3">{waiter.position}</span><b>{name(waiter.owner_id.as_str())}</b>{waits}<span class="ink2 small">{lease}</span></li> }
+        view! { <li><span class="ink3">{waiter.position}</span><b>{name(waiter.owner_id.as_str())}</b>{waits}<span class="ink2 small">{lease}</span></li> }.into_any()
     });
     let rows = (!waiters.is_empty()).then(|| {
         let rows = rows.collect_view();
-        view! { <ol class="nextup">{rows}</ol> }
+        view! { <ol class="nextup">{rows}</ol> }.into_any()
     });
     let more = waiters.len().saturating_sub(WAITERS_SHOWN);
-    let more = (more > 0)
-        .then(|| view! { <p class="small ink2">{format!("and {} more", format::count(more as u64))}</p> });
+    let more = (more > 0).then(|| {
+        view! { <p class="small ink2">{format!("and {} more", format::count(more as u64))}</p> }.into_any()
+    });
     view! { <h3>"Next in the queue"</h3>{rows}{more}{order} }.into_any()
 }
 
 /// Promise: no lock stops a holder that does not check it.
-pub(super) fn still_writes(seen: &HolderSummary<'_>, radius: &BlastRadius, backend: &BackendName) -> AnyView {
-    let who = match seen.owner_id {
+fn still_writes(seen: &HolderData, effects: &ReleaseEffects, backend: &BackendName) -> AnyView {
+    let who = match &seen.owner_id {
         Reported::Value(owner) => view! { "Can "{name(owner.as_str())}" still write?" }.into_any(),
         Reported::Unknown(_) | Reported::NotApplicable(_) => {
             view! { "Can its holder still write?" }.into_any()
         }
     };
-    let dies = |kind| radius.dies.iter().any(|one| one.kind == kind);
+    let ends = |kind| effects.casualties.iter().any(|one| one.kind == kind);
     let first = if *backend == BackendName::builtin() {
         "It is notified within a second and may write until it stops. "
-    } else if dies(CasualtyKind::Transaction) && !dies(CasualtyKind::Session) {
+    } else if ends(CasualtyKind::Transaction) && !ends(CasualtyKind::Session) {
         "Not in this transaction: it is rolled back. In a new one it may. "
-    } else if dies(CasualtyKind::Session) {
+    } else if ends(CasualtyKind::Session) {
         "Not in this session: it ends and uncommitted work is rolled back. In a new one it may. "
     } else {
         ""
     };
     // Sentences of the backend.
-    let warnings = radius.warnings.iter().map(|warning| view! { {name(warning)}" " });
+    let warnings = effects
+        .warnings
+        .iter()
+        .map(|warning| view! { {name(warning)}" " }.into_any());
     let warnings = warnings.collect_view();
     let token = seen.fencing_token.known().map(|token| {
         format!("Resources that check the token reject {token} once the next holder has written.")
     });
     view! { <p class="hurt"><b>{who}</b>" "{first}{warnings}{token}</p> }.into_any()
+}
+
+/// Everything that a release would do.
+pub(super) fn effects(id: &LockId, seen: &HolderData, effects: &ReleaseEffects) -> AnyView {
+    view! {
+        {also_released(id, effects)}
+        {next_up(effects, &id.backend)}
+        {still_writes(seen, effects, &id.backend)}
+    }
+    .into_any()
 }

@@ -6,7 +6,7 @@ use domain::format;
 use domain::quorum::{NodeCell, Quorum};
 use leptos::prelude::*;
 
-use super::layout::notice;
+use super::parts::notice;
 use crate::components::redlock_strip::RedlockStrip;
 use crate::components::state_badge::Shape;
 

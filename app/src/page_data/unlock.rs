@@ -1,0 +1,401 @@
+//! Data of the forced unlock's pages. Protection and hindrances are text: their types have no
+//! form that a payload without field names can carry.
+
+use chrono::{DateTime, Utc};
+use domain::force_release::{CasualtyKind, Holding};
+use domain::generation::Generation;
+use domain::lock::Renewal;
+use domain::names::{LockId, OwnerId, Source};
+use domain::observation::Waiter;
+use domain::quorum::Quorum;
+use domain::reported::Reported;
+use domain::state::LockState;
+use domain::token::FencingToken;
+use domain::unlock::{Approval, BreakGlass, EndedHolding, UnlockState};
+use serde::{Deserialize, Serialize};
+
+/// `/unlock/{backend}/{resource}`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum ReviewData {
+    Lock(Box<ReviewedLock>),
+    /// Several sources of the backend hold this name.
+    Sources {
+        name: String,
+        sources: Vec<Source>,
+    },
+    Nothing(NothingToUnlock),
+}
+
+/// There is no lock or unlock to show, or it cannot be read now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NothingToUnlock {
+    /// HTTP status of the page.
+    pub status: u16,
+    pub why: String,
+    /// Name of the lock, if the URL has one.
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReviewedLock {
+    pub id: LockId,
+    /// Owner in the inventory, for the link to its other locks.
+    pub owner: Option<String>,
+    pub holder: HolderData,
+    /// Of a Redlock: what each node had.
+    pub quorum: Option<Quorum>,
+    /// Read from the backend for this page; otherwise the last observation.
+    pub is_fresh: bool,
+    /// `None`: unknown, or the user may not see everything that would be released.
+    pub effects: Option<ReleaseEffects>,
+    /// The holding that an intent would be bound to; `None` if there can be no intent.
+    pub generation: Option<String>,
+    /// Why more than a confirmation is needed; `None` without protection.
+    pub protection: Option<String>,
+    /// Why the user cannot unlock it now.
+    pub hindrance: Option<Hindrance>,
+    /// The user came from a page that showed another holding.
+    pub has_changed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hindrance {
+    pub why: String,
+    pub remedy: Option<String>,
+}
+
+/// One holding, as read or as last observed. Times are relative to `read_at`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HolderData {
+    pub owner_id: Reported<OwnerId>,
+    pub owner_count: u32,
+    pub lease_id: Reported<String>,
+    pub fencing_token: Reported<FencingToken>,
+    pub acquired_at: Reported<DateTime<Utc>>,
+    pub held_ms: Reported<i64>,
+    pub held_at_least_ms: Option<i64>,
+    pub ttl_ms: Reported<i64>,
+    pub remaining_ms: Reported<i64>,
+    pub renewal: Reported<Renewal>,
+    /// Its holder has stopped to renew.
+    pub is_silent: bool,
+    pub read_at: DateTime<Utc>,
+}
+
+/// What a release ends besides the lock, and who is next.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleaseEffects {
+    pub casualties: Vec<CasualtyRow>,
+    /// Next in the queue, if the backend keeps a queue order.
+    pub next: Option<OwnerId>,
+    /// One sentence each.
+    pub warnings: Vec<String>,
+    pub waiters: Vec<Waiter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CasualtyRow {
+    pub kind: CasualtyKind,
+    /// In the backend's terms.
+    pub what: String,
+}
+
+/// `/unlocks/{id}`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum StepData {
+    Unlock(Box<UnlockStep>),
+    Nothing(NothingToUnlock),
+}
+
+/// One unlock as its reader may act on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UnlockStep {
+    pub unlock: UnlockData,
+    /// By the server's clock.
+    pub now: DateTime<Utc>,
+    /// Why a second approver is needed; `None` without protection.
+    pub protection: Option<String>,
+    pub is_owner: bool,
+    /// Why its owner can no longer confirm it.
+    pub hindrance: Option<String>,
+    pub proof: Proof,
+    /// Why there is no second approver yet.
+    pub unapproved: Option<String>,
+    pub may_approve: bool,
+    pub may_review: bool,
+    /// Why a user with the role does not count as second approver.
+    pub refused_as_second: Option<String>,
+    /// Some users who may approve.
+    pub approvers: Vec<String>,
+    /// Number of receivers that a break-glass unlock notifies.
+    pub receivers: u64,
+    pub may_read_audit: bool,
+    /// URL of this page, for the second approver.
+    pub link: String,
+}
+
+/// How the user has authenticated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Proof {
+    /// This many milliseconds ago, which is recent enough.
+    Fresh(i64),
+    /// Again, with the password.
+    Password,
+    /// Again, by the same method: at the identity provider, or here.
+    SignIn { at_provider: bool },
+    /// An API token cannot.
+    Never,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UnlockData {
+    pub id: String,
+    pub state: UnlockState,
+    pub lock: LockId,
+    pub by_name: String,
+    pub reason: String,
+    /// The holding that it is bound to.
+    pub holding: Holding,
+    pub holder: HolderData,
+    pub effects: ReleaseEffects,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub approval: Option<Approval>,
+    pub break_glass: Option<BreakGlass>,
+    /// When the release began.
+    pub acted_at: Option<DateTime<Utc>>,
+    pub ended_at: Option<DateTime<Utc>>,
+    pub ending: EndedHolding,
+    pub intent_entry: i64,
+    /// Its last audit entry.
+    pub last_entry: i64,
+    /// How often the lock was read again after an unknown outcome.
+    pub rereads: u32,
+}
+
+/// `/unlocks`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BulkSelectData {
+    /// Names of backends to choose from.
+    pub backends: Vec<String>,
+    /// Filters of the URL.
+    pub backend: String,
+    pub prefix: String,
+    pub owner: String,
+    /// Worst first, at most the number that may be unlocked at once.
+    pub rows: Vec<CandidateRow>,
+    /// Number of all matches.
+    pub total: u64,
+}
+
+/// A held lock that the user may unlock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CandidateRow {
+    pub id: LockId,
+    pub generation: Reported<Generation>,
+    pub owner_id: Reported<OwnerId>,
+    pub held_ms: Reported<i64>,
+    pub held_at_least_ms: i64,
+    pub state: LockState,
+}
+
+/// `/unlocks/several`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BulkConfirmData {
+    pub items: Vec<BulkItem>,
+}
+
+/// One unlock of the batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BulkItem {
+    pub unlock: UnlockData,
+    /// Why it cannot be confirmed here although it is pending.
+    pub elsewhere: Option<String>,
+}
+
+impl BulkItem {
+    pub fn is_open(&self) -> bool {
+        self.unlock.state == UnlockState::Pending && self.elsewhere.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use domain::names::{BackendName, Resource};
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+    use crate::api::codec;
+
+    fn survives<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) {
+        let bytes = codec::write(value).unwrap();
+        assert_eq!(codec::read::<T>(&bytes).as_ref(), Ok(value));
+    }
+
+    fn lock() -> LockId {
+        LockId {
+            backend: BackendName::builtin(),
+            source: Source::fixed("lease"),
+            resource: Resource::from("jobs/a".to_owned()),
+        }
+    }
+
+    fn holder() -> HolderData {
+        HolderData {
+            owner_id: Reported::Value(OwnerId::new("worker-7")),
+            owner_count: 2,
+            lease_id: Reported::unknown("it is not reported"),
+            fencing_token: Reported::absent("this kind has no token"),
+            acquired_at: Reported::Value(DateTime::UNIX_EPOCH),
+            held_ms: Reported::Value(5),
+            held_at_least_ms: None,
+            ttl_ms: Reported::Value(30_000),
+            remaining_ms: Reported::Value(10_000),
+            renewal: Reported::unknown("not seen yet"),
+            is_silent: true,
+            read_at: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    fn effects() -> ReleaseEffects {
+        let session = CasualtyRow {
+            kind: CasualtyKind::Session,
+            what: "session 7".to_owned(),
+        };
+        ReleaseEffects {
+            casualties: vec![session],
+            next: Some(OwnerId::new("worker-9")),
+            warnings: vec!["It is rolled back.".to_owned()],
+            waiters: Vec::new(),
+        }
+    }
+
+    fn unlock() -> UnlockData {
+        let holding = Holding {
+            owner_id: holder().owner_id,
+            lease_id: holder().lease_id,
+            generation: Reported::Value(Generation::new("rev:1")),
+            fencing_token: holder().fencing_token,
+        };
+        let approval = Approval {
+            by_id: "u_1".to_owned(),
+            by_name: "bob".to_owned(),
+            at: DateTime::UNIX_EPOCH,
+        };
+        UnlockData {
+            id: "unl_1".to_owned(),
+            state: UnlockState::OutcomeUnknown,
+            lock: lock(),
+            by_name: "ada".to_owned(),
+            reason: "stuck since 03:00".to_owned(),
+            holding: holding.clone(),
+            holder: holder(),
+            effects: effects(),
+            created_at: DateTime::UNIX_EPOCH,
+            expires_at: DateTime::UNIX_EPOCH,
+            approval: Some(approval.clone()),
+            break_glass: Some(BreakGlass {
+                reason: "no approver answers".to_owned(),
+                review: Some(approval),
+            }),
+            acted_at: Some(DateTime::UNIX_EPOCH),
+            ended_at: None,
+            ending: EndedHolding {
+                now: Some(holding),
+                is_read: true,
+                why: Some("no answer".to_owned()),
+                ..EndedHolding::default()
+            },
+            intent_entry: 7,
+            last_entry: 9,
+            rereads: 2,
+        }
+    }
+
+    #[test]
+    fn review_data_survives_its_encoding() {
+        // A lock with every optional part, a choice of sources, and no lock.
+        let hindrance = Hindrance {
+            why: "the backend is stale".to_owned(),
+            remedy: Some("wait for the next scan".to_owned()),
+        };
+        survives(&ReviewData::Lock(Box::new(ReviewedLock {
+            quorum: None,
+            id: lock(),
+            owner: Some("worker-7".to_owned()),
+            holder: holder(),
+            is_fresh: true,
+            effects: Some(effects()),
+            generation: Some("rev:1".to_owned()),
+            protection: Some("this name is protected".to_owned()),
+            hindrance: Some(hindrance),
+            has_changed: true,
+        })));
+        survives(&ReviewData::Sources {
+            name: "a".to_owned(),
+            sources: vec![Source::fixed("lease")],
+        });
+        survives(&ReviewData::Nothing(NothingToUnlock {
+            status: 404,
+            why: "not held".to_owned(),
+            name: None,
+        }));
+    }
+
+    #[test]
+    fn a_step_survives_its_encoding() {
+        // Every kind of proof.
+        let proofs = [
+            Proof::Fresh(1),
+            Proof::Password,
+            Proof::SignIn { at_provider: true },
+            Proof::Never,
+        ];
+        for proof in proofs {
+            survives(&StepData::Unlock(Box::new(UnlockStep {
+                unlock: unlock(),
+                now: DateTime::UNIX_EPOCH,
+                protection: Some("this name is protected".to_owned()),
+                is_owner: true,
+                hindrance: None,
+                proof,
+                unapproved: Some("a second approver must approve first".to_owned()),
+                may_approve: false,
+                may_review: true,
+                refused_as_second: None,
+                approvers: vec!["bob".to_owned()],
+                receivers: 3,
+                may_read_audit: true,
+                link: "https://leasehold.example/unlocks/unl_1".to_owned(),
+            })));
+        }
+    }
+
+    #[test]
+    fn bulk_data_survives_its_encoding() {
+        // The selection, and an item that is confirmed on its own page.
+        survives(&BulkSelectData {
+            backends: vec!["builtin".to_owned()],
+            backend: String::new(),
+            prefix: "jobs/".to_owned(),
+            owner: String::new(),
+            rows: vec![CandidateRow {
+                id: lock(),
+                generation: Reported::Value(Generation::new("rev:1")),
+                owner_id: holder().owner_id,
+                held_ms: Reported::unknown("not reported"),
+                held_at_least_ms: 5,
+                state: LockState::Healthy,
+            }],
+            total: 80,
+        });
+        let item = BulkItem {
+            unlock: unlock(),
+            elsewhere: Some("only ada can confirm it".to_owned()),
+        };
+        assert!(!item.is_open());
+        survives(&BulkConfirmData { items: vec![item] });
+    }
+}

@@ -1,0 +1,237 @@
+//! First step of a bulk unlock: held locks with checkboxes, and one reason for all.
+//!
+//! The list is read when the page opens and on request: rows do not move under the pointer.
+
+use domain::escape::visible;
+use domain::format;
+use domain::reported::Reported;
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+
+use super::super::head::external;
+use super::super::parts::{name, read_again};
+use super::super::refusal::Refusal;
+use super::{NotBegun, SELECT, SelectedHolding};
+use crate::api::unlock::unlock_candidates;
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::components::reactive::changing;
+use crate::components::resource_name::ResourceName;
+use crate::components::state_badge::StateBadge;
+use crate::components::title::PageTitle;
+use crate::forms::console_form::{ConsoleForm, FormState, use_form};
+use crate::forms::field::{SubmitButton, TextArea, options_view};
+use crate::forms::filter_form::FilterForm;
+use crate::links;
+use crate::live::topics::Topics;
+use crate::live::use_live;
+use crate::page_data::unlock::{BulkSelectData, CandidateRow};
+
+const TITLE: &str = "Unlock several locks";
+
+#[component]
+pub fn BulkSelectPage() -> impl IntoView {
+    let location = use_location();
+    let (path, search) = (location.pathname, location.search);
+    let search = Memo::new(move |before: Option<&String>| match before {
+        // During navigation the page outlives its URL for a moment.
+        Some(before) if !path.with(|path| path == SELECT) => before.clone(),
+        _ => search.get(),
+    });
+    let load = use_live().refreshing(Topics::NONE, move || search.get(), unlock_candidates);
+    let read = Callback::new(move |()| load.refetch());
+    view! {
+        <PageTitle text=TITLE/>
+        <div class="page">
+            <LiveBar/>
+            <LoadBoundary load let:data>
+                <Body data read/>
+            </LoadBoundary>
+        </div>
+    }
+}
+
+/// Filters of the URL, and the backends to choose from.
+type Filters = ([String; 3], Vec<String>);
+
+fn filters(data: &BulkSelectData) -> Filters {
+    let values = [&data.backend, &data.prefix, &data.owner].map(Clone::clone);
+    (values, data.backends.clone())
+}
+
+#[component]
+fn Body(data: Signal<BulkSelectData>, read: Callback<()>) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| {
+        data.with(|_| ());
+        live.set_arrived(Topics::INVENTORY);
+    });
+    let state = FormState::of_action(SELECT);
+    let filters = Memo::new(move |_| data.with(filters));
+    let is_empty = Memo::new(move |_| data.with(|data| data.rows.is_empty()));
+    view! {
+        <div class="pagehead"><h1>{TITLE}</h1><p>"Select the locks to release. This step releases nothing."</p></div>
+        <Refusal state/>
+        <NotBegun state has_link=true/>
+        {changing(move || filters.with(filter))}
+        {changing(move || match is_empty.get() {
+            true => view! { <p class="pad">"No held lock matches."</p> }.into_any(),
+            false => view! { <List data filters state read/> }.into_any(),
+        })}
+    }
+    .into_any()
+}
+
+fn filter((values, backends): &Filters) -> AnyView {
+    let [backend, prefix, owner] = values;
+    let mut choices = vec![(String::new(), "any".to_owned())];
+    choices.extend(backends.iter().map(|name| (name.clone(), name.clone())));
+    let text = |name: &'static str, label: &'static str, value: &str| {
+        view! {
+            <div class="entry">
+                <label for=name>{label}</label>
+                <input id=name name=name r#type="text" autocomplete="off" value=value.to_owned() spellcheck="false" autocapitalize="none"/>
+            </div>
+        }
+        .into_any()
+    };
+    let options = options_view(choices, backend);
+    let texts = [text("prefix", "Prefix", prefix), text("owner", "Held by", owner)];
+    let texts = texts.into_iter().collect_view().into_any();
+    view! {
+        <FilterForm action=SELECT class="row filter" label="held locks">
+            <div class="entry">
+                <label for="backend">"Backend"</label>
+                <select id="backend" name="backend">{options}</select>
+            </div>
+            {texts}
+            <div class="do"><button class="btn" r#type="submit">"Show"</button></div>
+        </FilterForm>
+    }
+    .into_any()
+}
+
+#[component]
+fn List(
+    data: Signal<BulkSelectData>,
+    filters: Memo<Filters>,
+    state: FormState,
+    read: Callback<()>,
+) -> impl IntoView {
+    let hidden = move || {
+        let [backend, prefix, owner] = filters.with(|(values, _)| values.clone());
+        let all = [("backend", backend), ("prefix", prefix), ("owner", owner)];
+        let all =
+            all.map(|(name, value)| view! { <input r#type="hidden" name=name value=value/> }.into_any());
+        all.into_iter().collect_view().into_any()
+    };
+    let rows = move || data.with(|data| data.rows.clone());
+    view! {
+        <ConsoleForm class="several" action=SELECT state>
+            {changing(hidden)}
+            <section class="sec" aria-labelledby="held-head">
+                <header>
+                    <h2 id="held-head">"Held now"</h2>
+                    <span class="note">{move || data.with(count_note)}", "{read_again(SELECT.to_owned(), "read again", read)}</span>
+                </header>
+                <table class="t">
+                    <thead><tr><th scope="col"><span class="sr">"select"</span></th><th scope="col">"resource"</th><th scope="col">"backend"</th>
+                        <th scope="col">"held by"</th><th scope="col" class="num">"held for"</th><th scope="col">"state"</th></tr></thead>
+                    <tbody><For each=rows key=row_key let:row>{row_view(&row)}</For></tbody>
+                </table>
+            </section>
+            <div class="panel p2">
+                <TextArea name="reason" label="Reason, for all of them" help="10 to 500 characters, recorded verbatim for each lock."/>
+                <div class="do"><SubmitButton>"Continue to confirm"</SubmitButton></div>
+                <p class="small ink2">"Next you type the name of each, within 2 minutes for all: select few at a time."</p>
+            </div>
+        </ConsoleForm>
+    }
+    .into_any()
+}
+
+fn count_note(data: &BulkSelectData) -> String {
+    let shown = data.rows.len() as u64;
+    if shown < data.total {
+        return format!(
+            "worst {shown} of {}: narrow the filter for the others",
+            format::count(data.total)
+        );
+    }
+    format::counted(shown, "lock", "locks")
+}
+
+fn selection(row: &CandidateRow) -> Reported<String> {
+    let value = |generation| {
+        SelectedHolding {
+            backend: row.id.backend.clone(),
+            source: row.id.source.clone(),
+            resource: row.id.resource.text(),
+            generation,
+        }
+        .value()
+    };
+    row.generation.clone().map(value)
+}
+
+/// Another holding is another row, which nothing has selected.
+fn row_key(row: &CandidateRow) -> String {
+    let lock = links::lock_path(&row.id);
+    let held = held(row);
+    let generation = row.generation.known().map(ToString::to_string);
+    format!("{lock} {generation:?} {:?} {held} {:?}", row.owner_id, row.state)
+}
+
+fn held(row: &CandidateRow) -> String {
+    match &row.held_ms {
+        Reported::Value(ms) => format::duration(*ms),
+        Reported::Unknown(_) | Reported::NotApplicable(_) => {
+            format!("at least {}", format::duration(row.held_at_least_ms))
+        }
+    }
+}
+
+fn row_view(row: &CandidateRow) -> AnyView {
+    let text = row.id.resource.text();
+    let rel = external(&text);
+    view! {
+        <tr>
+            <td class="tick">{checkbox(row)}</td>
+            <td class="res"><a class="link" href=links::lock_path(&row.id) rel=rel><ResourceName name=text/></a></td>
+            <td class="ink2">{row.id.backend.to_string()}</td>
+            <td class="own">{owner(row)}</td>
+            <td class="num">{held(row)}</td>
+            <td><StateBadge state=row.state/></td>
+        </tr>
+    }
+    .into_any()
+}
+
+fn checkbox(row: &CandidateRow) -> AnyView {
+    match selection(row) {
+        Reported::Value(value) => {
+            // After a refusal without a script.
+            let reply = untrack(|| use_form().reply());
+            let is_checked =
+                reply.is_some_and(|reply| reply.fields.all("item").any(|item| item == value));
+            let label = format!("unlock {} on {}", visible(&row.id.resource.text()), row.id.backend);
+            view! { <input r#type="checkbox" name="item" value=value checked=is_checked aria-label=label/> }
+                .into_any()
+        }
+        Reported::Unknown(why) | Reported::NotApplicable(why) => {
+            view! { <span class="ink3" title=format!("it cannot be distinguished from the next holding: {why}")>"no"</span> }.into_any()
+        }
+    }
+}
+
+fn owner(row: &CandidateRow) -> AnyView {
+    match &row.owner_id {
+        Reported::Value(owner) => name(owner.as_str()),
+        Reported::Unknown(why) => {
+            view! { <span class="ink3" title=why.to_string()>"unknown"</span> }.into_any()
+        }
+        Reported::NotApplicable(why) => {
+            view! { <span class="ink3" title=why.to_string()>"none"</span> }.into_any()
+        }
+    }
+}

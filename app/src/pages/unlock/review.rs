@@ -1,0 +1,239 @@
+//! First step: the holding and what would be released with it; the only input is a reason.
+//!
+//! The backend is read when the page opens, when the reader asks for it, and after a refusal:
+//! never for an event, because each reading costs the backend.
+
+use domain::names::LockId;
+use leptos::prelude::*;
+use leptos_router::hooks::{use_location, use_params_map};
+
+use super::bulk::SELECT;
+use super::head::{Phase, document_title, external, head};
+use super::holder_summary::{effects, facts};
+use super::nodes;
+use super::nothing::{choose, nothing};
+use super::parts::{notice, order, read_again, time};
+use super::refusal::{Refusal, is_refused};
+use crate::api::unlock::unlock_review;
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::components::reactive::changing;
+use crate::components::state_badge::Shape;
+use crate::components::title::PageTitle;
+use crate::forms::console_form::{ConsoleForm, FormState};
+use crate::forms::field::{SubmitButton, TextArea};
+use crate::links;
+use crate::live::topics::Topics;
+use crate::live::use_live;
+use crate::page_data::unlock::{Hindrance, ReviewData, ReviewedLock};
+
+/// Path of this form in replies: the URL of the page may name its lock in several ways.
+pub const REVIEW_FORM: &str = "/unlock";
+
+#[component]
+pub fn UnlockReviewPage() -> impl IntoView {
+    let (params, location) = (use_params_map(), use_location());
+    let (path, search) = (location.pathname, location.search);
+    let here = move || {
+        let get = |name: &str| params.read().get(name).unwrap_or_default();
+        (get("backend"), get("resource"), search.get())
+    };
+    let names = Memo::new(move |before: Option<&(String, String, String)>| match before {
+        // During navigation the page outlives its URL for a moment.
+        Some(before) if !path.with(|path| path.starts_with("/unlock/")) => before.clone(),
+        _ => here(),
+    });
+    let load = use_live().refreshing(
+        Topics::NONE,
+        move || names.get(),
+        |(backend, resource, search)| unlock_review(backend, resource, search),
+    );
+    let read = Callback::new(move |()| load.refetch());
+    view! {
+        <div class="page">
+            <LiveBar/>
+            <LoadBoundary load let:data>
+                <Body data read/>
+            </LoadBoundary>
+        </div>
+    }
+}
+
+#[component]
+fn Body(data: Signal<ReviewData>, read: Callback<()>) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| {
+        data.with(|_| ());
+        // As old as its reading, unless no scan has seen a change since.
+        live.set_arrived(Topics::INVENTORY);
+    });
+    let id = Memo::new(move |_| data.with(|data| lock_of(data).map(|lock| lock.id.clone())));
+    changing(move || match id.get() {
+        Some(_) => data
+            .with_untracked(|data| lock_of(data).cloned())
+            .map(|first| view! { <Review first data read/> }.into_any())
+            .into_any(),
+        None => data.with(no_lock),
+    })
+}
+
+fn lock_of(data: &ReviewData) -> Option<&ReviewedLock> {
+    match data {
+        ReviewData::Lock(lock) => Some(lock),
+        ReviewData::Sources { .. } | ReviewData::Nothing(_) => None,
+    }
+}
+
+fn no_lock(data: &ReviewData) -> AnyView {
+    match data {
+        ReviewData::Lock(_) => ().into_any(),
+        ReviewData::Sources { name, sources } => choose(name, sources),
+        ReviewData::Nothing(found) => nothing("Nothing to unlock", found),
+    }
+}
+
+#[component]
+fn Review(first: ReviewedLock, data: Signal<ReviewData>, read: Callback<()>) -> impl IntoView {
+    let state = FormState::of_action(REVIEW_FORM);
+    let id = first.id.clone();
+    let first_generation = first.generation.clone();
+    // The last reading is used while this view is being replaced.
+    let lock = Memo::new(move |_| {
+        data.with(|data| lock_of(data).cloned())
+            .unwrap_or_else(|| first.clone())
+    });
+    let has_changed =
+        Memo::new(move |_| lock.with(|lock| lock.has_changed || lock.generation != first_generation));
+    // Refused: the lock is another one than shown.
+    Effect::new(move |before: Option<()>| {
+        if is_refused(state) && before.is_some() {
+            read.run(());
+        }
+    });
+    let changed = move || (has_changed.get() && !is_refused(state)).then(changed);
+    view! {
+        <PageTitle text=document_title(&id)/>
+        {head(&id, Phase::Review)}
+        <Refusal state/>
+        {changing(changed)}
+        <div class="grid2">
+            <Holding lock=lock.into() read/>
+            <div>
+                <Request id lock=lock.into() state/>
+                {order(vec![
+                    ("The intent and your reason go to the audit log; valid for 2 minutes".to_owned(), None),
+                    ("You check what is released and type the name".to_owned(), None),
+                    ("Exactly this holding is released if it is unchanged; otherwise nothing happens".to_owned(), None),
+                    ("The lock is read again and the result goes to the audit log".to_owned(), None),
+                ])}
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+fn changed() -> AnyView {
+    view! {
+        <p class="notice warning" role="status"><span>
+            <b>"The holder changed. "</b>"The holding differs from the page that you came from. Review it before you continue."
+        </span></p>
+    }
+    .into_any()
+}
+
+#[component]
+fn Holding(lock: Signal<ReviewedLock>, read: Callback<()>) -> impl IntoView {
+    let is_stale = move || lock.with(|lock| !lock.is_fresh);
+    let href = lock.with_untracked(|lock| links::unlock(&links::lock_path(&lock.id)));
+    view! {
+        <section class="panel" class:is-stale=is_stale aria-labelledby="what-title">
+            <header>
+                <h2 id="what-title"><span class="n" aria-hidden="true">"1"</span>"Lock to release"</h2>
+                <span class="small ink3">{changing(move || lock.with(reading))}" "{read_again(href, "Read again", read)}</span>
+            </header>
+            {changing(move || lock.with(holding))}
+        </section>
+    }
+    .into_any()
+}
+
+fn reading(lock: &ReviewedLock) -> AnyView {
+    let at = time(lock.holder.read_at);
+    if lock.is_fresh {
+        view! { "read fresh at "{at} }.into_any()
+    } else {
+        view! { "as last seen at "{at}", not read fresh" }.into_any()
+    }
+}
+
+fn holding(lock: &ReviewedLock) -> AnyView {
+    let released = lock.effects.as_ref();
+    let released = released.map(|released| effects(&lock.id, &lock.holder, released));
+    view! { {facts(&lock.holder)}{nodes::reviewed(lock.quorum.as_ref())}{released} }.into_any()
+}
+
+#[component]
+fn Request(id: LockId, lock: Signal<ReviewedLock>, state: FormState) -> impl IntoView {
+    let hindrance = Memo::new(move |_| lock.with(|lock| lock.hindrance.clone()));
+    let back = links::lock_path(&id);
+    let rel = external(&id.resource.text());
+    let action = links::unlock(&back);
+    let content = move || match hindrance.get() {
+        Some(hindrance) => cannot(&hindrance),
+        None => reason_form(action.clone(), lock, state),
+    };
+    view! {
+        <section class="panel p2" aria-labelledby="why-title">
+            <header><h2 id="why-title"><span class="n" aria-hidden="true">"2"</span>"Unlock request"</h2></header>
+            {changing(content)}
+            <footer class="small">
+                <a class="link" href=back rel=rel>"Back to the lock, release nothing"</a>
+                <a class="link ink2" href=move || lock.with(others)>"Unlock several…"</a>
+            </footer>
+        </section>
+    }
+    .into_any()
+}
+
+/// A failed owner may hold other locks.
+fn others(lock: &ReviewedLock) -> String {
+    let backend = ("backend", lock.id.backend.as_str());
+    let owner = lock.owner.as_deref().map(|owner| ("owner", owner));
+    links::with_query(SELECT, [backend].into_iter().chain(owner))
+}
+
+fn cannot(hindrance: &Hindrance) -> AnyView {
+    let remedy = hindrance.remedy.as_deref();
+    let remedy = remedy.map(|remedy| view! { <p class="small ink2">{notice(remedy)}</p> }.into_any());
+    view! {
+        <div class="go">
+            <button class="btn wide" r#type="button" disabled=true aria-describedby="no-unlock"><Shape name="unlock"/>"Continue to confirm"</button>
+            <p id="no-unlock"><b>"Not now: "</b>{notice(&hindrance.why)}</p>
+            {remedy}
+        </div>
+    }
+    .into_any()
+}
+
+fn reason_form(action: String, lock: Signal<ReviewedLock>, state: FormState) -> AnyView {
+    let generation = move || lock.with(|lock| lock.generation.clone());
+    let protection = Memo::new(move |_| lock.with(|lock| lock.protection.clone()));
+    let protection = move || protection.get().map(|why| protection_note(&why));
+    view! {
+        <ConsoleForm action state>
+            <input r#type="hidden" name="generation" value=generation/>
+            <TextArea name="reason" label="Reason" help="10 to 500 characters. Recorded verbatim, and sent to the holder where the backend supports it."/>
+            {changing(protection)}
+            <div class="do"><SubmitButton>"Continue to confirm"</SubmitButton></div>
+            <p class="small ink2">"This step releases nothing."</p>
+        </ConsoleForm>
+    }
+    .into_any()
+}
+
+fn protection_note(why: &str) -> AnyView {
+    view! {
+        <p class="protection"><b>{notice(why)}" "</b>"You authenticate again and a second approver approves within 2 minutes: have them ready."</p>
+    }
+    .into_any()
+}
