@@ -47,8 +47,7 @@ pub fn anchored(x: String, marks: AnyView) -> AnyView {
 pub fn linked(href: Option<String>, label: &str, marks: AnyView) -> AnyView {
     match href {
         Some(href) => {
-            let rel = is_external(&href).then_some("external");
-            view! { <g><a href=href rel=rel aria-label=label.to_owned()>{marks}</a></g> }.into_any()
+            view! { <g><a href=href aria-label=label.to_owned()>{marks}</a></g> }.into_any()
         }
         None => marks,
     }
@@ -62,11 +61,6 @@ pub fn linked_untabbed(href: Option<String>, label: &str, marks: AnyView) -> Any
         }
         None => marks,
     }
-}
-
-/// A page outside the app.
-fn is_external(href: &str) -> bool {
-    href.starts_with("/alerts")
 }
 
 /// A rectangle over the height of a drawing, with a tooltip.
