@@ -1,9 +1,8 @@
-//! Server-rendered pages without script: sign-in, settings and other rare tasks.
+//! Server-rendered pages without script: sign-in, first set-up, authentication once more.
 //!
 //! Not part of the hydrated app, so they add nothing to the wasm. Each is a function from plain
 //! data to a document; the server handles posts and redirects.
 
-pub mod failed;
 pub mod field;
 pub mod html_document;
 pub mod layout;

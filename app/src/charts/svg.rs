@@ -46,9 +46,7 @@ pub fn anchored(x: String, marks: AnyView) -> AnyView {
 /// Marks as a link, if there is a URL.
 pub fn linked(href: Option<String>, label: &str, marks: AnyView) -> AnyView {
     match href {
-        Some(href) => {
-            view! { <g><a href=href aria-label=label.to_owned()>{marks}</a></g> }.into_any()
-        }
+        Some(href) => view! { <g><a href=href aria-label=label.to_owned()>{marks}</a></g> }.into_any(),
         None => marks,
     }
 }

@@ -124,7 +124,7 @@ fn respond(
     then: Then,
     (status, typed, fault): (StatusCode, TypedFields, Option<String>),
 ) -> Response {
-    let chrome = response::chrome(who, app::server_pages::layout::PageSection::Elsewhere);
+    let chrome = response::chrome(who);
     let content = Prove {
         proof: proof(gate, who),
         field: PASSWORD,

@@ -1,6 +1,6 @@
 //! Answers with a page without the browser half, and redirects after forms.
 
-use app::server_pages::layout::{Chrome, PageSection};
+use app::server_pages::layout::Chrome;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use domain::access::Permission;
@@ -18,20 +18,10 @@ pub(in crate::http) fn html_response(status: StatusCode, html: String) -> Respon
 }
 
 /// Header and navigation of a page for its user.
-pub(in crate::http) fn chrome(who: &Principal, place: PageSection) -> Chrome {
-    let is_stale = who.session.is_some() && !who.is_fresh && who.may_anywhere(Permission::Administer);
-    let prove = match place {
-        PageSection::Settings(section) if is_stale && section.asks_for_fresh() => {
-            Some(app::links::with_query("/prove", [("next", section.path())]))
-        }
-        _ => None,
-    };
+pub(in crate::http) fn chrome(who: &Principal) -> Chrome {
     Chrome {
-        prove,
         name: who.name().to_owned(),
-        is_admin: who.may_anywhere(Permission::Administer),
         may_audit: who.may_anywhere(Permission::AuditRead),
-        place,
         is_read_only: who.read_only,
         is_alerts_overdue: who.alerts_overdue,
     }

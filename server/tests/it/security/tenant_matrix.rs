@@ -154,7 +154,7 @@ fn filled(planted: &Planted, path: &str) -> Vec<String> {
 }
 
 /// The questions of the pages, by their names.
-fn questions() -> Vec<String> {
+fn questions(planted: &Planted) -> Vec<String> {
     let functions = leptos::server_fn::axum::server_fn_paths();
     let requests = functions.flat_map(|(path, _)| {
         let question = path.rsplit('/').next().unwrap();
@@ -184,9 +184,18 @@ fn questions() -> Vec<String> {
             "account" | "protected-prefixes" | "sessions" | "tokens" | "users" => &[""],
             "user" => &["?id=1"],
             "docs" => &["?path=%2Fdocs"],
+            "unlock" => &["?id={unlock}"],
+            "bulk-unlocks" => &["?search=id%3D{unlock}"],
+            "unlock-candidates" => &["?search=", "?search=prefix%3Dtenant_2"],
+            "unlock-review" => &[
+                "?backend=cache&resource=tenant_2%3Azebra&search=",
+                "?backend=builtin&resource=tenant_1%3Ajob&search=",
+            ],
             other => panic!("/api/{other}: what does a tenant ask it?"),
         };
-        queries.iter().map(move |query| format!("{path}{query}"))
+        queries
+            .iter()
+            .map(move |query| format!("{path}{}", query.replace("{unlock}", &planted.unlock)))
     });
     let requests: Vec<String> = requests.collect();
     assert!(requests.len() >= 5, "{requests:?}");
@@ -278,7 +287,7 @@ async fn no_route_shows_data_of_another_tenant() {
         .filter(|row| row.method == "GET" && !is_function(row.path));
     let reads: Vec<String> = reads
         .flat_map(|row| filled(&planted, row.path))
-        .chain(questions())
+        .chain(questions(&planted))
         .collect();
     for (who, token) in &readers {
         for path in &reads {

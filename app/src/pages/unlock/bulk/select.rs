@@ -125,6 +125,12 @@ fn List(
             all.map(|(name, value)| view! { <input r#type="hidden" name=name value=value/> }.into_any());
         all.into_iter().collect_view().into_any()
     };
+    let again = filters.with_untracked(|([backend, prefix, owner], _)| {
+        links::with_query(
+            SELECT,
+            [("backend", backend), ("prefix", prefix), ("owner", owner)],
+        )
+    });
     let rows = move || data.with(|data| data.rows.clone());
     view! {
         <ConsoleForm class="several" action=SELECT state>
@@ -132,7 +138,7 @@ fn List(
             <section class="sec" aria-labelledby="held-head">
                 <header>
                     <h2 id="held-head">"Held now"</h2>
-                    <span class="note">{move || data.with(count_note)}", "{read_again(SELECT.to_owned(), "read again", read)}</span>
+                    <span class="note">{move || data.with(count_note)}", "{read_again(again, "read again", read)}</span>
                 </header>
                 <table class="t">
                     <thead><tr><th scope="col"><span class="sr">"select"</span></th><th scope="col">"resource"</th><th scope="col">"backend"</th>
