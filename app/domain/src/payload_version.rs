@@ -41,6 +41,7 @@ const SOURCES: &[&str] = &[
     include_str!("observation.rs"),
     include_str!("overview.rs"),
     include_str!("query.rs"),
+    include_str!("quorum.rs"),
     include_str!("force_release.rs"),
     include_str!("safety.rs"),
     include_str!("name_tree.rs"),
