@@ -15,6 +15,7 @@ use super::state_badge::Shape;
 use crate::api::ApiError;
 use crate::api::error::set_status;
 use crate::components::reactive::changing;
+use crate::components::title::PageTitle;
 use crate::console::ConsoleError;
 use crate::live::resource::Load;
 use crate::refused::Forbidden;
@@ -190,6 +191,7 @@ pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
             .into_any()
     });
     view! {
+        <PageTitle text=title.clone()/>
         <Empty title>
             <p role="alert">{why}</p>
             <div class="do">{remedy(&error)}{retry}<a class="btn" href="/locks">"All locks"</a></div>
@@ -201,6 +203,7 @@ pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
 fn forbidden(permission: &str) -> AnyView {
     let title = "Your role does not have the permission for this page";
     view! {
+        <PageTitle text=title/>
         <div class="pagehead"><h1>{title}</h1></div>
         <Forbidden permission=permission.to_owned()/>
     }

@@ -87,7 +87,10 @@ async fn break_glass_stays_flagged_until_another_user_reviews() {
     );
     let reviewed = server.as_user(&reviewer).send(Method::POST, &path).await;
     assert_eq!(reviewed.status(), 303);
-    assert_eq!(reviewed.headers()["location"], format!("/audit?unlockId={id}"));
+    assert_eq!(
+        reviewed.headers()["location"],
+        format!("/audit?unlockId={id}&reviewed")
+    );
     let (_, steps) = server
         .as_user(&reviewer)
         .text(&format!("/audit?unlockId={id}"))
