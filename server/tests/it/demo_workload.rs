@@ -18,6 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// With the TLS library that the binary chooses at its start.
+async fn start(stop: CancellationToken) -> Demo {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    demo::start(stop).await.unwrap()
+}
+
 fn backend(demo: &Demo, name: &str) -> SystemConfig {
     let of_name = |backend: &BackendConfig| backend.name.as_str() == name;
     demo.backends()
@@ -30,7 +36,7 @@ fn backend(demo: &Demo, name: &str) -> SystemConfig {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_demo_situation_appears_on_real_servers() {
     // In parallel, because each may take most of its minute.
-    let demo = demo::start(CancellationToken::new()).await.unwrap();
+    let demo = start(CancellationToken::new()).await;
     assert_eq!(demo.missing_servers(), []);
     let names: Vec<String> = demo
         .backends()

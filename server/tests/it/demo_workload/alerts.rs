@@ -4,7 +4,9 @@ use crate::support::{Store, TestServer, client, token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ::demo::{self, Demo};
+use ::demo::Demo;
+
+use super::start;
 use domain::access::Role;
 use leasehold::identity::Principal;
 use serde_json::Value;
@@ -20,7 +22,7 @@ async fn every_demo_situation_fires_and_near_expiry_resolves() {
     // By the condition of the rule that fires; an alert on a lease near its expiry resolves when the lease expires or
     // is acquired again.
     let stop = CancellationToken::new();
-    let mut demo = demo::start(stop.clone()).await.unwrap();
+    let mut demo = start(stop.clone()).await;
     let store = demo.folder().join("leasehold.db");
     let server = TestServer::builder()
         .backends(demo.backends())

@@ -4,7 +4,9 @@ use crate::support::{Store, TestServer, client, token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ::demo::{self, Demo};
+use ::demo::Demo;
+
+use super::start;
 use domain::access::Role;
 use serde_json::Value;
 use sqlx::ConnectOptions as _;
@@ -43,7 +45,7 @@ async fn the_console_shows_every_state_within_a_minute() {
     // The worst state of each row during the first minute, with 60 to 130 locks. On the lease service too: held,
     // contended, and a fencing rejection of a stale holder.
     let stop = CancellationToken::new();
-    let mut demo = demo::start(stop.clone()).await.unwrap();
+    let mut demo = start(stop.clone()).await;
     let store = demo.folder().join("leasehold.db");
     let server = TestServer::builder()
         .backends(demo.backends())

@@ -4,7 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use ::config::SystemConfig;
-use ::demo::{self, Demo};
+use ::demo::Demo;
+
+use super::start;
 use etcd_client::GetOptions;
 use runtime::clock::Clock;
 use secrecy::ExposeSecret;
@@ -71,7 +73,7 @@ async fn all_at_work(demo: &Demo) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_workload_survives_a_kill_of_every_server() {
     // kill -9 of all at once; their data are durable, and their clients heal by themselves.
-    let demo = demo::start(CancellationToken::new()).await.unwrap();
+    let demo = start(CancellationToken::new()).await;
     within(MINUTE, "the workload is at work", async || {
         all_at_work(&demo).await
     })
@@ -88,7 +90,7 @@ async fn the_workload_survives_a_kill_of_every_server() {
 async fn a_cancelled_demo_makes_no_further_changes() {
     // The servers live until `end`; the workload ends with the token, its waiting sessions too.
     let stop = CancellationToken::new();
-    let demo = demo::start(stop.clone()).await.unwrap();
+    let demo = start(stop.clone()).await;
     within(MINUTE, "the workload is at work", async || {
         says(&demo, WORKS).await
     })
@@ -106,7 +108,7 @@ async fn a_cancelled_demo_makes_no_further_changes() {
 async fn the_start_is_quick_and_the_load_is_small() {
     // Processor time of this process, and of everything that it started, over 40 s.
     let clock = Clock::start();
-    let demo = demo::start(CancellationToken::new()).await.unwrap();
+    let demo = start(CancellationToken::new()).await;
     let started_ms = clock.tick().0;
     within(MINUTE, "the workload is at work", async || {
         all_at_work(&demo).await

@@ -1,6 +1,7 @@
 //! The demo's shutdown, observed from another process: this binary runs again with one ignored test as the victim,
 //! whose temporary folder is the parent's.
 
+use super::start;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -75,7 +76,7 @@ impl Victim {
 #[ignore = "started by the other tests of this module"]
 async fn victim() {
     let Some(way) = std::env::var_os(WAY) else { return };
-    let demo = demo::start(CancellationToken::new()).await.unwrap();
+    let demo = start(CancellationToken::new()).await;
     fs::write(demo.folder().join("console.db"), "x").unwrap();
     println!("\nthe demo runs");
     // Waits until the parent has checked it.
