@@ -16,7 +16,7 @@ const PARALLEL_MAX: usize = 16;
 /// A key read by name.
 pub(super) enum Lookup {
     Held(Box<Found>),
-    /// Nobody holds it, but its lock-delay runs.
+    /// It has no holder, but its lock-delay runs.
     Delayed(Box<ObservedLock>),
     Free,
 }

@@ -90,7 +90,7 @@ fn lifetime(session: Option<&ConsulSession>) -> Lifetime {
     }
 }
 
-/// A key whose session was invalidated: nobody holds it, and nobody can acquire it yet.
+/// A key whose session was invalidated: it has no holder, and no client can acquire it yet.
 pub(super) fn delayed(key: &Resource, delay: &LockDelay, remaining_ms: i64) -> ObservedLock {
     let why = format!(
         "Its session was invalidated: no session can acquire it until the lock-delay of {} has passed",

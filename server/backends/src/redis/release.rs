@@ -107,7 +107,7 @@ pub(super) async fn release(
     confirm_release(backend, source, resource, wanted, acted?.or_moved()).await
 }
 
-/// The link for forced unlocks of a key, or why there is none.
+/// The link for forced unlocks of a key, or why it is missing.
 pub(super) fn may_release<'a>(
     settings: &Settings,
     link: Option<&'a Link>,

@@ -93,11 +93,11 @@ impl Sentinel {
 
     /// The master, asked now.
     pub(super) async fn current(&self, settings: &Settings) -> Result<Arc<Node>, BackendError> {
-        Ok(self.ask(settings).await?.node)
+        Ok(self.find_master(settings).await?.node)
     }
 
     /// The server that most Sentinels name.
-    async fn ask(&self, settings: &Settings) -> Result<Named, BackendError> {
+    async fn find_master(&self, settings: &Settings) -> Result<Named, BackendError> {
         let patience = settings
             .poll_interval
             .max(NODE_PATIENCE_MIN)
@@ -174,9 +174,9 @@ impl Sentinel {
 /// The address that one Sentinel names.
 async fn ask_one(link: &Link, name: &str, master: &str) -> Result<(String, u16), BackendError> {
     let line = link.line().await?;
-    let mut ask = ::redis::cmd("SENTINEL");
-    ask.arg("GET-MASTER-ADDR-BY-NAME").arg(master);
-    match line.raw(&ask).await {
+    let mut command = ::redis::cmd("SENTINEL");
+    command.arg("GET-MASTER-ADDR-BY-NAME").arg(master);
+    match line.raw(&command).await {
         Ok(Value::Array(parts)) => {
             let [host, port] = parts.as_slice() else {
                 return Err(error::unexpected("SENTINEL"));
@@ -243,7 +243,7 @@ pub(super) async fn release(
     wanted: &Generation,
 ) -> Result<Release, BackendError> {
     let settings = &backend.settings;
-    let named = sentinel.ask(settings).await?;
+    let named = sentinel.find_master(settings).await?;
     let all = sentinel.sentinels.len();
     if named.votes * 2 <= all {
         return Ok(Release::refused(

@@ -131,7 +131,9 @@ impl Link {
         let mut worst = ZookeeperError::no_answer(self.settings.timeout_ms());
         let share = u32::try_from(self.settings.servers.len()).unwrap_or(u32::MAX);
         for server in &self.settings.servers {
-            let asked = tokio::time::timeout(self.settings.timeout / 4 / share, ask(server, b"srvr\n")).await;
+            let asked =
+                tokio::time::timeout(self.settings.timeout / 4 / share, send_command(server, b"srvr\n"))
+                    .await;
             worst.error = match asked {
                 Err(_) => continue,
                 Ok(Err(error)) => BackendError::Unreachable {
@@ -147,7 +149,7 @@ impl Link {
     /// session, and servers answer only the commands on their list.
     pub(super) async fn command(&self, command: &[u8]) -> Option<String> {
         for server in &self.settings.servers {
-            let answer = tokio::time::timeout(self.settings.timeout / 2, ask(server, command)).await;
+            let answer = tokio::time::timeout(self.settings.timeout / 2, send_command(server, command)).await;
             if let Ok(Ok(answer)) = answer {
                 return Some(answer);
             }
@@ -170,7 +172,7 @@ impl Link {
 }
 
 /// Sends a command and reads the answer: until the server closes, or has nothing to add.
-async fn ask(server: &str, command: &[u8]) -> std::io::Result<String> {
+async fn send_command(server: &str, command: &[u8]) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(server).await?;
     stream.write_all(command).await?;
     let mut answer = Vec::new();

@@ -39,7 +39,7 @@ impl QuorumLeases {
         self.nodes.len() / 2 + 1
     }
 
-    /// Nodes on which the script succeeds; a node that does not answer is none.
+    /// Nodes on which the script succeeds; a node that does not answer is left out.
     async fn run(&self, script: &str, held: &Quorate) -> usize {
         let script = Script::new(script);
         let mut count = 0;

@@ -108,10 +108,10 @@ async fn denies(watch: &ConsulClient, session: &str) {
         (Method::PUT, format!("session/renew/{session}")),
         (Method::PUT, "session/create".to_owned()),
     ] {
-        let (status, text) = watch.ask(method, &path, "").await;
+        let (status, text) = watch.request(method, &path, "").await;
         assert_eq!(status, 403, "{path}: {text}");
     }
-    let (status, _) = watch.ask(Method::GET, "kv/elsewhere/?recurse", "").await;
+    let (status, _) = watch.request(Method::GET, "kv/elsewhere/?recurse", "").await;
     assert_eq!(status, 404);
 }
 

@@ -61,7 +61,7 @@ async fn the_detail_has_the_session_and_its_other_keys() {
     // The check of a node fails until its agent has joined.
     testkit::eventually("the node is healthy", async || {
         let body = r#"{"Name":"indexer","LockDelay":"1s"}"#;
-        let (status, made) = client.ask(reqwest::Method::PUT, "session/create", body).await;
+        let (status, made) = client.request(reqwest::Method::PUT, "session/create", body).await;
         session = made.split('"').nth(3).unwrap_or_default().to_owned();
         status == 200
     })
@@ -116,7 +116,7 @@ async fn a_lock_taken_again_has_a_new_generation_and_token() {
     assert!(client.acquire("locks/job", &two, "").await);
     let second = seen().await;
     assert!(second.0 != first.0 && second.1 > first.1);
-    client.ask(reqwest::Method::DELETE, "kv/locks/job", "").await;
+    client.request(reqwest::Method::DELETE, "kv/locks/job", "").await;
     assert!(client.acquire("locks/job", &two, "").await);
     assert_ne!(seen().await.0, second.0);
 }

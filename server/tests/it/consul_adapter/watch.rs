@@ -42,7 +42,7 @@ async fn ten_restarts_lose_no_watch() {
         let key = format!("locks/round-{round}");
         testkit::eventually("a session acquires the key", async || {
             let (status, made) = client
-                .ask(
+                .request(
                     reqwest::Method::PUT,
                     "session/create",
                     r#"{"Name":"w","NodeChecks":[]}"#,

@@ -63,7 +63,7 @@ impl ConsulClient {
     }
 
     /// Status and text of the answer.
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         &self,
         method: Method,
         path: &str,
@@ -81,7 +81,7 @@ impl ConsulClient {
     }
 
     pub(crate) async fn put(&self, path: &str, body: impl Into<reqwest::Body>) -> String {
-        let (status, text) = self.ask(Method::PUT, path, body).await;
+        let (status, text) = self.request(Method::PUT, path, body).await;
         assert_eq!(status, 200, "{path}: {text}");
         text.trim().to_owned()
     }
@@ -117,7 +117,9 @@ impl ConsulClient {
 
     /// The key as Consul has it; `None` without one.
     pub(crate) async fn key(&self, key: &str) -> Option<Value> {
-        let (status, text) = self.ask(Method::GET, &format!("kv/{key}?consistent"), "").await;
+        let (status, text) = self
+            .request(Method::GET, &format!("kv/{key}?consistent"), "")
+            .await;
         (status == 200).then(|| serde_json::from_str::<Value>(&text).unwrap()[0].clone())
     }
 

@@ -100,7 +100,7 @@ async fn the_same_value_with_more_time_left_is_refused() {
         refused.1["detail"]
             .as_str()
             .unwrap()
-            .contains("more time is left"),
+            .starts_with("More time is left"),
         "{}",
         refused.1
     );

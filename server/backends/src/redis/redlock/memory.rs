@@ -114,7 +114,7 @@ mod tests {
             state(&mut memory, [Cell::Empty, W, W]),
             (QuorumState::Held, false)
         );
-        // An attempt that never had a quorum is none.
+        // An attempt without a quorum so far does not count.
         assert_eq!(
             state(&mut memory, [Cell::Value(3), W, W]),
             (QuorumState::Held, false)

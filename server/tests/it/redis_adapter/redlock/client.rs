@@ -50,7 +50,7 @@ impl Holder {
     }
 
     /// `extend` or `release`; whether it succeeded.
-    pub(super) async fn ask(&mut self, what: &str) -> bool {
+    pub(super) async fn run(&mut self, what: &str) -> bool {
         self.input
             .write_all(format!("{what}\n").as_bytes())
             .await
@@ -95,8 +95,8 @@ async fn a_real_client_is_one_row_until_it_releases() {
     }
     // The same client cannot get it twice: its failed attempt leaves nothing.
     assert_eq!(Holder::acquire(&nodes, "lock:orders", 30_000).await.value, None);
-    assert!(holder.ask("extend").await);
-    assert!(holder.ask("release").await);
+    assert!(holder.run("extend").await);
+    assert!(holder.run("release").await);
     let (_, seen) = observe(&backend).await;
     assert!(seen.locks.is_empty(), "{:?}", seen.locks);
 }

@@ -15,7 +15,7 @@ async fn a_real_holder_is_released_on_all_nodes_and_cannot_extend() {
         unlock(&backend, "lock:orders").await,
         (Release::Released, vec![NodeResult::Deleted; 3])
     );
-    assert!(!holder.ask("extend").await, "it has lost the lock");
+    assert!(!holder.run("extend").await, "it has lost the lock");
     let next = Holder::acquire(&nodes, "lock:orders", 600_000).await;
     assert!(next.value.is_some());
     // The old holding is not the next one's.
