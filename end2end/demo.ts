@@ -27,7 +27,7 @@ export interface Backend {
   rights: { what: string; allowed: boolean | null; wanted: boolean }[];
 }
 
-export const BACKENDS = ['orders-db', 'redis-cache', 'cache-eu', 'etcd-coord', 'zk-plan', 'consul-dc1'];
+export const BACKENDS = ['orders-db', 'redis-cache', 'cache-eu', 'payments-redlock', 'etcd-coord', 'zk-plan', 'consul-dc1'];
 
 export const test = base.extend<Api, Workers>({
   demo: [async ({ browser }, use) => {

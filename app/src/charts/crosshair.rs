@@ -84,6 +84,7 @@ pub fn Plot(
         <div
             class=format!("plot {class}")
             on:pointerdown=move |event| pointer.down(&event)
+            on:mousedown=move |event| pointer.pressed(&event)
             on:pointermove=move |event| pointer.moved(&event)
             on:pointerup=move |event| pointer.up(&event)
             on:pointerleave=move |event| pointer.left(&event)

@@ -30,6 +30,9 @@ enum Phase {
 #[component]
 pub fn LoadBoundary<T, F, V>(
     load: Load<T>,
+    /// A part of a page that has its own heading.
+    #[prop(optional)]
+    part: bool,
     /// Creates the view of the data, once.
     children: F,
 ) -> impl IntoView
@@ -53,7 +56,7 @@ where
             ready: Box::new(move || ready(data, &children)),
         }
     };
-    boundary(Arc::new(watch))
+    boundary(Arc::new(watch), part)
 }
 
 /// A resource with its data type erased.
@@ -66,7 +69,7 @@ struct Watched {
 }
 
 /// Independent of the data type: compiled once into the wasm, not once per page.
-fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>) -> AnyView {
+fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>, is_part: bool) -> AnyView {
     view! {
         <Transition fallback=|| view! { <Loading/> }.into_any()>
             {
@@ -75,7 +78,7 @@ fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>) -> AnyView {
                 changing(move || {
                     // On the server the response arrives on another thread, possibly before a
                     // memo has run. So nothing is memoized there.
-                    if cfg!(feature = "ssr") { Shown::from_watched(watch()).view() } else { kept.view() }
+                    if cfg!(feature = "ssr") { Shown::from_watched(watch()).view(is_part) } else { kept.view(is_part) }
                 })
             }
         </Transition>
@@ -100,13 +103,13 @@ impl Shown {
         Self { phase, watched }
     }
 
-    fn view(&self) -> AnyView {
+    fn view(&self, is_part: bool) -> AnyView {
         let Watched { failure, retry, .. } = self.watched;
         match self.phase.get() {
             Phase::Loading => view! { <Loading/> }.into_any(),
             Phase::Failed(error) => {
                 set_status(error.status());
-                view! { <Failed error retry/> }.into_any()
+                view! { <Failed error retry whole=!is_part/> }.into_any()
             }
             Phase::Ready => {
                 let notice = move || {
@@ -168,7 +171,7 @@ fn NotRefreshed(error: ApiError) -> impl IntoView {
 }
 
 #[component]
-pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
+pub fn Failed(error: ApiError, retry: Callback<()>, whole: bool) -> impl IntoView {
     if error == ApiError::OtherBuild {
         Effect::new(|_| reload_once());
     }
@@ -192,7 +195,7 @@ pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
     });
     view! {
         <PageTitle text=title.clone()/>
-        <Empty title>
+        <Empty title whole>
             <p role="alert">{why}</p>
             <div class="do">{remedy(&error)}{retry}<a class="btn" href="/locks">"All locks"</a></div>
         </Empty>

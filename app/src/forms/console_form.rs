@@ -177,13 +177,18 @@ pub fn ConsoleForm(
 
 fn on_success(stays: bool, on_done: Option<Callback<()>>) -> Callback<String> {
     let (live, toast, navigate) = (use_live(), use_toast(), use_navigate());
+    let here = use_location().pathname;
     Callback::new(move |to: String| {
         if stays {
             toast.show_for(&to);
         } else {
             navigate(&to, NavigateOptions::default());
         }
-        live.show_waiting();
+        // Another page fetches its data by itself, and what this one shows may be gone.
+        let path = to.split(['?', '#']).next();
+        if stays || path == Some(here.get_untracked().as_str()) {
+            live.show_waiting();
+        }
         if let Some(on_done) = on_done {
             on_done.run(());
         }

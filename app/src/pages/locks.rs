@@ -71,9 +71,9 @@ pub fn LocksPage() -> impl IntoView {
         <PageTitle text="Locks"/>
         <div class="pagehead"><h1>"Locks"</h1><LiveBar/></div>
         <div class="lk">
-            <LoadBoundary load=tree let:nodes><Tree nodes address/></LoadBoundary>
+            <LoadBoundary load=tree part=true let:nodes><Tree nodes address/></LoadBoundary>
             <section class="list" aria-label="list of locks">
-                <LoadBoundary load=rows let:loaded><List loaded address/></LoadBoundary>
+                <LoadBoundary load=rows part=true let:loaded><List loaded address/></LoadBoundary>
             </section>
         </div>
     }

@@ -16,9 +16,11 @@ use leptos_router::hooks::{use_location, use_params_map};
 use wasm_bindgen::JsCast;
 use web_sys::HtmlFormElement;
 
+use self::chart::highest_measure;
 use self::form::{Pick, RuleForm};
 use self::preview::PreviewView;
 use self::versions::Versions;
+use crate::api::ApiError;
 use crate::api::rules::{rule, rule_preview};
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -29,10 +31,11 @@ use crate::forms::submit;
 use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
-use crate::page_data::rule_editor::RuleEditorData;
+use crate::page_data::rule_editor::{PreviewPart, RuleEditorData, RulePreview};
 
 /// Path that the form is sent to.
 pub const ACTION: &str = "/alerts/rules";
+const FORM_ID: &str = "rule";
 /// Pause in typing after which the preview is computed again.
 const TYPING_PAUSE: Duration = Duration::from_millis(300);
 
@@ -44,6 +47,41 @@ pub struct PreviewRequest {
     is_pending: RwSignal<bool>,
     /// The newest part is asked for first, while the reader types.
     is_newest: RwSignal<bool>,
+    /// Highest value or threshold of each part so far: the scale does not shrink below a line that is being dragged.
+    scale: StoredValue<Vec<(String, i64)>>,
+}
+
+impl PreviewRequest {
+    /// Follows the response to `fields`: after the newest part, everything is asked for.
+    fn settle(self, fields: &str, preview: &Result<RulePreview, ApiError>) {
+        if self.fields.try_with_untracked(|now| now == fields) != Some(true) {
+            return;
+        }
+        let edited = preview.as_ref().ok().and_then(|preview| preview.edited.as_ref());
+        if edited.is_some_and(|edited| edited.is_partial) {
+            // The newest part is shown first.
+            let show_all = move || {
+                self.is_newest.try_set(false);
+            };
+            set_timeout(show_all, Duration::ZERO);
+        } else {
+            self.is_pending.try_set(false);
+        }
+    }
+
+    fn highest(self, part: &PreviewPart) -> i64 {
+        let now = highest_measure(part).max(part.threshold.unwrap_or(0));
+        let grow = |scale: &mut Vec<(String, i64)>| {
+            let before = scale.iter_mut().find(|(param, _)| *param == part.param);
+            let Some((_, highest)) = before else {
+                scale.push((part.param.clone(), now));
+                return now;
+            };
+            *highest = now.max(*highest);
+            *highest
+        };
+        self.scale.try_update_value(grow).unwrap_or(now)
+    }
 }
 
 #[component]
@@ -63,12 +101,14 @@ pub fn RuleEditorPage() -> impl IntoView {
         fields: RwSignal::new(to_search(typed)),
         is_pending: RwSignal::new(false),
         is_newest: RwSignal::new(false),
+        scale: StoredValue::new(Vec::new()),
     };
     // Another rule: its preview follows from the URL again.
     Effect::new(move |before: Option<(String, String)>| {
         let now = address.get();
         if before.is_some_and(|before| before != now) {
             request.is_newest.set(false);
+            request.scale.set_value(Vec::new());
             request.fields.set(String::new());
             form.clear();
         }
@@ -88,12 +128,18 @@ pub fn RuleEditorPage() -> impl IntoView {
             let part = if request.is_newest.get() { "newest" } else { "" };
             (id, search, request.fields.get(), part.to_owned())
         };
-        let load = live.refreshing(Topics::NONE, question, |(id, search, fields, part)| {
-            rule_preview(id, search, fields, part)
-        });
+        let load = live.refreshing(
+            Topics::NONE,
+            question,
+            move |(id, search, fields, part)| async move {
+                let preview = rule_preview(id, search, fields.clone(), part).await;
+                request.settle(&fields, &preview);
+                preview
+            },
+        );
         view! {
             <div class="re-preview" on:input=on_drag(request)>
-                <LoadBoundary load let:data>
+                <LoadBoundary load part=true let:data>
                     <PreviewView data request/>
                 </LoadBoundary>
             </div>
@@ -126,11 +172,10 @@ fn on_input(request: PreviewRequest) -> impl FnMut(Event) + 'static {
             request.fields.try_set(next);
         }
     });
-    move |event: Event| {
-        let form = event
-            .target()
-            .and_then(|target| target.dyn_into::<web_sys::Element>().ok())
-            .and_then(|field| field.closest("form").ok().flatten())
+    move |_: Event| {
+        // The threshold line is a field of the form that is not inside it.
+        let form = document()
+            .get_element_by_id(FORM_ID)
             .and_then(|form| form.dyn_into::<HtmlFormElement>().ok());
         if let Some(form) = form {
             compute(to_search(submit::fields(&form)));
@@ -184,7 +229,8 @@ fn Body(data: Signal<RuleEditorData>, form: FormState, request: PreviewRequest) 
     let main = move || {
         subject.with(|_| ());
         let data = data.get_untracked();
-        match ConditionKind::parse(&data.condition) {
+        // The refused form of a rule that is gone keeps its condition, and with it what was typed.
+        match ConditionKind::parse(&form.typed("condition", &data.condition)) {
             Some(kind) => {
                 view! { <div on:input=on_input(request)><RuleForm data kind form/></div> }.into_any()
             }

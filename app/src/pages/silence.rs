@@ -72,7 +72,7 @@ pub fn SilencePage() -> impl IntoView {
                     <Length first=first.clone()/>
                     <TextArea name="comment" label="Comment" value=first.comment.clone() help="Required; saved with your name."/>
                 </ConsoleForm>
-                <LoadBoundary load let:data>
+                <LoadBoundary load part=true let:data>
                     <Covered data summary/>
                 </LoadBoundary>
             </div>

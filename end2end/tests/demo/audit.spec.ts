@@ -87,7 +87,7 @@ test('an invalid filter is reported at its field, and a missing entry as missing
   await expect(page.getByText('is not a time like')).toBeVisible();
   await lookAt(page, 'audit-bad-question');
   await page.goto('/audit/999999999');
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No such entry');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Not found');
   await accessible(page);
 });
 

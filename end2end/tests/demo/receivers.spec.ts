@@ -7,7 +7,7 @@ test('the settings lead to the receivers, and the demo has a working one', async
   await page.goto('/settings');
   await page.getByRole('navigation', { name: 'settings' }).getByRole('link', { name: 'Receivers' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Notifications go to demo-webhook');
-  await page.getByRole('button', { name: 'Test demo-webhook' }).click();
+  await page.getByRole('button', { name: 'Test: demo-webhook' }).click();
   await expect(page.getByRole('heading', { name: 'Test delivered to demo-webhook' })).toBeVisible();
   await expect(page.getByLabel('request')).toContainText('x-signature: sha256=');
   await expect(page.getByLabel('answer')).toContainText('received, signature valid');
@@ -29,7 +29,7 @@ test('an internal address is rejected at its field, and an unreachable one shows
   await lookAt(page, 'receivers-refused');
   await fill('http://127.0.0.1:1/');
   await expect(page.getByText('Receiver added')).toBeVisible();
-  await page.getByRole('button', { name: 'Test away' }).click();
+  await page.getByRole('button', { name: 'Send a test: away' }).click();
   await expect(page.getByRole('heading', { name: 'Test to away failed' })).toBeVisible();
   await page.goto(PATH);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Last notification to away failed');
@@ -46,7 +46,7 @@ test.describe('without a script, on a phone', () => {
   test('a test message is sent', async ({ page }) => {
     await page.goto(PATH);
     await fits(page);
-    await page.getByRole('button', { name: 'Test demo-webhook' }).click();
+    await page.getByRole('button', { name: 'Test: demo-webhook' }).click();
     await expect(page.getByRole('heading', { name: 'Test delivered to demo-webhook' })).toBeVisible();
     await fits(page);
   });

@@ -28,10 +28,10 @@ test('filters, state, prefix and order are in the URL and survive a reload', asy
 
 test('back and forward restore every step with its rows', async ({ page }) => {
   await openLive(page, '/locks');
-  const steps = [{ url: page.url(), count: / of 42/ }];
+  const steps = [{ url: page.url(), count: / of 44/ }];
   await page.goto('/locks?backend=redis-cache');
-  await expect(foot(page)).toContainText(/ of 17/);
-  steps.push({ url: page.url(), count: / of 17/ });
+  await expect(foot(page)).toContainText(/ of 19/);
+  steps.push({ url: page.url(), count: / of 19/ });
   await page.getByRole('navigation', { name: 'filter by state' }).getByRole('link', { name: /no TTL/ }).click();
   await expect(foot(page)).toContainText(/ of 1,/);
   steps.push({ url: page.url(), count: / of 1,/ });
@@ -63,7 +63,7 @@ test('owner and safety class filter the list, and one click clears all', async (
   await expect(page.getByRole('heading', { name: /match/ })).toBeVisible();
   await page.getByRole('link', { name: 'Clear filters' }).click();
   await expect(page).toHaveURL(/\/locks$/);
-  await expect(foot(page)).toContainText('of 42');
+  await expect(foot(page)).toContainText('of 44');
 });
 
 test('an invalid URL names its field and links to the list', async ({ page, forgive }) => {

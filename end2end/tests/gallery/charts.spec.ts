@@ -68,7 +68,9 @@ test('a lock with a hostile name has charts', async ({ page }) => {
 test.describe('values under the pointer', () => {
   /** Reads the chart at a share of its width. */
   const pointAt = async (page: Page, chart: string, share: number) => {
-    const box = await page.locator(`${chart} .crosshair`).boundingBox();
+    const area = page.locator(`${chart} .crosshair`);
+    await area.scrollIntoViewIfNeeded();
+    const box = await area.boundingBox();
     if (box === null) throw new Error(`no ${chart}`);
     await page.mouse.move(box.x + box.width * share, box.y + box.height / 2);
   };

@@ -8,7 +8,7 @@ test('every page comes with its data', async ({ page }) => {
   await expect(page.getByRole('heading', { level: 1 })).toContainText('locks need attention');
   await expect(page.locator('table.worklist tbody').first()).toContainText('two owners');
   await page.goto('/locks');
-  await expect(rows(page)).toHaveCount(42);
+  await expect(rows(page)).toHaveCount(44);
   await page.goto('/backends');
   await expect(page.getByRole('heading', { name: 'redis-cache' })).toBeVisible();
   await page.goto('/locks/builtin/tenant_123:ledger-post?source=lease');

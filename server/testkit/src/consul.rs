@@ -18,6 +18,8 @@ use super::{
 };
 
 const WHAT: &str = "Consul";
+/// Name of the only node.
+const NODE: &str = "throwaway";
 const INSTALL: &str = "scripts/setup servers";
 
 #[derive(Debug, Clone, Default)]
@@ -52,7 +54,10 @@ impl Consul {
                 program: program.clone(),
                 args: vec!["agent".to_owned(), format!("-config-file={}", config.display())],
                 marker: "cluster leadership acquired",
-                probe: Probe::Consul((Ipv4Addr::LOCALHOST, ports[0]).into()),
+                probe: Probe::Consul(ConsulProbe {
+                    address: (Ipv4Addr::LOCALHOST, ports[0]).into(),
+                    token: options.root_token.clone().unwrap_or_default(),
+                }),
                 stop: Signal::TERM,
                 end: Signal::KILL,
             })
@@ -84,8 +89,7 @@ fn configuration(options: &ConsulOptions, folder: &Folder, ports: [u16; 3]) -> i
     let [http, serf, rpc] = ports;
     let data = folder.path().join("data");
     let mut parts = vec![
-        r#""server":true,"bootstrap_expect":1,"node_name":"throwaway","disable_update_check":true"#
-            .to_owned(),
+        format!(r#""server":true,"bootstrap_expect":1,"node_name":"{NODE}","disable_update_check":true"#),
         r#""bind_addr":"127.0.0.1","client_addr":"127.0.0.1""#.to_owned(),
         // Elections as fast as Consul allows, and sessions that end within seconds of their TTL.
         r#""performance":{"raft_multiplier":1},"session_ttl_min":"1s""#.to_owned(),
@@ -103,12 +107,24 @@ fn configuration(options: &ConsulOptions, folder: &Folder, ports: [u16; 3]) -> i
     Ok(format!("{{{}}}\n", parts.join(",")))
 }
 
-/// `GET /v1/status/leader`, which needs no token.
-pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
-    let answer = send_request(address, b"GET /v1/status/leader HTTP/1.0\r\n\r\n").await?;
-    let leader = answer.lines().last().unwrap_or_default();
-    if answer.starts_with("HTTP/1.0 200") && leader.len() > 2 {
-        return Ok(());
+/// Asks for the agent's own node: sessions can be made once the leader has registered it.
+#[derive(Debug, Clone)]
+pub(super) struct ConsulProbe {
+    address: SocketAddr,
+    /// Empty where ACLs are off.
+    token: String,
+}
+
+impl ConsulProbe {
+    pub(super) async fn answers(&self) -> Result<(), String> {
+        let request = format!(
+            "GET /v1/catalog/node/{NODE} HTTP/1.0\r\nX-Consul-Token: {}\r\n\r\n",
+            self.token
+        );
+        let answer = send_request(self.address, request.as_bytes()).await?;
+        if answer.starts_with("HTTP/1.0 200") && answer.contains("\"Address\":") {
+            return Ok(());
+        }
+        Err(format!("its node is not registered: {answer:?}"))
     }
-    Err(format!("answered {leader:?}"))
 }

@@ -35,7 +35,7 @@ pub(super) enum Probe {
     Redis(SocketAddr),
     Etcd(SocketAddr),
     Zookeeper(SocketAddr),
-    Consul(SocketAddr),
+    Consul(consul::ConsulProbe),
     Alertmanager(SocketAddr),
     Prometheus(SocketAddr),
 }
@@ -48,7 +48,7 @@ impl Probe {
                 Self::Redis(address) => redis::answers(*address).await,
                 Self::Etcd(address) => etcd::answers(*address).await,
                 Self::Zookeeper(address) => zookeeper::answers(*address).await,
-                Self::Consul(address) => consul::answers(*address).await,
+                Self::Consul(probe) => probe.answers().await,
                 Self::Alertmanager(address) => alertmanager::answers(*address).await,
                 Self::Prometheus(address) => prometheus::answers(*address).await,
             }

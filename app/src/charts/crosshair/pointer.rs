@@ -123,6 +123,13 @@ impl Pointer {
         }
     }
 
+    /// A tap keeps the focus on the plot: the browser would move it with the mouse event that follows.
+    pub(super) fn pressed(self, event: &MouseEvent) {
+        if self.is_touched() {
+            event.prevent_default();
+        }
+    }
+
     pub(super) fn moved(self, event: &PointerEvent) {
         if is_in(event.target(), ".reading") {
             return;

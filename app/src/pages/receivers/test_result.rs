@@ -21,7 +21,7 @@ pub const FAULT: &str = "fault";
 pub fn TestForm(name: String, label: &'static str, class: &'static str) -> impl IntoView {
     let action = format!("{}/test", path(&name));
     let state = FormState::of_action(&action);
-    let aria_label = format!("Test {name}");
+    let aria_label = format!("{label}: {name}");
     let results = changing(move || state.reply().map(|reply| results(&name, &reply)));
     view! {
         <ConsoleForm action state>

@@ -32,9 +32,16 @@ fn param_of(part: &PreviewPart) -> Option<&'static Param> {
     named.next()
 }
 
+pub(super) fn highest_measure(part: &PreviewPart) -> i64 {
+    let measured = part.points.iter().filter_map(|(_, measure)| *measure);
+    measured.max().unwrap_or(0)
+}
+
 #[component]
 pub(super) fn PartChart(
     part: PreviewPart,
+    /// The vertical range reaches this value at least.
+    most: i64,
     range: (i64, i64),
     gaps: Vec<(i64, i64)>,
     saved: Option<i64>,
@@ -44,8 +51,6 @@ pub(super) fn PartChart(
 ) -> impl IntoView {
     let param = param_of(&part);
     let unit = part_unit(&part, param);
-    let measured = part.points.iter().filter_map(|(_, measure)| *measure);
-    let most = measured.max().unwrap_or(0);
     let line = param.zip(part.threshold).filter(|_| is_main);
     let line = line.map(|(param, at)| (param, ThresholdSlider::new(param, at, most)));
     let span = match &line {
@@ -77,13 +82,13 @@ pub(super) fn PartChart(
     let worst = if part.is_falling { "lowest" } else { "highest" };
     let label = format!(
         "{caption}; the {worst} value of any match, at most {}",
-        unit.format(most)
+        unit.format(highest_measure(&part))
     );
     let letter = letter.map(|letter| view! { <b class="part">{letter.to_string()}</b>" " }.into_any());
     view! {
         <figure class="pv">
             <figcaption class="small ink2">{letter}{caption}{saved.map(|at| format!(", saved {} dashed", unit.format(at)))}</figcaption>
-            <svg class="pv-y" aria-hidden="true">{marks(span, unit, line.is_some(), &[part.threshold, saved, Some(most), Some(0)])}</svg>
+            <svg class="pv-y" aria-hidden="true">{marks(span, unit, line.is_some(), &[part.threshold, saved, Some(highest_measure(&part)), Some(0)])}</svg>
             <svg class="pv-plot" viewBox=format!("0 0 {WIDTH} {HEIGHT}") preserveAspectRatio="none" role="img" aria-label=label>
                 {hatch(&gaps, range, HEIGHT)}
                 <path d=path(&part, range, span) class="pv-line"></path>

@@ -5,7 +5,7 @@ use domain::alerts::{About, ConditionKind};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::{ACTION, field};
+use super::{ACTION, FORM_ID, field};
 use crate::components::reactive::changing;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState, use_form};
 use crate::forms::field::{FieldNote, SubmitButton, TextArea, is_invalid, note_id, options_view};
@@ -31,7 +31,7 @@ pub(super) fn RuleForm(data: RuleEditorData, kind: ConditionKind, form: FormStat
         None => "New rule".to_owned(),
     };
     view! {
-        <ConsoleForm action=ACTION class="panel re-panel" id="rule" label="rule" state=form>
+        <ConsoleForm action=ACTION class="panel re-panel" id=FORM_ID label="rule" state=form>
             <header>
                 <div><p class="small ink2">{heading}</p><h2>{info.title}</h2></div>
                 <label class="al-tick"><input r#type="checkbox" name="enabled" value="yes" checked=is_enabled/>" Enabled"</label>

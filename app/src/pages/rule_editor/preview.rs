@@ -15,18 +15,10 @@ use crate::page_data::rule_editor::{FiringRow, PreviewData, RulePreview};
 
 #[component]
 pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl IntoView {
-    Effect::new(move |_| {
-        let is_partial = data.with(|data| data.edited.as_ref().is_some_and(|edited| edited.is_partial));
-        if is_partial {
-            request.is_newest.set(false);
-        } else {
-            request.is_pending.set(false);
-        }
-    });
-    // The last preview stays, dimmed, while the next one is computed.
+    // The last preview stays while the next one is computed; its plots are dimmed.
     let class = move || {
         if request.is_pending.get() {
-            "stack is-pending"
+            "stack is-computing"
         } else {
             "stack"
         }
@@ -34,13 +26,13 @@ pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl I
     view! {
         <div class=class aria-live="polite">
             <p class="re-progress small ink2" role="status">{move || request.is_pending.get().then_some("Computing the preview…")}</p>
-            {changing(move || data.with(content))}
+            {changing(move || data.with(|data| content(data, request)))}
         </div>
     }
     .into_any()
 }
 
-fn content(data: &RulePreview) -> AnyView {
+fn content(data: &RulePreview, request: PreviewRequest) -> AnyView {
     if !data.faults.is_empty() {
         return view! { <section class="sec"><header><h2>"Preview"</h2></header><p class="al-none ink2">"No preview: a field is invalid."</p></section> }
             .into_any();
@@ -65,7 +57,8 @@ fn content(data: &RulePreview) -> AnyView {
             let saved = data.saved.as_ref().and_then(|saved| saved.parts.get(at));
             let saved = saved.and_then(|saved| saved.threshold);
             let letter = (edited.parts.len() > 1).then(|| char::from(b'A' + u8::try_from(at).unwrap_or(0)));
-            view! { <PartChart part=part.clone() range=(edited.from, edited.to) gaps=edited.gaps.clone() saved letter is_main=at == 0/> }
+            let most = request.highest(part);
+            view! { <PartChart part=part.clone() most range=(edited.from, edited.to) gaps=edited.gaps.clone() saved letter is_main=at == 0/> }
                 .into_any()
         })
         .collect();

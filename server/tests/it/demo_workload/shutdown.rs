@@ -50,8 +50,8 @@ impl Victim {
         );
         assert_eq!(
             entries_of(root.path()).len(),
-            5,
-            "one for each server, one for the console's file"
+            10,
+            "one for each of nine servers, one for the console's file"
         );
         assert!(has_processes_in(root.path()));
         // The victim waits for this line before it ends.

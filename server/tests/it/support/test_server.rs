@@ -51,7 +51,8 @@ pub(crate) struct ServerBuilder {
     lease: Option<lease::LeaseConfig>,
     backends: Vec<BackendConfig>,
     has_operator: bool,
-    has_redis: bool,
+    /// `poll_interval` of the Redis; `None`: without a Redis.
+    redis_polls: Option<&'static str>,
 }
 
 impl ServerBuilder {
@@ -86,8 +87,13 @@ impl ServerBuilder {
     }
 
     /// With an empty Redis as the backend `cache`, whose keys are all locks.
-    pub(crate) fn redis(mut self) -> Self {
-        self.has_redis = true;
+    pub(crate) fn redis(self) -> Self {
+        self.redis_polled_every("200ms")
+    }
+
+    /// The same with another interval: a row is stale after two.
+    pub(crate) fn redis_polled_every(mut self, interval: &'static str) -> Self {
+        self.redis_polls = Some(interval);
         self
     }
 
@@ -103,11 +109,11 @@ impl ServerBuilder {
     pub(crate) async fn try_start_on(self, store: Store) -> Result<TestServer, ServeError> {
         // Another test of this process may have been first.
         let _installed = rustls::crypto::ring::default_provider().install_default();
-        let redis = match self.has_redis {
-            true => Some(Throwaway::redis(RedisOptions::default()).await.unwrap()),
-            false => None,
-        };
-        let cache = redis.as_ref().map(cache_backend).unwrap_or_default();
+        let (mut redis, mut cache) = (None, String::new());
+        if let Some(interval) = self.redis_polls {
+            let started = redis.insert(Throwaway::redis(RedisOptions::default()).await.unwrap());
+            cache = cache_backend(started, interval);
+        }
         let mut config = load_config(&format!("{}{cache}", self.toml)).unwrap();
         config.backends.extend(self.backends.clone());
         let has_address = config.listen != ::config::LISTEN_DEFAULT;
@@ -149,10 +155,10 @@ impl ServerBuilder {
     }
 }
 
-fn cache_backend(redis: &Redis) -> String {
+fn cache_backend(redis: &Redis, interval: &str) -> String {
+    let url = format!("redis://127.0.0.1:{}", redis.port());
     format!(
-        "\n[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{}\"]\npatterns = [\"*\"]\npoll_interval = \"200ms\"\n",
-        redis.port()
+        "\n[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{url}\"]\npatterns = [\"*\"]\npoll_interval = \"{interval}\"\n"
     )
 }
 
@@ -183,7 +189,7 @@ impl TestServer {
             lease: None,
             backends: Vec::new(),
             has_operator: false,
-            has_redis: false,
+            redis_polls: None,
         }
     }
 

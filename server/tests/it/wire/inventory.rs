@@ -12,7 +12,11 @@ use testkit::eventually;
 #[tokio::test]
 async fn bodies_of_the_inventory() {
     // A key of Redis with a TTL, whose value is a secret.
-    let server = TestServer::builder().redis().operator().start().await;
+    let server = TestServer::builder()
+        .redis_polled_every("2s")
+        .operator()
+        .start()
+        .await;
     hold_key(server.redis(), "lock:nightly-export").await;
     server.inventory_where("", |page| page["total"] == 1).await;
     eventually("every backend was scanned and probed", async || {

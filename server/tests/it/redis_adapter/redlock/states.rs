@@ -124,13 +124,18 @@ async fn acquires_and_releases_in_progress_are_no_split() {
         let mut connections = connections.clone();
         let stop = &stop;
         async move {
-            while !stop.load(Ordering::Relaxed) {
+            // Each attempt has a value of its own, as the algorithm demands.
+            for attempt in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let value = &format!("{name}-{attempt}");
                 for node in &mut connections {
-                    run(node, &["SET", "lock:busy", name, "NX", "PX", "600000"]).await;
+                    run(node, &["SET", "lock:busy", value, "NX", "PX", "600000"]).await;
                 }
                 for node in &mut connections {
                     let delete = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 0";
-                    run(node, &["EVAL", delete, "1", "lock:busy", name]).await;
+                    run(node, &["EVAL", delete, "1", "lock:busy", value]).await;
                 }
             }
         }
