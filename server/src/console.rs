@@ -5,6 +5,7 @@ mod charts;
 mod contention;
 mod exporter_status;
 mod fencing;
+mod fresh_read;
 mod live_waits;
 mod own_leases;
 mod page_cache;
@@ -19,23 +20,20 @@ use app::console::{Console, ConsoleCharts, ConsoleError, ConsoleFuture};
 use domain::access::{Grants, Permission, Visible};
 use domain::backend::{BackendStatus, BackendView};
 use domain::contention::ContentionPage;
-use domain::duration::millis;
 use domain::fencing_rejections::FencingPage;
 use domain::lock::Lock;
-use domain::lock_detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
+use domain::lock_detail::{EventKind, LockCharts, LockDetail, SeenEvent};
 use domain::name_tree::PrefixNode;
 use domain::names::{BackendName, Resource, Source};
-use domain::observation::Inspection;
 use domain::overview::{Overview, OverviewCharts, WORKLIST_ROWS_MAX};
 use domain::query::{InventoryPage, InventoryQuery};
-use domain::quorum::Quorum;
 use domain::reported::Reported;
 use domain::state::LockState;
 
 use crate::history::{self, History};
 use crate::identity::Principal;
 use crate::unlock;
-use backends::{BackendError, BackendRegistry};
+use backends::BackendRegistry;
 use inventory::{Abandon, Inventory, LookUp, SEEN_MAX};
 use runtime::clock::Clock;
 use runtime::tasks;
@@ -51,8 +49,6 @@ const HISTORY_PATIENCE: Duration = Duration::from_millis(500);
 /// Longest time that a stored page is answered, in milliseconds. Roll-ups change once a minute; a rejection has no revision.
 const CONTENTION_STEP_MS: i64 = 1_000;
 const FENCING_STEP_MS: i64 = 250;
-/// Timeout of a fresh read for a page, after which it shows only the last observation.
-const FRESH_PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// Cheap to clone: one per request, with the caller's visibility.
 #[derive(Clone)]
@@ -129,36 +125,6 @@ impl ServerConsole {
             .page(&query, self.clock.now())
             .map_err(ConsoleError::BadQuery)
     }
-
-    async fn read_fresh(&self, lock: &Lock) -> Reported<Fresh> {
-        let Some(backend) = self.backends.get(&lock.id.backend) else {
-            return Reported::unknown("this backend is not configured any more");
-        };
-        let reading = backend.inspect(&lock.id.source, &lock.id.resource);
-        let answer = tokio::time::timeout(FRESH_PATIENCE, reading).await;
-        let read_at = self.clock.now().wall;
-        match answer.unwrap_or(Err(BackendError::NoAnswer {
-            after_ms: patience_ms(),
-        })) {
-            Ok(Inspection { lock: None, .. }) => Reported::unknown(
-                "it was released between our last look and now; the list catches up at its next look",
-            ),
-            Ok(found) => Reported::Value(Fresh {
-                waiters: found.waiters,
-                owners: found.owners,
-                blockers: found.blockers,
-                session: found.session,
-                quorum: self.visible_quorum(&lock.id.backend, found.quorum),
-                raw: found.raw,
-                shares_fate_with: self.with_names_for(&lock.id.backend, found.shares_fate_with),
-                read_at,
-            }),
-            Err(_) if !self.visible.on(&lock.id.backend).is_everything() => {
-                Reported::unknown("the backend did not answer in time or gave an error")
-            }
-            Err(error) => Reported::Unknown(error.to_string().into()),
-        }
-    }
 }
 
 impl ServerConsole {
@@ -187,32 +153,6 @@ impl ServerConsole {
             Err(_) => seen,
         }
     }
-
-    /// The error text of a node is left out for a caller who may see only a part of the backend.
-    fn visible_quorum(&self, backend: &BackendName, quorum: Option<Quorum>) -> Option<Quorum> {
-        let mut quorum = quorum?;
-        if !self.visible.on(backend).is_everything() {
-            for node in &mut quorum.nodes {
-                node.fault = None;
-            }
-        }
-        Some(quorum)
-    }
-
-    /// Other locks of the same lease or session; names outside of the caller's scope are counted only.
-    fn with_names_for(&self, backend: &BackendName, neighbours: Vec<String>) -> Vec<String> {
-        if neighbours.is_empty() || self.visible.on(backend).is_everything() {
-            return neighbours;
-        }
-        vec![format!(
-            "{} more, under names that you may not see",
-            neighbours.len()
-        )]
-    }
-}
-
-fn patience_ms() -> u64 {
-    millis(FRESH_PATIENCE).unsigned_abs()
 }
 
 impl Console for ServerConsole {

@@ -18,6 +18,8 @@ use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
 use crate::console::ConsoleError;
 use crate::live::resource::Load;
+use crate::live::topics::Topics;
+use crate::live::use_live;
 use crate::refused::Forbidden;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,9 @@ enum Phase {
 #[component]
 pub fn LoadBoundary<T, F, V>(
     load: Load<T>,
+    /// The page's age is that of this data, which has no revision of its own.
+    #[prop(optional)]
+    shows: Topics,
     /// A part of a page that has its own heading.
     #[prop(optional)]
     part: bool,
@@ -52,29 +57,39 @@ where
         Watched {
             has_data: Signal::derive(move || data.with(Option::is_some)),
             failure: Memo::new(move |_| load.failure()),
+            has_answered: Signal::derive(move || load.has_answered()),
             retry: Callback::new(move |()| load.refetch()),
             ready: Box::new(move || ready(data, &children)),
         }
     };
-    boundary(Arc::new(watch), part)
+    boundary(Arc::new(watch), part, shows)
 }
 
 /// A resource with its data type erased.
 struct Watched {
     has_data: Signal<bool>,
     failure: Memo<Option<ApiError>>,
+    /// Notifies at every response, also if its data equals the last.
+    has_answered: Signal<bool>,
     retry: Callback<()>,
     /// Creates the view of the data; `None` once it was disposed of.
     ready: Box<dyn Fn() -> Option<AnyView> + Send + Sync>,
 }
 
 /// Independent of the data type: compiled once into the wasm, not once per page.
-fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>, is_part: bool) -> AnyView {
+fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>, is_part: bool, shows: Topics) -> AnyView {
+    let live = use_live();
     view! {
         <Transition fallback=|| view! { <Loading/> }.into_any()>
             {
                 let watch = watch.clone();
                 let kept = Arc::new(Shown::from_watched(watch()));
+                let has_answered = kept.watched.has_answered;
+                Effect::new(move |_| {
+                    if has_answered.get() && !shows.is_none() {
+                        live.set_arrived(shows);
+                    }
+                });
                 changing(move || {
                     // On the server the response arrives on another thread, possibly before a
                     // memo has run. So nothing is memoized there.

@@ -151,6 +151,11 @@ impl<T: Clone + DeserializeOwned + 'static> Load<T> {
         self.resource.get().and_then(Result::err)
     }
 
+    /// Tracked: the last response has data.
+    pub fn has_answered(self) -> bool {
+        self.resource.with(|answer| matches!(answer, Some(Ok(_))))
+    }
+
     pub fn refetch(self) {
         self.resource.refetch();
     }

@@ -51,7 +51,7 @@ pub(super) fn Board(#[prop(into)] search: Signal<String>) -> impl IntoView {
     view! {
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=Topics::ALERTS let:data>
                 <Body data search/>
             </LoadBoundary>
         </div>
@@ -60,11 +60,6 @@ pub(super) fn Board(#[prop(into)] search: Signal<String>) -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<AlertsData>, search: Signal<String>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(Topics::ALERTS);
-    });
     let filter = Memo::new(move |_| search.with(|search| AlertFilter::parse(search).unwrap_or_default()));
     view! {
         <div class="pagehead">

@@ -38,7 +38,7 @@ pub fn AuditPage() -> impl IntoView {
         <PageTitle text="Audit log"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -47,11 +47,6 @@ pub fn AuditPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<AuditData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     data.with_untracked(|data| match data.found {
         AuditSearchResult::Entries { .. } => {}
         AuditSearchResult::InvalidFilter => set_status(400),

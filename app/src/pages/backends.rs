@@ -28,7 +28,7 @@ pub fn BackendsPage() -> impl IntoView {
         <PageTitle text="Backends"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=Topics::INVENTORY let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -37,11 +37,6 @@ pub fn BackendsPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<Vec<BackendView>>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(Topics::INVENTORY);
-    });
     let is_set_up = Memo::new(move |_| data.with(|data| !data.is_empty()));
     view! {
         <div class="pagehead">

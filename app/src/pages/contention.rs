@@ -35,7 +35,7 @@ pub fn ContentionPage() -> impl IntoView {
         <PageTitle text="Contention"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=Topics::INVENTORY let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -44,11 +44,6 @@ pub fn ContentionPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<Page>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(Topics::INVENTORY);
-    });
     let search = use_location().search;
     let url = Signal::derive(move || PageUrl::new(PATH, &search.get()));
     let hold_times = Memo::new(move |_| data.with(|data| data.hold_times.clone()));

@@ -39,7 +39,7 @@ pub fn FencingPage() -> impl IntoView {
         <PageTitle text="Fencing"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -48,11 +48,6 @@ pub fn FencingPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<Page>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let search = use_location().search;
     let url = Signal::derive(move || PageUrl::new(PATH, &search.get()));
     let is_filtered = Memo::new(move |_| url.with(is_filtered));

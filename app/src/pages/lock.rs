@@ -69,7 +69,7 @@ pub fn LockPage() -> impl IntoView {
     view! {
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:answer>
+            <LoadBoundary load shows=Topics::INVENTORY let:answer>
                 <Found answer/>
             </LoadBoundary>
         </div>
@@ -78,11 +78,6 @@ pub fn LockPage() -> impl IntoView {
 
 #[component]
 fn Found(answer: Signal<LookupResult>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        answer.with(|_| ());
-        live.set_arrived(Topics::INVENTORY);
-    });
     let detail = Memo::new(move |before: Option<&Option<LockDetail>>| {
         followed(before.and_then(Option::as_ref), answer.get())
     });

@@ -38,7 +38,7 @@ pub fn ReceiversPage() -> impl IntoView {
         <PageTitle text="Receivers"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -47,11 +47,6 @@ pub fn ReceiversPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<ReceiversData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let lead = "A notification is retried until its receiver accepts it; after the retry time it becomes a dead letter.";
     view! {
         <div class="pagehead">

@@ -149,7 +149,7 @@ pub fn RuleEditorPage() -> impl IntoView {
     view! {
         <div class="page re">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=Topics::ALERTS let:data>
                 <Body data form request/>
             </LoadBoundary>
             {preview}
@@ -207,11 +207,6 @@ fn on_drag(request: PreviewRequest) -> impl FnMut(Event) + 'static {
 
 #[component]
 fn Body(data: Signal<RuleEditorData>, form: FormState, request: PreviewRequest) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(Topics::ALERTS);
-    });
     let title = Memo::new(move |_| data.with(title));
     let lead = Memo::new(move |_| data.with(lead));
     // The form is rebuilt for another rule or version only: what is typed stays.

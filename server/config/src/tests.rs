@@ -1,6 +1,7 @@
 //! Tests of the loader as a whole: layers, errors, and documentation.
 
 mod access;
+mod coordinators;
 mod docs;
 mod layers;
 mod mistakes;

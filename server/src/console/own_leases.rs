@@ -11,7 +11,8 @@ use domain::observation::RawField;
 use domain::reported::Reported;
 use domain::token::FencingToken;
 
-use super::{FRESH_PATIENCE, ServerConsole};
+use super::ServerConsole;
+use super::fresh_read::FRESH_PATIENCE;
 
 /// The grant of a resource; its token is unique.
 type Grant = (Resource, FencingToken);

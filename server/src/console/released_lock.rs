@@ -16,7 +16,8 @@ use domain::safety::{Safety, SafetyClass};
 use domain::state::LockState;
 use domain::token::FencingToken;
 
-use super::{ChartSources, FRESH_PATIENCE, ServerConsole};
+use super::fresh_read::FRESH_PATIENCE;
+use super::{ChartSources, ServerConsole};
 use inventory::LookUp;
 use lease::{LeaseCaller, RejectionQuery};
 

@@ -35,7 +35,7 @@ pub fn AuditEntryPage() -> impl IntoView {
         <PageTitle text=move || format!("Audit entry {}", id.get())/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -44,11 +44,6 @@ pub fn AuditEntryPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<AuditEntryData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     view! { {changing(move || data.with(entry))} }.into_any()
 }
 

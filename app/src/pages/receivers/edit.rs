@@ -29,7 +29,7 @@ pub fn ReceiverPage() -> impl IntoView {
         <PageTitle text=move || name.get()/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -38,11 +38,6 @@ pub fn ReceiverPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<ReceiverData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let (name, kind) = data.with_untracked(|data| (data.row.name.clone(), data.row.kind.clone()));
     let lead = format!("Receiver {name}, kind {}.", kind_word(&kind));
     view! {

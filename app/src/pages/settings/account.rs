@@ -26,7 +26,7 @@ pub fn AccountPage() -> impl IntoView {
         <PageTitle text="Settings"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -35,11 +35,6 @@ pub fn AccountPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<AccountData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let session = use_session();
     let name = session.with_untracked(|session| session.user.clone().unwrap_or_default());
     let rows = Signal::derive(move || data.with(|data| (data.sessions.clone(), data.now)));

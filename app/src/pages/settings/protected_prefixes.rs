@@ -26,7 +26,7 @@ pub fn ProtectedPrefixesPage() -> impl IntoView {
         <PageTitle text="Protected prefixes"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -35,11 +35,6 @@ pub fn ProtectedPrefixesPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<ProtectedPrefixesData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let backends = data.with_untracked(|data| data.backends.clone());
     view! {
         <div class="pagehead">

@@ -24,7 +24,7 @@ pub fn SessionsPage() -> impl IntoView {
         <PageTitle text="Sessions"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -33,11 +33,6 @@ pub fn SessionsPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<SessionsData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let rows = Signal::derive(move || data.with(|data| (data.rows.clone(), data.now)));
     view! {
         <div class="pagehead">

@@ -39,7 +39,7 @@ pub fn TokensPage() -> impl IntoView {
         <PageTitle text="API tokens"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -48,11 +48,6 @@ pub fn TokensPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<TokensData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let state = FormState::of_action(ACTION);
     let active = Signal::derive(move || data.with(|data| rows_where(data, true)));
     let ended = Signal::derive(move || data.with(|data| rows_where(data, false)));

@@ -32,7 +32,7 @@ pub fn UserPage() -> impl IntoView {
         <PageTitle text="User"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -46,11 +46,6 @@ fn action(id: &str, act: &str) -> String {
 
 #[component]
 fn Body(data: Signal<UserData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let id = data.with_untracked(|data| data.id.clone());
     let link = FormState::of_action(&action(&id, "link"));
     let name = Memo::new(move |_| data.with(|data| data.name.clone()));

@@ -28,7 +28,7 @@ pub fn UsersPage() -> impl IntoView {
         <PageTitle text="Users"/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data/>
             </LoadBoundary>
         </div>
@@ -37,11 +37,6 @@ pub fn UsersPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<UsersData>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let state = FormState::of_action(ACTION);
     view! {
         <div class="pagehead">

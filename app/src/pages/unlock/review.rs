@@ -52,7 +52,7 @@ pub fn UnlockReviewPage() -> impl IntoView {
     view! {
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=Topics::INVENTORY let:data>
                 <Body data read/>
             </LoadBoundary>
         </div>
@@ -61,12 +61,6 @@ pub fn UnlockReviewPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<ReviewData>, read: Callback<()>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        // As old as its reading, unless no scan has seen a change since.
-        live.set_arrived(Topics::INVENTORY);
-    });
     let id = Memo::new(move |_| data.with(|data| lock_of(data).map(|lock| lock.id.clone())));
     changing(move || match id.get() {
         Some(_) => data

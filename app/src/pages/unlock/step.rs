@@ -44,7 +44,7 @@ pub fn UnlockStepPage() -> impl IntoView {
     view! {
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data read/>
             </LoadBoundary>
         </div>
@@ -53,11 +53,6 @@ pub fn UnlockStepPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<StepData>, read: Callback<()>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let id = Memo::new(move |_| data.with(|data| step_of(data).map(|step| step.unlock.id.clone())));
     changing(move || match id.get() {
         Some(_) => data

@@ -41,7 +41,7 @@ pub fn BulkConfirmPage() -> impl IntoView {
     view! {
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=TOPICS let:data>
                 <Body data read/>
             </LoadBoundary>
         </div>
@@ -50,11 +50,6 @@ pub fn BulkConfirmPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<BulkConfirmData>, read: Callback<()>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(TOPICS);
-    });
     let state = FormState::of_action(CONFIRM);
     // Some of them may be released although others were refused.
     Effect::new(move |before: Option<()>| {

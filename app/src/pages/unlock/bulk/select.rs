@@ -44,7 +44,7 @@ pub fn BulkSelectPage() -> impl IntoView {
         <PageTitle text=TITLE/>
         <div class="page">
             <LiveBar/>
-            <LoadBoundary load let:data>
+            <LoadBoundary load shows=Topics::INVENTORY let:data>
                 <Body data read/>
             </LoadBoundary>
         </div>
@@ -61,11 +61,6 @@ fn filters(data: &BulkSelectData) -> Filters {
 
 #[component]
 fn Body(data: Signal<BulkSelectData>, read: Callback<()>) -> impl IntoView {
-    let live = use_live();
-    Effect::new(move |_| {
-        data.with(|_| ());
-        live.set_arrived(Topics::INVENTORY);
-    });
     let state = FormState::of_action(SELECT);
     let filters = Memo::new(move |_| data.with(filters));
     let is_empty = Memo::new(move |_| data.with(|data| data.rows.is_empty()));
