@@ -3,6 +3,18 @@
 //! permissions with the table of routes.
 
 use domain::access::Permission;
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+
+/// The query string of this page. During navigation a page outlives its URL for a moment: the query
+/// of the next page is not its own.
+pub fn use_search_of(path: &'static str) -> Memo<String> {
+    let location = use_location();
+    Memo::new(move |before: Option<&String>| match before {
+        Some(before) if location.pathname.with(|now| now != path) => before.clone(),
+        _ => location.search.get(),
+    })
+}
 
 /// One page of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

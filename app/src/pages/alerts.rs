@@ -11,7 +11,6 @@ pub mod side;
 
 use domain::format;
 use leptos::prelude::*;
-use leptos_router::hooks::use_location;
 
 use self::filters::Filters;
 use self::group_row::GroupRow;
@@ -26,18 +25,14 @@ use crate::components::title::PageTitle;
 use crate::forms::console_form::PageReply;
 use crate::live::topics::Topics;
 use crate::live::use_live;
+use crate::navigation::use_search_of;
 use crate::page_data::alert_filter::{AlertFilter, PATH};
 use crate::page_data::alerts::{AlertsData, GroupState};
 use crate::page_data::silence_draft;
 
 #[component]
 pub fn AlertsPage() -> impl IntoView {
-    let location = use_location();
-    // During navigation the page outlives its URL for a moment.
-    let search = Memo::new(move |before: Option<&String>| match before {
-        Some(before) if location.pathname.with(|path| path != PATH) => before.clone(),
-        _ => location.search.get(),
-    });
+    let search = use_search_of(PATH);
     view! {
         <PageTitle text="Alerts"/>
         <Board search/>

@@ -9,7 +9,6 @@ pub mod search;
 mod table;
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_location;
 
 use self::integrity::{chain_facts, chain_title};
 use self::pending_reviews::PendingReviews;
@@ -24,6 +23,7 @@ use crate::components::title::PageTitle;
 use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
+use crate::navigation::use_search_of;
 use crate::page_data::audit::{AuditData, AuditFilters, AuditSearchResult};
 
 const PATH: &str = "/audit";
@@ -32,7 +32,7 @@ const LEAD: &str = "Append-only record of actions with user, reason and outcome.
 
 #[component]
 pub fn AuditPage() -> impl IntoView {
-    let search = use_location().search;
+    let search = use_search_of(PATH);
     let load = use_live().refreshing(TOPICS, move || search.get(), audit);
     view! {
         <PageTitle text="Audit log"/>

@@ -10,7 +10,6 @@ pub mod wait_trees;
 use domain::contention::ContentionPage as Page;
 use domain::history::template;
 use leptos::prelude::*;
-use leptos_router::hooks::use_location;
 
 use self::heatmap::MapSection;
 use self::top_prefixes::TopPrefixes;
@@ -24,12 +23,13 @@ use crate::components::title::PageTitle;
 use crate::links::{PageUrl, with_query};
 use crate::live::topics::Topics;
 use crate::live::use_live;
+use crate::navigation::use_search_of;
 
 const PATH: &str = "/contention";
 
 #[component]
 pub fn ContentionPage() -> impl IntoView {
-    let search = use_location().search;
+    let search = use_search_of(PATH);
     let load = use_live().refreshing(Topics::INVENTORY, move || search.get(), contention);
     view! {
         <PageTitle text="Contention"/>
@@ -44,7 +44,7 @@ pub fn ContentionPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<Page>) -> impl IntoView {
-    let search = use_location().search;
+    let search = use_search_of(PATH);
     let url = Signal::derive(move || PageUrl::new(PATH, &search.get()));
     let hold_times = Memo::new(move |_| data.with(|data| data.hold_times.clone()));
     let wait_times = Memo::new(move |_| data.with(|data| data.wait_times.clone()));

@@ -10,7 +10,6 @@ pub mod tables;
 use domain::fencing_rejections::{FencingPage as Page, RejectionFilter};
 use domain::format;
 use leptos::prelude::*;
-use leptos_router::hooks::use_location;
 
 use self::over_time::OverTime;
 use self::rejections::Rejections;
@@ -24,6 +23,7 @@ use crate::components::title::PageTitle;
 use crate::links::PageUrl;
 use crate::live::topics::Topics;
 use crate::live::use_live;
+use crate::navigation::use_search_of;
 
 const PATH: &str = "/fencing";
 /// Rejections, and grants of locks.
@@ -33,7 +33,7 @@ const LEAD: &str = "Each grant raises the fencing token. A write with an older t
 
 #[component]
 pub fn FencingPage() -> impl IntoView {
-    let search = use_location().search;
+    let search = use_search_of(PATH);
     let load = use_live().refreshing(TOPICS, move || search.get(), fencing);
     view! {
         <PageTitle text="Fencing"/>
@@ -48,7 +48,7 @@ pub fn FencingPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<Page>) -> impl IntoView {
-    let search = use_location().search;
+    let search = use_search_of(PATH);
     let url = Signal::derive(move || PageUrl::new(PATH, &search.get()));
     let is_filtered = Memo::new(move |_| url.with(is_filtered));
     let is_unused = Memo::new(move |_| data.with(|data| data.is_unused));

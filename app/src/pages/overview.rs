@@ -11,7 +11,6 @@ use domain::backend::{BackendStatus, BackendView};
 use domain::format;
 use domain::overview::{Overview, finding};
 use leptos::prelude::*;
-use leptos_router::hooks::use_location;
 
 use self::charts::{Alerts, Incidents};
 use self::getting_started::Setup;
@@ -27,11 +26,12 @@ use crate::components::title::PageTitle;
 use crate::components::worklist::Worklist;
 use crate::live::topics::Topics;
 use crate::live::use_live;
+use crate::navigation::use_search_of;
 
 #[component]
 pub fn OverviewPage() -> impl IntoView {
     let live = use_live();
-    let search = use_location().search;
+    let search = use_search_of("/");
     let load = live.refreshing(Topics::ALL, move || search.get(), overview);
     view! {
         <PageTitle text="Overview"/>

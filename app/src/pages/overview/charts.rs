@@ -2,7 +2,6 @@
 
 use domain::overview::OverviewCharts;
 use leptos::prelude::*;
-use leptos_router::hooks::use_location;
 
 use super::firing_alerts::FiringAlertsSection;
 use super::recent_incidents::{Rejections, Unlocks};
@@ -10,6 +9,7 @@ use crate::charts::chart_frame::Unread;
 use crate::charts::held_locks::HeldLocks;
 use crate::components::reactive::changing;
 use crate::links::PageUrl;
+use crate::navigation::use_search_of;
 
 /// Nothing if alerts cannot be read.
 #[component]
@@ -43,7 +43,7 @@ pub fn Incidents(charts: Memo<Option<OverviewCharts>>) -> impl IntoView {
 
 #[component]
 fn Held(charts: Signal<OverviewCharts>) -> impl IntoView {
-    let search = use_location().search;
+    let search = use_search_of("/");
     let held = Memo::new(move |_| charts.with(|charts| charts.held.clone()));
     let range = Memo::new(move |_| charts.with(|charts| charts.range.clone()));
     let url = Memo::new(move |_| PageUrl::new("/", &search.get()));

@@ -3,7 +3,6 @@
 use domain::unlock::{UnlockState, to_type};
 use domain::{format, time_format};
 use leptos::prelude::*;
-use leptos_router::hooks::use_location;
 
 use super::super::head::external;
 use super::super::holder_summary::{also_released, facts, next_up};
@@ -23,19 +22,14 @@ use crate::forms::field::{SubmitButton, is_invalid};
 use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
+use crate::navigation::use_search_of;
 use crate::page_data::unlock::{BulkConfirmData, BulkItem, UnlockData};
 
 const TOPICS: Topics = Topics::ACTIVITY;
 
 #[component]
 pub fn BulkConfirmPage() -> impl IntoView {
-    let location = use_location();
-    let (path, search) = (location.pathname, location.search);
-    let search = Memo::new(move |before: Option<&String>| match before {
-        // During navigation the page outlives its URL for a moment.
-        Some(before) if !path.with(|path| path == CONFIRM) => before.clone(),
-        _ => search.get(),
-    });
+    let search = use_search_of(CONFIRM);
     let load = use_live().refreshing(TOPICS, move || search.get(), bulk_unlocks);
     let read = Callback::new(move |()| load.refetch());
     view! {

@@ -6,7 +6,6 @@ use domain::escape::visible;
 use domain::format;
 use domain::reported::Reported;
 use leptos::prelude::*;
-use leptos_router::hooks::use_location;
 
 use super::super::head::external;
 use super::super::parts::{name, read_again};
@@ -25,19 +24,14 @@ use crate::forms::filter_form::FilterForm;
 use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
+use crate::navigation::use_search_of;
 use crate::page_data::unlock::{BulkSelectData, CandidateRow};
 
 const TITLE: &str = "Unlock several locks";
 
 #[component]
 pub fn BulkSelectPage() -> impl IntoView {
-    let location = use_location();
-    let (path, search) = (location.pathname, location.search);
-    let search = Memo::new(move |before: Option<&String>| match before {
-        // During navigation the page outlives its URL for a moment.
-        Some(before) if !path.with(|path| path == SELECT) => before.clone(),
-        _ => search.get(),
-    });
+    let search = use_search_of(SELECT);
     let load = use_live().refreshing(Topics::NONE, move || search.get(), unlock_candidates);
     let read = Callback::new(move |()| load.refetch());
     view! {
