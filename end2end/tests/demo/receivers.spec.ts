@@ -15,7 +15,8 @@ test('the settings lead to the receivers, and the demo has a working one', async
 });
 
 test('an internal address is rejected at its field, and an unreachable one shows the reason', async ({ page, forgive }) => {
-  forgive(/status of 422/);
+  // The event of its removal may reach the page of the receiver before the answer does.
+  forgive(/status of (422|404 .*api\/receiver)/);
   await page.goto(PATH);
   const fill = async (url: string) => {
     await page.getByLabel('Name').fill('away');
@@ -29,7 +30,7 @@ test('an internal address is rejected at its field, and an unreachable one shows
   await lookAt(page, 'receivers-refused');
   await fill('http://127.0.0.1:1/');
   await expect(page.getByText('Receiver added')).toBeVisible();
-  await page.getByRole('button', { name: 'Send a test: away' }).click();
+  await page.getByRole('button', { name: 'Test: away' }).click();
   await expect(page.getByRole('heading', { name: 'Test to away failed' })).toBeVisible();
   await page.goto(PATH);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Last notification to away failed');
