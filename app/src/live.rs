@@ -161,6 +161,11 @@ impl Live {
         }
     }
 
+    /// Holds events back until the guard is dropped.
+    pub fn hold_refetches(self) -> FetchGuard {
+        FetchGuard::begin(self)
+    }
+
     fn refetch(self, topics: Topics) {
         let kinds = [Topics::INVENTORY, Topics::ALERTS, Topics::ACTIVITY];
         for (kind, epoch) in kinds.into_iter().zip(self.epochs) {
@@ -318,12 +323,21 @@ impl PartialEq for Elapsed {
 }
 
 /// Counts one fetch until dropped, including abandoned ones.
-struct FetchGuard(Live);
+/// Events wait while it lives.
+#[must_use]
+pub struct FetchGuard(Live);
 
 impl FetchGuard {
     fn begin(live: Live) -> Self {
         live.fetching.try_update_value(|fetching| fetching.running += 1);
         Self(live)
+    }
+
+    /// Forgets the events that waited: another page opens, and fetches its data by itself.
+    pub fn discard(self) {
+        self.0
+            .fetching
+            .try_update_value(|fetching| fetching.again = Topics::NONE);
     }
 }
 

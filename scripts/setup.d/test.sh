@@ -6,7 +6,6 @@ test_packages() {
   have cc || want_package gcc
   have curl || want_package curl
   have python3 || want_package python3
-  python3 -c 'import ensurepip, venv' 2>/dev/null || want_package python3-venv
   python3 -m pip --version >/dev/null 2>&1 || want_package python3-pip
   # Shifts the clock of a server under test.
   have faketime || want_package faketime
@@ -39,25 +38,9 @@ test_clients() {
 }
 
 test_tools() {
-  lock_libraries
   test_clients
   have cargo-nextest && return
   CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo_install "$CACHE" cargo-nextest \
     --no-default-features --features default-no-update ||
     die 'cargo-nextest could not be installed' 'cargo install cargo-nextest --locked'
-}
-
-# Python's lock libraries at the versions of the tests' lock file, in an environment of their own.
-lock_libraries() {
-  local wanted=$ROOT/server/tests/python/requirements.txt home=$CACHE/python
-  cmp -s "$wanted" "$home/requirements.txt" && return
-  quietly 'lock libraries of Python' install_lock_libraries "$wanted" "$home" ||
-    die 'the lock libraries of Python could not be installed' "pip install -r $wanted"
-}
-
-install_lock_libraries() {
-  rm -rf "$2"
-  python3 -m venv "$2" &&
-    "$2/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$1" &&
-    cp "$1" "$2/requirements.txt"
 }

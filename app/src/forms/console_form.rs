@@ -135,6 +135,7 @@ pub fn ConsoleForm(
         false => FormState::of_action(&action),
     });
     let done = on_success(stays, on_done);
+    let live = use_live();
     let send = move |event: SubmitEvent| {
         let Some(form) = submit::Submission::from_event(&event) else {
             return;
@@ -145,6 +146,8 @@ pub fn ConsoleForm(
         }
         state.is_sending.set(true);
         leptos::task::spawn_local(async move {
+            // The event of the change may arrive before the answer, on a page that is about to close.
+            let held = live.hold_refetches();
             let outcome = form.send().await;
             state.is_sending.try_set(false);
             match outcome {
@@ -152,7 +155,9 @@ pub fn ConsoleForm(
                     state.failure.try_set(None);
                     state.reply.try_set(None);
                     form.reset();
-                    done.run(to);
+                    if done.run(to) {
+                        held.discard();
+                    }
                 }
                 Ok(FormOutcome::Reply(reply)) => {
                     state.failure.try_set(None);
@@ -175,23 +180,26 @@ pub fn ConsoleForm(
     .into_any()
 }
 
-fn on_success(stays: bool, on_done: Option<Callback<()>>) -> Callback<String> {
+/// Shows the result; whether another page opens.
+fn on_success(stays: bool, on_done: Option<Callback<()>>) -> Callback<String, bool> {
     let (live, toast, navigate) = (use_live(), use_toast(), use_navigate());
     let here = use_location().pathname;
     Callback::new(move |to: String| {
+        let path = to.split(['?', '#']).next();
+        let leaves = !stays && path != Some(here.get_untracked().as_str());
         if stays {
             toast.show_for(&to);
         } else {
             navigate(&to, NavigateOptions::default());
         }
         // Another page fetches its data by itself, and what this one shows may be gone.
-        let path = to.split(['?', '#']).next();
-        if stays || path == Some(here.get_untracked().as_str()) {
+        if !leaves {
             live.show_waiting();
         }
         if let Some(on_done) = on_done {
             on_done.run(());
         }
+        leaves
     })
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod browser;
 pub(crate) mod caller;
 pub(crate) mod form;
 pub(crate) mod html;
+pub(crate) mod lock_client;
 pub(crate) mod promtool;
 pub(crate) mod proxy;
 pub(crate) mod redis_keys;

@@ -164,15 +164,16 @@ impl Case {
     }
 }
 
+/// Held leases only: an ended one never changes, and a store may rely on it.
 fn shift(model: &mut Model, ms: i64) {
     let back = |time: &mut StoreTime| *time = time.plus(-ms);
     let lease = |lease: &mut domain::lease::Lease| {
+        if lease.ending.is_some() {
+            return;
+        }
         back(&mut lease.acquired_at);
         back(&mut lease.expires_at);
         back(&mut lease.renewed_at);
-        if let Some(ending) = &mut lease.ending {
-            back(&mut ending.at);
-        }
     };
     for held in model.resources.values_mut() {
         held.state.lease.iter_mut().for_each(lease);
@@ -197,7 +198,7 @@ async fn run_case(home: &LeaseStore, store: &dyn Store, number: usize, rounds: &
             shift(&mut model, *ms);
             home.sql(&format!(
                 "UPDATE leases SET acquired_at = acquired_at - {ms}, expires_at = expires_at - {ms},
-                    renewed_at = renewed_at - {ms}, ended_at = ended_at - {ms} WHERE resource LIKE 'case{number}:%';
+                    renewed_at = renewed_at - {ms} WHERE ended_at IS NULL AND resource LIKE 'case{number}:%';
                  UPDATE resource_tokens SET locked_until = locked_until - {ms} WHERE resource LIKE 'case{number}:%'"
             ))
             .await;

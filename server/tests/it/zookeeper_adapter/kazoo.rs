@@ -1,60 +1,31 @@
 //! kazoo, the real client: its locks, read-write locks and elections, and its waiters after a forced unlock.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-
 use ::backends::Backend;
 use domain::force_release::Release;
 use domain::reported::Reported;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::watched_zookeeper::{WatchedZookeeper, node};
+use crate::support::lock_client::LockClient;
 use crate::support::unlocking::unlock;
 use crate::support::watching::{SeenLocks, owner, scan};
 
-/// One process that holds or waits for one lock.
-struct KazooLock {
-    _process: Child,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
-}
-
-/// Where scripts/setup put the lock libraries.
-fn python() -> PathBuf {
-    let python = testkit::tool_cache().unwrap().join("python/bin/python");
-    assert!(
-        python.exists(),
-        "kazoo is not installed; install it with: scripts/setup test"
-    );
-    python
-}
+/// Holds or waits for one lock.
+struct KazooLock(LockClient);
 
 impl KazooLock {
     fn start(cluster: &str, kind: &str, path: &str, identifier: &str) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/kazoo_lock.py");
-        let mut process = Command::new(python())
-            .arg(script)
-            .args([cluster, kind, path, identifier])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        Self {
-            input: process.stdin.take().unwrap(),
-            output: BufReader::new(process.stdout.take().unwrap()).lines(),
-            _process: process,
-        }
+        Self(LockClient::start(
+            "kazoo_lock.py",
+            &[cluster, kind, path, identifier],
+        ))
     }
 
     async fn says(&mut self, word: &str) {
-        let line = self.output.next_line().await.unwrap();
-        assert_eq!(line.as_deref(), Some(word));
+        assert_eq!(self.0.line().await, word);
     }
 
     async fn let_go(&mut self) {
-        self.input.write_all(b"\n").await.unwrap();
+        self.0.send("").await;
         self.says("released").await;
     }
 }

@@ -1,66 +1,33 @@
 //! The redlock client of npm in a process of its own.
 
-use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
-
 use domain::observation::ObservedCondition;
 use domain::quorum::QuorumState;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{Nodes, quorum, redlock};
 use crate::redis_adapter::observe;
-
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/node");
+use crate::support::lock_client::LockClient;
 
 /// One holder.
 pub(super) struct Holder {
-    _process: Child,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
+    client: LockClient,
     /// `None`: it did not get the lock.
     pub(super) value: Option<String>,
 }
 
 impl Holder {
     pub(super) async fn acquire(nodes: &Nodes, key: &str, ttl_ms: u32) -> Self {
-        let installed = Path::new(FOLDER).join("node_modules").exists();
-        assert!(installed, "install the clients with: scripts/setup test");
-        let mut process = Command::new("node")
-            .current_dir(FOLDER)
-            .arg("redlock.mjs")
-            .args([key, &ttl_ms.to_string()])
-            .args(nodes.0.iter().map(|node| node.port().to_string()))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("node is not installed; install it from https://nodejs.org");
-        let input = process.stdin.take().unwrap();
-        let output = BufReader::new(process.stdout.take().unwrap()).lines();
-        let mut holder = Self {
-            _process: process,
-            input,
-            output,
-            value: None,
-        };
-        holder.value = holder.line().await.strip_prefix("held ").map(str::to_owned);
-        holder
+        let ttl = ttl_ms.to_string();
+        let ports: Vec<String> = nodes.0.iter().map(|node| node.port().to_string()).collect();
+        let args = [key, &ttl].into_iter().chain(ports.iter().map(String::as_str));
+        let mut client = LockClient::start("redlock.mjs", &args.collect::<Vec<_>>());
+        let value = client.line().await.strip_prefix("held ").map(str::to_owned);
+        Self { client, value }
     }
 
     /// `extend` or `release`; whether it succeeded.
     pub(super) async fn run(&mut self, what: &str) -> bool {
-        self.input
-            .write_all(format!("{what}\n").as_bytes())
-            .await
-            .unwrap();
-        self.line().await == "done"
-    }
-
-    async fn line(&mut self) -> String {
-        let next = tokio::time::timeout(Duration::from_secs(60), self.output.next_line());
-        next.await.expect("an answer of the client").unwrap().unwrap()
+        self.client.send(what).await;
+        self.client.line().await == "done"
     }
 }
 

@@ -1,7 +1,5 @@
 //! Waiters of real libraries that sleep until a signal: woken by a forced unlock where `wake` names the library.
 
-use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use ::backends::Backend;
@@ -9,59 +7,19 @@ use ::config::redis::RedisWake;
 use ::testkit::{Redis, hangs};
 use domain::force_release::Release;
 use domain::names::Resource;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
 
 use super::super::{Setup, driver, key, run, start};
+use crate::support::lock_client::LockClient;
 use crate::support::unlocking::unlock;
 
-const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
-
-struct Waiter {
-    _process: Child,
-    output: Lines<BufReader<ChildStdout>>,
-}
-
-impl Waiter {
-    async fn start(library: &str, redis: &Redis, name: &str) -> Self {
-        let (folder, installed) = match library {
-            "ioredis-mutex" => ("node", "node_modules"),
-            _ => ("python", "site"),
-        };
-        let folder = Path::new(CLIENTS).join(folder);
-        assert!(
-            folder.join(installed).exists(),
-            "install the clients with: scripts/setup test"
-        );
-        let mut command = if library == "ioredis-mutex" {
-            let mut node = Command::new("node");
-            node.args(["mutex.mjs", &format!("lock:{name}")])
-                .env("REDIS_URL", redis.url());
-            node
-        } else {
-            let mut python = Command::new("python3");
-            python.args(["wait.py", library, &redis.port().to_string(), name]);
-            python.env("PYTHONPATH", folder.join(installed));
-            python
-        };
-        let mut process = command
-            .current_dir(&folder)
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("the interpreter is installed");
-        let output = BufReader::new(process.stdout.take().unwrap()).lines();
-        let mut waiter = Self {
-            _process: process,
-            output,
-        };
-        assert_eq!(waiter.line().await, "waiting");
-        waiter
-    }
-
-    async fn line(&mut self) -> String {
-        self.output.next_line().await.unwrap().unwrap()
-    }
+/// Waits for one lock.
+async fn start_waiter(library: &str, redis: &Redis, name: &str) -> LockClient {
+    let mut waiter = match library {
+        "ioredis-mutex" => LockClient::start("mutex.mjs", &[&redis.url(), &format!("lock:{name}")]),
+        _ => LockClient::start("wait.py", &[library, &redis.port().to_string(), name]),
+    };
+    assert_eq!(waiter.line().await, "waiting");
+    waiter
 }
 
 /// One waiter sleeps in a blocking command or on the library's channel.
@@ -90,7 +48,7 @@ async fn woken(library: &'static str, wake: RedisWake) {
         &["SET", "lock:orders", "another-holder", "PX", "3600000"],
     )
     .await;
-    let mut waiter = Waiter::start(library, &redis, "orders").await;
+    let mut waiter = start_waiter(library, &redis, "orders").await;
     until_asleep(&redis, library).await;
     let mut setup = Setup::new(&redis.url()).unlocking(&redis.url());
     setup.redis.wake = wake;
