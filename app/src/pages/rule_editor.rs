@@ -224,8 +224,7 @@ fn Body(data: Signal<RuleEditorData>, form: FormState, request: PreviewRequest) 
     let main = move || {
         subject.with(|_| ());
         let data = data.get_untracked();
-        // The refused form of a rule that is gone keeps its condition, and with it what was typed.
-        match ConditionKind::parse(&form.typed("condition", &data.condition)) {
+        match ConditionKind::parse(&data.condition) {
             Some(kind) => {
                 view! { <div on:input=on_input(request)><RuleForm data kind form/></div> }.into_any()
             }

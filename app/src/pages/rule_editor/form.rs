@@ -18,7 +18,8 @@ type Draft = StoredValue<RuleEditorData>;
 pub(super) fn RuleForm(data: RuleEditorData, kind: ConditionKind, form: FormState) -> impl IntoView {
     let info = kind.info();
     let name = field(&data.fields, "name").to_owned();
-    let (id, version, may_edit) = (data.id.clone(), data.version, data.may_edit);
+    let id = form.typed("id", &data.id);
+    let (version, may_edit) = (data.version, data.may_edit);
     let template = field(&data.fields, "template").to_owned();
     let faults = data.faults.clone();
     let is_enabled = match form.first_reply() {

@@ -233,7 +233,7 @@ async fn page_and_api_send_the_newest_part_first() {
     let lines = admin
         .post(console.url("/v1/rules/preview"))
         .header("accept", "application/x-ndjson")
-        .json(&json!({"condition": "long_held", "for": "2s"}))
+        .json(&json!({"condition": "long_held", "for": "3s"}))
         .send()
         .await
         .unwrap();

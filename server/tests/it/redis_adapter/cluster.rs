@@ -81,9 +81,21 @@ fn names(seen: &Seen) -> BTreeSet<String> {
     seen.locks.iter().map(|lock| lock.resource.text()).collect()
 }
 
+/// Sets and removes keys until the slots have moved.
+async fn come_and_go(mut router: Router, moved: &AtomicBool) {
+    let mut at = 0_u32;
+    while !moved.load(Ordering::Relaxed) {
+        at += 1;
+        let name = format!("lock:brief:{}", at % 200);
+        router.run(&["SET", &name, "v", "PX", "60000"]).await;
+        let name = format!("lock:brief:{}", (at + 100) % 200);
+        router.run(&["DEL", &name]).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_of_every_master_are_seen_once_also_while_slots_move() {
-    // 600 keys that stay and others that come and go, while 600 slots are handed over.
+    // 600 keys that stay and others that come and go, while 600 slots are handed over in four moves.
     let cluster = start().await;
     let backend = setup(&cluster).backend();
     let mut router = Router::new(&cluster).await;
@@ -101,37 +113,25 @@ async fn keys_of_every_master_are_seen_once_also_while_slots_move() {
     );
     assert_eq!(seen.locks.len(), 601, "each key once at rest");
     assert_eq!(seen.named("lock:hash").source, hash());
-    let moved = AtomicBool::new(false);
-    let moving = async {
-        cluster.move_slots(0, 1, 600).await.unwrap();
-        moved.store(true, Ordering::Relaxed);
-    };
-    let mut busy = router.clone();
-    let load = async {
-        let mut at = 0_u32;
-        while !moved.load(Ordering::Relaxed) {
-            at += 1;
-            let name = format!("lock:brief:{}", at % 200);
-            busy.run(&["SET", &name, "v", "PX", "60000"]).await;
-            let name = format!("lock:brief:{}", (at + 100) % 200);
-            busy.run(&["DEL", &name]).await;
-        }
-    };
-    let scans = async {
-        let mut during = 0;
-        while !moved.load(Ordering::Relaxed) {
-            let (_, seen) = observe(&backend).await;
-            let found = names(&seen);
-            let lost: Vec<&String> = stay
-                .iter()
-                .filter(|name| !found.contains(*name) && seen.has_read(name))
-                .collect();
-            assert!(lost.is_empty(), "taken for gone: {lost:?}");
-            during += 1;
-        }
-        assert!(during > 0, "no scan while slots moved");
-    };
-    tokio::join!(moving, load, scans);
+    for _ in 0..4 {
+        let moved = AtomicBool::new(false);
+        let moving = async {
+            cluster.move_slots(0, 1, 150).await.unwrap();
+            moved.store(true, Ordering::Relaxed);
+        };
+        tokio::join!(moving, come_and_go(router.clone(), &moved), async {
+            let mut scans = 0;
+            while !moved.load(Ordering::Relaxed) {
+                let (_, seen) = observe(&backend).await;
+                let found = names(&seen);
+                let is_lost = |name: &&String| !found.contains(*name) && seen.has_read(name);
+                let lost: Vec<&String> = stay.iter().filter(is_lost).collect();
+                assert!(lost.is_empty(), "taken for gone: {lost:?}");
+                scans += 1;
+            }
+            assert!(scans > 0, "no scan while slots moved");
+        });
+    }
     let (pass, seen) = observe(&backend).await;
     assert!(
         pass.sources

@@ -262,9 +262,17 @@ pub(in crate::http) async fn post_rule(State(state): State<AppState>, mut form: 
     let any_prefix = find(fields, "any_prefix") == "yes";
     let version = find(fields, "version").parse().ok();
     let is_save = find(fields, "act") == "save";
-    let page = match draft.id.as_str() {
-        "" => format!("/alerts/rules/new?condition={}", draft.condition),
-        id => format!("/alerts/rules/{id}"),
+    let page = match state
+        .alerts
+        .visible_rule(&Visible::to(&form.who.grants), &draft.id)
+        .await
+    {
+        Ok(kept) => format!("/alerts/rules/{}", kept.rule.id),
+        // A new rule, or one that was removed: what was typed stays.
+        Err(_) => {
+            let condition = ("condition".to_owned(), draft.condition.clone());
+            app::links::with_query("/alerts/rules/new", vec![condition])
+        }
     };
     let done = match &line {
         Line::Moved(at) if is_save => Some(format!(
