@@ -226,6 +226,8 @@ fn postgres_options(url: &str) -> Result<PgConnectOptions, DbError> {
     Ok(options.application_name("leasehold console").options([
         ("statement_timeout", "5s"),
         ("lock_timeout", "2s"),
+        // A server that is paused inside a transaction blocks the others no longer than this.
+        ("idle_in_transaction_session_timeout", "5s"),
         ("synchronous_commit", "on"),
     ]))
 }

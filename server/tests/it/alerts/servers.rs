@@ -1,6 +1,7 @@
 //! Evaluators on both stores: a restart repeats nothing, and of two servers one evaluates.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ::backends::misconfigured::BrokenBackend;
 use ::backends::{BackendError, BackendRegistry};
@@ -245,4 +246,28 @@ async fn changes_show_on_the_writing_server_at_once() {
     }
     one.stop().await;
     two.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_paused_inside_a_transaction_blocks_no_evaluator() {
+    // The lock of the evaluator's row is held by a session that sends nothing more, as that of a paused process.
+    let home = Store::postgres().await;
+    let db = Db::open(&home.url).await.unwrap();
+    let Db::Postgres(pool) = &db else {
+        panic!("the store is a Postgres");
+    };
+    let lock = "LOCK TABLE alert_evaluator IN ACCESS EXCLUSIVE MODE";
+    let mut paused = pool.begin().await.unwrap();
+    sqlx::raw_sql(lock).execute(&mut *paused).await.unwrap();
+    testkit::within(
+        Duration::from_secs(30),
+        "another session gets the lock",
+        async || {
+            let mut other = pool.begin().await.unwrap();
+            sqlx::raw_sql(lock).execute(&mut *other).await.is_ok()
+        },
+    )
+    .await;
+    assert!(paused.commit().await.is_err(), "its transaction was ended");
+    db.close().await;
 }
