@@ -53,7 +53,7 @@ pub struct PreviewRequest {
 
 impl PreviewRequest {
     /// Follows the response to `fields`: after the newest part, everything is asked for.
-    fn settle(self, fields: &str, preview: &Result<RulePreview, ApiError>) {
+    fn record_response(self, fields: &str, preview: &Result<RulePreview, ApiError>) {
         if self.fields.try_with_untracked(|now| now == fields) != Some(true) {
             return;
         }
@@ -133,7 +133,7 @@ pub fn RuleEditorPage() -> impl IntoView {
             question,
             move |(id, search, fields, part)| async move {
                 let preview = rule_preview(id, search, fields.clone(), part).await;
-                request.settle(&fields, &preview);
+                request.record_response(&fields, &preview);
                 preview
             },
         );
