@@ -131,10 +131,11 @@ pub fn TextArea(
     .into_any()
 }
 
-/// Content of a `<textarea>`. A browser drops the first line break: an extra one preserves the
-/// text.
+/// Content of a `<textarea>`. Where a browser reads it in a document, it drops the first line break:
+/// an extra one preserves the text. Where a script sets it, it drops none.
 pub fn textarea_html(value: &str) -> String {
-    format!("\n{}", escape_html(value))
+    let extra = if cfg!(feature = "ssr") { "\n" } else { "" };
+    format!("{extra}{}", escape_html(value))
 }
 
 /// A label and a select; `options` are value and label.

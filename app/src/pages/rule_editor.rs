@@ -138,7 +138,7 @@ pub fn RuleEditorPage() -> impl IntoView {
             },
         );
         view! {
-            <div class="re-preview" on:input=on_drag(request)>
+            <div class="re-preview" on:input=move |event| set_threshold(&event) on:change=on_input(request)>
                 <LoadBoundary load part=true let:data>
                     <PreviewView data request/>
                 </LoadBoundary>
@@ -183,25 +183,21 @@ fn on_input(request: PreviewRequest) -> impl FnMut(Event) + 'static {
     }
 }
 
-/// The threshold line in the chart was moved: the field of its threshold follows.
-fn on_drag(request: PreviewRequest) -> impl FnMut(Event) + 'static {
-    let mut follow = on_input(request);
-    move |event: Event| {
-        let line = event
-            .target()
-            .and_then(|target| target.dyn_into::<web_sys::HtmlInputElement>().ok())
-            .filter(|line| line.name() == "line");
-        let Some(line) = line else { return };
-        let (param, unit) = (
-            line.get_attribute("data-param").unwrap_or_default(),
-            line.get_attribute("data-suffix").unwrap_or_default(),
-        );
-        let field = document().get_element_by_id(&format!("with.{param}"));
-        let field = field.and_then(|field| field.dyn_into::<web_sys::HtmlInputElement>().ok());
-        if let Some(field) = field {
-            field.set_value(&format!("{}{unit}", line.value()));
-            follow(event);
-        }
+/// The threshold line in the chart was moved: the field of its threshold follows at once, and the
+/// preview, which draws the line again, when it is let go.
+fn set_threshold(event: &Event) {
+    let line = event
+        .target()
+        .and_then(|target| target.dyn_into::<web_sys::HtmlInputElement>().ok())
+        .filter(|line| line.name() == "line");
+    let Some(line) = line else { return };
+    let (param, unit) = (
+        line.get_attribute("data-param").unwrap_or_default(),
+        line.get_attribute("data-suffix").unwrap_or_default(),
+    );
+    let field = document().get_element_by_id(&format!("with.{param}"));
+    if let Some(field) = field.and_then(|field| field.dyn_into::<web_sys::HtmlInputElement>().ok()) {
+        field.set_value(&format!("{}{unit}", line.value()));
     }
 }
 

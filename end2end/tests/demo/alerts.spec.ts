@@ -264,7 +264,7 @@ test.describe('without a script, on a phone', () => {
     if (await line.isVisible()) {
       await line.focus();
       await page.keyboard.press('ArrowUp');
-      const [at, unit] = [Number(await line.inputValue()), page.getByLabel('longer than its own p95 times')];
+      const [at, unit] = [Number(await line.inputValue()), page.getByRole('textbox', { name: 'longer than its own p95 times' })];
       await page.getByRole('button', { name: 'Preview' }).click();
       expect(Number(await unit.inputValue())).toBe(at);
     }

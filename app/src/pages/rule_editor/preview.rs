@@ -5,6 +5,7 @@ use chrono::DateTime;
 use domain::alerts::{ConditionKind, Unit};
 use domain::{format, time_format};
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
 
 use super::PreviewRequest;
 use super::chart::{PartChart, strips};
@@ -26,10 +27,29 @@ pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl I
     view! {
         <div class=class aria-live="polite">
             <p class="re-progress small ink2" role="status">{move || request.is_pending.get().then_some("Computing the preview…")}</p>
-            {changing(move || data.with(|data| content(data, request)))}
+            {changing(move || {
+                restore_line_focus();
+                data.with(|data| content(data, request))
+            })}
         </div>
     }
     .into_any()
+}
+
+/// Each preview draws the threshold line again: it stays in the hand of who moves it with the keyboard.
+fn restore_line_focus() {
+    if cfg!(feature = "ssr") {
+        return;
+    }
+    if !matches!(document().query_selector(".pv-drag:focus"), Ok(Some(_))) {
+        return;
+    }
+    request_animation_frame(|| {
+        let line = document().query_selector(".pv-drag").ok().flatten();
+        if let Some(line) = line.and_then(|line| line.dyn_into::<web_sys::HtmlElement>().ok()) {
+            let _ = line.focus();
+        }
+    });
 }
 
 fn content(data: &RulePreview, request: PreviewRequest) -> AnyView {

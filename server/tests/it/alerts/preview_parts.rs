@@ -47,7 +47,11 @@ async fn fill(history: &Db) {
     );
     match history {
         Db::Sqlite(pool) => drop(sqlx::raw_sql(AssertSqlSafe(insert)).execute(pool).await.unwrap()),
-        Db::Postgres(pool) => drop(sqlx::raw_sql(AssertSqlSafe(insert)).execute(pool).await.unwrap()),
+        Db::Postgres(pool) => {
+            // 250,000 rows take longer than a statement of the server may.
+            let insert = format!("BEGIN; SET LOCAL statement_timeout = 0; {insert}; COMMIT");
+            sqlx::raw_sql(AssertSqlSafe(insert)).execute(pool).await.unwrap();
+        }
     }
 }
 

@@ -249,7 +249,7 @@ async fn changes_show_on_the_writing_server_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_paused_inside_a_transaction_blocks_no_evaluator() {
+async fn a_server_paused_in_a_transaction_blocks_no_evaluator() {
     // The lock of the evaluator's row is held by a session that sends nothing more, as that of a paused process.
     let home = Store::postgres().await;
     let db = Db::open(&home.url).await.unwrap();
