@@ -36,7 +36,7 @@ pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl I
     .into_any()
 }
 
-/// Each preview draws the threshold line again: it stays in the hand of who moves it with the keyboard.
+/// The threshold line is drawn again with each preview: it keeps the keyboard focus.
 fn restore_line_focus() {
     if cfg!(feature = "ssr") {
         return;
