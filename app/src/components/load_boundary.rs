@@ -209,7 +209,8 @@ pub fn Failed(error: ApiError, retry: Callback<()>, whole: bool) -> impl IntoVie
             .into_any()
     });
     view! {
-        <PageTitle text=title.clone()/>
+        // A failed part leaves the page its title.
+        {whole.then(|| view! { <PageTitle text=title.clone()/> })}
         <Empty title whole>
             <p role="alert">{why}</p>
             <div class="do">{remedy(&error)}{retry}<a class="btn" href="/locks">"All locks"</a></div>
