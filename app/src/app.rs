@@ -74,7 +74,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <meta name="color-scheme" content="light dark"/>
                 <script nonce=leptos::nonce::use_nonce() inner_html=THEME></script>
                 <link rel="preload" href="/fonts/inter-latin.woff2" r#as="font" r#type="font/woff2" crossorigin=""/>
-                <link rel="stylesheet" href="/pkg/leasehold.css"/>
+                <link rel="stylesheet" href=format!("/{}/leasehold.css", options.site_pkg_dir)/>
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml"/>
                 <HydrationScripts options/>
                 <MetaTags/>

@@ -61,7 +61,7 @@ pub fn router<S: PageSource>(source: S) -> Router {
 fn options() -> LeptosOptions {
     LeptosOptions::builder()
         .output_name("leasehold")
-        .site_pkg_dir("pkg")
+        .site_pkg_dir(format!("pkg/{}", site::version()))
         .build()
 }
 

@@ -7,5 +7,6 @@ mod guessing;
 mod headers;
 mod limits;
 mod matrix;
+mod static_files;
 mod supply;
 mod tenant_matrix;

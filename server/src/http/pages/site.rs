@@ -1,12 +1,16 @@
 //! The static site, embedded: wasm, loader, style, font, each with its compressed variants.
 //!
-//! In debug builds it is read from disk, so that `scripts/site --dev` shows without a rebuild of the server.
+//! Pages name the files of `pkg/` below a version that changes with their content, so a browser keeps them without asking
+//! again. In debug builds the site is read from disk: after `scripts/site --dev` the server is restarted, not rebuilt.
+
+use std::sync::OnceLock;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use domain::hex;
 use rust_embed::{Embed, EmbeddedFile};
+use sha2::{Digest as _, Sha256};
 
 use super::accept::accepts;
 
@@ -18,6 +22,42 @@ struct Site;
 /// Variants made beforehand: encoding and file ending, best first.
 const VARIANTS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 
+/// A year, in seconds: the longest that caches respect.
+const VERSIONED: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+/// Without a version a name does not change with its content, so a browser asks again; the answer is nearly always 304.
+const UNVERSIONED: HeaderValue = HeaderValue::from_static("no-cache");
+/// Hexadecimal digits of a version.
+const VERSION_LEN: usize = 16;
+
+/// Version of `pkg/`: changes with the content of any of its files.
+pub(super) fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        let mut files: Vec<_> = Site::iter().filter(|path| path.starts_with("pkg/")).collect();
+        files.sort_unstable();
+        let mut hasher = Sha256::new();
+        for file in files.iter().filter_map(|path| Site::get(path)) {
+            hasher.update(file.metadata.sha256_hash());
+        }
+        let mut version = hex::text(&hasher.finalize());
+        version.truncate(VERSION_LEN);
+        version
+    })
+}
+
+/// The path of the embedded file, and how long a browser may keep it. A page of another version of the server gets the
+/// file of this one.
+fn locate(path: &str) -> (String, HeaderValue) {
+    let versioned = path.strip_prefix("pkg/").and_then(|rest| rest.split_once('/'));
+    match versioned {
+        Some((found, file)) if found == version() => (format!("pkg/{file}"), VERSIONED),
+        Some((found, file)) if found.len() == VERSION_LEN && !file.contains('/') => {
+            (format!("pkg/{file}"), UNVERSIONED)
+        }
+        _ => (path.to_owned(), UNVERSIONED),
+    }
+}
+
 /// Whether the binary carries this file.
 pub fn holds(path: &str) -> bool {
     Site::get(path).is_some()
@@ -25,7 +65,8 @@ pub fn holds(path: &str) -> bool {
 
 /// The file at this path, in the best encoding that the client takes; 304 where it has it already.
 pub async fn serve(uri: Uri, headers: HeaderMap) -> Response {
-    let path = uri.path().trim_start_matches('/');
+    let (path, lifetime) = locate(uri.path().trim_start_matches('/'));
+    let path = path.as_str();
     let wanted = headers
         .get(header::ACCEPT_ENCODING)
         .and_then(|value| value.to_str().ok())
@@ -52,8 +93,7 @@ pub async fn serve(uri: Uri, headers: HeaderMap) -> Response {
     };
     let out = response.headers_mut();
     out.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-    // Names do not change with content, so a browser asks again; the answer is nearly always 304.
-    out.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    out.insert(header::CACHE_CONTROL, lifetime);
     if let Ok(tag) = HeaderValue::try_from(tag) {
         out.insert(header::ETAG, tag);
     }

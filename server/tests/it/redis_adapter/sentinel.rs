@@ -76,7 +76,11 @@ async fn role(redis: &Redis) -> Option<String> {
         .arg("replication")
         .query_async(&mut driver(redis).await)
         .await;
-    let role = info.ok()?.lines().find(|line| line.starts_with("role:"))?.to_owned();
+    let role = info
+        .ok()?
+        .lines()
+        .find(|line| line.starts_with("role:"))?
+        .to_owned();
     Some(role)
 }
 
