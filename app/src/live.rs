@@ -333,11 +333,13 @@ impl FetchGuard {
         Self(live)
     }
 
-    /// Forgets the events that waited: another page opens, and fetches its data by itself.
+    /// Forgets the events that waited for this fetch alone: another page opens, and fetches its data by itself.
     pub fn discard(self) {
-        self.0
-            .fetching
-            .try_update_value(|fetching| fetching.again = Topics::NONE);
+        self.0.fetching.try_update_value(|fetching| {
+            if fetching.running == 1 {
+                fetching.again = Topics::NONE;
+            }
+        });
     }
 }
 
@@ -356,3 +358,6 @@ impl Drop for FetchGuard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

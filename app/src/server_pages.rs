@@ -5,7 +5,6 @@
 
 pub mod field;
 pub mod html_document;
-pub mod layout;
 pub mod reauthenticate;
 pub mod setup;
 pub mod sign_in;

@@ -5,22 +5,8 @@ use leptos::prelude::*;
 
 use crate::app::{SPRITE, THEME};
 
-/// For visitors without a session: the product name and one form. Rendered on the server only.
+/// The product name and one form. Rendered on the server only.
 pub fn document(title: &str, content: AnyView) -> String {
-    let body = view! {
-        <header class="bar">
-            <a class="brand" href="/">
-                <svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3H1zM1 8.5h9v1.5H1zM1 12h5v1.5H1z" fill="currentColor"></path></svg>
-                "Leasehold"
-            </a>
-        </header>
-        <main id="main">{content}</main>
-    };
-    document_with(title, body.into_any())
-}
-
-/// Around a complete body.
-pub(super) fn document_with(title: &str, body: AnyView) -> String {
     let title = format!("{title} · Leasehold");
     let html = view! {
         <html lang="en">
@@ -35,7 +21,16 @@ pub(super) fn document_with(title: &str, body: AnyView) -> String {
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml"/>
                 <title>{title}</title>
             </head>
-            <body>{body}<svg class="sprite" aria-hidden="true" inner_html=SPRITE></svg></body>
+            <body>
+                <header class="bar">
+                    <a class="brand" href="/">
+                        <svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3H1zM1 8.5h9v1.5H1zM1 12h5v1.5H1z" fill="currentColor"></path></svg>
+                        "Leasehold"
+                    </a>
+                </header>
+                <main id="main">{content}</main>
+                <svg class="sprite" aria-hidden="true" inner_html=SPRITE></svg>
+            </body>
         </html>
     };
     // The framework's text end marker would become part of the title.

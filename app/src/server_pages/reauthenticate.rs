@@ -1,13 +1,23 @@
 //! Signing in again: before a page whose changes require it, or to resend a rejected form.
 
+use domain::alerts::OVERDUE;
 use leptos::prelude::*;
 
 use super::field::{Field, alert};
-use super::layout::{Chrome, Page, page};
+use super::html_document::document;
 use crate::forms::reply::TypedFields;
 use crate::links;
 use crate::page_data::unlock::Proof;
 use crate::refused::{hidden_fields, send_again, typed as typed_fields};
+
+/// The signed-in user, and what every page says about the console.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    pub name: String,
+    pub is_read_only: bool,
+    /// No server evaluates the alert rules.
+    pub is_alerts_overdue: bool,
+}
 
 /// Next step after the sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +42,7 @@ pub struct Prove {
 const WHY: &str = "Changes to users, tokens, protected prefixes and receivers need authentication within the last 15 minutes.";
 
 /// Before a page.
-pub fn prove(chrome: &Chrome, prove: &Prove) -> String {
+pub fn prove(visitor: &Visitor, prove: &Prove) -> String {
     let next = match &prove.then {
         Then::Open(path) | Then::Send(path) => path.as_str(),
     };
@@ -41,11 +51,11 @@ pub fn prove(chrome: &Chrome, prove: &Prove) -> String {
         Proof::SignIn { at_provider } => sign_in(at_provider, next, false),
         _ => by_password(prove, &action, ().into_any()),
     };
-    around(chrome, "Authenticate again", content)
+    sheet(visitor, "Authenticate again", content)
 }
 
 /// In place of a page: the form was not executed and is resent from here.
-pub fn resend(chrome: &Chrome, prove: &Prove, action: &str) -> String {
+pub fn resend(visitor: &Visitor, prove: &Prove, action: &str) -> String {
     let kept = prove.typed.has_secret.then(|| {
         view! { <p class="small ink2">"Secrets are not stored: enter them again on the next page."</p> }
     });
@@ -61,19 +71,29 @@ pub fn resend(chrome: &Chrome, prove: &Prove, action: &str) -> String {
         }
     };
     let content = view! { {typed_fields(&prove.typed)}{kept}{content} };
-    around(chrome, "Not done yet: authenticate again", content.into_any())
+    sheet(visitor, "Not done yet: authenticate again", content.into_any())
 }
 
-fn around(chrome: &Chrome, title: &str, content: AnyView) -> String {
-    let content = view! { <section class="sheet">{content}</section> };
-    page(
-        chrome,
-        Page {
-            title: title.to_owned(),
-            lead: Some(WHY.to_owned()),
-            content: content.into_any(),
-        },
-    )
+fn sheet(visitor: &Visitor, title: &'static str, content: AnyView) -> String {
+    let overdue = visitor
+        .is_alerts_overdue
+        .then(|| view! { <p class="notice critical" role="alert">{OVERDUE}</p> });
+    let read_only = visitor.is_read_only.then(|| {
+        view! {
+            <p class="notice warning" role="status">"The console is read-only: locks cannot be released until an admin turns this off."</p>
+        }
+    });
+    let content = view! {
+        <section class="sheet">
+            <h1>{title}</h1>
+            <p>{WHY}</p>
+            {overdue}
+            {read_only}
+            {content}
+        </section>
+        <p class="aside">"Signed in as " <b>{visitor.name.clone()}</b> ". " <a href="/">"Overview"</a></p>
+    };
+    document(title, content.into_any())
 }
 
 fn by_password(prove: &Prove, action: &str, hidden: AnyView) -> AnyView {

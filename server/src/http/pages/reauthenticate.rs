@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use app::forms::reply::TypedFields;
 use app::page_data::unlock::Proof;
-use app::server_pages::reauthenticate::{Prove, Then, prove, resend};
+use app::server_pages::reauthenticate::{Prove, Then, Visitor, prove, resend};
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -124,7 +124,11 @@ fn respond(
     then: Then,
     (status, typed, fault): (StatusCode, TypedFields, Option<String>),
 ) -> Response {
-    let chrome = response::chrome(who);
+    let visitor = Visitor {
+        name: who.name().to_owned(),
+        is_read_only: who.read_only,
+        is_alerts_overdue: who.alerts_overdue,
+    };
     let content = Prove {
         proof: proof(gate, who),
         field: PASSWORD,
@@ -133,8 +137,8 @@ fn respond(
         typed,
     };
     let html = match &content.then {
-        Then::Open(_) => prove(&chrome, &content),
-        Then::Send(action) => resend(&chrome, &content, action),
+        Then::Open(_) => prove(&visitor, &content),
+        Then::Send(action) => resend(&visitor, &content, action),
     };
     response::html_response(status, html)
 }

@@ -1,12 +1,10 @@
 //! Answers with a page without the browser half, and redirects after forms.
 
-use app::server_pages::layout::Chrome;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
-use domain::access::Permission;
 
 use crate::http::security_headers;
-use crate::identity::{IdentityError, Principal};
+use crate::identity::IdentityError;
 
 pub(in crate::http) fn html_response(status: StatusCode, html: String) -> Response {
     (
@@ -15,16 +13,6 @@ pub(in crate::http) fn html_response(status: StatusCode, html: String) -> Respon
         Html(html),
     )
         .into_response()
-}
-
-/// Header and navigation of a page for its user.
-pub(in crate::http) fn chrome(who: &Principal) -> Chrome {
-    Chrome {
-        name: who.name().to_owned(),
-        may_audit: who.may_anywhere(Permission::AuditRead),
-        is_read_only: who.read_only,
-        is_alerts_overdue: who.alerts_overdue,
-    }
 }
 
 /// A page with one more script of the console.

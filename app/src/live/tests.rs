@@ -1,0 +1,39 @@
+use super::*;
+
+/// Refetches of inventory, alerts and activity so far.
+fn refetches(live: Live) -> [u64; 3] {
+    live.epochs.map(|epoch| epoch.get_untracked())
+}
+
+fn live() -> (Owner, Live) {
+    let owner = Owner::new();
+    owner.set();
+    let live = Live::new(CurrentSession::new(Session::open()));
+    (owner, live)
+}
+
+#[test]
+fn events_during_a_fetch_are_one_refetch_after_it() {
+    let (_owner, live) = live();
+    let fetch = live.hold_refetches();
+    live.news(Topics::ALERTS);
+    live.news(Topics::ALERTS);
+    assert_eq!(refetches(live), [0, 0, 0]);
+    drop(fetch);
+    assert_eq!(refetches(live), [0, 1, 0]);
+}
+
+#[test]
+fn a_page_that_closes_discards_only_its_own_events() {
+    let (_owner, live) = live();
+    let page = live.hold_refetches();
+    live.news(Topics::INVENTORY);
+    page.discard();
+    assert_eq!(refetches(live), [0, 0, 0]);
+    // The header waits for the same event.
+    let (header, page) = (live.hold_refetches(), live.hold_refetches());
+    live.news(Topics::ALERTS);
+    page.discard();
+    drop(header);
+    assert_eq!(refetches(live), [0, 1, 0]);
+}
