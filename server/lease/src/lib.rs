@@ -109,7 +109,12 @@ impl LeaseService {
         let store = open_store(store_url, clock.clone()).await?;
         let (core, queues) = Core::new(store, clock, stop);
         let lanes = batch_loops::start(&core, queues);
-        maintenance::start(&core);
+        let retention = LeaseRetention {
+            released: config.released_retention,
+            ended: config.ended_retention,
+            lifetime_max: config.max_lifetime,
+        };
+        maintenance::start(&core, retention);
         Ok(Arc::new(Self {
             core,
             flights: Arc::default(),

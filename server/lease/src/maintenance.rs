@@ -7,22 +7,24 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::operation::Operation;
-use super::store::Lane;
+use super::store::{Lane, LeaseRetention, PruneProgress};
 use runtime::tasks;
 
 const REAP_INTERVAL: Duration = Duration::from_millis(250);
 /// Expiries recorded per run.
 const REAP_MAX: u32 = 400;
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(400);
+/// While rows past their retention are left.
+const MAINTENANCE_INTERVAL_BUSY: Duration = Duration::from_millis(20);
 const MAINTENANCE_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 /// Together with `gone_after` of the SQL statements it stays below one second.
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(150);
 
-pub(super) fn start(core: &Arc<Core>) {
+pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
     supervise("lease expiry reaper", core, |it| async move { it.reap().await });
-    supervise("lease store maintenance", core, |it| async move {
-        it.run_maintenance().await
+    supervise("lease store maintenance", core, move |it| async move {
+        it.run_maintenance(&retention).await;
     });
     supervise("lease watchers", core, super::watchers::serve);
     if !core.store.has_one_writer() {
@@ -72,22 +74,22 @@ impl Core {
         }
     }
 
-    async fn run_maintenance(&self) {
+    async fn run_maintenance(&self, retention: &LeaseRetention) {
         let mut down = false;
         loop {
-            let tended = self.store.run_maintenance().await;
-            if let Err(error) = &tended
+            let maintained = self.store.run_maintenance(retention).await;
+            if let Err(error) = &maintained
                 && !down
             {
                 tracing::warn!(%error, "the lease store does not answer: {error}");
-            } else if tended.is_ok() && down {
+            } else if maintained.is_ok() && down {
                 tracing::info!("the lease store answers again");
             }
-            down = tended.is_err();
-            tokio::time::sleep(if down {
-                MAINTENANCE_INTERVAL_DOWN
-            } else {
-                MAINTENANCE_INTERVAL
+            down = maintained.is_err();
+            tokio::time::sleep(match maintained {
+                Ok(PruneProgress::Done) => MAINTENANCE_INTERVAL,
+                Ok(PruneProgress::More) => MAINTENANCE_INTERVAL_BUSY,
+                Err(_) => MAINTENANCE_INTERVAL_DOWN,
             })
             .await;
         }

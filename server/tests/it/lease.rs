@@ -15,6 +15,7 @@ mod ownership;
 mod partition;
 mod reaper;
 mod reported_ends;
+mod retention;
 mod schema;
 mod tokens;
 mod traps;

@@ -7,6 +7,7 @@
 
 mod load;
 mod open;
+mod prune;
 mod sql;
 mod write;
 mod writer;
@@ -23,11 +24,13 @@ use futures::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
+use self::prune::PruneQueue;
 use self::writer::{Committed, Writer};
+use super::retention::{LeaseRetention, keys_expired_before};
 use super::rollback_guard::RollbackGuard;
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::{
-    HeldRow, Lane, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, ResourceView,
+    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, ResourceView,
     StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
@@ -44,6 +47,7 @@ pub struct SqliteStore {
     replica: Arc<str>,
     witness: Mutex<RollbackGuard>,
     grants: AtomicI64,
+    prune_queue: parking_lot::Mutex<PruneQueue>,
     /// The file lock, held while this process serves the file.
     _lock: std::fs::File,
 }
@@ -65,7 +69,9 @@ impl StoreClock {
 impl SqliteStore {
     async fn write(&self, operations: &[Operation]) -> Result<Applied, StoreError> {
         let mut slot = self.writer.lock().await;
-        let Committed { now, read_at, ran } = match self.write_once(&mut slot, operations) {
+        let Committed {
+            now, read_at, ran, ..
+        } = match self.write_once(&mut slot, operations) {
             // Another connection has written the file: retry once with an empty cache.
             Err(StoreError::Conflict) => self.write_once(&mut slot, operations)?,
             done => done?,
@@ -85,7 +91,12 @@ impl SqliteStore {
             Some(writer) => writer,
             None => Writer::new(open::writer(&self.path)?),
         };
-        let (writer, committed) = writer.apply(operations, &self.replica, &self.clock)?;
+        let range = self.prune_queue.lock().take();
+        let applied = writer.apply(operations, &self.replica, &self.clock, range.as_ref());
+        if !matches!(&applied, Ok((_, committed)) if committed.is_pruned) {
+            self.prune_queue.lock().put_back(range);
+        }
+        let (writer, committed) = applied?;
         *slot = Some(writer);
         Ok(committed)
     }
@@ -218,16 +229,17 @@ impl Store for SqliteStore {
         })
     }
 
-    fn run_maintenance(&self) -> StoreFuture<'_, ()> {
+    fn run_maintenance<'a>(&'a self, retention: &'a LeaseRetention) -> StoreFuture<'a, PruneProgress> {
         Box::pin(async move {
             self.write_witness().await;
             let (_, now) = self.clock.now();
+            prune::read_ahead(&self.readers, &self.prune_queue, retention, now).await?;
             let mut slot = self.writer.lock().await;
             if let Some(writer) = slot.take() {
-                let (leases, keys) = (super::oldest_kept(now), super::keys_kept_from(now));
-                *slot = Some(writer.prune(leases, keys).await?);
+                let ranges = self.prune_queue.lock().take_idle();
+                *slot = Some(writer.prune(ranges, keys_expired_before(now)).await?);
             }
-            Ok(())
+            Ok(self.prune_queue.lock().progress())
         })
     }
 

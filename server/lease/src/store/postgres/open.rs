@@ -64,6 +64,8 @@ impl PostgresStore {
             main: (0..MAIN_LANES).map(|_| Mutex::new(None)).collect(),
             listener: Mutex::new(None),
             heartbeat: Mutex::new(None),
+            janitor: Mutex::new(None),
+            prune_cursors: parking_lot::Mutex::default(),
             readers,
             options,
             replica,

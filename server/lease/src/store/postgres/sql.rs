@@ -235,15 +235,19 @@ pub(super) const DELETE_REPLICAS: &str = concat!(
     " - 60000"
 );
 
-pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id IN
-     (SELECT lease_id FROM leases WHERE lease_id < $1 AND ended_at IS NOT NULL LIMIT 500)";
+/// The last of the next ids after one and below another, and their number.
+pub(super) const VISITED_LEASES: &str = "SELECT max(lease_id), count(*) FROM
+     (SELECT lease_id FROM leases WHERE lease_id > $1 AND lease_id < $2 ORDER BY lease_id LIMIT $3) AS visited";
 
-pub(super) const PRUNE_KEYS: &str = concat!(
-    "DELETE FROM idempotency_keys WHERE (issuer, key) IN
-     (SELECT issuer, key FROM idempotency_keys WHERE created_at < ",
-    now!(),
-    " - 600000 LIMIT 500)"
-);
+/// `PruneRange`, then the times of `PruneDue`. Rows that another replica is deleting are skipped.
+pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id IN
+     (SELECT lease_id FROM leases WHERE lease_id > $1 AND lease_id <= $2
+         AND ended_at IS NOT NULL AND (ended_at < $4 OR (ended_how = 'released' AND ended_at < $3))
+         ORDER BY lease_id FOR UPDATE SKIP LOCKED)";
+
+pub(super) const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (issuer, key) IN
+     (SELECT issuer, key FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2
+         FOR UPDATE SKIP LOCKED)";
 
 pub(super) const CLOCK: &str = concat!("SELECT ", now!());
 
