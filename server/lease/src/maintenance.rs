@@ -38,6 +38,9 @@ pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
             core,
             |it| async move { it.listen().await },
         );
+        supervise("replica notifier", core, |it| async move {
+            it.store.send_notifications().await;
+        });
         supervise(
             "lease queue check",
             core,

@@ -92,6 +92,9 @@ pub trait Store: Send + Sync + 'static {
     /// Resolves when another replica reports changes; never for a store with a single process.
     fn next_notification(&self) -> BoxFuture<'_, StoreNotification>;
 
+    /// Notifies the other replicas of committed changes until it is dropped.
+    fn send_notifications(&self) -> BoxFuture<'_, ()>;
+
     /// Id of this replica.
     fn replica(&self) -> &Arc<str>;
 

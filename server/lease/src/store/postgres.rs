@@ -26,11 +26,12 @@ use domain::names::{OwnerId, Resource};
 use futures::future::BoxFuture;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener};
 use sqlx::{ConnectOptions as _, PgPool};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 use self::apply::ConflictBackoff;
 use self::load::texts;
 use self::monotonic_clock::MonotonicClock;
+use self::notify::PendingNotices;
 use self::optimistic_cache::OptimisticCache;
 use super::retention::{LeaseRetention, PruneCursors};
 use super::rows::held_rows;
@@ -61,6 +62,8 @@ pub struct PostgresStore {
     heartbeat: Mutex<Option<PgConnection>>,
     /// Separate connection, for deletions.
     janitor: Mutex<Option<PgConnection>>,
+    notices: parking_lot::Mutex<PendingNotices>,
+    notices_added: Notify,
     prune_cursors: parking_lot::Mutex<PruneCursors>,
     readers: PgPool,
     replica: Arc<str>,
@@ -296,6 +299,10 @@ impl Store for PostgresStore {
                 ..StoreNotification::default()
             }
         })
+    }
+
+    fn send_notifications(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.send_notices())
     }
 
     fn replica(&self) -> &Arc<str> {

@@ -251,6 +251,10 @@ impl Store for SqliteStore {
         Box::pin(std::future::pending())
     }
 
+    fn send_notifications(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
     fn replica(&self) -> &Arc<str> {
         &self.replica
     }

@@ -65,6 +65,8 @@ impl PostgresStore {
             listener: Mutex::new(None),
             heartbeat: Mutex::new(None),
             janitor: Mutex::new(None),
+            notices: parking_lot::Mutex::default(),
+            notices_added: tokio::sync::Notify::new(),
             prune_cursors: parking_lot::Mutex::default(),
             readers,
             options,

@@ -81,6 +81,8 @@ pub(super) const KEY: &str = "INSERT INTO idempotency_keys (issuer, key, fingerp
      ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
         created_at = excluded.created_at";
 
+pub(super) const IS_BOUND: &str = "SELECT 1 FROM idempotency_keys WHERE issuer = ?1 AND key = ?2";
+
 pub(super) const UNBOUND: &str = "DELETE FROM idempotency_keys WHERE issuer = ?1 AND key = ?2";
 
 pub(super) const JOINED: &str =

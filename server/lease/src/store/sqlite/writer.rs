@@ -59,8 +59,9 @@ impl Writer {
         clock: &StoreClock,
         range: Option<&PruneRange>,
     ) -> Result<(Self, Committed), StoreError> {
-        let (mut loaded, missing) = self.known.recall(BatchRequest::from_operations(operations));
+        let (mut loaded, mut missing) = self.known.recall(BatchRequest::from_operations(operations));
         begin(&self.connection, self.file)?;
+        load::retain_bound_keys(&self.connection, &mut missing.keys)?;
         let file = match self.file {
             Some(file) if missing.is_empty() => {
                 loaded.floor = file.floor;
