@@ -1,5 +1,6 @@
 //! The lease service over HTTP, the same tests on SQLite and on a real Postgres.
 
+mod batch;
 mod contract;
 mod durability;
 mod external_writer;
