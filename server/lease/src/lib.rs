@@ -41,7 +41,7 @@ use self::core::{BatchReply, Core};
 use self::operation::{Operation, OperationResult};
 use self::store::postgres::PostgresStore;
 use self::store::sqlite::SqliteStore;
-use self::store::{Lane, Store};
+use self::store::{Lane, LeaseRetention, Store};
 use runtime::change_signal::ChangeSignal;
 use runtime::clock::Clock;
 

@@ -37,8 +37,8 @@ use super::retention::{LeaseRetention, PruneCursors};
 use super::rows::held_rows;
 use super::rows::{LeaseRow, StateRow, from_json};
 use super::{
-    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, ResourceView,
-    StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
+    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow,
+    ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;

@@ -30,8 +30,8 @@ use super::retention::{LeaseRetention, keys_expired_before};
 use super::rollback_guard::RollbackGuard;
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::{
-    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, ResourceView,
-    StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
+    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow,
+    ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;

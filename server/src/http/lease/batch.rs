@@ -15,7 +15,7 @@ use domain::lease::limits::{BATCH_BODY_BYTES_MAX, BATCH_OPERATIONS_MAX};
 use domain::lease::{LeaseId, Ttl, ValidationError};
 use domain::names::Resource;
 
-pub use self::dto::{BatchDto, BatchResultDto, BatchResultsDto};
+pub(in crate::http) use self::dto::{BatchDto, BatchResultDto, BatchResultsDto};
 use self::dto::{BatchLeaseDto, BatchRenewDto, OperationDto};
 use super::acquire;
 use super::context::Context;
@@ -90,11 +90,7 @@ impl Operation {
     }
 }
 
-async fn parse(
-    service: &LeaseService,
-    context: &Context,
-    body: Body,
-) -> Result<Vec<Operation>, BodyError> {
+async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<Vec<Operation>, BodyError> {
     let key = acquire::idempotency_key(&context.headers)?;
     let body: BatchDto = json_body::read_up_to(BATCH_BODY_BYTES_MAX, &context.headers, body).await?;
     let most = BATCH_OPERATIONS_MAX;
@@ -128,7 +124,10 @@ fn parse_operation(service: &LeaseService, dto: OperationDto) -> Result<Operatio
         OperationDto::Acquire(dto) => acquire::parse_request(service, dto.into())
             .map(Operation::Acquire)
             .map_err(|errors| errors.within("acquire")),
-        OperationDto::Renew(BatchRenewDto { lease_id, ttl_seconds }) => {
+        OperationDto::Renew(BatchRenewDto {
+            lease_id,
+            ttl_seconds,
+        }) => {
             let mut errors = FieldErrors::default();
             let lease = errors.check(parse_lease(&lease_id));
             let ttl = ttl_seconds.map(|seconds| Ttl::parse(seconds, service.ttl_seconds_max()));

@@ -59,8 +59,13 @@ on_both_stores!(operations_of_a_batch_succeed_or_fail_alone, |home| {
     assert_eq!(done[4]["release"], json!({"released": true}));
     assert_eq!(done[5]["problem"]["status"], 404);
     assert_eq!(done[6]["problem"]["code"], "reserved");
-    let ids = done.iter().filter_map(|result| result["problem"]["requestId"].as_str());
-    assert!(ids.clone().count() == 3 && ids.into_iter().all(|id| !id.is_empty()), "{done:?}");
+    let ids = done
+        .iter()
+        .filter_map(|result| result["problem"]["requestId"].as_str());
+    assert!(
+        ids.clone().count() == 3 && ids.into_iter().all(|id| !id.is_empty()),
+        "{done:?}"
+    );
     assert_eq!(stage.resource("new").await["holder"]["ownerId"], "o");
     stage.close().await;
 });
@@ -112,7 +117,12 @@ async fn an_invalid_operation_stops_the_whole_batch() {
     let mut bad = acquire("b");
     bad["acquire"]["ttlSeconds"] = json!(0);
     bad["acquire"]["ownerId"] = json!("");
-    let twice = [acquire("a"), bad, acquire("a"), json!({"renew": {"leaseId": "x"}})];
+    let twice = [
+        acquire("a"),
+        bad,
+        acquire("a"),
+        json!({"renew": {"leaseId": "x"}}),
+    ];
     let (status, problem) = batch(&stage, &twice).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     let fields: Vec<_> = problem["errors"]
@@ -135,10 +145,19 @@ async fn an_invalid_operation_stops_the_whole_batch() {
     for (operations, field) in [
         (json!([]), "operations"),
         (json!(vec![acquire("a"); BATCH_OPERATIONS_MAX + 1]), "operations"),
-        (json!([{"acquire": {"resource": "a", "ownerId": "o", "ttlSeconds": 1, "waitSeconds": 1}}]), "operations[0].acquire.waitSeconds"),
+        (
+            json!([{"acquire": {"resource": "a", "ownerId": "o", "ttlSeconds": 1, "waitSeconds": 1}}]),
+            "operations[0].acquire.waitSeconds",
+        ),
     ] {
-        let (status, problem) = stage.post("/v1/locks/batch", json!({"operations": operations})).await;
-        assert_eq!((status, problem["field"].as_str()), (StatusCode::BAD_REQUEST, Some(field)), "{problem}");
+        let (status, problem) = stage
+            .post("/v1/locks/batch", json!({"operations": operations}))
+            .await;
+        assert_eq!(
+            (status, problem["field"].as_str()),
+            (StatusCode::BAD_REQUEST, Some(field)),
+            "{problem}"
+        );
     }
     stage.close().await;
 }

@@ -37,10 +37,16 @@ async fn count(home: &LeaseStore, of: &str) -> i64 {
     let query = AssertSqlSafe(format!("SELECT count(*) FROM {of}"));
     if home.postgres.is_some() {
         let mut connection = PgConnection::connect(&home.url).await.unwrap();
-        return sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+        return sqlx::query_scalar(query)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
     }
     let mut connection = SqliteConnection::connect(&home.url).await.unwrap();
-    sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap()
+    sqlx::query_scalar(query)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap()
 }
 
 /// Makes the lease of a resource one that was created in 1970, and ended `ago` milliseconds before now, if it has ended.
@@ -83,7 +89,10 @@ on_both_stores!(only_ended_leases_are_deleted, |home| {
     })
     .await;
     assert_ne!(status(&stage, &id(2)).await, StatusCode::NOT_FOUND);
-    assert_eq!(stage.get(&format!("/v1/locks/{}", id(1))).await.1["state"], "held");
+    assert_eq!(
+        stage.get(&format!("/v1/locks/{}", id(1))).await.1["state"],
+        "held"
+    );
     assert!(!is_granted(&stage.acquire("live", "p", 1).await));
     assert_eq!(stage.resource("released").await["lastFencingToken"], 1);
     stage.close().await;

@@ -139,7 +139,11 @@ impl PostgresStore {
             };
             for payload in payloads {
                 let notify = sqlx::query("SELECT pg_notify($1, $2)");
-                notify.bind(CHANNEL).bind(payload).execute(&mut *connection).await?;
+                notify
+                    .bind(CHANNEL)
+                    .bind(payload)
+                    .execute(&mut *connection)
+                    .await?;
             }
             Ok(())
         })

@@ -61,7 +61,10 @@ pub(super) fn load(
 }
 
 /// Removes the keys that are not bound: a client sends most keys once, and a search for one is cheaper than [`load`].
-pub(super) fn retain_bound_keys(connection: &Connection, keys: &mut Vec<[Arc<str>; 2]>) -> Result<(), StoreError> {
+pub(super) fn retain_bound_keys(
+    connection: &Connection,
+    keys: &mut Vec<[Arc<str>; 2]>,
+) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(sql::IS_BOUND)?;
     let mut bound = Vec::new();
     for key in keys.drain(..) {

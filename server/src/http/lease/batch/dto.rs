@@ -16,7 +16,7 @@ use crate::http::problem::Problem;
     {"renew": {"leaseId": "019db1f2-6f3a-7c55-9d0e-2b8a41c7e6f0", "ttlSeconds": 30}},
     {"release": {"leaseId": "019db1f2-6f3a-7c55-9d0e-2b8a41c7e6f1"}}
 ]}))]
-pub struct BatchDto {
+pub(in crate::http) struct BatchDto {
     /// 1 to 512; the body has at most 256 KiB.
     #[serde(deserialize_with = "json_body::objects")]
     pub(super) operations: Vec<OperationDto>,
@@ -25,7 +25,7 @@ pub struct BatchDto {
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(title = "BatchOperation")]
-pub enum OperationDto {
+pub(in crate::http) enum OperationDto {
     Acquire(BatchAcquireDto),
     Renew(BatchRenewDto),
     Release(BatchLeaseDto),
@@ -35,7 +35,7 @@ pub enum OperationDto {
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(title = "BatchAcquire")]
-pub struct BatchAcquireDto {
+pub(in crate::http) struct BatchAcquireDto {
     resource: String,
     owner_id: String,
     ttl_seconds: i64,
@@ -57,7 +57,7 @@ impl From<BatchAcquireDto> for AcquireDto {
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(title = "BatchRenew")]
-pub struct BatchRenewDto {
+pub(in crate::http) struct BatchRenewDto {
     pub(super) lease_id: String,
     /// Replaces the stored TTL; absent or null keeps it.
     pub(super) ttl_seconds: Option<i64>,
@@ -66,13 +66,13 @@ pub struct BatchRenewDto {
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(title = "BatchRelease")]
-pub struct BatchLeaseDto {
+pub(in crate::http) struct BatchLeaseDto {
     pub(super) lease_id: String,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(title = "BatchResults")]
-pub struct BatchResultsDto {
+pub(in crate::http) struct BatchResultsDto {
     /// One for each operation, in its order.
     pub(super) results: Vec<BatchResultDto>,
 }
@@ -80,7 +80,7 @@ pub struct BatchResultsDto {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(title = "BatchResult")]
-pub enum BatchResultDto {
+pub(in crate::http) enum BatchResultDto {
     Acquire(AcquiredDto),
     Renew(RenewedDto),
     Release(ReleasedDto),

@@ -53,7 +53,10 @@ fn long_names_are_split_into_several_payloads() {
     pending.add(&applied(&names, vec![head(&"h".repeat(512), 1)]));
     let sent = notices(pending);
     assert!(sent.len() > 20, "{}", sent.len());
-    assert_eq!(sent.iter().map(|notice| notice.changed.len()).sum::<usize>(), names.len());
+    assert_eq!(
+        sent.iter().map(|notice| notice.changed.len()).sum::<usize>(),
+        names.len()
+    );
     assert_eq!(sent.iter().map(|notice| notice.heads.len()).sum::<usize>(), 1);
 }
 
