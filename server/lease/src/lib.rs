@@ -16,6 +16,7 @@ pub mod check;
 mod core;
 pub mod error;
 mod events;
+mod expiry_schedule;
 mod fence;
 mod maintenance;
 mod metrics;

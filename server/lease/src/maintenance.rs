@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::operation::Operation;
-use super::store::{Lane, LeaseRetention, PruneProgress};
+use super::store::{Lane, LeaseRetention, PruneProgress, Store};
 use runtime::tasks;
 
 const REAP_INTERVAL: Duration = Duration::from_millis(250);
@@ -20,6 +20,11 @@ const MAINTENANCE_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 /// Together with `gone_after` of the SQL statements it stays below one second.
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(150);
+
+/// Milliseconds between regular sweeps: with several replicas, the leases of one that is gone are found by them alone.
+pub(super) fn sweep_interval_ms(store: &dyn Store) -> i64 {
+    if store.has_one_writer() { 5_000 } else { 2_000 }
+}
 
 pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
     supervise("lease expiry reaper", core, |it| async move { it.reap().await });
@@ -64,13 +69,30 @@ impl Core {
     /// state machine checks it again under the lock.
     async fn reap(&self) {
         loop {
-            let found = self.store.expired_resources(REAP_MAX).await.unwrap_or_default();
-            let more = found.len() >= usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
-            let notes = found
+            if !self.expiries.is_due(self.clock.tick()) {
+                tokio::time::sleep(REAP_INTERVAL).await;
+                continue;
+            }
+            self.expiries.begin_sweep();
+            // A failure is logged by `run_maintenance`, which queries the same store.
+            let Ok(sweep) = self.store.sweep_expiries(REAP_MAX).await else {
+                tokio::time::sleep(REAP_INTERVAL).await;
+                continue;
+            };
+            let more = sweep.value.expired.len() >= usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
+            if !more {
+                self.expiries.end_sweep(&sweep, self.clock.tick());
+            }
+            let notes = sweep
+                .value
+                .expired
                 .into_iter()
                 .map(|resource| self.submit_and_wait(Lane::Main, Operation::Expire { resource }));
             let noted = futures::future::join_all(notes).await;
             let failed = noted.iter().any(Result::is_err);
+            if failed {
+                self.expiries.require_sweep();
+            }
             if !more || failed {
                 tokio::time::sleep(REAP_INTERVAL).await;
             }

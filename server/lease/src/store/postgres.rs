@@ -37,8 +37,8 @@ use super::retention::{LeaseRetention, PruneCursors};
 use super::rows::held_rows;
 use super::rows::{LeaseRow, StateRow, from_json};
 use super::{
-    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow,
-    ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
+    ExpirySweep, HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange,
+    RejectionRow, ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
@@ -182,11 +182,17 @@ impl Store for PostgresStore {
         })))
     }
 
-    fn expired_resources(&self, limit: u32) -> StoreFuture<'_, Vec<Resource>> {
+    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>> {
         Box::pin(with_timeout(async move {
-            let query = sqlx::query_scalar(sql::EXPIRED).bind(i64::from(limit));
-            let names: Vec<String> = query.fetch_all(&self.readers).await?;
-            Ok(names.iter().map(|name| Resource::from(name.as_str())).collect())
+            let read_at = self.clock.tick();
+            let query = sqlx::query_as(sql::EXPIRED).bind(i64::from(limit));
+            let (now, names, next): (i64, Vec<String>, Option<i64>) = query.fetch_one(&self.readers).await?;
+            let value = ExpirySweep {
+                expired: names.iter().map(|name| Resource::from(name.as_str())).collect(),
+                next_expiry: next.map(StoreTime::from_ms),
+            };
+            let now = StoreTime::from_ms(now);
+            Ok(Read { now, read_at, value })
         }))
     }
 

@@ -30,8 +30,8 @@ use super::retention::{LeaseRetention, keys_expired_before};
 use super::rollback_guard::RollbackGuard;
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::{
-    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow,
-    ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
+    ExpirySweep, HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange,
+    RejectionRow, ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
@@ -181,14 +181,22 @@ impl Store for SqliteStore {
         })
     }
 
-    fn expired_resources(&self, limit: u32) -> StoreFuture<'_, Vec<Resource>> {
+    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>> {
         Box::pin(async move {
-            let (_, now) = self.clock.now();
+            let (read_at, now) = self.clock.now();
             let query = sqlx::query_scalar(sql::EXPIRED)
                 .bind(now.ms())
                 .bind(i64::from(limit));
             let names: Vec<String> = query.fetch_all(&self.readers).await?;
-            Ok(names.iter().map(|name| Resource::from(name.as_str())).collect())
+            let next: Option<i64> = sqlx::query_scalar(sql::NEXT_EXPIRY)
+                .bind(now.ms())
+                .fetch_one(&self.readers)
+                .await?;
+            let value = ExpirySweep {
+                expired: names.iter().map(|name| Resource::from(name.as_str())).collect(),
+                next_expiry: next.map(StoreTime::from_ms),
+            };
+            Ok(Read { now, read_at, value })
         })
     }
 

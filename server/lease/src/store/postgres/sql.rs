@@ -172,10 +172,15 @@ pub(super) const HELD_OF: &str = concat!(
     "), '[]')"
 );
 
+/// The clock is read once: a lease that expires between two readings would be in neither result.
 pub(super) const EXPIRED: &str = concat!(
-    "SELECT resource FROM leases WHERE ended_at IS NULL AND expires_at <= ",
+    "WITH clock AS MATERIALIZED (SELECT ",
     now!(),
-    " LIMIT $1"
+    " AS now)
+     SELECT now,
+        ARRAY(SELECT resource FROM leases WHERE ended_at IS NULL AND expires_at <= now LIMIT $1),
+        (SELECT min(expires_at) FROM leases WHERE ended_at IS NULL AND expires_at > now)
+     FROM clock"
 );
 
 /// Head of the queue of each resource, and in how many milliseconds it may try.
