@@ -56,7 +56,8 @@ CREATE TABLE leases (
     revoke_reason text,
     audit_id      text,
     CHECK ((ended_at IS NULL) = (ended_how IS NULL))
-) WITH (fillfactor = 80);
+-- Rows are deleted as fast as they are written, so the space of dead rows is needed soon: a fiftieth of the table.
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 -- At most one lease that has not ended for each resource, in the order of the list.
 CREATE UNIQUE INDEX leases_held ON leases (resource) WHERE ended_at IS NULL;
@@ -69,7 +70,10 @@ CREATE TABLE idempotency_keys (
     lease_id    text   COLLATE "C",
     created_at  bigint NOT NULL,
     PRIMARY KEY (issuer, key)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+-- Keys past their window are deleted in the order of their creation.
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at);
 
 -- Server processes and their heartbeats. Waiters of a replica without a heartbeat do not count. SQLite has one process.
 CREATE TABLE lease_replicas (
@@ -138,9 +142,8 @@ CREATE FUNCTION save_lease_batch(
     new_ended_at bigint[], new_ended_how text[], new_revoked_by text[], new_revoke_reason text[],
     new_audit_id text[], new_resource text[], new_owner text[], new_issuer text[], new_token bigint[],
     new_metadata text[], new_acquired_at bigint[],
-    -- The rarer rows, each kind as one JSON text, and the payload for the other replicas; null for none.
-    bound_keys json, unbound_keys json, left_waiters json, joined_waiters json, rejections json,
-    notification text,
+    -- The rarer rows, each kind as one JSON text; null for none.
+    bound_keys json, keys_are_new boolean, unbound_keys json, left_waiters json, joined_waiters json, rejections json,
     OUT store_now bigint, OUT conflict text
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -207,8 +210,8 @@ BEGIN
     END IF;
 
     IF bound_keys IS NOT NULL THEN
-        -- A key that another transaction bound to another request is not updated: the row count differs. Keys expire after
-        -- 10 minutes.
+        -- A key that another transaction bound to another request is not updated: the row count differs. A batch that has not
+        -- read its keys updates none. Keys expire after 10 minutes.
         INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, created_at)
         SELECT v.issuer, v.key, v.fingerprint, v.lease_id, v.created_at
         FROM json_to_recordset(bound_keys)
@@ -216,7 +219,7 @@ BEGIN
         ORDER BY v.issuer COLLATE "C", v.key COLLATE "C"
         ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
             created_at = excluded.created_at
-        WHERE k.fingerprint = excluded.fingerprint OR k.created_at <= excluded.created_at - 600000;
+        WHERE (k.fingerprint = excluded.fingerprint AND NOT keys_are_new) OR k.created_at <= excluded.created_at - 600000;
         GET DIAGNOSTICS rows_written = ROW_COUNT;
         IF rows_written <> json_array_length(bound_keys) THEN
             RAISE EXCEPTION 'an idempotency key was bound by another transaction' USING ERRCODE = '40001';
@@ -277,9 +280,5 @@ BEGIN
             new_ended_how[v.i], new_revoked_by[v.i], new_revoke_reason[v.i], new_audit_id[v.i], new_resource[v.i],
             new_owner[v.i], new_issuer[v.i], new_token[v.i], new_metadata[v.i], new_acquired_at[v.i]
         FROM unnest(new_id) WITH ORDINALITY AS v(id, i);
-    END IF;
-
-    IF notification IS NOT NULL THEN
-        PERFORM pg_notify('leasehold_leases', notification);
     END IF;
 END $$;

@@ -67,6 +67,9 @@ CREATE TABLE idempotency_keys (
     PRIMARY KEY (issuer, key)
 ) STRICT, WITHOUT ROWID;
 
+-- Keys past their window are deleted in the order of their creation.
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at);
+
 CREATE TABLE lease_waiters (
     -- Order of the queue.
     seq           INTEGER PRIMARY KEY AUTOINCREMENT,

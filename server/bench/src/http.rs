@@ -50,6 +50,15 @@ impl Http {
         self.call().await
     }
 
+    /// As [`send`](Self::send), with an idempotency key.
+    pub(super) async fn send_with_key(&mut self, written: &str, key: &str) -> Result<&str, BenchError> {
+        let (first, rest) = written.split_once("\r\n").unwrap_or((written, ""));
+        self.request.clear();
+        self.request
+            .extend([first, "\r\nidempotency-key: ", key, "\r\n", rest]);
+        self.call().await
+    }
+
     pub(super) async fn delete(&mut self, path: &str) -> Result<&str, BenchError> {
         self.request.clear();
         let parts = [

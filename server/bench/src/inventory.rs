@@ -192,6 +192,7 @@ fn queries(inventory: &Inventory, clock: &Clock) -> Vec<Figure> {
             measured: worst.0,
             unit: "ms",
             goal: Goal::AtMost(5.0),
+            spread: None,
         },
         Figure::plain(
             "children of a prefix in the segment tree, the slowest",

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::error::BenchError;
+use super::machine_cpu::MachineCpu;
 use super::timer::{Stopwatch, micros, percentile};
 use runtime::tasks;
 
@@ -21,6 +22,9 @@ pub(super) const NAMES: u64 = 16;
 
 /// A client with its own connection and locks.
 pub(super) trait LockClient: Send + 'static {
+    /// Pairs of one call of [`pair`](Self::pair).
+    const PAIRS: u32 = 1;
+
     /// Acquires and releases a lock; returns when both are durable.
     fn pair(&mut self, name: u64) -> impl Future<Output = Result<(), BenchError>> + Send;
 }
@@ -38,6 +42,8 @@ pub(crate) struct Pace {
     /// Milliseconds per pair.
     pub p50_ms: f64,
     pub p99_ms: f64,
+    /// CPU time of all processes of the machine, the clients included, in microseconds.
+    pub cpu_us: f64,
 }
 
 /// Checked after each pair; atomic, so it needs no lock.
@@ -65,9 +71,9 @@ pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: LoadSpan) -> Resul
         return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
     }
     phase.counts.store(true, Ordering::Relaxed);
-    let watch = Stopwatch::start();
+    let (watch, cpu) = (Stopwatch::start(), MachineCpu::read()?);
     let failed = tokio::time::timeout(span.time, results.recv()).await;
-    let elapsed = watch.elapsed();
+    let (elapsed, cpu_us) = (watch.elapsed(), cpu.elapsed_us()?);
     phase.is_over.store(true, Ordering::Relaxed);
     if let Ok(early) = failed {
         return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
@@ -78,10 +84,12 @@ pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: LoadSpan) -> Resul
     }
     took.sort_unstable();
     let ms = |percent| f64::from(percentile(&took, percent)) / 1_000.0;
+    let pairs = took.len() as f64 * f64::from(C::PAIRS);
     Ok(Pace {
-        pairs_per_s: took.len() as f64 / elapsed.as_secs_f64(),
+        pairs_per_s: pairs / elapsed.as_secs_f64(),
         p50_ms: ms(50),
         p99_ms: ms(99),
+        cpu_us: cpu_us / pairs.max(1.0),
     })
 }
 

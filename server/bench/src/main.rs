@@ -11,6 +11,7 @@ mod history;
 mod http;
 mod inventory;
 mod load;
+mod machine_cpu;
 mod metric;
 mod output;
 mod pages;

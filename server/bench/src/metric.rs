@@ -19,15 +19,29 @@ pub(crate) struct Figure {
     pub measured: f64,
     pub unit: &'static str,
     pub goal: Goal,
+    /// The lowest and the highest of several rounds; `measured` is their median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<[f64; 2]>,
 }
 
 impl Figure {
+    /// `sorted`: the value of each round.
+    #[must_use]
+    pub(crate) fn with_spread(self, sorted: &[f64]) -> Self {
+        let spread = sorted.first().zip(sorted.last());
+        Self {
+            spread: spread.map(|(low, high)| [*low, *high]),
+            ..self
+        }
+    }
+
     pub(crate) fn at_most(name: &str, measured: f64, most: f64, unit: &'static str) -> Self {
         Self {
             name: name.to_owned(),
             measured,
             unit,
             goal: Goal::AtMost(most),
+            spread: None,
         }
     }
 
@@ -37,6 +51,7 @@ impl Figure {
             measured,
             unit,
             goal: Goal::AtLeast(least),
+            spread: None,
         }
     }
 
@@ -46,6 +61,7 @@ impl Figure {
             measured,
             unit,
             goal: Goal::None,
+            spread: None,
         }
     }
 
@@ -104,6 +120,10 @@ impl fmt::Display for Figure {
             Goal::AtLeast(goal) => write!(f, " goal >= {:<7} {}", short(goal), self.percent_over(goal))?,
             Goal::None => write!(f, " {:23}", "")?,
         }
-        write!(f, "  {}", self.name)
+        write!(f, "  {}", self.name)?;
+        let Some([low, high]) = self.spread else {
+            return Ok(());
+        };
+        write!(f, " ({low:.digits$} to {high:.digits$})")
     }
 }

@@ -11,6 +11,7 @@ mod zookeeper;
 
 use std::time::Duration;
 
+use self::lease_service::Calls;
 pub(crate) use self::report::figures;
 use super::error::BenchError;
 use super::load::{LoadSpan, Pace};
@@ -23,12 +24,14 @@ pub(crate) const SPAN: LoadSpan = LoadSpan {
     time: Duration::from_secs(4),
 };
 /// Rounds; the median counts, because the speed of a machine varies over time.
-pub(crate) const TURNS: usize = 3;
+pub(crate) const TURNS: usize = 7;
 
 /// Results of one round.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BenchRound {
     pub sqlite: Pace,
+    pub sqlite_keyless: Pace,
+    pub sqlite_batches: Pace,
     /// The minimal implementation on this machine.
     pub bare: Pace,
     pub postgres: Pace,
@@ -64,7 +67,12 @@ pub(crate) async fn measure(
 
 async fn turn(span: LoadSpan, say: Say<'_>) -> Result<BenchRound, BenchError> {
     say("acquire and release over HTTP on SQLite");
-    let sqlite = report(say, on_sqlite(span).await?);
+    let sqlite = report(say, on_sqlite(Calls::Keyed, span).await?);
+    say("the same without idempotency keys");
+    let sqlite_keyless = report(say, on_sqlite(Calls::Keyless, span).await?);
+    say("the same in batch calls of 64 locks");
+    let (served, _folder) = Served::on_sqlite().await?;
+    let sqlite_batches = report(say, lease_service::measure_batches(served, span).await?);
     say("the yardstick: axum, a queue and one SQLite writer, nothing else");
     let bare = report(say, baseline::measure(span).await?);
     say("acquire and release over HTTP on Postgres");
@@ -75,6 +83,8 @@ async fn turn(span: LoadSpan, say: Say<'_>) -> Result<BenchRound, BenchError> {
     drop(server);
     Ok(BenchRound {
         sqlite,
+        sqlite_keyless,
+        sqlite_batches,
         bare,
         postgres,
         table,
@@ -124,20 +134,21 @@ fn report(say: Say<'_>, pace: Pace) -> Pace {
         pairs_per_s,
         p50_ms,
         p99_ms,
+        cpu_us,
     } = pace;
     say(&format!(
-        "  {pairs_per_s:.0} pairs/s, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms"
+        "  {pairs_per_s:.0} pairs/s, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms, {cpu_us:.0} us of CPU a pair"
     ));
     pace
 }
 
-async fn on_sqlite(span: LoadSpan) -> Result<Pace, BenchError> {
+async fn on_sqlite(calls: Calls, span: LoadSpan) -> Result<Pace, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
-    lease_service::measure(served, span).await
+    lease_service::measure(served, calls, span).await
 }
 
 async fn on_postgres(span: LoadSpan) -> Result<Pace, BenchError> {
     let server = Throwaway::postgres(PostgresOptions::default()).await?;
     let served = Served::start(server.superuser_url().into(), Vec::new()).await?;
-    lease_service::measure(served, span).await
+    lease_service::measure(served, Calls::Keyed, span).await
 }

@@ -15,6 +15,49 @@ pub(crate) struct AcquireBody<'a> {
     pub(crate) metadata: &'a BTreeMap<String, String>,
 }
 
+/// An operation of a batch call.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum BatchOperation<'a> {
+    Acquire(BatchAcquireBody<'a>),
+    Release(LeaseBody),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BatchAcquireBody<'a> {
+    pub(crate) resource: &'a str,
+    pub(crate) owner_id: &'a str,
+    pub(crate) ttl_seconds: u64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) metadata: &'a BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LeaseBody {
+    pub(crate) lease_id: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BatchBody<'a> {
+    pub(crate) operations: &'a [BatchOperation<'a>],
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct BatchResults {
+    pub(crate) results: Vec<BatchItem>,
+}
+
+/// Result of one operation.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum BatchItem {
+    Acquire(Acquired),
+    Release(serde::de::IgnoredAny),
+    Problem(Problem),
+}
+
 /// Both responses to acquire; `acquired` distinguishes them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,6 +96,7 @@ pub(crate) struct Holder {
 pub(crate) struct Problem {
     /// Empty if a response is not one of our problems.
     pub(crate) code: String,
+    pub(crate) status: u16,
     pub(crate) detail: String,
     pub(crate) by: Option<String>,
     pub(crate) reason: Option<String>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::header::RETRY_AFTER;
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 
-use crate::dto::{AcquireBody, Acquired, Grant, Problem};
+use crate::dto::{AcquireBody, Acquired, BatchBody, BatchItem, BatchOperation, BatchResults, Grant, Problem};
 use crate::loss::Loss;
 
 /// Calls one server.
@@ -58,6 +58,22 @@ impl Calls {
             return Err(unknown("the answer to acquire names no lease"));
         }
         Ok(answer)
+    }
+
+    /// One result for each operation, in their order.
+    pub(crate) async fn batch(
+        &self,
+        operations: &[BatchOperation<'_>],
+        key: &str,
+        within: Duration,
+    ) -> Result<Vec<BatchItem>, CallError> {
+        let body = BatchBody { operations };
+        let request = self.http.post(self.url(&["locks", "batch"])).json(&body);
+        let answer: BatchResults = read(request.header("idempotency-key", key), within).await?;
+        if answer.results.len() != operations.len() {
+            return Err(unknown("the answer is about another batch"));
+        }
+        Ok(answer.results)
     }
 
     /// A response about another lease is rejected.

@@ -133,6 +133,15 @@ impl Lease {
         }
     }
 
+    /// Counts as lost from now on.
+    pub(crate) fn end(&self) {
+        self.state.end(Loss::Released);
+    }
+
+    pub(crate) fn mark_released(&self) {
+        self.is_released.store(true, Ordering::Release);
+    }
+
     /// Whether the server has confirmed its end.
     fn is_gone_for_the_server(&self) -> bool {
         let loss = self.state.loss();

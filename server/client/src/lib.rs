@@ -42,6 +42,7 @@
 //! never late. Elsewhere it is the monotonic clock of the standard library, which may stand still during suspend.
 
 mod acquire;
+mod batch;
 mod client;
 pub mod clock;
 mod dto;

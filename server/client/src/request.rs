@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::dto::{AcquireBody, Acquired};
+use crate::dto::{AcquireBody, Acquired, BatchAcquireBody, Problem};
+use crate::http_call::CallError;
 
 /// An acquire request.
 #[derive(Debug, Clone)]
@@ -107,6 +108,15 @@ impl Request {
         }
     }
 
+    pub(crate) fn batch_body(&self) -> BatchAcquireBody<'_> {
+        BatchAcquireBody {
+            resource: &self.resource,
+            owner_id: &self.owner,
+            ttl_seconds: whole_seconds(self.ttl),
+            metadata: &self.metadata,
+        }
+    }
+
     /// Shown with the lease.
     #[must_use]
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -116,6 +126,31 @@ impl Request {
 }
 
 impl AcquireError {
+    pub(crate) fn from_call(error: &CallError) -> Self {
+        match error {
+            CallError::Refused { status, problem } => Self::Refused {
+                status: *status,
+                code: problem.code.clone(),
+                detail: problem.detail.clone(),
+            },
+            error => Self::Unknown {
+                why: error.sentence(),
+            },
+        }
+    }
+
+    /// The problem of one operation of a batch. A server that could not answer (5xx) may have granted the lock.
+    pub(crate) fn from_problem(problem: Problem) -> Self {
+        if (400..500).contains(&problem.status) {
+            return Self::Refused {
+                status: problem.status,
+                code: problem.code,
+                detail: problem.detail,
+            };
+        }
+        Self::Unknown { why: problem.detail }
+    }
+
     pub(crate) fn from_acquired(answer: Acquired) -> Self {
         let held_by = answer.held_by.map(|it| HeldBy {
             owner: it.owner_id,

@@ -5,6 +5,8 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
+use crate::clock;
+
 fn bits(of: u64) -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u64(of);
@@ -17,9 +19,11 @@ pub(crate) fn unit() -> f64 {
     (bits(0) >> 32) as f64 / f64::from(u32::MAX)
 }
 
-/// A unique idempotency key.
+/// A unique idempotency key. It begins with the time of this machine's clock, so that the server inserts the keys of a
+/// machine at one end of its index.
 pub(crate) fn idempotency_key() -> String {
-    format!("{:016x}{:016x}", bits(1), bits(2))
+    let random = (u128::from(bits(1)) << 64 | u128::from(bits(2))) >> 48;
+    format!("{:012x}{random:020x}", clock::now().as_millis())
 }
 
 #[cfg(test)]
@@ -37,6 +41,16 @@ mod tests {
             keys.iter()
                 .all(|key| key.len() == 32 && key.bytes().all(|it| it.is_ascii_hexdigit()))
         );
+    }
+
+    #[test]
+    fn later_keys_sort_after_earlier_ones() {
+        let first = idempotency_key();
+        let start = clock::now();
+        while clock::now().as_millis() <= start.as_millis() {
+            std::hint::spin_loop();
+        }
+        assert!(idempotency_key() > first);
     }
 
     #[test]

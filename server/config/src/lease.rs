@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::limits::{LOCK_DELAY, MAX_LIFETIME, MAX_TTL};
+use super::limits::{ENDED_RETENTION, LOCK_DELAY, MAX_LIFETIME, MAX_TTL, RELEASED_RETENTION};
 use super::reader::Section;
 use super::value_parsers;
 
@@ -14,11 +14,17 @@ pub struct LeaseConfig {
     pub max_lifetime: Duration,
     /// `lock_delay`: time after a forced unlock during which the resource cannot be acquired. Default `0ms`.
     pub lock_delay: Duration,
+    /// `released_retention`: how long a lease is known after its owner released it. Default `1h`.
+    pub released_retention: Duration,
+    /// `ended_retention`: how long a lease is known after it expired or was unlocked. Default `24h`.
+    pub ended_retention: Duration,
 }
 
 pub const MAX_TTL_DEFAULT: Duration = Duration::from_secs(3600);
 pub const MAX_LIFETIME_DEFAULT: Duration = Duration::from_secs(24 * 3600);
 pub const LOCK_DELAY_DEFAULT: Duration = Duration::ZERO;
+pub const RELEASED_RETENTION_DEFAULT: Duration = Duration::from_secs(3600);
+pub const ENDED_RETENTION_DEFAULT: Duration = Duration::from_secs(24 * 3600);
 
 impl Default for LeaseConfig {
     fn default() -> Self {
@@ -26,6 +32,8 @@ impl Default for LeaseConfig {
             max_ttl: MAX_TTL_DEFAULT,
             max_lifetime: MAX_LIFETIME_DEFAULT,
             lock_delay: LOCK_DELAY_DEFAULT,
+            released_retention: RELEASED_RETENTION_DEFAULT,
+            ended_retention: ENDED_RETENTION_DEFAULT,
         }
     }
 }
@@ -62,11 +70,23 @@ impl LeaseConfig {
             LOCK_DELAY_DEFAULT,
             &value_parsers::duration(&LOCK_DELAY),
         );
+        let released_retention = section.or(
+            "released_retention",
+            RELEASED_RETENTION_DEFAULT,
+            &value_parsers::duration(&RELEASED_RETENTION),
+        );
+        let ended_retention = section.or(
+            "ended_retention",
+            ENDED_RETENTION_DEFAULT,
+            &value_parsers::duration(&ENDED_RETENTION),
+        );
         section.finish();
         Self {
             max_ttl,
             max_lifetime,
             lock_delay,
+            released_retention,
+            ended_retention,
         }
     }
 }

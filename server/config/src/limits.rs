@@ -20,6 +20,12 @@ pub const MAX_LIFETIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
 /// `lease.lock_delay`: pause after a forced unlock.
 pub const LOCK_DELAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
+/// `lease.released_retention`: longer than the window of idempotency keys, whose replay reads the lease.
+pub const RELEASED_RETENTION: RangeInclusive<Duration> =
+    Duration::from_secs(15 * 60)..=Duration::from_secs(30 * 24 * 3600);
+/// `lease.ended_retention`: of leases that expired or were unlocked.
+pub const ENDED_RETENTION: RangeInclusive<Duration> =
+    Duration::from_secs(15 * 60)..=Duration::from_secs(30 * 24 * 3600);
 /// `history.retention`: how long events of locks are kept.
 pub const HISTORY_RETENTION: RangeInclusive<Duration> =
     Duration::from_secs(3600)..=Duration::from_secs(366 * 24 * 3600);

@@ -20,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 use super::activity_log::ActivityLog;
 use super::caller::LeasePrincipal;
 use super::error::LeaseError;
+use super::expiry_schedule::ExpirySchedule;
+use super::maintenance;
 use super::metrics::LeaseMetrics;
 use super::operation::{AcquireMode, AcquireOp, Applied, Operation, OperationResult};
 use super::store::{Lane, Store, StoreError};
@@ -72,6 +74,7 @@ pub(super) struct Core {
     pub(super) traced: Traced,
     pub(super) waiting: WaiterRegistry,
     pub(super) followers: Followers,
+    pub(super) expiries: ExpirySchedule,
     pub(super) changes: broadcast::Sender<Changed>,
     /// Cancelled at shutdown: waiters are answered `ShuttingDown`.
     pub(super) stop: CancellationToken,
@@ -94,8 +97,10 @@ impl Core {
     pub(super) fn new(store: Box<dyn Store>, clock: Clock, stop: CancellationToken) -> (Arc<Self>, Queues) {
         let (urgent, urgent_queue) = mpsc::channel(QUEUE_MAX);
         let lanes = store.main_lanes().max(1);
+        let check_interval_ms = maintenance::sweep_interval_ms(store.as_ref());
         let (main, main_queues) = (0..lanes).map(|_| mpsc::channel(QUEUE_MAX)).unzip();
         let core = Arc::new(Self {
+            expiries: ExpirySchedule::new(check_interval_ms),
             store,
             clock,
             metrics: LeaseMetrics::default(),
@@ -190,6 +195,7 @@ impl Core {
         commits.end(applied.is_err().then_some("the store did not commit"));
         // Before the replies are sent: a reader of the store may already see this batch.
         if let Ok(applied) = &applied {
+            self.expiries.record_batch(applied);
             self.traced.record(&operations, &applied.done, &traces);
         }
         Batch {

@@ -16,6 +16,7 @@ pub mod check;
 mod core;
 pub mod error;
 mod events;
+mod expiry_schedule;
 mod fence;
 mod maintenance;
 mod metrics;
@@ -41,7 +42,7 @@ use self::core::{BatchReply, Core};
 use self::operation::{Operation, OperationResult};
 use self::store::postgres::PostgresStore;
 use self::store::sqlite::SqliteStore;
-use self::store::{Lane, Store};
+use self::store::{Lane, LeaseRetention, Store};
 use runtime::change_signal::ChangeSignal;
 use runtime::clock::Clock;
 
@@ -109,7 +110,12 @@ impl LeaseService {
         let store = open_store(store_url, clock.clone()).await?;
         let (core, queues) = Core::new(store, clock, stop);
         let lanes = batch_loops::start(&core, queues);
-        maintenance::start(&core);
+        let retention = LeaseRetention {
+            released: config.released_retention,
+            ended: config.ended_retention,
+            lifetime_max: config.max_lifetime,
+        };
+        maintenance::start(&core, retention);
         Ok(Arc::new(Self {
             core,
             flights: Arc::default(),

@@ -7,22 +7,29 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::operation::Operation;
-use super::store::Lane;
+use super::store::{Lane, LeaseRetention, PruneProgress, Store};
 use runtime::tasks;
 
 const REAP_INTERVAL: Duration = Duration::from_millis(250);
 /// Expiries recorded per run.
 const REAP_MAX: u32 = 400;
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(400);
+/// While rows past their retention are left.
+const MAINTENANCE_INTERVAL_BUSY: Duration = Duration::from_millis(20);
 const MAINTENANCE_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 /// Together with `gone_after` of the SQL statements it stays below one second.
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(150);
 
-pub(super) fn start(core: &Arc<Core>) {
+/// Milliseconds between regular sweeps: with several replicas, the leases of one that is gone are found by them alone.
+pub(super) fn sweep_interval_ms(store: &dyn Store) -> i64 {
+    if store.has_one_writer() { 5_000 } else { 2_000 }
+}
+
+pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
     supervise("lease expiry reaper", core, |it| async move { it.reap().await });
-    supervise("lease store maintenance", core, |it| async move {
-        it.run_maintenance().await
+    supervise("lease store maintenance", core, move |it| async move {
+        it.run_maintenance(&retention).await;
     });
     supervise("lease watchers", core, super::watchers::serve);
     if !core.store.has_one_writer() {
@@ -36,6 +43,9 @@ pub(super) fn start(core: &Arc<Core>) {
             core,
             |it| async move { it.listen().await },
         );
+        supervise("replica notifier", core, |it| async move {
+            it.store.send_notifications().await;
+        });
         supervise(
             "lease queue check",
             core,
@@ -59,35 +69,52 @@ impl Core {
     /// state machine checks it again under the lock.
     async fn reap(&self) {
         loop {
-            let found = self.store.expired_resources(REAP_MAX).await.unwrap_or_default();
-            let more = found.len() >= usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
-            let notes = found
+            if !self.expiries.is_due(self.clock.tick()) {
+                tokio::time::sleep(REAP_INTERVAL).await;
+                continue;
+            }
+            self.expiries.begin_sweep();
+            // A failure is logged by `run_maintenance`, which queries the same store.
+            let Ok(sweep) = self.store.sweep_expiries(REAP_MAX).await else {
+                tokio::time::sleep(REAP_INTERVAL).await;
+                continue;
+            };
+            let more = sweep.value.expired.len() >= usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
+            if !more {
+                self.expiries.end_sweep(&sweep, self.clock.tick());
+            }
+            let notes = sweep
+                .value
+                .expired
                 .into_iter()
                 .map(|resource| self.submit_and_wait(Lane::Main, Operation::Expire { resource }));
             let noted = futures::future::join_all(notes).await;
             let failed = noted.iter().any(Result::is_err);
+            if failed {
+                self.expiries.require_sweep();
+            }
             if !more || failed {
                 tokio::time::sleep(REAP_INTERVAL).await;
             }
         }
     }
 
-    async fn run_maintenance(&self) {
+    async fn run_maintenance(&self, retention: &LeaseRetention) {
         let mut down = false;
         loop {
-            let tended = self.store.run_maintenance().await;
-            if let Err(error) = &tended
+            let maintained = self.store.run_maintenance(retention).await;
+            if let Err(error) = &maintained
                 && !down
             {
                 tracing::warn!(%error, "the lease store does not answer: {error}");
-            } else if tended.is_ok() && down {
+            } else if maintained.is_ok() && down {
                 tracing::info!("the lease store answers again");
             }
-            down = tended.is_err();
-            tokio::time::sleep(if down {
-                MAINTENANCE_INTERVAL_DOWN
-            } else {
-                MAINTENANCE_INTERVAL
+            down = maintained.is_err();
+            tokio::time::sleep(match maintained {
+                Ok(PruneProgress::Done) => MAINTENANCE_INTERVAL,
+                Ok(PruneProgress::More) => MAINTENANCE_INTERVAL_BUSY,
+                Err(_) => MAINTENANCE_INTERVAL_DOWN,
             })
             .await;
         }

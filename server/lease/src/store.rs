@@ -7,6 +7,7 @@ mod batch_request;
 pub mod memory;
 pub mod postgres;
 mod rejections;
+mod retention;
 mod rollback_guard;
 mod rows;
 pub mod sqlite;
@@ -24,6 +25,8 @@ use futures::future::BoxFuture;
 use thiserror::Error;
 
 use super::operation::{Applied, Operation, QueueHead};
+
+pub use self::retention::LeaseRetention;
 
 /// Future of a store call, with the store's error.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -59,8 +62,9 @@ pub trait Store: Send + Sync + 'static {
     /// Live leases of these names, with their waiters.
     fn held_by_names<'a>(&'a self, names: &'a [Resource]) -> StoreFuture<'a, Read<Vec<HeldRow>>>;
 
-    /// Resources whose lease has expired without a recorded ending, by the store's clock.
-    fn expired_resources(&self, limit: u32) -> StoreFuture<'_, Vec<Resource>>;
+    /// Reads all held leases: resources whose lease has expired without a recorded ending, by the store's clock, and the
+    /// next expiry.
+    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>>;
 
     /// The head of each of these queues and when it should try.
     fn heads<'a>(&'a self, resources: &'a [Resource]) -> StoreFuture<'a, Read<Vec<QueueHead>>>;
@@ -78,8 +82,9 @@ pub trait Store: Send + Sync + 'static {
     /// `since`.
     fn stale_writes(&self, since: StoreTime) -> StoreFuture<'_, Vec<StaleWrite>>;
 
-    /// Deletes what is past its retention and checks the clock. Called a few times a second.
-    fn run_maintenance(&self) -> StoreFuture<'_, ()>;
+    /// Deletes some of what is past its retention and checks the clock. Called a few times a second, and sooner while
+    /// there is more to delete.
+    fn run_maintenance<'a>(&'a self, retention: &'a LeaseRetention) -> StoreFuture<'a, PruneProgress>;
 
     /// Marks this replica as alive. Called several times within the time after which the waiters
     /// of a silent replica are dropped; a no-op for a store with a single process.
@@ -87,6 +92,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Resolves when another replica reports changes; never for a store with a single process.
     fn next_notification(&self) -> BoxFuture<'_, StoreNotification>;
+
+    /// Notifies the other replicas of committed changes until it is dropped.
+    fn send_notifications(&self) -> BoxFuture<'_, ()>;
 
     /// Id of this replica.
     fn replica(&self) -> &Arc<str>;
@@ -102,6 +110,22 @@ pub enum Lane {
     /// Renewals.
     Urgent,
     Main,
+}
+
+/// Whether more rows are past their retention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PruneProgress {
+    Done,
+    More,
+}
+
+/// What one read of all held leases found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExpirySweep {
+    /// At most the limit.
+    pub expired: Vec<Resource>,
+    /// Of the leases that have not expired; `None` if there are none.
+    pub next_expiry: Option<StoreTime>,
 }
 
 /// A value with the clock readings of its query.
@@ -261,18 +285,4 @@ impl From<RejectionTuple> for RejectionRow {
             at: StoreTime::from_ms(at),
         }
     }
-}
-
-/// Ended leases are kept this long after the maximum lifetime of a lease; later requests get
-/// 404. Milliseconds.
-const ENDED_KEPT_MS: i64 = 24 * 3_600 * 1_000;
-
-/// Lease ids contain their creation time: ended leases with a smaller id can be deleted.
-fn oldest_kept(now: StoreTime) -> LeaseId {
-    let cutoff = now.ms() - ENDED_KEPT_MS - domain::lease::limits::LIFETIME_MS_MAX;
-    LeaseId::from_parts(cutoff.max(0), [0; 10])
-}
-
-fn keys_kept_from(now: StoreTime) -> StoreTime {
-    now.plus(-domain::lease::limits::KEY_WINDOW_MS)
 }

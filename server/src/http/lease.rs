@@ -4,6 +4,7 @@
 //! a [`LeaseCaller`](lease::LeaseCaller) may be there; without either everything is open.
 
 pub(in crate::http) mod acquire;
+pub(in crate::http) mod batch;
 pub(super) mod context;
 pub mod dto;
 pub mod events;

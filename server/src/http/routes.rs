@@ -79,6 +79,7 @@ routes! {
 
     // Lease API.
     POST "/v1/locks/acquire" => May(Lease), lease(lease::acquire::acquire);
+    POST "/v1/locks/batch" => May(Lease), lease(lease::batch::batch);
     POST "/v1/locks/{leaseId}/renew" => May(Lease), lease(lease::renew::renew);
     DELETE "/v1/locks/{leaseId}" => May(Lease), lease(lease::release::release);
     GET "/v1/locks/{leaseId}" => May(View), lease(lease::read::lease);

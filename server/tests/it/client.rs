@@ -1,5 +1,6 @@
 //! The client that ships: the Rust crate, and `leasehold run`, against a real lease service over a link that breaks.
 
+mod batch;
 mod client_and_server;
 mod docs;
 mod faults;

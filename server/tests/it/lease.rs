@@ -1,5 +1,6 @@
 //! The lease service over HTTP, the same tests on SQLite and on a real Postgres.
 
+mod batch;
 mod contract;
 mod durability;
 mod external_writer;
@@ -15,6 +16,7 @@ mod ownership;
 mod partition;
 mod reaper;
 mod reported_ends;
+mod retention;
 mod schema;
 mod tokens;
 mod traps;

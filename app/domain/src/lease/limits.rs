@@ -12,6 +12,9 @@ pub const WAIT_SECONDS_MAX: i64 = 60;
 pub const METADATA_BYTES_MAX: usize = 4_096;
 /// Body of one request, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
+/// Operations of one batch call, and its body in bytes.
+pub const BATCH_OPERATIONS_MAX: usize = 512;
+pub const BATCH_BODY_BYTES_MAX: usize = 256 * 1024;
 /// Total life of one lease by renewal, in milliseconds.
 pub const LIFETIME_MS_MAX: i64 = 24 * 3_600 * 1_000;
 /// How long an idempotency key is stored, in milliseconds.

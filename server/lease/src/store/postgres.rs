@@ -11,6 +11,7 @@ mod monotonic_clock;
 mod notify;
 mod open;
 mod optimistic_cache;
+mod prune;
 mod save;
 mod sql;
 
@@ -25,17 +26,19 @@ use domain::names::{OwnerId, Resource};
 use futures::future::BoxFuture;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener};
 use sqlx::{ConnectOptions as _, PgPool};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 use self::apply::ConflictBackoff;
 use self::load::texts;
 use self::monotonic_clock::MonotonicClock;
+use self::notify::PendingNotices;
 use self::optimistic_cache::OptimisticCache;
+use super::retention::{LeaseRetention, PruneCursors};
 use super::rows::held_rows;
 use super::rows::{LeaseRow, StateRow, from_json};
 use super::{
-    HeldRow, Lane, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, ResourceView,
-    StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
+    ExpirySweep, HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange,
+    RejectionRow, ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
@@ -44,10 +47,10 @@ pub use open::{examine, migrate, raise_epoch};
 
 /// Below 2 s, the limit within which clients must learn of an outage.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(1_500);
-/// Rows past their retention are deleted on every sixteenth call of `run_maintenance`.
+/// Waiters and heartbeats of replicas that are gone are deleted on every sixteenth call of `run_maintenance`.
 const CLEAN_EVERY: u64 = 16;
 
-/// A heartbeat need not survive a crash, so its commit does not wait for the disk.
+/// A heartbeat or a deletion need not survive a crash, so its commit does not wait for the disk.
 const NOT_DURABLE: [(&str, &str); 1] = [("synchronous_commit", "off")];
 
 pub struct PostgresStore {
@@ -57,6 +60,11 @@ pub struct PostgresStore {
     listener: Mutex<Option<PgListener>>,
     /// Separate connection, so that readers do not delay a heartbeat.
     heartbeat: Mutex<Option<PgConnection>>,
+    /// Separate connection, for deletions.
+    janitor: Mutex<Option<PgConnection>>,
+    notices: parking_lot::Mutex<PendingNotices>,
+    notices_added: Notify,
+    prune_cursors: parking_lot::Mutex<PruneCursors>,
     readers: PgPool,
     replica: Arc<str>,
     identity: String,
@@ -174,11 +182,17 @@ impl Store for PostgresStore {
         })))
     }
 
-    fn expired_resources(&self, limit: u32) -> StoreFuture<'_, Vec<Resource>> {
+    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>> {
         Box::pin(with_timeout(async move {
-            let query = sqlx::query_scalar(sql::EXPIRED).bind(i64::from(limit));
-            let names: Vec<String> = query.fetch_all(&self.readers).await?;
-            Ok(names.iter().map(|name| Resource::from(name.as_str())).collect())
+            let read_at = self.clock.tick();
+            let query = sqlx::query_as(sql::EXPIRED).bind(i64::from(limit));
+            let (now, names, next): (i64, Vec<String>, Option<i64>) = query.fetch_one(&self.readers).await?;
+            let value = ExpirySweep {
+                expired: names.iter().map(|name| Resource::from(name.as_str())).collect(),
+                next_expiry: next.map(StoreTime::from_ms),
+            };
+            let now = StoreTime::from_ms(now);
+            Ok(Read { now, read_at, value })
         }))
     }
 
@@ -238,7 +252,7 @@ impl Store for PostgresStore {
         }))
     }
 
-    fn run_maintenance(&self) -> StoreFuture<'_, ()> {
+    fn run_maintenance<'a>(&'a self, retention: &'a LeaseRetention) -> StoreFuture<'a, PruneProgress> {
         Box::pin(with_timeout(async move {
             let others: i64 = sqlx::query_scalar(sql::REPLICAS)
                 .bind(&*self.replica)
@@ -253,28 +267,13 @@ impl Store for PostgresStore {
                 Err(StoreError::Conflict) => {}
                 rows => rows?,
             }
-            if !self
-                .maintenance_runs
-                .fetch_add(1, Ordering::Relaxed)
-                .is_multiple_of(CLEAN_EVERY)
-            {
-                return Ok(());
+            let runs = self.maintenance_runs.fetch_add(1, Ordering::Relaxed);
+            if runs.is_multiple_of(CLEAN_EVERY) {
+                for statement in [sql::CLOCK_SEEN, sql::DELETE_WAITERS, sql::DELETE_REPLICAS] {
+                    sqlx::query(statement).execute(&self.readers).await?;
+                }
             }
-            let statements = [
-                sql::CLOCK_SEEN,
-                sql::DELETE_WAITERS,
-                sql::DELETE_REPLICAS,
-                sql::PRUNE_KEYS,
-            ];
-            for statement in statements {
-                sqlx::query(statement).execute(&self.readers).await?;
-            }
-            let oldest = super::oldest_kept(StoreTime::from_ms(now));
-            sqlx::query(sql::PRUNE_LEASES)
-                .bind(oldest.to_string())
-                .execute(&self.readers)
-                .await?;
-            Ok(())
+            self.prune(retention, StoreTime::from_ms(now)).await
         }))
     }
 
@@ -285,7 +284,7 @@ impl Store for PostgresStore {
             // dropped.
             let mut connection = match slot.take() {
                 Some(connection) => connection,
-                None => self.options.clone().options(NOT_DURABLE).connect().await?,
+                None => self.connect_not_durable().await?,
             };
             let here = sqlx::query(sql::HEARTBEAT).bind(&*self.replica);
             here.execute(&mut connection).await?;
@@ -306,6 +305,10 @@ impl Store for PostgresStore {
                 ..StoreNotification::default()
             }
         })
+    }
+
+    fn send_notifications(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.send_notices())
     }
 
     fn replica(&self) -> &Arc<str> {
@@ -336,6 +339,7 @@ impl Store for PostgresStore {
             })
             .await;
             *self.heartbeat.lock().await = None;
+            *self.janitor.lock().await = None;
             *self.listener.lock().await = None;
             let _ = tokio::time::timeout(REPLY_TIMEOUT, self.readers.close()).await;
             *self.urgent.lock().await = None;
@@ -343,5 +347,11 @@ impl Store for PostgresStore {
                 *slot.lock().await = None;
             }
         })
+    }
+}
+
+impl PostgresStore {
+    async fn connect_not_durable(&self) -> Result<PgConnection, StoreError> {
+        Ok(self.options.clone().options(NOT_DURABLE).connect().await?)
     }
 }

@@ -7,6 +7,7 @@
 
 mod load;
 mod open;
+mod prune;
 mod sql;
 mod write;
 mod writer;
@@ -23,12 +24,14 @@ use futures::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
+use self::prune::PruneQueue;
 use self::writer::{Committed, Writer};
+use super::retention::{LeaseRetention, keys_expired_before};
 use super::rollback_guard::RollbackGuard;
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::{
-    HeldRow, Lane, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, ResourceView,
-    StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
+    ExpirySweep, HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange,
+    RejectionRow, ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
@@ -44,6 +47,7 @@ pub struct SqliteStore {
     replica: Arc<str>,
     witness: Mutex<RollbackGuard>,
     grants: AtomicI64,
+    prune_queue: parking_lot::Mutex<PruneQueue>,
     /// The file lock, held while this process serves the file.
     _lock: std::fs::File,
 }
@@ -65,7 +69,9 @@ impl StoreClock {
 impl SqliteStore {
     async fn write(&self, operations: &[Operation]) -> Result<Applied, StoreError> {
         let mut slot = self.writer.lock().await;
-        let Committed { now, read_at, ran } = match self.write_once(&mut slot, operations) {
+        let Committed {
+            now, read_at, ran, ..
+        } = match self.write_once(&mut slot, operations) {
             // Another connection has written the file: retry once with an empty cache.
             Err(StoreError::Conflict) => self.write_once(&mut slot, operations)?,
             done => done?,
@@ -85,7 +91,12 @@ impl SqliteStore {
             Some(writer) => writer,
             None => Writer::new(open::writer(&self.path)?),
         };
-        let (writer, committed) = writer.apply(operations, &self.replica, &self.clock)?;
+        let range = self.prune_queue.lock().take();
+        let applied = writer.apply(operations, &self.replica, &self.clock, range.as_ref());
+        if !matches!(&applied, Ok((_, committed)) if committed.is_pruned) {
+            self.prune_queue.lock().put_back(range);
+        }
+        let (writer, committed) = applied?;
         *slot = Some(writer);
         Ok(committed)
     }
@@ -170,14 +181,22 @@ impl Store for SqliteStore {
         })
     }
 
-    fn expired_resources(&self, limit: u32) -> StoreFuture<'_, Vec<Resource>> {
+    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>> {
         Box::pin(async move {
-            let (_, now) = self.clock.now();
+            let (read_at, now) = self.clock.now();
             let query = sqlx::query_scalar(sql::EXPIRED)
                 .bind(now.ms())
                 .bind(i64::from(limit));
             let names: Vec<String> = query.fetch_all(&self.readers).await?;
-            Ok(names.iter().map(|name| Resource::from(name.as_str())).collect())
+            let next: Option<i64> = sqlx::query_scalar(sql::NEXT_EXPIRY)
+                .bind(now.ms())
+                .fetch_one(&self.readers)
+                .await?;
+            let value = ExpirySweep {
+                expired: names.iter().map(|name| Resource::from(name.as_str())).collect(),
+                next_expiry: next.map(StoreTime::from_ms),
+            };
+            Ok(Read { now, read_at, value })
         })
     }
 
@@ -218,16 +237,17 @@ impl Store for SqliteStore {
         })
     }
 
-    fn run_maintenance(&self) -> StoreFuture<'_, ()> {
+    fn run_maintenance<'a>(&'a self, retention: &'a LeaseRetention) -> StoreFuture<'a, PruneProgress> {
         Box::pin(async move {
             self.write_witness().await;
             let (_, now) = self.clock.now();
+            prune::read_ahead(&self.readers, &self.prune_queue, retention, now).await?;
             let mut slot = self.writer.lock().await;
             if let Some(writer) = slot.take() {
-                let (leases, keys) = (super::oldest_kept(now), super::keys_kept_from(now));
-                *slot = Some(writer.prune(leases, keys).await?);
+                let ranges = self.prune_queue.lock().take_idle();
+                *slot = Some(writer.prune(ranges, keys_expired_before(now)).await?);
             }
-            Ok(())
+            Ok(self.prune_queue.lock().progress())
         })
     }
 
@@ -236,6 +256,10 @@ impl Store for SqliteStore {
     }
 
     fn next_notification(&self) -> BoxFuture<'_, StoreNotification> {
+        Box::pin(std::future::pending())
+    }
+
+    fn send_notifications(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 

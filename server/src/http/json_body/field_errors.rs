@@ -13,6 +13,36 @@ impl FieldErrors {
     pub(in crate::http) fn check<T>(&mut self, value: Result<T, ValidationError>) -> Option<T> {
         value.map_err(|invalid| self.0.push(invalid)).ok()
     }
+
+    /// Adds the errors of an object inside of this one.
+    pub(in crate::http) fn extend_at(&mut self, path: &str, inner: Self) {
+        self.0.extend(inner.within(path).0);
+    }
+
+    /// The same errors, of an object that is the member `path` of another.
+    pub(in crate::http) fn within(self, path: &str) -> Self {
+        let inner = self.0.into_iter();
+        let at = |error: ValidationError| {
+            let field = format!("{path}.{}", error.field);
+            ValidationError { field, ..error }
+        };
+        Self(inner.map(at).collect())
+    }
+
+    /// The value, unless there are errors.
+    pub(in crate::http) fn into_result<T>(self, value: T) -> Result<T, BodyError> {
+        if self.0.is_empty() {
+            Ok(value)
+        } else {
+            Err(self.into())
+        }
+    }
+}
+
+impl From<ValidationError> for FieldErrors {
+    fn from(error: ValidationError) -> Self {
+        Self(vec![error])
+    }
 }
 
 impl From<FieldErrors> for BodyError {

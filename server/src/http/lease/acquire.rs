@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderName;
+use axum::http::{HeaderMap, HeaderName};
 use domain::lease::limits::WAIT_SECONDS_MAX;
 use domain::lease::{Metadata, Ttl, ValidationError, names};
 
@@ -65,15 +65,29 @@ pub(in crate::http) async fn acquire(
 }
 
 async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<AcquireRequest, BodyError> {
-    let mut keys = context.headers.get_all(&IDEMPOTENCY_KEY).iter();
+    let key = idempotency_key(&context.headers)?;
+    let body: AcquireDto = json_body::read(&context.headers, body).await?;
+    let request = parse_request(service, body)?;
+    Ok(AcquireRequest {
+        idempotency_key: key.map(Arc::from),
+        ..request
+    })
+}
+
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ValidationError> {
+    let mut keys = headers.get_all(&IDEMPOTENCY_KEY).iter();
     let key = keys
         .next()
         .map(|key| names::idempotency_key(key.as_bytes()))
         .transpose()?;
     if keys.next().is_some() {
-        return Err(ValidationError::new("Idempotency-Key", "must be given once").into());
+        return Err(ValidationError::new("Idempotency-Key", "must be given once"));
     }
-    let body: AcquireDto = json_body::read(&context.headers, body).await?;
+    Ok(key)
+}
+
+/// The request of a body, without an idempotency key.
+pub(super) fn parse_request(service: &LeaseService, body: AcquireDto) -> Result<AcquireRequest, FieldErrors> {
     let mut errors = FieldErrors::default();
     let resource = errors.check(names::resource(&body.resource));
     let owner = errors.check(names::owner(&body.owner_id));
@@ -83,7 +97,7 @@ async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<
     let (Some(resource), Some(owner), Some(ttl), Some(wait), Some(metadata)) =
         (resource, owner, ttl, wait, metadata)
     else {
-        return Err(errors.into());
+        return Err(errors);
     };
     Ok(AcquireRequest {
         resource,
@@ -91,7 +105,7 @@ async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<
         ttl,
         wait,
         metadata,
-        idempotency_key: key.map(Arc::from),
+        idempotency_key: None,
     })
 }
 

@@ -30,14 +30,20 @@ pub(in crate::http) async fn release(
     let lease = lease_id(path).map_err(|error| context.problem(error))?;
     let ended = service.release(&context.caller, lease).await;
     let ended = ended.map_err(|error| context.problem(error))?;
-    Ok(Json(match ended {
-        Ended::Now(_) => ReleasedDto {
-            released: true,
-            state: None,
-        },
-        Ended::Before(how) => ReleasedDto {
-            released: false,
-            state: Some(how.as_str()),
-        },
-    }))
+    Ok(Json(ReleasedDto::from(ended)))
+}
+
+impl From<Ended> for ReleasedDto {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Now(_) => Self {
+                released: true,
+                state: None,
+            },
+            Ended::Before(how) => Self {
+                released: false,
+                state: Some(how.as_str()),
+            },
+        }
+    }
 }

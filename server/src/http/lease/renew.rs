@@ -13,7 +13,7 @@ use super::dto::{RenewDto, RenewedDto, moment};
 use super::read::lease_id;
 use crate::http::json_body::{self, BodyError};
 use crate::http::problem::Problem;
-use lease::LeaseService;
+use lease::{LeaseService, Renewed};
 
 /// Renews a live lease. A lost one is 410, with `code` for how it was lost.
 #[utoipa::path(
@@ -41,14 +41,20 @@ pub(in crate::http) async fn renew(
         .map_err(|error| context.problem(error))?;
     let renewed = service.renew(&context.caller, lease, ttl).await;
     let renewed = renewed.map_err(|error| context.problem(error))?;
-    Ok(Json(RenewedDto {
-        renewed: true,
-        lease_id: renewed.lease.id,
-        fencing_token: renewed.lease.token.number(),
-        expires_at: moment(renewed.lease.expires_at),
-        ttl_seconds: renewed.lease.ttl.seconds(),
-        remaining_ms: renewed.remaining_ms,
-    }))
+    Ok(Json(RenewedDto::from(renewed)))
+}
+
+impl From<Renewed> for RenewedDto {
+    fn from(renewed: Renewed) -> Self {
+        Self {
+            renewed: true,
+            lease_id: renewed.lease.id,
+            fencing_token: renewed.lease.token.number(),
+            expires_at: moment(renewed.lease.expires_at),
+            ttl_seconds: renewed.lease.ttl.seconds(),
+            remaining_ms: renewed.remaining_ms,
+        }
+    }
 }
 
 async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<Option<Ttl>, BodyError> {

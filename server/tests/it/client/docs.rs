@@ -138,6 +138,24 @@ async fn close_the_month(server: &str, token: &str) -> Result<u64, Box<dyn std::
     Ok(token)
 }
 
+async fn take_partitions(
+    server: &str,
+    token: &str,
+) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+    let client = Client::builder(server).token(token).build()?;
+    let request = |partition: u32| {
+        let resource = format!("billing:partition:{partition}");
+        Request::new(resource, Duration::from_secs(30)).owner("worker-7")
+    };
+    let requests: Vec<_> = (0..16).map(request).collect();
+    // A refusal says who holds the lock; the others are held.
+    let results = client.acquire_many(&requests).await;
+    let leases: Vec<_> = results.into_iter().filter_map(Result::ok).collect();
+    let count = leases.len();
+    client.release_many(leases).await;
+    Ok(count)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documented_rust_equals_the_tested_code() {
     // Word for word, apart from visibility; and the client's example is run here.
@@ -148,7 +166,7 @@ async fn documented_rust_equals_the_tested_code() {
     ];
     let sources = sources.concat().replace("pub(in crate::client) ", "");
     let rust: Vec<_> = [blocks(CLIENTS, "rust"), blocks(FENCING, "rust")].concat();
-    assert_eq!(rust.len(), 3);
+    assert_eq!(rust.len(), 4);
     for part in rust.iter().flat_map(|block| block.split("\n\n")) {
         let code = part.trim_end();
         let is_imports = code.lines().all(|line| line.starts_with("use "));
@@ -157,6 +175,10 @@ async fn documented_rust_equals_the_tested_code() {
     let world = ClientAndServer::start().await;
     assert_eq!(close_the_month(&world.direct(), world.token()).await.unwrap(), 1);
     was_held_once(&world, "billing:close:2026-06").await;
+    assert_eq!(take_partitions(&world.direct(), world.token()).await.unwrap(), 16);
+    for partition in 0..16 {
+        was_held_once(&world, &format!("billing:partition:{partition}")).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

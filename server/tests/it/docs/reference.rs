@@ -139,6 +139,7 @@ async fn every_example_of_the_reference_runs() {
     let lease = world.run("post-v1-locks-acquire").await;
     world.keep("LEASE_ID", &lease["leaseId"]);
     world.run("post-v1-locks-leaseid-renew").await;
+    world.run("post-v1-locks-batch").await;
     let user = world.run("post-v1-users").await;
     world.keep("USER_ID", &user["id"]);
     for id in [

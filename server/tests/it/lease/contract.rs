@@ -178,7 +178,7 @@ async fn the_examples_of_the_description_work() {
         assert!(status.is_success(), "{path}: {answer}");
         sent += 1;
     }
-    assert_eq!(sent, 4);
+    assert_eq!(sent, 5);
     for path in [
         "/v1/locks",
         "/v1/locks/{leaseId}",

@@ -1,13 +1,14 @@
 //! The same random commands against the model and a real store: every answer and every lease must be the same.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use ::lease::LeasePrincipal;
 use ::lease::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, Operation, OperationResult};
 use ::lease::store::memory::Model;
 use ::lease::store::postgres::PostgresStore;
 use ::lease::store::sqlite::SqliteStore;
-use ::lease::store::{Lane, Store};
+use ::lease::store::{Lane, LeaseRetention, Store};
 use domain::lease::{LeaseId, Metadata, Revocation, Scope, StoreTime, Ttl};
 use domain::names::{OwnerId, Resource};
 use proptest::prelude::*;
@@ -183,6 +184,13 @@ fn shift(model: &mut Model, ms: i64) {
     model.leases.values_mut().for_each(|(_, it)| lease(it));
 }
 
+/// Longer than any case.
+const RETENTION: LeaseRetention = LeaseRetention {
+    released: Duration::from_secs(86_400),
+    ended: Duration::from_secs(86_400),
+    lifetime_max: Duration::from_secs(86_400),
+};
+
 async fn run_case(home: &LeaseStore, store: &dyn Store, number: usize, rounds: &[Round]) {
     let mut model = Model::default();
     let mut case = Case {
@@ -191,7 +199,7 @@ async fn run_case(home: &LeaseStore, store: &dyn Store, number: usize, rounds: &
         ops: HashMap::new(),
         queued: None,
     };
-    store.run_maintenance().await.unwrap();
+    store.run_maintenance(&RETENTION).await.unwrap();
     for (place, (acts, ms)) in rounds.iter().enumerate() {
         store.send_heartbeat().await.unwrap();
         if *ms > 0 {

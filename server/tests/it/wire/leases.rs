@@ -33,6 +33,13 @@ async fn bodies_of_leases_and_fencing() {
     client
         .send(Method::GET, "/v1/resources/{resource}", resource, Value::Null)
         .await;
+    let operations = json!({"operations": [
+        {"acquire": {"resource": "jobs/weekly", "ownerId": "worker-1", "ttlSeconds": 600}},
+        {"acquire": {"resource": "jobs/nightly", "ownerId": "worker-2", "ttlSeconds": 600}},
+        {"renew": {"leaseId": id}},
+        {"release": {"leaseId": "01980000-0000-7000-8000-000000000000"}},
+    ]});
+    client.post("/v1/locks/batch", operations).await;
     let check = json!({"resource": "jobs/nightly", "fencingToken": 1, "source": "orders-db"});
     client.post("/v1/fencing/check", check).await;
     client

@@ -58,6 +58,7 @@ impl PostgresStore {
             None => self.connect().await?,
         };
         let applied = self.apply_batch(&mut connection, operations).await?;
+        self.enqueue_notice(&applied);
         *slot = Some(connection);
         Ok(applied)
     }
@@ -103,17 +104,29 @@ impl PostgresStore {
             .cache()
             .recall(batch_request, self.clock.tick(), &self.monotonic);
         let recalled = recalled.map(|rows| PendingWrite::new(rows, operations, &self.replica));
-        let pending = match recalled.transpose()? {
-            Some(pending) if !pending.ran.changes.is_empty() => pending,
-            // A batch without changes is not checked by a write, so a refusal must come from the
-            // tables.
-            _ => {
-                let request = LoadRequest::from_request(&BatchRequest::from_operations(operations));
-                let rows = self.load(connection, &request).await?;
-                PendingWrite::new(rows, operations, &self.replica)?
+        // A batch without changes is not checked by a write, so a refusal must come from the tables.
+        if let Some(pending) = recalled.transpose()?
+            && !pending.ran.changes.is_empty()
+        {
+            let are_keys_new = pending.seen.are_keys_new;
+            match self.save_decided(connection, pending).await {
+                // One of the keys may be bound: read them.
+                Err(StoreError::Conflict) if are_keys_new => {}
+                done => return done,
             }
-        };
-        // Within a clock step a decision is as good as one made now.
+        }
+        let request = LoadRequest::from_request(&BatchRequest::from_operations(operations));
+        let rows = self.load(connection, &request).await?;
+        let pending = PendingWrite::new(rows, operations, &self.replica)?;
+        self.save_decided(connection, pending).await
+    }
+
+    /// Writes a batch that was decided without locks. Within a clock step a decision is as good as one made now.
+    async fn save_decided(
+        &self,
+        connection: &mut PgConnection,
+        pending: PendingWrite,
+    ) -> Result<Applied, StoreError> {
         let (applied, after) = self.retry_under_lock(connection, pending, Some(STEP_MS)).await?;
         self.cache().put(after);
         Ok(applied)
@@ -154,7 +167,6 @@ impl PostgresStore {
                 replica: &self.replica,
                 decided_at: now,
                 max_age_ms,
-                notice: self.notice(&ran)?,
             };
             let sent = self.clock.tick();
             let shown_at = save(connection, outcome).await?;

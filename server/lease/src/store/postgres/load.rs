@@ -28,6 +28,8 @@ pub(super) struct LoadedRows {
 #[derive(Default)]
 pub(super) struct LoadedState {
     pub(super) floor: i64,
+    /// The keys of the batch were not read: a key that is bound is a conflict.
+    pub(super) are_keys_new: bool,
     pub(super) resource: Vec<String>,
     pub(super) token: Vec<i64>,
     pub(super) lease_id: Vec<Option<String>>,

@@ -1,25 +1,31 @@
-//! NOTIFY between replicas. A hint that shortens a wait: the tables are the truth.
+//! NOTIFY between replicas, after the commit and on a connection of its own: in the transaction of a batch it would make
+//! Postgres commit the batches of all replicas one after the other. Changes that are committed while a notification is
+//! sent go into the next one.
+//!
+//! A hint that shortens a wait: the tables are the truth, and a notification that is lost is replaced by the check of the
+//! queues.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use domain::lease::LeaseId;
 use domain::names::Resource;
 use serde::{Deserialize, Serialize};
-use sqlx::postgres::PgListener;
+use sqlx::postgres::{PgConnection, PgListener};
 
 use super::PostgresStore;
-use crate::batch::BatchResult;
-use crate::operation::QueueHead;
+use crate::operation::{Applied, QueueHead};
 use crate::store::rows::{from_json, to_json};
 use crate::store::{StoreError, StoreNotification};
 
-/// Same name as in the function `save_lease_batch`.
 const CHANNEL: &str = "leasehold_leases";
-/// Postgres limits a payload to 8000 bytes.
-const NOTICE_BYTES_MAX: usize = 7_500;
+/// Postgres limits a payload to 8000 bytes; names are escaped as JSON.
+const PAYLOAD_BYTES_MAX: usize = 7_500;
+/// Resources of one round; with more, the other replicas read everything.
+const RESOURCES_MAX: usize = 2_000;
 
 /// Payload of a notification.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Notice {
     from: String,
     changed: Vec<String>,
@@ -28,34 +34,120 @@ struct Notice {
     missed: bool,
 }
 
-impl PostgresStore {
-    /// Payload for the batch; sent when it commits. `None` if no other replica is alive.
-    pub(super) fn notice(&self, ran: &BatchResult) -> Result<Option<String>, StoreError> {
-        if !self.others.load(Ordering::Relaxed) || (ran.changed.is_empty() && ran.heads.is_empty()) {
-            return Ok(None);
+/// Committed changes of which the other replicas are not notified yet.
+#[derive(Debug, Default)]
+pub(super) struct PendingNotices {
+    changed: HashSet<Resource>,
+    heads: HashMap<Resource, QueueHead>,
+    is_cut: bool,
+}
+
+impl PendingNotices {
+    fn add(&mut self, applied: &Applied) {
+        if self.changed.len() + self.heads.len() > RESOURCES_MAX {
+            self.changed.clear();
+            self.is_cut = true;
         }
-        let head = |head: &QueueHead| {
-            (
-                head.resource.text(),
-                head.waiter,
-                head.replica.to_string(),
-                head.in_ms,
-            )
+        if !self.is_cut {
+            self.changed.extend(applied.changed.iter().cloned());
+        }
+        let heads = applied.heads.iter().cloned();
+        self.heads.extend(heads.map(|head| (head.resource.clone(), head)));
+    }
+
+    /// The payloads, each within the limit of Postgres.
+    fn into_payloads(self, from: &str) -> Result<Vec<String>, StoreError> {
+        let mut payloads = Vec::new();
+        let empty = || Notice {
+            from: from.to_owned(),
+            ..Notice::default()
         };
         let mut notice = Notice {
-            from: self.replica.to_string(),
-            changed: ran.changed.iter().map(Resource::text).collect(),
-            heads: ran.heads.iter().map(head).collect(),
-            missed: false,
+            missed: self.is_cut,
+            ..empty()
         };
-        let mut text = to_json(&notice)?;
-        if text.len() > NOTICE_BYTES_MAX {
-            notice.changed.clear();
-            notice.heads.truncate(50);
-            notice.missed = true;
-            text = to_json(&notice)?;
+        let mut bytes = 0;
+        let heads = self.heads.into_values().map(|head| {
+            let replica = head.replica.to_string();
+            Item::Head((head.resource.text(), head.waiter, replica, head.in_ms))
+        });
+        let changed = self.changed.iter().map(|resource| Item::Changed(resource.text()));
+        for item in heads.chain(changed) {
+            let size = to_json(&item)?.len() + 1;
+            if bytes + size > PAYLOAD_BYTES_MAX - HEAD_BYTES {
+                payloads.push(to_json(&std::mem::replace(&mut notice, empty()))?);
+                bytes = 0;
+            }
+            bytes += size;
+            match item {
+                Item::Head(head) => notice.heads.push(head),
+                Item::Changed(name) => notice.changed.push(name),
+            }
         }
-        Ok(Some(text))
+        if bytes > 0 || notice.missed {
+            payloads.push(to_json(&notice)?);
+        }
+        Ok(payloads)
+    }
+}
+
+/// Bytes of a payload without its items.
+const HEAD_BYTES: usize = 200;
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item {
+    Head((String, LeaseId, String, i64)),
+    Changed(String),
+}
+
+impl PostgresStore {
+    /// Call after the commit.
+    pub(super) fn enqueue_notice(&self, applied: &Applied) {
+        if !self.others.load(Ordering::Relaxed) || (applied.changed.is_empty() && applied.heads.is_empty()) {
+            return;
+        }
+        self.notices.lock().add(applied);
+        self.notices_added.notify_one();
+    }
+
+    /// Sends pending notices until it is dropped.
+    pub(super) async fn send_notices(&self) {
+        let mut connection = None;
+        loop {
+            self.notices_added.notified().await;
+            let pending = std::mem::take(&mut *self.notices.lock());
+            if let Err(error) = self.send_pending(&mut connection, pending).await {
+                // The failure itself is logged by the maintenance task, which queries the same server.
+                tracing::debug!(%error, "could not notify the other replicas: {error}");
+                connection = None;
+                self.notices.lock().is_cut = true;
+            }
+        }
+    }
+
+    async fn send_pending(
+        &self,
+        slot: &mut Option<PgConnection>,
+        pending: PendingNotices,
+    ) -> Result<(), StoreError> {
+        let payloads = pending.into_payloads(&self.replica)?;
+        super::with_timeout(async {
+            let connection = match slot {
+                Some(connection) => connection,
+                None => slot.insert(self.connect_not_durable().await?),
+            };
+            for payload in payloads {
+                let notify = sqlx::query("SELECT pg_notify($1, $2)");
+                notify
+                    .bind(CHANNEL)
+                    .bind(payload)
+                    .execute(&mut *connection)
+                    .await?;
+            }
+            Ok(())
+        })
+        .await
     }
 
     pub(super) async fn receive(&self) -> Result<StoreNotification, StoreError> {
@@ -99,3 +191,6 @@ impl PostgresStore {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 //! such resources alone reads nothing: it is pending on this state, and `save_lease_batch` compares it
 //! with the rows.
 //!
+//! Idempotency keys are assumed to be new: clients send each once, and the write of a batch whose key is bound fails.
+//!
 //! **Invariant:** a batch is based on cached state only if every moment within [`MARGIN_MS`]
 //! gives the same result, because the time is estimated and not read. The estimate is never too
 //! early, so a lease never gets less than its TTL.
@@ -56,17 +58,16 @@ impl OptimisticCache {
     ) -> Option<LoadedRows> {
         let floor = self.floor?;
         let now = clock.estimate(at)?;
-        // Keys are always read from the tables: another replica may have bound one.
-        if !request.keys.is_empty() {
-            return None;
-        }
-        let (mut loaded, missing) = self.known.recall(request);
+        let (mut loaded, mut missing) = self.known.recall(request);
+        let are_keys_new = !missing.keys.is_empty();
+        missing.keys.clear();
         let states = loaded.resources.values().map(|held| &held.state);
         if !missing.is_empty() || !states.into_iter().all(|state| is_clear(state, now)) {
             return None;
         }
         let mut seen = LoadedState {
             floor,
+            are_keys_new,
             ..LoadedState::default()
         };
         for (resource, held) in &loaded.resources {

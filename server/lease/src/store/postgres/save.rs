@@ -106,8 +106,6 @@ pub(super) struct SaveOutcome<'a> {
     /// Largest accepted difference between `decided_at` and now, in milliseconds; `None` while
     /// the caller holds the locks.
     pub(super) max_age_ms: Option<i64>,
-    /// Notification for the other replicas.
-    pub(super) notice: Option<String>,
 }
 
 /// Writes a batch; returns the store time of the write.
@@ -159,11 +157,11 @@ pub(super) async fn save(
         .bind(new_leases.metadata)
         .bind(new_leases.acquired_at)
         .bind(writes.keys)
+        .bind(seen.are_keys_new)
         .bind(writes.unbound)
         .bind(writes.left)
         .bind(writes.joined)
-        .bind(writes.rejections)
-        .bind(outcome.notice);
+        .bind(writes.rejections);
     let (store_now, conflict): (Option<i64>, Option<String>) = query.fetch_one(connection).await?;
     match (store_now, conflict) {
         (Some(store_now), None) => Ok(StoreTime::from_ms(store_now)),

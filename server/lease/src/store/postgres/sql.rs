@@ -129,7 +129,7 @@ pub(super) const LEASES: &str = concat!(
 /// The function is in migrations/postgres/0001_leases.sql.
 pub(super) const SAVE: &str = "SELECT store_now, conflict FROM save_lease_batch($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31,
-    $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42::json, $43::json, $44::json, $45::json, $46::json, $47)";
+    $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42::json, $43, $44::json, $45::json, $46::json, $47::json)";
 
 pub(super) const QUEUE: &str = concat!(
     "SELECT w.owner_id, w.waiting_since FROM ",
@@ -172,10 +172,15 @@ pub(super) const HELD_OF: &str = concat!(
     "), '[]')"
 );
 
+/// The clock is read once: a lease that expires between two readings would be in neither result.
 pub(super) const EXPIRED: &str = concat!(
-    "SELECT resource FROM leases WHERE ended_at IS NULL AND expires_at <= ",
+    "WITH clock AS MATERIALIZED (SELECT ",
     now!(),
-    " LIMIT $1"
+    " AS now)
+     SELECT now,
+        ARRAY(SELECT resource FROM leases WHERE ended_at IS NULL AND expires_at <= now LIMIT $1),
+        (SELECT min(expires_at) FROM leases WHERE ended_at IS NULL AND expires_at > now)
+     FROM clock"
 );
 
 /// Head of the queue of each resource, and in how many milliseconds it may try.
@@ -235,15 +240,19 @@ pub(super) const DELETE_REPLICAS: &str = concat!(
     " - 60000"
 );
 
-pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id IN
-     (SELECT lease_id FROM leases WHERE lease_id < $1 AND ended_at IS NOT NULL LIMIT 500)";
+/// The last of the next ids after one and below another, and their number.
+pub(super) const VISITED_LEASES: &str = "SELECT max(lease_id), count(*) FROM
+     (SELECT lease_id FROM leases WHERE lease_id > $1 AND lease_id < $2 ORDER BY lease_id LIMIT $3) AS visited";
 
-pub(super) const PRUNE_KEYS: &str = concat!(
-    "DELETE FROM idempotency_keys WHERE (issuer, key) IN
-     (SELECT issuer, key FROM idempotency_keys WHERE created_at < ",
-    now!(),
-    " - 600000 LIMIT 500)"
-);
+/// `PruneRange`, then the times of `PruneDue`. Rows that another replica is deleting are skipped.
+pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id IN
+     (SELECT lease_id FROM leases WHERE lease_id > $1 AND lease_id <= $2
+         AND ended_at IS NOT NULL AND (ended_at < $4 OR (ended_how = 'released' AND ended_at < $3))
+         ORDER BY lease_id FOR UPDATE SKIP LOCKED)";
+
+pub(super) const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (issuer, key) IN
+     (SELECT issuer, key FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2
+         FOR UPDATE SKIP LOCKED)";
 
 pub(super) const CLOCK: &str = concat!("SELECT ", now!());
 

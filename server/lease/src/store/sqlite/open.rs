@@ -80,6 +80,7 @@ impl SqliteStore {
             replica: "local".into(),
             grants: AtomicI64::new(witness.grants),
             witness: Mutex::new(witness),
+            prune_queue: parking_lot::Mutex::default(),
             path,
             _lock: lock,
         })

@@ -81,6 +81,8 @@ pub(super) const KEY: &str = "INSERT INTO idempotency_keys (issuer, key, fingerp
      ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
         created_at = excluded.created_at";
 
+pub(super) const IS_BOUND: &str = "SELECT 1 FROM idempotency_keys WHERE issuer = ?1 AND key = ?2";
+
 pub(super) const UNBOUND: &str = "DELETE FROM idempotency_keys WHERE issuer = ?1 AND key = ?2";
 
 pub(super) const JOINED: &str =
@@ -130,6 +132,9 @@ pub(super) const HELD_OF: &str = concat!(
 pub(super) const EXPIRED: &str =
     "SELECT resource FROM leases INDEXED BY leases_held WHERE ended_at IS NULL AND expires_at <= ?1 LIMIT ?2";
 
+pub(super) const NEXT_EXPIRY: &str =
+    "SELECT min(expires_at) FROM leases INDEXED BY leases_held WHERE ended_at IS NULL AND expires_at > ?1";
+
 /// A rejection without the highest token is compared with the current lease.
 pub(super) const STALE_WRITES: &str = "SELECT r.resource, r.fencing_token, r.owner_id, r.at FROM fencing_rejections r
      JOIN (SELECT max(id) AS id FROM fencing_rejections
@@ -141,12 +146,18 @@ pub(super) const REJECTIONS_OF: &str =
      FROM fencing_rejections WHERE (?1 IS NULL OR resource = ?1) AND at >= ?2 AND at < ?3
         AND (?5 IS NULL OR resource >= ?5) AND (?6 IS NULL OR resource < ?6) ORDER BY id DESC LIMIT ?4";
 
-/// Limited, so that no renewal waits long for it.
-pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id IN
-     (SELECT lease_id FROM leases WHERE lease_id < ?1 AND ended_at IS NOT NULL LIMIT 500)";
+/// Ids after one and below another, in order.
+pub(super) const VISITED_LEASES: &str = "SELECT json_group_array(lease_id) FROM
+     (SELECT lease_id FROM leases WHERE lease_id > ?1 AND lease_id < ?2 ORDER BY lease_id LIMIT ?3)";
 
+/// `PruneRange`, then the times of `PruneDue`.
+pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id > ?1 AND lease_id <= ?2
+     AND ended_at IS NOT NULL AND (ended_at < ?4 OR (ended_how = 'released' AND ended_at < ?3))";
+
+/// Twice as many as a batch usually inserts.
 pub(super) const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (issuer, key) IN
-     (SELECT issuer, key FROM idempotency_keys WHERE created_at < ?1 LIMIT 500)";
+     (SELECT issuer, key FROM idempotency_keys INDEXED BY idempotency_keys_by_time
+         WHERE created_at < ?1 ORDER BY created_at LIMIT 64)";
 
 /// Leases with a token above their counter: the counter was restored from a backup.
 pub(super) const REWOUND: &str =

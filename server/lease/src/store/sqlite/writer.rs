@@ -7,16 +7,17 @@
 
 use std::sync::Arc;
 
-use domain::lease::{LeaseId, StoreTime};
+use domain::lease::StoreTime;
 use domain::tick::Tick;
 use rusqlite::Connection;
 
 use super::load::File;
-use super::{StoreClock, load, open, sql, write};
+use super::{StoreClock, load, open, prune, write};
 use crate::batch::{BatchResult, run};
 use crate::operation::Operation;
 use crate::store::StoreError;
 use crate::store::batch_request::BatchRequest;
+use crate::store::retention::{PruneRange, keys_expired_before};
 use crate::store::state_cache::StateCache;
 
 pub(super) struct Writer {
@@ -31,6 +32,8 @@ pub(super) struct Committed {
     pub(super) now: StoreTime,
     pub(super) read_at: Tick,
     pub(super) ran: BatchResult,
+    /// Whether the range was deleted with it.
+    pub(super) is_pruned: bool,
 }
 
 impl Writer {
@@ -47,15 +50,18 @@ impl Writer {
         open::settings(&self.connection)
     }
 
-    /// Applies a batch and returns the writer, except after an error. Blocks until the batch is on disk.
+    /// Applies a batch and returns the writer, except after an error. Blocks until the batch is on disk. A batch that
+    /// writes also deletes a range of ended leases.
     pub(super) fn apply(
         mut self,
         operations: &[Operation],
         replica: &Arc<str>,
         clock: &StoreClock,
+        range: Option<&PruneRange>,
     ) -> Result<(Self, Committed), StoreError> {
-        let (mut loaded, missing) = self.known.recall(BatchRequest::from_operations(operations));
+        let (mut loaded, mut missing) = self.known.recall(BatchRequest::from_operations(operations));
         begin(&self.connection, self.file)?;
+        load::retain_bound_keys(&self.connection, &mut missing.keys)?;
         let file = match self.file {
             Some(file) if missing.is_empty() => {
                 loaded.floor = file.floor;
@@ -71,26 +77,42 @@ impl Writer {
         let (read_at, now) = clock.now();
         loaded.now = now;
         let mut ran = run(loaded, operations, replica)?;
-        if !ran.changes.is_empty() {
+        let is_written = !ran.changes.is_empty();
+        if is_written {
             write::write(&self.connection, &ran.changes, replica, now)?;
+            if let Some(range) = range {
+                prune::delete_leases(&self.connection, range)?;
+            }
+            if !ran.changes.keys.is_empty() {
+                prune::delete_keys(&self.connection, keys_expired_before(now))?;
+            }
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.file = Some(file);
         self.known.put(std::mem::take(&mut ran.after));
-        Ok((self, Committed { now, read_at, ran }))
+        let committed = Committed {
+            now,
+            read_at,
+            ran,
+            is_pruned: is_written,
+        };
+        Ok((self, committed))
     }
 
-    /// Deletes ended leases with an id below `leases` and idempotency keys from before `keys`.
-    pub(super) async fn prune(self, leases: LeaseId, keys: StoreTime) -> Result<Self, StoreError> {
+    /// Deletes these ranges of ended leases, and idempotency keys created before `keys`.
+    pub(super) async fn prune(self, leases: Vec<PruneRange>, keys: StoreTime) -> Result<Self, StoreError> {
         let Self {
             connection,
             known,
             file,
         } = self;
         let prune = move |connection: &mut Connection| {
-            let mut statement = connection.prepare_cached(sql::PRUNE_LEASES)?;
-            statement.execute([leases.to_string()])?;
-            connection.prepare_cached(sql::PRUNE_KEYS)?.execute([keys.ms()])?;
+            connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            for range in &leases {
+                prune::delete_leases(connection, range)?;
+            }
+            prune::delete_keys(connection, keys)?;
+            connection.prepare_cached("COMMIT")?.execute([])?;
             Ok(())
         };
         let (connection, ()) = run_blocking(connection, prune).await?;

@@ -1,0 +1,123 @@
+//! Deletes what is past its retention, in small steps. While there are batches, each takes a step along in its
+//! transaction, so that pruning follows the pace of the leases and costs no sync of its own; otherwise the maintenance
+//! task does it.
+
+use std::collections::VecDeque;
+
+use domain::lease::StoreTime;
+use rusqlite::{Connection, params};
+use sqlx::SqlitePool;
+
+use super::sql;
+use crate::store::retention::{LeaseRetention, PruneCursor, PruneCursors, PruneRange};
+use crate::store::rows::from_json;
+use crate::store::{PruneProgress, StoreError};
+
+/// Leases visited by one step: more than one batch usually ends.
+const STEP_ROWS: usize = 64;
+/// Ids read ahead of the steps.
+const READ_ROWS: usize = 4_096;
+/// Steps of the maintenance task per transaction, so that a batch never waits long for it.
+const IDLE_STEPS: usize = 8;
+
+/// Ranges that were read and not yet deleted.
+#[derive(Default)]
+pub(super) struct PruneQueue {
+    cursors: PruneCursors,
+    ranges: VecDeque<PruneRange>,
+    /// Whether a batch has taken a range since the last run of the maintenance task.
+    is_taken_by_batches: bool,
+}
+
+impl PruneQueue {
+    /// The next range, for a batch. [`put_back`](Self::put_back) it unless the batch commits with it.
+    pub(super) fn take(&mut self) -> Option<PruneRange> {
+        let range = self.ranges.pop_front()?;
+        self.is_taken_by_batches = true;
+        Some(range)
+    }
+
+    pub(super) fn put_back(&mut self, range: Option<PruneRange>) {
+        if let Some(range) = range {
+            self.ranges.push_front(range);
+        }
+    }
+
+    /// The ranges that the maintenance task deletes itself: none while batches do.
+    pub(super) fn take_idle(&mut self) -> Vec<PruneRange> {
+        if std::mem::take(&mut self.is_taken_by_batches) {
+            return Vec::new();
+        }
+        let most = self.ranges.len().min(IDLE_STEPS);
+        self.ranges.drain(..most).collect()
+    }
+
+    pub(super) fn progress(&self) -> PruneProgress {
+        if self.ranges.is_empty() {
+            PruneProgress::Done
+        } else {
+            PruneProgress::More
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.ranges.len() * STEP_ROWS >= READ_ROWS
+    }
+
+    /// Splits visited ids, in order, into ranges.
+    fn push(&mut self, cursor: PruneCursor, ids: &[String], retention: &LeaseRetention, now: StoreTime) {
+        for ids in ids.chunks(STEP_ROWS) {
+            let Some(through) = ids.last() else { return };
+            self.ranges.push_back(PruneRange {
+                after: self.cursors.position(cursor).to_owned(),
+                through: through.clone(),
+                due: retention.due(now),
+            });
+            self.cursors.advance(cursor, through.clone());
+        }
+    }
+}
+
+/// Reads the ids that the cursors have to visit next.
+pub(super) async fn read_ahead(
+    readers: &SqlitePool,
+    queue: &parking_lot::Mutex<PruneQueue>,
+    retention: &LeaseRetention,
+    now: StoreTime,
+) -> Result<(), StoreError> {
+    for cursor in PruneCursor::ALL {
+        let after = {
+            let queue = queue.lock();
+            if queue.is_full() {
+                return Ok(());
+            }
+            queue.cursors.position(cursor).to_owned()
+        };
+        let query = sqlx::query_scalar(sql::VISITED_LEASES)
+            .bind(after)
+            .bind(retention.visited_below(cursor, now))
+            .bind(i64::try_from(READ_ROWS).unwrap_or(i64::MAX));
+        let ids: String = query.fetch_one(readers).await?;
+        let ids: Vec<String> = from_json(&ids)?;
+        queue.lock().push(cursor, &ids, retention, now);
+    }
+    Ok(())
+}
+
+pub(super) fn delete_leases(connection: &Connection, range: &PruneRange) -> Result<(), StoreError> {
+    connection.prepare_cached(sql::PRUNE_LEASES)?.execute(params![
+        range.after,
+        range.through,
+        range.due.released_before.ms(),
+        range.due.ended_before.ms(),
+    ])?;
+    Ok(())
+}
+
+/// Deletes some keys, if there are any; a search in an index otherwise.
+pub(super) fn delete_keys(connection: &Connection, created_before: StoreTime) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(sql::PRUNE_KEYS)?
+        .execute([created_before.ms()])?;
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! `POST /v1/locks/batch`: each operation succeeds or fails by itself, results are in order, and a repeated call gives the
+//! same leases.
+
+use axum::http::StatusCode;
+use domain::lease::limits::BATCH_OPERATIONS_MAX;
+use serde_json::{Value, json};
+
+use super::lease_server::{LeaseServer, LeaseStore, StoreKind, answer, is_granted, on_both_stores};
+
+fn acquire(resource: &str) -> Value {
+    json!({"acquire": {"resource": resource, "ownerId": "o", "ttlSeconds": 60}})
+}
+
+fn by_id(kind: &str, lease: &Value) -> Value {
+    json!({kind: {"leaseId": lease["leaseId"]}})
+}
+
+async fn batch(stage: &LeaseServer, operations: &[Value]) -> (StatusCode, Value) {
+    stage
+        .post("/v1/locks/batch", json!({"operations": operations}))
+        .await
+}
+
+async fn results(stage: &LeaseServer, operations: &[Value]) -> Vec<Value> {
+    let (status, body) = batch(stage, operations).await;
+    assert_eq!(status, StatusCode::OK, "{body}");
+    body["results"].as_array().unwrap().clone()
+}
+
+on_both_stores!(operations_of_a_batch_succeed_or_fail_alone, |home| {
+    let stage = home.serve().await;
+    let [held, kept, ended] = ["held", "kept", "ended"];
+    let held = stage.acquire(held, "o", 60).await;
+    let kept = stage.acquire(kept, "o", 60).await;
+    let ended = stage.acquire(ended, "o", 60).await;
+    stage.delete(&ended).await;
+    let unknown = json!({"leaseId": "01980000-0000-7000-8000-000000000000"});
+    let done = results(
+        &stage,
+        &[
+            acquire("new"),
+            acquire("held"),
+            by_id("renew", &kept),
+            by_id("renew", &ended),
+            by_id("release", &held),
+            by_id("release", &unknown),
+            acquire("leasehold/x"),
+        ],
+    )
+    .await;
+    assert_eq!(done.len(), 7, "{done:?}");
+    assert!(is_granted(&done[0]["acquire"]), "{done:?}");
+    assert_eq!(done[0]["acquire"]["fencingToken"], 1);
+    // The order of operations is free: the lock is refused, or granted after the release of the same call.
+    assert!(done[1]["acquire"]["acquired"].is_boolean(), "{done:?}");
+    assert_eq!(done[2]["renew"]["leaseId"], kept["leaseId"]);
+    assert_eq!(done[3]["problem"]["code"], "released");
+    assert_eq!(done[3]["problem"]["status"], 410);
+    assert_eq!(done[4]["release"], json!({"released": true}));
+    assert_eq!(done[5]["problem"]["status"], 404);
+    assert_eq!(done[6]["problem"]["code"], "reserved");
+    let ids = done
+        .iter()
+        .filter_map(|result| result["problem"]["requestId"].as_str());
+    assert!(
+        ids.clone().count() == 3 && ids.into_iter().all(|id| !id.is_empty()),
+        "{done:?}"
+    );
+    assert_eq!(stage.resource("new").await["holder"]["ownerId"], "o");
+    stage.close().await;
+});
+
+on_both_stores!(a_full_batch_is_granted_once, |home| {
+    // Repeated with its key: the same leases. With another key: none.
+    let stage = home.serve().await;
+    let operations: Vec<_> = (0..BATCH_OPERATIONS_MAX)
+        .map(|number| acquire(&format!("r/{number}")))
+        .collect();
+    let body = json!({"operations": operations});
+    let call = |key: &'static str| {
+        let request = stage.http.post(format!("{}/v1/locks/batch", stage.base));
+        answer(request.header("Idempotency-Key", key).json(&body))
+    };
+    let ids = |body: &Value| -> Vec<Value> {
+        let results = body["results"].as_array().unwrap();
+        results
+            .iter()
+            .map(|result| result["acquire"]["leaseId"].clone())
+            .collect()
+    };
+    let (first, again, other) = (call("a").await, call("a").await, call("b").await);
+    assert_eq!(first.0, StatusCode::OK, "{}", first.1);
+    let granted = ids(&first.1);
+    assert_eq!(granted.len(), BATCH_OPERATIONS_MAX);
+    assert!(granted.iter().all(Value::is_string), "{granted:?}");
+    assert_eq!(ids(&again.1), granted);
+    assert!(ids(&other.1).iter().all(Value::is_null));
+    // Another request under the key of a position is refused, and only that one.
+    let (_, changed) = answer(
+        stage
+            .http
+            .post(format!("{}/v1/locks/batch", stage.base))
+            .header("Idempotency-Key", "a")
+            .json(&json!({"operations": [acquire("r/0"), acquire("other")]})),
+    )
+    .await;
+    assert_eq!(changed["results"][0]["acquire"]["leaseId"], granted[0]);
+    assert_eq!(changed["results"][1]["problem"]["status"], 409, "{changed}");
+    stage.close().await;
+});
+
+#[tokio::test]
+async fn an_invalid_operation_stops_the_whole_batch() {
+    // Every mistake is named by its position, and nothing is granted.
+    let home = LeaseStore::new(StoreKind::Sqlite).await;
+    let stage = home.serve().await;
+    let mut bad = acquire("b");
+    bad["acquire"]["ttlSeconds"] = json!(0);
+    bad["acquire"]["ownerId"] = json!("");
+    let twice = [
+        acquire("a"),
+        bad,
+        acquire("a"),
+        json!({"renew": {"leaseId": "x"}}),
+    ];
+    let (status, problem) = batch(&stage, &twice).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let fields: Vec<_> = problem["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|error| error["field"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            "operations[1].acquire.ownerId",
+            "operations[1].acquire.ttlSeconds",
+            "operations[2].acquire.resource",
+            "operations[3].renew.leaseId",
+        ],
+        "{problem}"
+    );
+    assert_eq!(stage.resource("a").await["lastFencingToken"], 0);
+    for (operations, field) in [
+        (json!([]), "operations"),
+        (json!(vec![acquire("a"); BATCH_OPERATIONS_MAX + 1]), "operations"),
+        (
+            json!([{"acquire": {"resource": "a", "ownerId": "o", "ttlSeconds": 1, "waitSeconds": 1}}]),
+            "operations[0].acquire.waitSeconds",
+        ),
+    ] {
+        let (status, problem) = stage
+            .post("/v1/locks/batch", json!({"operations": operations}))
+            .await;
+        assert_eq!(
+            (status, problem["field"].as_str()),
+            (StatusCode::BAD_REQUEST, Some(field)),
+            "{problem}"
+        );
+    }
+    stage.close().await;
+}
