@@ -54,7 +54,7 @@ pub(in crate::http) async fn batch(
     let results = futures::future::join_all(running).await;
     let results = results
         .into_iter()
-        .map(|result| result.unwrap_or_else(|error| BatchResultDto::Problem(context.problem(error))));
+        .map(|result| result.unwrap_or_else(|error| BatchResultDto::Problem(Box::new(context.problem(error)))));
     Ok(Json(BatchResultsDto {
         results: results.collect(),
     }))

@@ -111,7 +111,7 @@ async fn a_page_names_its_files_below_their_version() {
     let version = style.split('/').nth(2).unwrap();
     assert_eq!(
         (version, style),
-        (site::version(), &*format!("/pkg/{version}/leasehold.css"))
+        (super::site::version(), &*format!("/pkg/{version}/leasehold.css"))
     );
     for file in ["leasehold.js", "leasehold_bg.wasm"] {
         assert!(html.contains(&format!("/pkg/{version}/{file}")), "{file}: {html}");

@@ -85,5 +85,5 @@ pub(in crate::http) enum BatchResultDto {
     Renew(RenewedDto),
     Release(ReleasedDto),
     /// The error that the single call would have answered with.
-    Problem(Problem),
+    Problem(Box<Problem>),
 }
