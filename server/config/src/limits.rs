@@ -23,6 +23,9 @@ pub const LOCK_DELAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from
 /// `lease.released_retention`: longer than the window of idempotency keys, whose replay reads the lease.
 pub const RELEASED_RETENTION: RangeInclusive<Duration> =
     Duration::from_secs(15 * 60)..=Duration::from_secs(30 * 24 * 3600);
+const _: () = assert!(
+    RELEASED_RETENTION.start().as_secs() > domain::lease::limits::KEY_WINDOW_MS.unsigned_abs() / 1_000
+);
 /// `lease.ended_retention`: of leases that expired or were unlocked.
 pub const ENDED_RETENTION: RangeInclusive<Duration> =
     Duration::from_secs(15 * 60)..=Duration::from_secs(30 * 24 * 3600);

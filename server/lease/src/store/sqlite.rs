@@ -93,9 +93,8 @@ impl SqliteStore {
         };
         let range = self.prune_queue.lock().take();
         let applied = writer.apply(operations, &self.replica, &self.clock, range.as_ref());
-        if !matches!(&applied, Ok((_, committed)) if committed.is_pruned) {
-            self.prune_queue.lock().put_back(range);
-        }
+        let is_deleted = matches!(&applied, Ok((_, committed)) if committed.is_pruned);
+        self.prune_queue.lock().finish(range, is_deleted);
         let (writer, committed) = applied?;
         *slot = Some(writer);
         Ok(committed)

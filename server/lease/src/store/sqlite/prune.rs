@@ -25,27 +25,28 @@ const IDLE_STEPS: usize = 8;
 pub(super) struct PruneQueue {
     cursors: PruneCursors,
     ranges: VecDeque<PruneRange>,
-    /// Whether a batch has taken a range since the last run of the maintenance task.
-    is_taken_by_batches: bool,
+    /// Whether a batch has deleted a range since the last run of the maintenance task.
+    is_served_by_batches: bool,
 }
 
 impl PruneQueue {
-    /// The next range, for a batch. [`put_back`](Self::put_back) it unless the batch commits with it.
+    /// The next range, for a batch, which [`finish`](Self::finish)es it.
     pub(super) fn take(&mut self) -> Option<PruneRange> {
-        let range = self.ranges.pop_front()?;
-        self.is_taken_by_batches = true;
-        Some(range)
+        self.ranges.pop_front()
     }
 
-    pub(super) fn put_back(&mut self, range: Option<PruneRange>) {
-        if let Some(range) = range {
-            self.ranges.push_front(range);
+    /// `is_deleted`: the batch has committed with the range.
+    pub(super) fn finish(&mut self, range: Option<PruneRange>, is_deleted: bool) {
+        match range {
+            Some(_) if is_deleted => self.is_served_by_batches = true,
+            Some(range) => self.ranges.push_front(range),
+            None => {}
         }
     }
 
     /// The ranges that the maintenance task deletes itself: none while batches do.
     pub(super) fn take_idle(&mut self) -> Vec<PruneRange> {
-        if std::mem::take(&mut self.is_taken_by_batches) {
+        if std::mem::take(&mut self.is_served_by_batches) {
             return Vec::new();
         }
         let most = self.ranges.len().min(IDLE_STEPS);
