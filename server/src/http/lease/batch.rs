@@ -52,9 +52,9 @@ pub(in crate::http) async fn batch(
         .into_iter()
         .map(|operation| operation.run(&service, &context.caller));
     let results = futures::future::join_all(running).await;
-    let results = results
-        .into_iter()
-        .map(|result| result.unwrap_or_else(|error| BatchResultDto::Problem(Box::new(context.problem(error)))));
+    let results = results.into_iter().map(|result| {
+        result.unwrap_or_else(|error| BatchResultDto::Problem(Box::new(context.problem(error))))
+    });
     Ok(Json(BatchResultsDto {
         results: results.collect(),
     }))
