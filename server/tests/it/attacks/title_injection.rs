@@ -35,9 +35,7 @@ async fn a_lock_name_cannot_leave_the_page_title() {
         acquire(&console, resource).await;
     }
     console
-        .inventory_where("backend=builtin", |page| {
-            page["locks"].as_array().unwrap().len() == 2
-        })
+        .inventory_where("backend=builtin", |page| page["total"] == 2)
         .await;
     let page = lock_page(&console, NAME).await;
     assert_eq!(page.title(), format!("{NAME}, builtin · Leasehold"));
