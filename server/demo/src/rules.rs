@@ -7,6 +7,9 @@ use domain::names::BackendName;
 
 use super::names;
 
+/// The id of the rule that fires on [`names::LONG_LOCK`].
+pub(super) const LONG_HELD: &str = "demo_long_held";
+
 /// About the lease service, which exists even if servers are missing.
 pub(super) fn rules() -> Vec<Draft> {
     let rule = |id: &str, name: &str, condition: &str, prefix: &str, with: &[(&str, &str)]| Draft {
@@ -25,7 +28,7 @@ pub(super) fn rules() -> Vec<Draft> {
     };
     vec![
         rule(
-            "demo_long_held",
+            LONG_HELD,
             "Demo: held for a minute",
             "long_held",
             names::LONG,

@@ -109,6 +109,19 @@ impl Identity {
         Ok((tx, secret))
     }
 
+    /// Checks a sign-in link without using it. Counts as an attempt of its source.
+    ///
+    /// # Errors
+    /// `BadLink`; `TooManyGuesses` after several of those.
+    pub async fn check_user_link(&self, link: &str, origin: &Origin) -> Result<(), IdentityError> {
+        let key = self.count_link(origin)?;
+        if !self.is_usable(link, "user").await? {
+            return Err(IdentityError::BadLink);
+        }
+        self.throttle.forgive(&key);
+        Ok(())
+    }
+
     /// Whether a setup link is still valid, without using it.
     ///
     /// # Errors
