@@ -17,6 +17,7 @@ mod rules;
 mod scenarios;
 mod servers;
 mod setup;
+mod simulated_day;
 mod webhook;
 mod worker;
 mod worker_pool;
@@ -24,8 +25,10 @@ mod zookeeper;
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use domain::alerts::Draft;
+use domain::history::simulated_past::SimulatedPast;
 use domain::names::NameError;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +38,9 @@ use config::BackendConfig;
 use testkit::{MissingServer, StartError, ThrowawayFolder};
 
 pub use webhook::Webhook;
+
+/// Length of the simulated past.
+const PAST: Duration = Duration::from_secs(24 * 3_600);
 
 /// A running demo. Also stops when dropped without [`end`](Self::end), and leaves nothing behind.
 pub struct Demo {
@@ -112,6 +118,14 @@ impl Demo {
     /// Backends of the console: `orders-db`, `redis-cache`, `cache-eu`, `payments-redlock`, `etcd-coord`, `zk-plan`, `consul-dc1`, without the missing ones.
     pub fn backends(&self) -> Vec<BackendConfig> {
         self.backends.clone()
+    }
+
+    /// What a console would have recorded in the last 24 h before `until` (milliseconds since 1970), thinned.
+    ///
+    /// # Errors
+    /// A name of the demo is not valid.
+    pub fn past(&self, until: i64) -> Result<SimulatedPast, NameError> {
+        simulated_day::simulate(&self.backends, PAST, until)
     }
 
     /// Alert rules scaled for the demo, in addition to the built-in ones.

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::exit_code::Exit;
 use super::output::{print, report};
+use crate::history::simulation;
 use crate::http::DemoConsole;
 use crate::identity::{NewToken, NewUser, Principal, Secret};
 use crate::notify::{NewReceiver, ReceiverKind};
@@ -29,6 +30,7 @@ use config::{
 use demo;
 use demo::{Demo, Webhook};
 use runtime::clock::Clock;
+use runtime::db::Db;
 use runtime::telemetry::{self, LogOutput};
 
 /// The user that the sign-in link is for.
@@ -80,19 +82,34 @@ async fn serve_until_stopped(
     listen: SocketAddr,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
+    write_past(demo, &files.store()).await?;
     let serving = serve(demo, files, listen, &stop).await?;
     files.write_config(serving.address)?;
     let token = workers_token(&serving).await?;
     demo.work_on(&format!("http://{}", serving.address), token.expose())?;
+    // Before the receiver, which would be notified of the new admin.
+    let link = visitor_link(&serving).await?;
     listen_to(&serving, stop).await?;
     watch_over(&serving).await?;
-    let link = visitor_link(&serving).await?;
     print(&files.farewell())?;
     print(&format!("{}/sign-in?link={}\n", serving.home, link.expose()))?;
     match serving.ended().await {
         None => Ok(Exit::Ok.into()),
         Some(why) => Err(anyhow::anyhow!(why)),
     }
+}
+
+/// Before the server starts: it then reads the past like its own.
+async fn write_past(demo: &Demo, store: &str) -> anyhow::Result<()> {
+    report("simulating the history of the last 24 hours");
+    let until = Clock::start().now().wall.timestamp_millis();
+    let past = demo.past(until)?;
+    let db = Db::open(store).await?;
+    let history = db.history(store).await?;
+    simulation::write_past(&history, &past).await?;
+    history.close().await;
+    db.close().await;
+    Ok(())
 }
 
 async fn serve(

@@ -78,6 +78,7 @@ impl RunningDemo {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_demo_ends_with_its_link_and_logs_to_a_file() {
+    let _installed = rustls::crypto::ring::default_provider().install_default();
     let folder = tempfile::tempdir().unwrap();
     let demo = RunningDemo::start(folder.path(), &[]);
     let http = reqwest::Client::builder()
@@ -116,6 +117,7 @@ async fn the_demo_ends_with_its_link_and_logs_to_a_file() {
         lines,
         [
             "leasehold: starting Postgres, Redis, etcd, ZooKeeper and Consul, each in a folder of its own",
+            "leasehold: simulating the history of the last 24 hours",
             "leasehold: stopping the servers",
         ]
     );
