@@ -49,9 +49,13 @@ impl Identity {
     /// A sign-in link for one user. Earlier links of that user become invalid.
     ///
     /// # Errors
-    /// No user has this id.
+    /// No user has this id, or the user is disabled.
     pub async fn user_link(&self, who: &Principal, user: &str) -> Result<Secret, IdentityError> {
-        let name = self.known_user(user).await?.name;
+        let known = self.known_user(user).await?;
+        if known.disabled_at.is_some() {
+            return Err(IdentityError::invalid("user", "is disabled; enable it first"));
+        }
+        let name = known.name;
         let (mut tx, secret) = self.make_link(who, "user", Some(user)).await?;
         self.record_account_change(&mut tx, who, user, ChangeKind::Link)
             .await?;

@@ -22,7 +22,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn start(stop: CancellationToken) -> Demo {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let folder = demo::create_folder().unwrap();
-    demo::start(folder, stop).await.unwrap()
+    Box::pin(demo::start(folder, stop)).await.unwrap()
 }
 
 fn backend(demo: &Demo, name: &str) -> SystemConfig {

@@ -5,12 +5,13 @@ use super::{leasehold, run};
 use crate::support::TestServer;
 
 use domain::access::{Grant, Role};
+use leasehold::identity::Principal;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn user_link_prints_a_link_that_signs_in() {
     // The configuration names the store and the address of the server.
     let server = TestServer::start().await;
-    server
+    let ada = server
         .add_user("ada", vec![Grant::everywhere(Role::Viewer)])
         .await;
     let folder = tempfile::tempdir().unwrap();
@@ -41,6 +42,11 @@ async fn user_link_prints_a_link_that_signs_in() {
     assert_eq!(welcome.status(), 303);
     assert_eq!(browser.get("/").await.status(), 200);
 
+    let system = Principal::system("test");
+    server.identity().disable_user(&system, &ada).await.unwrap();
+    let (code, out, err) = make("ada");
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("is disabled; enable it first"), "{err}");
     let (code, out, err) = make("eve");
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("there is no user \"eve\""), "{err}");
