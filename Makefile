@@ -16,7 +16,7 @@ help: ## this list
 
 .PHONY: demo
 demo: export LEASEHOLD_SERVERS_OPTIONAL := 1
-demo: ## all set-up, then the console on throwaway servers; prints the address last
+demo: ## all set-up, then the console on throwaway servers; prints a sign-in link last
 	@scripts/setup build servers
 	@$(MAKE) --no-print-directory binary
 	@exec $(BINARY) demo

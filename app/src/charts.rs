@@ -12,6 +12,7 @@ pub mod held_locks;
 pub mod ownership_timeline;
 pub mod range_links;
 pub mod series;
+pub mod simulated_mark;
 pub mod svg;
 
 #[cfg(all(test, feature = "ssr"))]

@@ -24,8 +24,23 @@ pub struct Session {
     pub needs_authentication: bool,
     /// Alert groups that fire.
     pub firing_groups: u32,
+    /// Set in the demo, until the user closes the tour.
+    pub tour: Option<TourLinks>,
     /// Revisions that the first HTML shows at least.
     pub revisions: Revisions,
+}
+
+/// Pages of the demo that its tour leads to, by URL path and query.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TourLinks {
+    /// A search over all backends.
+    pub find: String,
+    /// A lock with a queue.
+    pub understand: String,
+    /// The review of a forced unlock of a lock that is held for the whole demo.
+    pub break_safely: String,
+    /// A rule that fires in the demo.
+    pub alert: String,
 }
 
 impl Session {
@@ -125,6 +140,10 @@ impl CurrentSession {
 
     pub fn firing_groups(self) -> u32 {
         self.0.with(|session| session.firing_groups)
+    }
+
+    pub(crate) fn close_tour(self) {
+        self.0.try_update(|session| session.tour = None);
     }
 
     /// Applies what an event of the stream says.

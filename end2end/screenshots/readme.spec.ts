@@ -27,6 +27,7 @@ test('overview, lock and alerts of the demo', async ({ page, api }) => {
   await expect.poll(firing, { timeout: 120_000 }).toBeGreaterThanOrEqual(3);
   await expect.poll(waiters, { timeout: 30_000 }).toBeGreaterThanOrEqual(2);
   await openLive(page, '/');
+  await page.getByRole('button', { name: 'Close the tour' }).click();
   await picture(page, 'overview');
   await openLive(page, `/locks/etcd-coord/${MUTEX}?source=mutex`);
   await picture(page, 'lock');

@@ -17,6 +17,7 @@ mod recorder;
 mod rollups;
 mod runs;
 pub mod signals;
+pub mod simulation;
 mod store;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 
 use domain::lock_detail::{EventKind, SeenEvent};
 use domain::names::{BackendName, Resource, Source};
+use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +42,8 @@ use crate::leader_election::LeaderElection;
 /// Reads the history. Cheap to share.
 pub struct History {
     db: Db,
+    /// Read once: end of a simulated past.
+    simulated_until: OnceCell<Option<i64>>,
 }
 
 /// The writer task; ends after stop, when all events are written.
@@ -83,7 +87,11 @@ impl History {
             );
             recorder.run(ending.clone())
         });
-        (Arc::new(Self { db }), Recording(task))
+        let history = Self {
+            db,
+            simulated_until: OnceCell::new(),
+        };
+        (Arc::new(history), Recording(task))
     }
 
     /// Events of one lock with gaps, newest first. `source` is needed only where two sources have the name.

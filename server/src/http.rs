@@ -6,6 +6,7 @@ pub mod audit;
 pub mod auth;
 pub mod contention;
 mod current_user;
+mod demo_console;
 pub mod dto;
 pub mod events;
 pub mod fencing;
@@ -46,6 +47,7 @@ use self::auth::AuthLayer;
 use self::request_id::{REQUEST_ID, RandomId};
 use runtime::telemetry;
 
+pub use demo_console::DemoConsole;
 pub use state::{AppState, ConsoleFor, Services};
 
 /// The API and the pages, behind the authentication layer.

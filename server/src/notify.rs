@@ -18,6 +18,7 @@ mod http_sender;
 pub mod limits;
 pub mod message;
 mod outbox;
+mod pacing;
 mod prune;
 pub mod receiver;
 mod receivers;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use domain::duration::millis;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +49,7 @@ pub use enqueue::{Occasion, enqueue, enqueue_at};
 pub use error::NotifyError;
 pub use fingerprint::fingerprint;
 pub use outbox::{Delivery, DeliveryFilter, DeliveryState};
+pub use pacing::Pacing;
 pub use receiver::{NewReceiver, ReceiverKind, ReceiverView};
 pub use secret_box::SecretBox;
 pub use test_message::TestMessage;
@@ -61,7 +64,7 @@ pub struct Notifier {
     home: String,
     resend_interval: Duration,
     max_retry_time: Duration,
-    growth_factor: u32,
+    pacing: Pacing,
     woken: Arc<Notify>,
     /// Number of outbox queries.
     looks: AtomicU64,
@@ -69,9 +72,9 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// How many times larger than in its last message a group must be to be sent again.
-    pub const fn growth_factor(&self) -> u32 {
-        self.growth_factor
+    /// How often a group of alerts is notified.
+    pub const fn pacing(&self) -> Pacing {
+        self.pacing
     }
 
     /// Delivers messages of the outbox until `stop`; requests in flight then are completed.
@@ -93,7 +96,10 @@ impl Notifier {
             home: home.to_owned(),
             resend_interval: config.resend_interval,
             max_retry_time: config.max_retry_time,
-            growth_factor: config.growth_factor,
+            pacing: Pacing {
+                growth_factor: config.growth_factor,
+                group_interval_ms: millis(config.group_interval),
+            },
             woken: Arc::default(),
             looks: AtomicU64::new(0),
             turns: delivery_loop::Turns::default(),

@@ -30,7 +30,7 @@ use crate::audit::{Audit, ChainCheckpoints, ChainVerifier};
 use crate::console::{ChartSources, ServerConsole};
 use crate::history::{History, Recording};
 use crate::http::auth::{Authenticator, Hosts, Proxies, Streams};
-use crate::http::{self, AppState, ConsoleFor, Services};
+use crate::http::{self, AppState, ConsoleFor, DemoConsole, Services};
 use crate::identity::{Identity, Oidc, OidcSetupError};
 use crate::notify::{Delivering, Notifier, secret_keys};
 use crate::unlock::Unlocks;
@@ -54,6 +54,8 @@ pub struct Setup {
     pub access: AccessConfig,
     pub history: HistoryConfig,
     pub notify: NotifyConfig,
+    /// Set by `leasehold demo` only.
+    pub demo: Option<DemoConsole>,
     pub clock: Clock,
     /// Cancel to stop the server.
     pub stop: CancellationToken,
@@ -114,7 +116,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let watching = BackendSupervisor::start(&setup.backends, builtin, &clock, &stop);
     observable_gauges::start(&watching.inventory, &leases, &clock);
     let home = home(&access, address);
-    let gate = Box::pin(open_gate(&store, &access, &home, &clock, &stop)).await?;
+    let gate = Box::pin(open_gate(&store, (&access, setup.demo), &home, &clock, &stop)).await?;
     let ground = Ground {
         gate: &gate,
         inventory: &watching.inventory,
@@ -272,7 +274,7 @@ fn doors(listener: TcpListener, tls: Option<TlsAcceptor>, access: &AccessConfig,
 }
 
 /// Public URL of the console, without a trailing slash.
-fn home(access: &AccessConfig, mut address: SocketAddr) -> String {
+pub fn home(access: &AccessConfig, mut address: SocketAddr) -> String {
     // The unspecified address cannot be part of a link.
     if address.ip().is_unspecified() {
         address.set_ip(Ipv4Addr::LOCALHOST.into());
@@ -299,7 +301,7 @@ fn open_tls(access: &AccessConfig, stop: &CancellationToken) -> Result<Option<Tl
 
 async fn open_gate(
     store: &SecretString,
-    access: &AccessConfig,
+    (access, demo): (&AccessConfig, Option<DemoConsole>),
     home: &str,
     clock: &Clock,
     stop: &CancellationToken,
@@ -326,6 +328,7 @@ async fn open_gate(
         oidc,
         home: home.into(),
         evaluation: Arc::new(Evaluation::new(clock.clone())),
+        demo: demo.map(Arc::new),
     })
 }
 

@@ -4,6 +4,7 @@ pub mod histogram;
 pub mod renewal_runs;
 pub mod rollup;
 pub mod series;
+pub mod simulated_past;
 pub mod template;
 
 use crate::lock_detail::EventKind;

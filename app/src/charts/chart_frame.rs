@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::simulated_mark::SimulatedMark;
 use crate::components::state_badge::Shape;
 
 /// A chart as a section of a page.
@@ -24,6 +25,7 @@ pub fn ChartFrame(
         <section class="sec chart" id=id aria-labelledby=labelled>
             <header>
                 <h2 id=head_id>{move || title.get()}</h2>
+                <SimulatedMark/>
                 <span class="note">{move || note.get()}</span>
                 {end.map(|end| view! { <span class="end">{end}</span> }.into_any())}
             </header>

@@ -66,6 +66,8 @@ pub struct PreviewData {
     /// The newest firings, newest first.
     pub firings: Vec<FiringRow>,
     pub gaps: Vec<(i64, i64)>,
+    /// What is shown before this time was simulated, for a demo.
+    pub simulated_until: Option<i64>,
     pub for_ms: i64,
     pub keep_ms: i64,
 }

@@ -16,6 +16,7 @@ use self::top_prefixes::TopPrefixes;
 use self::wait_trees::WaitTrees;
 use crate::api::contention::contention;
 use crate::charts::durations::{Durations, Measure};
+use crate::charts::simulated_mark::provide_simulated;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -48,6 +49,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
     let url = Signal::derive(move || PageUrl::new(PATH, &search.get()));
     let hold_times = Memo::new(move |_| data.with(|data| data.hold_times.clone()));
     let wait_times = Memo::new(move |_| data.with(|data| data.wait_times.clone()));
+    provide_simulated(move || data.with(|data| data.range.simulated_mark()));
     let cut = move || {
         data.with(|data| data.is_cut).then(|| {
             let text = "Prefixes that may cover names outside your scope are omitted.";

@@ -32,6 +32,7 @@ use self::past_facts::PastFacts;
 use self::raw_record::{Holders, Record};
 use self::recent_events::RecentEvents;
 use self::sections::{Blockers, Fate, NextSteps, Waiters};
+use crate::charts::simulated_mark::provide_simulated;
 use crate::components::expiry_bar_large::ExpiryBarLarge;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -144,6 +145,14 @@ fn other(answer: LookupResult) -> AnyView {
 #[component]
 fn Body(detail: Signal<LockDetail>) -> impl IntoView {
     let title = move || detail.with(header::document_title);
+    provide_simulated(move || {
+        detail.with(|detail| {
+            detail
+                .charts
+                .as_ref()
+                .and_then(|charts| charts.range.simulated_mark())
+        })
+    });
     let is_past = Memo::new(move |_| detail.with(|detail| detail.past.is_some()));
     // The lock was acquired or released while displayed: another view.
     let body = move || {

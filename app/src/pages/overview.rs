@@ -5,6 +5,7 @@ pub mod firing_alerts;
 pub mod getting_started;
 pub mod recent_incidents;
 pub mod state_counts;
+pub mod tour;
 pub mod unreachable_backends;
 
 use domain::backend::{BackendStatus, BackendView};
@@ -15,6 +16,7 @@ use leptos::prelude::*;
 use self::charts::{Alerts, Incidents};
 use self::getting_started::Setup;
 use self::state_counts::{States, Waiting};
+use self::tour::Tour;
 use self::unreachable_backends::BlindBackends;
 use crate::api::overview::overview;
 use crate::components::backend_strip::BackendStrip;
@@ -51,6 +53,7 @@ fn Body(data: Signal<Overview>) -> impl IntoView {
     let is_set_up = Memo::new(move |_| data.with(|data| !data.backends.is_empty()));
     view! {
         <Head data/>
+        <Tour/>
         {move || if is_set_up.get() { view! { <Sections data/> }.into_any() } else { view! { <Setup/> }.into_any() }}
     }
 }

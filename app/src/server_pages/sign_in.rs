@@ -91,3 +91,46 @@ pub fn by_link(link: String, next: String) -> String {
     };
     document("Sign in", content.into_any())
 }
+
+/// A one-time link that is not valid, and the ways to another.
+#[derive(Debug, Clone, Default)]
+pub struct SpentLink {
+    /// Prints another link, on the server's machine.
+    pub command: String,
+    /// What is left for the reader to change in the command.
+    pub hint: Option<&'static str>,
+    /// This browser has a session already.
+    pub is_signed_in: bool,
+}
+
+/// The link was used or replaced, or has expired.
+pub fn spent_link(page: SpentLink) -> String {
+    let SpentLink {
+        command,
+        hint,
+        is_signed_in,
+    } = page;
+    let (href, word) = if is_signed_in {
+        ("/", "Open the console")
+    } else {
+        ("/sign-in", "Sign in with a password")
+    };
+    let signed_in =
+        is_signed_in.then(|| view! { <p class="notice">"You are signed in already."</p> }.into_any());
+    let hint = hint.map(|hint| view! { <p class="help">{hint}</p> }.into_any());
+    let content = view! {
+        <section class="sheet">
+            <h1>"Link no longer valid"</h1>
+            {signed_in}
+            <p>
+                "A sign-in link works once, within an hour, and a newer link replaces it. This one is used or expired."
+            </p>
+            <p>"For another link, run this on the server's machine:"</p>
+            <pre tabindex="0"><code>{command}</code></pre>
+            {hint}
+            <p>"Or ask an admin: Settings, Users, your name, Create a sign-in link."</p>
+            <div class="do"><a class="btn" href=href>{word}</a></div>
+        </section>
+    };
+    document("Link no longer valid", content.into_any())
+}

@@ -37,3 +37,32 @@ test('pages of real locks are accessible and fit', async ({ page }) => {
     await lookAt(page, `demo-${name}`, [{ theme: 'dark', width: 1440 }, { theme: 'light', width: 390 }]);
   }
 });
+
+test('the tour leads to real locks and closes by keyboard, for good', async ({ page, browser, demo }) => {
+  // A user of its own, so that the tour of the other tests stays.
+  const headers = { origin: demo.url };
+  const added = await page.request.post('/v1/users', { headers, data: { name: 'tourist', grants: [{ role: 'admin' }] } });
+  const { id } = await added.json() as { id: string };
+  const made = await page.request.post(`/v1/users/${id}/link`, { headers });
+  const { link } = await made.json() as { link: string };
+  const context = await browser.newContext({ baseURL: demo.url, storageState: { cookies: [], origins: [] } });
+  const theirs = await context.newPage();
+  await theirs.goto(link);
+  await theirs.getByRole('button', { name: 'Sign in' }).click();
+  await expect(theirs).toHaveURL(`${demo.url}/`);
+  await openLive(theirs, '/');
+  await lookAt(theirs, 'demo-tour', [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
+  const tour = theirs.getByRole('region', { name: 'Tour' });
+  const hrefs = await tour.getByRole('link').evaluateAll((links) => links.map((it) => it.getAttribute('href') ?? ''));
+  expect(hrefs).toHaveLength(4);
+  for (const href of hrefs) expect((await theirs.request.get(href)).status(), href).toBe(200);
+  const close = tour.getByRole('button', { name: 'Close the tour' });
+  await close.focus();
+  await theirs.keyboard.press('Enter');
+  await expect(tour).toBeHidden();
+  await expect(theirs.locator('#main')).toBeFocused();
+  await theirs.reload();
+  await expect(theirs.getByRole('heading', { name: 'Needs attention' })).toBeVisible();
+  await expect(tour).toBeHidden();
+  await context.close();
+});

@@ -17,10 +17,12 @@ test.describe('without a session', () => {
   test('a one-time link works once', async ({ page, demo, forgive }) => {
     forgive(/status of 410/);
     await page.goto(demo.link ?? '');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await expect(page.getByRole('alert')).toContainText('This link is used or expired');
-    await expect(page.getByLabel('Name')).toBeVisible();
+    await expect(page.getByRole('heading', { name: 'Link no longer valid' })).toBeVisible();
+    await expect(page.locator('pre')).toHaveText(/^\S+leasehold user link --name visitor --config \S+leasehold\.toml$/);
     await accessible(page);
+    await lookAt(page, 'sign-in-link-used');
+    await page.getByRole('link', { name: 'Sign in with a password' }).click();
+    await expect(page.getByLabel('Name')).toBeVisible();
   });
 
   test('a wrong password is reported at the form, by keyboard', async ({ page, forgive }) => {

@@ -38,6 +38,7 @@ impl Served {
             access: AccessConfig::default(),
             history: HistoryConfig::default(),
             notify: NotifyConfig::default(),
+            demo: None,
             clock: Clock::start(),
             stop: stop.clone(),
         };

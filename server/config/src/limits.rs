@@ -42,6 +42,8 @@ pub const NOTIFY_MAX_RETRY_TIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(7 * 24 * 3600);
 /// `notify.growth_factor`: a group of alerts that has grown by it is notified again.
 pub const NOTIFY_GROWTH_FACTOR: RangeInclusive<u32> = 2..=1_000;
+/// `notify.group_interval`: time between two messages about one group; 0: none.
+pub const NOTIFY_GROUP_INTERVAL: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(24 * 3600);
 /// Elements of one list: backends, patterns, tables, names.
 pub const LIST_MAX: usize = 1000;
 /// Size of the configuration file, in bytes.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::limits::{NOTIFY_GROWTH_FACTOR, NOTIFY_MAX_RETRY_TIME, NOTIFY_RESEND};
+use super::limits::{NOTIFY_GROUP_INTERVAL, NOTIFY_GROWTH_FACTOR, NOTIFY_MAX_RETRY_TIME, NOTIFY_RESEND};
 use super::network::Network;
 use super::reader::Section;
 use super::{secrets, value_parsers};
@@ -20,6 +20,8 @@ pub struct NotifyConfig {
     /// `growth_factor`: a group is notified again when it has this many times the alerts of its last message.
     /// Default 2.
     pub growth_factor: u32,
+    /// `group_interval`: time between two messages about changes of one group. Default `10m`; 0: no pause.
+    pub group_interval: Duration,
     /// `secret_key` or `secret_key_file`: encrypts receivers' secrets in the store. Default with SQLite: a file next
     /// to the store, created at the first start.
     pub secret_key: Option<SecretString>,
@@ -32,6 +34,7 @@ pub const KEY_BYTES: usize = 32;
 pub const RESEND_DEFAULT: Duration = Duration::from_secs(60);
 pub const MAX_RETRY_TIME_DEFAULT: Duration = Duration::from_secs(3600);
 pub const GROWTH_FACTOR_DEFAULT: u32 = 2;
+pub const GROUP_INTERVAL_DEFAULT: Duration = Duration::from_secs(600);
 
 impl Default for NotifyConfig {
     fn default() -> Self {
@@ -40,6 +43,7 @@ impl Default for NotifyConfig {
             resend_interval: RESEND_DEFAULT,
             max_retry_time: MAX_RETRY_TIME_DEFAULT,
             growth_factor: GROWTH_FACTOR_DEFAULT,
+            group_interval: GROUP_INTERVAL_DEFAULT,
             secret_key: None,
             previous_secret_key: None,
         }
@@ -71,6 +75,11 @@ impl NotifyConfig {
                 "growth_factor",
                 GROWTH_FACTOR_DEFAULT,
                 &value_parsers::integer_within(&NOTIFY_GROWTH_FACTOR),
+            ),
+            group_interval: section.or(
+                "group_interval",
+                GROUP_INTERVAL_DEFAULT,
+                &value_parsers::duration(&NOTIFY_GROUP_INTERVAL),
             ),
             secret_key: key(&mut section, "secret_key", "secret_key_file"),
             previous_secret_key: key(&mut section, "previous_secret_key", "previous_secret_key_file"),

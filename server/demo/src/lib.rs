@@ -17,6 +17,7 @@ mod rules;
 mod scenarios;
 mod servers;
 mod setup;
+mod simulated_day;
 mod webhook;
 mod worker;
 mod worker_pool;
@@ -24,8 +25,10 @@ mod zookeeper;
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use domain::alerts::Draft;
+use domain::history::simulated_past::SimulatedPast;
 use domain::names::NameError;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +39,9 @@ use testkit::{MissingServer, StartError, ThrowawayFolder};
 
 pub use webhook::Webhook;
 
+/// Length of the simulated past.
+const PAST: Duration = Duration::from_secs(24 * 3_600);
+
 /// A running demo. Also stops when dropped without [`end`](Self::end), and leaves nothing behind.
 pub struct Demo {
     /// Before the servers, so that it is dropped first.
@@ -44,6 +50,19 @@ pub struct Demo {
     missing: Vec<MissingServer>,
     folder: ThrowawayFolder,
     servers: Servers,
+}
+
+/// What the tour shows: locks of the lease service, and a rule of [`Demo::rules`].
+#[derive(Debug, Clone, Copy)]
+pub struct DemoSights {
+    /// Text that locks of several backends contain.
+    pub search: &'static str,
+    /// A lock with waiters.
+    pub queue: &'static str,
+    /// Held and renewed for the whole demo.
+    pub held: &'static str,
+    /// The id of a rule that fires.
+    pub rule: &'static str,
 }
 
 /// Why the demo did not start; shown to the user on the terminal.
@@ -69,13 +88,20 @@ fn nothing_installed(missing: &[MissingServer]) -> String {
     text
 }
 
+/// A private folder for the console's files: its store and its log. Removed when the demo that it is given to ends.
+///
+/// # Errors
+/// It cannot be created.
+pub fn create_folder() -> Result<ThrowawayFolder, DemoError> {
+    Ok(ThrowawayFolder::create("demo")?)
+}
+
 /// Starts the servers in parallel, then the workload, which runs until `stop` is cancelled or the demo ends. Returns
 /// once every server answers; the first locks follow within seconds.
 ///
 /// # Errors
 /// None of the servers is installed, or an installed one does not start.
-pub async fn start(stop: CancellationToken) -> Result<Demo, DemoError> {
-    let folder = ThrowawayFolder::create("demo")?;
+pub async fn start(folder: ThrowawayFolder, stop: CancellationToken) -> Result<Demo, DemoError> {
     let (servers, missing) = Box::pin(Servers::start()).await?;
     let mut crew = Crew::new(stop.child_token());
     setup::set(&mut crew, &servers).await?;
@@ -94,9 +120,27 @@ impl Demo {
         self.backends.clone()
     }
 
+    /// What a console would have recorded in the last 24 h before `until` (milliseconds since 1970), thinned.
+    ///
+    /// # Errors
+    /// A name of the demo is not valid.
+    pub fn past(&self, until: i64) -> Result<SimulatedPast, NameError> {
+        simulated_day::simulate(&self.backends, PAST, until)
+    }
+
     /// Alert rules scaled for the demo, in addition to the built-in ones.
     pub fn rules() -> Vec<Draft> {
         rules::rules()
+    }
+
+    /// Locks and a rule that the tour of the console leads to. They exist even if servers are missing.
+    pub const fn sights() -> DemoSights {
+        DemoSights {
+            search: names::SEARCH,
+            queue: names::LINE,
+            held: names::LONG_LOCK,
+            rule: rules::LONG_HELD,
+        }
     }
 
     /// Servers that are not installed, each with its install command; the demo runs without them.

@@ -168,7 +168,7 @@ pub(super) const COORD: Cast = Cast {
 /// In the console's own lease service.
 pub(super) const SERVICE: Cast = Cast {
     steady: &[
-        ("tenant_123:statement-mail:2026-04", "mailer-1", USUAL),
+        (LONG_LOCK, "mailer-1", USUAL),
         ("tenant_204:statement-mail:2026-04", "mailer-2", USUAL),
         ("fx:rates:refresh", "rates-1", QUICK),
         ("search:reindex:vendors", "reindexer-3", USUAL),
@@ -182,7 +182,11 @@ pub(super) const SERVICE: Cast = Cast {
     ],
 };
 
-/// Held for the whole demo, for a rule on long holds.
+/// In names of locks of several backends.
+pub(super) const SEARCH: &str = "payout";
+
+/// Held for the whole demo, and its prefix for a rule on long holds.
+pub(super) const LONG_LOCK: &str = "tenant_123:statement-mail:2026-04";
 pub(super) const LONG: &str = "tenant_123:statement-mail";
 
 /// The lock with a queue in the lease service, and its waiters.

@@ -7,36 +7,22 @@ use domain::names::BackendName;
 
 use super::names;
 
+/// The id of the rule that fires on [`names::LONG_LOCK`].
+pub(super) const LONG_HELD: &str = "demo_long_held";
+
 /// About the lease service, which exists even if servers are missing.
 pub(super) fn rules() -> Vec<Draft> {
-    let rule = |id: &str, name: &str, condition: &str, prefix: &str, with: &[(&str, &str)]| Draft {
-        id: id.to_owned(),
-        name: name.to_owned(),
-        condition: condition.to_owned(),
+    let with = [("times_p95", ""), ("longer_than", "60s"), ("at_least", "0s")];
+    let with = with.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    vec![Draft {
+        id: LONG_HELD.to_owned(),
+        name: "Demo: held for a minute".to_owned(),
+        condition: "long_held".to_owned(),
         backends: vec![BackendName::builtin().to_string()],
-        prefix: prefix.to_owned(),
+        prefix: names::LONG.to_owned(),
         for_: Some("0s".to_owned()),
         enabled: true,
-        with: with
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect::<BTreeMap<_, _>>(),
+        with: BTreeMap::from(with),
         ..Draft::default()
-    };
-    vec![
-        rule(
-            "demo_long_held",
-            "Demo: held for a minute",
-            "long_held",
-            names::LONG,
-            &[("times_p95", ""), ("longer_than", "60s"), ("at_least", "0s")],
-        ),
-        rule(
-            "demo_contention",
-            "Demo: a long queue",
-            "contention",
-            names::LINE,
-            &[("share", "50%"), ("at_least", "2"), ("window", "3m")],
-        ),
-    ]
+    }]
 }

@@ -27,14 +27,14 @@ pub(super) const QUICK: Rhythm = Rhythm::secs(15, 5);
 pub(super) const PATIENT: Rhythm = Rhythm::secs(60, 15);
 
 /// 16 s of renewals, 31.5 s of silence.
-const SILENT: Rhythm = Rhythm::secs(30, 4);
+pub(super) const SILENT: Rhythm = Rhythm::secs(30, 4);
 const SILENT_CYCLE: Duration = Duration::from_millis(47_500);
-const RUNS_OUT_TTL: Duration = Duration::from_secs(40);
+pub(super) const RUNS_OUT_TTL: Duration = Duration::from_secs(40);
 const RUNS_OUT_CYCLE: Duration = Duration::from_millis(41_500);
 /// Concurrent short jobs per system.
 const BRIEF_WORKERS: u32 = 5;
 
-const SILENT_OWNERS: [&str; 6] = [
+pub(super) const SILENT_OWNERS: [&str; 6] = [
     "worker-7",
     "worker-12",
     "exporter-1",
@@ -42,7 +42,7 @@ const SILENT_OWNERS: [&str; 6] = [
     "worker-3",
     "importer-5",
 ];
-const BRIEF_OWNERS: [&str; 8] = [
+pub(super) const BRIEF_OWNERS: [&str; 8] = [
     "worker-1",
     "worker-2",
     "worker-4",
@@ -52,7 +52,7 @@ const BRIEF_OWNERS: [&str; 8] = [
     "mailer-1",
     "mailer-2",
 ];
-const RUNS_OUT_OWNERS: [&str; 4] = ["cron-1", "cron-2", "report-runner-1", "backfill-6"];
+pub(super) const RUNS_OUT_OWNERS: [&str; 4] = ["cron-1", "cron-2", "report-runner-1", "backfill-6"];
 
 /// Starts the workers. `part` of `parts` shifts the phases, so that systems are in different states.
 pub(super) fn play<L: Leases>(crew: &mut Crew, leases: &L, cast: &Cast, part: u32, parts: u32) {

@@ -145,10 +145,10 @@ impl Judge {
     /// The sentence of the first rule that holds.
     pub(super) fn why(&self, sight: &LockSnapshot<'_>) -> String {
         let lock = sight.lock();
-        let p95 = |sight: &LockSnapshot<'_>| self.long_held.p95_ms(&sight.id());
+        let usual = |sight: &LockSnapshot<'_>| self.long_held.usual_hold(&sight.id());
         let rules = self.followed.rules.iter().filter(|rule| rule.covers(&lock));
         let found = rules
-            .map(|rule| (rule, evaluate_lock(&rule.condition, sight, &p95)))
+            .map(|rule| (rule, evaluate_lock(&rule.condition, sight, &usual)))
             .find(|(_, (sign, _))| *sign == ConditionResult::Holds);
         match found {
             Some((rule, (_, measure))) => {

@@ -1,4 +1,4 @@
-//! Telemetry: logs on standard error, metrics for scraping, and export by OTLP.
+//! Telemetry: logs on standard error or in a file, metrics for scraping, and export by OTLP.
 //!
 //! Owns the process's meter provider with its two readers, the exporters, and their status. Knows no locks: other
 //! modules record into it. Like the log it is per process: several servers in one process share it.
@@ -16,6 +16,7 @@ mod otlp;
 pub mod trace;
 
 pub use filter::set_filter;
+pub use layers::LogOutput;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -76,7 +77,7 @@ fn shared() -> &'static Shared {
 /// # Errors
 /// The filter does not parse (the configuration has checked it), or logging was already started.
 pub fn start(config: &LogConfig) -> Result<(), TelemetryError> {
-    layers::start(config, None, None)
+    layers::start(config, LogOutput::StandardError, None, None)
 }
 
 /// Starts logging, and the exporters configured by `OTEL_*` variables. Must be called on the runtime.
@@ -84,11 +85,23 @@ pub fn start(config: &LogConfig) -> Result<(), TelemetryError> {
 /// # Errors
 /// As [`start`]; a variable or a certificate is invalid.
 pub fn start_pushing(log: &LogConfig, config: &TelemetryConfig) -> Result<(), TelemetryError> {
+    start_pushing_to(LogOutput::StandardError, log, config)
+}
+
+/// As [`start_pushing`], with the log in `output`.
+///
+/// # Errors
+/// As [`start_pushing`].
+pub fn start_pushing_to(
+    output: LogOutput,
+    log: &LogConfig,
+    config: &TelemetryConfig,
+) -> Result<(), TelemetryError> {
     let otel = otel::from_process()?;
     let mut made = Shared::new(&otel)?;
     made.trace_url.clone_from(&config.trace_url);
     let kept = SHARED.get_or_init(|| made);
-    layers::start(log, kept.tracer.as_ref(), kept.logger.as_ref())?;
+    layers::start(log, output, kept.tracer.as_ref(), kept.logger.as_ref())?;
     if let Some(tracer) = &kept.tracer {
         use opentelemetry::trace::TracerProvider as _;
         trace::switch_on(tracer.tracer("leasehold"), otel.ignores_callers);

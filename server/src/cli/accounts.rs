@@ -27,14 +27,21 @@ pub(super) struct AccountStore {
 }
 
 impl AccountStore {
-    async fn open(&self) -> Result<Identity, Exit> {
+    fn load(&self) -> Result<Config, Exit> {
         let sources = ConfigSources::gather(self.config.as_deref(), Vec::new());
-        let config = sources
+        sources
             .and_then(|sources| Config::load(&sources))
             .map_err(|errors| {
                 report(&errors.to_string());
                 Exit::Usage
-            })?;
+            })
+    }
+
+    async fn open(&self) -> Result<Identity, Exit> {
+        Self::open_store(self.load()?).await
+    }
+
+    async fn open_store(config: Config) -> Result<Identity, Exit> {
         let failed = |error: &dyn std::fmt::Display| {
             report(&error.to_string());
             Exit::Failure

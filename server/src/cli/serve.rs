@@ -82,6 +82,7 @@ async fn serve(
         access: config.access,
         history: config.history,
         notify: config.notify,
+        demo: None,
         clock: Clock::start(),
         stop: stop.clone(),
     };

@@ -49,6 +49,12 @@ impl ChartSources {
         self.clock.now().wall.timestamp_millis()
     }
 
+    /// End of the simulated past of a demo. `None` without a demo, or if it was not read in time.
+    pub(super) async fn simulated_until(&self) -> Option<i64> {
+        let until = tokio::time::timeout(PATIENCE, self.history.simulated_until()).await;
+        until.ok()?.ok()?
+    }
+
     /// Begin of the recorded history, to fit a range to. `None`: empty, or not read in time; the
     /// range is then not fitted.
     pub(super) async fn since(&self) -> Option<i64> {

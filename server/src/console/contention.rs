@@ -34,7 +34,8 @@ impl ServerConsole {
             return Err(sqlx::Error::PoolClosed);
         };
         let since = history.since().await?;
-        let range = ShownRange::new(Ok(query.range), RangePreset::SixHours, since, now);
+        let range = ShownRange::new(Ok(query.range), RangePreset::SixHours, since, now)
+            .with_simulated(history.simulated_until().await?);
         let span = HistorySpan::new(range.scale.from(), range.scale.until(), now);
         let reader = ContentionReader {
             history,

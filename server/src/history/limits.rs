@@ -24,6 +24,10 @@ pub const OWN_MAX: usize = 10_000;
 pub const LOOK_MS_MAX: i64 = 5_000;
 /// Maximum number of events: some 4 GB in SQLite, 187 MB per million with indexes.
 pub const EVENTS_MAX: i64 = 20_000_000;
+/// Milliseconds between two samples of a simulated past: the resolution of roll-ups.
+pub const SIMULATED_SAMPLE_MS: i64 = 60_000;
+/// Milliseconds of a simulated past that are written in one transaction.
+pub const SIMULATED_WRITE_MS: i64 = 3_600_000;
 /// Rows deleted per step, so that no write waits long.
 pub const PRUNED_AT_ONCE: i64 = 5_000;
 /// Minutes of roll-ups deleted per step.

@@ -191,7 +191,7 @@ impl Recorder {
         }
         let write = async {
             let mut tx = self.db.begin().await?;
-            store::insert(&mut tx, &self.own.iter().collect::<Vec<_>>(), &self.leases).await?;
+            store::insert(&mut tx, &self.own.iter().collect::<Vec<_>>(), Some(&self.leases)).await?;
             self.signals.write(&mut tx).await?;
             if sums_due {
                 self.gathered.write(&mut tx).await?;
@@ -235,7 +235,7 @@ impl Recorder {
             |change: &&LockChange| written_before.is_none_or(|before| change.at.timestamp_millis() > before);
         let news: Vec<&LockChange> = taken.changes.iter().filter(is_new).collect();
         let rows: Vec<&LockChange> = rows(&news).into_iter().chain(&self.own).collect();
-        store::insert(&mut tx, &rows, &self.leases).await?;
+        store::insert(&mut tx, &rows, Some(&self.leases)).await?;
         let runs_due = sums_due || self.runs.has_ended();
         let has_runs = self.runs.has_any(sums_due) || self.signals.is_dirty();
         let has_news = !rows.is_empty() || !taken.outages.is_empty() || has_runs;

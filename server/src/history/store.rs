@@ -48,7 +48,7 @@ const COLUMNS: usize = 15;
 pub(super) async fn insert(
     tx: &mut Tx,
     changes: &[&LockChange],
-    leases: &LeaseService,
+    leases: Option<&LeaseService>,
 ) -> Result<(), sqlx::Error> {
     match tx {
         Tx::Postgres(tx) => columns::insert(tx, changes, leases).await,
@@ -64,7 +64,7 @@ pub(super) async fn insert(
 async fn insert_rows(
     tx: &mut Transaction<'static, Sqlite>,
     changes: &[&LockChange],
-    leases: &LeaseService,
+    leases: Option<&LeaseService>,
 ) -> Result<(), sqlx::Error> {
     let statement = format!(
         "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters,
@@ -96,7 +96,7 @@ async fn insert_rows(
 }
 
 /// The trace id of the change, if this process made it.
-fn trace_of(leases: &LeaseService, change: &LockChange) -> Option<String> {
+fn trace_of(leases: Option<&LeaseService>, change: &LockChange) -> Option<String> {
     let token = change
         .token
         .filter(|_| change.backend == BackendName::builtin())?;
@@ -105,7 +105,7 @@ fn trace_of(leases: &LeaseService, change: &LockChange) -> Option<String> {
         EventKind::Released | EventKind::Revoked => true,
         _ => return None,
     };
-    leases.traced().find(&change.resource, token, is_end)
+    leases?.traced().find(&change.resource, token, is_end)
 }
 
 /// Postgres rejects text with NUL.

@@ -30,6 +30,7 @@ use self::sse_limits::StreamKind;
 use crate::alerts::Evaluation;
 use crate::audit::{Audit, Entry, Origin};
 use crate::http::REQUEST_ID;
+use crate::http::demo_console::DemoConsole;
 use crate::http::form_body::Form;
 use crate::http::pages::{self, reauthenticate};
 use crate::http::problem::Problem;
@@ -65,6 +66,8 @@ pub struct Authenticator {
     pub home: Arc<str>,
     /// Whether alert rules are evaluated.
     pub evaluation: Arc<Evaluation>,
+    /// Set in the demo only.
+    pub demo: Option<Arc<DemoConsole>>,
 }
 
 /// Passes a request on with [`Principal`] and [`SessionGuard`] in its extensions, or refuses it.

@@ -16,6 +16,7 @@ pub(super) mod response;
 pub(in crate::http) mod settings;
 pub(in crate::http) mod sign_in;
 pub mod site;
+pub(in crate::http) mod tour;
 pub(in crate::http) mod unlock;
 
 use app::api::error::SetStatus;

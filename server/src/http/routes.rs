@@ -245,6 +245,9 @@ routes! {
     GET "/docs/api/{part}" => SignedIn, leptos;
     GET "/docs/{page}" => SignedIn, leptos;
 
+    // Answers in the demo only.
+    POST "/tour/dismiss" => SignedIn, page(pages::tour::dismiss);
+
     // Rendered by Leptos: pages, their server functions (all of them read), and the static site.
     GET "/pkg/{*file}" => Public, leptos;
     GET "/fonts/{*file}" => Public, leptos;

@@ -49,9 +49,13 @@ impl Identity {
     /// A sign-in link for one user. Earlier links of that user become invalid.
     ///
     /// # Errors
-    /// No user has this id.
+    /// No user has this id, or the user is disabled.
     pub async fn user_link(&self, who: &Principal, user: &str) -> Result<Secret, IdentityError> {
-        let name = self.known_user(user).await?.name;
+        let known = self.known_user(user).await?;
+        if known.disabled_at.is_some() {
+            return Err(IdentityError::invalid("user", "is disabled; enable it first"));
+        }
+        let name = known.name;
         let (mut tx, secret) = self.make_link(who, "user", Some(user)).await?;
         self.record_account_change(&mut tx, who, user, ChangeKind::Link)
             .await?;
@@ -107,6 +111,19 @@ impl Identity {
                 .rows_affected()
         });
         Ok((tx, secret))
+    }
+
+    /// Checks a sign-in link without using it. Counts as an attempt of its source.
+    ///
+    /// # Errors
+    /// `BadLink`; `TooManyGuesses` after several of those.
+    pub async fn check_user_link(&self, link: &str, origin: &Origin) -> Result<(), IdentityError> {
+        let key = self.count_link(origin)?;
+        if !self.is_usable(link, "user").await? {
+            return Err(IdentityError::BadLink);
+        }
+        self.throttle.forgive(&key);
+        Ok(())
     }
 
     /// Whether a setup link is still valid, without using it.

@@ -9,8 +9,8 @@ use sqlx::Row as _;
 
 use super::active_alerts;
 use super::limits::WINDOW;
+use super::pacing::{self, Pacing, Scheduled};
 use super::receiver::ReceiverKind;
-use config::notify::GROWTH_FACTOR_DEFAULT;
 use runtime::db::{Tx, on_either};
 
 /// Limit of an indexed group name.
@@ -31,10 +31,11 @@ pub enum Occasion {
 /// # Errors
 /// The store refuses or does not answer: the transaction must be rolled back.
 pub async fn enqueue(tx: &mut Tx, notice: &Notice, now: i64) -> Result<u64, sqlx::Error> {
-    enqueue_at(tx, notice, Occasion::Change, GROWTH_FACTOR_DEFAULT, now).await
+    enqueue_at(tx, notice, Occasion::Change, Pacing::AT_ONCE, now).await
 }
 
-/// As [`enqueue`]; a group with `growth_factor` times the alerts of its last message is always sent.
+/// As [`enqueue`], at the pace of a group of alerts. A change within its interval waits until the interval has passed;
+/// later changes join the waiting message.
 ///
 /// # Errors
 /// The store refuses or does not answer: the transaction must be rolled back.
@@ -42,7 +43,7 @@ pub async fn enqueue_at(
     tx: &mut Tx,
     notice: &Notice,
     occasion: Occasion,
-    growth_factor: u32,
+    pacing: Pacing,
     now: i64,
 ) -> Result<u64, sqlx::Error> {
     let all = receivers(tx).await?;
@@ -51,28 +52,37 @@ pub async fn enqueue_at(
         group: &group,
         digest: &digest(notice),
         size: i64::try_from(notice.size()).unwrap_or(i64::MAX),
-        growth_factor: i64::from(growth_factor),
+        growth_factor: i64::from(pacing.growth_factor),
         occasion,
     };
-    let mut id = None;
+    let mut id: Option<String> = None;
     let mut count = 0;
     for receiver in meant(&all, &notice.receivers) {
         if receiver.kind == ReceiverKind::Alertmanager.as_str() && occasion == Occasion::Change {
             active_alerts::set(tx, &receiver.id, &notice.alerts, now).await?;
         }
+        let of = (receiver.id.as_str(), group.as_str());
+        let last = pacing::last_message(tx, of).await?;
         if !is_news(tx, &receiver.id, &notified, now).await? {
             continue;
         }
-        let notification_id = match &id {
-            Some(id) => id,
-            None => id.insert(insert(tx, notice, &group, now).await?),
+        // An Alertmanager has a pace of its own.
+        let is_paced = receiver.kind != ReceiverKind::Alertmanager.as_str();
+        let pace = if is_paced { pacing } else { Pacing::AT_ONCE };
+        let (notification_id, at) = match pace.schedule(tx, of, (notice, last), now).await? {
+            Scheduled::Nothing => continue,
+            Scheduled::Merged(merged, at) => (insert(tx, &merged, &group, now).await?, at),
+            Scheduled::AsIs(at) => match &id {
+                Some(id) => (id.clone(), at),
+                None => (id.insert(insert(tx, notice, &group, now).await?).clone(), at),
+            },
         };
         let statement =
             "INSERT INTO deliveries (notification_id, receiver_id, group_key, state, attempts_since, next_at)
             VALUES ($1, $2, $3, 'pending', $4, $4)";
         on_either!(&mut *tx, Tx, |tx| {
             let query = sqlx::query(statement).bind(notification_id).bind(&receiver.id);
-            query.bind(&group).bind(now).execute(&mut **tx).await?;
+            query.bind(&group).bind(at).execute(&mut **tx).await?;
         });
         count += 1;
     }

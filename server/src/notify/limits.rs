@@ -27,6 +27,8 @@ pub const BACKOFF_MAX: Duration = Duration::from_secs(60);
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 /// The same content for the same group is not sent again within this time.
 pub const WINDOW: Duration = Duration::from_secs(300);
+/// A group of at least this many alerts that has grown does not wait for its interval.
+pub const GROWN_SIZE_MIN: i64 = 10;
 /// Delay of the first resend to an Alertmanager; later ones follow its interval.
 pub const RESEND_FIRST: Duration = Duration::from_secs(1);
 /// Delay of the resend after a failure, or the interval if that is shorter.

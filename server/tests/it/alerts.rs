@@ -1,6 +1,7 @@
 //! Alerts on real stores: evaluated, notified once, taken over, edited, silenced.
 
 mod console;
+mod demo_replay;
 mod floods;
 mod idle_load;
 mod outage;

@@ -3,10 +3,12 @@
 mod arguments;
 mod check_config;
 mod completions;
+mod demo;
 mod live_server;
 mod locks;
 mod rules;
 mod unlock;
+mod user_link;
 
 use std::path::Path;
 use std::process::{Command, Output};

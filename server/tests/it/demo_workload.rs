@@ -21,7 +21,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// With the TLS library that the binary chooses at its start.
 async fn start(stop: CancellationToken) -> Demo {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    demo::start(stop).await.unwrap()
+    let folder = demo::create_folder().unwrap();
+    Box::pin(demo::start(folder, stop)).await.unwrap()
 }
 
 fn backend(demo: &Demo, name: &str) -> SystemConfig {

@@ -4,5 +4,6 @@ mod contention;
 mod recorder;
 mod recording;
 mod restart;
+mod simulated_past;
 mod sums;
 mod waits;

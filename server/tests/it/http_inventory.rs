@@ -355,6 +355,7 @@ async fn an_address_other_than_loopback_is_refused_with_a_reason() {
         access: config::AccessConfig::default(),
         history: config::HistoryConfig::default(),
         notify: config::NotifyConfig::default(),
+        demo: None,
         clock: runtime::clock::Clock::start(),
         stop: tokio_util::sync::CancellationToken::new(),
     };

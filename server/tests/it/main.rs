@@ -64,6 +64,8 @@ mod telemetry;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+mod tour;
+#[cfg(test)]
 mod unlock;
 #[cfg(test)]
 mod wire;

@@ -6,6 +6,7 @@ mod delivery;
 mod docs;
 mod growth;
 pub(crate) mod notifier;
+mod pacing;
 mod pages;
 mod secret_box;
 mod servers;

@@ -22,9 +22,9 @@ pub(super) fn builtin_rule(kind: ConditionKind) -> Option<Rule> {
             for_ms: info.for_ms,
             keep_ms: info.keep_ms,
         },
+        // One cause, such as a dead host, has alerts on many locks of several owners.
         group_by: match info.about {
-            About::Lock => vec![GroupBy::Backend, GroupBy::Owner],
-            About::Prefix => vec![GroupBy::Backend, GroupBy::Prefix],
+            About::Lock | About::Prefix => Vec::new(),
             About::Backend => vec![GroupBy::Backend],
         },
         receivers: Vec::new(),

@@ -228,7 +228,7 @@ const WAITS: &[Param] = &[
         "longer_than",
         "p95 of the waits above",
         Unit::Duration,
-        Some(30 * S),
+        Some(3 * M),
         (100, 24 * H),
     )),
     with_text(
@@ -237,7 +237,9 @@ const WAITS: &[Param] = &[
     ),
     window(15 * M),
 ];
-const LOSSES: &[Param] = &[number(3), window(5 * M)];
+const FAILURES: &[Param] = &[number(3), window(5 * M)];
+/// Of one prefix: each loss is an alert of its own before, of `not_renewing`.
+const LOSSES: &[Param] = &[number(20), window(5 * M)];
 const ANY: &[Param] = &[number(1), window(5 * M)];
 const COVERAGE: &[Param] = &[main(with_text(
     "less than … is seen",
@@ -290,15 +292,15 @@ impl ConditionKind {
             title, when, about: About::Lock, severity, for_ms, keep_ms: 0, past, params,
         };
         match self {
-            Self::NearExpiry => row("Near expiry", "a holder missed a renewal, or a lease that never renews is about to expire", Warning, 0, HistorySource::Events, NEAR),
+            Self::NearExpiry => row("Near expiry", "a holder missed a renewal, or a lease that never renews is about to expire", Warning, 30 * S, HistorySource::Events, NEAR),
             Self::NotRenewing => row("Not renewing", "a holder with a known renewal interval has stopped renewing", Critical, 0, HistorySource::Events, RENEWING),
             Self::LongHeld => row("Long-held", "a lock is held much longer than it usually is, or too long altogether", Warning, 0, HistorySource::Events, HELD),
             Self::WaiterAge => row("Waiter too old", "the first waiter waits too long", Warning, 0, NOW_ONLY, OLDER),
             Self::DualOwner => row("Two owners", "two owners act as if they held the same lock", Critical, 0, NOW_ONLY, &[]),
             Self::Split => row("Split", "nodes of a Redlock have different values, and none has a quorum", Critical, 0, NOW_ONLY, &[]),
             Self::QuorumLost => row("Quorum lost", "a Redlock was on a quorum of its nodes and is on a minority now", Critical, 0, NOW_ONLY, &[]),
-            Self::NoTtl => row("No TTL", "a lock has no expiry and stays held after a crash", Info, 5 * M, NOW_ONLY, &[]),
-            Self::Expired => row("Expired", "a lease has run out and its record is still there", Warning, 30 * S, NOW_ONLY, &[]),
+            Self::NoTtl => row("No TTL", "a lock has no expiry and stays held after a crash", Info, H, NOW_ONLY, &[]),
+            Self::Expired => row("Expired", "a lease has run out and its record is still there", Warning, 30 * M, NOW_ONLY, &[]),
             Self::Orphaned => row("Orphaned", "a lock outlives its owner", Critical, 0, NOW_ONLY, &[]),
             _ => row("Leaked through a pooler", "a session lock may belong to a client that has gone back to the pool", Warning, M, NOW_ONLY, &[]),
         }
@@ -310,7 +312,7 @@ impl ConditionKind {
             title, when, about: About::Prefix, severity: AlertSeverity::Warning, for_ms, keep_ms, past: HistorySource::Events, params,
         };
         match self {
-            Self::HoldNearTtl => row("Holds close to the TTL", "work takes nearly as long as the lease TTL", 0, 5 * M, HOLD_TTL),
+            Self::HoldNearTtl => row("Holds close to the TTL", "work takes nearly as long as the lease TTL", 30 * M, 5 * M, HOLD_TTL),
             Self::Contention => row("Contention", "many attempts on locks of a prefix wait or are refused", 30 * S, M, CONTENDED),
             Self::WaitP95 => row("Waits too long", "waits for locks of a prefix are long", 0, M, WAITS),
             _ => row("Lease losses", "leases of a prefix run out while they are held", 0, 0, LOSSES),
@@ -335,8 +337,8 @@ impl ConditionKind {
             title, when, about: About::Backend, severity, for_ms, keep_ms: 0, past, params,
         };
         match self {
-            Self::RenewalFailures => row("Renewal failures", "renewals are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, LOSSES),
-            Self::ReleaseFailures => row("Release failures", "releases are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, LOSSES),
+            Self::RenewalFailures => row("Renewal failures", "renewals are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, FAILURES),
+            Self::ReleaseFailures => row("Release failures", "releases are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, FAILURES),
             Self::BackendUnreachable => row("Backend stale or unreachable", "a backend does not answer", AlertSeverity::Critical, 0, BACKENDS, &[]),
             Self::Coverage => row("Coverage too low", "coverage of a backend is partial", AlertSeverity::Warning, M, BACKENDS, COVERAGE),
             Self::ClockOffset => row("Clock offset", "a backend's clock differs from the console's", AlertSeverity::Warning, M, BACKENDS, OFFSET),

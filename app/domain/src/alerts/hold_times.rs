@@ -38,6 +38,7 @@ impl HoldLength {
 /// Usual hold time of one lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsualHold {
+    pub p50_ms: i64,
     pub p95_ms: i64,
     /// Recent holds of uncertain length, which do not count: one long outage must not raise the
     /// threshold.
@@ -73,17 +74,16 @@ impl HoldTimes {
             if count < SAMPLES_MIN {
                 return None;
             }
-            let place = (count * 95).div_ceil(100) - 1;
-            let (_, p95, _) = values[..count].select_nth_unstable(place);
+            let place = |percent: usize| (count * percent).div_ceil(100) - 1;
+            let (below, p95, _) = values[..count].select_nth_unstable(place(95));
+            let p95_ms = i64::from(*p95);
+            let (_, p50, _) = below.select_nth_unstable(place(50));
             Some(UsualHold {
-                p95_ms: i64::from(*p95),
+                p50_ms: i64::from(*p50),
+                p95_ms,
                 uncertain: self.holds_ms.len() - count,
             })
         })
-    }
-
-    pub(super) fn p95_ms(&self) -> Option<i64> {
-        self.usual().map(|usual| usual.p95_ms)
     }
 
     #[cfg(test)]

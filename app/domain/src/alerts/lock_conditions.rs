@@ -56,6 +56,9 @@ impl LockSnapshot<'_> {
     }
 }
 
+/// In thousandths of the TTL: a hold of this length ended by its expiry, to the resolution of scans.
+const RUNS_OUT_SHARE: i64 = 950;
+
 /// See [`LockSnapshot::holding`].
 pub fn holding(token: Option<u64>, acquired_at: Option<i64>, owner: Option<&str>) -> String {
     match (token, acquired_at) {
@@ -65,19 +68,19 @@ pub fn holding(token: Option<u64>, acquired_at: Option<i64>, owner: Option<&str>
     }
 }
 
-/// Result of a condition for a lock, with the measured value. `p95_ms` (usual hold time of this
+/// Result of a condition for a lock, with the measured value. `usual` (usual hold time of this
 /// lock) is called only if needed.
 pub fn evaluate_lock(
     condition: &Condition,
     sight: &LockSnapshot<'_>,
-    p95_ms: &dyn Fn(&LockSnapshot<'_>) -> Option<i64>,
+    usual: &dyn Fn(&LockSnapshot<'_>) -> Option<UsualHold>,
 ) -> (ConditionResult, i64) {
     let facts = &sight.facts;
     let holds = |state| sign(diagnosis::diagnose(facts).holds(state));
     match condition.kind {
-        ConditionKind::NearExpiry => near_expiry(condition, sight, p95_ms),
+        ConditionKind::NearExpiry => near_expiry(condition, sight, usual),
         ConditionKind::NotRenewing => not_renewing(condition, sight),
-        ConditionKind::LongHeld => long_held(condition, sight, p95_ms),
+        ConditionKind::LongHeld => long_held(condition, sight, usual),
         ConditionKind::WaiterAge => {
             let waited = facts.oldest_waiter_ms.unwrap_or(0);
             let limit = condition.value("longer_than").unwrap_or(i64::MAX);
@@ -120,7 +123,7 @@ const fn sign(holds: bool) -> ConditionResult {
 fn near_expiry(
     condition: &Condition,
     sight: &LockSnapshot<'_>,
-    p95_ms: &dyn Fn(&LockSnapshot<'_>) -> Option<i64>,
+    usual: &dyn Fn(&LockSnapshot<'_>) -> Option<UsualHold>,
 ) -> (ConditionResult, i64) {
     let facts = &sight.facts;
     let LifetimeFacts::Leased {
@@ -143,20 +146,24 @@ fn near_expiry(
         None if facts.near_below_ms.is_some() => diagnosis::is_below_low(facts, remaining_ms),
         None => {
             let is_below = left < condition.value("share").unwrap_or(1_000 / diagnosis::NEAR_SHARE);
-            is_below && !ends_in_time(sight, track_ms, p95_ms)
+            is_below && !is_usual(sight, track_ms, usual)
         }
     };
     (sign(is_near), left)
 }
 
-/// A lease that never renews: its work usually ends before its expiry, and has not taken longer
-/// than usual.
-fn ends_in_time(
+/// Of a lease that never renews: its work usually ends before its expiry, and has not taken longer
+/// than usual; or it usually runs out, as a lease that keeps a job from running too often. Where
+/// that is a mistake, [`ConditionKind::HoldNearTtl`] reports it once for the prefix.
+fn is_usual(
     sight: &LockSnapshot<'_>,
     track_ms: i64,
-    p95_ms: &dyn Fn(&LockSnapshot<'_>) -> Option<i64>,
+    usual: &dyn Fn(&LockSnapshot<'_>) -> Option<UsualHold>,
 ) -> bool {
-    p95_ms(sight).is_some_and(|p95| p95 < track_ms && sight.held_ms <= p95)
+    usual(sight).is_some_and(|usual| {
+        let ends_in_time = usual.p95_ms < track_ms && sight.held_ms <= usual.p95_ms;
+        ends_in_time || share(usual.p50_ms, track_ms) >= RUNS_OUT_SHARE
+    })
 }
 
 /// A lease with an unknown end may still be running: an alert on it keeps its state.
@@ -212,7 +219,7 @@ fn not_renewing(condition: &Condition, sight: &LockSnapshot<'_>) -> (ConditionRe
 fn long_held(
     condition: &Condition,
     sight: &LockSnapshot<'_>,
-    p95_ms: &dyn Fn(&LockSnapshot<'_>) -> Option<i64>,
+    usual: &dyn Fn(&LockSnapshot<'_>) -> Option<UsualHold>,
 ) -> (ConditionResult, i64) {
     let held = sight.held_ms;
     let is_above = condition.value("longer_than").is_some_and(|limit| held > limit);
@@ -222,7 +229,7 @@ fn long_held(
     if held <= condition.value("at_least").unwrap_or(0) {
         return (condition_result(sight, is_above), 0);
     }
-    let p95 = p95_ms(sight);
+    let p95 = usual(sight).map(|usual| usual.p95_ms);
     let measure = p95.map_or(0, |p95| held * 100 / p95.max(1));
     (condition_result(sight, is_above || measure > times), measure)
 }

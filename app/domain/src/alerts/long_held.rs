@@ -51,6 +51,7 @@ pub fn held_limit_ms(condition: &Condition, p95_ms: impl FnOnce() -> Option<i64>
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::hold_times::UsualHold;
     use super::super::lock_conditions::{LockSnapshot, evaluate_lock};
     use super::super::state_machine::ConditionResult;
     use super::*;
@@ -81,7 +82,12 @@ mod tests {
             held_ms,
             lag_ms: 0,
         };
-        evaluate_lock(condition, &sight, &|_| p95_ms).0 == ConditionResult::Holds
+        let usual = p95_ms.map(|p95_ms| UsualHold {
+            p50_ms: p95_ms,
+            p95_ms,
+            uncertain: 0,
+        });
+        evaluate_lock(condition, &sight, &|_| usual).0 == ConditionResult::Holds
     }
 
     proptest! {

@@ -28,6 +28,8 @@ pub struct ShownRange {
     pub begins_with_data: bool,
     /// Milliseconds since 1970; later times are unknown.
     pub now: i64,
+    /// What is shown before this time was simulated, for a demo.
+    pub simulated_until: Option<i64>,
 }
 
 impl ShownRange {
@@ -51,6 +53,7 @@ impl ShownRange {
                 preset,
                 begins_with_data: false,
                 now,
+                simulated_until: None,
             };
         }
         let earliest = now.saturating_sub(preset.length_ms());
@@ -65,7 +68,19 @@ impl ShownRange {
             preset,
             begins_with_data: begin.is_some(),
             now,
+            simulated_until: None,
         }
+    }
+
+    /// With the end of the simulated past of a demo, where the range reaches back into it.
+    pub fn with_simulated(mut self, until: Option<i64>) -> Self {
+        self.simulated_until = until.filter(|until| *until > self.scale.from());
+        self
+    }
+
+    /// `simulated before 14:02:11 UTC`: the mark of charts that contain simulated data.
+    pub fn simulated_mark(&self) -> Option<String> {
+        simulated_before(self.simulated_until)
     }
 
     /// From the decoded pairs of a URL.
@@ -114,6 +129,12 @@ impl ShownRange {
 }
 
 const DAY_MS: i64 = 24 * 3_600_000;
+
+/// `simulated before 14:02:11 UTC`.
+pub fn simulated_before(until: Option<i64>) -> Option<String> {
+    let dated = time_format::dated(DateTime::from_timestamp_millis(until?)?);
+    Some(format!("simulated before {} UTC", dated.get(11..19)?))
+}
 
 fn stepped(now: i64, length_ms: i64) -> i64 {
     let step = (length_ms / STEPS).max(1_000);
@@ -166,6 +187,22 @@ mod tests {
             bad.words()
         );
         assert!(bad.words().ends_with("; shown is last 1 h") && bad.picked.is_none());
+    }
+
+    #[test]
+    fn a_range_that_reaches_into_a_simulated_past_is_marked() {
+        // An hour ago, seven hours ago, and never.
+        let marked = |until| {
+            fitted(Some(NOW - 24 * HOUR))
+                .with_simulated(until)
+                .simulated_mark()
+        };
+        assert_eq!(
+            marked(Some(NOW - HOUR)).as_deref(),
+            Some("simulated before 02:12:41 UTC")
+        );
+        assert_eq!(marked(Some(NOW - 7 * HOUR)), None);
+        assert_eq!(marked(None), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use domain::format;
 use leptos::prelude::*;
 
 use super::locks;
+use crate::charts::simulated_mark::SimulatedMark;
 use crate::charts::svg::percent;
 use crate::components::reactive::changing;
 use crate::links::PageUrl;
@@ -28,6 +29,7 @@ pub fn TopPrefixes(data: Signal<ContentionPage>, url: Signal<PageUrl>) -> impl I
         <section class="sec" aria-labelledby="worst">
             <header>
                 <h2 id="worst">{changing(title)}</h2>
+                <SimulatedMark/>
                 <span class="note">{move || range.with(ShownRange::words)}</span>
                 <span class="end">{changing(orders)}</span>
             </header>

@@ -7,6 +7,7 @@ use super::firing_alerts::FiringAlertsSection;
 use super::recent_incidents::{Rejections, Unlocks};
 use crate::charts::chart_frame::Unread;
 use crate::charts::held_locks::HeldLocks;
+use crate::charts::simulated_mark::provide_simulated;
 use crate::components::reactive::changing;
 use crate::links::PageUrl;
 use crate::navigation::use_search_of;
@@ -26,6 +27,7 @@ pub fn Alerts(charts: Memo<Option<OverviewCharts>>) -> impl IntoView {
 #[component]
 pub fn Incidents(charts: Memo<Option<OverviewCharts>>) -> impl IntoView {
     let is_read = Memo::new(move |_| charts.with(Option::is_some));
+    provide_simulated(move || charts.with(|charts| charts.as_ref()?.range.simulated_mark()));
     changing(move || {
         let first = charts.get_untracked().filter(|_| is_read.get())?;
         let charts = Signal::derive(move || charts.get().unwrap_or_else(|| first.clone()));

@@ -3,6 +3,7 @@
 
 use chrono::DateTime;
 use domain::alerts::{ConditionKind, Unit};
+use domain::charts::shown_range::simulated_before;
 use domain::{format, time_format};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -69,6 +70,8 @@ fn content(data: &RulePreview, request: PreviewRequest) -> AnyView {
         true => format!("last {}; loading the rest of 7 days", span(edited)),
         false => format!("last {}, UTC; follows the form", span(edited)),
     };
+    let simulated = simulated_before(edited.simulated_until);
+    let simulated = simulated.map(|text| view! { <span class="simulated">{text}</span> }.into_any());
     let parts: Vec<AnyView> = edited
         .parts
         .iter()
@@ -84,7 +87,7 @@ fn content(data: &RulePreview, request: PreviewRequest) -> AnyView {
         .collect();
     view! {
         <section class="sec" aria-label="Preview">
-            <header><h2>"Preview"</h2><span class="note">{note}</span></header>
+            <header><h2>"Preview"</h2>{simulated}<span class="note">{note}</span></header>
             {figures(data, edited)}
             {parts}
             {strips(edited, data.saved.as_ref())}

@@ -1,14 +1,17 @@
-//! Subscribers of `tracing`: standard error, and the collectors for traces and logs.
+//! Subscribers of `tracing`: standard error or a file, and the collectors for traces and logs.
 //!
 //! **Invariant:** logs of the exporters are not exported, which would be an endless loop.
 
+use std::fs::File;
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing_subscriber::filter::{ParseError, filter_fn};
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
@@ -29,10 +32,32 @@ const CARRIERS: [&str; 8] = [
     "leasehold_runtime::telemetry",
 ];
 
+/// Where the log is written.
+#[derive(Debug)]
+pub enum LogOutput {
+    StandardError,
+    /// Appended to, without colours.
+    File(File),
+}
+
+impl LogOutput {
+    fn is_terminal(&self) -> bool {
+        matches!(self, Self::StandardError) && std::io::stderr().is_terminal()
+    }
+
+    fn writer(self) -> BoxMakeWriter {
+        match self {
+            Self::StandardError => BoxMakeWriter::new(std::io::stderr),
+            Self::File(file) => BoxMakeWriter::new(Arc::new(file)),
+        }
+    }
+}
+
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
 pub(super) fn start(
     config: &LogConfig,
+    output: LogOutput,
     tracer: Option<&SdkTracerProvider>,
     logger: Option<&SdkLoggerProvider>,
 ) -> Result<(), TelemetryError> {
@@ -40,14 +65,14 @@ pub(super) fn start(
         // One filter for everything: disabled events cost nothing.
         let (filter, handle) = filter::changeable(&config.filter, written_filter)?;
         tracing_subscriber::registry()
-            .with(vec![written(config)])
+            .with(vec![written(config, output)])
             .with(filter)
             .try_init()?;
         filter::watch_filter(&config.filter, written_filter, handle);
         return Ok(());
     }
     let (filter, handle) = filter::changeable(&config.filter, written_filter)?;
-    let mut layers: Vec<Boxed> = vec![written(config).with_filter(filter).boxed()];
+    let mut layers: Vec<Boxed> = vec![written(config, output).with_filter(filter).boxed()];
     layers.extend(tracer.map(traces));
     let mut exported = None;
     if let Some(logger) = logger {
@@ -79,16 +104,14 @@ fn exported_filter(filter: &str) -> Result<EnvFilter, ParseError> {
     Ok(filter)
 }
 
-fn written(config: &LogConfig) -> Boxed {
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+fn written(config: &LogConfig, output: LogOutput) -> Boxed {
+    let is_terminal = output.is_terminal();
+    let layer = tracing_subscriber::fmt::layer().with_writer(output.writer());
     match config.format {
-        LogFormat::Human => {
-            let is_terminal = std::io::stderr().is_terminal();
-            layer
-                .with_ansi(is_terminal)
-                .event_format(OneLine::human(is_terminal))
-                .boxed()
-        }
+        LogFormat::Human => layer
+            .with_ansi(is_terminal)
+            .event_format(OneLine::human(is_terminal))
+            .boxed(),
         LogFormat::Json => layer.json().event_format(OneLine::json()).boxed(),
     }
 }

@@ -36,9 +36,9 @@ pub(super) fn look_at(
     seen: &mut ScanSnapshot,
 ) {
     let id = || sight.id();
-    let p95 = |_: &LockSnapshot<'_>| long_held.p95_ms(&id());
+    let usual = |_: &LockSnapshot<'_>| long_held.usual_hold(&id());
     for (index, rule) in watched {
-        let (sign, measure) = evaluate_lock(&rule.condition, sight, &p95);
+        let (sign, measure) = evaluate_lock(&rule.condition, sight, &usual);
         let is_wanted = sign != ConditionResult::Clear && rule.covers(&sight.lock());
         match sign {
             ConditionResult::Holds if is_wanted => {

@@ -1,4 +1,4 @@
-//! `leasehold user add|list|disable`
+//! `leasehold user add|list|link|disable`
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -12,13 +12,15 @@ use super::super::table::align;
 use super::grant_args::{self, Granted};
 use super::{AccountStore, refused, who};
 use crate::identity::NewUser;
+use crate::serve::home;
 
-/// Add, list and disable users.
+/// Add, list and disable users, and create sign-in links for them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "Examples:\n",
     "  leasehold user add --name ada --role operator --prefix tenant_1: --password-stdin < password\n",
     "  leasehold user list\n",
+    "  leasehold user link --name ada\n",
     "  leasehold user disable --name ada\n\n",
     "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration.",
 ))]
@@ -50,6 +52,13 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print a link that signs a user in once, within an hour; earlier links of the user become invalid
+    Link {
+        #[command(flatten)]
+        place: AccountStore,
+        #[arg(long, value_name = "NAME")]
+        name: String,
+    },
     /// Disable a user and end their sessions
     Disable {
         #[command(flatten)]
@@ -67,6 +76,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             place, name, granted, ..
         } => add(&place, name, &granted).await?,
         Command::List { place, json } => list(&place, json).await?,
+        Command::Link { place, name } => link(&place, &name).await?,
         Command::Disable { place, name } => disable(&place, &name).await,
     };
     Ok(done.err().unwrap_or(Exit::Ok).into())
@@ -130,6 +140,28 @@ async fn list(place: &AccountStore, json: bool) -> anyhow::Result<Result<(), Exi
         .collect();
     print(&align(&["NAME", "MAY", ""], &rows))?;
     Ok(Ok(()))
+}
+
+/// As at `/settings/users`: recorded in the audit log, and sent to every receiver.
+async fn link(place: &AccountStore, name: &str) -> anyhow::Result<Result<(), Exit>> {
+    let config = match place.load() {
+        Ok(config) => config,
+        Err(exit) => return Ok(Err(exit)),
+    };
+    let home = home(&config.access, config.listen);
+    let identity = match AccountStore::open_store(config).await {
+        Ok(identity) => identity,
+        Err(exit) => return Ok(Err(exit)),
+    };
+    let directory = identity.directory();
+    let id = directory.user_named(name).map_or(name, |user| user.id.as_str());
+    match identity.user_link(&who(), id).await {
+        Ok(link) => {
+            print(&format!("{home}/sign-in?link={}\n", link.expose()))?;
+            Ok(Ok(()))
+        }
+        Err(error) => Ok(Err(refused(&error))),
+    }
 }
 
 async fn disable(place: &AccountStore, name: &str) -> Result<(), Exit> {

@@ -47,7 +47,10 @@ impl ChartSources {
         let since = events
             .as_deref()
             .and_then(|events| begin_of_data(detail, events, earliest, now));
-        let range = ShownRange::from_pairs(&pairs, preset, since, now);
+        let first = events.as_deref().and_then(|events| events.first());
+        let first = first.map_or(i64::MAX, |event| event.at);
+        let range = ShownRange::from_pairs(&pairs, preset, since, now)
+            .with_simulated(self.simulated_until().await.filter(|until| first < *until));
         let history = match events {
             Some(events) => {
                 let reading = self.lock_history(detail, events, &range, visible);

@@ -33,7 +33,8 @@ impl ChartSources {
         (who, visible): (Option<&Principal>, &Visible),
     ) -> OverviewCharts {
         let pairs = app::links::pairs(search);
-        let range = ShownRange::from_pairs(&pairs, RangePreset::SixHours, self.since().await, self.now_ms());
+        let range = ShownRange::from_pairs(&pairs, RangePreset::SixHours, self.since().await, self.now_ms())
+            .with_simulated(self.simulated_until().await);
         let (refused, unlocks) = (
             self.rejections(&range, visible).await,
             self.acted(&range, who).await,

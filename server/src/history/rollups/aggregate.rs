@@ -55,6 +55,8 @@ pub(in crate::history) struct Gatherer {
     /// Integrals at the last sample.
     looked: HashMap<RollupKey, Integrals>,
     looked_at: i64,
+    /// Milliseconds between two samples after which the time counts as unobserved.
+    sample_ms_max: i64,
     lines: WaitInference,
     names: HashMap<Resource, Arc<str>>,
     /// Leases whose loss was counted: each is one hold, however often its owner retries.
@@ -73,8 +75,14 @@ struct Integrals {
 impl Gatherer {
     /// Starts observation.
     pub(in crate::history) fn new(now_ms: i64) -> Self {
+        Self::sampling(runtime::random::short_id(), now_ms, LOOK_MS_MAX)
+    }
+
+    /// As the process with this id, with at most this long between two samples.
+    pub(in crate::history) fn sampling(process_id: String, now_ms: i64, sample_ms_max: i64) -> Self {
         Self {
-            process_id: runtime::random::short_id(),
+            process_id,
+            sample_ms_max,
             sums: HashMap::new(),
             coverage: HashMap::new(),
             round: HashMap::new(),
@@ -90,8 +98,8 @@ impl Gatherer {
     /// Samples every backend. Only the leader counts; the others remember the position.
     pub(in crate::history) fn sample(&mut self, now_ms: i64, backends: &[WatchedBackend], is_writer: bool) {
         let elapsed = now_ms - std::mem::replace(&mut self.looked_at, now_ms);
-        let was_there = (1..=LOOK_MS_MAX).contains(&elapsed);
-        let middle = now_ms - elapsed.clamp(0, LOOK_MS_MAX) / 2;
+        let was_there = (1..=self.sample_ms_max).contains(&elapsed);
+        let middle = now_ms - elapsed.clamp(0, self.sample_ms_max) / 2;
         // Removed backends start again when they return.
         let before = std::mem::take(&mut self.looked);
         for backend in backends {
@@ -148,7 +156,22 @@ impl Gatherer {
 
     /// Adds an observed change. The lease service reports its own activity more precisely.
     pub(in crate::history) fn change(&mut self, change: &LockChange, beat: Option<Beat>) {
-        let is_ours = change.backend == BackendName::builtin();
+        self.renewal(change, beat);
+        if change.backend != BackendName::builtin() {
+            self.transition(change);
+        }
+    }
+
+    fn renewal(&mut self, change: &LockChange, beat: Option<Beat>) {
+        let Some(beat) = beat else { return };
+        let key = (change.backend.clone(), change.template.clone());
+        let sum = self.round.entry(key).or_default();
+        sum.renewals.add(beat.interval_ms);
+        beat.late_ms.into_iter().for_each(|ms| sum.late.add(ms));
+    }
+
+    /// Adds a change of any backend but for its renewal.
+    fn transition(&mut self, change: &LockChange) {
         let at = change.at.timestamp_millis();
         let id = || {
             (
@@ -161,13 +184,6 @@ impl Gatherer {
             .round
             .entry((change.backend.clone(), change.template.clone()))
             .or_default();
-        if let Some(beat) = beat {
-            sum.renewals.add(beat.interval_ms);
-            beat.late_ms.into_iter().for_each(|ms| sum.late.add(ms));
-        }
-        if is_ours {
-            return;
-        }
         let mut waited = Vec::new();
         match change.kind {
             EventKind::Acquired | EventKind::Reclaimed => {
@@ -204,6 +220,12 @@ impl Gatherer {
         }
         let key = (change.backend.clone(), change.template.clone());
         self.waited(key, &change.resource, &waited);
+    }
+
+    /// Adds a change of a simulated past: the lease service reported no activity.
+    pub(in crate::history) fn simulated(&mut self, change: &LockChange, beat: Option<Beat>) {
+        self.renewal(change, beat);
+        self.transition(change);
     }
 
     fn waited(&mut self, key: RollupKey, resource: &Resource, waited: &[i64]) {

@@ -38,7 +38,7 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn push(&mut self, change: &'a LockChange, leases: &LeaseService) {
+    fn push(&mut self, change: &'a LockChange, leases: Option<&LeaseService>) {
         self.at.push(change.at.timestamp_millis());
         self.kind.push(EventKind::as_str(change.kind));
         self.backend.push(change.backend.as_str());
@@ -64,7 +64,7 @@ impl<'a> Columns<'a> {
 pub(super) async fn insert(
     tx: &mut Transaction<'static, Postgres>,
     changes: &[&LockChange],
-    leases: &LeaseService,
+    leases: Option<&LeaseService>,
 ) -> Result<(), sqlx::Error> {
     for some in changes.chunks(ROWS_MAX) {
         let mut columns = Columns::default();

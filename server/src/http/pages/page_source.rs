@@ -71,6 +71,7 @@ impl Services {
             is_alerts_overdue: who.alerts_overdue,
             needs_authentication: is_stale && who.may_anywhere(Permission::Administer),
             firing_groups: revisions.alerts.firing_groups,
+            tour: self.auth.demo.as_ref().and_then(|demo| demo.tour_for(who.id())),
             revisions: Revisions {
                 // The page's data has it.
                 inventory: 0,

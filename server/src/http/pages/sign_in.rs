@@ -6,7 +6,7 @@ pub(in crate::http) mod oidc;
 use std::sync::Arc;
 
 use app::server_pages::setup::{self, Setup};
-use app::server_pages::sign_in::{self, Provider, SignIn};
+use app::server_pages::sign_in::{self, Provider, SignIn, SpentLink};
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -18,7 +18,10 @@ use crate::http::auth::{Authenticator, cookie};
 use crate::http::current_user::CurrentUser;
 use crate::http::pages::response;
 use crate::http::problem::Problem;
-use crate::identity::{IdentityError, SignedIn};
+use crate::identity::{IdentityError, Principal, SignedIn};
+
+/// Prints a sign-in link.
+const LINK_COMMAND: &str = "leasehold user link --name NAME";
 
 #[derive(Debug, Default, Deserialize)]
 pub(in crate::http) struct SignInQuery {
@@ -39,13 +42,49 @@ pub(in crate::http) struct SignInForm {
 
 pub(in crate::http) async fn show(
     State(gate): State<Arc<Authenticator>>,
+    CurrentUser(who): CurrentUser,
     Query(asked): Query<SignInQuery>,
 ) -> Response {
     let next = cookie::next_path(asked.next.as_deref()).to_owned();
-    if let Some(link) = asked.link {
-        return page(StatusCode::OK, sign_in::by_link(link, next));
+    let Some(link) = asked.link else {
+        return page(StatusCode::OK, sign_in::sign_in(form(&gate, next)));
+    };
+    match gate.identity.check_user_link(&link, &who.origin).await {
+        Ok(()) => page(StatusCode::OK, sign_in::by_link(link, next)),
+        Err(error) => refused_link(&gate, &who, &error, next),
     }
-    page(StatusCode::OK, sign_in::sign_in(form(&gate, next)))
+}
+
+/// The ways to another link, or when to try again.
+fn refused_link(gate: &Authenticator, who: &Principal, error: &IdentityError, next: String) -> Response {
+    if matches!(error, IdentityError::BadLink) {
+        return page(StatusCode::GONE, sign_in::spent_link(spent_link(gate, who)));
+    }
+    let form = SignIn {
+        refusal: Some(response::sentence(error)),
+        is_unclaimed: false,
+        ..form(gate, next)
+    };
+    let status = response::status_of(error);
+    response::with_retry_after(page(status, sign_in::sign_in(form)), error)
+}
+
+fn spent_link(gate: &Authenticator, who: &Principal) -> SpentLink {
+    let is_signed_in = who.session.is_some();
+    match &gate.demo {
+        Some(demo) => SpentLink {
+            command: demo.link_command.clone(),
+            hint: None,
+            is_signed_in,
+        },
+        None => SpentLink {
+            command: LINK_COMMAND.to_owned(),
+            hint: Some(
+                "NAME is your user's name. With --config FILE where the configuration is in another folder.",
+            ),
+            is_signed_in,
+        },
+    }
 }
 
 fn form(gate: &Authenticator, next: String) -> SignIn {
@@ -76,8 +115,11 @@ pub(in crate::http) async fn sign_in(
         Ok(signed_in) => return welcome(&gate, &signed_in, &next),
         Err(error) => error,
     };
-    if matches!(error, IdentityError::BadLink) {
-        gate.identity.record_bad_link(&who.origin).await;
+    if given.link.is_some() {
+        if matches!(error, IdentityError::BadLink) {
+            gate.identity.record_bad_link(&who.origin).await;
+        }
+        return refused_link(&gate, &who, &error, next);
     }
     let status = match &error {
         // Longer than any password: rejected as a request, before it is counted or hashed.

@@ -163,6 +163,60 @@ async fn a_link_signs_in_once_and_opening_it_does_not_use_it() {
 }
 
 #[tokio::test]
+async fn a_used_link_names_the_ways_to_another() {
+    // Opened again, and posted again; a browser with a session is led into the console. The demo names its own command.
+    let command = "/opt/leasehold user link --name visitor --config /tmp/demo/leasehold.toml";
+    let plain = TestServer::builder().start().await;
+    let demo = TestServer::builder().demo(command).start().await;
+    let general = "leasehold user link --name NAME";
+    for (server, expected) in [(&plain, general), (&demo, command)] {
+        let ada = server
+            .add_user("ada", vec![Grant::everywhere(Role::Viewer)])
+            .await;
+        let system = Principal::system("test");
+        let link = server.identity().user_link(&system, &ada).await.unwrap();
+        let browser = server.browser();
+        let form = [("link", link.expose())];
+        assert_eq!(browser.post("/sign-in", &form).await.status(), 303);
+        let path = format!("/sign-in?link={}", link.expose());
+        for (browser, way_on) in [
+            (&browser, "Open the console"),
+            (&server.browser(), "Sign in with a password"),
+        ] {
+            for answer in [browser.get(&path).await, browser.post("/sign-in", &form).await] {
+                assert_eq!(answer.status(), 410);
+                let page = answer.text().await.unwrap();
+                assert!(page.contains(expected) && page.contains(way_on), "{page}");
+                assert!(!page.contains(link.expose()), "{page}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn opening_invalid_links_is_limited_by_source() {
+    // As posting them is; opening a valid link does not count.
+    let server = TestServer::builder().start().await;
+    let ada = server
+        .add_user("ada", vec![Grant::everywhere(Role::Viewer)])
+        .await;
+    let system = Principal::system("test");
+    let link = server.identity().user_link(&system, &ada).await.unwrap();
+    let browser = server.browser();
+    let open = async |link: &str| {
+        let answer = browser.get(&format!("/sign-in?link={link}")).await;
+        answer.status().as_u16()
+    };
+    for _ in 0..12 {
+        assert_eq!(open(link.expose()).await, 200);
+    }
+    for _ in 0..10 {
+        assert_eq!(open("lhl_x").await, 410);
+    }
+    assert_eq!(open("lhl_x").await, 429);
+}
+
+#[tokio::test]
 async fn disabling_ends_sessions_at_once_but_not_for_the_last_admin() {
     // A live session ends with its user; the last user who can grant permissions cannot be
     // disabled.

@@ -61,6 +61,8 @@ async fn the_console_shows_every_state_within_a_minute() {
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut most = 0;
     let mut ours: BTreeSet<String> = BTreeSet::new();
+    let sights = Demo::sights();
+    let mut toured: BTreeSet<String> = BTreeSet::new();
     within(MINUTE, "every state", async || {
         let page: Value = viewer.get(&url).send().await.unwrap().json().await.unwrap();
         let locks = page["locks"].as_array().unwrap();
@@ -73,14 +75,20 @@ async fn the_console_shows_every_state_within_a_minute() {
             seen.entry(state.to_owned())
                 .or_insert_with(|| resource.to_owned());
             if lock["backend"] == "builtin" {
+                toured.insert(resource.to_owned());
                 ours.insert(lock["state"].as_str().unwrap().to_owned());
             }
         }
         STATES.iter().all(|state| seen.contains_key(*state))
             && ["contended", "healthy"].iter().all(|state| ours.contains(*state))
+            && [sights.queue, sights.held]
+                .iter()
+                .all(|lock| toured.contains(*lock))
+            && toured.iter().any(|lock| lock.contains(sights.search))
             && refusals(&demo).await > 0
     })
     .await;
+    assert!(Demo::rules().iter().any(|rule| rule.id == sights.rule));
     assert!((60..=130).contains(&most), "{most} locks");
     server.stop().await;
     stop.cancel();

@@ -1,7 +1,7 @@
 //! A storm that grows is notified again with its true count, and only then.
 
 use domain::notification::Notice;
-use leasehold::notify::{DeliveryState, Occasion, ReceiverKind, enqueue_at};
+use leasehold::notify::{DeliveryState, Occasion, Pacing, ReceiverKind, enqueue_at};
 use runtime::clock::Clock;
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::support::webhook_sink::WebhookSink;
 async fn enqueue(stage: &TestNotifier, notice: &Notice, occasion: Occasion) -> u64 {
     let mut tx = stage.db.begin().await.unwrap();
     let now = Clock::start().now().wall.timestamp_millis();
-    let receivers = enqueue_at(&mut tx, notice, occasion, stage.notifier.growth_factor(), now)
+    let receivers = enqueue_at(&mut tx, notice, occasion, Pacing::AT_ONCE, now)
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -46,7 +46,7 @@ async fn every_kind_of_response_has_security_headers() {
         (&root, "GET", "/settings", 200),
         (&root, "GET", "/settings/users", 200),
         (&nobody, "GET", "/sign-in", 200),
-        (&nobody, "GET", "/sign-in?link=lhl_x", 200),
+        (&nobody, "GET", "/sign-in?link=lhl_x", 410),
         (&nobody, "GET", "/setup?link=lhl_x", 410),
         (&nobody, "POST", "/sign-in", 401),
         (&nobody, "GET", "/locks", 303),

@@ -6,10 +6,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ::config::{BackendConfig, Config, ConfigSources, FileSource};
+use app::session::TourLinks;
 use domain::access::{Grant, Role};
 use domain::audit::{AuditEntry, AuditQuery};
 use domain::names::BackendName;
 use leasehold::audit::{Audit, ChainCheckpoints, Origin};
+use leasehold::http::DemoConsole;
 use leasehold::identity::{Identity, NewToken, NewUser, Principal};
 use leasehold::serve::{self, ServeError, Serving, Setup};
 use reqwest::{Client, redirect};
@@ -53,6 +55,8 @@ pub(crate) struct ServerBuilder {
     has_operator: bool,
     /// `poll_interval` of the Redis; `None`: without a Redis.
     redis_polls: Option<&'static str>,
+    /// The command line for another sign-in link.
+    demo: Option<String>,
 }
 
 impl ServerBuilder {
@@ -71,6 +75,12 @@ impl ServerBuilder {
     /// Instead of `[lease]` in the text.
     pub(crate) fn lease(mut self, config: lease::LeaseConfig) -> Self {
         self.lease = Some(config);
+        self
+    }
+
+    /// As `leasehold demo` serves it, with this command line for another sign-in link.
+    pub(crate) fn demo(mut self, link_command: &str) -> Self {
+        self.demo = Some(link_command.to_owned());
         self
     }
 
@@ -116,6 +126,10 @@ impl ServerBuilder {
         }
         let mut config = load_config(&format!("{}{cache}", self.toml)).unwrap();
         config.backends.extend(self.backends.clone());
+        // Tests wait for resolved alerts: without a pause, unless the text has one.
+        if config.notify.group_interval == ::config::notify::GROUP_INTERVAL_DEFAULT {
+            config.notify.group_interval = Duration::ZERO;
+        }
         let has_address = config.listen != ::config::LISTEN_DEFAULT;
         let listen = self.listen.or(has_address.then_some(config.listen));
         let stop = CancellationToken::new();
@@ -127,6 +141,7 @@ impl ServerBuilder {
             access: config.access,
             history: config.history,
             notify: config.notify,
+            demo: self.demo.clone().map(demo_console),
             clock: Clock::start(),
             stop: stop.clone(),
         };
@@ -153,6 +168,16 @@ impl ServerBuilder {
         }
         Ok(server)
     }
+}
+
+fn demo_console(link_command: String) -> DemoConsole {
+    let tour = TourLinks {
+        find: "/locks?q=payout".to_owned(),
+        understand: "/locks/builtin/close".to_owned(),
+        break_safely: "/unlock/builtin/mail".to_owned(),
+        alert: "/alerts/rules/long_held".to_owned(),
+    };
+    DemoConsole::new(link_command, tour)
 }
 
 fn cache_backend(redis: &Redis, interval: &str) -> String {
@@ -190,6 +215,7 @@ impl TestServer {
             backends: Vec::new(),
             has_operator: false,
             redis_polls: None,
+            demo: None,
         }
     }
 

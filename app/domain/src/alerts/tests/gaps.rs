@@ -1,7 +1,7 @@
 //! Previews over a gap: holdings before it and after it.
 
 use super::preview::{H, Now, S, event, play_gaps, play_over_gaps};
-use super::state_machine::rule;
+use super::state_machine::{immediate, rule};
 use crate::alerts::{Baseline, Condition, Gap, Preview, Rule};
 use crate::history::{HistoryEvent, Run};
 use crate::lock_detail::EventKind::{Acquired, Expired, Released, Renewed};
@@ -94,7 +94,7 @@ fn renewals_after_a_gap_show_the_same_holder() {
         run(160 * S, 10),
         event(280 * S, Expired, "a"),
     ];
-    let seen = play_over_gaps(&rule("near_expiry"), &events, &[gap], &Now(None), H);
+    let seen = play_over_gaps(&immediate("near_expiry"), &events, &[gap], &Now(None), H);
     assert_eq!(seen.count, 1);
     assert!(
         (250 * S..275 * S).contains(&seen.firings[0].at),

@@ -1,6 +1,6 @@
 //! Previews: history replayed through rules.
 
-use super::state_machine::{lock, rule};
+use super::state_machine::{immediate, lock, rule};
 use crate::alerts::{
     Condition, Counts, Gap, Happened, HolderNow, PastEvent, Pattern, Playback, Present, Preview,
     RefusedAcquire, Rule, ScanTimes,
@@ -158,7 +158,7 @@ fn silence_after_a_renewal_rhythm_fires_before_the_end() {
     let end = 1_000 * S + 30 * S;
     events.push(event(end, EventKind::Expired, "a"));
     for id in ["near_expiry", "not_renewing"] {
-        let seen = play(&rule(id), &events, H);
+        let seen = play(&immediate(id), &events, H);
         assert_eq!(seen.count, 1, "{id}");
         assert!(seen.firings[0].at <= end - 5 * S, "{id}: {}", seen.firings[0].at);
     }
@@ -176,7 +176,7 @@ fn a_lease_that_usually_ends_in_time_is_not_near_expiry() {
         events.push(event(n * 60 * S + 28 * S, EventKind::Released, "a"));
     }
     let firings = |events: &[HistoryEvent]| {
-        let seen = play(&rule("near_expiry"), events, H);
+        let seen = play(&immediate("near_expiry"), events, H);
         seen.firings.iter().map(|firing| firing.at).collect::<Vec<_>>()
     };
     // Unknown until eight holds were recorded.
@@ -188,6 +188,22 @@ fn a_lease_that_usually_ends_in_time_is_not_near_expiry() {
     events.push(event(30 * 60 * S, EventKind::Acquired, "b"));
     events.push(event(30 * 60 * S + 28 * S, EventKind::Released, "b"));
     assert_eq!(firings(&events)[9..], [30 * 60 * S + 27 * S]);
+}
+
+#[test]
+fn a_lease_that_usually_runs_out_is_not_near_expiry() {
+    // TTL of 30 s, never renewed: it runs out each time, as a guard of a periodic job does. Reported for the prefix.
+    let mut events = Vec::new();
+    for n in 0..20 {
+        events.push(event(n * 60 * S, EventKind::Acquired, "a"));
+        events.push(event(n * 60 * S + 30 * S, EventKind::Expired, "a"));
+    }
+    // Unknown until eight holds were recorded.
+    let seen = play(&immediate("near_expiry"), &events, H);
+    let fired: Vec<i64> = seen.firings.iter().map(|firing| firing.at).collect();
+    let learning: Vec<i64> = (0..8).map(|n| n * 60 * S + 27 * S).collect();
+    assert_eq!(fired, learning);
+    assert_eq!(play(&rule("hold_near_ttl"), &events, H).count, 1);
 }
 
 #[test]
@@ -230,7 +246,9 @@ fn contention_and_losses_would_have_fired_in_their_window() {
     let contended = play(&rule("contention"), &events, 2 * H);
     assert_eq!(contended.count, 1);
     assert!(contended.series.iter().any(|point| point.measure >= Some(800)));
-    let lost = play(&rule("lease_losses"), &events, 2 * H);
+    let mut losses = rule("lease_losses");
+    losses.condition.values[0] = Some(3);
+    let lost = play(&losses, &events, 2 * H);
     assert_eq!(lost.count, 1);
     assert!(lost.firings[0].until.is_some());
 }

@@ -2,7 +2,7 @@
 //! result.
 
 use crate::alerts::evaluate::{Active, EvaluationResult, Subject, round};
-use crate::alerts::rule::{AlertSeverity, Rule};
+use crate::alerts::rule::{AlertSeverity, GroupBy, Rule};
 use crate::alerts::state_machine::{AlertPhase, AlertTransition};
 use crate::alerts::{
     ConditionResult, LeftOut, LockSnapshot, Silence, SilenceDraft, builtin, evaluate_lock, lock_sentence,
@@ -16,6 +16,13 @@ use crate::tick::Tick;
 
 pub(super) fn rule(id: &str) -> Rule {
     builtin().into_iter().find(|rule| rule.id.as_str() == id).unwrap()
+}
+
+/// The built-in rule, firing as soon as its condition holds.
+pub(super) fn immediate(id: &str) -> Rule {
+    let mut rule = rule(id);
+    rule.timing.for_ms = 0;
+    rule
 }
 
 pub(super) fn lock(name: &str) -> LockId {
@@ -312,7 +319,9 @@ fn a_silence_suppresses_until_its_end_and_counts_once() {
 fn alerts_beyond_the_limit_are_counted_by_group() {
     // 500 alerts are stored, 100 are listed; the message counts this owner's alerts and none of
     // another's.
-    let rules = [rule("orphaned")];
+    let mut by_owner = rule("orphaned");
+    by_owner.group_by = vec![GroupBy::Owner];
+    let rules = [by_owner];
     let found: Vec<EvaluationResult> = (0..2_000)
         .map(|n| {
             result(

@@ -164,16 +164,20 @@ impl Services {
             }
         }
         let mut previews = whole.into_iter();
+        // Without it the preview lacks its mark alone.
+        let simulated = self.history.simulated_until().await.ok().flatten();
         Ok(RulePreview {
             faults: Vec::new(),
-            edited: previews.next().map(|preview| preview_data(&rule, preview)),
-            saved: saved.and_then(|saved| Some(preview_data(&saved, previews.next()?))),
+            edited: previews
+                .next()
+                .map(|preview| preview_data(&rule, preview, simulated)),
+            saved: saved.and_then(|saved| Some(preview_data(&saved, previews.next()?, simulated))),
             took_ms: self.clock.tick().since(began),
         })
     }
 }
 
-fn preview_data(rule: &Rule, preview: Preview) -> PreviewData {
+fn preview_data(rule: &Rule, preview: Preview, simulated_until: Option<i64>) -> PreviewData {
     let kind = rule.condition.kind;
     let is_falling = kind == ConditionKind::NearExpiry;
     let points = |series: &[domain::alerts::SeriesPoint]| {
@@ -226,6 +230,7 @@ fn preview_data(rule: &Rule, preview: Preview) -> PreviewData {
         without_ttl: preview.without_ttl,
         parts,
         gaps: preview.gaps,
+        simulated_until: simulated_until.filter(|until| *until > preview.from),
         for_ms: rule.timing.for_ms,
         keep_ms: rule.timing.keep_ms,
     }

@@ -141,7 +141,7 @@ fn signed_out(payload: &str) -> Vec<Page> {
     let post = |path: &str, fields, shows| post(As::Nobody, path, fields, shows);
     vec![
         get(format!("/sign-in?next=/{p}"), Shows::Anything),
-        get(format!("/sign-in?link={p}"), Shows::Text),
+        get(format!("/sign-in?link={p}"), Shows::Anything),
         get(format!("/setup?link={p}"), Shows::Anything),
         // The name of the identity provider, and its response.
         get("/sign-in".to_owned(), Shows::Text),

@@ -279,7 +279,7 @@ impl Life {
     fn found(&self, judging: &Judging<'_>, at: i64) -> EvaluationResult {
         let (condition, usual) = (&judging.rule.condition, judging.holds.usual());
         let sight = self.sight(judging, at);
-        let (_, measure) = evaluate_lock(condition, &sight, &|_| usual.map(|usual| usual.p95_ms));
+        let (_, measure) = evaluate_lock(condition, &sight, &|_| usual);
         EvaluationResult {
             rule: 0,
             subject: Subject::Lock(judging.lock.id()),
@@ -292,8 +292,8 @@ impl Life {
 
     fn evaluate(&self, judging: &Judging<'_>, at: i64, board: &mut PreviewTrack) -> (ConditionResult, i64) {
         board.evaluated();
-        let p95 = |_: &LockSnapshot<'_>| judging.holds.p95_ms();
-        evaluate_lock(&judging.rule.condition, &self.sight(judging, at), &p95)
+        let usual = |_: &LockSnapshot<'_>| judging.holds.usual();
+        evaluate_lock(&judging.rule.condition, &self.sight(judging, at), &usual)
     }
 
     /// The lock as it would have been observed at a moment.

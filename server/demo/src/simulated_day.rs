@@ -1,0 +1,254 @@
+//! The past of the demo: a thinned day of its locks, so that charts and baselines of a new console have data.
+//!
+//! Follows the behaviours of `worker.rs` with the names of `names.rs`. Never a lock that the demo does not have.
+
+use std::time::Duration;
+
+use domain::backend::BackendKind;
+use domain::history::simulated_past::{SimulatedBackend, SimulatedHold, SimulatedPast};
+use domain::names::{BackendName, NameError, Resource, Source};
+
+use super::scenarios::{self, Cast};
+use super::worker::Rhythm;
+use super::{consul, etcd, names, rng, zookeeper};
+use config::{BackendConfig, SystemConfig};
+
+const S: i64 = 1_000;
+const M: i64 = 60 * S;
+const H: i64 = 60 * M;
+
+/// Casts with backend, source and what precedes their names.
+const CASTS: [(&str, &str, &str, &Cast); 8] = [
+    ("orders-db", "table:public.distributed_locks", "", &names::TABLE),
+    ("redis-cache", "key", "lock:", &names::CACHE_JSON),
+    ("redis-cache", "key", "lock:", &names::CACHE_RAW),
+    ("redis-cache", "hash", "lock:", &names::CACHE_HASHES),
+    ("cache-eu", "key", "lock:", &names::CACHE_EU),
+    ("payments-redlock", "redlock", "lock:", &names::REDLOCK),
+    ("etcd-coord", "key", etcd::PREFIX, &names::COORD),
+    ("builtin", "lease", "", &names::SERVICE),
+];
+
+/// Locks with a queue: backend, source, name, owners.
+const QUEUES: [(&str, &str, &str, &[&str]); 4] = [
+    ("etcd-coord", "mutex", etcd::mutex::CONTENDED, &STATEMENT_OWNERS),
+    ("zk-plan", "node", zookeeper::CONTENDED, &zookeeper::CONTENDERS),
+    ("consul-dc1", "kv", consul::CONTENDED, &consul::CONTENDERS),
+    ("builtin", "lease", names::LINE, &names::LINE_OWNERS),
+];
+
+/// As etcd shows them: owners of its mutexes are keys of leases.
+const STATEMENT_OWNERS: [&str; 4] = ["694d9a1c03", "694d9a1c07", "694d9a1c0b", "694d9a1c0f"];
+
+/// The past of the lease service and of these backends, of this length before `until` (milliseconds since 1970).
+pub(super) fn simulate(
+    backends: &[BackendConfig],
+    length: Duration,
+    until: i64,
+) -> Result<SimulatedPast, NameError> {
+    let from = until - i64::try_from(length.as_millis()).unwrap_or(0);
+    let builtin = (BackendName::builtin(), BackendKind::Builtin);
+    let configured = backends
+        .iter()
+        .map(|backend| (backend.name.clone(), kind_of(&backend.system)));
+    let backends: Vec<SimulatedBackend> = configured
+        .chain([builtin])
+        .map(|(name, kind)| SimulatedBackend {
+            name,
+            kind,
+            reports_waiters: !matches!(kind, BackendKind::Redis | BackendKind::Consul),
+        })
+        .collect();
+    let mut holds = Vec::new();
+    for (backend, source, prefix, cast) in CASTS {
+        let place = Place::parse(backend, source)?;
+        cast_holds(&place, prefix, cast, (from, until), &mut holds);
+    }
+    for (backend, source, name, owners) in QUEUES {
+        let place = Place::parse(backend, source)?;
+        queue_holds(&place, name, owners, (from, until), &mut holds);
+    }
+    holds.retain(|hold| backends.iter().any(|backend| backend.name == hold.backend));
+    Ok(SimulatedPast {
+        from,
+        until,
+        backends,
+        holds,
+    })
+}
+
+const fn kind_of(system: &SystemConfig) -> BackendKind {
+    match system {
+        SystemConfig::Postgres(_) => BackendKind::Postgres,
+        SystemConfig::Redis(_) => BackendKind::Redis,
+        SystemConfig::Etcd(_) => BackendKind::Etcd,
+        SystemConfig::Zookeeper(_) => BackendKind::Zookeeper,
+        SystemConfig::Consul(_) => BackendKind::Consul,
+    }
+}
+
+/// Where a lock is.
+struct Place {
+    backend: BackendName,
+    source: Source,
+}
+
+impl Place {
+    fn parse(backend: &str, source: &str) -> Result<Self, NameError> {
+        Ok(Self {
+            backend: BackendName::parse(backend)?,
+            source: Source::parse(source)?,
+        })
+    }
+
+    /// Released by its owner and never renewed.
+    fn hold(&self, resource: &str, owner: &str, (began, ended): (i64, i64), ttl_ms: u32) -> SimulatedHold {
+        SimulatedHold {
+            backend: self.backend.clone(),
+            source: self.source.clone(),
+            resource: Resource::from(resource),
+            owner: owner.to_owned(),
+            began,
+            ended,
+            is_expired: false,
+            ttl_ms,
+            renews_every_ms: None,
+            silent_ms: 0,
+            waiters: 0,
+        }
+    }
+}
+
+fn cast_holds(place: &Place, prefix: &str, cast: &Cast, span: (i64, i64), holds: &mut Vec<SimulatedHold>) {
+    for &(resource, owner, rhythm) in cast.steady {
+        let owner = if owner.is_empty() { "9f1c52aa:27" } else { owner };
+        let name = format!("{prefix}{resource}");
+        cycles(span, (3 * H, 5 * H), (20 * S, 90 * S), |began, ended| {
+            holds.push(SimulatedHold {
+                renews_every_ms: Some(ms(rhythm.every)),
+                ..place.hold(&name, owner, (began, ended), ttl_ms(rhythm))
+            });
+        });
+    }
+    let silent = scenarios::SILENT;
+    for resource in cast.silent {
+        let name = format!("{prefix}{resource}");
+        cycles(span, (46 * S, 46 * S), (10 * M, 30 * M), |began, ended| {
+            holds.push(SimulatedHold {
+                is_expired: true,
+                renews_every_ms: Some(ms(silent.every)),
+                silent_ms: ms(silent.ttl),
+                ..place.hold(
+                    &name,
+                    rng::pick(&scenarios::SILENT_OWNERS),
+                    (began, ended),
+                    ttl_ms(silent),
+                )
+            });
+        });
+    }
+    for resource in cast.runs_out {
+        let name = format!("{prefix}{resource}");
+        let length = ms(scenarios::RUNS_OUT_TTL);
+        cycles(span, (length, length), (5 * M, 12 * M), |began, ended| {
+            let owner = rng::pick(&scenarios::RUNS_OUT_OWNERS);
+            holds.push(SimulatedHold {
+                is_expired: true,
+                ..place.hold(&name, owner, (began, ended), 40_000)
+            });
+        });
+    }
+    for resource in cast.brief {
+        let name = format!("{prefix}{resource}");
+        cycles(span, (2 * S, 10 * S), (2 * M, 5 * M), |began, ended| {
+            let owner = rng::pick(&scenarios::BRIEF_OWNERS);
+            holds.push(place.hold(&name, owner, (began, ended), 15_000));
+        });
+    }
+}
+
+/// Owners hold the lock in turn, with more waiters by day.
+fn queue_holds(place: &Place, name: &str, owners: &[&str], span: (i64, i64), holds: &mut Vec<SimulatedHold>) {
+    let mut turns = owners.iter().cycle();
+    cycles(span, (40 * S, 80 * S), (0, 0), |began, ended| {
+        let owner = turns.next().copied().unwrap_or_default();
+        let most = i64::try_from(owners.len()).unwrap_or(1) - 1;
+        let waiters = u32::try_from((most * load(began) + 500) / 1_000).unwrap_or(0);
+        holds.push(SimulatedHold {
+            renews_every_ms: Some(10 * S),
+            waiters,
+            ..place.hold(name, owner, (began, ended), 30_000)
+        });
+    });
+}
+
+/// Calls `hold` with begin and end of one holding after the other. Pauses are longer by night.
+fn cycles((from, until): (i64, i64), length: (i64, i64), pause: (i64, i64), mut hold: impl FnMut(i64, i64)) {
+    let mut began = from + between((0, length.1.min(5 * M)));
+    loop {
+        let ended = began + between(length);
+        if ended >= until {
+            return;
+        }
+        hold(began, ended);
+        let pause = between(pause) * 1_000 / load(began);
+        began = ended + pause;
+    }
+}
+
+/// Load at this time, in thousandths of the day's peak: all of it at 14:00 UTC, a third at 02:00.
+fn load(at: i64) -> i64 {
+    let (day, peak) = (24 * H, 14 * H);
+    let distance = (at.rem_euclid(day) - peak).abs();
+    1_000 - distance.min(day - distance) * 660 / (12 * H)
+}
+
+fn between((shortest, longest): (i64, i64)) -> i64 {
+    let spread = u64::try_from(longest - shortest).unwrap_or(0);
+    shortest + i64::try_from(rng::below(spread + 1)).unwrap_or(0)
+}
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn ttl_ms(rhythm: Rhythm) -> u32 {
+    u32::try_from(rhythm.ttl.as_millis()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-04-18 15:00 UTC.
+    const NOON: i64 = 1_776_524_400_000;
+
+    #[test]
+    fn holds_of_one_lock_follow_each_other_within_the_past() {
+        // Without a configured backend: the lease service alone, with its steady locks and its queue.
+        let past = simulate(&[], Duration::from_secs(24 * 3_600), NOON).unwrap();
+        assert_eq!(past.backends.len(), 1);
+        let mut holds: Vec<_> = past.holds.iter().collect();
+        holds.sort_by(|a, b| (&a.resource, a.began).cmp(&(&b.resource, b.began)));
+        assert!(holds.len() > 1_000, "{}", holds.len());
+        for hold in &holds {
+            assert!(
+                hold.backend == BackendName::builtin() && hold.began < hold.ended,
+                "{hold:?}"
+            );
+            assert!(past.from <= hold.began && hold.ended <= past.until, "{hold:?}");
+        }
+        for pair in holds
+            .windows(2)
+            .filter(|pair| pair[0].resource == pair[1].resource)
+        {
+            assert!(pair[0].ended <= pair[1].began, "{pair:?}");
+        }
+        assert!(holds.iter().any(|hold| hold.waiters > 0));
+    }
+
+    #[test]
+    fn load_has_its_peak_by_day() {
+        assert_eq!((load(NOON - H), load(NOON + 11 * H)), (1_000, 340));
+    }
+}

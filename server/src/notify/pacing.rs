@@ -1,0 +1,246 @@
+//! The pace of a group of alerts: after a message, changes of the group wait for its interval and are sent as one.
+//!
+//! **Invariant:** an alert that a receiver got as firing is sent as resolved; one that fired and resolved while its
+//! message waited is not sent.
+
+use config::notify::GROWTH_FACTOR_DEFAULT;
+use domain::notification::{Notice, NoticeAlert, NoticeStatus};
+
+use super::limits::GROWN_SIZE_MIN;
+use runtime::db::{Tx, on_either};
+
+/// How often a group is notified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pacing {
+    /// A group with this many times the alerts of its last message does not wait.
+    pub growth_factor: u32,
+    /// Time between two messages about a group, in milliseconds; 0: none.
+    pub group_interval_ms: i64,
+}
+
+/// The last message of a group to one receiver, sent or waiting.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LastMessage {
+    at: i64,
+    size: i64,
+}
+
+/// When a message is sent, in milliseconds since 1970.
+#[derive(Debug)]
+pub(super) enum Scheduled {
+    AsIs(i64),
+    /// With the changes of the message that waited.
+    Merged(Box<Notice>, i64),
+    /// The waiting changes have cancelled each other.
+    Nothing,
+}
+
+/// Receiver and group.
+type Of<'a> = (&'a str, &'a str);
+
+impl Pacing {
+    pub const AT_ONCE: Self = Self {
+        growth_factor: GROWTH_FACTOR_DEFAULT,
+        group_interval_ms: 0,
+    };
+
+    /// Decides when a change is sent, and takes the message that waits for it.
+    pub(super) async fn schedule(
+        self,
+        tx: &mut Tx,
+        of: Of<'_>,
+        (notice, last): (&Notice, Option<LastMessage>),
+        now: i64,
+    ) -> Result<Scheduled, sqlx::Error> {
+        let Some(last) = last.filter(|_| self.group_interval_ms > 0) else {
+            return Ok(Scheduled::AsIs(now));
+        };
+        let waiting = take_waiting(tx, of, now).await?;
+        let due = waiting.as_ref().map(|(_, due)| *due);
+        let due = due.unwrap_or_else(|| now.max(last.at + self.group_interval_ms));
+        let waiting = waiting.and_then(|(waiting, _)| waiting);
+        let Some(sent) = last_sent(tx, of).await? else {
+            return Ok(Scheduled::AsIs(now));
+        };
+        let is_grown = self.is_grown(notice, last);
+        let at = if is_grown { now } else { due };
+        let changes = changes_since(&sent, waiting.as_ref(), notice, now);
+        // The alerts that are listed may be the same.
+        let (scheduled, at) = match changes.or_else(|| is_grown.then(|| notice.clone())) {
+            Some(changes) => (Scheduled::Merged(Box::new(changes), at), at),
+            None => (Scheduled::Nothing, due - self.group_interval_ms),
+        };
+        let statement = "UPDATE notification_groups SET at = $1 WHERE receiver_id = $2 AND group_key = $3";
+        on_either!(tx, Tx, |tx| {
+            let query = sqlx::query(statement).bind(at).bind(of.0).bind(of.1);
+            query.execute(&mut **tx).await?;
+        });
+        Ok(scheduled)
+    }
+
+    fn is_grown(self, notice: &Notice, last: LastMessage) -> bool {
+        let size = i64::try_from(notice.size()).unwrap_or(i64::MAX);
+        size >= GROWN_SIZE_MIN && size >= last.size.saturating_mul(i64::from(self.growth_factor))
+    }
+}
+
+pub(super) async fn last_message(tx: &mut Tx, of: Of<'_>) -> Result<Option<LastMessage>, sqlx::Error> {
+    let select = "SELECT at, size FROM notification_groups WHERE receiver_id = $1 AND group_key = $2";
+    let last: Option<(i64, i64)> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_as(select).bind(of.0).bind(of.1);
+        query.fetch_optional(&mut **tx).await?
+    });
+    Ok(last.map(|(at, size)| LastMessage { at, size }))
+}
+
+/// Removes the message of this group that no attempt was made to send; with the time at which it was due. Without it if
+/// a newer version wrote another format.
+async fn take_waiting(
+    tx: &mut Tx,
+    of: Of<'_>,
+    now: i64,
+) -> Result<Option<(Option<Notice>, i64)>, sqlx::Error> {
+    let delete = "DELETE FROM deliveries WHERE receiver_id = $1 AND group_key = $2 AND state = 'pending'
+        AND attempts = 0 AND next_at > $3 RETURNING notification_id, next_at";
+    let select = "SELECT body FROM notifications WHERE id = $1";
+    let unused = "DELETE FROM notifications WHERE id = $1
+        AND NOT EXISTS (SELECT 1 FROM deliveries WHERE notification_id = $1)";
+    let taken: Option<(String, i64)> = on_either!(&mut *tx, Tx, |tx| {
+        let query = sqlx::query_as(delete).bind(of.0).bind(of.1).bind(now);
+        let taken: Option<(String, i64)> = query.fetch_optional(&mut **tx).await?;
+        match taken {
+            None => None,
+            Some((id, due)) => {
+                let body: String = sqlx::query_scalar(select).bind(&id).fetch_one(&mut **tx).await?;
+                sqlx::query(unused).bind(&id).execute(&mut **tx).await?;
+                Some((body, due))
+            }
+        }
+    });
+    Ok(taken.map(|(body, due)| (serde_json::from_str(&body).ok(), due)))
+}
+
+/// The newest message of this group that the receiver got or is about to get.
+async fn last_sent(tx: &mut Tx, of: Of<'_>) -> Result<Option<Notice>, sqlx::Error> {
+    let select = "SELECT n.body FROM deliveries d JOIN notifications n ON n.id = d.notification_id
+        WHERE d.receiver_id = $1 AND d.group_key = $2 AND d.state <> 'dead' ORDER BY d.seq DESC LIMIT 1";
+    let body: Option<String> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_scalar(select).bind(of.0).bind(of.1);
+        query.fetch_optional(&mut **tx).await?
+    });
+    Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
+}
+
+/// What fires now, and what has resolved of the alerts that were sent as firing; `None` if a receiver knows all of it.
+fn changes_since(sent: &Notice, waiting: Option<&Notice>, notice: &Notice, now: i64) -> Option<Notice> {
+    let firing = |notice: &Notice| {
+        let alerts = notice.alerts.iter();
+        let firing = alerts.filter(|alert| alert.status == NoticeStatus::Firing);
+        firing.cloned().collect::<Vec<NoticeAlert>>()
+    };
+    let (known, fires) = (firing(sent), firing(notice));
+    let has = |alerts: &[NoticeAlert], one: &NoticeAlert| {
+        alerts.iter().any(|alert| alert.fingerprint == one.fingerprint)
+    };
+    let waiting = waiting.map_or(&[][..], |waiting| waiting.alerts.as_slice());
+    // With its newest texts and end.
+    let resolved = |one: &NoticeAlert| {
+        let all = notice.alerts.iter().chain(waiting);
+        let mut ends = all.filter(|alert| alert.status == NoticeStatus::Resolved);
+        let end = ends.find(|alert| alert.fingerprint == one.fingerprint);
+        end.cloned().unwrap_or_else(|| NoticeAlert {
+            status: NoticeStatus::Resolved,
+            ends_at: Some(now),
+            ..one.clone()
+        })
+    };
+    // Resolved alerts first: they are sent only once.
+    let over = known.iter().filter(|one| !has(&fires, one)).map(resolved);
+    let mut alerts: Vec<NoticeAlert> = over.collect();
+    let is_news = !alerts.is_empty() || fires.iter().any(|one| !has(&known, one));
+    alerts.extend(fires);
+    is_news.then(|| Notice {
+        alerts,
+        ..notice.clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn alert(fingerprint: &str, starts_at: i64, ends_at: Option<i64>) -> NoticeAlert {
+        NoticeAlert {
+            status: ends_at.map_or(NoticeStatus::Firing, |_| NoticeStatus::Resolved),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            starts_at,
+            ends_at,
+            path: String::new(),
+            fingerprint: fingerprint.to_owned(),
+        }
+    }
+
+    fn notice(alerts: Vec<NoticeAlert>) -> Notice {
+        Notice {
+            group: "near_expiry/1".to_owned(),
+            receivers: Vec::new(),
+            group_labels: BTreeMap::new(),
+            alerts,
+            truncated: 0,
+        }
+    }
+
+    fn changes(
+        sent: Vec<NoticeAlert>,
+        waiting: Vec<NoticeAlert>,
+        now: Vec<NoticeAlert>,
+    ) -> Option<Vec<(String, NoticeStatus)>> {
+        let changes = changes_since(&notice(sent), Some(&notice(waiting)), &notice(now), 200)?;
+        let entry = |alert: NoticeAlert| (alert.fingerprint, alert.status);
+        Some(changes.alerts.into_iter().map(entry).collect())
+    }
+
+    #[test]
+    fn a_resolved_alert_of_the_waiting_message_is_kept() {
+        // One resolved while another fired, then the second resolved and a third fired.
+        let sent = vec![alert("a", 50, None)];
+        let waiting = vec![alert("a", 50, Some(110)), alert("b", 110, None)];
+        let now = vec![alert("b", 110, Some(120)), alert("c", 120, None)];
+        let expected = [
+            ("a".to_owned(), NoticeStatus::Resolved),
+            ("c".to_owned(), NoticeStatus::Firing),
+        ];
+        assert_eq!(changes(sent, waiting, now).unwrap(), expected);
+    }
+
+    #[test]
+    fn changes_that_cancel_each_other_are_not_sent() {
+        // An alert fired and resolved while the message waited; one that was sent resolved and fired again.
+        let sent = vec![alert("a", 50, None), alert("c", 50, None)];
+        let waiting = vec![
+            alert("c", 50, Some(115)),
+            alert("a", 50, None),
+            alert("b", 110, None),
+        ];
+        let now = vec![
+            alert("b", 110, Some(120)),
+            alert("a", 50, None),
+            alert("c", 120, None),
+        ];
+        assert_eq!(changes(sent, waiting, now), None);
+    }
+
+    #[test]
+    fn only_a_group_that_grows_large_does_not_wait() {
+        let pacing = Pacing {
+            growth_factor: 2,
+            group_interval_ms: 1_000,
+        };
+        let of = |count| notice((0..count).map(|_| alert("a", 0, None)).collect());
+        let grown = |count, size| pacing.is_grown(&of(count), LastMessage { at: 0, size });
+        assert!(grown(20, 10) && grown(10, 1));
+        assert!(!grown(2, 1) && !grown(19, 10));
+    }
+}

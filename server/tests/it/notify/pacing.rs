@@ -1,0 +1,124 @@
+//! Changes of a group within its interval are one message, for all receivers but an Alertmanager.
+
+use domain::notification::{Notice, NoticeAlert, NoticeStatus};
+use leasehold::notify::{Delivery, DeliveryState, Occasion, Pacing, ReceiverKind, enqueue_at};
+use runtime::clock::Clock;
+
+use super::notifier::{Store, TestNotifier, config, firing};
+use crate::support::webhook_sink::WebhookSink;
+
+const MINUTE: i64 = 60_000;
+const PACING: Pacing = Pacing {
+    growth_factor: 2,
+    group_interval_ms: 5 * MINUTE,
+};
+
+/// Locks that fire, each since its time, and locks that have resolved.
+fn notice(fires: &[(&str, i64)], resolved: &[(&str, i64)], now: i64) -> Notice {
+    let one = firing("jobs/nightly");
+    let alert = |(lock, since): &(&str, i64), status| NoticeAlert {
+        status,
+        starts_at: *since,
+        ends_at: (status == NoticeStatus::Resolved).then_some(now),
+        fingerprint: (*lock).to_owned(),
+        ..one.alerts[0].clone()
+    };
+    let resolved = resolved.iter().map(|one| alert(one, NoticeStatus::Resolved));
+    let fires = fires.iter().map(|one| alert(one, NoticeStatus::Firing));
+    Notice {
+        alerts: resolved.chain(fires).collect(),
+        ..one.clone()
+    }
+}
+
+async fn enqueue(stage: &TestNotifier, notice: &Notice, now: i64) -> u64 {
+    let mut tx = stage.db.begin().await.unwrap();
+    let enqueued = enqueue_at(&mut tx, notice, Occasion::Change, PACING, now)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    stage.notifier.wake();
+    enqueued
+}
+
+fn waiting(all: &[Delivery]) -> Vec<&Delivery> {
+    all.iter()
+        .filter(|one| one.state == DeliveryState::Pending)
+        .collect()
+}
+
+fn alerts(delivery: &Delivery) -> Vec<(&str, NoticeStatus)> {
+    let alerts = &delivery.notice.as_ref().unwrap().alerts;
+    alerts
+        .iter()
+        .map(|alert| (alert.fingerprint.as_str(), alert.status))
+        .collect()
+}
+
+async fn changes_wait_and_are_merged(store: Store) {
+    let hook = WebhookSink::open().await;
+    let stage = TestNotifier::on(store, config()).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&hook.url]).await;
+    let now = Clock::start().now().wall.timestamp_millis();
+    assert_eq!(enqueue(&stage, &notice(&[("a", now)], &[], now), now).await, 1);
+    stage.are(DeliveryState::Delivered).await;
+
+    // A second lock fires: it waits for the rest of the interval.
+    let second = now + MINUTE;
+    let both = [("a", now), ("b", second)];
+    assert_eq!(enqueue(&stage, &notice(&both, &[], second), second).await, 1);
+    let all = stage.outbox().await;
+    let expected = vec![("a", NoticeStatus::Firing), ("b", NoticeStatus::Firing)];
+    assert_eq!(waiting(&all).len(), 1);
+    assert_eq!(alerts(waiting(&all)[0]), expected);
+    assert_eq!(waiting(&all)[0].next_at, now + 5 * MINUTE);
+
+    // It resolves: nothing has changed, and no message is left.
+    let third = second + MINUTE;
+    let resolved = notice(&[("a", now)], &[("b", second)], third);
+    assert_eq!(enqueue(&stage, &resolved, third).await, 0);
+    assert_eq!(waiting(&stage.outbox().await).len(), 0);
+
+    // The first resolves and a third fires: one message, at the same time as before.
+    let fourth = third + MINUTE;
+    let resolved = notice(&[], &[("a", now)], fourth);
+    assert_eq!(enqueue(&stage, &resolved, fourth).await, 1);
+    let other = notice(&[("c", fourth)], &[], fourth);
+    assert_eq!(enqueue(&stage, &other, fourth).await, 1);
+    let all = stage.outbox().await;
+    assert_eq!(waiting(&all).len(), 1);
+    let expected = vec![("a", NoticeStatus::Resolved), ("c", NoticeStatus::Firing)];
+    assert_eq!(alerts(waiting(&all)[0]), expected);
+    assert_eq!(waiting(&all)[0].next_at, now + 5 * MINUTE);
+
+    // After the interval a change is sent at once.
+    let later = now + 20 * MINUTE;
+    let grown = notice(&[("d", later)], &[], later);
+    stage
+        .sql("UPDATE deliveries SET state = 'delivered', ended_at = 1")
+        .await;
+    assert_eq!(enqueue(&stage, &grown, later).await, 1);
+    assert_eq!(waiting(&stage.outbox().await)[0].next_at, later);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_within_the_interval_are_one_message_on_sqlite() {
+    Box::pin(changes_wait_and_are_merged(Store::sqlite())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_within_the_interval_are_one_message_on_postgres() {
+    Box::pin(changes_wait_and_are_merged(Store::postgres().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alertmanager_gets_every_change_at_once() {
+    let sink = WebhookSink::open().await;
+    let stage = TestNotifier::on(Store::sqlite(), config()).await;
+    stage.add("peers", ReceiverKind::Alertmanager, &[&sink.url]).await;
+    let now = Clock::start().now().wall.timestamp_millis();
+    for (lock, at) in [("a", now), ("b", now + 1)] {
+        assert_eq!(enqueue(&stage, &notice(&[(lock, at)], &[], at), at).await, 1);
+    }
+    assert!(stage.outbox().await.iter().all(|one| one.next_at <= now + MINUTE));
+}
