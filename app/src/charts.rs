@@ -13,6 +13,7 @@ pub mod ownership_timeline;
 pub mod range_links;
 pub mod series;
 pub mod svg;
+pub mod wait_cycle;
 
 #[cfg(all(test, feature = "ssr"))]
 pub(crate) mod tests;

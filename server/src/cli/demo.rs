@@ -52,6 +52,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         store: store.clone().into(),
         lease: LeaseConfig::default(),
         backends: demo.backends(),
+        identity_rules: Vec::new(),
         access: AccessConfig::default(),
         history: HistoryConfig::default(),
         notify: inner.clone(),

@@ -66,6 +66,8 @@ mod tidy;
 #[cfg(test)]
 mod unlock;
 #[cfg(test)]
+mod waits;
+#[cfg(test)]
 mod wire;
 #[cfg(test)]
 mod zookeeper_adapter;

@@ -22,7 +22,7 @@ pub struct WaitGraph {
     /// Names of the identity rules.
     pub rules: Vec<String>,
     pub owners: Vec<WaitOwner>,
-    pub edges: Vec<WaitEdge>,
+    pub edges: Vec<GraphEdge>,
     /// Certain ones first, then those that block most owners.
     pub deadlocks: Vec<Deadlock>,
     pub sources: Vec<WaitSource>,
@@ -49,7 +49,7 @@ pub struct OwnerMember {
 }
 
 #[derive(Debug, Clone)]
-pub struct WaitEdge {
+pub struct GraphEdge {
     /// Waiter and holder: owner, and which of its members.
     pub from: (usize, usize),
     pub to: (usize, usize),
@@ -166,7 +166,7 @@ impl WaitGraph {
             if from == to {
                 continue;
             }
-            self.edges.push(WaitEdge {
+            self.edges.push(GraphEdge {
                 from: (from, 0),
                 to: (to, 0),
                 lock: lock.lock.clone(),
@@ -176,13 +176,13 @@ impl WaitGraph {
                 is_since_reported: waiter.is_since_reported,
                 read_at: lock.read_at,
                 held_ms: lock.held_ms,
-                trust: EdgeTrust::of(backend, lock),
+                trust: EdgeTrust::from_reading(backend, lock),
             });
         }
     }
 
     fn find_deadlocks(&mut self) {
-        let ends = |edge: &WaitEdge| (edge.from.0, edge.to.0);
+        let ends = |edge: &GraphEdge| (edge.from.0, edge.to.0);
         self.all = Digraph::new(self.owners.len(), self.edges.iter().map(ends).collect());
         let current = self.edges.iter().map(|edge| match edge.trust {
             EdgeTrust::Stale => (edge.from.0, edge.from.0),
@@ -255,7 +255,7 @@ impl WaitGraph {
 }
 
 impl EdgeTrust {
-    const fn of(backend: &BackendWaits, lock: &LockWaits) -> Self {
+    const fn from_reading(backend: &BackendWaits, lock: &LockWaits) -> Self {
         match backend.status {
             BackendStatus::Stale | BackendStatus::Down | BackendStatus::Starting => Self::Stale,
             _ if lock.is_stale => Self::Stale,

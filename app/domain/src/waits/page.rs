@@ -214,8 +214,9 @@ impl WaitsPage {
         };
         if old > 0 {
             let backends = crate::format::counted(old as u64, "backend was", "backends were");
-            self.lead
-                .push_str(&format!(" {backends} not read lately: waits there are unknown."));
+            self.lead.push_str(&format!(
+                " {backends} not read recently: waits there are unknown."
+            ));
         }
     }
 }

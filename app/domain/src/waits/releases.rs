@@ -1,6 +1,6 @@
 //! Suggested releases: for each lock of a cycle, which owners its forced release frees.
 
-use super::graph::{Deadlock, WaitEdge, WaitGraph};
+use super::graph::{Deadlock, GraphEdge, WaitGraph};
 use crate::backend::BackendKind;
 
 /// Owners that a release frees, in order.
@@ -31,13 +31,13 @@ pub const fn side_effect(kind: BackendKind) -> &'static str {
 
 /// Frees the lock of `edge` and follows the consequences: an owner without a wait finishes and
 /// releases what it holds. Of several waiters for a lock, the longest waiter gets it.
-pub fn freed_by(graph: &WaitGraph, deadlock: &Deadlock, edge: &WaitEdge) -> Freed {
+pub fn freed_by(graph: &WaitGraph, deadlock: &Deadlock, edge: &GraphEdge) -> Freed {
     let in_reach = |owner: &usize| deadlock.blocked.binary_search(owner).is_ok();
     let is_released =
-        |other: &WaitEdge| other.lock == edge.lock || (ends_session(edge.kind) && other.to == edge.to);
+        |other: &GraphEdge| other.lock == edge.lock || (ends_session(edge.kind) && other.to == edge.to);
     // Waiter and the owner that it waits for.
     let mut waits: Vec<(usize, usize)> = Vec::new();
-    let mut of_lock: Vec<&WaitEdge> = Vec::new();
+    let mut of_lock: Vec<&GraphEdge> = Vec::new();
     for other in &graph.edges {
         if !in_reach(&other.from.0) || other.from.0 == other.to.0 {
             continue;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::evidence;
 use super::graph::{
-    CycleDoubt, Deadlock, EdgeTrust, OwnerMember, PickedCycle, WaitEdge, WaitGraph, WaitSource,
+    CycleDoubt, Deadlock, EdgeTrust, GraphEdge, OwnerMember, PickedCycle, WaitGraph, WaitSource,
 };
 use super::page::{Cut, WaitsPage};
 use super::page::{
@@ -36,7 +36,7 @@ pub struct GraphView<'g> {
 impl<'g> GraphView<'g> {
     pub fn new(graph: &'g WaitGraph, visible: &'g Visible, now: Tick) -> Self {
         let mut scopes: HashMap<BackendName, Scope> = HashMap::new();
-        let mut is_visible = |edge: &WaitEdge| {
+        let mut is_visible = |edge: &GraphEdge| {
             let backend = &edge.lock.backend;
             let scope = scopes
                 .entry(backend.clone())
@@ -120,7 +120,7 @@ impl<'g> GraphView<'g> {
 
     /// A wait in or behind the deadlock is hidden.
     fn visible_part(&self, deadlock: &Deadlock) -> bool {
-        let behind = |edge: &WaitEdge| deadlock.blocked.binary_search(&edge.from.0).is_ok();
+        let behind = |edge: &GraphEdge| deadlock.blocked.binary_search(&edge.from.0).is_ok();
         let mut edges = self.graph.edges.iter().zip(&self.is_shown);
         edges.any(|(edge, is_shown)| !is_shown && behind(edge))
     }
@@ -241,7 +241,7 @@ impl<'g> GraphView<'g> {
         }
     }
 
-    fn wait(&self, edge: &WaitEdge) -> WaitView {
+    fn wait(&self, edge: &GraphEdge) -> WaitView {
         WaitView {
             lock: edge.lock.clone(),
             kind: edge.kind,
@@ -265,9 +265,9 @@ impl<'g> GraphView<'g> {
     }
 
     /// Longest wait first.
-    fn shown_edges(&self) -> Vec<&'g WaitEdge> {
+    fn shown_edges(&self) -> Vec<&'g GraphEdge> {
         let shown = self.graph.edges.iter().zip(&self.is_shown);
-        let mut shown: Vec<&WaitEdge> = shown.filter_map(|(edge, is)| is.then_some(edge)).collect();
+        let mut shown: Vec<&GraphEdge> = shown.filter_map(|(edge, is)| is.then_some(edge)).collect();
         shown.sort_by_key(|edge| edge.since);
         shown
     }
@@ -298,7 +298,7 @@ impl<'g> GraphView<'g> {
     /// Blocker trees of the visible waits, and their number.
     fn trees(&self) -> (Vec<Blocker>, usize) {
         let mut held: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
-        let mut waiting: BTreeMap<usize, Vec<&WaitEdge>> = BTreeMap::new();
+        let mut waiting: BTreeMap<usize, Vec<&GraphEdge>> = BTreeMap::new();
         let mut seen_as: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         for edge in self.shown_edges().into_iter().take(TREE_WAITS_MAX) {
             held.entry(edge.to.0)
@@ -329,7 +329,12 @@ impl<'g> GraphView<'g> {
         (trees, total)
     }
 
-    fn tree_node(&self, at: (usize, usize), held: Option<&BTreeSet<String>>, waits: &[&WaitEdge]) -> Blocker {
+    fn tree_node(
+        &self,
+        at: (usize, usize),
+        held: Option<&BTreeSet<String>>,
+        waits: &[&GraphEdge],
+    ) -> Blocker {
         let wanted: BTreeSet<String> = waits.iter().map(|edge| edge.lock.resource.text()).collect();
         let join = |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         Blocker {
