@@ -250,12 +250,16 @@ fn metadata_read(text: &str) -> Result<Metadata, StoreError> {
     from_json(text)
 }
 
+/// Owner, and the beginning of its wait.
+type QueuedDto = (String, i64);
+type HeldRowDto = (LeaseRow, u32, Vec<QueuedDto>);
+
 /// Array of lease, number of waiters, owner and beginning of the first waits.
 pub(super) fn held_rows(text: &str) -> Result<Vec<HeldRow>, StoreError> {
-    let rows: Vec<(LeaseRow, u32, Vec<(String, i64)>)> = from_json(text)?;
-    let row = |(lease, waiters, queue): (LeaseRow, u32, Vec<(String, i64)>)| {
+    let rows: Vec<HeldRowDto> = from_json(text)?;
+    let row = |(lease, waiters, queue): HeldRowDto| {
         let (resource, lease) = lease.into_lease()?;
-        let waiter = |(owner, since): (String, i64)| WaiterView {
+        let waiter = |(owner, since): QueuedDto| WaiterView {
             owner: OwnerId::new(owner),
             since: StoreTime::from_ms(since),
         };
