@@ -160,7 +160,7 @@ proptest! {
     fn deadlocks_are_found_exactly_if_waits_form_a_cycle(
         waits in proptest::collection::vec((0..6usize, 0..6usize, 0..2usize), 0..10)
     ) {
-        // Workers on two systems; without the join by the rule, a mixed cycle is none.
+        // Workers on two systems; only the rule joins a cycle of both.
         let lock = |(at, (from, to, on)): (usize, &(usize, usize, usize))| match on {
             0 => wait("db", &at.to_string(), &format!("app-w{from}"), &format!("app-w{to}")),
             _ => wait("coord", &at.to_string(), &format!("w{from}"), &format!("w{to}")),
