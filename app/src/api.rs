@@ -18,5 +18,6 @@ pub mod receivers;
 pub mod rules;
 pub mod settings;
 pub mod unlock;
+pub mod waits;
 
 pub use error::ApiError;

@@ -42,6 +42,7 @@ use crate::pages::unlock::bulk::confirm::BulkConfirmPage;
 use crate::pages::unlock::bulk::select::BulkSelectPage;
 use crate::pages::unlock::review::UnlockReviewPage;
 use crate::pages::unlock::step::UnlockStepPage;
+use crate::pages::waits::WaitsPage;
 use crate::refused::Refused;
 use crate::session::{CurrentSession, FirstRender, Refusal};
 
@@ -143,6 +144,7 @@ fn routes() -> AnyView {
             <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
             <Route path=path!("/locks/:backend/*resource") view=LockPage ssr=SsrMode::Async/>
             <Route path=path!("/contention") view=ContentionPage ssr=SsrMode::Async/>
+            <Route path=path!("/waits") view=WaitsPage ssr=SsrMode::Async/>
             <Route path=path!("/fencing") view=FencingPage ssr=SsrMode::Async/>
             <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts") view=AlertsPage ssr=SsrMode::Async/>

@@ -14,6 +14,7 @@ pub mod range_links;
 pub mod series;
 pub mod simulated_mark;
 pub mod svg;
+pub mod wait_cycle;
 
 #[cfg(all(test, feature = "ssr"))]
 pub(crate) mod tests;

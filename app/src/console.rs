@@ -13,6 +13,7 @@ use domain::name_tree::PrefixNode;
 use domain::names::{BackendName, Source};
 use domain::overview::{Overview, OverviewCharts};
 use domain::query::{InventoryPage, InventoryQuery, QueryError};
+use domain::waits::page::WaitsPage;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -57,6 +58,10 @@ pub trait Console: Send + Sync {
     /// `search` is the page's query string.
     fn contention(&self, _search: String) -> ConsoleFuture<'_, ContentionPage> {
         Box::pin(async { Err(ConsoleError::without_history()) })
+    }
+    /// Who waits for whom, over all backends.
+    fn waits(&self) -> ConsoleFuture<'_, WaitsPage> {
+        Box::pin(async { Ok(WaitsPage::default()) })
     }
     /// `search` is the page's query string.
     fn fencing(&self, _search: String) -> ConsoleFuture<'_, FencingPage> {

@@ -65,7 +65,10 @@ pub const PAGES: [NavEntry; 9] = [
         count: Some(NavCount::Locks),
         ..page("/locks", "Locks", 'l', Permission::View)
     },
-    page("/contention", "Contention", 'c', Permission::View),
+    NavEntry {
+        also: &["/waits"],
+        ..page("/contention", "Contention", 'c', Permission::View)
+    },
     page("/fencing", "Fencing", 'f', Permission::View),
     NavEntry {
         is_tab: true,

@@ -14,3 +14,4 @@ pub mod rule_editor;
 pub mod settings;
 pub mod silence;
 pub mod unlock;
+pub mod waits;

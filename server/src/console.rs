@@ -12,6 +12,7 @@ mod page_cache;
 mod released_lock;
 mod search_limits;
 mod task_panics;
+mod waits;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,7 @@ use domain::overview::{Overview, OverviewCharts, WORKLIST_ROWS_MAX};
 use domain::query::{InventoryPage, InventoryQuery};
 use domain::reported::Reported;
 use domain::state::LockState;
+use domain::waits::page::WaitsPage;
 
 use crate::history::{self, History};
 use crate::identity::Principal;
@@ -63,6 +65,7 @@ pub struct ServerConsole {
     charts: Option<Arc<ChartSources>>,
     contention_pages: Arc<PageCache<ContentionPage>>,
     fencing_pages: Arc<PageCache<FencingPage>>,
+    waits_pages: Arc<PageCache<WaitsPage>>,
     /// The caller; `None` without sign-in, in which case no operation is allowed.
     who: Option<Principal>,
 }
@@ -80,6 +83,7 @@ impl ServerConsole {
             charts: None,
             contention_pages: Arc::new(PageCache::new()),
             fencing_pages: Arc::new(PageCache::new()),
+            waits_pages: Arc::new(PageCache::new()),
         }
     }
 
@@ -159,7 +163,10 @@ impl Console for ServerConsole {
     fn overview(&self) -> ConsoleFuture<'_, Overview> {
         Box::pin(async move {
             let list = self.worklist()?;
+            let (deadlocks, deadlocks_total) = self.worst_deadlocks().await?;
             Ok(Overview {
+                deadlocks,
+                deadlocks_total,
                 attention: list.locks,
                 attention_total: list.total,
                 states: list.states,
@@ -321,6 +328,10 @@ impl Console for ServerConsole {
                 .get((&search, &self.visible), stamp, page)
                 .await
         })
+    }
+
+    fn waits(&self) -> ConsoleFuture<'_, WaitsPage> {
+        Box::pin(self.waits_page())
     }
 
     fn fencing(&self, search: String) -> ConsoleFuture<'_, FencingPage> {

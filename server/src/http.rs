@@ -30,6 +30,7 @@ pub mod state;
 pub mod tokens;
 pub mod unlock;
 pub mod users;
+pub mod waits;
 
 use std::convert::Infallible;
 

@@ -11,6 +11,7 @@ mod shutdown;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use domain::waits::identity::IdentityRule;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -51,6 +52,8 @@ pub struct Setup {
     pub store: SecretString,
     pub lease: LeaseConfig,
     pub backends: Vec<BackendConfig>,
+    /// Which owners of different backends are one.
+    pub identity_rules: Vec<IdentityRule>,
     pub access: AccessConfig,
     pub history: HistoryConfig,
     pub notify: NotifyConfig,
@@ -114,6 +117,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let leases = Box::pin(opening).await?;
     let builtin = BackendTask::builtin(&leases, &store, &clock);
     let watching = BackendSupervisor::start(&setup.backends, builtin, &clock, &stop);
+    watching.inventory.set_identity_rules(setup.identity_rules);
     observable_gauges::start(&watching.inventory, &leases, &clock);
     let home = home(&access, address);
     let gate = Box::pin(open_gate(&store, (&access, setup.demo), &home, &clock, &stop)).await?;

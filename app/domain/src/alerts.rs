@@ -9,6 +9,7 @@ mod baseline;
 mod builtin;
 mod condition_kind;
 mod count_window;
+mod deadlock_condition;
 mod evaluate;
 mod field_error;
 mod grouping;
@@ -40,6 +41,7 @@ pub use backend_conditions::{Counts, Happened, evaluate_backends, evaluate_count
 pub use baseline::{Baseline, RefusedAcquire};
 pub use builtin::builtin;
 pub use condition_kind::{About, ConditionKind, HistorySource, Param};
+pub use deadlock_condition::{DeadlockedLocks, evaluate_deadlocks};
 pub use evaluate::{Active, EvaluationResult, RoundOutcome, Subject, round};
 pub use field_error::FieldError;
 pub use grouping::{NotificationHistory, group_of, notices};

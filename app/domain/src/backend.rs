@@ -77,6 +77,11 @@ impl BackendStatus {
     pub const fn blinds_rows(self) -> bool {
         matches!(self, Self::Stale | Self::Down)
     }
+
+    /// It was read completely a moment ago.
+    pub const fn is_current(self) -> bool {
+        matches!(self, Self::Live)
+    }
 }
 
 /// A capability as declared by the adapter; shown on the Backends page and on the lock page.

@@ -41,4 +41,5 @@ pub mod tick;
 pub mod time_format;
 pub mod token;
 pub mod unlock;
+pub mod waits;
 pub mod wire_enum;

@@ -15,8 +15,12 @@ pub const QUERY_BYTES_MAX: usize = 4096;
 pub const PREFIX_CHILDREN_MAX: usize = 1000;
 /// Waiters and owners stored per lock; the counts are exact, the lists are truncated.
 pub const WAITERS_KEPT_MAX: usize = 1000;
+/// Waiters per lock, and blockers per waiter, that scans identify for the graph of waits. As
+/// written in the statements of the lease stores.
+pub const WAITERS_IDENTIFIED_MAX: usize = 32;
 /// Low-water marks stored per lock, newest last.
 pub const LOW_MARKS_MAX: usize = 8;
 
 const _: () = assert!(PAGE_ROWS_DEFAULT <= PAGE_ROWS_MAX);
+const _: () = assert!(WAITERS_IDENTIFIED_MAX <= WAITERS_KEPT_MAX);
 const _: () = assert!(QUERY_BYTES_MAX <= RESOURCE_BYTES_MAX);

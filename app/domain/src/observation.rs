@@ -1,5 +1,7 @@
 //! Observation of one backend at one moment: the interface between adapters and inventory.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,7 @@ use crate::names::{OwnerId, Resource, Source};
 use crate::quorum::Quorum;
 use crate::reported::{Reported, Why};
 use crate::token::FencingToken;
+use crate::waits::WaitParty;
 
 /// How a lock ends by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +93,19 @@ pub struct InLine {
     pub generation: Generation,
     /// If the backend reports it; otherwise counted from the first observation of the wait.
     pub waited_ms: Option<i64>,
+    /// `None`: beyond the limit, or the backend does not identify it.
+    pub identity: Option<Box<WaitIdentity>>,
+}
+
+/// Who waits and for which owners: an edge of the graph of waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitIdentity {
+    pub party: Arc<WaitParty>,
+    /// What it asks for, where the backend says it: `ShareLock on transaction 812`.
+    pub wants: Option<Box<str>>,
+    pub blocked_by: Vec<Arc<WaitParty>>,
+    /// Owners that it waits for beyond the limit.
+    pub more_blockers: u32,
 }
 
 /// What `inspect` adds to one lock read fresh.

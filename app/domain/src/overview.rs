@@ -14,6 +14,7 @@ use crate::fencing_rejections::Rejection;
 use crate::lock::Lock;
 use crate::state::StateCounts;
 use crate::unlock::UnlockState;
+use crate::waits::page::DeadlockView;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,6 +26,9 @@ pub struct Overview {
     pub states: StateCounts,
     pub held_total: u64,
     pub waiters_total: u64,
+    /// The worst deadlocks, and the number of all.
+    pub deadlocks: Vec<DeadlockView>,
+    pub deadlocks_total: usize,
     pub revision: u64,
     /// Read for the page only.
     pub charts: Option<OverviewCharts>,

@@ -49,6 +49,8 @@ const SOURCES: &[&str] = &[
     include_str!("tick.rs"),
     include_str!("token.rs"),
     include_str!("unlock.rs"),
+    include_str!("waits/graph.rs"),
+    include_str!("waits/page.rs"),
 ];
 
 /// Stamp of the types here and in `sources` (contents of source files).

@@ -60,6 +60,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
         <div class="pagehead">
             <h1>{move || data.with(|data| data.title.clone())}</h1>
             <p>{move || data.with(|data| data.lead.clone())}</p>
+            <p><a class="link" href="/waits">"Waits and deadlocks over all backends"</a></p>
         </div>
         <div class="stack contention">
             {changing(cut)}

@@ -1,6 +1,7 @@
 //! Overview: locks that need attention, coverage, backend health.
 
 pub mod charts;
+pub mod deadlocks;
 pub mod firing_alerts;
 pub mod getting_started;
 pub mod recent_incidents;
@@ -14,6 +15,7 @@ use domain::overview::{Overview, finding};
 use leptos::prelude::*;
 
 use self::charts::{Alerts, Incidents};
+use self::deadlocks::Deadlocks;
 use self::getting_started::Setup;
 use self::state_counts::{States, Waiting};
 use self::tour::Tour;
@@ -84,6 +86,7 @@ fn Sections(data: Signal<Overview>) -> impl IntoView {
     let backends = Memo::new(move |_| data.with(|data| data.backends.clone()));
     let charts = Memo::new(move |_| data.with(|data| data.charts.clone()));
     view! {
+        <Deadlocks data/>
         <div class="overview-top">
             <NeedsAttention data/>
             <div class="stack">

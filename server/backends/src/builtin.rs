@@ -14,10 +14,13 @@ use domain::force_release::{Act, BlastRadius, Release};
 use domain::generation::Generation;
 use domain::lease::scope::NameRange;
 use domain::lease::{Lease, StoreTime};
-use domain::names::{Resource, Source};
-use domain::observation::{Coverage, Inspection, Lifetime, ObservedLock, RawField, Waiter};
+use domain::names::{OwnerId, Resource, Source};
+use domain::observation::{
+    Coverage, InLine, Inspection, Lifetime, ObservedLock, RawField, WaitIdentity, Waiter,
+};
 use domain::reported::Reported;
 use domain::safety::{Safety, SafetyClass};
+use domain::waits::{IdentityField, WaitParty};
 use futures::future::BoxFuture;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -25,7 +28,7 @@ use self::stale_writes::{ByResource, StaleWrites};
 use super::{
     Backend, BackendError, Batch, Budget, ClockReading, Hints, Pass, Probe, RELEASE, Sink, SourcePass,
 };
-use lease::store::{HeldRow, Read};
+use lease::store::{HeldRow, Read, WaiterView};
 use lease::{LeaseCaller, LeaseError, LeaseService, ResourceNow};
 use runtime::clock::Clock;
 
@@ -197,9 +200,30 @@ fn rows(read: &Read<Vec<HeldRow>>, stale_writes: &ByResource) -> impl Iterator<I
         let write = stale_writes.get(&row.resource);
         ObservedLock {
             condition: stale_writes::condition(&row.lease, write, read.now),
+            line: line(row, read.now),
             ..observed(&row.resource, &row.lease, read.now, row.waiters, oldest)
         }
     })
+}
+
+/// The service records waits itself: these are for the graph of waits.
+fn line(row: &HeldRow, now: StoreTime) -> Vec<InLine> {
+    let party = |owner: &OwnerId| {
+        let fields = [(IdentityField::Owner, Some(owner.as_str()))];
+        Arc::new(WaitParty::new(owner.as_str(), owner.clone(), fields))
+    };
+    let holder = party(&row.lease.owner);
+    let in_line = |(at, waiter): (usize, &WaiterView)| InLine {
+        generation: Generation::new(format!("queue:{at}")),
+        waited_ms: Some(now.since(waiter.since).max(0)),
+        identity: Some(Box::new(WaitIdentity {
+            party: party(&waiter.owner),
+            wants: None,
+            blocked_by: vec![holder.clone()],
+            more_blockers: 0,
+        })),
+    };
+    row.queue.iter().enumerate().map(in_line).collect()
 }
 
 fn from_resource(resource: &Resource, now: &ResourceNow) -> Option<ObservedLock> {

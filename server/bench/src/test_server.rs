@@ -35,6 +35,7 @@ impl Served {
             store,
             lease: LeaseConfig::default(),
             backends,
+            identity_rules: Vec::new(),
             access: AccessConfig::default(),
             history: HistoryConfig::default(),
             notify: NotifyConfig::default(),

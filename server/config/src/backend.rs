@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::backend::BackendKind;
 use domain::names::BackendName;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -45,6 +46,18 @@ pub enum SystemConfig {
     Etcd(EtcdConfig),
     Zookeeper(ZookeeperConfig),
     Consul(ConsulConfig),
+}
+
+impl SystemConfig {
+    pub const fn kind(&self) -> BackendKind {
+        match self {
+            Self::Postgres(_) => BackendKind::Postgres,
+            Self::Redis(_) => BackendKind::Redis,
+            Self::Etcd(_) => BackendKind::Etcd,
+            Self::Zookeeper(_) => BackendKind::Zookeeper,
+            Self::Consul(_) => BackendKind::Consul,
+        }
+    }
 }
 
 pub const POLL_INTERVAL_DEFAULT: Duration = Duration::from_secs(2);

@@ -12,6 +12,7 @@ mod environment;
 pub mod error;
 pub mod etcd;
 pub mod history;
+mod identity;
 pub mod lease;
 pub mod limits;
 pub mod log;
@@ -38,6 +39,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use domain::waits::identity::IdentityRule;
 use secrecy::SecretString;
 use url::Url;
 
@@ -82,6 +84,8 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     /// `[[backend]]`
     pub backends: Vec<BackendConfig>,
+    /// `[[identity]]`: which owners of different backends are one. Default none: none are.
+    pub identity_rules: Vec<IdentityRule>,
 }
 
 pub const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
@@ -108,6 +112,7 @@ impl Config {
     fn take(root: &mut Section<'_>) -> Self {
         let listen = root.or("listen", LISTEN_DEFAULT, &value_parsers::listen());
         let public_url = root.optional("public_url", &value_parsers::public_url());
+        let backends = backend::read_all(root);
         Self {
             listen,
             store: read_store(root),
@@ -118,7 +123,8 @@ impl Config {
             history: HistoryConfig::read(root.section("history", "history")),
             notify: NotifyConfig::read(root.section("notify", "notify")),
             telemetry: TelemetryConfig::read(root.section("telemetry", "telemetry")),
-            backends: backend::read_all(root),
+            identity_rules: identity::read_all(root, &backends),
+            backends,
         }
     }
 }
@@ -137,6 +143,7 @@ impl Default for Config {
             notify: NotifyConfig::default(),
             telemetry: TelemetryConfig::default(),
             backends: Vec::new(),
+            identity_rules: Vec::new(),
         }
     }
 }

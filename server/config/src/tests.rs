@@ -3,6 +3,7 @@
 mod access;
 mod coordinators;
 mod docs;
+mod identity;
 mod layers;
 mod mistakes;
 mod redis_topology;

@@ -14,6 +14,7 @@ use domain::name_tree::PrefixNode;
 use domain::names::{BackendName, Source};
 use domain::overview::{Overview, OverviewCharts};
 use domain::query::{InventoryPage, InventoryQuery};
+use domain::waits::page::WaitsPage;
 use inventory::{Alerted, Inventory, Summary};
 use leasehold::console::ServerConsole;
 use parking_lot::{Mutex, MutexGuard};
@@ -145,6 +146,10 @@ impl Console for Canned {
 
     fn backends(&self) -> ConsoleFuture<'_, Vec<BackendView>> {
         self.current().backends()
+    }
+
+    fn waits(&self) -> ConsoleFuture<'_, WaitsPage> {
+        self.current().waits()
     }
 
     fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> ConsoleCharts<'a, LockCharts> {

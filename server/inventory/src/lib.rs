@@ -37,6 +37,7 @@ mod template_groups;
 mod tests;
 mod tree;
 mod wait_tracker;
+mod waits;
 mod writer;
 
 use std::collections::HashSet;
@@ -63,6 +64,7 @@ pub use writer::InventoryWriter;
 use backend_state::Slot;
 use force_released::ForceReleases;
 use scope_cache::ScopeParts;
+use waits::Waits;
 
 /// Every lock of every backend.
 #[derive(Debug)]
@@ -79,6 +81,7 @@ pub struct Inventory {
     journal: ChangeQueue,
     long_held: Arc<LongHeld>,
     force_releases: ForceReleases,
+    waits: Waits,
 }
 
 impl Inventory {
@@ -96,6 +99,7 @@ impl Inventory {
             journal: ChangeQueue::default(),
             long_held,
             force_releases: ForceReleases::default(),
+            waits: Waits::default(),
         })
     }
 

@@ -1,11 +1,11 @@
-//! Tracks observed waiters per lock with the beginning of their wait, to recognize a new holder
-//! that had waited.
+//! Tracks observed waiters per lock with the beginning of their wait: to recognize a new holder
+//! that had waited, and for the graph of waits.
 //!
 //! Only for backends that identify waiters. The built-in service reports its own waits exactly.
 
 use std::collections::HashMap;
 
-use domain::observation::InLine;
+use domain::observation::{InLine, WaitIdentity};
 use domain::tick::Tick;
 
 /// Limits: tracked locks with waiters, and tracked waiters per lock.
@@ -17,9 +17,12 @@ const PLACES_MAX: usize = domain::limits::WAITERS_KEPT_MAX;
 pub(super) struct WaitTracker(HashMap<u16, HashMap<Box<[u8]>, Vec<Place>>>);
 
 #[derive(Debug)]
-struct Place {
+pub(super) struct Place {
     generation: Box<str>,
-    since: Tick,
+    pub(super) since: Tick,
+    pub(super) is_since_reported: bool,
+    /// `None`: beyond the limit, or not identified by the backend.
+    pub(super) identity: Option<Box<WaitIdentity>>,
 }
 
 impl WaitTracker {
@@ -53,11 +56,22 @@ impl WaitTracker {
                 since: waits_since
                     .or_else(|| before.get(generation).copied())
                     .unwrap_or(at),
+                is_since_reported: waits_since.is_some(),
                 generation: generation.into(),
+                identity: one.identity,
             }
         };
         let places = line.into_iter().take(PLACES_MAX).map(place).collect();
         lines.insert(name.into(), places);
+    }
+
+    /// Every lock with waiters: the number of its source, its name, and its waiters in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &[u8], &[Place])> {
+        self.0.iter().flat_map(|(source, lines)| {
+            lines
+                .iter()
+                .map(move |(name, places)| (*source, &**name, places.as_slice()))
+        })
     }
 
     /// The lock has no waiters.
@@ -78,6 +92,7 @@ mod tests {
         InLine {
             generation: Generation::new(generation),
             waited_ms,
+            identity: None,
         }
     }
 

@@ -154,6 +154,8 @@ pub struct HeldRow {
     pub lease: Lease,
     pub waiters: u32,
     pub first_since: Option<StoreTime>,
+    /// The first of the queue, in order.
+    pub queue: Vec<WaiterView>,
 }
 
 /// Filter of fencing rejections.

@@ -4,6 +4,7 @@ mod change_detector;
 mod follow;
 pub(super) mod recorded;
 mod scan;
+mod waits;
 mod windows;
 
 use std::collections::HashMap;
@@ -231,6 +232,7 @@ impl Evaluator {
         let at = now.wall.timestamp_millis();
         let mut seen = self.scan_locks(rules, before, now).await;
         let views = self.alerts.inventory.backends(now);
+        self.scan_waits(rules, before, now, &mut seen);
         let recorded = self.recorded.in_order();
         let mut past = self.alerts.inventory.long_held().past_mut();
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {

@@ -79,6 +79,7 @@ async fn serve(
         store: config.store,
         lease: config.lease,
         backends: config.backends,
+        identity_rules: config.identity_rules,
         access: config.access,
         history: config.history,
         notify: config.notify,

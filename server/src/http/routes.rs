@@ -19,7 +19,7 @@ use super::auth::route_permissions::RouteRow;
 use super::state::AppState;
 use super::{
     alerts, audit, contention, events, fencing, health, inventory, lease, metrics, openapi, pages,
-    protected_prefixes, receivers, sessions, tokens, unlock, users,
+    protected_prefixes, receivers, sessions, tokens, unlock, users, waits,
 };
 
 /// A GET that writes an audit entry, so other sites must not cause it.
@@ -95,6 +95,7 @@ routes! {
     GET "/v1/prefixes" => May(View), api(inventory::prefixes);
     GET "/v1/backends" => May(View), api(inventory::backends);
     GET "/v1/contention" => May(View), api(contention::list);
+    GET "/v1/waits" => May(View), api(waits::list);
     GET "/v1/events" => May(View), api(events::stream);
 
     // Unlocks API.
@@ -257,6 +258,7 @@ routes! {
     GET "/locks/{backend}/{*resource}" => May(View), leptos;
     GET "/backends" => May(View), leptos;
     GET "/contention" => May(View), leptos;
+    GET "/waits" => May(View), leptos;
     GET "/fencing" => May(View), leptos;
     GET "/api/{function}" => May(View), leptos;
 }

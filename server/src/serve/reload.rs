@@ -1,4 +1,4 @@
-//! Configuration reload: backends, the log filter and the OIDC client secret change; all other changed keys need a
+//! Configuration reload: backends, identity rules, the log filter and the OIDC client secret change; all other changed keys need a
 //! restart and are listed. Leases, streams and sessions continue. The configuration is validated before: it is
 //! applied completely or not at all.
 
@@ -70,6 +70,8 @@ impl Reloader {
     /// The log filter is invalid; nothing was changed.
     pub async fn apply(&self, report: &ReloadReport) -> Result<Reloaded, ReloadError> {
         let log = telemetry::set_filter(&report.config.log.filter)?;
+        let rules = report.config.identity_rules.clone();
+        self.watching.inventory.set_identity_rules(rules);
         let mut reloaded = Reloaded {
             backends: self.watching.apply(&report.config.backends),
             log: log.then(|| report.config.log.filter.clone()),
@@ -132,7 +134,7 @@ impl Reloader {
     }
 }
 
-/// Changed keys outside of `[[backend]]` and `log`. Secrets have no visible value to compare.
+/// Changed keys outside of `[[backend]]`, `[[identity]]` and `log`. Secrets have no visible value to compare.
 fn needs_restart(before: &ReloadReport, now: &ReloadReport) -> Vec<String> {
     let value = |report: &ReloadReport, key: &str| {
         let entry = report.entries.iter().find(|entry| entry.key == key);
@@ -141,7 +143,7 @@ fn needs_restart(before: &ReloadReport, now: &ReloadReport) -> Vec<String> {
     let all = before.entries.iter().chain(&now.entries);
     let mut keys: Vec<String> = all
         .map(|entry| entry.key.clone())
-        .filter(|key| key != "log" && !key.starts_with("backend"))
+        .filter(|key| key != "log" && !key.starts_with("backend") && !key.starts_with("identity["))
         .filter(|key| value(before, key) != value(now, key))
         .collect();
     // Its displayed value has no password.

@@ -10,4 +10,4 @@ mod release;
 mod scan;
 mod tls;
 mod watch;
-mod watched_etcd;
+pub(crate) mod watched_etcd;

@@ -352,6 +352,7 @@ async fn an_address_other_than_loopback_is_refused_with_a_reason() {
         lease: lease::LeaseConfig::default(),
         listen: "0.0.0.0:0".parse().unwrap(),
         backends: Vec::new(),
+        identity_rules: Vec::new(),
         access: config::AccessConfig::default(),
         history: config::HistoryConfig::default(),
         notify: config::NotifyConfig::default(),

@@ -68,6 +68,8 @@ mod tour;
 #[cfg(test)]
 mod unlock;
 #[cfg(test)]
+mod waits;
+#[cfg(test)]
 mod wire;
 #[cfg(test)]
 mod zookeeper_adapter;

@@ -18,6 +18,7 @@ crate::wire_enum! {
         ReleaseFailures = "release_failures",
         LeaseLosses = "lease_losses",
         DualOwner = "dual_owner",
+        Deadlock = "deadlock",
         Split = "split",
         QuorumLost = "quorum_lost",
         NoTtl = "no_ttl",
@@ -254,6 +255,8 @@ const OFFSET: &[Param] = &[main(param(
 ))];
 
 const NOW_ONLY: HistorySource = HistorySource::NotKept("history has lock events, not lock states");
+const WAITS_NOT_KEPT: HistorySource =
+    HistorySource::NotKept("history has waits by their end, not who waited for whom");
 const BACKENDS: HistorySource = HistorySource::NotKept("history has lock events, not backend health");
 
 impl ConditionKind {
@@ -268,6 +271,7 @@ impl ConditionKind {
             | Self::LongHeld
             | Self::WaiterAge
             | Self::DualOwner
+            | Self::Deadlock
             | Self::Split
             | Self::QuorumLost
             | Self::NoTtl
@@ -297,6 +301,7 @@ impl ConditionKind {
             Self::LongHeld => row("Long-held", "a lock is held much longer than it usually is, or too long altogether", Warning, 0, HistorySource::Events, HELD),
             Self::WaiterAge => row("Waiter too old", "the first waiter waits too long", Warning, 0, NOW_ONLY, OLDER),
             Self::DualOwner => row("Two owners", "two owners act as if they held the same lock", Critical, 0, NOW_ONLY, &[]),
+            Self::Deadlock => row("Deadlock", "owners wait for each other in a cycle, inside of a backend or across backends", Critical, 5 * S, WAITS_NOT_KEPT, &[]),
             Self::Split => row("Split", "nodes of a Redlock have different values, and none has a quorum", Critical, 0, NOW_ONLY, &[]),
             Self::QuorumLost => row("Quorum lost", "a Redlock was on a quorum of its nodes and is on a minority now", Critical, 0, NOW_ONLY, &[]),
             Self::NoTtl => row("No TTL", "a lock has no expiry and stays held after a crash", Info, H, NOW_ONLY, &[]),

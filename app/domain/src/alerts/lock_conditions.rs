@@ -93,8 +93,9 @@ pub fn evaluate_lock(
         ConditionKind::Expired => (holds(LockState::Expired), 0),
         ConditionKind::Orphaned => (holds(LockState::Orphaned), 0),
         ConditionKind::Leaked => (sign(is_leaked(facts)), 0),
-        // Not a condition on the current state of a lock.
-        ConditionKind::HoldNearTtl
+        // Not a condition on the current state of one lock.
+        ConditionKind::Deadlock
+        | ConditionKind::HoldNearTtl
         | ConditionKind::FencingRejections
         | ConditionKind::Contention
         | ConditionKind::WaitP95

@@ -41,6 +41,16 @@ fn how_many(backends: &[BackendView], status: BackendStatus) -> usize {
 fn title(overview: &Overview, all_seen: bool) -> String {
     let backends = &overview.backends;
     let all_are = |status| how_many(backends, status) == backends.len();
+    if let Some(deadlocks) = deadlocks(overview) {
+        return match (overview.attention_total, overview.deadlocks_total) {
+            (0, 1) => format!("{deadlocks} needs attention"),
+            (0, _) => format!("{deadlocks} need attention"),
+            (locks, _) => format!(
+                "{deadlocks} and {} need attention",
+                counted(locks, "lock", "locks")
+            ),
+        };
+    }
     match overview.attention_total {
         0 if all_are(BackendStatus::Starting) => "Reading the backends for the first time".to_owned(),
         0 if all_are(BackendStatus::Down) => "No backend answers".to_owned(),
@@ -49,6 +59,16 @@ fn title(overview: &Overview, all_seen: bool) -> String {
         1 => "1 lock needs attention".to_owned(),
         many => format!("{} locks need attention", format::count(many)),
     }
+}
+
+/// `1 deadlock`, `2 possible deadlocks`; `None` without one.
+fn deadlocks(overview: &Overview) -> Option<String> {
+    let is_possible = overview.deadlocks.iter().all(|deadlock| deadlock.doubt.is_some());
+    let (one, many) = match is_possible {
+        true => ("possible deadlock", "possible deadlocks"),
+        false => ("deadlock", "deadlocks"),
+    };
+    (overview.deadlocks_total > 0).then(|| counted(overview.deadlocks_total as u64, one, many))
 }
 
 /// `None` if nothing was ever observed: a count of zero would be a claim.

@@ -2,14 +2,16 @@
 //! waiters in order. Pure.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use domain::generation::Generation;
-use domain::limits::WAITERS_KEPT_MAX;
+use domain::limits::{WAITERS_IDENTIFIED_MAX, WAITERS_KEPT_MAX};
 use domain::names::{Resource, Source};
-use domain::observation::{InLine, Lifetime, ObservedCondition, ObservedLock};
+use domain::observation::{InLine, Lifetime, ObservedCondition, ObservedLock, WaitIdentity};
 use domain::reported::{Reported, Why};
 use domain::tick::Tick;
 use domain::token::FencingToken;
+use domain::waits::{IdentityField, WaitParty};
 use sha2::{Digest, Sha256};
 
 use super::record::{CUT_QUEUE, KeyPlacement, LARGE_VALUE, Record, hex, key_source, mutex_source, place};
@@ -113,13 +115,34 @@ impl EtcdRow {
 impl EtcdRow {
     /// etcd does not record when a key was written: wait times are observed.
     fn line(&self) -> Vec<InLine> {
-        let waiters = self.waiters.iter().take(WAITERS_KEPT_MAX);
-        let in_line = |waiter| InLine {
+        let waiters = self.waiters.iter().take(WAITERS_KEPT_MAX).enumerate();
+        let holder = Arc::new(party(&self.holder));
+        let in_line = |(at, waiter): (usize, &Record)| InLine {
             generation: generation(&self.source, waiter),
             waited_ms: None,
+            identity: (at < WAITERS_IDENTIFIED_MAX).then(|| {
+                Box::new(WaitIdentity {
+                    party: Arc::new(party(waiter)),
+                    wants: None,
+                    blocked_by: vec![holder.clone()],
+                    more_blockers: 0,
+                })
+            }),
         };
         waiters.map(in_line).collect()
     }
+}
+
+/// All keys on one lease belong to one client. Without an owner in the value it has none: a
+/// mutex of Go's `concurrency` writes no value.
+fn party(record: &Record) -> WaitParty {
+    let session = hex(record.lease);
+    let owner = Some(record.owner.as_str()).filter(|owner| record.value_read && *owner != session);
+    let fields = [
+        (IdentityField::Owner, owner),
+        (IdentityField::Session, Some(session.as_str())),
+    ];
+    WaitParty::new(session.as_str(), record.owner.clone(), fields)
 }
 
 /// Distinguishes holdings. A queue key is named after its lease and created once, so its create

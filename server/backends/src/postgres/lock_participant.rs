@@ -6,6 +6,7 @@ use domain::generation::Generation;
 use domain::names::OwnerId;
 use domain::observation::{ObservedCondition, Session};
 use domain::reported::{Reported, Why};
+use domain::waits::{IdentityField, WaitParty};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -247,6 +248,31 @@ impl Party {
                 exact(prepared.prepared)
             ))),
         }
+    }
+
+    /// Process ids are used again: the start of the session tells two of them apart.
+    pub(super) fn wait_party(&self) -> WaitParty {
+        let id = match (self.generation(), self) {
+            (Reported::Value(generation), _) => generation.as_str().to_owned(),
+            (_, Self::Session(session)) => format!("pid:{}", session.pid),
+            (_, Self::Prepared(prepared)) => format!("prepared:{}", prepared.gid),
+        };
+        let fields = match self {
+            Self::Session(session) => [
+                (
+                    IdentityField::ApplicationName,
+                    Some(session.application_name.as_str()),
+                ),
+                (IdentityField::ClientAddress, session.client.as_deref()),
+                (IdentityField::User, session.account.as_deref()),
+            ],
+            Self::Prepared(prepared) => [
+                (IdentityField::ApplicationName, None),
+                (IdentityField::ClientAddress, None),
+                (IdentityField::User, Some(prepared.account.as_str())),
+            ],
+        };
+        WaitParty::new(id, self.owner_id(), fields)
     }
 
     /// Grant times are not recorded; their lower bounds are.

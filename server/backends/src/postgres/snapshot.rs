@@ -5,11 +5,12 @@
 //! sessions, because it briefly blocks the lock manager each time.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use domain::generation::Generation;
-use domain::limits::WAITERS_KEPT_MAX;
-use domain::observation::InLine;
+use domain::limits::{WAITERS_IDENTIFIED_MAX, WAITERS_KEPT_MAX};
+use domain::observation::{InLine, WaitIdentity};
 use domain::reported::Reported;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -18,6 +19,7 @@ use super::connection::Link;
 use super::error::StatementError;
 use super::lock_participant::{self, Party, PreparedRow, SessionRow};
 use super::settings::APPLICATION_NAME;
+use super::tree;
 use config::postgres::QueryText;
 
 /// Waiting sessions whose blockers are read in one scan.
@@ -232,15 +234,35 @@ impl Snapshot {
         waiters: &[&LockRow],
         generation: impl Fn(&Party) -> Reported<Generation>,
     ) -> Vec<InLine> {
-        let in_line = |row: &&LockRow| {
+        let in_line = |(at, row): (usize, &&LockRow)| {
             let party = self.parties.get(&row.pid)?;
+            // Without a generation it is not recognized as a later holder.
+            let unknown = || Generation::new(format!("unknown:{}", row.pid));
             Some(InLine {
-                generation: generation(party).known()?.clone(),
+                generation: generation(party).known().cloned().unwrap_or_else(unknown),
                 waited_ms: self.waited_ms(row),
+                identity: (at < WAITERS_IDENTIFIED_MAX).then(|| Box::new(self.identity(row, party))),
             })
         };
-        let queued = waiters.iter().filter_map(in_line);
+        let queued = waiters.iter().enumerate().filter_map(in_line);
         queued.take(WAITERS_KEPT_MAX).collect()
+    }
+
+    /// The sessions that block it directly, without our own.
+    fn identity(&self, row: &LockRow, party: &Party) -> WaitIdentity {
+        let blockers = row.blocked_by.iter().filter(|pid| !self.is_ours(**pid));
+        let mut blockers: Vec<&Party> = blockers.filter_map(|pid| self.parties.get(pid)).collect();
+        let more = blockers.len().saturating_sub(WAITERS_IDENTIFIED_MAX);
+        blockers.truncate(WAITERS_IDENTIFIED_MAX);
+        WaitIdentity {
+            party: Arc::new(party.wait_party()),
+            wants: Some(tree::described(row).into_boxed_str()),
+            blocked_by: blockers
+                .into_iter()
+                .map(|party| Arc::new(party.wait_party()))
+                .collect(),
+            more_blockers: u32::try_from(more).unwrap_or(u32::MAX),
+        }
     }
 
     pub(super) fn is_ours(&self, pid: i32) -> bool {

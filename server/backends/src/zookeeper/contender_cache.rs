@@ -7,6 +7,8 @@ use std::hash::{BuildHasher, RandomState};
 use domain::names::OwnerId;
 use parking_lot::Mutex;
 
+use super::node::OwnerRead;
+
 /// Identifies a child: its parent, which incarnation of it, and the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ContenderKey(u64);
@@ -40,6 +42,9 @@ struct Entries {
     nodes_before: HashMap<ContenderKey, i64>,
     owners: HashMap<ContenderKey, KnownOwner>,
     owners_before: HashMap<ContenderKey, KnownOwner>,
+    /// Of contenders in a queue, as first read: clients write their data once.
+    queued: HashMap<ContenderKey, OwnerRead>,
+    queued_before: HashMap<ContenderKey, OwnerRead>,
 }
 
 /// The number of [`Known::Folder`]: no transaction has this number.
@@ -89,22 +94,39 @@ impl ContenderCache {
         self.entries.lock().owners.insert(key, owner);
     }
 
+    pub(super) fn queued(&self, key: ContenderKey) -> Option<OwnerRead> {
+        let mut entries = self.entries.lock();
+        if let Some(owner) = entries.queued.get(&key) {
+            return Some(owner.clone());
+        }
+        let owner = entries.queued_before.remove(&key)?;
+        entries.queued.insert(key, owner.clone());
+        Some(owner)
+    }
+
+    pub(super) fn insert_queued(&self, key: ContenderKey, owner: OwnerRead) {
+        self.entries.lock().queued.insert(key, owner);
+    }
+
     /// A scan begins: what it does not find is forgotten with [`end_scan`](Self::end_scan).
     pub(super) fn begin_scan(&self) {
         let mut entries = self.entries.lock();
         // Left over if the scan before did not end.
-        let (nodes, owners) = (
+        let (nodes, owners, queued) = (
             std::mem::take(&mut entries.nodes),
             std::mem::take(&mut entries.owners),
+            std::mem::take(&mut entries.queued),
         );
         entries.nodes_before.extend(nodes);
         entries.owners_before.extend(owners);
+        entries.queued_before.extend(queued);
     }
 
     pub(super) fn end_scan(&self) {
         let mut entries = self.entries.lock();
         entries.nodes_before = HashMap::new();
         entries.owners_before = HashMap::new();
+        entries.queued_before = HashMap::new();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads one node: its contenders in order and the owner of the first. Children that are no
 //! contenders are nodes to be read themselves.
 
+use domain::limits::WAITERS_IDENTIFIED_MAX;
 use domain::names::OwnerId;
 use domain::tick::Tick;
 use futures::{StreamExt, TryStreamExt};
@@ -34,7 +35,17 @@ pub(super) struct LockNode {
     /// In order of arrival.
     pub(super) queue: Vec<Contender>,
     pub(super) first: OwnerRead,
+    /// If there are waiters: the owners of the first holders and of the first waiters.
+    pub(super) queue_owners: QueueOwners,
     pub(super) read_at: Tick,
+}
+
+/// In order; a contender that has gone since the list is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct QueueOwners {
+    pub(super) holders: Vec<OwnerRead>,
+    /// With its place among the waiters.
+    pub(super) waiters: Vec<(usize, OwnerRead)>,
 }
 
 impl LockNode {
@@ -178,16 +189,51 @@ async fn lock_node(
     while let Some(first) = queue.get(gone) {
         if let Some(owner) = owner_of(link, cache, path, first).await? {
             queue.drain(..gone);
-            return Ok(Found::Lock(Box::new(LockNode {
+            let mut node = LockNode {
                 path: path.to_owned(),
                 queue,
                 first: owner,
+                queue_owners: QueueOwners::default(),
                 read_at,
-            })));
+            };
+            if !node.waiters().is_empty() {
+                node.queue_owners = queue_owners(link, cache, &node).await?;
+            }
+            return Ok(Found::Lock(Box::new(node)));
         }
         gone += 1;
     }
     Ok(Found::Free)
+}
+
+async fn queue_owners(
+    link: &Link,
+    cache: &ContenderCache,
+    node: &LockNode,
+) -> Result<QueueOwners, ZookeeperError> {
+    let read = async |contender: &Contender| {
+        if let Some(owner) = cache.queued(contender.key) {
+            return Ok(Some(owner));
+        }
+        let owner = owner_of(link, cache, &node.path, contender).await?;
+        if let Some(owner) = &owner {
+            cache.insert_queued(contender.key, owner.clone());
+        }
+        Ok::<_, ZookeeperError>(owner)
+    };
+    let mut owners = QueueOwners {
+        holders: vec![node.first.clone()],
+        waiters: Vec::new(),
+    };
+    for contender in node.holders().iter().take(WAITERS_IDENTIFIED_MAX).skip(1) {
+        owners.holders.extend(read(contender).await?);
+    }
+    for (at, contender) in node.waiters().iter().take(WAITERS_IDENTIFIED_MAX).enumerate() {
+        owners
+            .waiters
+            .extend(read(contender).await?.map(|owner| (at, owner)));
+    }
+    Ok(owners)
 }
 
 pub(super) async fn stat(link: &Link, path: &str) -> Result<Option<Stat>, ZookeeperError> {

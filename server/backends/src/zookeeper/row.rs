@@ -1,14 +1,17 @@
 //! Converts a lock node to the observed lock. Pure.
 
+use std::sync::Arc;
+
 use domain::generation::Generation;
 use domain::limits::WAITERS_KEPT_MAX;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{InLine, Lifetime, ObservedCondition, ObservedLock};
+use domain::observation::{InLine, Lifetime, ObservedCondition, ObservedLock, WaitIdentity};
 use domain::reported::Reported;
 use domain::token::FencingToken;
+use domain::waits::{IdentityField, WaitParty};
 use sha2::{Digest, Sha256};
 
-use super::node::{Contender, LockNode, session_text};
+use super::node::{Contender, LockNode, OwnerRead, session_text};
 
 /// Sharers whose numbers are written out; more are represented by their number and a hash.
 const GENERATIONS_SHOWN: usize = 4;
@@ -65,13 +68,37 @@ impl LockNode {
 
     /// Generation that each waiter will have as the only holder.
     fn line(&self) -> Vec<InLine> {
-        let waiters = self.waiters().iter().take(WAITERS_KEPT_MAX);
-        let in_line = |waiter| InLine {
+        let waiters = self.waiters().iter().take(WAITERS_KEPT_MAX).enumerate();
+        let holders: Vec<Arc<WaitParty>> = self.queue_owners.holders.iter().map(party).collect();
+        let more_blockers = self.holder_count().saturating_sub(holders.len());
+        let identity = |at: usize| {
+            let (_, owner) = self.queue_owners.waiters.iter().find(|(of, _)| *of == at)?;
+            Some(Box::new(WaitIdentity {
+                party: party(owner),
+                wants: None,
+                blocked_by: holders.clone(),
+                more_blockers: u32::try_from(more_blockers).unwrap_or(u32::MAX),
+            }))
+        };
+        let in_line = |(at, waiter)| InLine {
             generation: generation(std::slice::from_ref(waiter)),
             waited_ms: None,
+            identity: identity(at),
         };
         waiters.map(in_line).collect()
     }
+}
+
+/// All nodes of one session belong to one client.
+fn party(owner: &OwnerRead) -> Arc<WaitParty> {
+    let session = session_text(owner.session);
+    let by_session = format!("session:{session}");
+    let data = Some(owner.owner.as_str()).filter(|data| *data != by_session);
+    let fields = [
+        (IdentityField::Owner, data),
+        (IdentityField::Session, Some(session.as_str())),
+    ];
+    Arc::new(WaitParty::new(session.as_str(), owner.owner.clone(), fields))
 }
 
 /// A node whose children cannot be listed: it may be a lock, and its holder is unknown.

@@ -115,6 +115,7 @@ fn exactly_the_keys_of_the_loader_are_documented() {
         "tls",
         "proxy",
         "oidc",
+        "identity",
     ]
     .map(str::to_owned);
     let known: BTreeSet<String> = known.into_iter().filter(|key| !headings.contains(key)).collect();
@@ -138,6 +139,8 @@ backend = [
         let variable = match path.split('.').collect::<Vec<_>>().as_slice() {
             [key] => format!("`LEASEHOLD_{}`", key.to_ascii_uppercase()),
             ["backend", "name"] => continue,
+            // A list has one variable.
+            ["identity", _] => "`LEASEHOLD_IDENTITY`".to_owned(),
             ["backend", key] => format!("`LEASEHOLD_BACKEND__NAME__{}`", key.to_ascii_uppercase()),
             [table, key] => format!("`LEASEHOLD_{table}__{key}`").to_ascii_uppercase(),
             _ => continue,

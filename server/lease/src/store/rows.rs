@@ -9,7 +9,7 @@ use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 use serde::{Deserialize, Serialize};
 
-use super::{HeldRow, StoreError};
+use super::{HeldRow, StoreError, WaiterView};
 use crate::batch::{Changes, HeldLease, KeyRow, QueueEntry};
 use crate::operation::KeyName;
 
@@ -250,16 +250,26 @@ fn metadata_read(text: &str) -> Result<Metadata, StoreError> {
     from_json(text)
 }
 
-/// Array of lease, number of waiters, time since which the first one waits.
+/// Owner, and the beginning of its wait.
+type QueuedDto = (String, i64);
+type HeldRowDto = (LeaseRow, u32, Vec<QueuedDto>);
+
+/// Array of lease, number of waiters, owner and beginning of the first waits.
 pub(super) fn held_rows(text: &str) -> Result<Vec<HeldRow>, StoreError> {
-    let rows: Vec<(LeaseRow, u32, Option<i64>)> = from_json(text)?;
-    let row = |(lease, waiters, first): (LeaseRow, u32, Option<i64>)| {
+    let rows: Vec<HeldRowDto> = from_json(text)?;
+    let row = |(lease, waiters, queue): HeldRowDto| {
         let (resource, lease) = lease.into_lease()?;
+        let waiter = |(owner, since): QueuedDto| WaiterView {
+            owner: OwnerId::new(owner),
+            since: StoreTime::from_ms(since),
+        };
+        let queue: Vec<WaiterView> = queue.into_iter().map(waiter).collect();
         Ok(HeldRow {
             resource,
             lease,
             waiters,
-            first_since: first.map(StoreTime::from_ms),
+            first_since: queue.iter().map(|waiter| waiter.since).min(),
+            queue,
         })
     };
     rows.into_iter().map(row).collect()

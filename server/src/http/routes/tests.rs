@@ -51,6 +51,7 @@ fn pages_and_their_server_functions_have_the_same_permission() {
         ("/alerts/silences/new", "/api/silence-preview"),
         ("/alerts/rules/{id}", "/api/rule"),
         ("/contention", "/api/contention"),
+        ("/waits", "/api/waits"),
         ("/fencing", "/api/fencing"),
         ("/audit", "/api/audit"),
         ("/audit/{id}", "/api/audit-entry"),

@@ -73,7 +73,7 @@ async fn import_of_an_export_changes_nothing_and_diffs_apply_once() {
     let (code, out, err) = cli.rules(&["import", &file]).await;
     assert_eq!(
         (code, out.as_str()),
-        (0, "new: 0, changed: 0, the same: 24\n"),
+        (0, "new: 0, changed: 0, the same: 25\n"),
         "{err}"
     );
     let more = "[[rule]]\nid = \"mine\"\ncondition = \"contention\"\nprefix = \"nothing/\"\n\n\

@@ -25,6 +25,7 @@ fn with_line(name: &str, owner: &str, line: &[(&str, Option<i64>)]) -> ObservedL
             .map(|(who, waited_ms)| InLine {
                 generation: Generation::new(*who),
                 waited_ms: *waited_ms,
+                identity: None,
             })
             .collect(),
         ..lock(name, owner)

@@ -178,6 +178,7 @@ fn questions(planted: &Planted) -> Vec<String> {
             "receivers" => &[""],
             "receiver" => &["?name=1"],
             "contention" => &["?search=", "?search=backend%3Dcache%26prefix%3Dtenant_2"],
+            "waits" => &[""],
             "fencing" => &["?search=", "?search=range%3D30d"],
             "audit" => &["?search=", "?search=prefix%3Dtenant_2"],
             "audit-entry" => &["?id=1"],

@@ -138,6 +138,7 @@ impl ServerBuilder {
             store: store.url.clone().into(),
             lease: self.lease.clone().unwrap_or(config.lease),
             backends: config.backends,
+            identity_rules: config.identity_rules,
             access: config.access,
             history: config.history,
             notify: config.notify,

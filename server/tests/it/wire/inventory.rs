@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::http_client::SnapshotClient;
 use crate::support::redis_keys::hold_key;
 use crate::support::{TestServer, on};
+use crate::waits::{deadlock_of_leases, deadlocked};
 use testkit::eventually;
 
 #[tokio::test]
@@ -45,4 +46,9 @@ async fn bodies_of_the_inventory() {
     client.get("/v1/contention").await;
     client.get("/healthz").await;
     client.get("/readyz").await;
+    // A deadlock of two owners, with all its reasons.
+    let locks = ("a:close", "b:index");
+    deadlock_of_leases(&server, &admin, locks, ("worker-1", "worker-2")).await;
+    deadlocked(&server, &admin).await;
+    client.get("/v1/waits").await;
 }

@@ -33,7 +33,7 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\b[0-9a-f]{16,40}\b", "[id]"),
         (r#"("+\w*(?:Ms|At)"+: ?)-?\d{3,}"#, r#"$1"[ms]""#),
         (
-            r#"("+(?:ageMs|heldMs|heldAtLeastMs|clockOffsetMs|clockErrorMs|waitedMs)"+: ?)-?\d+"#,
+            r#"("+(?:ageMs|heldMs|heldAtLeastMs|clockOffsetMs|clockErrorMs|waitedMs|closedMs)"+: ?)-?\d+"#,
             r#"$1"[ms]""#,
         ),
         (r"(?s)(\x22answersMs\x22: \[).*?\]", "$1\"[ms]\"]"),

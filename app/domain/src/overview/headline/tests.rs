@@ -48,6 +48,8 @@ fn texts(backends: Vec<BackendView>, attention_total: u64, elapsed_ms: i64) -> (
         states,
         held_total,
         waiters_total: 0,
+        deadlocks: Vec::new(),
+        deadlocks_total: 0,
         revision: 1,
         charts: None,
     };

@@ -148,9 +148,10 @@ macro_rules! held {
                 (SELECT count(*) FROM ",
             live_waiters!(),
             " WHERE w.resource = l.resource),
-                (SELECT min(w.waiting_since) FROM ",
+                (SELECT coalesce(json_agg(json_build_array(q.owner_id, q.waiting_since) ORDER BY q.seq), '[]') FROM
+                    (SELECT w.owner_id, w.waiting_since, w.seq FROM ",
             live_waiters!(),
-            " WHERE w.resource = l.resource)))::text"
+            " WHERE w.resource = l.resource ORDER BY w.seq LIMIT 32) q)))::text"
         )
     };
 }

@@ -110,7 +110,9 @@ macro_rules! held {
             lease!(),
             "),
             (SELECT count(*) FROM lease_waiters w WHERE w.resource = l.resource),
-            (SELECT min(waiting_since) FROM lease_waiters w WHERE w.resource = l.resource)))"
+            (SELECT json_group_array(json_array(owner_id, waiting_since)) FROM
+                (SELECT owner_id, waiting_since FROM lease_waiters w WHERE w.resource = l.resource
+                 ORDER BY seq LIMIT 32))))"
         )
     };
 }

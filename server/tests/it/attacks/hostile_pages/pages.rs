@@ -104,6 +104,7 @@ impl HostileConsole {
             format!("/locks/builtin/{p}?source={p}"),
             format!("/backends?{p}={p}"),
             "/contention".to_owned(),
+            "/waits".to_owned(),
             format!("/contention?backend=builtin&prefix={p}&range={p}"),
             format!("/contention?range=1h&by={p}"),
             format!("/contention?backend=builtin&prefix={p}&at={p}"),

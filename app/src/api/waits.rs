@@ -1,0 +1,14 @@
+//! Data of the waits page.
+
+use domain::waits::page::WaitsPage;
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
+
+use super::codec::EncodedResponse;
+use super::error::ApiError;
+
+#[server(name = GetWaits, prefix = "/api", endpoint = "waits", input = GetUrl, output = EncodedResponse)]
+pub async fn waits() -> Result<WaitsPage, ApiError> {
+    let asked = super::error::from_context()?;
+    asked.set_status(asked.console.waits().await)
+}

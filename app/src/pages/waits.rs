@@ -1,0 +1,136 @@
+//! Waits page: deadlocks with their cycles, suggested releases, all waits, blocker trees, sources.
+
+pub mod deadlock;
+pub mod tables;
+
+use domain::format;
+use domain::waits::page::{Cut, WaitsPage as Page};
+use leptos::prelude::*;
+
+use self::deadlock::deadlock_sections;
+use self::tables::{WaitList, WaitSources};
+use crate::api::waits::waits;
+use crate::components::blocker_tree::BlockerTree;
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::components::reactive::changing;
+use crate::components::title::PageTitle;
+use crate::live::topics::Topics;
+use crate::live::use_live;
+
+#[component]
+pub fn WaitsPage() -> impl IntoView {
+    let load = use_live().refreshing(Topics::INVENTORY, || (), |()| waits());
+    view! {
+        <PageTitle text="Waits"/>
+        <div class="page">
+            <LiveBar/>
+            <LoadBoundary load shows=Topics::INVENTORY let:data>
+                <Body data/>
+            </LoadBoundary>
+        </div>
+    }
+}
+
+#[component]
+fn Body(data: Signal<Page>) -> impl IntoView {
+    view! {
+        <div class="pagehead">
+            <nav class="crumbs" aria-label="path"><ol><li><a class="link" href="/contention">"Contention"</a></li></ol></nav>
+            <h1>{move || data.with(|data| data.title.clone())}</h1>
+            <p>{move || data.with(|data| data.lead.clone())}</p>
+        </div>
+        {changing(move || data.with(notices))}
+        <div class="waits two">
+            <div class="stack">
+                {changing(move || data.with(deadlocks))}
+                <WaitList data/>
+            </div>
+            <div class="stack">
+                <Trees data/>
+                <WaitSources data/>
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+/// Why the graph may be incomplete.
+fn notices(data: &Page) -> AnyView {
+    let mut texts: Vec<String> = Vec::new();
+    if data.rules.is_empty() {
+        texts.push(
+            "No identity rule is configured: owners of different backends are never joined, so a deadlock across systems cannot be seen."
+                .to_owned(),
+        );
+    }
+    if data.is_limited {
+        texts.push("You see a part of the names: a lock out of your scope has no name here.".to_owned());
+    }
+    match data.cut {
+        Some(Cut::Waits(waits)) => texts.push(format!(
+            "{} left out, because the graph has reached its limits.",
+            format::counted(waits, "wait is", "waits are")
+        )),
+        Some(Cut::Some) => {
+            texts.push("Some waits are left out, because the graph has reached its limits.".to_owned())
+        }
+        None => {}
+    }
+    let help = data
+        .rules
+        .is_empty()
+        .then(|| view! { " "<a class="link" href="/docs/waits">"Identity rules"</a> }.into_any());
+    let texts: Vec<AnyView> = texts
+        .into_iter()
+        .map(|text| view! { <p class="notice" role="status">{text}</p> }.into_any())
+        .collect();
+    view! { {texts}{help.map(|help| view! { <p class="small">{help}</p> }.into_any())} }.into_any()
+}
+
+fn deadlocks(data: &Page) -> AnyView {
+    if data.deadlocks.is_empty() {
+        let text = "A cycle of waits would be drawn here, with the release that frees most owners.";
+        return view! { <section class="sec"><div class="empty"><h3>{data.title.clone()}</h3><p>{text}</p></div></section> }
+            .into_any();
+    }
+    let many = data.deadlocks_total > 1;
+    let all: Vec<AnyView> = data
+        .deadlocks
+        .iter()
+        .enumerate()
+        .map(|(at, deadlock)| deadlock_sections(at, deadlock, many))
+        .collect();
+    let shown = data.deadlocks.len();
+    let more = (shown < data.deadlocks_total).then(|| {
+        view! { <p class="small ink2">{format!("{shown} of {} deadlocks, certain ones first.", data.deadlocks_total)}</p> }
+            .into_any()
+    });
+    view! { {all}{more} }.into_any()
+}
+
+#[component]
+fn Trees(data: Signal<Page>) -> impl IntoView {
+    let note = move || {
+        data.with(|data| match (data.trees.len(), data.trees_total) {
+            (shown, total) if shown < total => format!("largest {shown} of {total}"),
+            _ => "largest first".to_owned(),
+        })
+    };
+    let trees = move || {
+        data.with(|data| match data.trees.is_empty() {
+            true => {
+                view! { <div class="empty"><h3>"No waiters now"</h3><p>"As of the last scans."</p></div> }
+                    .into_any()
+            }
+            false => view! { <BlockerTree blockers=data.trees.clone()/> }.into_any(),
+        })
+    };
+    view! {
+        <section class="sec" aria-labelledby="trees">
+            <header><h2 id="trees">"Blocker trees"</h2><span class="note">{changing(note)}</span></header>
+            {changing(trees)}
+        </section>
+    }
+    .into_any()
+}
