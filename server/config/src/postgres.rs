@@ -1,11 +1,13 @@
 //! `kind = "postgres"`.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
 use super::limits::{CHANNEL_BYTES_MAX, STALE_AFTER};
+use super::network::Network;
 use super::reader::Section;
 use super::secrets;
 use super::value_parsers::{self, Rule};
@@ -27,6 +29,29 @@ pub struct PostgresConfig {
     pub lease_tables: Vec<LeaseTableConfig>,
     /// `[[backend.advisory_name]]`: names for advisory keys.
     pub advisory_names: Vec<AdvisoryNameConfig>,
+    /// `names`: texts that programs hash to advisory keys.
+    pub names: Vec<String>,
+    /// `poolers`: where the sessions of poolers in transaction or statement mode come from.
+    pub poolers: Vec<PoolerAddress>,
+}
+
+/// Where a pooler's sessions come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolerAddress {
+    Network(Network),
+    /// The server's Unix socket.
+    Socket,
+}
+
+impl FromStr for PoolerAddress {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "socket" => Ok(Self::Socket),
+            text => text.parse().map(Self::Network),
+        }
+    }
 }
 
 domain::wire_enum! {
@@ -81,8 +106,7 @@ domain::wire_enum! {
     }
 }
 
-/// A name for one advisory key: `key = 72707369, name = "prisma migrate"`, or `key1` and `key2`, or `hash_of`, a
-/// string whose `hashtext`/`hashtextextended` is the key.
+/// A name for one advisory key: `key = 72707369, name = "prisma migrate"`, or `key1` and `key2`.
 #[derive(Debug, Clone)]
 pub struct AdvisoryNameConfig {
     /// `key`: the key of the one-key form.
@@ -90,16 +114,18 @@ pub struct AdvisoryNameConfig {
     /// `key1` and `key2`: the keys of the two-key form.
     pub key1: Option<i32>,
     pub key2: Option<i32>,
-    /// `hash_of`: the string that the application hashes.
-    pub hash_of: Option<String>,
-    /// `name`: display name. With `hash_of`, the default is that string.
-    pub name: Option<String>,
+    /// `name`: display name.
+    pub name: String,
 }
 
 const URL_FIT: &str =
     "url = \"postgres://user@host:5432/database\", or url_file, the path of a file that holds it";
 const UNLOCK_FIT: &str =
     "unlock_url = \"postgres://user@host:5432/database\", or unlock_url_file, or neither";
+
+const POOLERS_FIT: &str =
+    "poolers = [\"10.0.0.7\", \"10.0.1.0/24\", \"socket\"]: addresses, networks, or the Unix socket";
+const NAMES_FIT: &str = "names = [\"billing-close\"]: the texts that programs hash to advisory keys";
 
 /// Keys of `columns`.
 pub const COLUMNS: [&str; 8] = [
@@ -130,6 +156,10 @@ impl PostgresConfig {
         let lease_tables: Vec<_> = tables.into_iter().filter_map(LeaseTableConfig::read).collect();
         let names = section.sections("advisory_name", "backend.advisory_name");
         let advisory_names = names.into_iter().filter_map(AdvisoryNameConfig::read).collect();
+        let names = section.list("names", Some(&[]), NAMES_FIT, &|name| hashed_name(name));
+        let poolers = section.list("poolers", Some(&[]), POOLERS_FIT, &|text| {
+            text.parse::<PoolerAddress>().map(drop).map_err(str::to_owned)
+        });
         for (at, table) in lease_tables.iter().enumerate() {
             if lease_tables[..at]
                 .iter()
@@ -153,6 +183,12 @@ impl PostgresConfig {
             query_text,
             lease_tables,
             advisory_names,
+            names: names.unwrap_or_default(),
+            poolers: poolers
+                .iter()
+                .flatten()
+                .filter_map(|text| text.parse().ok())
+                .collect(),
         })
     }
 }
@@ -219,6 +255,15 @@ fn table_name() -> Rule<'static, String> {
     })
 }
 
+/// Postgres cannot hash a text that contains NUL.
+fn hashed_name(name: &str) -> Result<(), String> {
+    match name {
+        "" => Err("is empty".to_owned()),
+        _ if name.contains('\0') => Err("contains a NUL character".to_owned()),
+        _ => Ok(()),
+    }
+}
+
 fn channel() -> Rule<'static, String> {
     value_parsers::checked(
         "the name of a channel, at most 63 bytes, such as \"leasehold\"",
@@ -232,37 +277,36 @@ fn channel() -> Rule<'static, String> {
 
 impl AdvisoryNameConfig {
     fn read(mut section: Section<'_>) -> Option<Self> {
-        let name = Self {
-            key: section.optional("key", &value_parsers::integer()),
-            key1: section.optional("key1", &value_parsers::integer()),
-            key2: section.optional("key2", &value_parsers::integer()),
-            hash_of: section.optional("hash_of", &value_parsers::text("nightly-report")),
-            name: section.optional("name", &value_parsers::text("nightly report")),
-        };
+        let key = section.optional("key", &value_parsers::integer());
+        let key1 = section.optional("key1", &value_parsers::integer());
+        let key2 = section.optional("key2", &value_parsers::integer());
+        let name = section.optional("name", &value_parsers::text("nightly report"));
         let has = |key| section.has(key);
         let origin = section.origin.clone();
-        let remedy = "Write `key`, or `key1` and `key2`, or `hash_of`.";
-        match (has("key"), has("key1") || has("key2"), has("hash_of")) {
-            (false, false, false) => {
-                section.error_at("", &origin, "names no key".to_owned(), remedy.to_owned());
-            }
-            (true, false, false) | (false, true, false) | (false, false, true) => {}
-            _ => section.error_at(
-                "",
-                &origin,
-                "names more than one key".to_owned(),
-                remedy.to_owned(),
-            ),
+        let remedy =
+            "Write `key`, or `key1` and `key2`; a text that programs hash is one of the backend's `names`.";
+        let mistake = match (has("key"), has("key1") || has("key2")) {
+            (false, false) => Some("names no key"),
+            (true, true) => Some("names more than one key"),
+            (true, false) | (false, true) => None,
+        };
+        if let Some(mistake) = mistake {
+            section.error_at("", &origin, mistake.to_owned(), remedy.to_owned());
         }
         for (given, other) in [("key1", "key2"), ("key2", "key1")] {
             if has(given) && !has(other) {
                 section.report_missing(other, "The two-key form needs `key1` and `key2`.");
             }
         }
-        if !has("name") && !has("hash_of") {
+        if !has("name") {
             section.report_missing("name", "Write name = \"…\": what users call this lock.");
         }
         section.finish();
-        Some(name)
+        Some(Self {
+            key,
+            key1,
+            key2,
+            name: name?,
+        })
     }
 }

@@ -1,11 +1,13 @@
 //! The Postgres adapter against real servers.
 
 mod advisory;
+mod advisory_names;
 mod blocked;
 mod docs;
 mod faults;
 mod lease_expiry;
 mod mapping;
+mod poolers;
 mod presets;
 mod release;
 mod sessions;

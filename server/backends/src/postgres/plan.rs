@@ -38,9 +38,26 @@ impl Column {
         matches!(self.category.as_str(), "S" | "N" | "E" | "I") || self.type_base == "uuid"
     }
 
+    fn is_bytes(&self) -> bool {
+        self.type_base == "bytea"
+    }
+
+    /// As text; bytes in hexadecimal.
+    fn text(&self) -> String {
+        if self.is_bytes() {
+            format!("('0x' || encode({}, 'hex'))", quoted(&self.name))
+        } else {
+            as_text(&self.name)
+        }
+    }
+
     fn fits(&self, role: Role) -> Result<(), &'static str> {
         let (fits, wanted) = match role {
-            Role::Resource | Role::Owner | Role::LeaseId => (self.is_name(), "text, a number or a uuid"),
+            Role::Resource => (self.is_name(), "text, a number or a uuid"),
+            Role::Owner | Role::LeaseId => (
+                self.is_name() || self.is_bytes(),
+                "text, a number, a uuid or bytes",
+            ),
             Role::FencingToken => (
                 matches!(self.category.as_str(), "S" | "N"),
                 "an integer, numeric or text",
@@ -106,7 +123,7 @@ impl Plan {
         let text = |role: Role, chars_max: usize| {
             of(role).map_or_else(
                 || "NULL::text".to_owned(),
-                |column| format!("left({}, {})", as_text(&column.name), chars_max + 1),
+                |column| format!("left({}, {})", column.text(), chars_max + 1),
             )
         };
         let time =
@@ -166,10 +183,8 @@ impl Plan {
     /// as in `rows`.
     pub(super) fn guard(&self) -> String {
         let text = |role: Role| {
-            self.column(role).map_or_else(
-                || "NULL::text".to_owned(),
-                |column| format!("{}::text", quoted(&column.name)),
-            )
+            self.column(role)
+                .map_or_else(|| "NULL::text".to_owned(), Column::text)
         };
         let whole = |role: Role| format!("char_length({}) <= {}", text(role), limits::OWNER_CHARS_MAX);
         let created = self

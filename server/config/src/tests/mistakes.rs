@@ -254,8 +254,17 @@ fn lease_tables_and_names_of_advisory_keys_are_checked() {
             table("table = \"jobs\"\nstale_after = \"10ms\""),
             &["is shorter than 1s"],
         ),
-        (name("name = \"x\""), &["names no key", "`hash_of`"]),
-        (name("key = 1\nhash_of = \"x\""), &["more than one key"]),
+        (name("name = \"x\""), &["names no key", "`names`"]),
+        (
+            name("key = 1\nkey1 = 1\nkey2 = 1\nname = \"x\""),
+            &["more than one key"],
+        ),
+        (
+            postgres("poolers = [\"bouncer\"]"),
+            &["is not an IP address or network", "socket"],
+        ),
+        (postgres("names = []"), &["the list is empty", "billing-close"]),
+        (postgres("names = [\"\"]"), &["is empty", "billing-close"]),
         (name("key1 = 1\nname = \"x\""), &["key2: is missing"]),
         (name("key = 1"), &["name: is missing"]),
     ]);

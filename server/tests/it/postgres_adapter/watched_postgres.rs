@@ -104,6 +104,8 @@ pub(super) fn postgres_config(url: &str, lease_tables: Vec<LeaseTableConfig>) ->
         query_text: QueryText::default(),
         lease_tables,
         advisory_names: Vec::new(),
+        names: Vec::new(),
+        poolers: Vec::new(),
     }
 }
 

@@ -75,10 +75,11 @@ fn add_session(session: &SessionRow, radius: &mut BlastRadius) {
             session.state_word()
         ),
     );
-    if let Some(pooler) = session.pooler() {
+    if let Some(pooler) = &session.pooler {
         radius.warn(format!(
-            "The session belongs to the pooler {pooler}: ending it disconnects its current client, which may not be \
-             the one that acquired the lock."
+            "The session belongs to {}: ending it disconnects its current client, which may not be the one that \
+             acquired the lock.",
+            pooler.words()
         ));
     } else if session.is_idle() {
         radius.warn(
