@@ -87,12 +87,14 @@ pub(super) fn leak(session: &SessionRow, now: DateTime<Utc>) -> Option<ObservedC
                 .into(),
             })
         }
-        Some(Pooler::Named(name)) => Some(note(format!("the session belongs to {name} and is idle"))),
+        Some(Pooler::Named(name)) => Some(report_possible_leak(format!(
+            "the session belongs to {name} and is idle"
+        ))),
         None => {
             let since = session
                 .state_change
                 .filter(|since| (now - since).num_seconds() > IDLE_LEAK_S)?;
-            Some(note(format!(
+            Some(report_possible_leak(format!(
                 "the session holds it while idle since {}",
                 moment(since)
             )))
@@ -100,7 +102,7 @@ pub(super) fn leak(session: &SessionRow, now: DateTime<Utc>) -> Option<ObservedC
     }
 }
 
-fn note(why: String) -> ObservedCondition {
+fn report_possible_leak(why: String) -> ObservedCondition {
     ObservedCondition::Note {
         why: format!("May be leaked through the pooler: {why}").into(),
     }
