@@ -7,6 +7,7 @@
 
 mod advisory;
 mod catalog;
+mod column;
 mod connection;
 mod error;
 mod ident;
@@ -16,6 +17,7 @@ mod lease_tables;
 mod lock_participant;
 mod plan;
 mod pooler;
+mod preset;
 mod probe;
 mod query_text;
 mod record;

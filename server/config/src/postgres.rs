@@ -1,16 +1,18 @@
 //! `kind = "postgres"`.
 
-use std::collections::BTreeMap;
+mod held_when;
+mod lease_table;
+
 use std::str::FromStr;
-use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::limits::{CHANNEL_BYTES_MAX, STALE_AFTER};
 use super::network::Network;
 use super::reader::Section;
 use super::secrets;
-use super::value_parsers::{self, Rule};
+use super::value_parsers;
+
+pub use lease_table::{COLUMNS, LeaseTableConfig, LeaseTablePreset, LeaseTableRelease, TimeUnit};
 
 #[derive(Debug, Clone)]
 pub struct PostgresConfig {
@@ -68,44 +70,6 @@ domain::wire_enum! {
     }
 }
 
-#[derive(Debug, Clone)]
-pub struct LeaseTableConfig {
-    /// `table`: `schema.table`; without a schema, `public`.
-    pub table: String,
-    /// `preset`: `common` (default), `shedlock` or `liquibase`.
-    pub preset: LeaseTablePreset,
-    /// `columns`: overrides of the preset: `resource`, `owner`, `lease_id`, `fencing_token`, `expires_at`,
-    /// `created_at`, `updated_at`, `heartbeat`. An empty string: the table has no such column.
-    pub columns: BTreeMap<String, String>,
-    /// `notify`: channel of the optional trigger (docs/backends/postgres.md); a notification causes an immediate
-    /// scan.
-    pub notify: Option<String>,
-    /// `release`: how a forced unlock changes a row of the common preset, `delete` or `expire`. Default: `delete`,
-    /// but `expire` if deleting the row would lose its token counter.
-    pub release: Option<LeaseTableRelease>,
-    /// `stale_after`: a row without expiry counts as not renewing after this time without an update of its
-    /// `heartbeat` or else `updated_at` column.
-    pub stale_after: Option<Duration>,
-}
-
-domain::wire_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum LeaseTableRelease {
-        Delete = "delete",
-        Expire = "expire",
-    }
-}
-
-domain::wire_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub enum LeaseTablePreset {
-        #[default]
-        Common = "common",
-        Shedlock = "shedlock",
-        Liquibase = "liquibase",
-    }
-}
-
 /// A name for one advisory key: `key = 72707369, name = "prisma migrate"`, or `key1` and `key2`.
 #[derive(Debug, Clone)]
 pub struct AdvisoryNameConfig {
@@ -126,18 +90,6 @@ const UNLOCK_FIT: &str =
 const POOLERS_FIT: &str =
     "poolers = [\"10.0.0.7\", \"10.0.1.0/24\", \"socket\"]: addresses, networks, or the Unix socket";
 const NAMES_FIT: &str = "names = [\"billing-close\"]: the texts that programs hash to advisory keys";
-
-/// Keys of `columns`.
-pub const COLUMNS: [&str; 8] = [
-    "resource",
-    "owner",
-    "lease_id",
-    "fencing_token",
-    "expires_at",
-    "created_at",
-    "updated_at",
-    "heartbeat",
-];
 
 impl PostgresConfig {
     pub(super) fn read(section: &mut Section<'_>) -> Option<Self> {
@@ -193,68 +145,6 @@ impl PostgresConfig {
     }
 }
 
-impl LeaseTableConfig {
-    fn read(mut section: Section<'_>) -> Option<Self> {
-        let table = section.required("table", &table_name());
-        let preset = section.or("preset", LeaseTablePreset::default(), &value_parsers::choice());
-        let mut columns = section.section("columns", "backend.lease_table.columns");
-        let words = columns.words(&COLUMNS);
-        if let Some((_, origin)) = words.get("resource").filter(|(column, _)| column.is_empty()) {
-            let remedy = "Name the column that holds the resource.".to_owned();
-            columns.error_at(
-                "resource",
-                origin,
-                "is required for a lease table".to_owned(),
-                remedy,
-            );
-        }
-        columns.finish();
-        let notify = section.optional("notify", &channel());
-        let release = section.optional("release", &value_parsers::choice());
-        let stale_after = section.optional("stale_after", &value_parsers::duration(&STALE_AFTER));
-        let named = |key| words.get(key).map(|(column, _)| !column.is_empty());
-        let has_heartbeat = named("heartbeat").unwrap_or(false);
-        let has_updates = named("updated_at").unwrap_or(preset == LeaseTablePreset::Common);
-        if section.has("stale_after") && !has_heartbeat && !has_updates {
-            let origin = section.place_of("stale_after");
-            let remedy =
-                "Set `columns = { heartbeat = \"…\" }`: the column that a holder sets while it works.";
-            let message = "needs a heartbeat column".to_owned();
-            section.error_at("stale_after", &origin, message, remedy.to_owned());
-        }
-        if has_heartbeat && !section.has("stale_after") {
-            let remedy = "With `heartbeat`, set stale_after = \"5m\": a row counts as not renewing after that time \
-                without a heartbeat.";
-            section.report_missing("stale_after", remedy);
-        }
-        section.finish();
-        let columns = words
-            .into_iter()
-            .map(|(key, (column, _))| (key, column))
-            .collect();
-        Some(Self {
-            table: table?,
-            preset,
-            columns,
-            notify,
-            release,
-            stale_after,
-        })
-    }
-}
-
-fn table_name() -> Rule<'static, String> {
-    value_parsers::checked("\"schema.table\", or \"table\" for the schema public", |text| {
-        let parts = text.split('.').count();
-        // A quoted name may contain dots; Postgres validates it.
-        if text.contains('"') || (parts <= 2 && text.split('.').all(|part| !part.is_empty())) {
-            Ok(())
-        } else {
-            Err("is not the name of a table".to_owned())
-        }
-    })
-}
-
 /// Postgres cannot hash a text that contains NUL.
 fn hashed_name(name: &str) -> Result<(), String> {
     match name {
@@ -262,17 +152,6 @@ fn hashed_name(name: &str) -> Result<(), String> {
         _ if name.contains('\0') => Err("contains a NUL character".to_owned()),
         _ => Ok(()),
     }
-}
-
-fn channel() -> Rule<'static, String> {
-    value_parsers::checked(
-        "the name of a channel, at most 63 bytes, such as \"leasehold\"",
-        |text| match text.len() {
-            0 => Err("is empty".to_owned()),
-            1..=CHANNEL_BYTES_MAX => Ok(()),
-            _ => Err("is too long for Postgres".to_owned()),
-        },
-    )
 }
 
 impl AdvisoryNameConfig {

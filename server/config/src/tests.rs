@@ -4,6 +4,7 @@ mod access;
 mod coordinators;
 mod docs;
 mod layers;
+mod lease_tables;
 mod mistakes;
 mod redis_topology;
 

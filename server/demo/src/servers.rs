@@ -179,6 +179,8 @@ impl Orders {
             table: format!("public.{name}"),
             preset,
             columns: Default::default(),
+            held_when: None,
+            expires_unit: None,
             notify,
             // Its tokens are in a separate table.
             release: (preset == LeaseTablePreset::Common).then_some(LeaseTableRelease::Delete),

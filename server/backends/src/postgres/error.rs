@@ -36,6 +36,11 @@ impl Refusal {
     pub(super) fn is_insufficient_privilege(&self) -> bool {
         self.code == "42501"
     }
+
+    /// An unknown name, a wrong type, bad syntax, or a value that an expression cannot compute.
+    pub(super) fn is_of_expression(&self) -> bool {
+        self.code.starts_with("42") || self.code.starts_with("22")
+    }
 }
 
 impl StatementError {

@@ -64,7 +64,7 @@ async fn lease(
         let found = lease_tables::with_owners(link, &plan, &[resource]).await?.pop();
         let (lock, owners) = found.map_or((None, Vec::new()), |(lock, owners)| (Some(lock), owners));
         if lock.is_none() {
-            return Ok((lock, owners, Vec::new(), RowAct::None));
+            return Ok((lock, owners, Vec::new(), RowAct::Clear));
         }
         let raw = record::row_fields(link, &plan, resource).await?;
         Ok((lock, owners, raw, release_action::read(link, &plan).await?))
@@ -82,7 +82,7 @@ async fn lease(
         }
     };
     Ok(Inspection {
-        blast_radius: blast_radius::for_row(lock.as_ref(), act, table.preset),
+        blast_radius: blast_radius::for_row(lock.as_ref(), &act, &plan),
         lock,
         owners: truncated(owners),
         raw,

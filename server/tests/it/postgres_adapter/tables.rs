@@ -230,7 +230,7 @@ async fn hostile_names_are_unchanged_and_can_be_looked_up() {
     );
     run(
         &mut user,
-        "INSERT INTO distributed_locks (resource) VALUES (NULL), (repeat('y', 70000))",
+        "INSERT INTO distributed_locks (resource, owner_id) VALUES (NULL, 'w'), (repeat('y', 70000), 'w')",
     )
     .await;
     let observed = observe(&backend).await;
@@ -250,7 +250,7 @@ async fn a_refresh_reads_the_named_rows_and_reports_missing_ones() {
     run(&mut user, COMMON).await;
     run(
         &mut user,
-        "INSERT INTO distributed_locks (resource) VALUES ('a'), ('b'), ('c')",
+        "INSERT INTO distributed_locks (resource, owner_id) VALUES ('a', 'w'), ('b', 'w'), ('c', 'w')",
     )
     .await;
     run(&mut user, "SELECT pg_advisory_lock(5)").await;

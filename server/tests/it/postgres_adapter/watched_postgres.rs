@@ -86,6 +86,8 @@ pub(super) fn lease_table(
         table: table.to_owned(),
         preset,
         columns,
+        held_when: None,
+        expires_unit: None,
         notify: None,
         release: None,
     }
