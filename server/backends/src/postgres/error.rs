@@ -37,9 +37,11 @@ impl Refusal {
         self.code == "42501"
     }
 
-    /// An unknown name, a wrong type, bad syntax, or a value that an expression cannot compute.
+    /// An unknown name, a wrong type, bad syntax, a value that cannot be computed, or a write.
     pub(super) fn is_of_expression(&self) -> bool {
-        self.code.starts_with("42") || self.code.starts_with("22")
+        ["22", "25", "42", "P0"]
+            .iter()
+            .any(|class| self.code.starts_with(class))
     }
 }
 

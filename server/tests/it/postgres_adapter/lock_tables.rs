@@ -123,7 +123,10 @@ async fn a_condition_cannot_write() {
     };
     let observed = observe(&backend(&server.superuser_url(), vec![table])).await;
     let fault = observed.fault("table:public.jobs");
-    assert!(fault.contains("read-only transaction"), "{fault}");
+    assert!(
+        fault.contains("`held_when`") && fault.contains("read-only transaction"),
+        "{fault}"
+    );
 }
 
 #[tokio::test]
