@@ -72,7 +72,7 @@ async fn locks_of_laravel_and_symfony_are_deleted_like_by_the_library() {
             matches!(
                 lock.lifetime,
                 Lifetime::Leased {
-                    remaining_ms: 500_000..=600_000,
+                    remaining_ms: 500_000..=601_000,
                     ..
                 }
             ),
