@@ -41,6 +41,7 @@ keep_off_at_boot() {
   for package in "$@"; do
     case $package in
       postgresql) systemctl disable --quiet postgresql.service ;;
+      pgbouncer) systemctl disable --quiet pgbouncer.service ;;
       redis-server) systemctl disable --quiet redis-server.service ;;
       etcd-server) systemctl disable --quiet etcd.service ;;
       nginx-light) systemctl disable --quiet nginx.service ;;

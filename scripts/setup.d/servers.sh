@@ -10,6 +10,7 @@ servers_packages() {
   local want=want_package
   [[ ${LEASEHOLD_SERVERS_OPTIONAL:-} == 1 ]] && want=want_optional_package
   compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || have postgres || "$want" postgresql
+  have pgbouncer || [[ -x /usr/sbin/pgbouncer ]] || "$want" pgbouncer
   have redis-server || "$want" redis-server
   have etcd || "$want" etcd-server
   have etcdctl || "$want" etcd-client

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use domain::escape;
+use domain::hex;
 use domain::limits::OWNER_CHARS_MAX;
 use domain::names::OwnerId;
 use serde::Deserialize;
@@ -35,21 +36,20 @@ pub(crate) fn printable_owner(value: &[u8]) -> Option<OwnerId> {
     })
 }
 
-/// Text form of a value of any bytes, as long as an owner may be.
+/// Text form of a value of any bytes, as long as an owner may be: bytes that are no text are in
+/// hexadecimal.
 pub(crate) fn text(value: &[u8]) -> String {
     // Four bytes per character at most: enough of the value for the characters shown.
     let head = &value[..value.len().min(OWNER_CHARS_MAX * 4 + 4)];
-    cut(&text_of_head(head, value.len()), OWNER_CHARS_MAX).into_owned()
-}
-
-/// Text form of the beginning of a value, without a character split by the cut.
-fn text_of_head(head: &[u8], whole: usize) -> Cow<'_, str> {
-    match std::str::from_utf8(head) {
-        Err(error) if error.error_len().is_none() && head.len() < whole => {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => Cow::Borrowed(text),
+        // The cut splits a character.
+        Err(error) if error.error_len().is_none() && head.len() < value.len() => {
             escape::text(&head[..error.valid_up_to()])
         }
-        _ => escape::text(head),
-    }
+        Err(_) => Cow::Owned(format!("0x{}", hex::text(head))),
+    };
+    cut(&text, OWNER_CHARS_MAX).into_owned()
 }
 
 /// At most `chars` characters, the last one `…` if truncated.
@@ -76,5 +76,14 @@ mod tests {
         for none in [&b""[..], b" ", b"a\0b", b"\xac\xed\x00\x05"] {
             assert_eq!(owner(none), None, "{none:?}");
         }
+    }
+
+    #[test]
+    fn an_owner_of_raw_bytes_is_in_hexadecimal() {
+        // A random id of 4 bytes; text is unchanged; a long value is cut, within a character too.
+        assert_eq!(text(b"\xff\xad\x00\x01"), "0xffad0001");
+        assert_eq!(text("wörker".as_bytes()), "wörker");
+        assert_eq!(text(&[0xff; 5_000]).chars().count(), OWNER_CHARS_MAX);
+        assert!(text("ü".repeat(5_000).as_bytes()).starts_with("üü"));
     }
 }

@@ -7,6 +7,7 @@
 
 mod advisory;
 mod catalog;
+mod column;
 mod connection;
 mod error;
 mod ident;
@@ -15,6 +16,8 @@ mod known_keys;
 mod lease_tables;
 mod lock_participant;
 mod plan;
+mod pooler;
+mod preset;
 mod probe;
 mod query_text;
 mod record;
@@ -41,8 +44,9 @@ use futures::future::BoxFuture;
 
 use crate::{Backend, BackendError, Budget, Hints, Pass, Probe, RELEASE, Sink};
 use config::BackendConfig;
-use config::postgres::{AdvisoryNameConfig, PostgresConfig};
+use config::postgres::PostgresConfig;
 use connection::Links;
+use known_keys::KeyNames;
 use runtime::clock::Clock;
 use table::LeaseTable;
 
@@ -55,7 +59,7 @@ pub struct PostgresBackend {
     tables: Vec<LeaseTable>,
     advisory_locks: bool,
     blocked_sessions: bool,
-    advisory_names: Vec<AdvisoryNameConfig>,
+    key_names: KeyNames,
     clock: Clock,
 }
 
@@ -93,7 +97,7 @@ pub fn connect(
         tables,
         advisory_locks: postgres.advisory_locks,
         blocked_sessions: postgres.blocked_sessions,
-        advisory_names: postgres.advisory_names.clone(),
+        key_names: KeyNames::new(&postgres.advisory_names, &postgres.names),
         clock,
     })
 }

@@ -179,16 +179,11 @@ impl Orders {
             table: format!("public.{name}"),
             preset,
             columns: Default::default(),
+            held_when: None,
+            expires_unit: None,
             notify,
             // Its tokens are in a separate table.
             release: (preset == LeaseTablePreset::Common).then_some(LeaseTableRelease::Delete),
-        };
-        let hash_of = |text: &str| AdvisoryNameConfig {
-            key: None,
-            key1: None,
-            key2: None,
-            hash_of: Some(text.to_owned()),
-            name: None,
         };
         SystemConfig::Postgres(PostgresConfig {
             url: SecretString::from(url),
@@ -205,17 +200,20 @@ impl Orders {
                 table("shedlock", LeaseTablePreset::Shedlock, None),
                 table("databasechangeloglock", LeaseTablePreset::Liquibase, None),
             ],
-            advisory_names: vec![
-                hash_of(postgres::advisory::CONTENDED),
-                hash_of(postgres::advisory::QUIET),
-                hash_of(postgres::prepared::NAME),
-                AdvisoryNameConfig {
-                    key: Some(postgres::advisory::PRISMA_KEY),
-                    hash_of: None,
-                    name: Some("prisma migrate".to_owned()),
-                    ..hash_of("")
-                },
-            ],
+            advisory_names: vec![AdvisoryNameConfig {
+                key: Some(postgres::advisory::PRISMA_KEY),
+                key1: None,
+                key2: None,
+                name: "prisma migrate".to_owned(),
+            }],
+            names: [
+                postgres::advisory::CONTENDED,
+                postgres::advisory::QUIET,
+                postgres::prepared::NAME,
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            poolers: Vec::new(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd, ZooKeeper, Consul, Alertmanager,
+//! Real lock servers that exist for one demo or one test: Postgres, PgBouncer, Redis, etcd, ZooKeeper, Consul, Alertmanager,
 //! Prometheus and VictoriaMetrics, each on free loopback ports, with its data in a temporary folder, stopped and removed when its value is dropped.
 //!
 //! Owns: finding the programs, dropping root, ports, readiness, faults (stop, kill, pause, restart), and leaving
@@ -20,6 +20,7 @@ mod consul;
 mod etcd;
 mod eventually;
 pub mod leftovers;
+mod pgbouncer;
 mod ports;
 mod postgres;
 mod proc_table;
@@ -40,6 +41,7 @@ pub use certs::Certs;
 pub use consul::{Consul, ConsulOptions};
 pub use etcd::{Etcd, EtcdOptions};
 pub use eventually::{eventually, hangs, within};
+pub use pgbouncer::{Pgbouncer, PgbouncerOptions};
 pub use ports::free_port;
 pub use postgres::{Postgres, PostgresOptions};
 pub use prometheus::{Prometheus, PrometheusOptions, promtool};
@@ -62,6 +64,14 @@ impl Throwaway {
     /// See [`StartError`]; a port taken meanwhile is retried with another one.
     pub async fn postgres(options: PostgresOptions) -> Result<Postgres, StartError> {
         Postgres::start(options).await
+    }
+
+    /// Starts a PgBouncer on a free port and returns once it answers a query.
+    ///
+    /// # Errors
+    /// See [`StartError`]; a port taken meanwhile is retried with another one.
+    pub async fn pgbouncer(options: PgbouncerOptions) -> Result<Pgbouncer, StartError> {
+        Pgbouncer::start(options).await
     }
 
     /// Starts a Redis on a free port and returns once it answers `PING`.

@@ -1,13 +1,19 @@
 //! The Postgres adapter against real servers.
 
 mod advisory;
+mod advisory_names;
 mod blocked;
 mod docs;
 mod faults;
 mod lease_expiry;
+mod library_clients;
+mod library_tables;
+mod lock_tables;
 mod mapping;
+mod poolers;
 mod presets;
 mod release;
+mod row_release;
 mod sessions;
 mod tables;
 mod tls;

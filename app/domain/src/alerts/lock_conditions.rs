@@ -245,8 +245,18 @@ fn condition_result(sight: &LockSnapshot<'_>, is_above: bool) -> ConditionResult
     }
 }
 
+/// Why the lock is, or may be, one that a client has left in a pool.
+fn leak<'a>(facts: &Facts<'a>) -> Option<&'a str> {
+    match facts.condition? {
+        observation::ObservedCondition::Note { why } | observation::ObservedCondition::Orphaned { why } => {
+            Some(why.as_ref()).filter(|why| why.contains("pooler"))
+        }
+        _ => None,
+    }
+}
+
 fn is_leaked(facts: &Facts<'_>) -> bool {
-    matches!(facts.condition, Some(observation::ObservedCondition::Note { why }) if why.contains("pooler"))
+    leak(facts).is_some()
 }
 
 /// In thousandths.
@@ -283,10 +293,7 @@ pub fn lock_sentence(
         ConditionKind::WaiterAge => {
             format!("The first waiter has waited for {}.", format::duration(measure))
         }
-        ConditionKind::Leaked => match facts.condition {
-            Some(observation::ObservedCondition::Note { why }) => format!("It {why}."),
-            _ => String::new(),
-        },
+        ConditionKind::Leaked => leak(facts).map_or_else(String::new, |why| format!("{why}.")),
         kind => state_of(kind)
             .and_then(|states| {
                 let reasons = diagnosis::explain(facts, diagnosis::diagnose(facts));

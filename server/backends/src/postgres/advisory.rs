@@ -8,6 +8,7 @@ use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
 use domain::reported::Reported;
 
 use super::lock_participant::{Level, Party};
+use super::pooler;
 use super::snapshot::{LockRow, Snapshot};
 
 /// Sharers whose generations are written out; more are represented by their number and a hash.
@@ -177,9 +178,9 @@ impl Group<'_> {
         };
         parties().find_map(Party::gone).or_else(|| {
             parties().find_map(|party| match party {
-                Party::Session(session) if party.level() == Level::Session => Some(ObservedCondition::Note {
-                    why: session.leak(snapshot.now?)?,
-                }),
+                Party::Session(session) if party.level() == Level::Session => {
+                    pooler::leak(session, snapshot.now?)
+                }
                 Party::Session(_) | Party::Prepared(_) => None,
             })
         })

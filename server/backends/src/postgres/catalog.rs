@@ -4,10 +4,11 @@
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::column::Column;
 use super::connection::Link;
 use super::error::StatementError;
 use super::ident;
-use super::plan::{Column, Plan};
+use super::plan::Plan;
 use super::table::LeaseTable;
 
 const COLUMNS: &str = "
@@ -18,7 +19,8 @@ SELECT wanted.at::int4 AS at, n.nspname::text AS schema, c.relname::text AS name
        has_schema_privilege(n.oid, 'USAGE') AS may_enter,
        a.attname::text AS column, a.atttypid::regtype::text AS type,
        coalesce(base.typname, t.typname)::text AS base, t.typcategory::text AS category,
-       has_column_privilege(c.oid, a.attnum, 'SELECT') AS may_read,
+       has_column_privilege(c.oid, a.attnum, 'SELECT') AS may_read, c.relkind IN ('r', 'p') AS is_table,
+       NOT a.attnotnull AND a.attgenerated = '' AND a.attidentity = '' AS may_be_null,
        EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indnkeyatts = 1
                AND i.indkey[0] = a.attnum AND i.indpred IS NULL) AS is_unique
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted(schema, name, at)
@@ -48,6 +50,8 @@ pub(super) struct CatalogTable {
     pub(super) schema_shown: String,
     pub(super) account: String,
     pub(super) may_enter: bool,
+    /// Not a view.
+    pub(super) is_table: bool,
     pub(super) columns: Vec<Column>,
 }
 
@@ -123,6 +127,7 @@ fn entry(row: &PgRow) -> Result<(CatalogTable, Column), sqlx::Error> {
         schema_shown: row.try_get("schema_shown")?,
         account: row.try_get("account")?,
         may_enter: row.try_get("may_enter")?,
+        is_table: row.try_get("is_table")?,
         columns: Vec::new(),
     };
     let column = Column {
@@ -132,6 +137,7 @@ fn entry(row: &PgRow) -> Result<(CatalogTable, Column), sqlx::Error> {
         category: row.try_get("category")?,
         may_read: row.try_get("may_read")?,
         is_unique: row.try_get("is_unique")?,
+        may_be_null: row.try_get("may_be_null")?,
     };
     Ok((table, column))
 }

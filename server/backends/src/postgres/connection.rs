@@ -4,6 +4,7 @@
 //! Not `sqlx`'s pool: it retries a refused connection until its timeout and then loses the
 //! cause.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::duration::millis;
@@ -18,7 +19,7 @@ use super::error::{self, StatementError};
 use super::settings::PostgresSettings;
 use super::tls_server_name::Relay;
 use crate::BackendError;
-use config::postgres::QueryText;
+use config::postgres::{PoolerAddress, QueryText};
 
 /// Concurrent sessions, including the listening one.
 const SESSIONS_MAX: usize = 3;
@@ -128,6 +129,10 @@ pub(super) struct Link<'a> {
 impl Link<'_> {
     pub(super) fn query_text(&self) -> QueryText {
         self.links.settings.query_text
+    }
+
+    pub(super) fn poolers(&self) -> Arc<[PoolerAddress]> {
+        Arc::clone(&self.links.settings.poolers)
     }
 
     /// The rows of one prepared statement with bound values.

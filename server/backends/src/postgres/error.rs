@@ -36,6 +36,13 @@ impl Refusal {
     pub(super) fn is_insufficient_privilege(&self) -> bool {
         self.code == "42501"
     }
+
+    /// An unknown name, a wrong type, bad syntax, a value that cannot be computed, or a write.
+    pub(super) fn is_of_expression(&self) -> bool {
+        ["22", "25", "42", "P0"]
+            .iter()
+            .any(|class| self.code.starts_with(class))
+    }
 }
 
 impl StatementError {

@@ -15,7 +15,7 @@ use super::release::blast_radius;
 use super::release_action::{self, RowAct};
 use super::snapshot::{self, LockRow, Snapshot};
 use super::tree::Waits;
-use super::{PostgresBackend, advisory, catalog, known_keys, lease_tables, record, relation};
+use super::{PostgresBackend, advisory, catalog, lease_tables, record, relation};
 use crate::BackendError;
 
 pub(super) async fn inspect(
@@ -64,7 +64,7 @@ async fn lease(
         let found = lease_tables::with_owners(link, &plan, &[resource]).await?.pop();
         let (lock, owners) = found.map_or((None, Vec::new()), |(lock, owners)| (Some(lock), owners));
         if lock.is_none() {
-            return Ok((lock, owners, Vec::new(), RowAct::None));
+            return Ok((lock, owners, Vec::new(), RowAct::Clear));
         }
         let raw = record::row_fields(link, &plan, resource).await?;
         Ok((lock, owners, raw, release_action::read(link, &plan).await?))
@@ -82,7 +82,7 @@ async fn lease(
         }
     };
     Ok(Inspection {
-        blast_radius: blast_radius::for_row(lock.as_ref(), act, table.preset),
+        blast_radius: blast_radius::for_row(lock.as_ref(), &act, &plan),
         lock,
         owners: truncated(owners),
         raw,
@@ -105,8 +105,8 @@ async fn advisory_lock(
     let Some(group) = groups.iter().find(|group| group.resource() == *resource) else {
         return Ok(Inspection::default());
     };
-    let hashes = known_keys::hashes(link, &backend.advisory_names).await?;
-    let name = known_keys::name(group.key, &group.database, &backend.advisory_names, &hashes);
+    let hashes = backend.key_names.server_hashes(link).await?;
+    let name = backend.key_names.find(group.key, &group.database, &hashes);
     let holders: Vec<i32> = group.holders.iter().map(|row| row.pid).collect();
     let all: Vec<i32> = group
         .waiters
@@ -126,7 +126,7 @@ async fn advisory_lock(
             Waits::from_snapshot(&snapshot).trees(&all)
         },
         session: session(&snapshot, &holders),
-        raw: record::advisory_fields(&snapshot, group, name.as_deref()),
+        raw: record::advisory_fields(&snapshot, group, &name),
         shares_fate_with: fate.sentences(),
         quorum: None,
     })

@@ -231,6 +231,12 @@ async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<S
             "this account may not read {table}: GRANT SELECT ON {table} TO {account};"
         ));
     }
+    if plan.table.held_when.is_some() && refusal.is_of_expression() {
+        return Ok(format!(
+            "`held_when` of table {table} cannot be evaluated: {} ({}): correct `held_when` in the configuration",
+            refusal.message, refusal.code
+        ));
+    }
     Ok(format!(
         "table {table} cannot be read: {} ({})",
         refusal.message, refusal.code

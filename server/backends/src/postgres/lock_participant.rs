@@ -5,18 +5,15 @@ use chrono::{DateTime, Utc};
 use domain::generation::Generation;
 use domain::names::OwnerId;
 use domain::observation::{ObservedCondition, Session};
-use domain::reported::{Reported, Why};
+use domain::reported::Reported;
 use domain::waits::{IdentityField, WaitParty};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::pooler::Pooler;
 use super::query_text;
-use config::postgres::QueryText;
+use config::postgres::{PoolerAddress, QueryText};
 
-/// Idle for longer than this with a session-level lock looks like a leak, in seconds.
-const IDLE_LEAK_S: i64 = 600;
-/// Poolers by application name or role.
-const POOLERS: [&str; 6] = ["pgbouncer", "pgcat", "odyssey", "pgpool", "supavisor", "pgagroal"];
 pub(super) const HIDDEN: &str = "this account is not a member of pg_monitor or pg_read_all_stats";
 
 pub(super) const SESSIONS: &str = "
@@ -54,6 +51,7 @@ pub(super) struct SessionRow {
     pub(super) hidden: bool,
     /// One of Leasehold's own.
     pub(super) ours: bool,
+    pub(super) pooler: Option<Pooler>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +89,12 @@ impl Level {
 }
 
 impl SessionRow {
-    pub(super) fn read(row: &PgRow, query_text: QueryText) -> Result<Self, sqlx::Error> {
-        Ok(Self {
+    pub(super) fn read(
+        row: &PgRow,
+        query_text: QueryText,
+        poolers: &[PoolerAddress],
+    ) -> Result<Self, sqlx::Error> {
+        let mut session = Self {
             pid: row.try_get("pid")?,
             application_name: row.try_get("application_name")?,
             account: row.try_get("account")?,
@@ -106,7 +108,10 @@ impl SessionRow {
             state_change: row.try_get("state_change")?,
             hidden: row.try_get("hidden")?,
             ours: row.try_get::<Option<bool>, _>("ours")?.unwrap_or(false),
-        })
+            pooler: None,
+        };
+        session.pooler = Pooler::find(&session, poolers);
+        Ok(session)
     }
 
     pub(super) fn owner_id(&self) -> OwnerId {
@@ -115,38 +120,6 @@ impl SessionRow {
 
     pub(super) fn is_idle(&self) -> bool {
         self.state.as_deref() == Some("idle")
-    }
-
-    pub(super) fn pooler(&self) -> Option<&'static str> {
-        let application = self.application_name.to_lowercase();
-        let account = self.account.as_deref().unwrap_or_default().to_lowercase();
-        POOLERS
-            .into_iter()
-            .find(|name| application.contains(name) || account.contains(name))
-    }
-
-    /// Why this session, which holds a session-level lock, looks as if it was returned to a
-    /// pool with it.
-    pub(super) fn leak(&self, now: DateTime<Utc>) -> Option<Why> {
-        if !self.is_idle() {
-            return None;
-        }
-        if let Some(pooler) = self.pooler() {
-            return Some(
-                format!("May be leaked through the pooler: the session belongs to {pooler} and is idle")
-                    .into(),
-            );
-        }
-        let since = self
-            .state_change
-            .filter(|since| (now - since).num_seconds() > IDLE_LEAK_S)?;
-        Some(
-            format!(
-                "May be leaked through the pooler: the session holds it while idle since {}",
-                moment(since)
-            )
-            .into(),
-        )
     }
 
     /// For the detail page. Hidden fields are named as hidden.
@@ -333,48 +306,14 @@ pub(super) fn exact(at: DateTime<Utc>) -> String {
 mod tests {
     use super::*;
 
-    fn at(minute: u32) -> DateTime<Utc> {
-        chrono::NaiveDate::from_ymd_opt(2026, 4, 1)
-            .unwrap()
-            .and_hms_opt(3, minute, 0)
-            .unwrap()
-            .and_utc()
-    }
-
-    fn idle(application_name: &str) -> SessionRow {
-        SessionRow {
-            pid: 7,
-            application_name: application_name.to_owned(),
-            state: Some("idle".to_owned()),
-            state_change: Some(at(0)),
-            ..SessionRow::default()
-        }
-    }
-
-    #[test]
-    fn a_long_idle_holder_or_a_poolers_idle_session_may_be_a_leak() {
-        // Ten minutes by the server's clock, immediately for a pooler, never in a transaction.
-        assert_eq!(idle("billing").leak(at(10)), None);
-        assert!(
-            idle("billing")
-                .leak(at(11))
-                .unwrap()
-                .contains("idle since 2026-04-01 03:00:00 UTC")
-        );
-        assert!(idle("PgBouncer 1.22").leak(at(0)).unwrap().contains("pgbouncer"));
-        let busy = SessionRow {
-            state: Some("idle in transaction".to_owned()),
-            ..idle("pgbouncer")
-        };
-        assert_eq!(busy.leak(at(30)), None);
-    }
-
     #[test]
     fn a_hidden_session_has_no_generation_but_a_reason() {
         // Without backend_start a reused pid cannot be detected.
         let hidden = Party::Session(Box::new(SessionRow {
+            pid: 7,
+            state: Some("idle".to_owned()),
             hidden: true,
-            ..idle("x")
+            ..SessionRow::default()
         }));
         assert!(hidden.generation().why().unwrap().contains("pg_monitor"));
         assert_eq!(hidden.level(), Level::Hidden);

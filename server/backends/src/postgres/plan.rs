@@ -2,9 +2,11 @@
 //! they are not.
 
 use super::catalog::CatalogTable;
+use super::column::Column;
 use super::ident::{self, quoted};
+use super::preset::HeldRows;
 use super::table::{LeaseTable, Role};
-use config::postgres::LeaseTablePreset;
+use config::postgres::TimeUnit;
 use domain::limits;
 
 /// Resources with several rows that are folded into one lock, and the longest name of such a
@@ -13,47 +15,6 @@ const REPEATED_MAX: usize = 1_000;
 const REPEATED_NAME_BYTES_MAX: usize = 1_024;
 /// Characters read of a token: more than any number has.
 const TOKEN_CHARS_MAX: usize = 101;
-
-/// A column of a found table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) type_shown: String,
-    /// The type's own name, or that of a domain's base type: `timestamptz`, `int8`, …
-    pub(super) type_base: String,
-    /// One letter, as in `pg_type.typcategory`.
-    pub(super) category: String,
-    pub(super) may_read: bool,
-    /// A unique index covers this column alone.
-    pub(super) is_unique: bool,
-}
-
-impl Column {
-    fn is_text(&self) -> bool {
-        matches!(self.type_base.as_str(), "text" | "varchar")
-    }
-
-    /// A type that can identify a lock or owner: a text, a number or an address.
-    fn is_name(&self) -> bool {
-        matches!(self.category.as_str(), "S" | "N" | "E" | "I") || self.type_base == "uuid"
-    }
-
-    fn fits(&self, role: Role) -> Result<(), &'static str> {
-        let (fits, wanted) = match role {
-            Role::Resource | Role::Owner | Role::LeaseId => (self.is_name(), "text, a number or a uuid"),
-            Role::FencingToken => (
-                matches!(self.category.as_str(), "S" | "N"),
-                "an integer, numeric or text",
-            ),
-            Role::ExpiresAt | Role::CreatedAt | Role::UpdatedAt | Role::Heartbeat => (
-                matches!(self.type_base.as_str(), "timestamptz" | "timestamp"),
-                "a timestamp",
-            ),
-            Role::Locked => (self.type_base == "bool", "a boolean"),
-        };
-        if fits { Ok(()) } else { Err(wanted) }
-    }
-}
 
 /// How to read one table.
 #[derive(Debug, Clone)]
@@ -90,6 +51,9 @@ impl Plan {
             column
                 .fits(*role)
                 .map_err(|wanted| wrong_type(*role, column, wanted, &found))?;
+            if column.needs_unit(*role) && table.unit.is_none() {
+                return Err(no_unit(*role, column, &found));
+            }
             columns.push((*role, column.clone()));
         }
         if columns.iter().any(|(_, column)| !column.may_read) {
@@ -98,19 +62,22 @@ impl Plan {
                 found.shown, found.account
             ));
         }
-        Ok(Self::build(table, found, columns))
+        let held = held(table, &found, &columns)?;
+        Ok(Self::build(table, found, columns, held))
     }
 
-    fn build(table: &LeaseTable, found: CatalogTable, columns: Vec<(Role, Column)>) -> Self {
+    fn build(table: &LeaseTable, found: CatalogTable, columns: Vec<(Role, Column)>, held: String) -> Self {
         let of = |role: Role| played(&columns, role);
+        let unit = table.unit;
         let text = |role: Role, chars_max: usize| {
             of(role).map_or_else(
                 || "NULL::text".to_owned(),
-                |column| format!("left({}, {})", as_text(&column.name), chars_max + 1),
+                |column| format!("left({}, {})", column.text(), chars_max + 1),
             )
         };
-        let time =
-            |role: Role| of(role).map_or_else(|| "NULL::text".to_owned(), |column| micros(&instant(column)));
+        let time = |role: Role| {
+            of(role).map_or_else(|| "NULL::text".to_owned(), |column| micros(&column.instant(unit)))
+        };
         let key = of(Role::Resource).map_or_else(String::new, |column| {
             let name = quoted(&column.name);
             // Only an unchanged expression can use an index on the column.
@@ -136,12 +103,7 @@ impl Plan {
             quoted(&found.schema),
             quoted(&found.name),
         );
-        let held = match (table.preset, of(Role::ExpiresAt), of(Role::Locked)) {
-            (LeaseTablePreset::Shedlock, Some(until), _) => format!("{} > clock_timestamp()", instant(until)),
-            (_, _, Some(locked)) => quoted(&locked.name),
-            _ => "true".to_owned(),
-        };
-        let local_times = table.preset == LeaseTablePreset::Liquibase
+        let local_times = table.preset.has_local_times
             && of(Role::CreatedAt).is_some_and(|column| column.type_base == "timestamp");
         Self {
             table: table.clone(),
@@ -158,6 +120,18 @@ impl Plan {
         played(&self.columns, role)
     }
 
+    pub(super) fn unit(&self) -> Option<TimeUnit> {
+        self.table.unit
+    }
+
+    /// Columns that no role has: the row carries more than the lock.
+    pub(super) fn unmapped(&self) -> Vec<&str> {
+        let names = self.found.columns.iter().map(|column| column.name.as_str());
+        names
+            .filter(|name| self.columns.iter().all(|(_, column)| column.name != *name))
+            .collect()
+    }
+
     pub(super) fn quoted_table(&self) -> String {
         format!("{}.{}", quoted(&self.found.schema), quoted(&self.found.name))
     }
@@ -166,15 +140,14 @@ impl Plan {
     /// as in `rows`.
     pub(super) fn guard(&self) -> String {
         let text = |role: Role| {
-            self.column(role).map_or_else(
-                || "NULL::text".to_owned(),
-                |column| format!("{}::text", quoted(&column.name)),
-            )
+            self.column(role)
+                .map_or_else(|| "NULL::text".to_owned(), Column::text)
         };
         let whole = |role: Role| format!("char_length({}) <= {}", text(role), limits::OWNER_CHARS_MAX);
-        let created = self
-            .column(Role::CreatedAt)
-            .map_or_else(|| "NULL::text".to_owned(), |column| micros(&instant(column)));
+        let created = self.column(Role::CreatedAt).map_or_else(
+            || "NULL::text".to_owned(),
+            |column| micros(&column.instant(self.table.unit)),
+        );
         format!(
             "{} AND {} = $1 AND $2 = CASE WHEN {} THEN 'lease:' || {} \
              WHEN {} AND {created} NOT IN ('far', 'past') THEN 'owner:' || {} || '@' || {created} \
@@ -267,14 +240,50 @@ fn as_text(column: &str) -> String {
     format!("{}::text", quoted(column))
 }
 
-/// A column as a moment. Without a zone it is UTC, as ShedLock writes it.
-fn instant(column: &Column) -> String {
-    let name = quoted(&column.name);
-    if column.type_base == "timestamptz" {
-        name
-    } else {
-        format!("({name} AT TIME ZONE 'UTC')")
+/// Condition of rows that are locks.
+fn held(table: &LeaseTable, found: &CatalogTable, columns: &[(Role, Column)]) -> Result<String, String> {
+    let of = |role: Role| played(columns, role);
+    let mut all = Vec::new();
+    match &table.held_when {
+        Some(condition) => all.push(format!("({condition}) IS TRUE")),
+        None => all.extend(held_by_preset(table, found, columns)?),
     }
+    all.extend(of(Role::Locked).map(Column::is_raised));
+    Ok(if all.is_empty() {
+        "true".to_owned()
+    } else {
+        all.join(" AND ")
+    })
+}
+
+fn held_by_preset(
+    table: &LeaseTable,
+    found: &CatalogTable,
+    columns: &[(Role, Column)],
+) -> Result<Option<String>, String> {
+    let of = |role: Role| played(columns, role);
+    Ok(match table.preset.held {
+        HeldRows::WithHolder if of(Role::Locked).is_some() => None,
+        HeldRows::WithHolder => of(Role::Owner).map(|owner| {
+            let others = [Role::LeaseId, Role::ExpiresAt].into_iter().filter_map(of);
+            let others = others.map(|column| format!(" OR {} IS NOT NULL", column.quoted()));
+            format!("({} <> ''{})", owner.text(), others.collect::<String>())
+        }),
+        HeldRows::Unexpired => {
+            of(Role::ExpiresAt).map(|until| format!("{} > clock_timestamp()", until.instant(table.unit)))
+        }
+        HeldRows::NotNull(role) => of(role).map(|column| format!("{} IS NOT NULL", column.quoted())),
+        HeldRows::InState { column, state } => {
+            if found.columns.iter().all(|other| other.name != column) {
+                return Err(format!(
+                    "table {} has no column {column}, by which its rows are held: set `held_when` to the condition of \
+                     rows that are locks",
+                    found.shown
+                ));
+            }
+            Some(format!("{}::text = '{state}'", quoted(column)))
+        }
+    })
 }
 
 /// Microseconds since 1970 as text (by `date_part`, which is twice as fast as `extract` and
@@ -303,6 +312,16 @@ fn no_column(role: Role, name: &str, found: &CatalogTable) -> String {
             role.as_str()
         ),
     }
+}
+
+fn no_unit(role: Role, column: &Column, found: &CatalogTable) -> String {
+    format!(
+        "column {} of table {} is {}, a time as a number for `{}`: set `expires_unit` to \"seconds\" or \"milliseconds\"",
+        column.name,
+        found.shown,
+        column.type_shown,
+        role.as_str()
+    )
 }
 
 fn wrong_type(role: Role, column: &Column, wanted: &str, found: &CatalogTable) -> String {

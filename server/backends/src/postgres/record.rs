@@ -11,8 +11,10 @@ use sqlx::{AssertSqlSafe, Row};
 use super::advisory::{self, AdvisoryKey};
 use super::connection::Link;
 use super::error::StatementError;
+use super::known_keys::KeyName;
 use super::lock_participant::{self, Party};
 use super::plan::Plan;
+use super::pooler::Pooler;
 use super::relation;
 use super::snapshot::{LockRow, Snapshot};
 use super::tree;
@@ -66,7 +68,7 @@ fn field(name: &str, value: impl Into<String>) -> RawField {
 pub(super) fn advisory_fields(
     snapshot: &Snapshot,
     group: &advisory::Group<'_>,
-    name: Option<&str>,
+    name: &KeyName,
 ) -> Vec<RawField> {
     let mut raw = vec![field("database", group.database.clone())];
     match group.key {
@@ -76,9 +78,7 @@ pub(super) fn advisory_fields(
             field("key2", second.to_string()),
         ]),
     }
-    if let Some(name) = name {
-        raw.push(field("known as", name));
-    }
+    raw.extend(name_fields(name));
     if let Some(row) = group.holders.first() {
         raw.extend([
             field("classid", row.class.to_string()),
@@ -92,6 +92,23 @@ pub(super) fn advisory_fields(
         }
     }
     raw
+}
+
+fn name_fields(name: &KeyName) -> Vec<RawField> {
+    match name {
+        KeyName::Unknown => Vec::new(),
+        KeyName::Known(found) => vec![field("known as", &found.name), field("named by", &found.how)],
+        KeyName::Ambiguous(names) => {
+            let each: Vec<String> = names.iter().map(|found| format!("{:?}", found.name)).collect();
+            let how = names
+                .iter()
+                .map(|found| format!("{:?} by {}", found.name, found.how));
+            vec![
+                field("known as", format!("ambiguous: {}", each.join(" or "))),
+                field("named by", how.collect::<Vec<_>>().join("; ")),
+            ]
+        }
+    }
 }
 
 pub(super) fn relation_fields(snapshot: &Snapshot, group: &relation::Group<'_>) -> Vec<RawField> {
@@ -127,6 +144,15 @@ fn participant_fields(party: &Party) -> Vec<RawField> {
             ("backend_start", time(session.backend_start)),
             ("xact_start", time(session.xact_start)),
             ("state_change", time(session.state_change)),
+            (
+                "pooler",
+                Some(
+                    session
+                        .pooler
+                        .as_ref()
+                        .map_or("none recognised".to_owned(), Pooler::words),
+                ),
+            ),
         ],
         Party::Prepared(prepared) => vec![
             ("gid", Some(prepared.gid.clone())),

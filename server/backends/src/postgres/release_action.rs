@@ -1,17 +1,20 @@
-//! How a row of a lease table is force-released: as its clients expect, and without lowering a
-//! token.
+//! How a row of a lease table is force-released: as its clients expect, without lowering a
+//! token, and without deleting what is not part of the lock.
 
 use sqlx::Row;
 
+use super::column::Column;
 use super::connection::Link;
 use super::error::StatementError;
 use super::ident::quoted;
 use super::plan::Plan;
+use super::preset::PresetRelease;
 use super::table::Role;
-use config::postgres::{LeaseTablePreset, LeaseTableRelease};
+use config::postgres::LeaseTableRelease;
 
-pub(super) const REMEDY: &str =
-    "Set `release = \"delete\"` for this table if its tokens come from somewhere else.";
+const OTHER_RELEASE: &str = "Set `release = \"expire\"` or `release = \"clear\"` for this table, and name in `columns` what it changes.";
+/// Columns that are named in a reason.
+const COLUMNS_NAMED: usize = 5;
 
 const DRAWN: &str = "
 SELECT a.attidentity <> '' OR EXISTS (
@@ -21,30 +24,123 @@ SELECT a.attidentity <> '' OR EXISTS (
     WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum)
 FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RowAct {
     Delete,
     /// The row stays, expired.
     Expire,
-    /// Liquibase: the row stays, its flag is cleared.
-    Free,
-    /// The token is stored only in this row, and there is no expiry to end.
-    None,
+    /// The row stays; its owner and times become NULL, its flag false.
+    Clear,
+    Refused {
+        why: String,
+        remedy: String,
+    },
+}
+
+fn refused(why: impl Into<String>, remedy: &str) -> RowAct {
+    RowAct::Refused {
+        why: why.into(),
+        remedy: remedy.to_owned(),
+    }
 }
 
 /// The action for a table: from its preset, its configuration, and the source of its tokens.
 pub(super) async fn read(link: &mut Link<'_>, plan: &Plan) -> Result<RowAct, StatementError> {
-    let expires = plan.column(Role::ExpiresAt).is_some();
-    Ok(match (plan.table.preset, plan.table.release) {
-        (LeaseTablePreset::Liquibase, _) => RowAct::Free,
-        (LeaseTablePreset::Shedlock, _) => RowAct::Expire,
-        (LeaseTablePreset::Common, Some(LeaseTableRelease::Delete)) => RowAct::Delete,
-        (LeaseTablePreset::Common, Some(LeaseTableRelease::Expire)) if expires => RowAct::Expire,
-        (LeaseTablePreset::Common, Some(LeaseTableRelease::Expire)) => RowAct::None,
-        (LeaseTablePreset::Common, None) if outlives_the_row(link, plan).await? => RowAct::Delete,
-        (LeaseTablePreset::Common, None) if expires => RowAct::Expire,
-        (LeaseTablePreset::Common, None) => RowAct::None,
+    let wanted = match plan.table.preset.release {
+        PresetRelease::Refused { why, remedy } => return Ok(refused(why, remedy)),
+        PresetRelease::By(release) => Some(release),
+        PresetRelease::ByTable => plan.table.release,
+    };
+    Ok(match wanted {
+        Some(LeaseTableRelease::Delete) => delete(plan),
+        Some(LeaseTableRelease::Expire) => expire(plan),
+        Some(LeaseTableRelease::Clear) => clear(plan),
+        None if delete(plan) == RowAct::Delete && outlives_the_row(link, plan).await? => RowAct::Delete,
+        None => expire(plan),
     })
+}
+
+/// A view, and a row with more columns than those of the lock, carry more than the lock.
+fn delete(plan: &Plan) -> RowAct {
+    let shown = &plan.found.shown;
+    if !plan.found.is_table {
+        return refused(
+            format!("{shown} is a view: deleting its row would delete rows of other tables"),
+            OTHER_RELEASE,
+        );
+    }
+    let unmapped = plan.unmapped();
+    if unmapped.is_empty() {
+        return RowAct::Delete;
+    }
+    let named = unmapped
+        .iter()
+        .take(COLUMNS_NAMED)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
+    let more = if unmapped.len() > COLUMNS_NAMED {
+        ", …"
+    } else {
+        ""
+    };
+    refused(
+        format!(
+            "a row of {shown} carries more than the lock ({named}{more}): deleting it would delete that too"
+        ),
+        OTHER_RELEASE,
+    )
+}
+
+fn expire(plan: &Plan) -> RowAct {
+    match plan.column(Role::ExpiresAt) {
+        Some(_) => RowAct::Expire,
+        None => refused(
+            "this table has no expiry to set, and deleting the row could lose its token or other data",
+            "Set `release = \"clear\"` for this table, or `release = \"delete\"` if its tokens come from somewhere else.",
+        ),
+    }
+}
+
+/// What identifies a holder must be removable.
+fn clear(plan: &Plan) -> RowAct {
+    let identity = [Role::Owner, Role::LeaseId]
+        .into_iter()
+        .filter_map(|role| plan.column(role));
+    let fixed = identity.into_iter().find(|column| !column.may_be_null);
+    match (fixed, cleared(plan).is_empty(), plan.column(Role::Locked)) {
+        (_, true, _) => refused("no column of this table can be cleared", OTHER_RELEASE),
+        (Some(column), _, None) => refused(
+            format!(
+                "column {} of {} may not be NULL, so it cannot be cleared",
+                column.name, plan.found.shown
+            ),
+            "Set `release = \"expire\"` or `release = \"delete\"` for this table.",
+        ),
+        (None, ..) | (_, _, Some(_)) => RowAct::Clear,
+    }
+}
+
+/// Columns that a clear sets, with their new values.
+fn cleared(plan: &Plan) -> Vec<(&Column, &'static str)> {
+    let mut set: Vec<(&Column, &'static str)> = Vec::new();
+    set.extend(
+        plan.column(Role::Locked)
+            .and_then(|flag| Some((flag, flag.lowered()?))),
+    );
+    let roles = [
+        Role::Owner,
+        Role::LeaseId,
+        Role::ExpiresAt,
+        Role::CreatedAt,
+        Role::Heartbeat,
+    ];
+    for column in roles.into_iter().filter_map(|role| plan.column(role)) {
+        if column.may_be_null && set.iter().all(|(other, _)| other.name != column.name) {
+            set.push((column, "NULL"));
+        }
+    }
+    set
 }
 
 /// Whether deleting the row loses no counter: there is no token, or a sequence issues it.
@@ -59,51 +155,69 @@ async fn outlives_the_row(link: &mut Link<'_>, plan: &Plan) -> Result<bool, Stat
 
 impl RowAct {
     /// The statement for resource `$1` and generation `$2`; returns one row per changed row.
-    pub(super) fn statement(self, plan: &Plan) -> Result<String, &'static str> {
+    /// `Err`: why the row cannot be changed, and the remedy.
+    pub(super) fn statement(&self, plan: &Plan) -> Result<String, (&str, &str)> {
         let (table, guard) = (plan.quoted_table(), plan.guard());
-        let expiry = plan.column(Role::ExpiresAt);
-        match (self, expiry) {
+        match (self, plan.column(Role::ExpiresAt)) {
             (Self::Delete, _) => Ok(format!("DELETE FROM {table} WHERE {guard} RETURNING 1")),
             (Self::Expire, Some(expiry)) => {
-                let name = quoted(&expiry.name);
-                let now = if expiry.type_base == "timestamptz" {
-                    "clock_timestamp()"
-                } else {
-                    "clock_timestamp() AT TIME ZONE 'UTC'"
-                };
+                let (name, now) = (expiry.quoted(), expiry.now(plan.unit()));
                 Ok(format!(
                     "UPDATE {table} SET {name} = {now} WHERE {guard} AND ({name} IS NULL OR {name} > {now}) RETURNING 1"
                 ))
             }
-            (Self::Free, _) => {
-                let down = plan.column(Role::Locked);
-                let empty = [Role::Owner, Role::CreatedAt].map(|role| plan.column(role));
-                let mut set: Vec<String> = down
-                    .iter()
-                    .map(|column| format!("{} = false", quoted(&column.name)))
-                    .collect();
-                let empty = empty.iter().flatten();
-                set.extend(empty.map(|column| format!("{} = NULL", quoted(&column.name))));
-                let set = set.join(", ");
+            (Self::Clear, _) => {
+                let set = cleared(plan).into_iter();
+                let set = set.map(|(column, value)| format!("{} = {value}", column.quoted()));
+                let set = set.collect::<Vec<_>>().join(", ");
                 Ok(format!("UPDATE {table} SET {set} WHERE {guard} RETURNING 1"))
             }
-            (Self::Expire, None) | (Self::None, _) => Err(
-                "only this row stores the token: deleting it would restart the tokens, and it has no expiry to set",
-            ),
+            (Self::Refused { why, remedy }, _) => Err((why, remedy)),
+            (Self::Expire, None) => Err(("this table has no expiry to set", OTHER_RELEASE)),
         }
     }
 
     /// The privilege that the statement needs, for GRANT.
-    pub(super) fn right(self, plan: &Plan) -> String {
-        let columns = |roles: &[Role]| {
-            let columns = roles.iter().filter_map(|role| plan.column(*role));
-            let names: Vec<String> = columns.map(|column| quoted(&column.name)).collect();
+    pub(super) fn right(&self, plan: &Plan) -> String {
+        let update = |columns: Vec<&Column>| {
+            let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
             format!("SELECT, UPDATE ({})", names.join(", "))
         };
         match self {
-            Self::Delete | Self::None => "SELECT, DELETE".to_owned(),
-            Self::Expire => columns(&[Role::ExpiresAt]),
-            Self::Free => columns(&[Role::Locked, Role::Owner, Role::CreatedAt]),
+            Self::Delete | Self::Refused { .. } => "SELECT, DELETE".to_owned(),
+            Self::Expire => update(plan.column(Role::ExpiresAt).into_iter().collect()),
+            Self::Clear => update(cleared(plan).into_iter().map(|(column, _)| column).collect()),
+        }
+    }
+
+    /// What the review says of the row itself.
+    pub(super) fn warning(&self, plan: &Plan) -> Option<String> {
+        match self {
+            Self::Delete => {
+                let columns: Vec<&str> = plan.found.columns.iter().map(|column| column.name.as_str()).collect();
+                Some(format!(
+                    "The row of {} is deleted, with all of its columns: {}.",
+                    plan.found.shown,
+                    columns.join(", ")
+                ))
+            }
+            Self::Expire if plan.column(Role::FencingToken).is_some() => Some(
+                "The row stays, expired, because it stores the token: a client that renews without comparing the expiry \
+                 could reacquire it."
+                    .to_owned(),
+            ),
+            Self::Expire if plan.table.preset.release == PresetRelease::ByTable => Some(
+                "The row stays, expired: a client that renews without comparing the expiry could reacquire it.".to_owned(),
+            ),
+            Self::Clear => {
+                let set = cleared(plan).into_iter();
+                let set = set.map(|(column, value)| format!("{} to {value}", column.name));
+                Some(format!(
+                    "The row stays: {} is set. Its owner goes on until it reads the row again.",
+                    set.collect::<Vec<_>>().join(", ")
+                ))
+            }
+            Self::Expire | Self::Refused { .. } => None,
         }
     }
 }

@@ -13,8 +13,8 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::plan::Plan;
+use super::preset::PresetRelease;
 use super::table::Role;
-use config::postgres::LeaseTablePreset;
 
 /// A moment as the listing sends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) fn lock(plan: &Plan, row: &PgRow) -> Result<ObservedLock, Skipped> {
         owner: owner(plan, &fields),
         owner_count: 1,
         lease_id: lease_id(plan, &fields),
-        generation: generation(&fields),
+        generation: generation(plan, &fields),
         fencing_token: token(plan, &fields),
         acquired_at: acquired_at(plan, &fields),
         renewed_at: renewed_at(plan, &fields),
@@ -139,17 +139,13 @@ fn lease_id(plan: &Plan, fields: &Fields<'_>) -> Reported<Box<str>> {
         }
         Some(id) => Reported::Value(id.into()),
         None if plan.table.column(Role::LeaseId).is_some() => null(plan, Role::LeaseId),
-        None => match plan.table.preset {
-            LeaseTablePreset::Common => Reported::absent("this table has no lease id"),
-            LeaseTablePreset::Shedlock => Reported::absent("ShedLock has no lease id"),
-            LeaseTablePreset::Liquibase => Reported::absent("Liquibase has no lease id"),
-        },
+        None => Reported::NotApplicable(format!("{} has no lease id", plan.table.preset.title).into()),
     }
 }
 
 /// The lease id; without one the owner with the acquisition time in microseconds; and the
 /// token, if there is one. `Plan::guard` builds the same text in SQL.
-fn generation(fields: &Fields<'_>) -> Reported<Generation> {
+fn generation(plan: &Plan, fields: &Fields<'_>) -> Reported<Generation> {
     let whole = |text: &&str| !is_cut(text, limits::OWNER_CHARS_MAX);
     let holder = match (
         fields.lease_id.filter(whole),
@@ -160,7 +156,7 @@ fn generation(fields: &Fields<'_>) -> Reported<Generation> {
         (None, Some(owner), Some(Moment::At(micros))) => format!("owner:{owner}@{micros}"),
         (None, Some(owner), _) if fields.token.is_some() => format!("owner:{owner}"),
         (None, None, _) if fields.token.is_some() => String::new(),
-        _ => return Reported::unknown("no column of this row identifies the acquisition"),
+        _ => return no_generation(plan),
     };
     Reported::Value(Generation::new(match fields.token {
         Some(token) => format!("{holder}#{token}"),
@@ -168,13 +164,19 @@ fn generation(fields: &Fields<'_>) -> Reported<Generation> {
     }))
 }
 
+fn no_generation(plan: &Plan) -> Reported<Generation> {
+    const NONE: &str = "no column of this row identifies the acquisition";
+    match plan.table.preset.release {
+        PresetRelease::Refused { remedy, .. } => Reported::Unknown(format!("{NONE}. {remedy}").into()),
+        PresetRelease::ByTable | PresetRelease::By(_) => Reported::unknown(NONE),
+    }
+}
+
 fn token(plan: &Plan, fields: &Fields<'_>) -> Reported<FencingToken> {
     let Some(text) = fields.token else {
-        return match (plan.table.column(Role::FencingToken), plan.table.preset) {
-            (Some(_), _) => null(plan, Role::FencingToken),
-            (None, LeaseTablePreset::Common) => Reported::absent("this table has no fencing token"),
-            (None, LeaseTablePreset::Shedlock) => Reported::absent("ShedLock issues no fencing tokens"),
-            (None, LeaseTablePreset::Liquibase) => Reported::absent("Liquibase issues no fencing tokens"),
+        return match plan.table.column(Role::FencingToken) {
+            Some(_) => null(plan, Role::FencingToken),
+            None => Reported::NotApplicable(plan.table.no_token().into()),
         };
     };
     // A numeric with decimals writes 7 as 7.00.
@@ -246,14 +248,15 @@ fn lifetime(plan: &Plan, fields: &Fields<'_>) -> Lifetime {
                 ttl_ms,
             }
         }
-        None if plan.table.preset == LeaseTablePreset::Liquibase => Lifetime::NoTtl {
-            why: "a Liquibase lock has no expiry: it stays until it is released".into(),
-        },
         None if plan.table.column(Role::ExpiresAt).is_some() => Lifetime::NoTtl {
             why: format!("{expires} is NULL").into(),
         },
         None => Lifetime::NoTtl {
-            why: "this table records no expiry".into(),
+            why: format!(
+                "{} records no expiry: it stays until it is released",
+                plan.table.preset.title
+            )
+            .into(),
         },
     }
 }
@@ -268,11 +271,17 @@ fn heartbeat(plan: &Plan, fields: &Fields<'_>) -> Option<Lifetime> {
         Some(Moment::Far | Moment::Past) | None => None,
     };
     let last_us = at(fields.updated).max(at(begun))?;
-    let sign = column(plan, plan.table.sign_of_life());
+    let why = match plan.table.column(plan.table.sign_of_life()) {
+        Some(sign) => format!("it has no expiry: {} is its heartbeat", sign.text),
+        None => format!(
+            "it has no expiry: its age by {} counts",
+            column(plan, Role::CreatedAt)
+        ),
+    };
     Some(Lifetime::Heartbeat {
         silent_ms: fields.now_us.saturating_sub(last_us).div_euclid(1000).max(0),
         stale_after_ms,
-        why: format!("it has no expiry: {sign} is its heartbeat").into(),
+        why: why.into(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Session settings: address, account, TLS, and the parameters that make each session harmless.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::ExposeSecret;
@@ -10,7 +11,7 @@ use url::Url;
 
 use crate::BackendError;
 use config::BackendConfig;
-use config::postgres::{PostgresConfig, QueryText};
+use config::postgres::{PoolerAddress, PostgresConfig, QueryText};
 
 /// Application name of our sessions in `pg_stat_activity`.
 pub(super) const APPLICATION_NAME: &str = "leasehold";
@@ -51,6 +52,7 @@ pub(super) struct PostgresSettings {
     /// Timeout of one response.
     pub(super) timeout: Duration,
     pub(super) query_text: QueryText,
+    pub(super) poolers: Arc<[PoolerAddress]>,
 }
 
 impl fmt::Debug for PostgresSettings {
@@ -92,6 +94,7 @@ pub(super) fn read(
         address,
         timeout: config.timeout,
         query_text: postgres.query_text,
+        poolers: postgres.poolers.as_slice().into(),
     })
 }
 

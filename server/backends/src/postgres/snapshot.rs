@@ -110,6 +110,7 @@ async fn sessions(link: &mut Link<'_>, rows: &[LockRow]) -> Result<Vec<(i32, Par
         return Ok(Vec::new());
     }
     let query_text = link.query_text();
+    let poolers = link.poolers();
     let query = sqlx::query(lock_participant::SESSIONS)
         .bind(pids)
         .bind(APPLICATION_NAME)
@@ -117,7 +118,7 @@ async fn sessions(link: &mut Link<'_>, rows: &[LockRow]) -> Result<Vec<(i32, Par
     let rows = link.rows(query).await?;
     let sessions = rows
         .iter()
-        .filter_map(|row| SessionRow::read(row, query_text).ok());
+        .filter_map(|row| SessionRow::read(row, query_text, &poolers).ok());
     Ok(sessions
         .map(|session| (session.pid, Party::Session(Box::new(session))))
         .collect())

@@ -6,8 +6,9 @@ use domain::names::Source;
 use domain::safety::{Safety, SafetyClass};
 
 use super::ident::{self, Name};
+use super::preset::{self, Preset};
 use crate::BackendError;
-use config::postgres::{LeaseTableConfig, LeaseTablePreset, LeaseTableRelease};
+use config::postgres::{LeaseTableConfig, LeaseTableRelease, TimeUnit};
 
 domain::wire_enum! {
     /// Role of a column.
@@ -22,31 +23,17 @@ domain::wire_enum! {
         UpdatedAt = "updated_at",
         /// Time of the last heartbeat, in place of `updated_at`.
         Heartbeat = "heartbeat",
-        /// Liquibase's flag: false is free.
+        /// A flag: false, 0, an empty text or NULL is free.
         Locked = "locked",
     }
 }
 
 impl Role {
-    const fn default_column(self, preset: LeaseTablePreset) -> &'static str {
-        match (preset, self) {
-            (LeaseTablePreset::Common, Self::Resource) => "resource",
-            (LeaseTablePreset::Common, Self::Owner) => "owner_id",
-            (LeaseTablePreset::Common, Self::LeaseId) => "lease_id",
-            (LeaseTablePreset::Common, Self::FencingToken) => "fencing_token",
-            (LeaseTablePreset::Common, Self::ExpiresAt) => "expires_at",
-            (LeaseTablePreset::Common, Self::CreatedAt) => "created_at",
-            (LeaseTablePreset::Common, Self::UpdatedAt) => "updated_at",
-            (LeaseTablePreset::Shedlock, Self::Resource) => "name",
-            (LeaseTablePreset::Shedlock, Self::Owner) => "locked_by",
-            (LeaseTablePreset::Shedlock, Self::ExpiresAt) => "lock_until",
-            (LeaseTablePreset::Shedlock, Self::CreatedAt) => "locked_at",
-            (LeaseTablePreset::Liquibase, Self::Resource) => "id",
-            (LeaseTablePreset::Liquibase, Self::Owner) => "lockedby",
-            (LeaseTablePreset::Liquibase, Self::CreatedAt) => "lockgranted",
-            (LeaseTablePreset::Liquibase, Self::Locked) => "locked",
-            _ => "",
-        }
+    pub(super) const fn is_time(self) -> bool {
+        matches!(
+            self,
+            Self::ExpiresAt | Self::CreatedAt | Self::UpdatedAt | Self::Heartbeat
+        )
     }
 }
 
@@ -56,9 +43,13 @@ pub(super) struct LeaseTable {
     pub(super) source: Source,
     pub(super) schema: Name,
     pub(super) name: Name,
-    pub(super) preset: LeaseTablePreset,
+    pub(super) preset: &'static Preset,
     /// Columns by role; a role without a column is absent.
     pub(super) columns: Vec<(Role, Name)>,
+    /// Condition of rows that are locks, in place of the preset's.
+    pub(super) held_when: Option<String>,
+    /// Unit of times that are numbers.
+    pub(super) unit: Option<TimeUnit>,
     pub(super) notify: Option<String>,
     pub(super) release: Option<LeaseTableRelease>,
     /// A row without expiry is not renewing after this long without a heartbeat, in
@@ -82,16 +73,19 @@ impl LeaseTable {
                 remedy: "Show a view with a shorter name instead.".to_owned(),
             }
         })?;
-        let columns = columns(config)?;
+        let preset = preset::find(config.preset);
+        let columns = columns(config, preset)?;
         Ok(Self {
             source,
             schema,
             name,
-            preset: config.preset,
+            preset,
             columns,
+            held_when: config.held_when.clone(),
+            unit: config.expires_unit.or(preset.unit),
             notify: config.notify.clone(),
             release: config.release,
-            stale_after_ms: config.stale_after.map(millis),
+            stale_after_ms: config.stale_after.or(preset.stale_after).map(millis),
         })
     }
 
@@ -115,6 +109,10 @@ impl LeaseTable {
         }
     }
 
+    pub(super) fn no_token(&self) -> String {
+        format!("{} issues no fencing tokens", self.preset.title)
+    }
+
     pub(super) fn safety(&self) -> Safety {
         if self.column(Role::FencingToken).is_some() {
             Safety {
@@ -122,20 +120,15 @@ impl LeaseTable {
                 why: "one database, rising token".into(),
             }
         } else {
-            let why = match self.preset {
-                LeaseTablePreset::Common => "this table has no fencing token",
-                LeaseTablePreset::Shedlock => "ShedLock issues no fencing tokens",
-                LeaseTablePreset::Liquibase => "Liquibase issues no fencing tokens",
-            };
             Safety {
                 class: SafetyClass::Efficiency,
-                why: why.into(),
+                why: self.no_token().into(),
             }
         }
     }
 }
 
-fn columns(config: &LeaseTableConfig) -> Result<Vec<(Role, Name)>, BackendError> {
+fn columns(config: &LeaseTableConfig, preset: &Preset) -> Result<Vec<(Role, Name)>, BackendError> {
     if let Some(stranger) = config.columns.keys().find(|key| Role::parse(key).is_none()) {
         let nearest = ident::nearest(stranger, Role::ALL.map(Role::as_str));
         return Err(BackendError::Misconfigured {
@@ -150,7 +143,7 @@ fn columns(config: &LeaseTableConfig) -> Result<Vec<(Role, Name)>, BackendError>
         let name = config
             .columns
             .get(role.as_str())
-            .map_or(role.default_column(config.preset), String::as_str);
+            .map_or(preset.column(role), String::as_str);
         (!name.is_empty()).then(|| (role, Name::new(name)))
     };
     let columns: Vec<_> = Role::ALL.into_iter().filter_map(column).collect();

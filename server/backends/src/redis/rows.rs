@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use domain::escape;
 use domain::format;
 use domain::generation::Generation;
 use domain::limits::OWNER_CHARS_MAX;
@@ -15,6 +14,7 @@ use super::fingerprint::Fingerprint;
 use super::json;
 use super::limits::VALUE_BYTES_MAX;
 use super::redisson::RedissonLock;
+use crate::owner_value;
 use config::redis::RedisValues;
 
 pub(super) const NO_TTL_LENGTH: &str = "Redis reports the time left, not the granted TTL";
@@ -74,7 +74,7 @@ impl Rows {
             }
             None => {
                 row.owner = Reported::Value(match self.values {
-                    RedisValues::Plain => owner(&escape::text(value)),
+                    RedisValues::Plain => OwnerId::new(owner_value::text(value)),
                     RedisValues::Fingerprint => OwnerId::new(print.owner()),
                 });
                 row.lease_id = Reported::absent(RAW_LEASE);
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(hidden.owner.known().unwrap().as_str(), "fingerprint:2bb80d53");
         assert!(!format!("{hidden:?}").contains("secret\""));
         let shown = Rows::new(RedisValues::Plain).string(b"lock:a", 5_000, b"\xffsecret");
-        assert_eq!(shown.owner.known().unwrap().as_str(), r"\xffsecret");
+        assert_eq!(shown.owner.known().unwrap().as_str(), "0xff736563726574");
     }
 
     #[test]

@@ -4,9 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Loaded, Origin};
 use super::load_report;
+use crate::postgres::LeaseTablePreset;
 
 const REFERENCE: &str = include_str!("../../../../docs/configuration.md");
 const EXAMPLE: &str = include_str!("../../../../docs/leasehold.example.toml");
+const RECIPES: &str = include_str!("../../../../docs/recipes.md");
+const POSTGRES: &str = include_str!("../../../../docs/backends/postgres.md");
+/// What the last column of a recipe may say.
+const BASES: [&str; 3] = ["library", "tested", "read"];
 /// Folder of files in the examples.
 const FOLDER: &str = "/etc/leasehold/";
 /// Folder of written files in the examples.
@@ -30,11 +35,14 @@ fn load_example(text: &str, variables: &[(&str, &str)]) -> Loaded {
     load_report(&text.replace(FOLDER, &root).replace(WRITTEN, &root), variables)
 }
 
-/// The fenced code blocks of one language.
+/// The fenced code blocks of one language in the reference.
 fn blocks(language: &str) -> Vec<&'static str> {
+    blocks_of(REFERENCE, language)
+}
+
+fn blocks_of(page: &'static str, language: &str) -> Vec<&'static str> {
     let fence = format!("```{language}\n");
-    REFERENCE
-        .split(&fence)
+    page.split(&fence)
         .skip(1)
         .map(|rest| rest.split("```").next().unwrap())
         .collect()
@@ -81,6 +89,41 @@ fn every_example_loads() {
         if let Err(errors) = load_example(example, &[]).config {
             panic!("{errors}\nin\n{example}");
         }
+    }
+}
+
+#[test]
+fn every_recipe_loads() {
+    // Each configuration of the recipes and of the page of Postgres, whose parts belong to the backend before them.
+    let recipes = blocks_of(RECIPES, "toml");
+    assert!(recipes.len() >= 6);
+    let postgres = blocks_of(POSTGRES, "toml");
+    let backends = postgres
+        .into_iter()
+        .filter(|example| example.starts_with("[[backend]]"));
+    for example in recipes.into_iter().chain(backends) {
+        let example = example.replace("/run/secrets/", FOLDER);
+        if let Err(errors) = load_example(&example, &[]).config {
+            panic!("{errors}\nin\n{example}");
+        }
+    }
+}
+
+#[test]
+fn every_recipe_says_what_its_facts_rest_on() {
+    // A row of a library has five cells, the last of which is one of three words; presets have a row each.
+    let rows: Vec<Vec<&str>> = RECIPES
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| Library"))
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .collect();
+    assert!(rows.len() >= 40, "{} libraries", rows.len());
+    for row in &rows {
+        assert!(row.len() == 5 && BASES.contains(&row[4]), "{row:?}");
+    }
+    for preset in LeaseTablePreset::ALL.iter().skip(1) {
+        let example = format!("preset = \"{}\"", preset.as_str());
+        assert!(RECIPES.contains(&example), "no recipe for {example}");
     }
 }
 

@@ -8,7 +8,7 @@ pub(super) fn redis(lines: &str) -> String {
 }
 
 /// A Postgres backend with these lines added; its own lines are 1 to 4.
-fn postgres(lines: &str) -> String {
+pub(super) fn postgres(lines: &str) -> String {
     format!("[[backend]]\nname = \"db\"\nkind = \"postgres\"\nurl = \"postgres://w@db/o\"\n{lines}\n")
 }
 
@@ -212,52 +212,6 @@ fn required_keys_of_each_kind_are_reported() {
             etcd("endpoints = [\"http://a:2379\"]\nprefixes = []"),
             &["the list is empty"],
         ),
-    ]);
-}
-
-#[test]
-fn lease_tables_and_names_of_advisory_keys_are_checked() {
-    // Names, presets, columns and channels; missing and duplicate keys.
-    let table = |lines: &str| postgres(&format!("[[backend.lease_table]]\n{lines}"));
-    let name = |lines: &str| postgres(&format!("[[backend.advisory_name]]\n{lines}"));
-    each_has_one_mistake(&[
-        (
-            table(""),
-            &["toml:5: backend.db.lease_table[0].table: is missing"],
-        ),
-        (table("table = \"a.b.c\""), &["is not the name of a table"]),
-        (
-            table("table = \"locks\"\npreset = \"shedlok\""),
-            &["did you mean \"shedlock\"?"],
-        ),
-        (
-            table("table = \"locks\"\ncolumns = { resource = \"\" }"),
-            &["is required for a lease table"],
-        ),
-        (
-            table("table = \"locks\"\nnotify = \"\""),
-            &["is empty", "channel"],
-        ),
-        (
-            table("table = \"l\"\n[[backend.lease_table]]\ntable = \"l\""),
-            &["\"l\" is listed twice"],
-        ),
-        (
-            table("table = \"jobs\"\npreset = \"shedlock\"\nstale_after = \"5m\""),
-            &["stale_after: needs a heartbeat column", "heartbeat ="],
-        ),
-        (
-            table("table = \"jobs\"\ncolumns = { heartbeat = \"seen_at\" }"),
-            &["stale_after: is missing", "5m"],
-        ),
-        (
-            table("table = \"jobs\"\nstale_after = \"10ms\""),
-            &["is shorter than 1s"],
-        ),
-        (name("name = \"x\""), &["names no key", "`hash_of`"]),
-        (name("key = 1\nhash_of = \"x\""), &["more than one key"]),
-        (name("key1 = 1\nname = \"x\""), &["key2: is missing"]),
-        (name("key = 1"), &["name: is missing"]),
     ]);
 }
 

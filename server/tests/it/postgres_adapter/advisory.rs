@@ -2,7 +2,6 @@
 
 use ::backends::Backend;
 use ::backends::postgres::PostgresBackend;
-use ::config::postgres::AdvisoryNameConfig;
 use ::testkit::Postgres;
 use domain::observation::{Inspection, Lifetime, ObservedCondition};
 use domain::safety::SafetyClass;
@@ -296,61 +295,6 @@ async fn a_poolers_idle_session_that_holds_a_key_may_be_leaked() {
         assert!(why.starts_with("May be leaked through the pooler"), "{why}");
     }
     assert_eq!(observed.lock("advisory", "advisory:postgres:3").condition, None);
-}
-
-#[tokio::test]
-async fn configured_names_and_hashes_name_opaque_keys() {
-    // hashtext and hashtextextended are computed by the server itself; the gem's key pair is computed here.
-    let server = server().await;
-    let mut session = user(&server.superuser_url()).await;
-    run(
-        &mut session,
-        "SELECT pg_advisory_lock(hashtext('nightly')), pg_advisory_lock(hashtextextended('nightly', 0)),
-        pg_advisory_lock(3, hashtext('nightly')), pg_advisory_lock(99)",
-    )
-    .await;
-    // crc32('nightly') & 0x7fffffff, as the Ruby gem computes it.
-    run(&mut session, "SELECT pg_advisory_lock(-3, 1)").await;
-    let mut config = postgres_config(&server.superuser_url(), Vec::new());
-    let none = AdvisoryNameConfig {
-        key: None,
-        key1: None,
-        key2: None,
-        hash_of: None,
-        name: None,
-    };
-    config.advisory_names = vec![
-        AdvisoryNameConfig {
-            hash_of: Some("nightly".to_owned()),
-            ..none.clone()
-        },
-        AdvisoryNameConfig {
-            key1: Some(-3),
-            name: Some("shard lock".to_owned()),
-            ..none
-        },
-    ];
-    let backend = backend_of(&config);
-    let mut names = Vec::new();
-    for resource in observe(&backend).await.names_in("advisory") {
-        let (source, resource) = id("advisory", resource);
-        let raw = backend.inspect(&source, &resource).await.unwrap().raw;
-        names.extend(
-            raw.into_iter()
-                .filter(|field| field.name == "known as")
-                .map(|field| field.value),
-        );
-    }
-    names.sort();
-    assert_eq!(
-        names,
-        [
-            "hashtext of \"nightly\"",
-            "hashtext of \"nightly\"",
-            "hashtextextended of \"nightly\"",
-            "shard lock"
-        ]
-    );
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ async fn the_documented_role_can_watch_and_nothing_else() {
     run(&mut root, COMMON).await;
     run(
         &mut root,
-        "INSERT INTO distributed_locks (resource) VALUES ('a'); SELECT pg_advisory_lock(1)",
+        "INSERT INTO distributed_locks (resource, owner_id) VALUES ('a', 'w'); SELECT pg_advisory_lock(1)",
     )
     .await;
     let [grants, _trigger, _unlock] = blocks().try_into().unwrap();

@@ -9,7 +9,7 @@ use runtime::clock::Clock;
 use super::watched_postgres::*;
 
 const WORLD: &str = "
-INSERT INTO distributed_locks (resource) VALUES ('fine');
+INSERT INTO distributed_locks (resource, owner_id) VALUES ('fine', 'w');
 CREATE TABLE fenced (resource text, owner_id text, lease_id text, fence_token bigint, expires_at timestamptz,
   created_at timestamptz, updated_at timestamptz);
 CREATE TABLE typed (resource text, owner_id text, lease_id text, fencing_token bigint, expires_at bigint,
@@ -45,8 +45,8 @@ const WRONG: [(&str, &str, &str); 7] = [
     (
         "typed",
         "table:public.typed",
-        "column expires_at of table public.typed is bigint, but `expires_at` needs a timestamp: map it to another \
-         column, or to \"\" without one",
+        "column expires_at of table public.typed is bigint, a time as a number for `expires_at`: set `expires_unit` to \
+         \"seconds\" or \"milliseconds\"",
     ),
     (
         "secret",
@@ -113,7 +113,11 @@ async fn an_altered_or_dropped_table_is_detected() {
     let server = server().await;
     let mut root = user(&server.superuser_url()).await;
     run(&mut root, COMMON).await;
-    run(&mut root, "INSERT INTO distributed_locks (resource) VALUES ('a')").await;
+    run(
+        &mut root,
+        "INSERT INTO distributed_locks (resource, owner_id) VALUES ('a', 'w')",
+    )
+    .await;
     let backend = backend(&server.superuser_url(), vec![common("distributed_locks")]);
     let (source, resource) = id("table:public.distributed_locks", "a");
     assert_eq!(backend.inspect(&source, &resource).await.unwrap().raw.len(), 7);

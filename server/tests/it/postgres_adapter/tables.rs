@@ -29,13 +29,14 @@ fn ttl_ms(lock: &ObservedLock) -> Option<i64> {
     }
 }
 
-/// One live, one renewed, one expired, one without anything, one at both ends of time.
+/// One live, one renewed, one expired, one without times, one without an owner, one at both ends of time.
 const ROWS: &str = "
 INSERT INTO distributed_locks VALUES
  ('billing', 'worker-1', 'l-1', 41, now() + interval '30 s', now(), now()),
  ('renewed', 'worker-2', 'l-2', 7, now() + interval '40 s', now() - interval '60 s', now() - interval '20 s'),
  ('dead', 'worker-3', 'l-3', 8, now() - interval '10 s', now() - interval '40 s', NULL),
- ('immortal', NULL, NULL, NULL, NULL, NULL, NULL),
+ ('immortal', 'worker-6', NULL, NULL, NULL, NULL, NULL),
+ ('anonymous', NULL, 'l-6', NULL, now() + interval '30 s', NULL, NULL),
  ('far', 'w', 'l-4', -5, 'infinity', '-infinity', now()),
  ('past', 'w', 'l-5', 9, '-infinity', now(), now())";
 
@@ -89,7 +90,8 @@ async fn rows_of_the_common_table_have_owner_token_lease_and_time() {
         matches!(&immortal.lifetime, Lifetime::NoTtl { why } if why == "expires_at is NULL"),
         "{immortal:?}"
     );
-    assert_eq!(immortal.owner.why(), Some("owner_id is NULL"));
+    let anonymous = observed.lock(SOURCE, "anonymous");
+    assert_eq!(anonymous.owner.why(), Some("owner_id is NULL"));
     assert!(immortal.fencing_token.is_unknown() && immortal.generation.is_unknown());
     let far = observed.lock(SOURCE, "far");
     assert!(matches!(far.lifetime, Lifetime::NoTtl { .. }), "{far:?}");
@@ -122,7 +124,7 @@ async fn the_detail_of_a_row_is_its_record_in_the_tables_order() {
     assert_eq!(nobody.lock, None);
     let (source, resource) = id(SOURCE, "immortal");
     assert_eq!(
-        backend.inspect(&source, &resource).await.unwrap().raw[1].value,
+        backend.inspect(&source, &resource).await.unwrap().raw[2].value,
         "NULL"
     );
 }
@@ -230,7 +232,7 @@ async fn hostile_names_are_unchanged_and_can_be_looked_up() {
     );
     run(
         &mut user,
-        "INSERT INTO distributed_locks (resource) VALUES (NULL), (repeat('y', 70000))",
+        "INSERT INTO distributed_locks (resource, owner_id) VALUES (NULL, 'w'), (repeat('y', 70000), 'w')",
     )
     .await;
     let observed = observe(&backend).await;
@@ -250,7 +252,7 @@ async fn a_refresh_reads_the_named_rows_and_reports_missing_ones() {
     run(&mut user, COMMON).await;
     run(
         &mut user,
-        "INSERT INTO distributed_locks (resource) VALUES ('a'), ('b'), ('c')",
+        "INSERT INTO distributed_locks (resource, owner_id) VALUES ('a', 'w'), ('b', 'w'), ('c', 'w')",
     )
     .await;
     run(&mut user, "SELECT pg_advisory_lock(5)").await;

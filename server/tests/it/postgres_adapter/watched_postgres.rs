@@ -86,6 +86,8 @@ pub(super) fn lease_table(
         table: table.to_owned(),
         preset,
         columns,
+        held_when: None,
+        expires_unit: None,
         notify: None,
         release: None,
     }
@@ -104,6 +106,8 @@ pub(super) fn postgres_config(url: &str, lease_tables: Vec<LeaseTableConfig>) ->
         query_text: QueryText::default(),
         lease_tables,
         advisory_names: Vec::new(),
+        names: Vec::new(),
+        poolers: Vec::new(),
     }
 }
 

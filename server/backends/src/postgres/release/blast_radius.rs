@@ -5,30 +5,28 @@ use domain::observation::ObservedLock;
 use domain::reported::Reported;
 
 use crate::postgres::lock_participant::{HIDDEN, Party, SessionRow};
+use crate::postgres::plan::Plan;
 use crate::postgres::record::Fate;
-use crate::postgres::release_action::{REMEDY, RowAct};
+use crate::postgres::release_action::RowAct;
 use crate::postgres::snapshot::Snapshot;
-use config::postgres::LeaseTablePreset;
 
 const NOT_TOLD: &str = "The table does not notify the holder: it finds out at its next renewal or read.";
 
 pub(in crate::postgres) fn for_row(
     lock: Option<&ObservedLock>,
-    act: RowAct,
-    preset: LeaseTablePreset,
+    act: &RowAct,
+    plan: &Plan,
 ) -> Reported<BlastRadius> {
     if lock.is_none() {
         return Reported::absent("the lock is free");
     }
+    if let RowAct::Refused { why, remedy } = act {
+        return Reported::Unknown(format!("it cannot be released here: {why}. {remedy}").into());
+    }
     let mut radius = BlastRadius::default();
     radius.warn(NOT_TOLD);
-    match (act, preset) {
-        (RowAct::Expire, LeaseTablePreset::Common) => radius.warn(
-            "The row stays, expired, because it stores the token: a client that renews without comparing the expiry \
-             could reacquire it.",
-        ),
-        (RowAct::None, _) => return Reported::Unknown(format!("it cannot be released without its token. {REMEDY}").into()),
-        (RowAct::Delete | RowAct::Expire | RowAct::Free, _) => {}
+    if let Some(warning) = act.warning(plan) {
+        radius.warn(warning);
     }
     Reported::Value(radius)
 }
@@ -75,10 +73,11 @@ fn add_session(session: &SessionRow, radius: &mut BlastRadius) {
             session.state_word()
         ),
     );
-    if let Some(pooler) = session.pooler() {
+    if let Some(pooler) = &session.pooler {
         radius.warn(format!(
-            "The session belongs to the pooler {pooler}: ending it disconnects its current client, which may not be \
-             the one that acquired the lock."
+            "The session belongs to {}: ending it disconnects its current client, which may not be the one that \
+             acquired the lock.",
+            pooler.words()
         ));
     } else if session.is_idle() {
         radius.warn(

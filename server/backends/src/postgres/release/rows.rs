@@ -1,4 +1,4 @@
-//! Rows of lease tables: deleted, expired or freed, as the table's clients expect, if the
+//! Rows of lease tables: deleted, expired or cleared, as the table's clients expect, if the
 //! generation is unchanged. The guard is part of the statement: a holding that begins while the
 //! statement waits for the row is not touched.
 
@@ -92,10 +92,10 @@ async fn act(
     let act = release_action::read(link, &plan).await?;
     let sql = match act.statement(&plan) {
         Ok(sql) => sql,
-        Err(why) => {
+        Err((why, remedy)) => {
             return Ok(Acted::Refused {
                 why: why.to_owned(),
-                remedy: release_action::REMEDY.to_owned(),
+                remedy: remedy.to_owned(),
             });
         }
     };
@@ -103,13 +103,13 @@ async fn act(
     Ok(match link.rows(query).await {
         Ok(touched) if touched.is_empty() => Acted::Missed,
         Ok(_) => Acted::Done,
-        Err(StatementError::Refused(refusal)) => explained(&refusal, act, &plan),
+        Err(StatementError::Refused(refusal)) => explained(&refusal, &act, &plan),
         Err(lost @ StatementError::Lost(_)) => Acted::unanswered(&lost.into_backend(unlocks.timeout_ms())),
     })
 }
 
 /// The server refused the statement: nothing was changed.
-fn explained(refusal: &Refusal, act: RowAct, plan: &Plan) -> Acted {
+fn explained(refusal: &Refusal, act: &RowAct, plan: &Plan) -> Acted {
     let (table, account) = (&plan.found.shown, &plan.found.account);
     if refusal.is_lock_timeout() || refusal.is_statement_timeout() {
         return Acted::Refused {
