@@ -7,6 +7,7 @@ mod bulk;
 mod crash;
 mod force_released;
 mod lease_end;
+mod missing_generation;
 mod name_confirmation;
 mod not_found;
 mod notifications;
