@@ -217,6 +217,7 @@ mod tests {
                 "/settings/sessions/{id}/end",
                 "/v1/sessions/{id}",
                 "/prove",
+                "/tour/dismiss",
             ];
             let is_sign_in = ["/sign-in", "/sign-out", "/setup"].contains(path) || own.contains(path);
             match access {
