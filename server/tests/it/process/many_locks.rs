@@ -86,14 +86,15 @@ async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     let sink = WebhookSink::open().await;
     let toml = format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"jobs:*\"]\npoll_interval = \"2s\"\n\
-         [notify]\nallowed_networks = [\"127.0.0.1/32\"]\n",
+         [notify]\nallowed_networks = [\"127.0.0.1/32\"]\ngroup_interval = \"0s\"\n",
         redis.url()
     );
     let mut first = Running::on(postgres.superuser_url(), &toml).await;
     let pool = PgPool::connect(&postgres.superuser_url()).await.unwrap();
     let hook =
         json!({"name": "hook", "kind": "webhook", "urls": [sink.url], "secret": "a-secret-of-this-test"});
-    assert_eq!(first.post("/v1/receivers", &hook).await.0, 201);
+    let post = first.http.post(first.url("/v1/receivers")).json(&hook).send();
+    assert_eq!(post.await.unwrap().status(), 201);
     let put = first
         .http
         .put(first.url("/v1/rules"))
