@@ -54,7 +54,7 @@ pub struct Demo {
 
 /// What the tour shows: locks of the lease service, and a rule of [`Demo::rules`].
 #[derive(Debug, Clone, Copy)]
-pub struct DemoSights {
+pub struct TourTargets {
     /// Text that locks of several backends contain.
     pub search: &'static str,
     /// A lock with waiters.
@@ -134,8 +134,8 @@ impl Demo {
     }
 
     /// Locks and a rule that the tour of the console leads to. They exist even if servers are missing.
-    pub const fn sights() -> DemoSights {
-        DemoSights {
+    pub const fn tour_targets() -> TourTargets {
+        TourTargets {
             search: names::SEARCH,
             queue: names::LINE,
             held: names::LONG_LOCK,

@@ -91,7 +91,7 @@ async fn serve_until_stopped(
     let link = visitor_link(&serving).await?;
     listen_to(&serving, stop).await?;
     watch_over(&serving).await?;
-    print(&files.farewell())?;
+    print(&files.closing_lines())?;
     print(&format!("{}/sign-in?link={}\n", serving.home, link.expose()))?;
     match serving.ended().await {
         None => Ok(Exit::Ok.into()),
@@ -197,7 +197,7 @@ impl DemoFiles {
     }
 
     /// The lines before the link.
-    fn farewell(&self) -> String {
+    fn closing_lines(&self) -> String {
         let log = if self.is_verbose {
             String::new()
         } else {
@@ -211,13 +211,13 @@ impl DemoFiles {
 }
 
 fn tour() -> TourLinks {
-    let sights = Demo::sights();
+    let targets = Demo::tour_targets();
     let builtin = BackendName::builtin();
     TourLinks {
-        find: links::with_query("/locks", [("q", sights.search)]),
-        understand: links::named(builtin.as_str(), sights.queue),
-        break_safely: links::unlock(&links::named(builtin.as_str(), sights.held)),
-        alert: format!("/alerts/rules/{}", sights.rule),
+        find: links::with_query("/locks", [("q", targets.search)]),
+        understand: links::named(builtin.as_str(), targets.queue),
+        break_safely: links::unlock(&links::named(builtin.as_str(), targets.held)),
+        alert: format!("/alerts/rules/{}", targets.rule),
     }
 }
 

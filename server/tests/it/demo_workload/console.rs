@@ -61,7 +61,7 @@ async fn the_console_shows_every_state_within_a_minute() {
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut most = 0;
     let mut ours: BTreeSet<String> = BTreeSet::new();
-    let sights = Demo::sights();
+    let targets = Demo::tour_targets();
     let mut toured: BTreeSet<String> = BTreeSet::new();
     within(MINUTE, "every state", async || {
         let page: Value = viewer.get(&url).send().await.unwrap().json().await.unwrap();
@@ -81,14 +81,14 @@ async fn the_console_shows_every_state_within_a_minute() {
         }
         STATES.iter().all(|state| seen.contains_key(*state))
             && ["contended", "healthy"].iter().all(|state| ours.contains(*state))
-            && [sights.queue, sights.held]
+            && [targets.queue, targets.held]
                 .iter()
                 .all(|lock| toured.contains(*lock))
-            && toured.iter().any(|lock| lock.contains(sights.search))
+            && toured.iter().any(|lock| lock.contains(targets.search))
             && refusals(&demo).await > 0
     })
     .await;
-    assert!(Demo::rules().iter().any(|rule| rule.id == sights.rule));
+    assert!(Demo::rules().iter().any(|rule| rule.id == targets.rule));
     assert!((60..=130).contains(&most), "{most} locks");
     server.stop().await;
     stop.cancel();
