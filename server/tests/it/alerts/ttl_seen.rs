@@ -14,7 +14,7 @@ async fn silent_redis_holder_fires_live_and_in_the_preview() {
     // Renewed every second of twelve, six times, then silent. A second lock is renewed to the end.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let console = TestServer::builder().config(&format!(
-        "[[backend]]\nname = \"carts\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"lock:*\"]\npoll_interval = \"250ms\"\n",
+        "[[backend]]\nname = \"carts\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"lock:*\"]\npoll_interval = \"1s\"\n",
         redis.url()
     )).operator().start()
     .await;

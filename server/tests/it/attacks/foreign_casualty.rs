@@ -18,7 +18,7 @@ async fn start() -> (Postgres, TestServer) {
     let url = postgres.superuser_url();
     let toml = format!(
         "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{url}\"\nunlock_url = \"{url}\"\n\
-         poll_interval = \"200ms\"\nadvisory_locks = true\n"
+         poll_interval = \"1s\"\nadvisory_locks = true\n"
     );
     (
         postgres,

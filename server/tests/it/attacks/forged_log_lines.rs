@@ -103,8 +103,8 @@ async fn log(format: &str) -> String {
     let server = Running::start(&format!(
         "log = \"leasehold=trace,tower_http=trace,info\"\nlog_format = \"{format}\"\n\
          [notify]\nallowed_networks = [\"127.0.0.1/32\"]\n\
-         [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{redis}\"]\npoll_interval = \"200ms\"\n\
-         [[backend]]\nname = \"db\"\nkind = \"postgres\"\nurl = \"{url}\"\npoll_interval = \"200ms\"\n\
+         [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{redis}\"]\npoll_interval = \"1s\"\n\
+         [[backend]]\nname = \"db\"\nkind = \"postgres\"\nurl = \"{url}\"\npoll_interval = \"1s\"\n\
          [[backend.lease_table]]\ntable = \"public.distributed_locks\"\n"
     ))
     .await;

@@ -29,7 +29,7 @@ async fn columns_of_200_mb_cost_no_memory_and_show_their_size() {
     let mut driver = sqlx::PgConnection::connect(&url).await.unwrap();
     sqlx::raw_sql(TABLE).execute(&mut driver).await.unwrap();
     let toml = format!(
-        "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{url}\"\npoll_interval = \"500ms\"\ntimeout = \"20s\"\n\
+        "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{url}\"\npoll_interval = \"1s\"\ntimeout = \"20s\"\n\
          scan_timeout = \"60s\"\n[[backend.lease_table]]\ntable = \"public.distributed_locks\"\npreset = \"common\"\n"
     );
     let running = Running::start(&toml).await;

@@ -41,7 +41,7 @@ async fn start() -> (Redis, MultiplexedConnection, Running) {
     run(&mut driver, &["SET", "lock:small", "worker", "PX", "600000"]).await;
     let toml = format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"lock:*\"]\n\
-         poll_interval = \"500ms\"\ntimeout = \"20s\"\nscan_timeout = \"60s\"\n",
+         poll_interval = \"1s\"\ntimeout = \"20s\"\nscan_timeout = \"60s\"\n",
         redis.url()
     );
     let running = Running::start(&toml).await;

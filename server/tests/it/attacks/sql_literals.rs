@@ -65,7 +65,7 @@ async fn world(query_text: &str) -> PatientsServer {
     }
     let url = server.superuser_url();
     let console = TestServer::builder().config(&format!(
-        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{url}\"\nunlock_url = \"{url}\"\npoll_interval = \"200ms\"\n{query_text}\n"
+        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{url}\"\nunlock_url = \"{url}\"\npoll_interval = \"1s\"\n{query_text}\n"
     )).operator().start()
     .await;
     console

@@ -167,7 +167,7 @@ async fn names_cannot_emit_terminal_escapes() {
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let url = redis.url();
     let console = TestServer::builder().config(&format!(
-        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{url}\"]\nunlock_url = \"{url}\"\npoll_interval = \"200ms\"\n"
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{url}\"]\nunlock_url = \"{url}\"\npoll_interval = \"1s\"\n"
     )).operator().start()
     .await;
     let client = redis::Client::open(url).unwrap();

@@ -43,9 +43,9 @@ async fn a_renewed_backend_certificate_is_used_after_a_reload() {
     put(&others.client_cert(), &cert);
     put(&others.client_key(), &key);
     let toml = format!(
-        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n\
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"1s\"\n\
          ca_file = \"{}\"\ncert_file = \"{}\"\nkey_file = \"{}\"\n\
-         [[backend]]\nname = \"second\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n",
+         [[backend]]\nname = \"second\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"1s\"\n",
         redis.tls_url().unwrap(),
         certs.ca().display(),
         cert.display(),

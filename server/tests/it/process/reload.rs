@@ -16,7 +16,7 @@ use testkit::eventually;
 
 fn toml(redis: &Redis, name: &str, pattern: &str) -> String {
     format!(
-        "[[backend]]\nname = \"{name}\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"{pattern}\"]\npoll_interval = \"200ms\"\n",
+        "[[backend]]\nname = \"{name}\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"{pattern}\"]\npoll_interval = \"1s\"\n",
         redis.url()
     )
 }

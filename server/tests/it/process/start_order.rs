@@ -10,7 +10,7 @@ use testkit::eventually;
 
 /// Each kind at this address.
 fn each(suffix: &str, [postgres, redis, etcd]: [&str; 3]) -> String {
-    let rest = "poll_interval = \"200ms\"\ntimeout = \"500ms\"\n";
+    let rest = "poll_interval = \"1s\"\ntimeout = \"500ms\"\n";
     format!(
         "[[backend]]\nname = \"postgres-{suffix}\"\nkind = \"postgres\"\nurl = \"{postgres}\"\n{rest}\
          [[backend]]\nname = \"redis-{suffix}\"\nkind = \"redis\"\nurls = [\"{redis}\"]\n{rest}\

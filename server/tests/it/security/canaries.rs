@@ -52,7 +52,7 @@ name = "live"
 kind = "redis"
 urls = ["{live}"]
 patterns = ["*"]
-poll_interval = "200ms"
+poll_interval = "1s"
 [[backend]]
 name = "cache"
 kind = "redis"

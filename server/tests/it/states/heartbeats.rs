@@ -16,7 +16,7 @@ const SIGN_OF_LIFE: &str = "UPDATE running SET seen_at = clock_timestamp() WHERE
 
 async fn console(postgres: &Postgres) -> TestServer {
     let toml = format!(
-        "[[backend]]\nname = \"jobs\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"200ms\"\n\
+        "[[backend]]\nname = \"jobs\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"1s\"\n\
          [[backend.lease_table]]\ntable = \"running\"\nstale_after = \"3s\"\n\
          columns = {{ resource = \"job\", owner = \"worker\", lease_id = \"\", fencing_token = \"\", expires_at = \"\", \
          created_at = \"started_at\", updated_at = \"\", heartbeat = \"seen_at\" }}\n",

@@ -153,7 +153,7 @@ async fn an_open_alert_keeps_its_lock_long_held_over_a_restart() {
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     hold_key(&redis, "lock:export").await;
     let toml = format!(
-        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n",
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"1s\"\n",
         redis.url()
     );
     let before = TestServer::builder()

@@ -48,7 +48,7 @@ async fn an_end_in_an_outage_has_a_window_and_the_hold_an_interval() {
     let proxy = Proxy::start(etcd.port()).await;
     let toml = format!(
         "[[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"http://127.0.0.1:{}\"]\n\
-         prefixes = [\"/locks/\"]\npoll_interval = \"200ms\"\ntimeout = \"500ms\"\n",
+         prefixes = [\"/locks/\"]\npoll_interval = \"1s\"\ntimeout = \"500ms\"\n",
         proxy.port()
     );
     let console = TestServer::builder().config(&toml).operator().start().await;

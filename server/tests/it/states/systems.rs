@@ -42,11 +42,11 @@ impl Systems {
         let nodes = [a, b, c].map(Result::unwrap);
         execute(&postgres, TABLE).await;
         let toml = format!(
-            "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"200ms\"\n\
+            "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"1s\"\n\
              [[backend.lease_table]]\ntable = \"public.locks\"\n\
-             [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n\
-             [[backend]]\nname = \"quorum\"\nkind = \"redis\"\nmode = \"redlock\"\nurls = {:?}\npoll_interval = \"200ms\"\n\
-             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll_interval = \"200ms\"\n",
+             [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"1s\"\n\
+             [[backend]]\nname = \"quorum\"\nkind = \"redis\"\nmode = \"redlock\"\nurls = {:?}\npoll_interval = \"1s\"\n\
+             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll_interval = \"1s\"\n",
             postgres.superuser_url(),
             redis.url(),
             nodes.each_ref().map(Redis::url),

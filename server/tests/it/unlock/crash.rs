@@ -81,7 +81,7 @@ impl CrashTest {
         token.expose().clone_into(&mut world.token);
         let toml = format!(
             "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{0}\"]\nunlock_url = \"{0}\"\n\
-             patterns = [\"lock:*\"]\npoll_interval = \"500ms\"\n",
+             patterns = [\"lock:*\"]\npoll_interval = \"1s\"\n",
             world.redis.url()
         );
         std::fs::write(world.home.folder().join("leasehold.toml"), toml).unwrap();

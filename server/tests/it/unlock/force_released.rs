@@ -68,7 +68,7 @@ async fn a_force_released_row_is_a_free_lock() {
     let postgres = Throwaway::postgres(options).await.unwrap();
     run(&postgres, TABLE).await;
     let toml = format!(
-        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{0}\"\nunlock_url = \"{0}\"\npoll_interval = \"500ms\"\n\
+        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{0}\"\nunlock_url = \"{0}\"\npoll_interval = \"1s\"\n\
          [[backend.lease_table]]\ntable = \"public.distributed_locks\"\npreset = \"common\"\n",
         postgres.superuser_url()
     );

@@ -63,10 +63,10 @@ impl RaceTest {
         sqlx::raw_sql(TABLE).execute(&mut sql).await.unwrap();
         let toml = format!(
             "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{0}\"]\nunlock_url = \"{0}\"\n\
-             patterns = [\"lock:*\"]\npoll_interval = \"500ms\"\n\
+             patterns = [\"lock:*\"]\npoll_interval = \"1s\"\n\
              [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{1}\"]\nprefixes = [\"/locks/\", \"/keys/\"]\n\
-             unlock_user = \"leasehold-unlock\"\npoll_interval = \"500ms\"\n\
-             [[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{2}\"\nunlock_url = \"{2}\"\npoll_interval = \"500ms\"\n\
+             unlock_user = \"leasehold-unlock\"\npoll_interval = \"1s\"\n\
+             [[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{2}\"\nunlock_url = \"{2}\"\npoll_interval = \"1s\"\n\
              advisory_locks = true\n[[backend.lease_table]]\ntable = \"public.distributed_locks\"\npreset = \"common\"\n\
              columns = {{ fencing_token = \"\" }}\n",
             redis.url(),

@@ -64,10 +64,10 @@ impl Systems {
 
     fn toml(&self, rules: &str) -> String {
         format!(
-            "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"200ms\"\n\
-             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll_interval = \"200ms\"\n\
+            "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"1s\"\n\
+             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll_interval = \"1s\"\n\
              [[backend]]\nname = \"zk\"\nkind = \"zookeeper\"\nconnect = \"{}\"\npaths = [\"/locks\"]\n\
-             poll_interval = \"200ms\"\n{rules}",
+             poll_interval = \"1s\"\n{rules}",
             self.postgres.superuser_url(),
             self.etcd.endpoint(),
             self.zookeeper.cluster()

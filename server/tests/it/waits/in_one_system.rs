@@ -14,7 +14,7 @@ async fn two_sessions_of_postgres_are_a_deadlock_until_one_ends() {
     };
     let postgres = Throwaway::postgres(options).await.unwrap();
     let toml = format!(
-        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"200ms\"\n",
+        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"1s\"\n",
         postgres.superuser_url()
     );
     let server = TestServer::builder().config(&toml).operator().start().await;
@@ -53,7 +53,7 @@ async fn waits_of_a_lost_backend_stay_and_are_not_certain() {
     };
     let postgres = Throwaway::postgres(options).await.unwrap();
     let toml = format!(
-        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"200ms\"\n\
+        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"1s\"\n\
          timeout = \"300ms\"\nscan_timeout = \"300ms\"\n",
         postgres.superuser_url()
     );

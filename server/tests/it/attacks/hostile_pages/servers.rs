@@ -66,13 +66,13 @@ impl Servers {
         );
         format!(
             "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{redis}\"]\nunlock_url = \"{redis}\"\n\
-             patterns = [\"*\"]\npoll_interval = \"200ms\"\n\
-             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{etcd}\"]\npoll_interval = \"200ms\"\n\
+             patterns = [\"*\"]\npoll_interval = \"1s\"\n\
+             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{etcd}\"]\npoll_interval = \"1s\"\n\
              [[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{postgres}\"\nunlock_url = \"{postgres}\"\n\
-             poll_interval = \"200ms\"\nquery_text = \"full\"\n\
+             poll_interval = \"1s\"\nquery_text = \"full\"\n\
              [[backend.lease_table]]\ntable = \"public.distributed_locks\"\n\
              [[backend.advisory_name]]\nkey = 42\nname = {}\n\
-             [[backend]]\nname = \"broken\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{broken}\"]\npoll_interval = \"200ms\"\n\
+             [[backend]]\nname = \"broken\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{broken}\"]\npoll_interval = \"1s\"\n\
              [notify]\nallowed_networks = [\"127.0.0.1/32\"]\n\
              [oidc]\nname = {}\nissuer = \"http://127.0.0.1:9\"\nclient_id = \"leasehold\"\nclient_secret = \"s\"\n\
              [[oidc.role]]\nvalue = {}\nrole = \"viewer\"\n",

@@ -87,7 +87,7 @@ async fn hostile_names_are_escaped_and_typed_as_shown() {
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let url = redis.url();
     let toml = format!(
-        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{url}\"]\nunlock_url = \"{url}\"\npatterns = [\"*\"]\npoll_interval = \"200ms\"\n"
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{url}\"]\nunlock_url = \"{url}\"\npatterns = [\"*\"]\npoll_interval = \"1s\"\n"
     );
     let server = TestServer::builder().config(&toml).start().await;
     let operator = server.operator().await;
