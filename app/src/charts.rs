@@ -15,6 +15,7 @@ pub mod series;
 pub mod simulated_mark;
 pub mod svg;
 pub mod wait_cycle;
+pub mod wait_timeline;
 
 #[cfg(all(test, feature = "ssr"))]
 pub(crate) mod tests;

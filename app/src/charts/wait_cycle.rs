@@ -60,6 +60,11 @@ fn drawing(class: &'static str, layout: &CycleLayout, deadlock: &DeadlockView, h
         .zip(&layout.edges)
         .map(|(hop, edge)| lines(hop, edge.text))
         .collect();
+    let numbers: Vec<AnyView> = hops
+        .iter()
+        .zip(&layout.numbers)
+        .filter_map(|(hop, place)| Some(number(deadlock.release_of(hop)?, *place)))
+        .collect();
     let closed = layout.closed.map(|(x, y)| {
         let first = hops.first().map_or("", |hop| hop.owner.as_str());
         let text = format!("and {} again: the cycle is closed", shown(first, 16));
@@ -70,8 +75,17 @@ fn drawing(class: &'static str, layout: &CycleLayout, deadlock: &DeadlockView, h
     view! {
         <svg class=class viewBox=view_box width="100%" role="img" aria-label=label>
             <title>{title}</title>
-            {arrows}{boxes}{texts}{closed}
+            {arrows}{numbers}{boxes}{texts}{closed}
         </svg>
+    }
+    .into_any()
+}
+
+/// Place of a wait's release in the list of suggested releases.
+fn number(place: usize, (x, y): (f64, f64)) -> AnyView {
+    view! {
+        <rect class="no" x=x - 9.5 y=y - 10.5 width="19" height="21" rx="3"></rect>
+        <text class="n mid" x=x y=y + 4.5>{place}</text>
     }
     .into_any()
 }

@@ -4,7 +4,7 @@ pub mod deadlock;
 pub mod tables;
 
 use domain::format;
-use domain::waits::page::{Cut, WaitsPage as Page};
+use domain::waits::page::{Cut, DeadlockView, WaitsPage as Page};
 use leptos::prelude::*;
 
 use self::deadlock::deadlock_sections;
@@ -43,7 +43,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
         {changing(move || data.with(notices))}
         <div class="waits two">
             <div class="stack">
-                {changing(move || data.with(deadlocks))}
+                <Deadlocks data/>
                 <WaitList data/>
             </div>
             <div class="stack">
@@ -57,13 +57,16 @@ fn Body(data: Signal<Page>) -> impl IntoView {
 
 /// Why the graph may be incomplete.
 fn notices(data: &Page) -> AnyView {
+    let help = data.rules.is_empty().then(|| {
+        view! {
+            <p class="notice" role="status">
+                "No identity rule is configured: owners of different backends are never joined, so a deadlock across systems \
+                cannot be seen. "<a class="link" href="/docs/waits">"Identity rules"</a>
+            </p>
+        }
+        .into_any()
+    });
     let mut texts: Vec<String> = Vec::new();
-    if data.rules.is_empty() {
-        texts.push(
-            "No identity rule is configured: owners of different backends are never joined, so a deadlock across systems cannot be seen."
-                .to_owned(),
-        );
-    }
     if data.is_limited {
         texts.push("You see a part of the names: a lock out of your scope has no name here.".to_owned());
     }
@@ -77,33 +80,48 @@ fn notices(data: &Page) -> AnyView {
         }
         None => {}
     }
-    let help = data
-        .rules
-        .is_empty()
-        .then(|| view! { " "<a class="link" href="/docs/waits">"Identity rules"</a> }.into_any());
     let texts: Vec<AnyView> = texts
         .into_iter()
         .map(|text| view! { <p class="notice" role="status">{text}</p> }.into_any())
         .collect();
-    view! { {texts}{help.map(|help| view! { <p class="small">{help}</p> }.into_any())} }.into_any()
+    view! { {help}{texts} }.into_any()
 }
 
-fn deadlocks(data: &Page) -> AnyView {
-    if data.deadlocks.is_empty() {
-        let text = "A cycle of waits would be drawn here, with the release that frees most owners.";
-        return view! { <section class="sec"><div class="empty"><h3>{data.title.clone()}</h3><p>{text}</p></div></section> }
-            .into_any();
-    }
-    let many = data.deadlocks_total > 1;
-    let all: Vec<AnyView> = data
-        .deadlocks
+/// Rebuilt when a deadlock changes, and not while only time passes: a control in it keeps the focus.
+#[component]
+fn Deadlocks(data: Signal<Page>) -> impl IntoView {
+    let steady = Memo::new(move |_| {
+        data.with(|data| {
+            let deadlocks = data.deadlocks.iter().map(DeadlockView::without_times);
+            (
+                deadlocks.collect::<Vec<_>>(),
+                data.deadlocks_total,
+                data.title.clone(),
+            )
+        })
+    });
+    changing(move || {
+        steady.with(|(deadlocks, total, title)| match deadlocks.is_empty() {
+            true => no_deadlock(title.clone()),
+            false => deadlock_list(data, deadlocks, *total),
+        })
+    })
+}
+
+fn no_deadlock(title: String) -> AnyView {
+    let text = "A cycle of waits would be drawn here, with the release that frees most owners.";
+    view! { <section class="sec"><div class="empty"><h3>{title}</h3><p>{text}</p></div></section> }.into_any()
+}
+
+fn deadlock_list(data: Signal<Page>, deadlocks: &[DeadlockView], total: usize) -> AnyView {
+    let all: Vec<AnyView> = deadlocks
         .iter()
         .enumerate()
-        .map(|(at, deadlock)| deadlock_sections(at, deadlock, many))
+        .map(|(at, deadlock)| deadlock_sections(at, deadlock, data, total > 1))
         .collect();
-    let shown = data.deadlocks.len();
-    let more = (shown < data.deadlocks_total).then(|| {
-        view! { <p class="small ink2">{format!("{shown} of {} deadlocks, certain ones first.", data.deadlocks_total)}</p> }
+    let shown = deadlocks.len();
+    let more = (shown < total).then(|| {
+        view! { <p class="small ink2">{format!("{shown} of {total} deadlocks, certain ones first.")}</p> }
             .into_any()
     });
     view! { {all}{more} }.into_any()

@@ -3,6 +3,7 @@
 //! Owns the list of parts and the output. Each part has a module that starts its own servers.
 
 mod audit;
+mod child_server;
 mod delivery;
 mod disk;
 mod error;
@@ -13,6 +14,7 @@ mod inventory;
 mod load;
 mod machine_cpu;
 mod metric;
+mod open_pages;
 mod output;
 mod pages;
 mod parts;

@@ -3,8 +3,8 @@
 use crate::metric::{Figure, Section};
 use crate::output::{print, report};
 use crate::{
-    audit, delivery, disk, expiry, history, inventory, pages, preview, redis_scan, renewals, soak,
-    throughput, waiters,
+    audit, delivery, disk, expiry, history, inventory, open_pages, pages, preview, redis_scan, renewals,
+    soak, throughput, waiters,
 };
 use config::{LogConfig, LogFormat};
 use runtime::clock::Clock;
@@ -60,6 +60,8 @@ pub(crate) enum Part {
     Redis,
     /// The list of locks as HTML, and the event stream
     Pages,
+    /// 200 open pages of each kind while locks change: CPU time of the server
+    OpenPages,
     /// 1,000,000 rows of the audit record
     Audit,
     /// 1,000 changes a second into history, and a month of its sums
@@ -72,7 +74,7 @@ pub(crate) enum Part {
     Soak,
 }
 
-const ALL: [Part; 11] = [
+const ALL: [Part; 12] = [
     Part::Pace,
     Part::Waiters,
     Part::Expiry,
@@ -80,6 +82,7 @@ const ALL: [Part; 11] = [
     Part::Inventory,
     Part::Redis,
     Part::Pages,
+    Part::OpenPages,
     Part::Audit,
     Part::History,
     Part::Preview,
@@ -128,6 +131,7 @@ impl Part {
             Self::Inventory => "Inventory at 1,000,000 locks",
             Self::Redis => "A scan of Redis",
             Self::Pages => "Pages",
+            Self::OpenPages => "200 open pages",
             Self::Audit => "Audit log at 1,000,000 rows",
             Self::History => "History at 1,000 changes a second",
             Self::Preview => "Previews of alert rules",
@@ -170,6 +174,10 @@ impl Part {
             Self::Pages => {
                 report("1,000 locks as HTML, and changes in the event stream: about 40 s");
                 Box::pin(pages::measure(pages::LOCKS)).await?.figures()
+            }
+            Self::OpenPages => {
+                report("200 open pages of each kind at 50 changes a second: about 3 minutes");
+                Box::pin(open_pages::measure()).await?
             }
             Self::Audit => {
                 report("1,000,000 rows of the audit log, verified and searched: about a minute");

@@ -21,7 +21,10 @@ impl ServerConsole {
             let now = self.clock.now();
             let page = tokio::task::spawn_blocking(move || {
                 let graph = inventory.wait_graph(now);
-                GraphView::new(&graph, &visible, now.tick).page()
+                WaitsPage {
+                    at: now.wall.timestamp_millis(),
+                    ..GraphView::new(&graph, &visible, now.tick).page()
+                }
             });
             page.await.map_err(|_| ConsoleError::Unavailable {
                 what: "The graph of waits could not be computed. The reason is in the log.".to_owned(),

@@ -119,6 +119,8 @@ async fn init(initdb: &Path, folder: &Folder, password: Option<&str>) -> Result<
         "--locale=C",
         "--no-sync",
         "--no-instructions",
+        // Its first segment is written whole.
+        "--wal-segsize=1",
     ]);
     command.arg(format!("--username={SUPERUSER}"));
     if let Some(password) = password {

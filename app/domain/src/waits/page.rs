@@ -16,6 +16,8 @@ pub const HOPS_SHOWN_MAX: usize = 24;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WaitsPage {
+    /// When it was computed, in milliseconds since 1970: the lengths of waits end then.
+    pub at: i64,
     /// Headline, as a finding, and the sentence below it.
     pub title: String,
     pub lead: String,
@@ -146,6 +148,27 @@ pub struct WaitSourceView {
 }
 
 impl DeadlockView {
+    /// What stays the same while only time passes.
+    #[must_use]
+    pub fn without_times(&self) -> Self {
+        let mut steady = self.clone();
+        steady.closed_ms = 0;
+        for wait in steady.hops.iter_mut().filter_map(|hop| hop.wait.as_mut()) {
+            (wait.waited_ms, wait.age_ms, wait.held_ms) = (0, 0, None);
+        }
+        steady
+    }
+
+    /// Place of the release of the lock that an owner of the cycle waits for, from 1.
+    pub fn release_of(&self, hop: &CycleHop) -> Option<usize> {
+        let wait = hop.wait.as_ref()?;
+        let place = self
+            .releases
+            .iter()
+            .position(|release| release.lock == wait.lock)?;
+        Some(place + 1)
+    }
+
     /// `One deadlock across 3 systems blocks 7 owners` for one, in words.
     pub fn title(&self) -> String {
         let what = match self.doubt {

@@ -17,6 +17,8 @@ pub(super) struct CycleLayout {
     pub(super) boxes: Vec<(f64, f64, f64)>,
     /// From each owner to the next; the last to the first.
     pub(super) edges: Vec<EdgeLayout>,
+    /// On each arrow, the middle of the number of its release.
+    pub(super) numbers: Vec<(f64, f64)>,
     /// The remark that the list begins again.
     pub(super) closed: Option<(f64, f64)>,
 }
@@ -61,6 +63,15 @@ fn edge(path: &str, tip: (f64, f64, Towards), text: (f64, f64, &'static str)) ->
             y: text.1,
             class: text.2,
         },
+    }
+}
+
+/// On the arrows of a ring, beside their texts.
+fn ring_numbers(owners: usize) -> Vec<(f64, f64)> {
+    match owners {
+        0..=2 => vec![(760.0, 66.0), (112.0, 202.0)],
+        3 => vec![(112.0, 228.0), (760.0, 228.0), (304.0, 342.0)],
+        _ => vec![(112.0, 300.0), (304.0, 38.0), (760.0, 300.0), (304.0, 422.0)],
     }
 }
 
@@ -126,6 +137,7 @@ impl CycleLayout {
             height,
             boxes: places.into_iter().map(|(x, y)| (x, y, BOX)).collect(),
             edges,
+            numbers: ring_numbers(owners),
             closed: None,
         }
     }
@@ -154,6 +166,7 @@ impl CycleLayout {
             height: end + 184.0,
             boxes: (0..owners).map(|at| (28.5, top(at), LIST_WIDTH - 29.0)).collect(),
             edges: edges.collect(),
+            numbers: (0..owners).map(|at| (48.0, top(at) + 106.5)).collect(),
             closed: Some((72.0, end + 170.0)),
         }
     }
@@ -173,6 +186,7 @@ mod tests {
             for (x, y, width) in &layout.boxes {
                 assert!(*x >= 0.0 && x + width <= layout.width && y + 60.0 <= layout.height);
             }
+            assert_eq!(layout.numbers.len(), layout.edges.len());
             for edge in &layout.edges {
                 assert!(edge.text.y + 62.0 < layout.height, "{}", edge.path);
             }

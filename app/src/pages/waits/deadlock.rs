@@ -1,17 +1,28 @@
 //! One deadlock: its cycle, why each wait and each join is believed, and suggested releases.
 
 use domain::escape::visible;
-use domain::waits::page::{CycleHop, DeadlockView, JoinReason, SuggestedRelease};
+use domain::waits::page::{CycleHop, DeadlockView, JoinReason, SuggestedRelease, WaitsPage};
 use leptos::prelude::*;
 
 use crate::charts::wait_cycle::wait_cycle;
+use crate::charts::wait_timeline::{timeline_note, wait_timeline};
 use crate::components::copy_button::CopyButton;
 use crate::components::lock_link::lock_link;
+use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::links;
 
-/// `is_one_of_many`: with its own title.
-pub fn deadlock_sections(at: usize, deadlock: &DeadlockView, is_one_of_many: bool) -> AnyView {
+/// `deadlock`: without its times, which are those of the deadlock at this place of the page. `is_one_of_many`: with its own
+/// title.
+pub fn deadlock_sections(
+    at: usize,
+    deadlock: &DeadlockView,
+    page: Signal<WaitsPage>,
+    is_one_of_many: bool,
+) -> AnyView {
+    let timed = move |draw: fn(&DeadlockView, i64) -> AnyView| {
+        changing(move || page.with(|page| page.deadlocks.get(at).map(|deadlock| draw(deadlock, page.at))))
+    };
     let id = format!("cycle-{at}");
     let labelled = id.clone();
     let title = if is_one_of_many {
@@ -20,18 +31,28 @@ pub fn deadlock_sections(at: usize, deadlock: &DeadlockView, is_one_of_many: boo
         "Cycle".to_owned()
     };
     let text = visible(&deadlock.lines().join("\n")).replace("\\n", "\n");
+    let note = match deadlock.releases.is_empty() {
+        true => "an arrow points from a waiter to the owner it waits for",
+        false => {
+            "an arrow points from a waiter to the owner it waits for; numbers refer to the releases below"
+        }
+    };
     view! {
         <section class="sec" aria-labelledby=labelled>
             <header>
                 <h2 id=id>{title}</h2>
-                <span class="note">"an arrow points from a waiter to the owner it waits for"</span>
+                <span class="note">{note}</span>
                 <span class="end"><CopyButton text=text label="Copy as text"/></span>
             </header>
             <p class="pad">{badge(deadlock)}</p>
-            {wait_cycle(deadlock)}
+            {timed(|deadlock, _| wait_cycle(deadlock))}
             {joins(deadlock)}
         </section>
         {releases(deadlock)}
+        <section class="sec">
+            <header><h2>"Cycle timeline"</h2><span class="note">{timed(|deadlock, _| timeline_note(deadlock).into_any())}</span></header>
+            {timed(wait_timeline)}
+        </section>
     }
     .into_any()
 }
@@ -111,7 +132,8 @@ fn releases(deadlock: &DeadlockView) -> AnyView {
     let rows: Vec<AnyView> = deadlock
         .releases
         .iter()
-        .map(|release| release_row(release, deadlock.blocked))
+        .zip(1..)
+        .map(|(release, place)| release_row(release, place, deadlock.blocked))
         .collect();
     view! {
         <section class="sec">
@@ -129,7 +151,7 @@ fn releases(deadlock: &DeadlockView) -> AnyView {
     .into_any()
 }
 
-fn release_row(release: &SuggestedRelease, blocked: usize) -> AnyView {
+fn release_row(release: &SuggestedRelease, place: usize, blocked: usize) -> AnyView {
     let name = release.lock.resource.text();
     let page = links::lock_path(&release.lock);
     let act = if release.ends_session {
@@ -143,7 +165,7 @@ fn release_row(release: &SuggestedRelease, blocked: usize) -> AnyView {
     view! {
         <tr>
             <td>
-                <span class="what">{act}{lock_link(&page, &name, "")}</span>
+                <span class="no">{place}</span><span class="what">{act}{lock_link(&page, &name, "")}</span>
                 <small class="ink2">"held by "<bdi>{holder}</bdi>{backend}</small>
             </td>
             <td class="num"><span class="free">{release.freed()}</span><span class="ink3">{format!(" of {blocked}")}</span></td>

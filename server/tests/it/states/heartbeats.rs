@@ -71,15 +71,16 @@ async fn a_job_without_a_heartbeat_is_not_renewing() {
         alert(&console, "not_renewing", &dead).await.is_none()
     })
     .await;
-    previewed(&console).await;
+    previewed(&console, &postgres).await;
     console.stop().await;
 }
 
-/// The preview of the built-in rule finds the silence in the history.
-async fn previewed(console: &TestServer) {
+/// The preview of the built-in rule finds the silence in the history. The job lives on: a second silence would count too.
+async fn previewed(console: &TestServer, postgres: &Postgres) {
     let rule = json!({"name": "Silent jobs", "condition": "not_renewing", "prefix": "report/", "severity": "critical"});
     let admin = token(&console.serving, Role::Admin).await;
     eventually("the preview has the firing", async || {
+        execute(postgres, &format!("{SIGN_OF_LIFE}'report/dead'")).await;
         let request = reqwest::Client::new().post(console.url("/v1/rules/preview"));
         let request = request.headers(bearer(admin.expose())).json(&rule);
         let answer = request.send().await.unwrap();

@@ -1,33 +1,4 @@
-//! Statistics of a process from the kernel, and their slope. Linux only, like the rest of the bench.
-
-use std::io;
-
-/// Values at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Vitals {
-    /// Resident memory.
-    pub memory_mib: f64,
-    pub files: f64,
-    pub tasks: f64,
-}
-
-/// # Errors
-/// There is no such process.
-pub(super) fn read(pid: u32, tasks: f64) -> io::Result<Vitals> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let files = std::fs::read_dir(format!("/proc/{pid}/fd"))?.count();
-    Ok(Vitals {
-        memory_mib: resident_kib(&status) / 1_024.0,
-        files: f64::from(u32::try_from(files).unwrap_or(u32::MAX)),
-        tasks,
-    })
-}
-
-fn resident_kib(status: &str) -> f64 {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
-    kib.unwrap_or(0.0)
-}
+//! Slope of a series of values.
 
 /// Slope per hour of the second values over the first, which are minutes, by least squares. 0 for fewer than two
 /// points.
@@ -58,12 +29,5 @@ mod tests {
         let stays: Vec<(f64, f64)> = (1..=10).map(|it| (f64::from(it), 7.0)).collect();
         assert!(per_hour(&stays).abs() < 1e-9);
         assert!(per_hour(&[]).abs() < 1e-9 && per_hour(&[(1.0, 5.0)]).abs() < 1e-9);
-    }
-
-    #[test]
-    fn own_process_reports_memory_and_open_files() {
-        // Detects an unexpected kernel format, which would read as zero.
-        let vitals = read(std::process::id(), 3.0).unwrap();
-        assert!(vitals.memory_mib > 1.0 && vitals.files >= 3.0, "{vitals:?}");
     }
 }

@@ -1,0 +1,48 @@
+// Waits page with a real deadlock: two etcd sessions, each of which holds one mutex and waits for the other's.
+import { accessible, type Backend, expect, lookAt, openLive, test } from '../../demo';
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+test('a deadlock appears without a reload, is drawn with its releases, and goes when it is broken', async ({ page, api }) => {
+  const { address } = (await api<Backend[]>('backends')).find((it) => it.kind === 'etcd') ?? {};
+  const call = async (path: string, body: object): Promise<Record<string, string>> => {
+    const answer = await fetch(`${address}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) });
+    expect(answer.status, path).toBe(200);
+    return await answer.json() as Record<string, string>;
+  };
+  const session = async () => (await call('lease/grant', { TTL: 120 })).ID ?? '';
+  // The recipe's key: the mutex, and the lease in hexadecimal.
+  const enqueue = (mutex: string, lease: string, owner: string) => call('kv/put', {
+    key: base64(`/locks/e2e:${mutex}/${BigInt(lease).toString(16)}`), value: base64(owner), lease,
+  });
+
+  await openLive(page, '/waits');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No deadlock');
+  const [left, right] = [await session(), await session()];
+  await enqueue('left', left, 'exporter-1');
+  await enqueue('right', right, 'importer-2');
+  await enqueue('right', left, 'exporter-1');
+  // Seen before the wait that closes the cycle.
+  await expect(page.locator('table.ws')).toContainText('/locks/e2e:right');
+  await enqueue('left', right, 'importer-2');
+
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('One deadlock inside of etcd-coord blocks 2 owners');
+  const drawn = page.locator('svg.wgw');
+  for (const text of ['exporter-1', 'importer-2', '/locks/e2e:left', '/locks/e2e:right']) await expect(drawn).toContainText(text);
+  // Each arrow carries the number of its release in the list.
+  const numbers = await drawn.locator('text.n').allTextContents();
+  expect(numbers.toSorted()).toEqual(await page.locator('.rk .no').allTextContents());
+  expect(numbers).toHaveLength(2);
+  const lanes = page.locator('.wait-times .lane:not(.ax)');
+  await expect(lanes).toHaveCount(2);
+  await expect(lanes.filter({ hasText: 'closes the cycle' })).toHaveCount(1);
+  await accessible(page);
+  await lookAt(page, 'waits-deadlock');
+
+  await openLive(page, '/');
+  await expect(page.locator('.overview-deadlocks')).toContainText('etcd-coord');
+  await openLive(page, '/waits');
+  await call('lease/revoke', { ID: right });
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No deadlock');
+  await call('lease/revoke', { ID: left });
+});
