@@ -7,6 +7,7 @@ pub mod health;
 pub mod tables;
 
 use domain::backend::BackendView;
+use domain::names::BackendName;
 use domain::overview::backends_title;
 use leptos::prelude::*;
 
@@ -68,16 +69,29 @@ fn All(data: Signal<Vec<BackendView>>) -> impl IntoView {
                 .collect_view()
         })
     };
-    let each = move || {
+    let names = Memo::new(move |_| {
         data.with(|data| {
             data.iter()
-                .map(|backend| view! { <OneBackend backend=backend.clone()/> }.into_any())
-                .collect_view()
+                .map(|backend| backend.name.clone())
+                .collect::<Vec<_>>()
         })
+    });
+    // Kept while only its figures change: a control in it keeps the focus.
+    let each = move |name: BackendName| {
+        let found = move || data.with(|data| data.iter().find(|backend| backend.name == name).cloned());
+        let first = found()?;
+        let backend = Memo::new(move |before: Option<&BackendView>| {
+            found()
+                .or_else(|| before.cloned())
+                .unwrap_or_else(|| first.clone())
+        });
+        Some(view! { <OneBackend backend/> }.into_any())
     };
     view! {
         <nav class="jumps" aria-label="backends"><ul>{changing(jumps)}</ul></nav>
-        <div class="stack">{changing(each)}</div>
+        <div class="stack">
+            <For each=move || names.get() key=BackendName::to_string children=each/>
+        </div>
     }
     .into_any()
 }

@@ -65,7 +65,7 @@ const QUESTIONS: Record<string, (steps: Steps) => Promise<void>> = {
     await steps.follow(worst(page).getByRole('link').first());
     await steps.follow(page.getByRole('link', { name: /^Unlock/ }).first());
     await expect(page).toHaveURL(/\/unlock\//);
-    await expect(page.getByRole('heading', { level: 1 })).toContainText('Unlock');
+    await expect(page.getByRole('heading', { name: 'Lock to release' })).toBeVisible();
   },
   'which alerts fire, and what does the runbook say': async (steps) => {
     const { page } = steps;

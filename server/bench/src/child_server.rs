@@ -199,7 +199,7 @@ async fn work(
     Ok(())
 }
 
-/// They may view and hold leases.
+/// They may view every page and hold leases.
 async fn tokens(folder: &Path) -> Result<Vec<Secret>, BenchError> {
     let db = Db::open(&format!("sqlite:{}", folder.join("leasehold.db").display())).await?;
     let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
@@ -208,7 +208,7 @@ async fn tokens(folder: &Path) -> Result<Vec<Secret>, BenchError> {
     for number in 0..VIEWERS_MAX.div_ceil(VIEWERS_OF_TOKEN) {
         let new = NewToken {
             name: format!("viewers-{number}"),
-            grants: vec![Grant::everywhere(Role::Operator)],
+            grants: vec![Grant::everywhere(Role::Admin)],
             expires_in: None,
         };
         tokens.push(identity.create_token(&Principal::system("bench"), new).await?);

@@ -85,6 +85,11 @@ impl Selection<'_> {
         }
     }
 
+    /// Each row of a backend that is not observed is stale.
+    fn is_without_rows(&self) -> bool {
+        self.blind && !self.states.is_empty() && !self.states.contains(&LockState::Stale)
+    }
+
     fn matches(&self, entry: &Entry) -> bool {
         (self.states.is_empty() || self.states.contains(&self.state(entry))) && (self.wanted)(entry)
     }
@@ -146,6 +151,9 @@ pub(super) struct PageResult {
 
 impl Shard {
     pub(super) fn select(&self, wanted: &Selection<'_>) -> Vec<PageResult> {
+        if wanted.is_without_rows() {
+            return Vec::new();
+        }
         match wanted.sort.key {
             SortKey::Resource if wanted.sort.descending => self.select_by_name_backwards(wanted),
             SortKey::Resource => {

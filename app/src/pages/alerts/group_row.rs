@@ -102,6 +102,7 @@ fn summary(group: &AlertGroup) -> AnyView {
         view! { <span>{changes}" in 30 m: it fires and resolves again. "{raise}</span> }.into_any()
     });
     let why = visible(&worst.why).into_owned();
+    let runbook = format!("Runbook of {}", group.rule);
     let count_class = if group.state == GroupState::Firing {
         "ag-n num"
     } else {
@@ -115,7 +116,10 @@ fn summary(group: &AlertGroup) -> AnyView {
             <a class="al-of" href=worst.path.clone()><ResourceName name=worst.subject.clone() cut=true/></a>
             <span class="ink2"><bdi>{why}</bdi>{flaps}</span>
         </span>
-        <span class="ag-to small ink2">{receivers}</span>
+        <span class="ag-to small ink2">
+            <a class="link" href=group.runbook.clone() rel="external" aria-label=runbook>"Runbook"</a>
+            {receivers}
+        </span>
     }
     .into_any()
 }

@@ -110,7 +110,6 @@ fn foot(group: &AlertGroup) -> AnyView {
             {more}
             <a class="link" href=group.worst.path.clone()>"Worst alert"</a>
             {rule}
-            <a class="link" href=group.runbook.clone() rel="external">"Runbook"</a>
             <span class="ink2">{format!("fires when {}, for {}", group.condition, format::period(group.for_ms))}</span>
         </p>
     }

@@ -8,14 +8,50 @@ use leptos::prelude::*;
 
 use super::health::Health;
 use super::tables::{Capabilities, PastFaults, Rights, Sources};
+use crate::components::reactive::changing;
 use crate::components::state_badge::{BackendBadge, Shape};
 use crate::components::time::Time;
 use crate::links;
 
 #[component]
-pub fn OneBackend(backend: BackendView) -> impl IntoView {
-    let name = backend.name.to_string();
-    let version = match &backend.version {
+pub fn OneBackend(backend: Memo<BackendView>) -> impl IntoView {
+    let name = backend.with_untracked(|backend| backend.name.to_string());
+    let locks = links::with_query("/locks", [("backend", name.as_str())]);
+    let class = move || match backend.with(|backend| backend.status.blinds_rows()) {
+        true => "sec backend is-blind",
+        false => "sec backend",
+    };
+    let part = move |view: fn(&BackendView) -> AnyView| changing(move || backend.with(view));
+    // Not built again by each scan: an unfolded list stays so.
+    let rights =
+        Memo::new(move |_| backend.with(|backend| (!backend.is_limited).then(|| backend.rights.clone())));
+    let capabilities = Memo::new(move |_| backend.with(|backend| backend.capabilities.clone()));
+    let (head, labelled_by) = (format!("{name}-head"), format!("{name}-head"));
+    view! {
+        <section class=class id=name.clone() aria-labelledby=labelled_by tabindex="-1">
+            <header>
+                <h2 id=head>{name.clone()}</h2>
+                {part(|backend| view! { <BackendBadge status=backend.status/> }.into_any())}
+                <span class="note">{part(version)}</span>
+                <span class="note mono address">{part(address)}</span>
+                <a class="end link" href=locks>"Its locks"</a>
+            </header>
+            {part(|backend| notice(backend).into_any())}
+            <div class="backend-parts">
+                {part(|backend| view! { <Health backend=backend.clone()/> }.into_any())}
+                {part(or_limited)}
+                <div class="stack">
+                    {changing(move || rights.get().map(|rights| view! { <Rights rights/> }.into_any()))}
+                    {changing(move || view! { <Capabilities capabilities=capabilities.get()/> }.into_any())}
+                </div>
+            </div>
+        </section>
+    }
+    .into_any()
+}
+
+fn version(backend: &BackendView) -> AnyView {
+    match &backend.version {
         Reported::Value(version) => {
             let shown = visible(version).into_owned();
             let names_itself = shown.to_ascii_lowercase().contains(backend.kind.as_str());
@@ -29,35 +65,11 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
             let words = format!("{}, version unknown", backend.kind.as_str());
             view! { <span title=why.to_string()>{words}</span> }.into_any()
         }
-    };
-    let locks = links::with_query("/locks", [("backend", name.as_str())]);
-    let class = if backend.status.blinds_rows() {
-        "sec backend is-blind"
-    } else {
-        "sec backend"
-    };
-    let (head, labelled_by) = (format!("{name}-head"), format!("{name}-head"));
-    view! {
-        <section class=class id=name.clone() aria-labelledby=labelled_by tabindex="-1">
-            <header>
-                <h2 id=head>{name.clone()}</h2>
-                <BackendBadge status=backend.status/>
-                <span class="note">{version}</span>
-                <span class="note mono address"><bdi>{visible(&backend.address).into_owned()}</bdi></span>
-                <a class="end link" href=locks>"Its locks"</a>
-            </header>
-            {notice(&backend)}
-            <div class="backend-parts">
-                <Health backend=backend.clone()/>
-                {or_limited(&backend)}
-                <div class="stack">
-                    {(!backend.is_limited).then(|| view! { <Rights rights=backend.rights.clone()/> }.into_any())}
-                    <Capabilities capabilities=backend.capabilities.clone()/>
-                </div>
-            </div>
-        </section>
     }
-    .into_any()
+}
+
+fn address(backend: &BackendView) -> AnyView {
+    view! { <bdi>{visible(&backend.address).into_owned()}</bdi> }.into_any()
 }
 
 /// Sources and past failures, or why the reader may not see them.

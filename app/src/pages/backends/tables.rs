@@ -33,8 +33,30 @@ pub fn Sources(sources: Vec<SourceView>, is_seen: bool) -> impl IntoView {
     .into_any()
 }
 
+/// Problems first; what is as it should be is folded.
 #[component]
 pub fn Rights(rights: Vec<AccountPermission>) -> impl IntoView {
+    let is_met = |right: &AccountPermission| matches!(right.allowed, Reported::Value(allowed) if allowed == right.wanted);
+    let (met, unmet): (Vec<_>, Vec<_>) = rights.into_iter().partition(is_met);
+    let unmet = (!unmet.is_empty()).then(|| permission_table(unmet));
+    let folded = (!met.is_empty()).then(|| {
+        let permissions = format::counted(
+            met.len() as u64,
+            "account permission is as it should be",
+            "account permissions are as they should be",
+        );
+        view! {
+            <details class="met">
+                <summary class="small ink2">{permissions}</summary>
+                {permission_table(met)}
+            </details>
+        }
+        .into_any()
+    });
+    view! { {unmet}{folded} }.into_any()
+}
+
+fn permission_table(rights: Vec<AccountPermission>) -> AnyView {
     let rows = rights.into_iter().map(|right| {
         let (shape, hue, word) = permission_status(&right);
         let unmet = matches!(right.allowed, Reported::Value(allowed) if allowed != right.wanted);

@@ -30,7 +30,7 @@ pub(super) fn Length(first: SilenceFields) -> impl IntoView {
     view! {
         <fieldset class="lengths">
             <legend>"Length"</legend>
-            <div class="seg">{choices.into_iter().collect_view()}</div>
+            <div class="pick">{choices.into_iter().collect_view()}</div>
             <div class="own">
                 <label class="sr" for="lasts">"Custom length"</label>
                 <input id="lasts" name="lasts" value=first.own placeholder="such as 3d or 90m, at most 90 days" autocomplete="off"

@@ -34,6 +34,24 @@ fn a_cycle_over_three_systems_is_one_deadlock() {
 }
 
 #[test]
+fn time_alone_changes_only_the_times_of_a_deadlock() {
+    // A second later the page has other lengths, and the same releases for the same waits.
+    let graph = graph(&three_systems());
+    let at = |now| {
+        let mut page = GraphView::new(&graph, &Visible::default(), now).page();
+        page.deadlocks.remove(0)
+    };
+    let (before, after) = (at(NOW), at(Tick(NOW.0 + 1_000)));
+    assert_ne!(before, after);
+    assert_eq!(before.without_times(), after.without_times());
+    for deadlock in [before, after] {
+        let mut places: Vec<_> = deadlock.hops.iter().map(|hop| deadlock.release_of(hop)).collect();
+        places.sort_unstable();
+        assert_eq!(places, [Some(1), Some(2), Some(3)]);
+    }
+}
+
+#[test]
 fn equal_names_are_not_joined_without_a_rule() {
     // The same owner id on two backends, which no rule names.
     let twice = |one: &str, other: &str| {
