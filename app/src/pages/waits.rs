@@ -110,7 +110,7 @@ fn Deadlocks(data: Signal<Page>) -> impl IntoView {
 
 fn no_deadlock(title: String) -> AnyView {
     let text = "A cycle of waits would be drawn here, with the release that frees most owners.";
-    view! { <section class="sec"><div class="empty"><h3>{title}</h3><p>{text}</p></div></section> }.into_any()
+    view! { <section class="sec"><div class="empty"><h2>{title}</h2><p>{text}</p></div></section> }.into_any()
 }
 
 fn deadlock_list(data: Signal<Page>, deadlocks: &[DeadlockView], total: usize) -> AnyView {

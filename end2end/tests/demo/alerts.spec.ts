@@ -144,6 +144,9 @@ test('the threshold line is dragged by mouse and keyboard, previewed, overridden
     await page.goto('/alerts/rules/new?condition=fencing_rejections&with.count=20');
     await expect(page.locator('.pv-drag')).toBeVisible({ timeout: 1_000 });
   }).toPass({ timeout: 90_000 });
+  // The line follows the pointer in the form that the browser has taken over, and once the first preview has set its scale.
+  await hydrated(page);
+  await expect(page.locator('.pv figcaption')).toContainText('20');
   const number = page.getByLabel('at least', { exact: true });
   const line = page.getByLabel(/^Threshold line/);
   await expect(line).toHaveValue('20');

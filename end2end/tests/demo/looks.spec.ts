@@ -1,5 +1,5 @@
 // Pages without a spec of their own, in both themes and widths: no console message, no axe violation, no overflow, a screenshot.
-import { expect, lookAt, openLive, test } from '../../demo';
+import { expect, lookAt, open, test } from '../../demo';
 
 const PAGES: Record<string, string> = {
   users: '/settings/users',
@@ -8,12 +8,12 @@ const PAGES: Record<string, string> = {
   roles: '/settings/roles',
   waits: '/waits',
   docs: '/docs',
-  runbooks: '/docs/runbooks',
+  runbooks: '/docs/alerts',
 };
 
 for (const [name, path] of Object.entries(PAGES)) {
   test(`${name} is accessible and fits in both themes and widths`, async ({ page }) => {
-    await openLive(page, path);
+    await open(page, path);
     await expect(page.getByRole('heading', { level: 1 })).toHaveText(/\w/);
     await lookAt(page, `page-${name}`);
   });

@@ -72,7 +72,7 @@ const QUESTIONS: Record<string, (steps: Steps) => Promise<void>> = {
     await steps.open('Alerts', 'a');
     await expect(page).toHaveURL(/\/alerts/);
     await steps.follow(page.getByRole('link', { name: /runbook/i }).first());
-    await expect(page).toHaveURL(/\/docs\/runbooks/);
+    await expect(page).toHaveURL(/\/docs\/alerts#/);
   },
   'where is the waiting': async (steps) => {
     await steps.open('Contention', 'c');

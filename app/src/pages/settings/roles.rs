@@ -21,7 +21,7 @@ pub fn RolesPage() -> impl IntoView {
             <SettingsLayout>
                 <section class="sec">
                     <header><h2>"Permissions by role"</h2></header>
-                    <div class="scroll">
+                    <div class="scroll" tabindex="0" role="region" aria-label="Permissions of each role">
                         <table class="t st-table rights">
                             <thead><tr><th scope="col"><span class="sr">"permission"</span></th>{heads.collect_view()}</tr></thead>
                             <tbody>{rows.collect_view()}</tbody>

@@ -64,7 +64,7 @@ fn title(rows: &[SessionRow]) -> String {
 #[component]
 pub(super) fn SessionTable(rows: Signal<(Vec<SessionRow>, i64)>) -> impl IntoView {
     view! {
-        <div class="scroll">
+        <div class="scroll" tabindex="0" role="region" aria-label="Sessions">
             <table class="t st-table">
                 <thead><tr><th scope="col">"user"</th><th scope="col">"signed in by"</th><th scope="col">"from"</th>
                     <th scope="col">"browser"</th><th scope="col">"began"</th><th scope="col">"last used"</th>
