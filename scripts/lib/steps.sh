@@ -16,31 +16,31 @@ step() {
   if ((status != 0)); then
     printf '== FAILED: %s (status %d): %s\n' "$name" "$status" "$*" >&2
     steps_table
-    # A step beside this one must not outlive the run.
+    # A step in the background must not outlive the run.
     wait
     exit "$status"
   fi
 }
 
-# steps_beside FUNCTION: its steps run at the same time as those that follow, until steps_joined. For builds that share no folder:
+# steps_in_background FUNCTION: its steps run at the same time as those that follow, until steps_joined. For builds that share no folder:
 # each of them ends with one long crate, for which the other processor would wait.
-steps_beside() {
-  BESIDE=$(mktemp -d)
+steps_in_background() {
+  BACKGROUND=$(mktemp -d)
   (
     STEPS_TABLE=()
     "$1"
-    printf '%s\n' "${STEPS_TABLE[@]}" >"$BESIDE/table"
-  ) >"$BESIDE/output" 2>&1 &
-  BESIDE_PID=$!
+    printf '%s\n' "${STEPS_TABLE[@]}" >"$BACKGROUND/table"
+  ) >"$BACKGROUND/output" 2>&1 &
+  BACKGROUND_PID=$!
 }
 
-# steps_joined: waits for the steps beside, shows their output, and ends the run if one of them failed.
+# steps_joined: waits for the steps in the background, shows their output, and ends the run if one of them failed.
 steps_joined() {
   local status=0 lines=()
-  wait "$BESIDE_PID" || status=$?
-  cat "$BESIDE/output"
-  [[ ! -e $BESIDE/table ]] || mapfile -t lines <"$BESIDE/table"
-  rm -rf "$BESIDE"
+  wait "$BACKGROUND_PID" || status=$?
+  cat "$BACKGROUND/output"
+  [[ ! -e $BACKGROUND/table ]] || mapfile -t lines <"$BACKGROUND/table"
+  rm -rf "$BACKGROUND"
   STEPS_TABLE+=("${lines[@]}")
   if ((status != 0)); then
     steps_table

@@ -66,7 +66,7 @@ fn edge(path: &str, tip: (f64, f64, Towards), text: (f64, f64, &'static str)) ->
     }
 }
 
-/// On the arrows of a ring, beside their texts.
+/// On the arrows of a ring, next to their texts.
 fn ring_numbers(owners: usize) -> Vec<(f64, f64)> {
     match owners {
         0..=2 => vec![(760.0, 66.0), (112.0, 202.0)],
