@@ -25,50 +25,50 @@ pub fn wait_timeline(deadlock: &DeadlockView, now: i64) -> AnyView {
         .iter()
         .filter_map(|hop| Some((hop, hop.wait.as_ref()?)))
         .collect();
-    let longest = waits.iter().map(|(_, wait)| wait.waited_ms).max();
-    let Some(longest) = longest.filter(|longest| *longest > 0) else {
-        return ().into_any();
-    };
+    let longest = longest_ms(deadlock);
     let scale = TimeScale::new(now - longest - longest / BEFORE, now);
     let times = ticks::times(scale, TIMES_MAX);
-    let closed = now - deadlock.closed_ms;
-    // Of waits that were first seen together, the last one is unknown.
-    let last = waits.iter().filter(|(_, wait)| now - wait.waited_ms == closed);
-    let is_last_known = last.count() == 1;
+    let closing = deadlock.closing_wait();
+    let closed = scale.at(now - deadlock.closed_ms);
     let lanes: Vec<AnyView> = waits
         .iter()
-        .map(|(hop, wait)| lane(hop, wait, (now, closed, is_last_known), (scale, &times)))
+        .map(|(hop, wait)| lane(hop, wait, (closed, closing == Some(*wait)), (scale, &times)))
         .collect();
     view! {
         <div class="tl wait-times">
             {lanes}
             <div class="lane ax"><div class="ln"></div>{axis(&times)}</div>
         </div>
-        {data_table(table(&waits, now, scale))}
+        {data_table(table(&waits, scale))}
     }
     .into_any()
 }
 
 /// Range and mark of the timeline.
 pub fn timeline_note(deadlock: &DeadlockView) -> String {
-    let longest = deadlock.hops.iter().filter_map(|hop| hop.wait.as_ref());
-    let longest = longest.map(|wait| wait.waited_ms).max().unwrap_or_default();
-    format!(
-        "{}, UTC; the red line is the wait that closed the cycle",
-        format::duration(longest)
-    )
+    let mark = match deadlock.closing_wait() {
+        Some(_) => "the wait that closed the cycle",
+        None => "when the last of these waits was seen",
+    };
+    let longest = format::duration(longest_ms(deadlock));
+    format!("{longest}, UTC; the red line is {mark}")
+}
+
+fn longest_ms(deadlock: &DeadlockView) -> i64 {
+    let waits = deadlock.hops.iter().filter_map(|hop| hop.wait.as_ref());
+    waits.map(|wait| wait.waited_ms).max().unwrap_or_default()
 }
 
 fn lane(
     hop: &CycleHop,
     wait: &WaitView,
-    (now, closed, is_last_known): (i64, i64, bool),
+    (closed, is_closing): (f64, bool),
     (scale, times): (TimeScale, &[ChartTick]),
 ) -> AnyView {
-    let from = now - wait.waited_ms;
-    let (x, width) = (scale.at(from), scale.width(from, now));
-    let began = began(wait, from, scale);
-    let text = if is_last_known && from == closed {
+    let from = scale.until() - wait.waited_ms;
+    let (x, width) = (scale.at(from), scale.width(from, scale.until()));
+    let began = began(wait, scale);
+    let text = if is_closing {
         format!("{began} closes the cycle")
     } else {
         began
@@ -88,7 +88,7 @@ fn lane(
     let marks = view! {
         {grid}
         <rect class="waits" x=percent(x) y="12" width=percent(width) height="20"></rect>
-        {vertical("closes", scale.at(closed))}
+        {vertical("closes", closed)}
         {anchored(percent(x), view! { <line class="waiting start" y1="11" y2="33"></line> }.into_any())}
         <text class=class x=percent(x) dx=if is_right { "-6" } else { "8" } y="26">{text}</text>
     };
@@ -106,8 +106,8 @@ fn lane(
 }
 
 /// The begin of a wait; of one that was first seen then, its latest begin.
-fn began(wait: &WaitView, from: i64, scale: TimeScale) -> String {
-    let at = moment(from, scale);
+fn began(wait: &WaitView, scale: TimeScale) -> String {
+    let at = moment(scale.until() - wait.waited_ms, scale);
     if wait.is_at_least {
         format!("\u{2264} {at}")
     } else {
@@ -115,12 +115,12 @@ fn began(wait: &WaitView, from: i64, scale: TimeScale) -> String {
     }
 }
 
-fn table(waits: &[(&CycleHop, &WaitView)], now: i64, scale: TimeScale) -> Table {
+fn table(waits: &[(&CycleHop, &WaitView)], scale: TimeScale) -> Table {
     let row = |(hop, wait): &(&CycleHop, &WaitView)| {
         vec![
             visible(&hop.owner).into_owned(),
             wait.lock.backend.to_string(),
-            began(wait, now - wait.waited_ms, scale),
+            began(wait, scale),
             format::duration(wait.waited_ms),
         ]
     };

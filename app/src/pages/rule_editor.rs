@@ -3,6 +3,7 @@
 pub mod chart;
 pub mod enlarged;
 pub mod form;
+pub mod line;
 pub mod preview;
 pub mod versions;
 
@@ -18,6 +19,7 @@ use web_sys::HtmlFormElement;
 
 use self::chart::highest_measure;
 use self::form::{Pick, RuleForm};
+use self::line::ThresholdLine;
 use self::preview::PreviewView;
 use self::versions::Versions;
 use crate::api::ApiError;
@@ -49,24 +51,64 @@ pub struct PreviewRequest {
     is_newest: RwSignal<bool>,
     /// Highest value or threshold of each part so far: the scale does not shrink below a line that is being dragged.
     scale: StoredValue<Vec<(String, i64)>>,
+    line: ThresholdLine,
 }
 
 impl PreviewRequest {
+    fn new(fields: String) -> Self {
+        Self {
+            fields: RwSignal::new(fields),
+            is_pending: RwSignal::new(false),
+            is_newest: RwSignal::new(false),
+            scale: StoredValue::new(Vec::new()),
+            line: ThresholdLine::default(),
+        }
+    }
+
+    /// Another rule: its preview follows from the URL again.
+    fn reset(self) {
+        self.is_newest.set(false);
+        self.scale.set_value(Vec::new());
+        self.fields.set(String::new());
+        self.line.reset();
+    }
+
     /// Follows the response to `fields`: after the newest part, everything is asked for.
     fn record_response(self, fields: &str, preview: &Result<RulePreview, ApiError>) {
-        if self.fields.try_with_untracked(|now| now == fields) != Some(true) {
+        // The server renders one preview, which nothing follows.
+        if cfg!(feature = "ssr") || self.fields.try_with_untracked(|now| now == fields) != Some(true) {
             return;
         }
         let edited = preview.as_ref().ok().and_then(|preview| preview.edited.as_ref());
-        if edited.is_some_and(|edited| edited.is_partial) {
-            // The newest part is shown first.
-            let show_all = move || {
-                self.is_newest.try_set(false);
-            };
-            set_timeout(show_all, Duration::ZERO);
-        } else {
+        let is_partial = edited.is_some_and(|edited| edited.is_partial);
+        if !is_partial {
             self.is_pending.try_set(false);
         }
+        // Once the response is the page's data.
+        let arrived = move || {
+            self.line.arrived();
+            if is_partial {
+                self.is_newest.try_set(false);
+            }
+        };
+        set_timeout(arrived, Duration::ZERO);
+    }
+
+    /// Requests the preview of the form as it is.
+    fn follow_form(self) {
+        // The threshold line is a field of the form that is not inside it.
+        let form = document()
+            .get_element_by_id(FORM_ID)
+            .and_then(|form| form.dyn_into::<HtmlFormElement>().ok());
+        let Some(form) = form else { return };
+        let next = to_search(submit::fields(&form));
+        let is_changed = self.fields.try_with_untracked(|fields| *fields != next) == Some(true);
+        if is_changed {
+            self.is_pending.try_set(true);
+            self.is_newest.try_set(true);
+            self.fields.try_set(next);
+        }
+        self.line.requested(!is_changed);
     }
 
     fn highest(self, part: &PreviewPart) -> i64 {
@@ -97,19 +139,11 @@ pub fn RuleEditorPage() -> impl IntoView {
         .first_reply()
         .map(|reply| reply.fields.fields)
         .unwrap_or_default();
-    let request = PreviewRequest {
-        fields: RwSignal::new(to_search(typed)),
-        is_pending: RwSignal::new(false),
-        is_newest: RwSignal::new(false),
-        scale: StoredValue::new(Vec::new()),
-    };
-    // Another rule: its preview follows from the URL again.
+    let request = PreviewRequest::new(to_search(typed));
     Effect::new(move |before: Option<(String, String)>| {
         let now = address.get();
         if before.is_some_and(|before| before != now) {
-            request.is_newest.set(false);
-            request.scale.set_value(Vec::new());
-            request.fields.set(String::new());
+            request.reset();
             form.clear();
         }
         now
@@ -137,8 +171,10 @@ pub fn RuleEditorPage() -> impl IntoView {
                 preview
             },
         );
+        let line = request.line;
+        line.on_release(move || request.follow_form());
         view! {
-            <div class="re-preview" on:input=move |event| set_threshold(&event) on:change=on_input(request)>
+            <div class="re-preview" on:pointerdown=move |event| line.hold(&event) on:input=move |event| line.follow(&event) on:change=on_input(request)>
                 <LoadBoundary load part=true let:data>
                     <PreviewView data request/>
                 </LoadBoundary>
@@ -162,43 +198,10 @@ fn to_search(fields: Vec<(String, String)>) -> String {
     links::with_query("", fields)
 }
 
-/// Follows the form while the reader types.
+/// Follows the form while the reader types, and the threshold line while it moves by keyboard.
 fn on_input(request: PreviewRequest) -> impl FnMut(Event) + 'static {
-    let mut compute = debounce(TYPING_PAUSE, move |next: String| {
-        let is_changed = request.fields.try_with_untracked(|fields| *fields != next);
-        if is_changed == Some(true) {
-            request.is_pending.try_set(true);
-            request.is_newest.try_set(true);
-            request.fields.try_set(next);
-        }
-    });
-    move |_: Event| {
-        // The threshold line is a field of the form that is not inside it.
-        let form = document()
-            .get_element_by_id(FORM_ID)
-            .and_then(|form| form.dyn_into::<HtmlFormElement>().ok());
-        if let Some(form) = form {
-            compute(to_search(submit::fields(&form)));
-        }
-    }
-}
-
-/// The threshold line in the chart was moved: the field of its threshold follows at once, and the
-/// preview, which draws the line again, when it is let go.
-fn set_threshold(event: &Event) {
-    let line = event
-        .target()
-        .and_then(|target| target.dyn_into::<web_sys::HtmlInputElement>().ok())
-        .filter(|line| line.name() == "line");
-    let Some(line) = line else { return };
-    let (param, unit) = (
-        line.get_attribute("data-param").unwrap_or_default(),
-        line.get_attribute("data-suffix").unwrap_or_default(),
-    );
-    let field = document().get_element_by_id(&format!("with.{param}"));
-    if let Some(field) = field.and_then(|field| field.dyn_into::<web_sys::HtmlInputElement>().ok()) {
-        field.set_value(&format!("{}{unit}", line.value()));
-    }
+    let mut follow = debounce(TYPING_PAUSE, move |()| request.follow_form());
+    move |_: Event| follow(())
 }
 
 #[component]

@@ -124,8 +124,8 @@ async function share(page: Page): Promise<number> {
   return page.getByLabel(/^Threshold line/).evaluate((it: HTMLInputElement) => (Number(it.value) - Number(it.min)) / (Number(it.max) - Number(it.min)));
 }
 
-/** Takes the line with the mouse and lets it go at a share of the chart's height. */
-async function dragTo(page: Page, to: number): Promise<void> {
+/** Takes the line with the mouse and lets it go at a share of the chart's height; `held` runs before. */
+async function dragTo(page: Page, to: number, held: () => Promise<void> = async () => {}): Promise<void> {
   const plot = page.locator('.pv-plot');
   await plot.scrollIntoViewIfNeeded();
   const box = await plot.boundingBox();
@@ -134,6 +134,7 @@ async function dragTo(page: Page, to: number): Promise<void> {
   await page.mouse.move(x, y(await share(page)));
   await page.mouse.down();
   await page.mouse.move(x, y(to), { steps: 5 });
+  await held();
   await page.mouse.up();
 }
 
@@ -150,8 +151,16 @@ test('the threshold line is dragged by mouse and keyboard, previewed, overridden
   const number = page.getByLabel('at least', { exact: true });
   const line = page.getByLabel(/^Threshold line/);
   await expect(line).toHaveValue('20');
+  // The preview of the typed name arrives while the line is held: it is not taken out of the reader's hand.
+  const previewed = page.waitForResponse((it) => it.url().includes('/api/rule-preview') && it.url().includes('By'));
   await page.getByLabel('Name').fill('By the line');
-  await dragTo(page, 0.5);
+  await dragTo(page, 0.6, async () => {
+    await (await previewed).finished();
+    // Until the page has drawn what it is about to draw.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    const { x, width, y, height } = (await page.locator('.pv-plot').boundingBox()) ?? { x: 0, width: 0, y: 0, height: 0 };
+    await page.mouse.move(x + width / 2, y + height / 2, { steps: 5 });
+  });
   const dragged = await line.inputValue();
   expect(Number(dragged)).toBeLessThan(20);
   // Whole numbers: the line rests on the nearest one.
@@ -171,6 +180,9 @@ test('the threshold line is dragged by mouse and keyboard, previewed, overridden
   expect(Number(await line.inputValue())).toBeLessThan(Number(dragged));
   await page.keyboard.press('Home');
   await expect(number).toHaveValue(/^[01]$/);
+  // A typed number moves the line, also back to where the preview has drawn it last.
+  await number.fill(dragged);
+  await expect(line).toHaveValue(dragged);
   await number.fill('7');
   await expect(line).toHaveValue('7');
   await line.focus();

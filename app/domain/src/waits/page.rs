@@ -159,6 +159,20 @@ impl DeadlockView {
         steady
     }
 
+    /// The last visible waits: one, or several that began or were first seen at the same time.
+    fn last_waits(&self) -> impl Iterator<Item = &WaitView> {
+        let waits = self.hops.iter().filter_map(|hop| hop.wait.as_ref());
+        waits.filter(|wait| wait.waited_ms == self.closed_ms)
+    }
+
+    /// The wait that closed the cycle. Unknown if a wait is hidden, if several are the last, or if the last is dated by its first
+    /// observation only: it may have begun before others.
+    pub fn closing_wait(&self) -> Option<&WaitView> {
+        let mut last = self.last_waits();
+        let wait = last.next().filter(|wait| !wait.is_at_least)?;
+        (last.next().is_none() && !self.is_partly_hidden).then_some(wait)
+    }
+
     /// Place of the release of the lock that an owner of the cycle waits for, from 1.
     pub fn release_of(&self, hop: &CycleHop) -> Option<usize> {
         let wait = hop.wait.as_ref()?;
@@ -245,7 +259,10 @@ impl WaitsPage {
 }
 
 fn closed_text(deadlock: &DeadlockView) -> String {
-    let closed = crate::format::duration(deadlock.closed_ms);
+    let mut closed = crate::format::duration(deadlock.closed_ms);
+    if deadlock.last_waits().any(|wait| wait.is_at_least) {
+        closed.insert_str(0, "at least ");
+    }
     match (&deadlock.doubt, deadlock.backends.len()) {
         (Some(doubt), _) => format!("Possible for {closed}: {doubt}."),
         (None, 0 | 1) => format!("Closed for {closed}. None of its owners can go on until one wait ends."),

@@ -114,7 +114,7 @@ fn summary(group: &AlertGroup) -> AnyView {
         <span class=count_class title="alerts of this group">{format::count(u64::from(group.alerts))}</span>
         <span class="ag-w small">
             <a class="al-of" href=worst.path.clone()><ResourceName name=worst.subject.clone() cut=true/></a>
-            <span class="ink2"><bdi>{why}</bdi>{flaps}</span>
+            <span class="ink2"><bdi>{why}</bdi>" "{flaps}</span>
         </span>
         <span class="ag-to small ink2">
             <a class="link" href=group.runbook.clone() rel="external" aria-label=runbook>"Runbook"</a>

@@ -112,6 +112,8 @@ fn last_deliveries(deliveries: &Deliveries, now: i64) -> AnyView {
 fn delivery(one: &LastDelivery, now: i64) -> AnyView {
     let (hue, shape, word) = match one.state {
         DeliveryState::Delivered => ("healthy quiet", "ok", "delivered"),
+        // Held back by the interval of its group: not sent yet.
+        DeliveryState::Retrying if one.attempts == 0 => ("blind quiet", "pending", "waiting"),
         DeliveryState::Retrying => ("warning", "pending", "retrying"),
         DeliveryState::Dead => ("critical", "x", "dead letter"),
         DeliveryState::Nothing => ("blind quiet", "pending", "no delivery yet"),
@@ -120,6 +122,9 @@ fn delivery(one: &LastDelivery, now: i64) -> AnyView {
     let (at, next_at) = (one.at, one.next_at);
     let when = match one.state {
         DeliveryState::Nothing => ().into_any(),
+        DeliveryState::Retrying if one.attempts == 0 => {
+            view! { "first attempt "<RelativeTime at=next_at now/> }.into_any()
+        }
         DeliveryState::Retrying => {
             let attempt = format!("attempt {}, {answer}; next ", one.attempts);
             view! { {attempt}<RelativeTime at=next_at now/> }.into_any()

@@ -6,7 +6,6 @@ use domain::alerts::{ConditionKind, Unit};
 use domain::charts::shown_range::simulated_before;
 use domain::{format, time_format};
 use leptos::prelude::*;
-use wasm_bindgen::JsCast;
 
 use super::PreviewRequest;
 use super::chart::{PartChart, strips};
@@ -25,32 +24,20 @@ pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl I
             "stack"
         }
     };
+    let shown = Memo::new(move |before: Option<&RulePreview>| match before {
+        Some(before) if !request.line.is_still() => before.clone(),
+        _ => data.get(),
+    });
     view! {
         <div class=class aria-live="polite">
             <p class="re-progress small ink2" role="status">{move || request.is_pending.get().then_some("Computing the preview…")}</p>
             {changing(move || {
-                restore_line_focus();
-                data.with(|data| content(data, request))
+                request.line.sync_after_redraw();
+                shown.with(|data| content(data, request))
             })}
         </div>
     }
     .into_any()
-}
-
-/// The threshold line is drawn again with each preview: it keeps the keyboard focus.
-fn restore_line_focus() {
-    if cfg!(feature = "ssr") {
-        return;
-    }
-    if !matches!(document().query_selector(".pv-drag:focus"), Ok(Some(_))) {
-        return;
-    }
-    request_animation_frame(|| {
-        let line = document().query_selector(".pv-drag").ok().flatten();
-        if let Some(line) = line.and_then(|line| line.dyn_into::<web_sys::HtmlElement>().ok()) {
-            let _ = line.focus();
-        }
-    });
 }
 
 fn content(data: &RulePreview, request: PreviewRequest) -> AnyView {

@@ -52,6 +52,26 @@ fn time_alone_changes_only_the_times_of_a_deadlock() {
 }
 
 #[test]
+fn the_closing_wait_is_known_only_if_its_begin_is() {
+    // Three waits of one age; the last began later; its begin is only its first observation.
+    let of = |backends: &[BackendWaits], visible: &Visible| {
+        let mut page = GraphView::new(&graph(backends), visible, NOW).page();
+        (page.deadlocks.remove(0), page.lead)
+    };
+    let mut systems = three_systems();
+    assert_eq!(of(&systems, &Visible::default()).0.closing_wait(), None);
+    systems[1].locks[0].waiters[0].since = Tick(20_000);
+    let (deadlock, lead) = of(&systems, &Visible::default());
+    let closing = deadlock.closing_wait().unwrap();
+    assert_eq!(closing.lock.resource, Resource::from("b:index"));
+    assert!(lead.starts_with("Closed for 1 m 20 s."), "{lead}");
+    systems[1].locks[0].waiters[0].is_since_reported = false;
+    let (deadlock, lead) = of(&systems, &Visible::default());
+    assert_eq!(deadlock.closing_wait(), None);
+    assert!(lead.starts_with("Closed for at least 1 m 20 s."), "{lead}");
+}
+
+#[test]
 fn equal_names_are_not_joined_without_a_rule() {
     // The same owner id on two backends, which no rule names.
     let twice = |one: &str, other: &str| {
