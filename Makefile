@@ -12,7 +12,7 @@ BINARY := $(or $(CARGO_TARGET_DIR),target)/release/leasehold
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: export LEASEHOLD_SERVERS_OPTIONAL := 1
@@ -74,6 +74,12 @@ site: ## only the browser build, into target/site
 .PHONY: e2e
 e2e: ## only the tests in a browser
 	@scripts/e2e
+
+.PHONY: lighthouse
+lighthouse: ## Lighthouse on every page of the demo
+	@scripts/setup build servers browser
+	@$(MAKE) --no-print-directory binary
+	@scripts/lighthouse
 
 .PHONY: dist
 dist: build ## an archive of the release binary with its checksum, in target/dist

@@ -16,9 +16,7 @@ SERVER_ONLY='tokio|mio|hyper|axum|sqlx[a-z-]*|redis|etcd-client|tonic|rustls|rin
 formatted() { cargo fmt --check || die 'not formatted' 'make fmt'; }
 
 lint_server() {
-  # rust-embed reads the folder when the server is compiled, for lints too.
-  mkdir -p "$ROOT/target/site/pkg" &&
-    cargo clippy "${LOCKED[@]}" "${SERVER_GRAPH[@]}" --all-targets -- -D warnings
+  cargo clippy "${LOCKED[@]}" "${SERVER_GRAPH[@]}" --all-targets -- -D warnings
 }
 
 # Debian's compiler has another version, so its clippy is not used: native lints, then a check for wasm32.
