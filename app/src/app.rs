@@ -14,7 +14,6 @@ use crate::components::title::{PageTitle, TitleFormat};
 use crate::components::toast::Toast;
 use crate::forms::console_form::FirstReply;
 use crate::forms::reply::FormReply;
-use crate::hydration::Hydration;
 use crate::keyboard_shortcuts::KeysDialog;
 use crate::layout::Layout;
 use crate::live::Live;
@@ -78,7 +77,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <link rel="preload" href="/fonts/inter-latin.woff2" r#as="font" r#type="font/woff2" crossorigin=""/>
                 <link rel="stylesheet" href=format!("/{}/leasehold.css", options.site_pkg_dir)/>
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml"/>
-                <Hydration options/>
+                <HydrationScripts options/>
                 <MetaTags/>
             </head>
             <body>

@@ -29,6 +29,10 @@ pub(super) struct KnownOwner {
     pub(super) owner: OwnerId,
 }
 
+/// How many owners of waiters a scan reads for the first time; the next scans read the others. Each takes two requests, and the
+/// locks themselves must be read within the scan timeout.
+const IDENTIFIED_PER_SCAN: usize = 2_000;
+
 #[derive(Default)]
 pub(super) struct ContenderCache {
     hasher: RandomState,
@@ -45,6 +49,8 @@ struct Entries {
     /// Of contenders in a queue, as first read: clients write their data once.
     queued: HashMap<ContenderKey, OwnerRead>,
     queued_before: HashMap<ContenderKey, OwnerRead>,
+    /// How many more of them this scan may read.
+    identify_left: usize,
 }
 
 /// The number of [`Known::Folder`]: no transaction has this number.
@@ -104,6 +110,14 @@ impl ContenderCache {
         Some(owner)
     }
 
+    /// Takes one of the reads of this scan.
+    pub(super) fn may_identify(&self) -> bool {
+        let mut entries = self.entries.lock();
+        let left = entries.identify_left.checked_sub(1);
+        entries.identify_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
     pub(super) fn insert_queued(&self, key: ContenderKey, owner: OwnerRead) {
         self.entries.lock().queued.insert(key, owner);
     }
@@ -120,6 +134,7 @@ impl ContenderCache {
         entries.nodes_before.extend(nodes);
         entries.owners_before.extend(owners);
         entries.queued_before.extend(queued);
+        entries.identify_left = IDENTIFIED_PER_SCAN;
     }
 
     pub(super) fn end_scan(&self) {
@@ -133,6 +148,16 @@ impl ContenderCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scan_identifies_a_limited_number_of_waiters() {
+        let cache = ContenderCache::default();
+        for _ in 0..2 {
+            cache.begin_scan();
+            let reads = (0..=IDENTIFIED_PER_SCAN).filter(|_| cache.may_identify()).count();
+            assert_eq!(reads, IDENTIFIED_PER_SCAN);
+        }
+    }
 
     #[test]
     fn what_a_scan_does_not_find_is_forgotten() {

@@ -40,7 +40,7 @@ pub(super) struct LockNode {
     pub(super) read_at: Tick,
 }
 
-/// In order; a contender that has gone since the list is left out.
+/// In order; left out are contenders that have gone since the list, and those that a later scan identifies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct QueueOwners {
     pub(super) holders: Vec<OwnerRead>,
@@ -214,6 +214,9 @@ async fn queue_owners(
     let read = async |contender: &Contender| {
         if let Some(owner) = cache.queued(contender.key) {
             return Ok(Some(owner));
+        }
+        if !cache.may_identify() {
+            return Ok(None);
         }
         let owner = owner_of(link, cache, &node.path, contender).await?;
         if let Some(owner) = &owner {
