@@ -29,7 +29,7 @@ test('filters, state, prefix and order are in the URL and survive a reload', asy
 test('back and forward restore every step with its rows', async ({ page }) => {
   await openLive(page, '/locks');
   const steps = [{ url: page.url(), count: / of 44/ }];
-  await page.goto('/locks?backend=redis-cache');
+  await open(page, '/locks?backend=redis-cache');
   await expect(foot(page)).toContainText(/ of 19/);
   steps.push({ url: page.url(), count: / of 19/ });
   await page.getByRole('navigation', { name: 'filter by state' }).getByRole('link', { name: /no TTL/ }).click();
