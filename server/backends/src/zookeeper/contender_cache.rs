@@ -29,8 +29,8 @@ pub(super) struct KnownOwner {
     pub(super) owner: OwnerId,
 }
 
-/// How many owners of waiters a scan reads for the first time; the next scans read the others. Each takes two requests, and the
-/// locks themselves must be read within the scan timeout.
+/// How many owners behind the first holder of a lock a scan reads for the first time; the next scans read the others. Each takes
+/// two requests, and the locks themselves must be read within the scan timeout.
 const IDENTIFIED_PER_SCAN: usize = 2_000;
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ struct Entries {
     /// Of contenders in a queue, as first read: clients write their data once.
     queued: HashMap<ContenderKey, OwnerRead>,
     queued_before: HashMap<ContenderKey, OwnerRead>,
-    /// How many more of them this scan may read.
+    /// How many more owners this scan may read for `queued`.
     identify_left: usize,
 }
 
