@@ -1,6 +1,6 @@
 //! The fault proxy does to a real connection what it says.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use testkit::{Redis, RedisOptions, Throwaway, eventually, hangs};
 use tokio::{
@@ -113,6 +113,19 @@ async fn a_link_without_responses_loses_the_reply_after_the_commit() {
     assert_eq!(direct.command("EXISTS n").await, ":1");
     proxy.set(Link::Cut).await;
     assert!(client.answer().await.is_err());
+}
+
+#[tokio::test]
+async fn a_link_that_turns_silent_delivers_the_last_request() {
+    // The first is answered; the second is done, and nobody is told.
+    let (redis, proxy) = redis_behind_proxy().await;
+    let mut client = Client::connect(proxy.port()).await;
+    proxy.set(Link::SilentAfter(NonZeroU32::new(2).unwrap())).await;
+    assert_eq!(client.command("INCR n").await, ":1");
+    client.send("INCR n").await;
+    assert!(hangs(PATIENCE, client.answer()).await);
+    let mut direct = Client::connect(redis.port()).await;
+    assert_eq!(direct.command("GET n").await, "2");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use domain::generation::Generation;
 
 use super::watched_consul::{ConsulClient, WatchedConsul, backend, kv, unlocker};
 use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, act, generation, lose_answers, race, unlock};
+use crate::support::unlocking::{Users, act, generation, lose_answers, race, unlock};
 
 #[tokio::test]
 async fn only_the_key_is_released_and_its_session_stays() {
@@ -150,6 +150,5 @@ async fn a_lost_response_is_an_unknown_outcome() {
         generation(&direct, &source, &resource).await
     };
     let is_held = async || world.client.holder("locks/a").await.is_some();
-    let proxied = (&proxy, Silence::NEW_CONNECTIONS);
-    lose_answers(&through, proxied, (&source, &resource), take, is_held).await;
+    lose_answers(&through, &proxy, (&source, &resource), take, is_held).await;
 }

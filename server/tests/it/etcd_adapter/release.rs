@@ -12,7 +12,7 @@ use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
 
 use super::watched_etcd::{WatchedEtcd, backend, source_of, try_backend_with};
 use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, act, generation, lose_answers, race, unlock};
+use crate::support::unlocking::{Users, act, generation, lose_answers, race, unlock};
 
 /// An adapter that may unlock; etcd has authentication off, so that its name is all there is to the account.
 fn unlocker(endpoint: String) -> EtcdBackend {
@@ -264,12 +264,5 @@ async fn a_lost_response_is_an_unknown_outcome() {
         generation(&direct, &source, &resource).await
     };
     let is_held = async || is_there(&world, "/locks/a").await;
-    lose_answers(
-        &through,
-        (&proxy, Silence::NEW_CONNECTIONS),
-        (&source, &resource),
-        take,
-        is_held,
-    )
-    .await;
+    lose_answers(&through, &proxy, (&source, &resource), take, is_held).await;
 }

@@ -180,7 +180,7 @@ impl Acceptor {
         self.connections.spawn(connection::carry(
             client,
             self.target,
-            self.link.subscribe(),
+            self.link.clone(),
             Arc::clone(&self.traffic),
         ));
     }

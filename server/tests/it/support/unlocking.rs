@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use ::backends::Backend;
@@ -20,7 +21,7 @@ const EACH_WAY: usize = 10;
 /// Users that race for the lock.
 const WORKERS: usize = 3;
 /// Unlocks until one must have lost its answer.
-const CUTS_MAX: u64 = 60;
+const LOSSES_MAX: usize = 60;
 
 pub(crate) fn act() -> Act {
     Act {
@@ -162,57 +163,36 @@ async fn until_session_ended(backend: &dyn Backend, source: &Source, resource: &
     }
 }
 
-/// How the answers of [`lose_answers`] are cut off.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Silence {
-    /// The delay of each chunk in the proxy.
-    pub(crate) slow: Duration,
-    /// Moments of the cut: so much later each time, up to the span and again from the beginning.
-    pub(crate) step_ms: u64,
-    pub(crate) span_ms: u64,
-    /// The link between two attempts.
-    pub(crate) between: Link,
-}
-
-impl Silence {
-    /// For those that make a connection for each act.
-    pub(crate) const NEW_CONNECTIONS: Self = Self {
-        slow: Duration::from_millis(15),
-        step_ms: 11,
-        span_ms: 260,
-        between: Link::Cut,
-    };
-}
-
-/// Unlocks through a slow proxy whose answers stop at a different moment each time, until one release was done and its
-/// answer lost. The result of each unlock must be correct: done, not done, or unknown. `take` creates a new lock and
-/// returns its generation, `is_held` queries the server directly.
+/// Unlocks through a proxy whose answers stop after one request more each time, until one release was done and its answer
+/// lost. The result of each unlock must be correct: done, not done, or unknown. `take` creates a new lock and returns its
+/// generation, `is_held` queries the server directly.
 pub(crate) async fn lose_answers(
     backend: &dyn Backend,
-    (proxy, how): (&Proxy, Silence),
+    proxy: &Proxy,
     (source, resource): (&Source, &Resource),
     take: impl AsyncFn() -> Generation,
     is_held: impl AsyncFn() -> bool,
-) -> BTreeMap<&'static str, usize> {
-    let mut counts = BTreeMap::new();
-    for cut in 0..CUTS_MAX {
-        proxy.set(Link::Slow(how.slow)).await;
+) {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    let mut requests = NonZeroU32::MIN;
+    for _ in 0..LOSSES_MAX {
+        // Each attempt makes a new connection.
+        proxy.set(Link::Cut).await;
+        proxy.set(Link::Pass).await;
         let seen = take().await;
-        let silence = async {
-            // The moment at which the link is cut.
-            sleep(Duration::from_millis(cut * how.step_ms % how.span_ms)).await;
-            proxy.set(Link::OnlyToServer).await;
-        };
-        let why = act();
-        let release = backend.release(source, resource, &seen, &why);
-        let (answer, ()) = futures::join!(release, silence);
+        proxy.set(Link::SilentAfter(requests)).await;
+        let answer = backend.release(source, resource, &seen, &act()).await;
         let held = is_held().await;
-        proxy.set(how.between).await;
         let word = answer.as_ref().map_or("not asked", Release::as_str);
         *counts.entry(word).or_default() += 1;
+        requests = requests.saturating_add(1);
         match answer {
-            Ok(Release::Released) => assert!(!held, "released, and still held"),
-            Ok(Release::OutcomeUnknown { .. }) if !held => return counts,
+            Ok(Release::Released) => {
+                assert!(!held, "released, and still held");
+                // The act was not the last request: background requests of the client came between. From the beginning.
+                requests = NonZeroU32::MIN;
+            }
+            Ok(Release::OutcomeUnknown { .. }) if !held => return,
             Ok(Release::OutcomeUnknown { .. }) => {}
             // An earlier act of unknown outcome may still have come through.
             Ok(Release::AlreadyFree) => assert!(!held, "free, and still held"),

@@ -1,7 +1,7 @@
 //! Releases whose answer was lost: unknown, and no other result, until the lock was read again.
 
 use crate::support::{TestCaller, TestServer};
-use std::time::Duration;
+use std::num::NonZeroU32;
 
 use ::testkit::{Redis, RedisOptions, Throwaway};
 use serde_json::{Value, json};
@@ -19,23 +19,19 @@ async fn run<T: redis::FromRedisValue>(redis: &Redis, command: &[&str]) -> T {
     request.query_async(&mut driver).await.unwrap()
 }
 
-/// A key, and an unlock of it whose answers stop after `cut`; returns the unlock's id if its outcome is unknown.
+/// A key, and an unlock of it whose answers stop after that many requests; returns the unlock's id if its outcome is unknown.
 async fn lose_the_answer(
     (server, operator): (&TestServer, &TestCaller),
     (redis, proxy): (&Redis, &Proxy),
     name: &str,
-    cut: Duration,
+    requests: NonZeroU32,
 ) -> Option<String> {
-    proxy.set(Link::Slow(Duration::from_millis(15))).await;
+    proxy.set(Link::Pass).await;
     let () = run(redis, &["SET", name, "owner"]).await;
     let held = server.inventory_lock(operator, "cache", name).await;
     let id = server.begun(operator, &held).await;
-    let silence = async {
-        // The moment at which the link is cut.
-        tokio::time::sleep(cut).await;
-        proxy.set(Link::OnlyToServer).await;
-    };
-    let (reply, ()) = futures::join!(server.confirm(operator, &id, name), silence);
+    proxy.set(Link::SilentAfter(requests)).await;
+    let reply = server.confirm(operator, &id, name).await;
     proxy.set(Link::Cut).await;
     let is_gone = run::<i64>(redis, &["EXISTS", name]).await == 0;
     match reply.1["state"].as_str() {
@@ -51,7 +47,7 @@ async fn lose_the_answer(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_response_is_unknown_until_the_lock_is_read_again() {
-    // Redis is scanned directly and unlocked through a slow proxy whose answers stop at a different moment each time,
+    // Redis is scanned directly and unlocked through a proxy whose answers stop after one request more each time,
     // until a release was done and its answer lost: unknown. The next read finds it gone: released, with the evidence.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let proxy = Proxy::start(redis.port()).await;
@@ -64,10 +60,9 @@ async fn a_lost_response_is_unknown_until_the_lock_is_read_again() {
     let server = TestServer::builder().config(&toml).start().await;
     let operator = server.operator().await;
     let mut lost = None;
-    for round in 0..60 {
-        let cut = Duration::from_millis(round * 11 % 260);
-        let name = format!("lock:{round}");
-        lost = lose_the_answer((&server, &operator), (&redis, &proxy), &name, cut).await;
+    for requests in (1..=60).filter_map(NonZeroU32::new) {
+        let name = format!("lock:{requests}");
+        lost = lose_the_answer((&server, &operator), (&redis, &proxy), &name, requests).await;
         if lost.is_some() {
             break;
         }

@@ -11,7 +11,7 @@ use super::super::release::{unlocker, unlocker_through};
 use super::super::watched_postgres::*;
 use super::is_alive;
 use crate::support::proxy::{Link, Proxy};
-use crate::support::unlocking::{Silence, Users, act, generation, lose_answers, race};
+use crate::support::unlocking::{Users, act, generation, lose_answers, race};
 use testkit::eventually;
 
 /// Each holding is a session of its own.
@@ -97,12 +97,7 @@ async fn a_lost_response_is_an_unknown_outcome() {
         Some(session) => is_alive(session).await,
         None => false,
     };
-    let silence = Silence {
-        step_ms: 23,
-        span_ms: 800,
-        ..Silence::NEW_CONNECTIONS
-    };
-    lose_answers(&backend, (&proxy, silence), (&source, &resource), take, is_held).await;
+    lose_answers(&backend, &proxy, (&source, &resource), take, is_held).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

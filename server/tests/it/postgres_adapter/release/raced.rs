@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use super::super::watched_postgres::*;
 use super::{LOCKS, ROW, common_by, number, unlocker};
 use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, generation, lose_answers, race};
+use crate::support::unlocking::{Users, generation, lose_answers, race};
 
 /// Acquires the lock as the clients of a table with a counter in each row do; tokens must only rise.
 struct Takers {
@@ -112,10 +112,5 @@ async fn a_lost_response_is_an_unknown_outcome() {
         let held = "SELECT count(*) FROM distributed_locks WHERE resource = 'a'";
         number(&mut *session.lock().await, held).await == 1
     };
-    let silence = Silence {
-        step_ms: 23,
-        span_ms: 800,
-        ..Silence::NEW_CONNECTIONS
-    };
-    lose_answers(&backend, (&proxy, silence), (&source, &resource), take, is_held).await;
+    lose_answers(&backend, &proxy, (&source, &resource), take, is_held).await;
 }

@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use super::super::{Setup, driver, hash, key, run, start};
 use super::{exists, unlocker};
 use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, generation, lose_answers, race};
+use crate::support::unlocking::{Users, generation, lose_answers, race};
 
 /// Acquires a lock as clients do, with a value or field of its own each time.
 struct Takers {
@@ -93,12 +93,5 @@ async fn a_lost_response_is_an_unknown_outcome() {
         generation(&backend, &key(), &resource).await
     };
     let is_held = async || exists(&mut connection.clone(), "lock:a").await;
-    lose_answers(
-        &backend,
-        (&proxy, Silence::NEW_CONNECTIONS),
-        (&key(), &resource),
-        take,
-        is_held,
-    )
-    .await;
+    lose_answers(&backend, &proxy, (&key(), &resource), take, is_held).await;
 }

@@ -24,12 +24,12 @@ const CHUNK_BYTES: usize = 16 * 1024;
 pub(super) async fn carry(
     mut client: TcpStream,
     target: SocketAddr,
-    link: watch::Receiver<Link>,
+    link: watch::Sender<Link>,
     traffic: Arc<Traffic>,
 ) {
-    let mut cut = link.clone();
+    let mut cut = link.subscribe();
     let server = tokio::select! {
-        server = dial(target, link.clone()) => server,
+        server = dial(target, link.subscribe()) => server,
         _ = cut.wait_for(|link| *link == Link::Cut) => Err(io::ErrorKind::ConnectionReset.into()),
     };
     let Ok(mut server) = server else {
@@ -43,13 +43,13 @@ pub(super) async fn carry(
         let there = pump(
             &mut from_client,
             &mut to_server,
-            (Way::ToServer, link.clone()),
+            (Way::ToServer, &link),
             &traffic.to_server_bytes,
         );
         let back = pump(
             &mut from_server,
             &mut to_client,
-            (Way::ToClient, link),
+            (Way::ToClient, &link),
             &traffic.to_client_bytes,
         );
         tokio::select! {
@@ -77,9 +77,10 @@ async fn dial(target: SocketAddr, mut link: watch::Receiver<Link>) -> io::Result
 async fn pump(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
-    (way, mut link): (Way, watch::Receiver<Link>),
+    (way, state): (Way, &watch::Sender<Link>),
     carried_bytes: &AtomicU64,
 ) -> io::Result<()> {
+    let mut link = state.subscribe();
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         carried(&mut link, way).await?;
@@ -96,6 +97,10 @@ async fn pump(
         }
         if len == 0 {
             return to.shutdown().await;
+        }
+        if matches!(way, Way::ToServer) {
+            // Before the server can answer it.
+            state.send_if_modified(Link::count_request);
         }
         to.write_all(&chunk[..len]).await?;
         carried_bytes.fetch_add(u64::try_from(len).unwrap_or_default(), Ordering::Relaxed);
