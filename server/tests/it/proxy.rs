@@ -125,7 +125,7 @@ async fn a_link_that_turns_silent_delivers_the_last_request() {
     client.send("INCR n").await;
     assert!(hangs(PATIENCE, client.answer()).await);
     let mut direct = Client::connect(redis.port()).await;
-    assert_eq!(direct.command("GET n").await, "2");
+    assert_eq!(direct.command("GET n").await, "$1\r\n2");
 }
 
 #[tokio::test]
