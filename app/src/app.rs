@@ -14,6 +14,7 @@ use crate::components::title::{PageTitle, TitleFormat};
 use crate::components::toast::Toast;
 use crate::forms::console_form::FirstReply;
 use crate::forms::reply::FormReply;
+use crate::hydration::Hydration;
 use crate::keyboard_shortcuts::KeysDialog;
 use crate::layout::Layout;
 use crate::live::Live;
@@ -48,7 +49,7 @@ use crate::session::{CurrentSession, FirstRender, Refusal};
 
 /// Sets the theme before the first paint, and handles `.turn` with and without hydration. If
 /// storage is refused, the choice lasts for the page. A page that answers a form gets its own
-/// path. The only inline script.
+/// path.
 pub const THEME: &str = "{const r=document.documentElement,k='theme',p=r.dataset.path;let t=null;\
     if(p)history.replaceState(null,'',p);\
     try{t=localStorage.getItem(k)}catch{}if(t)r.dataset.theme=t;\
@@ -77,7 +78,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <link rel="preload" href="/fonts/inter-latin.woff2" r#as="font" r#type="font/woff2" crossorigin=""/>
                 <link rel="stylesheet" href=format!("/{}/leasehold.css", options.site_pkg_dir)/>
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml"/>
-                <HydrationScripts options/>
+                <Hydration options/>
                 <MetaTags/>
             </head>
             <body>

@@ -13,7 +13,7 @@ const PATHS = [
   '/settings/protected-prefixes', '/docs', '/docs/alerts',
 ];
 
-interface Scores { performance: number; accessibility: number; practices: number; paintMs: number; interactiveMs: number; blockedMs: number; shift: number }
+interface Scores { performance: number; accessibility: number; practices: number; paintMs: number; interactiveMs: number; blockedMs: number; shift: number; failed: string[] }
 
 async function measure(url: string, port: number, cookie: string, isPhone: boolean): Promise<Scores> {
   const settings = {
@@ -31,6 +31,8 @@ async function measure(url: string, port: number, cookie: string, isPhone: boole
   if (!report || report.runtimeError) throw new Error(`${url}: ${report?.runtimeError?.message ?? 'no report'}`);
   const { categories, audits } = report;
   const score = (name: string) => Math.round((categories[name]?.score ?? 0) * 100);
+  const failed = ['accessibility', 'best-practices'].flatMap((name) => (categories[name]?.auditRefs ?? [])
+    .filter(({ id, weight }) => weight > 0 && (audits[id]?.score ?? 1) < 1).map(({ id }) => id));
   const figure = (name: string) => audits[name]?.numericValue ?? Number.NaN;
   return {
     performance: score('performance'),
@@ -40,6 +42,7 @@ async function measure(url: string, port: number, cookie: string, isPhone: boole
     interactiveMs: Math.round(figure('interactive')),
     blockedMs: Math.round(figure('total-blocking-time')),
     shift: figure('cumulative-layout-shift'),
+    failed,
   };
 }
 
@@ -65,11 +68,11 @@ test('every page meets the goals of Lighthouse', async ({ demo, api }) => {
   const port = 20_000 + process.pid % 20_000;
   const browser = await chromium.launch({ ...test.info().project.use.launchOptions, args: [...(test.info().project.use.launchOptions?.args ?? []), `--remote-debugging-port=${port}`] });
   const faults: string[] = [];
-  console.log('page | by | performance | accessibility | best practices | largest paint | interactive | blocked | shift');
+  console.log('page | by | performance | accessibility | best practices | largest paint | interactive | blocked | shift | failed audits');
   for (const path of paths) {
     for (const by of ['desk', 'phone']) {
       const it = await measure(`${demo.url}${path}`, port, cookie, by === 'phone');
-      console.log(`${path} | ${by} | ${it.performance} | ${it.accessibility} | ${it.practices} | ${it.paintMs} ms | ${it.interactiveMs} ms | ${it.blockedMs} ms | ${it.shift.toFixed(3)}`);
+      console.log(`${path} | ${by} | ${it.performance} | ${it.accessibility} | ${it.practices} | ${it.paintMs} ms | ${it.interactiveMs} ms | ${it.blockedMs} ms | ${it.shift.toFixed(3)} | ${it.failed.join(', ')}`);
       if (by === 'desk') faults.push(...missed(it).map((fault) => `${path}: ${fault}`));
     }
   }

@@ -117,7 +117,7 @@ async fn a_link_without_responses_loses_the_reply_after_the_commit() {
 
 #[tokio::test]
 async fn a_link_that_turns_silent_delivers_the_last_request() {
-    // The first is answered; the second is done, and nobody is told.
+    // The first is answered; the second is executed, and its answer is lost.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
     proxy.set(Link::SilentAfter(NonZeroU32::new(2).unwrap())).await;
