@@ -15,6 +15,12 @@ const PATHS = [
 
 interface Scores { performance: number; accessibility: number; practices: number; paintMs: number; interactiveMs: number; blockedMs: number; shift: number; failed: string[] }
 
+/** The elements that an audit complains of. */
+function places(details: unknown): string {
+  const { items = [] } = (details ?? {}) as { items?: { node?: { selector?: string } }[] };
+  return items.map(({ node }) => node?.selector).slice(0, 3).join(' and ');
+}
+
 async function measure(url: string, port: number, cookie: string, isPhone: boolean): Promise<Scores> {
   const settings = {
     port,
@@ -32,7 +38,7 @@ async function measure(url: string, port: number, cookie: string, isPhone: boole
   const { categories, audits } = report;
   const score = (name: string) => Math.round((categories[name]?.score ?? 0) * 100);
   const failed = ['accessibility', 'best-practices'].flatMap((name) => (categories[name]?.auditRefs ?? [])
-    .filter(({ id, weight }) => weight > 0 && (audits[id]?.score ?? 1) < 1).map(({ id }) => id));
+    .filter(({ id, weight }) => weight > 0 && (audits[id]?.score ?? 1) < 1).map(({ id }) => `${id} at ${places(audits[id]?.details)}`));
   const figure = (name: string) => audits[name]?.numericValue ?? Number.NaN;
   return {
     performance: score('performance'),
