@@ -15,11 +15,8 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: export LEASEHOLD_SERVERS_OPTIONAL := 1
 demo: ## all set-up, then the console on throwaway servers; prints a sign-in link last
-	@scripts/setup build servers
-	@$(MAKE) --no-print-directory binary
-	@exec $(BINARY) demo
+	@exec scripts/demo
 
 .PHONY: test
 test: ## all set-up, then every test

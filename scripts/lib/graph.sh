@@ -15,6 +15,12 @@ SERVER_ONLY='tokio|mio|hyper|axum|sqlx[a-z-]*|redis|etcd-client|tonic|rustls|rin
 
 formatted() { cargo fmt --check || die 'not formatted' 'make fmt'; }
 
+# linted COMMAND…: cargo lints the crates of the workspace while it compiles them, as `cargo clippy -- -D warnings` does with a compilation
+# of its own. Crates of the registry are compiled as always. Not for what is shipped: clippy's driver omits optimizations.
+linted() {
+  RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS='-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__' "$@"
+}
+
 lint_server() {
   cargo clippy "${LOCKED[@]}" "${SERVER_GRAPH[@]}" --all-targets -- -D warnings
 }

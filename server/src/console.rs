@@ -7,6 +7,7 @@ mod exporter_status;
 mod fencing;
 mod fresh_read;
 mod live_waits;
+mod lock_page;
 mod own_leases;
 mod page_cache;
 mod released_lock;
@@ -19,24 +20,24 @@ use std::time::Duration;
 
 use app::console::{Console, ConsoleCharts, ConsoleError, ConsoleFuture};
 use domain::access::{Grants, Permission, Visible};
-use domain::backend::{BackendStatus, BackendView};
+use domain::backend::BackendView;
 use domain::contention::ContentionPage;
 use domain::fencing_rejections::FencingPage;
+use domain::limits::PAGE_ROWS_DEFAULT;
 use domain::lock::Lock;
-use domain::lock_detail::{EventKind, LockCharts, LockDetail, SeenEvent};
+use domain::lock_detail::{LockCharts, LockDetail};
 use domain::name_tree::PrefixNode;
-use domain::names::{BackendName, Resource, Source};
+use domain::names::{BackendName, Source};
 use domain::overview::{Overview, OverviewCharts, WORKLIST_ROWS_MAX};
 use domain::query::{InventoryPage, InventoryQuery};
-use domain::reported::Reported;
 use domain::state::LockState;
 use domain::waits::page::WaitsPage;
 
-use crate::history::{self, History};
+use crate::history::History;
 use crate::identity::Principal;
 use crate::unlock;
 use backends::BackendRegistry;
-use inventory::{Abandon, Inventory, LookUp, SEEN_MAX};
+use inventory::{Abandon, Inventory};
 use runtime::clock::Clock;
 use runtime::tasks;
 use runtime::telemetry;
@@ -51,6 +52,7 @@ const HISTORY_PATIENCE: Duration = Duration::from_millis(500);
 /// Longest time that a stored page is answered, in milliseconds. Roll-ups change once a minute; a rejection has no revision.
 const CONTENTION_STEP_MS: i64 = 1_000;
 const FENCING_STEP_MS: i64 = 250;
+const LIST_STEP_MS: i64 = 250;
 
 /// Cheap to clone: one per request, with the caller's visibility.
 #[derive(Clone)]
@@ -66,6 +68,10 @@ pub struct ServerConsole {
     contention_pages: Arc<PageCache<ContentionPage>>,
     fencing_pages: Arc<PageCache<FencingPage>>,
     waits_pages: Arc<PageCache<WaitsPage>>,
+    lock_pages: Arc<PageCache<LockDetail>>,
+    lock_charts: Arc<PageCache<LockCharts>>,
+    list_pages: Arc<PageCache<InventoryPage>>,
+    name_trees: Arc<PageCache<PrefixNode>>,
     /// The caller; `None` without sign-in, in which case no operation is allowed.
     who: Option<Principal>,
 }
@@ -84,6 +90,10 @@ impl ServerConsole {
             contention_pages: Arc::new(PageCache::new()),
             fencing_pages: Arc::new(PageCache::new()),
             waits_pages: Arc::new(PageCache::new()),
+            lock_pages: Arc::new(PageCache::new()),
+            lock_charts: Arc::new(PageCache::new()),
+            list_pages: Arc::new(PageCache::new()),
+            name_trees: Arc::new(PageCache::new()),
         }
     }
 
@@ -115,6 +125,31 @@ impl ServerConsole {
         unlock::find_blocked_reason(who, lock, &*backend, view)
     }
 
+    /// One page per revision and scope: many open tabs request it at once.
+    async fn list_page(&self, query: InventoryQuery) -> Result<InventoryPage, ConsoleError> {
+        // Longer ones are requested by programs; too large to be stored.
+        if query.limit > PAGE_ROWS_DEFAULT {
+            return self.compute_list_page(query).await;
+        }
+        let key = format!("{:?}", query.to_pairs());
+        let stamp = self.stamp(LIST_STEP_MS);
+        let page = self.compute_list_page(query);
+        self.list_pages.get((&key, &self.visible), stamp, page).await
+    }
+
+    async fn compute_list_page(&self, query: InventoryQuery) -> Result<InventoryPage, ConsoleError> {
+        // A search scans every name: on a blocking thread.
+        let scans = !query.q.is_empty() || !query.owners.is_empty() || query.safety.is_some();
+        let (inventory, now) = (self.inventory.clone(), self.clock.now());
+        let page = if scans {
+            let search = move |abandon: &Abandon| inventory.page_unless(&query, now, abandon);
+            self.searches.run(search).await?
+        } else {
+            inventory.page(&query, now)
+        };
+        page.map_err(ConsoleError::BadQuery)
+    }
+
     fn worklist(&self) -> Result<InventoryPage, ConsoleError> {
         let query = InventoryQuery {
             states: LockState::ALL
@@ -128,34 +163,6 @@ impl ServerConsole {
         self.inventory
             .page(&query, self.clock.now())
             .map_err(ConsoleError::BadQuery)
-    }
-}
-
-impl ServerConsole {
-    /// Recent events of the inventory merged with history; without history if it does not answer in time.
-    async fn with_history(
-        &self,
-        backend: &BackendName,
-        source: Option<&Source>,
-        names: &[Resource],
-        seen: Vec<SeenEvent>,
-    ) -> Vec<SeenEvent> {
-        let Some(history) = &self.history else { return seen };
-        let reading = async {
-            let mut written = Vec::new();
-            for name in names {
-                written.extend(history.lock_events(backend, source, name, SEEN_MAX).await?);
-            }
-            Ok::<_, sqlx::Error>(written)
-        };
-        match tokio::time::timeout(HISTORY_PATIENCE, reading).await {
-            Ok(Ok(written)) => history::together(written, seen, SEEN_MAX),
-            Ok(Err(error)) => {
-                tracing::warn!("history cannot be read: {error}");
-                seen
-            }
-            Err(_) => seen,
-        }
     }
 }
 
@@ -182,16 +189,7 @@ impl Console for ServerConsole {
     fn inventory(&self, mut query: InventoryQuery) -> ConsoleFuture<'_, InventoryPage> {
         Box::pin(async move {
             query.visible = self.visible.clone();
-            // A search scans every name: on a blocking thread.
-            let scans = !query.q.is_empty() || !query.owners.is_empty() || query.safety.is_some();
-            let (inventory, now) = (self.inventory.clone(), self.clock.now());
-            let page = if scans {
-                let search = move |abandon: &Abandon| inventory.page_unless(&query, now, abandon);
-                self.searches.run(search).await?
-            } else {
-                inventory.page(&query, now)
-            };
-            let mut page = page.map_err(ConsoleError::BadQuery)?;
+            let mut page = self.list_page(query).await?;
             // Only programs read ids from the list; for users they are on the lock's page, so that lists need no
             // query.
             if self.who.as_ref().is_some_and(Principal::is_token) {
@@ -202,7 +200,11 @@ impl Console for ServerConsole {
     }
 
     fn prefixes(&self, prefix: String) -> ConsoleFuture<'_, PrefixNode> {
-        Box::pin(async move { Ok(self.inventory.prefixes(&prefix, &self.visible, self.clock.now())) })
+        Box::pin(async move {
+            let tree = async { Ok(self.inventory.prefixes(&prefix, &self.visible, self.clock.now())) };
+            let stamp = self.stamp(LIST_STEP_MS);
+            self.name_trees.get((&prefix, &self.visible), stamp, tree).await
+        })
     }
 
     fn lock(
@@ -212,65 +214,8 @@ impl Console for ServerConsole {
         resource: String,
     ) -> ConsoleFuture<'_, LockDetail> {
         Box::pin(async move {
-            // The same answer whether or not it is held: an invisible name reveals nothing.
-            let scope = self.visible.on(&backend);
-            let all = Resource::candidates(&resource);
-            let names: Vec<Resource> = all
-                .iter()
-                .filter(|name| scope.covers_bytes(name.as_bytes()))
-                .cloned()
-                .collect();
-            if names.is_empty() {
-                return Err(not_held(&backend, &resource, &[]));
-            }
-            // Two names can have the same text form, and only one may be in scope.
-            let is_shared = names.len() < all.len();
-            let (lock, seen) =
-                match self
-                    .inventory
-                    .find_lock(&backend, source.as_ref(), &resource, self.clock.now())
-                {
-                    LookUp::Found(lock, _) if !scope.covers_bytes(lock.id.resource.as_bytes()) => {
-                        return Err(not_held(&backend, &resource, &[]));
-                    }
-                    LookUp::Found(lock, seen) if scope.is_everything() => (*lock, seen),
-                    LookUp::Found(lock, seen) => (lock.limited(), seen),
-                    LookUp::Ambiguous(_) if is_shared => return Err(not_held(&backend, &resource, &[])),
-                    LookUp::Ambiguous(sources) => return Err(ConsoleError::Ambiguous { sources }),
-                    LookUp::NoSuchBackend => {
-                        return Err(ConsoleError::NotFound {
-                            what: format!("no backend is named {backend}"),
-                        });
-                    }
-                    LookUp::NotHeld(seen) => {
-                        let seen = if is_shared { Vec::new() } else { seen };
-                        let seen = self.with_history(&backend, source.as_ref(), &names, seen).await;
-                        return Err(not_held(&backend, &resource, &seen));
-                    }
-                };
-            let names = std::slice::from_ref(&lock.id.resource);
-            let seen = self
-                .with_history(&backend, Some(&lock.id.source), names, seen)
-                .await;
-            let view = self.view(&backend);
-            let blind = view
-                .as_ref()
-                .is_some_and(|view| view.status == BackendStatus::Down);
-            let fresh = if blind {
-                Reported::unknown("the backend is down")
-            } else {
-                self.read_fresh(&lock).await
-            };
-            let mut detail = LockDetail {
-                no_unlock: self.no_unlock(&lock, view.as_ref()),
-                lock,
-                backend_status: view.as_ref().map_or(BackendStatus::Starting, |view| view.status),
-                backend_fault: view.and_then(|view| view.fault),
-                fresh,
-                seen,
-                past: None,
-                charts: None,
-            };
+            let mut detail = self.lock_page(&backend, source.as_ref(), &resource).await?;
+            detail.no_unlock = self.no_unlock(&detail.lock, self.view(&backend).as_ref());
             self.add_own_lease_id(&mut detail).await;
             Ok(detail)
         })
@@ -304,7 +249,7 @@ impl Console for ServerConsole {
                 .as_ref()
                 .is_some_and(|who| who.may_anywhere(Permission::AuditRead));
             let charts = self.charts.as_ref()?;
-            Some(charts.lock(detail, search, (may_audit, &self.visible)).await)
+            Some(self.lock_page_charts(charts, detail, search, may_audit).await)
         })
     }
 
@@ -368,27 +313,4 @@ impl ServerConsole {
             view.limited(0, 0, 0)
         })
     }
-}
-
-fn not_held(backend: &BackendName, resource: &str, seen: &[domain::lock_detail::SeenEvent]) -> ConsoleError {
-    let name = domain::escape::visible(resource).into_owned();
-    let name = if name.len() > 200 {
-        Resource::from(&name[..name.floor_char_boundary(200)]).text()
-    } else {
-        name
-    };
-    let newest = seen
-        .iter()
-        .find(|event| !matches!(event.kind, EventKind::Unwatched | EventKind::WatchedAgain));
-    let what = match newest {
-        Some(event) => {
-            let at = event.at.format("%Y-%m-%d %H:%M:%S UTC");
-            format!(
-                "{name} is not held on {backend} now; last seen {} at {at}",
-                event.kind.word()
-            )
-        }
-        None => format!("{name} is not held on {backend} now"),
-    };
-    ConsoleError::NotFound { what }
 }

@@ -154,9 +154,9 @@ pub(super) fn integer_within(range: &RangeInclusive<u32>) -> Rule<'_, u32> {
 pub(super) fn duration(range: &RangeInclusive<Duration>) -> Rule<'_, Duration> {
     Rule {
         fits: format!(
-            "a duration from {} to {}, such as \"500ms\", \"2s\" or \"1h\"",
-            span(range.start()),
-            span(range.end())
+            "a duration from {} to {}",
+            quoted(&span(range.start())),
+            quoted(&span(range.end()))
         ),
         take: from_text(|text| match humantime::parse_duration(text) {
             Err(error) => Parsed::Unfit(format!("is not a duration ({error})")),

@@ -21,6 +21,7 @@ mod hostile_rule_export;
 mod hostile_streams;
 mod large_postgres_values;
 mod large_redis_values;
+mod lock_readers;
 mod long_lock_name;
 mod lookalike_name;
 mod memory;

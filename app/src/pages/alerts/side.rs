@@ -289,3 +289,32 @@ fn rule_line(rule: &RuleLine) -> AnyView {
     }
     .into_any()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery_text(state: DeliveryState, attempts: i64) -> String {
+        let one = LastDelivery {
+            receiver: "hook".to_owned(),
+            state,
+            at: 0,
+            attempts,
+            next_at: 60_000,
+            answer: "503".to_owned(),
+        };
+        Owner::new_root(None).with(|| delivery(&one, 30_000).to_html().replace("<!>", ""))
+    }
+
+    #[test]
+    fn a_notification_held_back_by_its_group_is_no_retry() {
+        let waiting = delivery_text(DeliveryState::Retrying, 0);
+        assert!(
+            waiting.contains("waiting</span>") && waiting.contains("first attempt <time"),
+            "{waiting}"
+        );
+        assert!(waiting.contains("00:01:00"), "{waiting}");
+        let retrying = delivery_text(DeliveryState::Retrying, 2);
+        assert!(retrying.contains("attempt 2, 503; next <time"), "{retrying}");
+    }
+}

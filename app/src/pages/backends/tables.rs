@@ -46,7 +46,7 @@ pub fn Rights(rights: Vec<AccountPermission>) -> impl IntoView {
             "account permissions are as they should be",
         );
         view! {
-            <details class="met">
+            <details class="folded">
                 <summary class="small ink2">{permissions}</summary>
                 {permission_table(met)}
             </details>
