@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Only for tests: cargo-nextest, from source if it is missing; faketime; the interpreters for the examples in the
-# documentation; the documented proxies; and the lock libraries of other languages.
+# documentation; the documented proxies; and the lock libraries of other languages. Those of PHP are Debian's.
 
 test_packages() {
   have cc || want_package gcc
@@ -14,6 +14,18 @@ test_packages() {
   # The proxies of docs/deploy, for its tests. Never started here.
   have nginx || want_package nginx-light
   have caddy || want_package caddy
+  # The driver of the PyPI packages.
+  [[ $(ldconfig -p) == *libpq.so.5* ]] || want_package libpq5
+  # Run by the npm package of Liquibase, which contains the program.
+  have java || want_package default-jre-headless
+  have php || want_package php-cli
+  php --ri pdo_pgsql >/dev/null 2>&1 || want_package php-pgsql
+  php --ri redis >/dev/null 2>&1 || want_package php-redis
+  local library
+  for library in Symfony/Component/Lock:symfony-lock Doctrine/DBAL:doctrine-dbal Illuminate/Cache:illuminate-cache \
+    Illuminate/Database:illuminate-database Illuminate/Redis:illuminate-redis; do
+    [[ -f /usr/share/php/${library%%:*}/autoload.php ]] || want_package "php-${library##*:}"
+  done
 }
 
 # The lock clients of other languages that the tests run, exactly as locked.

@@ -1,15 +1,19 @@
 //! The Postgres adapter against real servers.
 
 mod advisory;
+mod advisory_libraries;
 mod advisory_names;
 mod blocked;
 mod docs;
 mod faults;
+mod job_queues;
 mod lease_expiry;
 mod library_clients;
 mod library_tables;
+mod liquibase;
 mod lock_tables;
 mod mapping;
+mod php_locks;
 mod poolers;
 mod presets;
 mod release;

@@ -43,6 +43,8 @@ pub(super) struct Preset {
     pub(super) held: HeldRows,
     pub(super) unit: Option<TimeUnit>,
     pub(super) release: PresetRelease,
+    /// What the evicted holder does to its successor, if it is not stopped first.
+    pub(super) warning: Option<&'static str>,
     pub(super) stale_after: Option<Duration>,
     /// Times without zone are of the client's own zone, which is not recorded.
     pub(super) has_local_times: bool,
@@ -54,6 +56,7 @@ const TABLE: Preset = Preset {
     held: HeldRows::WithHolder,
     unit: None,
     release: PresetRelease::ByTable,
+    warning: None,
     stale_after: None,
     has_local_times: false,
 };
@@ -93,6 +96,9 @@ const LIQUIBASE: Preset = Preset {
         (Role::Locked, "locked"),
     ],
     release: PresetRelease::By(LeaseTableRelease::Clear),
+    warning: Some(
+        "A Liquibase run that is still alive goes on, and its end frees the lock of the next run. Stop it first.",
+    ),
     has_local_times: true,
     ..TABLE
 };
@@ -217,7 +223,8 @@ const APSCHEDULER: Preset = Preset {
     held: HeldRows::NotNull(Role::Owner),
     release: PresetRelease::Refused {
         why: "the row of an APScheduler job does not identify the acquisition",
-        remedy: "Stop its scheduler: another one takes it over when `acquired_until` has passed.",
+        remedy: "Stop its scheduler: after `acquired_until` another one runs the job again when it next acquires jobs, or \
+                 its clean-up ends the job as abandoned.",
     },
     ..TABLE
 };

@@ -1,6 +1,7 @@
 //! Forced unlocks: one script that compares and deletes, Redisson's waiters woken, and never the next holder's lock.
 
 mod inventory_refresh;
+mod libraries;
 mod raced;
 mod waiters;
 

@@ -21,10 +21,16 @@ const ROOTS: [&str; 13] = [
 ];
 
 /// Without text of ours: built or installed files, and this folder, which names the words.
-const SKIPPED: [&str; 4] = ["target", "node_modules", "test-results", "tests/it/tidy"];
+const SKIPPED: [&str; 5] = [
+    "target",
+    "node_modules",
+    "python/site",
+    "test-results",
+    "tests/it/tidy",
+];
 
-const EXTENSIONS: [&str; 12] = [
-    "css", "json", "md", "mjs", "patch", "rs", "sh", "sql", "toml", "ts", "yaml", "yml",
+const EXTENSIONS: [&str; 14] = [
+    "css", "json", "md", "mjs", "patch", "php", "py", "rs", "sh", "sql", "toml", "ts", "yaml", "yml",
 ];
 
 /// A string of fewer words is a name or a value, not a sentence.

@@ -28,6 +28,9 @@ pub(in crate::postgres) fn for_row(
     if let Some(warning) = act.warning(plan) {
         radius.warn(warning);
     }
+    if let Some(warning) = plan.table.preset.warning {
+        radius.warn(warning);
+    }
     Reported::Value(radius)
 }
 

@@ -1,0 +1,4 @@
+--liquibase formatted sql
+
+--changeset orders:1
+SELECT pg_advisory_lock(${key});
