@@ -14,7 +14,7 @@ use crate::canned::Moment;
 
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    kind: BackendKind,
+    pub(crate) kind: BackendKind,
     pub(crate) source: &'static str,
     address: &'static str,
     version: &'static str,

@@ -59,6 +59,7 @@ impl Feeds {
         let poll_interval_ms = (scene == Scene::Many).then_some(MANY_POLL_MS);
         let infos = configured.iter().map(|(kind, _)| kind.info(poll_interval_ms));
         inventory.reconfigure(infos.collect(), &HashSet::new());
+        inventory.set_identity_rules(scene.identity_rules());
         let mut all = scene.locks();
         all.retain(|lock| configured.iter().any(|(kind, _)| kind.name == lock.backend));
         let bulk = match scene {
@@ -122,7 +123,13 @@ impl Feed {
         let scans = [-PAST_MS, first_ms]
             .into_iter()
             .flat_map(|from| (0..PAST_MS / BEAT_MS).map(move |n| from + n * BEAT_MS));
-        let mut moments: Vec<i64> = old.chain(scans).filter(|at| *at < last_ms).collect();
+        // Where a backend does not report since when a client waits, it waits since it was first seen.
+        let begun = self
+            .locks
+            .iter()
+            .flat_map(|lock| &lock.queue)
+            .map(|wait| -wait.waited);
+        let mut moments: Vec<i64> = old.chain(begun).chain(scans).filter(|at| *at < last_ms).collect();
         moments.sort_unstable();
         moments.dedup();
         for at in moments {

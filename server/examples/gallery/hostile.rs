@@ -42,5 +42,6 @@ fn lock(name: &[u8]) -> CannedLock {
         },
         waiters: 0,
         condition: None,
+        queue: Vec::new(),
     }
 }

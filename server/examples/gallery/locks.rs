@@ -4,12 +4,13 @@
 use chrono::TimeDelta;
 use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
+use domain::observation::{InLine, Lifetime, ObservedCondition, ObservedLock};
 use domain::reported::Reported;
 use domain::token::FencingToken;
 
 use crate::backends::Kind;
 use crate::canned::{BEAT_MS, Moment};
+use crate::deadlock::CannedWait;
 use crate::{hostile, redlock};
 
 /// How a lock ends. Milliseconds; moments are since the gallery opened, negative before it.
@@ -42,10 +43,12 @@ pub(crate) struct CannedLock {
     pub(crate) life: Life,
     pub(crate) waiters: u32,
     pub(crate) condition: Option<ObservedCondition>,
+    /// Waiters whom the backend identifies.
+    pub(crate) queue: Vec<CannedWait>,
 }
 
-const S: i64 = 1_000;
-const M: i64 = 60 * S;
+pub(crate) const S: i64 = 1_000;
+pub(crate) const M: i64 = 60 * S;
 const H: i64 = 60 * M;
 
 /// The one that is held longer than the rule of the gallery allows.
@@ -56,7 +59,7 @@ const BUSY: &str = "tenant_123:ledger-post";
 const HANDED_ON: &str = "tenant_204:ledger-post";
 const BEATS_HELD: i64 = 4;
 
-const fn renewed(ttl: i64, every: i64) -> Life {
+pub(crate) const fn renewed(ttl: i64, every: i64) -> Life {
     Life::Renewed {
         ttl,
         every,
@@ -198,6 +201,7 @@ pub(crate) fn bulk(count: usize) -> impl Iterator<Item = CannedLock> {
             life: renewed(H, 20 * M),
             waiters: 0,
             condition: None,
+            queue: Vec::new(),
         }
     })
 }
@@ -213,6 +217,7 @@ impl From<Row> for CannedLock {
             life,
             waiters,
             condition: None,
+            queue: Vec::new(),
         }
     }
 }
@@ -274,7 +279,7 @@ impl CannedLock {
                 Reported::Value(self.waiters_at(now))
             },
             oldest_waiter_ms: (self.waiters > 0).then_some(48 * S),
-            line: Vec::new(),
+            line: self.line(kind, now.elapsed_ms),
             condition: self.condition.clone(),
         }
     }
@@ -289,9 +294,18 @@ impl CannedLock {
         (self.owner.clone(), self.held + now.elapsed_ms)
     }
 
+    /// Those of the queue who had come by then.
+    fn line(&self, kind: &Kind, elapsed_ms: i64) -> Vec<InLine> {
+        let holder = self.owner.as_deref().unwrap_or_default();
+        let waits = self.queue.iter().filter(|wait| -wait.waited <= elapsed_ms);
+        waits.map(|wait| wait.observe(kind, holder, elapsed_ms)).collect()
+    }
+
     fn waiters_at(&self, now: Moment) -> u32 {
+        let identified = self.queue.iter().filter(|wait| -wait.waited <= now.elapsed_ms);
+        let identified = u32::try_from(identified.count()).unwrap_or(0);
         let more = if self.is(BUSY) { now.beat % 3 } else { 0 };
-        self.waiters + u32::try_from(more).unwrap_or(0)
+        identified + self.waiters + u32::try_from(more).unwrap_or(0)
     }
 
     fn lifetime(&self, elapsed_ms: i64) -> Lifetime {

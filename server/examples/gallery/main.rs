@@ -1,13 +1,14 @@
 //! The design gallery: the real pages and the real inventory over made-up observations that show every state, for eyes and
 //! browser tests.
 //!
-//! `cargo run --example gallery -- [full|many|empty|down|starting]` prints its address. While it runs,
+//! `cargo run --example gallery -- [full|many|empty|down|starting|calm|unconfigured|deadlock]` prints its address. While it runs,
 //! `POST /gallery/scene/{scene}` changes the scene and `POST /gallery/stream/{on|off|silent}` the stream.
 //! No lock system is behind it: what is proven here is only how things look and move.
 
 mod backends;
 mod canned;
 mod charts;
+mod deadlock;
 mod detail;
 mod events;
 mod feed;

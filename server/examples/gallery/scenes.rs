@@ -1,7 +1,9 @@
 //! Which data the gallery shows: the locks of each scene, and how its backends answer.
 
 use domain::backend::BackendStatus;
+use domain::waits::identity::IdentityRule;
 
+use crate::deadlock;
 use crate::locks::{self, CannedLock};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +21,12 @@ pub(crate) enum Scene {
     Calm,
     /// No backend is configured.
     Unconfigured,
+    /// Three owners wait for each other across three backends.
+    Deadlock,
 }
 
 impl Scene {
-    pub(crate) const NAMES: [&'static str; 7] = [
+    pub(crate) const NAMES: [&'static str; 8] = [
         "full",
         "many",
         "empty",
@@ -30,6 +34,7 @@ impl Scene {
         "starting",
         "calm",
         "unconfigured",
+        "deadlock",
     ];
 
     pub(crate) fn parse(name: &str) -> Option<Self> {
@@ -41,6 +46,7 @@ impl Scene {
             Self::Starting,
             Self::Calm,
             Self::Unconfigured,
+            Self::Deadlock,
         ];
         Self::NAMES
             .iter()
@@ -53,11 +59,17 @@ impl Scene {
         match self {
             Self::Full => Some(own),
             Self::Many => (own == BackendStatus::Live).then_some(own),
-            Self::Empty | Self::Calm => Some(BackendStatus::Live),
+            Self::Empty | Self::Calm | Self::Deadlock => Some(BackendStatus::Live),
             Self::Down => Some(BackendStatus::Down),
             Self::Starting => Some(BackendStatus::Starting),
             Self::Unconfigured => None,
         }
+    }
+
+    /// By which owners of different backends are one.
+    pub(crate) fn identity_rules(self) -> Vec<IdentityRule> {
+        let rule = (self == Self::Deadlock).then(deadlock::identity_rule);
+        rule.flatten().into_iter().collect()
     }
 
     pub(crate) fn locks(self) -> Vec<CannedLock> {
@@ -68,6 +80,7 @@ impl Scene {
                 .filter(|lock| lock.backend == "etcd-coord")
                 .collect(),
             Self::Calm => locks::all().into_iter().filter(CannedLock::is_calm).collect(),
+            Self::Deadlock => deadlock::locks(),
             Self::Empty | Self::Starting | Self::Unconfigured => Vec::new(),
         }
     }
