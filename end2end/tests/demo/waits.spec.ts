@@ -1,4 +1,5 @@
-// Waits page with a real deadlock: two etcd sessions, each of which holds one mutex and waits for the other's.
+// Waits page with the demo's own deadlock across two systems, and a second one: two etcd sessions, each of which holds one mutex
+// and waits for the other's.
 import { accessible, type Backend, expect, lookAt, openLive, test } from '../../demo';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -17,7 +18,8 @@ test('a deadlock appears without a reload, is drawn with its releases, and goes 
   });
 
   await openLive(page, '/waits');
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No deadlock');
+  const planted = 'One deadlock across 2 systems blocks 2 owners';
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(planted);
   const [left, right] = [await session(), await session()];
   await enqueue('left', left, 'exporter-1');
   await enqueue('right', right, 'importer-2');
@@ -26,14 +28,16 @@ test('a deadlock appears without a reload, is drawn with its releases, and goes 
   await expect(page.locator('table.ws')).toContainText('/locks/e2e:right');
   await enqueue('left', right, 'importer-2');
 
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('One deadlock inside of etcd-coord blocks 2 owners');
-  const drawn = page.locator('svg.wgw');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('2 deadlocks');
+  const cycle = page.locator('section', { has: page.getByRole('heading', { name: 'One deadlock inside of etcd-coord blocks 2 owners' }) });
+  const after = (heading: string) => cycle.locator(`xpath=following-sibling::section[.//h2="${heading}"][1]`);
+  const drawn = cycle.locator('svg.wgw');
   for (const text of ['exporter-1', 'importer-2', '/locks/e2e:left', '/locks/e2e:right']) await expect(drawn).toContainText(text);
   // Each arrow carries the number of its release in the list.
   const numbers = await drawn.locator('text.n').allTextContents();
-  expect(numbers.toSorted()).toEqual(await page.locator('.rk .no').allTextContents());
+  expect(numbers.toSorted()).toEqual(await after('Suggested releases').locator('.no').allTextContents());
   expect(numbers).toHaveLength(2);
-  const lanes = page.locator('.wait-times .lane:not(.ax)');
+  const lanes = after('Cycle timeline').locator('.lane:not(.ax)');
   await expect(lanes).toHaveCount(2);
   // etcd does not report since when a key waits: which wait closed the cycle is not claimed.
   await expect(lanes.filter({ hasText: '≤' })).toHaveCount(2);
@@ -47,6 +51,6 @@ test('a deadlock appears without a reload, is drawn with its releases, and goes 
   await expect(page.locator('.overview-deadlocks')).toContainText('etcd-coord');
   await openLive(page, '/waits');
   await call('lease/revoke', { ID: right });
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No deadlock');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(planted);
   await call('lease/revoke', { ID: left });
 });

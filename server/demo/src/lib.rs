@@ -6,6 +6,7 @@
 
 mod builtin;
 mod consul;
+mod deadlock;
 mod etcd;
 mod fault;
 mod leases;
@@ -30,6 +31,7 @@ use std::time::Duration;
 use domain::alerts::Draft;
 use domain::history::simulated_past::SimulatedPast;
 use domain::names::NameError;
+use domain::waits::identity::IdentityRule;
 use tokio_util::sync::CancellationToken;
 
 use self::servers::Servers;
@@ -104,7 +106,7 @@ pub fn create_folder() -> Result<ThrowawayFolder, DemoError> {
 pub async fn start(folder: ThrowawayFolder, stop: CancellationToken) -> Result<Demo, DemoError> {
     let (servers, missing) = Box::pin(Servers::start()).await?;
     let mut crew = Crew::new(stop.child_token());
-    setup::set(&mut crew, &servers).await?;
+    Box::pin(setup::set(&mut crew, &servers)).await?;
     Ok(Demo {
         crew,
         backends: servers.configs()?,
@@ -118,6 +120,15 @@ impl Demo {
     /// Backends of the console: `orders-db`, `redis-cache`, `cache-eu`, `payments-redlock`, `etcd-coord`, `zk-plan`, `consul-dc1`, without the missing ones.
     pub fn backends(&self) -> Vec<BackendConfig> {
         self.backends.clone()
+    }
+
+    /// The rule by which the console recognizes the workers of the deadlock, if both of their servers run.
+    pub fn identity_rules(&self) -> Vec<IdentityRule> {
+        let named = |name| self.backends.iter().find(|backend| backend.name.as_str() == name);
+        let both = named("orders-db").zip(named("etcd-coord"));
+        let rule =
+            both.and_then(|(orders, coord)| deadlock::identity_rule(orders.name.clone(), coord.name.clone()));
+        rule.into_iter().collect()
     }
 
     /// What a console would have recorded in the last 24 h before `until` (milliseconds since 1970), thinned.

@@ -8,6 +8,7 @@ use secrecy::SecretString;
 
 use super::DemoError;
 use super::consul;
+use super::deadlock;
 use super::etcd;
 use super::fault::WorkloadError;
 use super::postgres::{self, schema};
@@ -208,6 +209,7 @@ impl Orders {
             }],
             names: [
                 postgres::advisory::CONTENDED,
+                deadlock::LOCK,
                 postgres::advisory::QUIET,
                 postgres::prepared::NAME,
             ]

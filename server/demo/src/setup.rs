@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use super::builtin;
 use super::consul;
+use super::deadlock;
 use super::etcd;
 use super::names;
 use super::postgres::{self, Access, leases::TableLeases};
 use super::redis;
 use super::scenarios::play;
-use super::servers::{Cache, Servers, prepare};
+use super::servers::{Cache, Orders, Servers, prepare};
 use super::worker_pool::Crew;
 use super::zookeeper::{self, Contender};
 use super::{DemoError, fault::WorkloadError, worker};
@@ -35,6 +36,11 @@ pub(super) async fn set(crew: &mut Crew, servers: &Servers) -> Result<(), DemoEr
     }
     if let Some(coord) = &servers.coord {
         coordination(crew, coord)
+            .await
+            .map_err(|fault| prepare("etcd-coord", &fault))?;
+    }
+    if let (Some(orders), Some(coord)) = (&servers.orders, &servers.coord) {
+        across_systems(crew, orders, coord)
             .await
             .map_err(|fault| prepare("etcd-coord", &fault))?;
     }
@@ -193,6 +199,15 @@ async fn coordination(crew: &mut Crew, server: &Etcd) -> Result<(), WorkloadErro
             etcd::election::candidate(access.clone(), owner)
         });
     }
+    Ok(())
+}
+
+async fn across_systems(crew: &mut Crew, orders: &Orders, coord: &Etcd) -> Result<(), WorkloadError> {
+    let database = Access::new(&orders.server, &orders.passwords.app)?;
+    let coord = etcd::Access::new(coord).await?;
+    crew.supervise("deadlock", Duration::ZERO, move || {
+        deadlock::until_broken(database.clone(), coord.clone())
+    });
     Ok(())
 }
 

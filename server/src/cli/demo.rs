@@ -123,7 +123,7 @@ async fn serve(
         store: files.store().into(),
         lease: LeaseConfig::default(),
         backends: demo.backends(),
-        identity_rules: Vec::new(),
+        identity_rules: demo.identity_rules(),
         access: AccessConfig::default(),
         history: HistoryConfig::default(),
         notify: NotifyConfig {

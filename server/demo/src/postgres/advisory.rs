@@ -43,7 +43,7 @@ pub(crate) async fn holds_several(access: Access) -> Result<(), WorkloadError> {
     watch_over(&mut session).await
 }
 
-async fn lock_hash_of(session: &mut PgConnection, text: &str) -> Result<(), WorkloadError> {
+pub(crate) async fn lock_hash_of(session: &mut PgConnection, text: &str) -> Result<(), WorkloadError> {
     sqlx::query("SELECT pg_advisory_lock(hashtextextended($1, 0))")
         .bind(text)
         .execute(session)

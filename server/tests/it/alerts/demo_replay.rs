@@ -23,9 +23,10 @@ const SECONDS: i64 = 600;
 const GROUPS_MAX: usize = 10;
 const NOTIFICATIONS_MAX: i64 = 10;
 /// Conditions of the faults that the demo plants on purpose.
-const PLANTED: [&str; 12] = [
+const PLANTED: [&str; 13] = [
     "backend_unreachable",
     "contention",
+    "deadlock",
     "expired",
     "fencing_rejections",
     "hold_near_ttl",

@@ -1,4 +1,4 @@
-//! The demo's alerts: each of the four situations fires within two minutes, by a rule that its visitor can open.
+//! The demo's alerts: each of the five situations fires within two minutes, by a rule that its visitor can open.
 
 use crate::support::{Store, TestServer, client, token};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,13 @@ use tokio_util::sync::CancellationToken;
 use testkit::within;
 
 const TWO_MINUTES: Duration = Duration::from_secs(120);
-const CONDITIONS: [&str; 4] = ["not_renewing", "long_held", "contention", "fencing_rejections"];
+const CONDITIONS: [&str; 5] = [
+    "not_renewing",
+    "long_held",
+    "contention",
+    "fencing_rejections",
+    "deadlock",
+];
 
 async fn write_past(demo: &Demo, store: &Store) {
     let db = Db::open(&store.url).await.unwrap();
@@ -41,6 +47,7 @@ async fn every_demo_situation_fires_and_a_silence_resolves() {
     write_past(&demo, &store).await;
     let server = TestServer::builder()
         .backends(demo.backends())
+        .identity_rules(demo.identity_rules())
         .start_on(store)
         .await;
     let serving = &server.serving;

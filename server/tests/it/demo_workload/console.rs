@@ -43,12 +43,13 @@ async fn refusals(demo: &Demo) -> i64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_console_shows_every_state_within_a_minute() {
     // The worst state of each row during the first minute, with 60 to 130 locks. On the lease service too: held,
-    // contended, and a fencing rejection of a stale holder.
+    // contended, and a fencing rejection of a stale holder. And the deadlock of two workers in two systems.
     let stop = CancellationToken::new();
     let mut demo = start(stop.clone()).await;
     let store = demo.folder().join("leasehold.db");
     let server = TestServer::builder()
         .backends(demo.backends())
+        .identity_rules(demo.identity_rules())
         .start_on(Store::at(&format!("sqlite:{}", store.display())))
         .await;
     let serving = &server.serving;
@@ -58,6 +59,7 @@ async fn the_console_shows_every_state_within_a_minute() {
     let viewer = token(serving, Role::Viewer).await;
     let viewer = client(viewer.expose(), Duration::from_secs(10));
     let url = format!("http://{}/v1/inventory?limit=1000", serving.address);
+    let waits = format!("http://{}/v1/waits", serving.address);
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut most = 0;
     let mut ours: BTreeSet<String> = BTreeSet::new();
@@ -86,6 +88,12 @@ async fn the_console_shows_every_state_within_a_minute() {
                 .all(|lock| toured.contains(*lock))
             && toured.iter().any(|lock| lock.contains(targets.search))
             && refusals(&demo).await > 0
+    })
+    .await;
+    within(MINUTE, "a certain deadlock of two systems", async || {
+        let page: Value = viewer.get(&waits).send().await.unwrap().json().await.unwrap();
+        page["deadlocks"][0]["isCertain"] == true
+            && page["title"] == "One deadlock across 2 systems blocks 2 owners"
     })
     .await;
     assert!(Demo::rules().iter().any(|rule| rule.id == targets.rule));

@@ -10,6 +10,7 @@ use app::session::TourLinks;
 use domain::access::{Grant, Role};
 use domain::audit::{AuditEntry, AuditQuery};
 use domain::names::BackendName;
+use domain::waits::identity::IdentityRule;
 use leasehold::audit::{Audit, ChainCheckpoints, Origin};
 use leasehold::http::DemoConsole;
 use leasehold::identity::{Identity, NewToken, NewUser, Principal};
@@ -52,6 +53,7 @@ pub(crate) struct ServerBuilder {
     listen: Option<SocketAddr>,
     lease: Option<lease::LeaseConfig>,
     backends: Vec<BackendConfig>,
+    identity_rules: Vec<IdentityRule>,
     has_operator: bool,
     /// `poll_interval` of the Redis; `None`: without a Redis.
     redis_polls: Option<&'static str>,
@@ -87,6 +89,12 @@ impl ServerBuilder {
     /// Besides those in the text.
     pub(crate) fn backends(mut self, backends: Vec<BackendConfig>) -> Self {
         self.backends = backends;
+        self
+    }
+
+    /// Besides those in the text.
+    pub(crate) fn identity_rules(mut self, rules: Vec<IdentityRule>) -> Self {
+        self.identity_rules = rules;
         self
     }
 
@@ -126,6 +134,7 @@ impl ServerBuilder {
         }
         let mut config = load_config(&format!("{}{cache}", self.toml)).unwrap();
         config.backends.extend(self.backends.clone());
+        config.identity_rules.extend(self.identity_rules.clone());
         // Tests wait for resolved alerts: without a pause, unless the text has one.
         if config.notify.group_interval == ::config::notify::GROUP_INTERVAL_DEFAULT {
             config.notify.group_interval = Duration::ZERO;
@@ -214,6 +223,7 @@ impl TestServer {
             listen: None,
             lease: None,
             backends: Vec::new(),
+            identity_rules: Vec::new(),
             has_operator: false,
             redis_polls: None,
             demo: None,
