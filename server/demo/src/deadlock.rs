@@ -30,9 +30,9 @@ pub(super) async fn until_broken(
 ) -> Result<(), WorkloadError> {
     let first = session::grant(coord.quick.clone(), TTL).await?;
     let second = session::grant(coord.quick.clone(), TTL).await?;
-    let alive = |lease| session::keep_alive_every(coord.quick.clone(), lease, RENEW_EVERY);
+    let alive = |lease| Box::pin(session::keep_alive_every(coord.quick.clone(), lease, RENEW_EVERY));
     let ended = tokio::select! {
-        ended = deadlock(&database, &coord, first, second) => ended,
+        ended = Box::pin(deadlock(&database, &coord, first, second)) => ended,
         gone = alive(first) => gone,
         gone = alive(second) => gone,
     };
@@ -52,7 +52,10 @@ async fn deadlock(
     second: i64,
 ) -> Result<(), WorkloadError> {
     let [leader, holder] = WORKERS;
-    let campaign = async |worker, lease| coord.patient.clone().campaign(ELECTION, worker, lease).await;
+    let campaign = |worker, lease| {
+        let mut client = coord.patient.clone();
+        Box::pin(async move { client.campaign(ELECTION, worker, lease).await })
+    };
     campaign(leader, first).await?;
     let mut holding = database.session(holder).await?;
     advisory::lock_hash_of(&mut holding, LOCK).await?;

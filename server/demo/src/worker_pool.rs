@@ -46,7 +46,8 @@ impl Crew {
         let work = async move {
             sleep(phase).await;
             loop {
-                match life().await {
+                // Boxed: some workers are large futures, and each future around them would be as large.
+                match Box::pin(life()).await {
                     Ok(()) => sleep(BREATH).await,
                     Err(fault) => {
                         tracing::debug!(task.name = name, %fault, "the demo's {name} will try again");
