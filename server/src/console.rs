@@ -15,6 +15,7 @@ mod search_limits;
 mod task_panics;
 mod waits;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,9 +69,9 @@ pub struct ServerConsole {
     contention_pages: Arc<PageCache<ContentionPage>>,
     fencing_pages: Arc<PageCache<FencingPage>>,
     waits_pages: Arc<PageCache<WaitsPage>>,
-    lock_pages: Arc<PageCache<LockDetail>>,
+    lock_pages: Arc<PageCache<Result<LockDetail, ConsoleError>>>,
     lock_charts: Arc<PageCache<LockCharts>>,
-    list_pages: Arc<PageCache<InventoryPage>>,
+    list_pages: Arc<PageCache<Result<InventoryPage, ConsoleError>>>,
     name_trees: Arc<PageCache<PrefixNode>>,
     /// The caller; `None` without sign-in, in which case no operation is allowed.
     who: Option<Principal>,
@@ -132,9 +133,11 @@ impl ServerConsole {
             return self.compute_list_page(query).await;
         }
         let key = format!("{:?}", query.to_pairs());
-        let stamp = self.stamp(LIST_STEP_MS);
-        let page = self.compute_list_page(query);
-        self.list_pages.get((&key, &self.visible), stamp, page).await
+        let stamp = || self.stamp(LIST_STEP_MS);
+        // Refusals too: each of those who wait would try in turn.
+        let page = async { Ok::<_, Infallible>(self.compute_list_page(query).await) };
+        let Ok(page) = self.list_pages.get((&key, &self.visible), stamp, page).await;
+        page
     }
 
     async fn compute_list_page(&self, query: InventoryQuery) -> Result<InventoryPage, ConsoleError> {
@@ -202,7 +205,7 @@ impl Console for ServerConsole {
     fn prefixes(&self, prefix: String) -> ConsoleFuture<'_, PrefixNode> {
         Box::pin(async move {
             let tree = async { Ok(self.inventory.prefixes(&prefix, &self.visible, self.clock.now())) };
-            let stamp = self.stamp(LIST_STEP_MS);
+            let stamp = || self.stamp(LIST_STEP_MS);
             self.name_trees.get((&prefix, &self.visible), stamp, tree).await
         })
     }
@@ -268,7 +271,7 @@ impl Console for ServerConsole {
     fn contention(&self, search: String) -> ConsoleFuture<'_, ContentionPage> {
         Box::pin(async move {
             let page = self.contention_page(&search);
-            let stamp = self.stamp(CONTENTION_STEP_MS);
+            let stamp = || self.stamp(CONTENTION_STEP_MS);
             self.contention_pages
                 .get((&search, &self.visible), stamp, page)
                 .await
@@ -282,7 +285,7 @@ impl Console for ServerConsole {
     fn fencing(&self, search: String) -> ConsoleFuture<'_, FencingPage> {
         Box::pin(async move {
             let page = self.fencing_page(&search);
-            let stamp = self.stamp(FENCING_STEP_MS);
+            let stamp = || self.stamp(FENCING_STEP_MS);
             self.fencing_pages
                 .get((&search, &self.visible), stamp, page)
                 .await

@@ -26,7 +26,7 @@ pub struct LockDetail {
     pub backend_fault: Option<BackendFailure>,
     /// Why the reader cannot unlock it by force; `None` if they can.
     pub no_unlock: Option<String>,
-    /// Read for this request. `Unknown` with the reason if the backend could not be read;
+    /// Read at most half a second before the answer. `Unknown` with the reason if the backend could not be read;
     /// `NotApplicable` if the lock is no longer held, and `lock` is then its last observation.
     pub fresh: Reported<Fresh>,
     /// Recent observed events, newest first.

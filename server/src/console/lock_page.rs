@@ -1,6 +1,8 @@
 //! The page of one lock: its observation, a read from the backend, and its history. Many open tabs request it at once, so it is
 //! computed once per revision and scope; the readers' own permissions and lease ids are added to each answer.
 
+use std::convert::Infallible;
+
 use app::console::ConsoleError;
 use domain::backend::BackendStatus;
 use domain::lock_detail::{EventKind, LockCharts, LockDetail, SeenEvent};
@@ -25,10 +27,11 @@ impl ServerConsole {
         resource: &str,
     ) -> Result<LockDetail, ConsoleError> {
         let key = key(&[backend.as_str(), source.map_or("", Source::as_str), resource]);
-        let computed = self.compute_lock_page(backend, source, resource);
-        self.lock_pages
-            .get((&key, &self.visible), self.stamp(LOCK_STEP_MS), computed)
-            .await
+        // That it is not held too: each of those who wait would read the history in turn.
+        let computed = async { Ok::<_, Infallible>(self.compute_lock_page(backend, source, resource).await) };
+        let stamp = || self.stamp(LOCK_STEP_MS);
+        let Ok(page) = self.lock_pages.get((&key, &self.visible), stamp, computed).await;
+        page
     }
 
     pub(super) async fn lock_page_charts(
@@ -44,9 +47,9 @@ impl ServerConsole {
         let key = key(&[id.backend.as_str(), id.source.as_str(), &resource, may, search]);
         let computed = async {
             let viewer = (may_audit, &self.visible);
-            Ok::<_, std::convert::Infallible>(sources.lock(detail, search, viewer).await)
+            Ok::<_, Infallible>(sources.lock(detail, search, viewer).await)
         };
-        let stamp = self.stamp(CHARTS_STEP_MS);
+        let stamp = || self.stamp(CHARTS_STEP_MS);
         let Ok(charts) = self.lock_charts.get((&key, &self.visible), stamp, computed).await;
         charts
     }

@@ -32,20 +32,24 @@ impl<T: Clone> PageCache<T> {
         }
     }
 
-    /// The stored page, or the computed one. Errors are not stored.
+    /// The stored page, or the computed one. Errors are not stored. Requests that wait for one computation after another would
+    /// be served in turn, so a page answers every request that came before its computation began, whatever has changed since.
     pub(super) async fn get<E>(
         &self,
         (search, visible): (&str, &Visible),
-        stamp: Stamp,
+        stamp: impl Fn() -> Stamp,
         compute: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let entry = self.entry(search, visible);
+        let wanted = stamp();
         let mut stored = entry.page.lock().await;
-        if let Some((_, page)) = stored.as_ref().filter(|(of, _)| *of == stamp) {
+        let is_new = |of: &Stamp| of.0 >= wanted.0 && of.1 >= wanted.1;
+        if let Some((_, page)) = stored.as_ref().filter(|(of, _)| is_new(of)) {
             return Ok(page.clone());
         }
+        let begun = stamp();
         let page = compute.await?;
-        *stored = Some((stamp, page.clone()));
+        *stored = Some((begun, page.clone()));
         Ok(page)
     }
 
@@ -85,7 +89,7 @@ mod tests {
                 computed.set(computed.get() + 1);
                 Ok::<_, ()>(computed.get())
             };
-            cache.get((search, visible), stamp, compute).await
+            cache.get((search, visible), || stamp, compute).await
         };
         assert_eq!(get("?a", &all, (1, 0)).await, Ok(1));
         assert_eq!(get("?a", &all, (1, 0)).await, Ok(1));
@@ -100,13 +104,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn those_who_wait_share_the_next_computation() {
+        // The revision has moved on with each request; the first computation began before the others came.
+        let (cache, computed) = (PageCache::new(), Cell::new(0));
+        let (all, revision) = (Visible::default(), Cell::new(0));
+        let get = async || {
+            revision.set(revision.get() + 1);
+            let compute = async {
+                computed.set(computed.get() + 1);
+                tokio::task::yield_now().await;
+                Ok::<_, ()>(computed.get())
+            };
+            cache.get(("", &all), || (revision.get(), 0), compute).await
+        };
+        let answers = futures::join!(get(), get(), get(), get());
+        assert_eq!(answers, (Ok(1), Ok(2), Ok(2), Ok(2)));
+    }
+
+    #[tokio::test]
     async fn a_failure_is_not_stored() {
         let cache = PageCache::new();
         let all = Visible::default();
-        let failed: Result<u8, &str> = cache.get(("", &all), (1, 0), async { Err("down") }).await;
+        let failed: Result<u8, &str> = cache.get(("", &all), || (1, 0), async { Err("down") }).await;
         assert_eq!(failed, Err("down"));
         assert_eq!(
-            cache.get(("", &all), (1, 0), async { Ok::<_, &str>(7) }).await,
+            cache.get(("", &all), || (1, 0), async { Ok::<_, &str>(7) }).await,
             Ok(7)
         );
     }

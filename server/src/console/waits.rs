@@ -15,7 +15,7 @@ const OVERVIEW_MAX: usize = 3;
 impl ServerConsole {
     /// One page per revision and scope: many open tabs request it at once.
     pub(super) async fn waits_page(&self) -> Result<WaitsPage, ConsoleError> {
-        let stamp = self.stamp(WAITS_STEP_MS);
+        let stamp = || self.stamp(WAITS_STEP_MS);
         let computed = async {
             let (inventory, visible) = (self.inventory.clone(), self.visible.clone());
             let now = self.clock.now();
