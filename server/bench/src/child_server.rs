@@ -14,6 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use crate::browser_session;
 use crate::error::BenchError;
 use crate::http::{Http, member};
 use leasehold::audit::{Audit, ChainCheckpoints};
@@ -23,7 +24,7 @@ use runtime::db::Db;
 use runtime::tasks;
 use testkit::{ThrowawayFolder, free_port};
 
-pub(crate) use process_stats::Vitals;
+pub(crate) use process_stats::{Vitals, memory_mib};
 
 /// Event streams that the server allows per token.
 const VIEWERS_OF_TOKEN: usize = 50;
@@ -46,8 +47,10 @@ pub(crate) struct Counts {
 pub(crate) struct ChildServer {
     child: Child,
     port: u16,
-    /// One per group of viewers within the limit of streams per token.
+    /// One per group of viewers within the limit of streams per principal.
     tokens: Vec<Secret>,
+    /// Those of users, likewise.
+    cookies: Vec<String>,
     http: reqwest::Client,
     _folder: ThrowawayFolder,
 }
@@ -61,7 +64,7 @@ impl ChildServer {
         // An already installed provider is the same one.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let folder = ThrowawayFolder::create(part).map_err(BenchError::io("folder"))?;
-        let tokens = tokens(folder.path()).await?;
+        let (tokens, cookies) = sign_in(folder.path()).await?;
         let port = free_port().map_err(BenchError::io("port"))?;
         // The product's binary, built into the same folder.
         let program = std::env::current_exe()
@@ -85,6 +88,7 @@ impl ChildServer {
             child,
             port,
             tokens,
+            cookies,
             http: reqwest::Client::new(),
             _folder: folder,
         };
@@ -131,6 +135,11 @@ impl ChildServer {
     /// The token of a viewer, so that no token has more event streams than the server allows.
     pub(crate) fn token_of(&self, viewer: usize) -> Secret {
         self.tokens[viewer / VIEWERS_OF_TOKEN].clone()
+    }
+
+    /// The cookie of a viewer in a browser.
+    pub(crate) fn cookie_of(&self, viewer: usize) -> String {
+        self.cookies[viewer / VIEWERS_OF_TOKEN].clone()
     }
 
     pub(crate) fn http(&self) -> reqwest::Client {
@@ -199,20 +208,22 @@ async fn work(
     Ok(())
 }
 
-/// They may view every page and hold leases.
-async fn tokens(folder: &Path) -> Result<Vec<Secret>, BenchError> {
+/// Tokens and cookies that may view every page and hold leases.
+async fn sign_in(folder: &Path) -> Result<(Vec<Secret>, Vec<String>), BenchError> {
     let db = Db::open(&format!("sqlite:{}", folder.join("leasehold.db").display())).await?;
     let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
     let identity = Identity::open(db.clone(), audit, Clock::start()).await?;
-    let mut tokens = Vec::new();
+    let (mut tokens, mut cookies) = (Vec::new(), Vec::new());
     for number in 0..VIEWERS_MAX.div_ceil(VIEWERS_OF_TOKEN) {
-        let new = NewToken {
+        let grants = vec![Grant::everywhere(Role::Admin)];
+        let token = NewToken {
             name: format!("viewers-{number}"),
-            grants: vec![Grant::everywhere(Role::Admin)],
+            grants: grants.clone(),
             expires_in: None,
         };
-        tokens.push(identity.create_token(&Principal::system("bench"), new).await?);
+        tokens.push(identity.create_token(&Principal::system("bench"), token).await?);
+        cookies.push(browser_session::cookie(&identity, format!("viewer-{number}"), grants).await?);
     }
     db.close().await;
-    Ok(tokens)
+    Ok((tokens, cookies))
 }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::BenchError;
 use super::machine_cpu::MachineCpu;
+use super::thread_cpu::{ThreadCpu, ThreadCpuSnapshot};
 use super::timer::{Stopwatch, micros, percentile};
 use runtime::tasks;
 
@@ -36,7 +37,7 @@ pub(crate) struct LoadSpan {
     pub time: Duration,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Pace {
     pub pairs_per_s: f64,
     /// Milliseconds per pair.
@@ -44,6 +45,8 @@ pub(crate) struct Pace {
     pub p99_ms: f64,
     /// CPU time of all processes of the machine, the clients included, in microseconds.
     pub cpu_us: f64,
+    /// The same by process and thread.
+    pub threads: Vec<ThreadCpu>,
 }
 
 /// Checked after each pair; atomic, so it needs no lock.
@@ -71,9 +74,10 @@ pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: LoadSpan) -> Resul
         return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
     }
     phase.counts.store(true, Ordering::Relaxed);
-    let (watch, cpu) = (Stopwatch::start(), MachineCpu::read()?);
+    let (watch, cpu, threads) = (Stopwatch::start(), MachineCpu::read()?, ThreadCpuSnapshot::read());
     let failed = tokio::time::timeout(span.time, results.recv()).await;
     let (elapsed, cpu_us) = (watch.elapsed(), cpu.elapsed_us()?);
+    let mut threads = threads.elapsed();
     phase.is_over.store(true, Ordering::Relaxed);
     if let Ok(early) = failed {
         return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
@@ -85,11 +89,16 @@ pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: LoadSpan) -> Resul
     took.sort_unstable();
     let ms = |percent| f64::from(percentile(&took, percent)) / 1_000.0;
     let pairs = took.len() as f64 * f64::from(C::PAIRS);
+    for cpu in &mut threads {
+        cpu.user_us /= pairs.max(1.0);
+        cpu.system_us /= pairs.max(1.0);
+    }
     Ok(Pace {
         pairs_per_s: pairs / elapsed.as_secs_f64(),
         p50_ms: ms(50),
         p99_ms: ms(99),
         cpu_us: cpu_us / pairs.max(1.0),
+        threads,
     })
 }
 

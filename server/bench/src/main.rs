@@ -3,6 +3,7 @@
 //! Owns the list of parts and the output. Each part has a module that starts its own servers.
 
 mod audit;
+mod browser_session;
 mod child_server;
 mod delivery;
 mod disk;
@@ -11,6 +12,7 @@ mod expiry;
 mod history;
 mod http;
 mod inventory;
+mod lasting;
 mod load;
 mod machine_cpu;
 mod metric;
@@ -21,9 +23,11 @@ mod parts;
 mod preview;
 mod redis_scan;
 mod renewals;
+mod replicas;
 mod seed;
 mod soak;
 mod test_server;
+mod thread_cpu;
 mod throughput;
 mod timer;
 mod waiters;

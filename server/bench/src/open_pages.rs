@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use leasehold::identity::Secret;
 use runtime::tasks;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -161,7 +160,7 @@ async fn until_listed(server: &ChildServer) -> Result<(), BenchError> {
 }
 
 fn open(server: &ChildServer, number: usize, page: Page, counts: &Arc<Counts>, stop: &CancellationToken) {
-    let (token, http, counts) = (server.token_of(number), server.http(), counts.clone());
+    let (cookie, http, counts) = (server.cookie_of(number), server.http(), counts.clone());
     let events = server.url("/v1/events");
     let data: Vec<String> = page.data.iter().map(|data| server.url(data)).collect();
     // Browsers do not open at once.
@@ -170,7 +169,7 @@ fn open(server: &ChildServer, number: usize, page: Page, counts: &Arc<Counts>, s
         tokio::time::sleep(late).await;
         let viewer = Viewer {
             http,
-            token,
+            cookie,
             data,
             counts,
         };
@@ -182,7 +181,7 @@ fn open(server: &ChildServer, number: usize, page: Page, counts: &Arc<Counts>, s
 
 struct Viewer {
     http: reqwest::Client,
-    token: Secret,
+    cookie: String,
     data: Vec<String>,
     counts: Arc<Counts>,
 }
@@ -215,7 +214,7 @@ impl Viewer {
     }
 
     async fn request(&self, url: &str) -> reqwest::Result<reqwest::Response> {
-        let request = self.http.get(url).bearer_auth(self.token.expose());
+        let request = self.http.get(url).header("cookie", &self.cookie);
         let request = request.header("accept-encoding", ENCODINGS);
         request.send().await?.error_for_status()
     }

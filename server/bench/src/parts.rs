@@ -3,8 +3,8 @@
 use crate::metric::{Figure, Section};
 use crate::output::{print, report};
 use crate::{
-    audit, delivery, disk, expiry, history, inventory, open_pages, pages, preview, redis_scan, renewals,
-    soak, throughput, waiters,
+    audit, delivery, disk, expiry, history, inventory, lasting, open_pages, pages, preview, redis_scan,
+    renewals, replicas, soak, throughput, waiters,
 };
 use config::{LogConfig, LogFormat};
 use runtime::clock::Clock;
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     /// Which parts; all of them but soak without any
     #[arg(value_enum)]
     pub parts: Vec<Part>,
-    /// Renew, and record history, for ten minutes instead of one
+    /// Renew, record history, and load the stores with ended leases for ten minutes instead of one or two
     #[arg(long)]
     pub long: bool,
     /// For how long soak runs
@@ -48,6 +48,10 @@ fn at_most(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send
 pub(crate) enum Part {
     /// Acquires and releases per second: ours on both stores, and the peers
     Pace,
+    /// The same on stores with 10,000,000 ended leases, while as many are deleted as end
+    Lasting,
+    /// The same with 1, 2 and 4 servers on one Postgres
+    Replicas,
     /// 500 waiters on one resource
     Waiters,
     /// 50,000 leases that expire within a second
@@ -74,8 +78,10 @@ pub(crate) enum Part {
     Soak,
 }
 
-const ALL: [Part; 12] = [
+const ALL: [Part; 14] = [
     Part::Pace,
+    Part::Lasting,
+    Part::Replicas,
     Part::Waiters,
     Part::Expiry,
     Part::Renewals,
@@ -125,6 +131,8 @@ impl Part {
     const fn title(self) -> &'static str {
         match self {
             Self::Pace => "Acquire and release, 64 clients",
+            Self::Lasting => "Acquire and release on stores with ended leases",
+            Self::Replicas => "Several servers on one Postgres, 8 clients each",
             Self::Waiters => "Waiters",
             Self::Expiry => "Mass expiry",
             Self::Renewals => "Renewals",
@@ -143,9 +151,12 @@ impl Part {
     async fn measure(self, args: &Args) -> anyhow::Result<Vec<Figure>> {
         let long = args.long;
         Ok(match self {
-            Self::Pace => throughput::figures(
-                &Box::pin(throughput::measure(throughput::SPAN, throughput::TURNS, &report)).await?,
-            ),
+            Self::Pace => Box::pin(pace()).await?,
+            Self::Lasting => {
+                let minutes = if long { lasting::LONG } else { lasting::NORMAL };
+                Box::pin(lasting::measure(minutes, &report)).await?
+            }
+            Self::Replicas => Box::pin(replicas::measure(&report)).await?,
             Self::Waiters => {
                 report("500 waiters on one resource: some seconds");
                 Box::pin(waiters::measure(waiters::WAITERS)).await?.figures()
@@ -202,6 +213,15 @@ impl Part {
             Self::Soak => Box::pin(soaked(args)).await?,
         })
     }
+}
+
+async fn pace() -> anyhow::Result<Vec<Figure>> {
+    report(&format!(
+        "the yardstick is version {}",
+        throughput::yardstick_hash()
+    ));
+    let turns = throughput::measure(throughput::SPAN, throughput::TURNS, &report);
+    Ok(throughput::figures(&Box::pin(turns).await?))
 }
 
 async fn soaked(args: &Args) -> anyhow::Result<Vec<Figure>> {

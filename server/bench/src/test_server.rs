@@ -8,6 +8,7 @@ use domain::lease::Scope;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use super::browser_session;
 use super::error::BenchError;
 use super::http::Http;
 use config::{AccessConfig, BackendConfig, HistoryConfig, NotifyConfig};
@@ -21,19 +22,29 @@ pub(super) struct Served {
     pub(super) serving: Serving,
     stop: CancellationToken,
     token: Secret,
+    /// Of a user in a browser.
+    cookie: String,
     /// Created for the first page or stream.
     client: OnceLock<reqwest::Client>,
 }
 
 impl Served {
     pub(super) async fn start(store: SecretString, backends: Vec<BackendConfig>) -> Result<Self, BenchError> {
+        Self::start_with(store, backends, LeaseConfig::default()).await
+    }
+
+    pub(super) async fn start_with(
+        store: SecretString,
+        backends: Vec<BackendConfig>,
+        lease: LeaseConfig,
+    ) -> Result<Self, BenchError> {
         // An already installed provider is the same one.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let stop = CancellationToken::new();
         let setup = Setup {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             store,
-            lease: LeaseConfig::default(),
+            lease,
             backends,
             identity_rules: Vec::new(),
             access: AccessConfig::default(),
@@ -44,8 +55,9 @@ impl Served {
             stop: stop.clone(),
         };
         let serving = Box::pin(serve::start(setup)).await?;
+        // Several servers may share a store, and one may be served again.
         let new = NewToken {
-            name: "bench".to_owned(),
+            name: format!("bench-{}", serving.address.port()),
             grants: vec![Grant::everywhere(Role::Operator)],
             expires_in: None,
         };
@@ -53,10 +65,14 @@ impl Served {
             .identity
             .create_token(&Principal::system("bench"), new)
             .await?;
+        let name = format!("viewer-{}", serving.address.port());
+        let grants = vec![Grant::everywhere(Role::Operator)];
+        let cookie = browser_session::cookie(&serving.identity, name, grants).await?;
         Ok(Self {
             serving,
             stop,
             token,
+            cookie,
             client: OnceLock::new(),
         })
     }
@@ -89,11 +105,11 @@ impl Served {
         Http::connect(self.serving.address, self.token.expose()).await
     }
 
-    /// Requests a page or a stream with the token.
+    /// Requests a page or a stream as a browser.
     pub(super) async fn get(&self, path: &str) -> Result<reqwest::Response, BenchError> {
         let url = format!("http://{}{path}", self.serving.address);
         let client = self.client.get_or_init(reqwest::Client::new);
-        let request = client.get(url).bearer_auth(self.token.expose());
+        let request = client.get(url).header("cookie", &self.cookie);
         Ok(request.send().await?.error_for_status()?)
     }
 

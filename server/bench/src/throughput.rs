@@ -7,16 +7,22 @@ mod lease_service;
 mod redis;
 mod report;
 mod table;
+mod yardstick_hash;
 mod zookeeper;
 
 use std::time::Duration;
 
 use self::lease_service::Calls;
+pub(crate) use self::lease_service::{run_keyed, run_keyed_on};
 pub(crate) use self::report::figures;
+pub(crate) use self::yardstick_hash::yardstick_hash;
+use super::disk::{SyncTimes, sync_times};
 use super::error::BenchError;
 use super::load::{LoadSpan, Pace};
 use super::test_server::Served;
-use testkit::{EtcdOptions, PostgresOptions, RedisOptions, StartError, Throwaway, ZookeeperOptions};
+use testkit::{
+    EtcdOptions, PostgresOptions, RedisOptions, StartError, Throwaway, ThrowawayFolder, ZookeeperOptions,
+};
 
 /// Per store and peer, in each round.
 pub(crate) const SPAN: LoadSpan = LoadSpan {
@@ -29,6 +35,7 @@ pub(crate) const TURNS: usize = 7;
 /// Results of one round.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BenchRound {
+    pub sync: SyncTimes,
     pub sqlite: Pace,
     pub sqlite_keyless: Pace,
     pub sqlite_batches: Pace,
@@ -48,7 +55,10 @@ pub(crate) struct Peer {
     pub pace: Pace,
 }
 
-type Say<'a> = &'a (dyn Fn(&str) + Sync);
+/// Threads and processes with less than this per pair are not shown.
+pub(super) const THREAD_US_SHOWN: f64 = 0.5;
+
+pub(crate) type Say<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// # Errors
 /// A server does not start, or a client fails.
@@ -66,6 +76,10 @@ pub(crate) async fn measure(
 }
 
 async fn turn(span: LoadSpan, say: Say<'_>) -> Result<BenchRound, BenchError> {
+    let sync = {
+        let folder = ThrowawayFolder::create("bench").map_err(BenchError::io("folder"))?;
+        sync_times(folder.path()).map_err(BenchError::io("sync"))?
+    };
     say("acquire and release over HTTP on SQLite");
     let sqlite = report(say, on_sqlite(Calls::Keyed, span).await?);
     say("the same without idempotency keys");
@@ -82,6 +96,7 @@ async fn turn(span: LoadSpan, say: Say<'_>) -> Result<BenchRound, BenchError> {
     let table = report(say, Box::pin(table::measure(&server, span)).await?);
     drop(server);
     Ok(BenchRound {
+        sync,
         sqlite,
         sqlite_keyless,
         sqlite_batches,
@@ -129,16 +144,22 @@ async fn peers(span: LoadSpan, say: Say<'_>) -> Result<Vec<Peer>, BenchError> {
 }
 
 /// Reports progress, because the complete table takes a while.
-fn report(say: Say<'_>, pace: Pace) -> Pace {
+pub(crate) fn report(say: Say<'_>, pace: Pace) -> Pace {
     let Pace {
         pairs_per_s,
         p50_ms,
         p99_ms,
         cpu_us,
-    } = pace;
+        threads,
+    } = &pace;
     say(&format!(
         "  {pairs_per_s:.0} pairs/s, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms, {cpu_us:.0} us of CPU a pair"
     ));
+    let shown = threads.iter().filter(|cpu| cpu.sum_us() >= THREAD_US_SHOWN);
+    let shown: Vec<String> = shown
+        .map(|cpu| format!("{} {:.1} + {:.1}", cpu.name, cpu.user_us, cpu.system_us))
+        .collect();
+    say(&format!("    user + system us of a pair: {}", shown.join(", ")));
     pace
 }
 

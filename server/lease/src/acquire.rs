@@ -15,7 +15,7 @@ use super::caller::LeaseCaller;
 use super::core::{BatchReply, Core};
 use super::error::LeaseError;
 use super::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, Operation, OperationResult};
-use super::singleflight::{self, FlightRole};
+use super::singleflight::{self, FlightRole, ResultSender};
 use super::store::Lane;
 use super::{LeaseService, REPLY_TIMEOUT, events, waiters};
 use runtime::random;
@@ -95,7 +95,7 @@ impl LeaseService {
         });
         match op.key.clone() {
             None => run(self.core.clone(), op, request.wait).await,
-            Some(key) => Box::pin(self.acquire_with_key(key, op, request.wait)).await,
+            Some(key) => self.acquire_with_key(key, op, request.wait).await,
         }
     }
 
@@ -105,12 +105,36 @@ impl LeaseService {
         op: Box<AcquireOp>,
         wait: Duration,
     ) -> Result<Acquired, LeaseError> {
-        let (result_tx, result_rx) = match self.flights.join(&key) {
-            FlightRole::FingerprintMismatch => return Err(LeaseError::KeyReused),
-            FlightRole::Follower(result_rx) => return singleflight::wait_for_result(result_rx).await,
-            FlightRole::Leader(result_tx, result_rx) => (result_tx, result_rx),
-        };
-        let (core, all) = (self.core.clone(), self.flights.clone());
+        loop {
+            match self.flights.join(&key, !wait.is_zero()) {
+                FlightRole::FingerprintMismatch => return Err(LeaseError::KeyReused),
+                FlightRole::Follower(result_rx) => {
+                    if let Some(result) = singleflight::wait_for_result(result_rx).await {
+                        return result;
+                    }
+                }
+                FlightRole::Leader(leader) => {
+                    let result = run(self.core.clone(), op, wait).await;
+                    leader.finish(&result);
+                    return result;
+                }
+                FlightRole::Task(result_tx, result_rx) => {
+                    self.spawn_acquire(key.clone(), op, wait, result_tx);
+                    let result = singleflight::wait_for_result(result_rx).await;
+                    return result.unwrap_or(Err(LeaseError::ShuttingDown));
+                }
+            }
+        }
+    }
+
+    fn spawn_acquire(
+        &self,
+        key: IdempotencyKey,
+        op: Box<AcquireOp>,
+        wait: Duration,
+        result_tx: ResultSender,
+    ) {
+        let (core, flights) = (self.core.clone(), self.flights.clone());
         tasks::spawn(
             "keyed acquire",
             CancellationToken::new(),
@@ -120,11 +144,10 @@ impl LeaseService {
                     () = result_tx.closed() => Err(LeaseError::Unavailable),
                     result = run(core, op, wait) => result,
                 };
-                all.finish(&key, &result_tx, result);
+                flights.finish_task(&key, &result_tx, result);
             }
             .in_current_span(),
         );
-        singleflight::wait_for_result(result_rx).await
     }
 }
 
@@ -137,7 +160,7 @@ fn count_unanswered(resource: &Resource, error: &LeaseError) {
         _ => "error",
     };
     let template = Arc::from(template::template(resource.as_bytes()));
-    instruments().acquired(&Of::builtin(), &template, outcome);
+    instruments().acquired(&Of::builtin(), &template, outcome, 1);
 }
 
 /// Identifies requests of equal meaning, independent of the order of JSON members.

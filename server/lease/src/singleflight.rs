@@ -1,5 +1,9 @@
 //! Acquires in flight by idempotency key: a duplicate request joins the first and gets its
 //! result.
+//!
+//! A request that does not wait leads its flight itself: if its client disconnects, the
+//! duplicates ask the store, which knows the key. A request that waits in a queue is led by a
+//! task, so that it keeps its place while any of its clients is connected.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,60 +16,94 @@ use super::Acquired;
 use super::error::LeaseError;
 use super::operation::{IdempotencyKey, KeyName};
 
-type FlightResult = Option<Result<Acquired, LeaseError>>;
+type AcquireResult = Result<Acquired, LeaseError>;
+pub(super) type ResultSender = Arc<watch::Sender<Option<AcquireResult>>>;
+type ResultReceiver = watch::Receiver<Option<AcquireResult>>;
 
 #[derive(Default)]
 pub(super) struct Singleflight(Mutex<HashMap<KeyName, Flight>>);
 
 struct Flight {
     fingerprint: Arc<str>,
-    result_tx: Arc<watch::Sender<FlightResult>>,
+    /// Made for the first duplicate; a task always has one.
+    result_tx: Option<ResultSender>,
+    is_task: bool,
 }
 
 /// Role of a request for a key.
-pub(super) enum FlightRole {
-    /// The first request: it runs the acquire, then calls [`Singleflight::finish`].
-    Leader(Arc<watch::Sender<FlightResult>>, watch::Receiver<FlightResult>),
-    Follower(watch::Receiver<FlightResult>),
+pub(super) enum FlightRole<'a> {
+    /// The first request, which does not wait: it runs the acquire, then calls
+    /// [`FlightLeader::finish`].
+    Leader(FlightLeader<'a>),
+    /// The first request, which waits: its task calls [`Singleflight::finish_task`].
+    Task(ResultSender, ResultReceiver),
+    Follower(ResultReceiver),
     FingerprintMismatch,
 }
 
+/// Dropped without a result, it makes its followers join again.
+pub(super) struct FlightLeader<'a> {
+    flights: &'a Singleflight,
+    name: &'a KeyName,
+    is_finished: bool,
+}
+
+impl Flight {
+    /// Its grant is being released, so it is not joined.
+    fn is_abandoned(&self) -> bool {
+        let receivers = self.result_tx.as_ref().map_or(0, |tx| tx.receiver_count());
+        self.is_task && receivers == 0
+    }
+
+    fn subscribe(&mut self) -> ResultReceiver {
+        self.result_tx
+            .get_or_insert_with(|| Arc::new(watch::Sender::new(None)))
+            .subscribe()
+    }
+}
+
 impl Singleflight {
-    pub(super) fn join(&self, key: &IdempotencyKey) -> FlightRole {
+    /// `waits`: in the queue, if the lock is held.
+    pub(super) fn join<'a>(&'a self, key: &'a IdempotencyKey, waits: bool) -> FlightRole<'a> {
         let mut all = self.0.lock();
         match all.entry(key.name.clone()) {
-            // An abandoned flight is not joined: its grant is being released.
-            Entry::Occupied(entry) if entry.get().result_tx.receiver_count() > 0 => {
-                let flight = entry.get();
+            Entry::Occupied(mut entry) if !entry.get().is_abandoned() => {
+                let flight = entry.get_mut();
                 if flight.fingerprint == key.fingerprint {
-                    FlightRole::Follower(flight.result_tx.subscribe())
+                    FlightRole::Follower(flight.subscribe())
                 } else {
                     FlightRole::FingerprintMismatch
                 }
             }
             entry => {
-                let (result_tx, result_rx) = watch::channel(None);
-                let result_tx = Arc::new(result_tx);
-                entry.insert_entry(Flight {
+                let mut flight = Flight {
                     fingerprint: key.fingerprint.clone(),
-                    result_tx: result_tx.clone(),
-                });
-                FlightRole::Leader(result_tx, result_rx)
+                    result_tx: None,
+                    is_task: waits,
+                };
+                let task = waits.then(|| flight.subscribe()).zip(flight.result_tx.clone());
+                entry.insert_entry(flight);
+                match task {
+                    Some((result_rx, result_tx)) => FlightRole::Task(result_tx, result_rx),
+                    None => FlightRole::Leader(FlightLeader {
+                        flights: self,
+                        name: &key.name,
+                        is_finished: false,
+                    }),
+                }
             }
         }
     }
 
-    pub(super) fn finish(
-        &self,
-        key: &IdempotencyKey,
-        result_tx: &Arc<watch::Sender<FlightResult>>,
-        result: Result<Acquired, LeaseError>,
-    ) {
+    pub(super) fn finish_task(&self, key: &IdempotencyKey, result_tx: &ResultSender, result: AcquireResult) {
         let mut all = self.0.lock();
-        if all
-            .get(&key.name)
-            .is_some_and(|flight| Arc::ptr_eq(&flight.result_tx, result_tx))
-        {
+        let is_current = |flight: &Flight| {
+            flight
+                .result_tx
+                .as_ref()
+                .is_some_and(|tx| Arc::ptr_eq(tx, result_tx))
+        };
+        if all.get(&key.name).is_some_and(is_current) {
             all.remove(&key.name);
         }
         drop(all);
@@ -73,12 +111,93 @@ impl Singleflight {
     }
 }
 
-/// Waits for the result of the first request.
-pub(super) async fn wait_for_result(
-    mut result_rx: watch::Receiver<FlightResult>,
-) -> Result<Acquired, LeaseError> {
-    match result_rx.wait_for(Option::is_some).await {
-        Ok(result_tx) => result_tx.clone().unwrap_or(Err(LeaseError::ShuttingDown)),
-        Err(_) => Err(LeaseError::ShuttingDown),
+impl FlightLeader<'_> {
+    pub(super) fn finish(mut self, result: &AcquireResult) {
+        self.is_finished = true;
+        if let Some(result_tx) = self.remove() {
+            result_tx.send_replace(Some(result.clone()));
+        }
+    }
+
+    fn remove(&self) -> Option<ResultSender> {
+        self.flights.0.lock().remove(self.name)?.result_tx
+    }
+}
+
+impl Drop for FlightLeader<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.remove();
+        }
+    }
+}
+
+/// Waits for the result of the first request; `None` if that ended without one.
+pub(super) async fn wait_for_result(mut result_rx: ResultReceiver) -> Option<AcquireResult> {
+    result_rx.wait_for(Option::is_some).await.ok()?.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(fingerprint: &str) -> IdempotencyKey {
+        IdempotencyKey {
+            name: KeyName {
+                issuer: "issuer".into(),
+                key: "key".into(),
+            },
+            fingerprint: fingerprint.into(),
+        }
+    }
+
+    fn follower(role: FlightRole<'_>) -> ResultReceiver {
+        match role {
+            FlightRole::Follower(result_rx) => result_rx,
+            _ => panic!("not a follower"),
+        }
+    }
+
+    #[tokio::test]
+    async fn duplicates_get_the_result_of_the_leader() {
+        let (flights, key, other) = (Singleflight::default(), key("a"), key("b"));
+        let FlightRole::Leader(leader) = flights.join(&key, false) else {
+            panic!("not the leader");
+        };
+        let both = [false, false].map(|waits| follower(flights.join(&key, waits)));
+        assert!(matches!(
+            flights.join(&other, false),
+            FlightRole::FingerprintMismatch
+        ));
+        leader.finish(&Err(LeaseError::NotFound));
+        for result_rx in both {
+            let result = wait_for_result(result_rx).await;
+            assert!(matches!(result, Some(Err(LeaseError::NotFound))));
+        }
+        assert!(flights.0.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn duplicates_join_again_after_the_leader_has_disconnected() {
+        let (flights, key) = (Singleflight::default(), key("a"));
+        let role = flights.join(&key, false);
+        let result_rx = follower(flights.join(&key, false));
+        drop(role);
+        assert_eq!(wait_for_result(result_rx).await, None);
+        assert!(matches!(flights.join(&key, false), FlightRole::Leader(_)));
+    }
+
+    #[tokio::test]
+    async fn abandoned_task_is_not_joined_and_its_successor_stays() {
+        let (flights, key) = (Singleflight::default(), key("a"));
+        let FlightRole::Task(result_tx, result_rx) = flights.join(&key, true) else {
+            panic!("not a task");
+        };
+        drop(result_rx);
+        let successor = flights.join(&key, true);
+        assert!(matches!(successor, FlightRole::Task(..)));
+        flights.finish_task(&key, &result_tx, Err(LeaseError::Unavailable));
+        // It can still be joined.
+        follower(flights.join(&key, true));
     }
 }

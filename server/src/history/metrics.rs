@@ -1,5 +1,6 @@
 //! Updates metrics from history, twice a second and outside of requests.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::backend::BackendKind;
@@ -11,28 +12,56 @@ use lease::{Activity, ActivityEntry};
 use runtime::telemetry::instruments;
 use runtime::telemetry::instruments::Of;
 
-/// Activity of the local lease service.
-pub(super) fn tallied(of: &Of, template: &Arc<str>, one: &ActivityEntry) {
-    let meters = instruments();
-    match &one.what {
-        Activity::Granted { reclaimed, .. } => {
-            meters.acquired(of, template, "acquired");
-            if *reclaimed {
-                meters.reclaimed(of);
+/// Activity of the local lease service, summed before it is recorded: an instrument looks its attributes up for each value.
+#[derive(Default)]
+pub(super) struct ActivitySums {
+    acquires: HashMap<(Arc<str>, &'static str), u64>,
+    /// Milliseconds.
+    holds: HashMap<(Arc<str>, &'static str), Vec<i64>>,
+    reclaimed: u64,
+    expired: u64,
+}
+
+impl ActivitySums {
+    pub(super) fn add(&mut self, of: &Of, template: &Arc<str>, one: &ActivityEntry) {
+        match &one.what {
+            Activity::Granted { reclaimed, .. } => {
+                self.acquired(template, "acquired");
+                self.reclaimed += u64::from(*reclaimed);
             }
+            Activity::Refused => self.acquired(template, "contended"),
+            Activity::TimedOut => self.acquired(template, "timeout"),
+            Activity::Waited { ms, outcome, .. } => instruments().waited(of, template, outcome, *ms),
+            Activity::Released { held_ms } => self.held(template, "released", *held_ms),
+            Activity::Revoked { held_ms } => self.held(template, "revoked", *held_ms),
+            Activity::Expired { held_ms } => {
+                self.held(template, "expired", *held_ms);
+                self.expired += 1;
+            }
+            // Counted where it happens, because alerts depend on it; the time a lost lease was held is added by the
+            // roll-ups.
+            Activity::Lost { .. } | Activity::Rejected { .. } => {}
         }
-        Activity::Refused => meters.acquired(of, template, "contended"),
-        Activity::TimedOut => meters.acquired(of, template, "timeout"),
-        Activity::Waited { ms, outcome, .. } => meters.waited(of, template, outcome, *ms),
-        Activity::Released { held_ms } => meters.record_hold(of, template, "released", *held_ms),
-        Activity::Revoked { held_ms } => meters.record_hold(of, template, "revoked", *held_ms),
-        Activity::Expired { held_ms } => {
-            meters.record_hold(of, template, "expired", *held_ms);
-            meters.expired(of);
+    }
+
+    fn acquired(&mut self, template: &Arc<str>, outcome: &'static str) {
+        *self.acquires.entry((template.clone(), outcome)).or_default() += 1;
+    }
+
+    fn held(&mut self, template: &Arc<str>, end: &'static str, ms: i64) {
+        self.holds.entry((template.clone(), end)).or_default().push(ms);
+    }
+
+    pub(super) fn record(self, of: &Of) {
+        let meters = instruments();
+        for ((template, outcome), times) in self.acquires {
+            meters.acquired(of, &template, outcome, times);
         }
-        // Counted where it happens, because alerts depend on it; the time a lost lease was held is added by the
-        // roll-ups.
-        Activity::Lost { .. } | Activity::Rejected { .. } => {}
+        for ((template, end), holds) in self.holds {
+            meters.record_holds(of, &template, end, &holds);
+        }
+        meters.reclaimed(of, self.reclaimed);
+        meters.expired(of, self.expired);
     }
 }
 
@@ -50,20 +79,20 @@ pub(super) fn changed(kind: Option<BackendKind>, change: &LockChange) {
     );
     let held = |end| {
         if let Some(ms) = change.held_ms {
-            meters.record_hold(&of, &change.template, end, ms);
+            meters.record_holds(&of, &change.template, end, &[ms]);
         }
     };
     match change.kind {
-        EventKind::Acquired => meters.acquired(&of, &change.template, "acquired"),
+        EventKind::Acquired => meters.acquired(&of, &change.template, "acquired", 1),
         EventKind::Reclaimed => {
-            meters.acquired(&of, &change.template, "acquired");
-            meters.reclaimed(&of);
+            meters.acquired(&of, &change.template, "acquired", 1);
+            meters.reclaimed(&of, 1);
         }
         EventKind::Released => held("released"),
         EventKind::Revoked => held("revoked"),
         EventKind::Expired => {
             held("expired");
-            meters.expired(&of);
+            meters.expired(&of, 1);
         }
         EventKind::GrantedAfterWait => {
             if let Some(ms) = change.waited_ms {

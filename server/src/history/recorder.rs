@@ -13,7 +13,9 @@ use domain::names::{BackendName, Resource, Source};
 use domain::tick::Tick;
 use tokio_util::sync::CancellationToken;
 
-use super::limits::{ALIVE_EVERY, GAP_MIN, OWN_MAX, PRUNE_EVERY, STANDBY, SUMS_EVERY, WRITE_EVERY};
+use super::limits::{
+    ALIVE_EVERY, ENTRIES_AT_ONCE, GAP_MIN, OWN_MAX, PRUNE_EVERY, STANDBY, SUMS_EVERY, WRITE_EVERY,
+};
 use super::rollups::aggregate::Gatherer;
 use super::runs::Runs;
 use super::signals::Signals;
@@ -106,7 +108,7 @@ impl Recorder {
         self.gathered
             .sample(now_ms, &self.inventory.watched(now), token.is_some());
         let tally = self.leases.activity().drain();
-        self.add_activity(tally, now_ms);
+        self.add_activity(tally, now_ms).await;
         let sums_due = self.is_due(self.summed, SUMS_EVERY);
         let Some(token) = token else {
             self.is_writer = false;
@@ -141,8 +143,15 @@ impl Recorder {
     }
 
     /// Adds the activity of the lease service to the roll-ups, and to the events what a scan cannot show.
-    fn add_activity(&mut self, tally: DrainedActivity, now_ms: i64) {
-        let refused = self.gathered.tallied(&tally.all);
+    async fn add_activity(&mut self, tally: DrainedActivity, now_ms: i64) {
+        let mut refused: HashMap<Arc<str>, u64> = HashMap::new();
+        for some in tally.all.chunks(ENTRIES_AT_ONCE) {
+            for (template, times) in self.gathered.tallied(some) {
+                *refused.entry(template).or_default() += times;
+            }
+            // A request on this thread does not wait for all of them.
+            tokio::task::yield_now().await;
+        }
         self.signals.count(refused, self.leases.metrics(), now_ms);
         self.gathered.close_interval(now_ms);
         if tally.dropped > 0 {

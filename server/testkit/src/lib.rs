@@ -44,6 +44,7 @@ pub use eventually::{eventually, hangs, within};
 pub use pgbouncer::{Pgbouncer, PgbouncerOptions};
 pub use ports::free_port;
 pub use postgres::{Postgres, PostgresOptions};
+pub use proc_table::descendants;
 pub use prometheus::{Prometheus, PrometheusOptions, promtool};
 pub use redis::{Redis, RedisCluster, RedisOptions, RedisSentinel, SentinelOptions};
 pub use server::Server;

@@ -19,7 +19,7 @@ pub(super) fn send(pid: u32, signal: Signal) -> io::Result<()> {
 }
 
 /// Children, their children and so on, parents before children.
-pub(super) fn descendants(of: u32) -> Vec<u32> {
+pub fn descendants(of: u32) -> Vec<u32> {
     let table: Vec<(u32, u32)> = all_pids().filter_map(|pid| Some((pid, stat(pid)?.1))).collect();
     let mut found = vec![of];
     let mut next = 0;

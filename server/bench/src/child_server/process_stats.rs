@@ -23,6 +23,15 @@ pub(super) fn read(pid: u32, tasks: f64) -> io::Result<Vitals> {
     })
 }
 
+/// Resident memory of this process.
+///
+/// # Errors
+/// The kernel does not tell.
+pub(crate) fn memory_mib() -> io::Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    Ok(resident_kib(&status) / 1_024.0)
+}
+
 fn resident_kib(status: &str) -> f64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());

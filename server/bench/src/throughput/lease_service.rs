@@ -1,11 +1,13 @@
 //! Our service over HTTP with keep-alive connections.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use crate::error::BenchError;
 use crate::http::{Http, member};
 use crate::load::{self, CLIENTS, LoadSpan, LockClient, NAMES, Pace};
 use crate::test_server::Served;
+use runtime::clock::Clock;
 
 /// How the clients call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,8 @@ struct Ours {
 /// Keys that rise, as those of our own client.
 struct Key {
     text: String,
+    /// Milliseconds since 1970.
+    started: i64,
     client: usize,
     sent: u64,
 }
@@ -35,7 +39,11 @@ impl Key {
     fn next(&mut self) -> &str {
         self.sent += 1;
         self.text.clear();
-        let _ = write!(self.text, "{:016x}{:016x}", self.sent, self.client);
+        let _ = write!(
+            self.text,
+            "{:012x}{:012x}{:08x}",
+            self.started, self.sent, self.client
+        );
         &self.text
     }
 }
@@ -59,8 +67,34 @@ impl LockClient for Ours {
 }
 
 pub(super) async fn measure(served: Served, calls: Calls, span: LoadSpan) -> Result<Pace, BenchError> {
+    let pace = load::run(clients(&served, 0..CLIENTS, calls).await?, span).await;
+    served.end().await;
+    pace
+}
+
+/// Keyed pairs on a server that goes on.
+pub(crate) async fn run_keyed(served: &Served, span: LoadSpan) -> Result<Pace, BenchError> {
+    load::run(clients(served, 0..CLIENTS, Calls::Keyed).await?, span).await
+}
+
+/// Keyed pairs on several servers, with `each` clients per server.
+pub(crate) async fn run_keyed_on(
+    servers: &[Served],
+    each: usize,
+    span: LoadSpan,
+) -> Result<Pace, BenchError> {
+    let mut all = Vec::new();
+    for (place, served) in servers.iter().enumerate() {
+        all.extend(clients(served, place * each..(place + 1) * each, Calls::Keyed).await?);
+    }
+    load::run(all, span).await
+}
+
+async fn clients(served: &Served, numbers: Range<usize>, calls: Calls) -> Result<Vec<Ours>, BenchError> {
+    // Keys of an earlier run on the same store must not come again.
+    let started = Clock::start().now().wall.timestamp_millis();
     let mut clients = Vec::new();
-    for number in 0..CLIENTS {
+    for number in numbers {
         let http = served.connect().await?;
         let acquire = |name| {
             let body = format!(
@@ -75,14 +109,13 @@ pub(super) async fn measure(served: Served, calls: Calls, span: LoadSpan) -> Res
             calls,
             key: Key {
                 text: String::new(),
+                started,
                 client: number,
                 sent: 0,
             },
         });
     }
-    let pace = load::run(clients, span).await;
-    served.end().await;
-    pace
+    Ok(clients)
 }
 
 /// Locks of one batch call, and clients that send them.

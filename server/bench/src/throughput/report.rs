@@ -1,7 +1,9 @@
 //! Summary of the rounds, compared with the goals: each is a ratio to a peer of the same round, which does not depend on
 //! the machine.
 
-use super::BenchRound;
+use std::collections::BTreeSet;
+
+use super::{BenchRound, THREAD_US_SHOWN};
 use crate::load::Pace;
 use crate::metric::Figure;
 
@@ -12,9 +14,9 @@ const REDIS: &str = "Redis with appendfsync always";
 /// A store of ours, the peer it is compared with, and the goals of that comparison.
 struct Store {
     name: &'static str,
-    ours: fn(&BenchRound) -> Pace,
+    ours: fn(&BenchRound) -> &Pace,
     against: &'static str,
-    theirs: fn(&BenchRound) -> Pace,
+    theirs: fn(&BenchRound) -> &Pace,
     pairs_least: f64,
     /// Of the p99 and the CPU time of a pair; `None`: without a goal.
     most: Option<(f64, f64)>,
@@ -23,17 +25,17 @@ struct Store {
 const STORES: [Store; 2] = [
     Store {
         name: "SQLite",
-        ours: |turn| turn.sqlite,
+        ours: |turn| &turn.sqlite,
         against: BARE,
-        theirs: |turn| turn.bare,
+        theirs: |turn| &turn.bare,
         pairs_least: 0.85,
         most: Some((1.6, 1.15)),
     },
     Store {
         name: "Postgres",
-        ours: |turn| turn.postgres,
+        ours: |turn| &turn.postgres,
         against: TABLE,
-        theirs: |turn| turn.table,
+        theirs: |turn| &turn.table,
         pairs_least: 1.5,
         most: None,
     },
@@ -41,7 +43,14 @@ const STORES: [Store; 2] = [
 
 /// The median over the rounds, with the lowest and the highest.
 pub(crate) fn figures(turns: &[BenchRound]) -> Vec<Figure> {
-    let mut figures = Vec::new();
+    let mut figures = vec![
+        plain("sync of 8 KB on this device, p50", turns, "ms", |turn| {
+            turn.sync.p50_ms
+        }),
+        plain("sync of 8 KB on this device, p99", turns, "ms", |turn| {
+            turn.sync.p99_ms
+        }),
+    ];
     for Store { name, ours, .. } in &STORES {
         let title = format!("durable acquire and release over HTTP, {name}");
         figures.extend(alone(&title, turns, *ours));
@@ -51,13 +60,13 @@ pub(crate) fn figures(turns: &[BenchRound]) -> Vec<Figure> {
         figures.extend(compared(store, turns));
     }
     figures.extend(alone("pairs without idempotency keys, SQLite", turns, |turn| {
-        turn.sqlite_keyless
+        &turn.sqlite_keyless
     }));
     figures.push(at_least("with keys / without keys", 0.9, turns, |turn| {
         turn.sqlite.pairs_per_s / turn.sqlite_keyless.pairs_per_s
     }));
     figures.extend(alone("pairs in batch calls of 64 locks, SQLite", turns, |turn| {
-        turn.sqlite_batches
+        &turn.sqlite_batches
     }));
     figures.push(at_least("batch calls / single calls", 3.0, turns, |turn| {
         turn.sqlite_batches.pairs_per_s / turn.sqlite.pairs_per_s
@@ -104,13 +113,9 @@ fn compared(store: &Store, turns: &[BenchRound]) -> Vec<Figure> {
 }
 
 fn against_peer(peer: &super::Peer, turns: &[BenchRound]) -> Vec<Figure> {
-    let theirs = |turn: &BenchRound| {
-        let same = turn.peers.iter().find(|it| it.name == peer.name);
-        same.map_or(peer.pace, |it| it.pace)
-    };
-    let mut figures = alone(peer.name, turns, theirs).to_vec();
+    let mut figures = alone(peer.name, turns, |turn| pace_of(peer.name, turn));
     for Store { name, ours, .. } in &STORES {
-        let ratio = |turn: &BenchRound| ours(turn).pairs_per_s / theirs(turn).pairs_per_s;
+        let ratio = |turn: &BenchRound| ours(turn).pairs_per_s / pace_of(peer.name, turn).pairs_per_s;
         let title = format!("ours on {name} / {}", peer.name);
         figures.push(match (peer.name, *name) {
             (REDIS, "SQLite") => at_least(&title, 0.65, turns, ratio),
@@ -121,16 +126,64 @@ fn against_peer(peer: &super::Peer, turns: &[BenchRound]) -> Vec<Figure> {
     figures
 }
 
+fn pace_of<'a>(peer: &str, turn: &'a BenchRound) -> &'a Pace {
+    /// Each round has the same peers.
+    static NONE: Pace = Pace {
+        pairs_per_s: 0.0,
+        p50_ms: 0.0,
+        p99_ms: 0.0,
+        cpu_us: 0.0,
+        threads: Vec::new(),
+    };
+    let same = turn.peers.iter().find(|it| it.name == peer);
+    same.map_or(&NONE, |it| &it.pace)
+}
+
 /// Figures that explain a ratio.
-fn alone(name: &str, turns: &[BenchRound], pace: impl Fn(&BenchRound) -> Pace) -> [Figure; 4] {
-    [
+fn alone(name: &str, turns: &[BenchRound], pace: impl Fn(&BenchRound) -> &Pace) -> Vec<Figure> {
+    let mut figures = vec![
         plain(name, turns, "pairs/s", |turn| pace(turn).pairs_per_s),
         plain(&format!("p50 of {name}"), turns, "ms", |turn| pace(turn).p50_ms),
         plain(&format!("p99 of {name}"), turns, "ms", |turn| pace(turn).p99_ms),
         plain(&format!("CPU time of {name}"), turns, "us", |turn| {
             pace(turn).cpu_us
         }),
-    ]
+    ];
+    figures.extend(by_thread(name, turns, pace));
+    figures
+}
+
+/// CPU time of a pair by thread, or by process where it is not ours.
+fn by_thread(
+    name: &str,
+    turns: &[BenchRound],
+    pace: impl Fn(&BenchRound) -> &Pace,
+) -> impl Iterator<Item = Figure> {
+    let of = |turn: &BenchRound, thread: &str| {
+        let found = pace(turn).threads.iter().find(|cpu| cpu.name == thread);
+        found.map_or([0.0; 2], |cpu| [cpu.user_us, cpu.system_us])
+    };
+    let threads: BTreeSet<&str> = turns
+        .iter()
+        .flat_map(|turn| pace(turn).threads.iter().map(|cpu| cpu.name.as_str()))
+        .collect();
+    let figures = threads.into_iter().flat_map(|thread| {
+        ["user", "system"]
+            .into_iter()
+            .enumerate()
+            .map(move |(place, kind)| {
+                plain(
+                    &format!("{kind} time of `{thread}`, {name}"),
+                    turns,
+                    "us",
+                    |turn| of(turn, thread)[place],
+                )
+            })
+    });
+    let shown: Vec<Figure> = figures
+        .filter(|figure| figure.measured >= THREAD_US_SHOWN)
+        .collect();
+    shown.into_iter()
 }
 
 fn plain(name: &str, turns: &[BenchRound], unit: &'static str, value: impl Fn(&BenchRound) -> f64) -> Figure {
@@ -163,6 +216,8 @@ fn middle(sorted: &[f64]) -> f64 {
 mod tests {
     use super::super::Peer;
     use super::*;
+    use crate::disk::SyncTimes;
+    use crate::thread_cpu::ThreadCpu;
 
     fn pace(pairs_per_s: f64, p99_ms: f64) -> Pace {
         Pace {
@@ -170,6 +225,11 @@ mod tests {
             p50_ms: p99_ms / 2.0,
             p99_ms,
             cpu_us: 2_000_000.0 / pairs_per_s,
+            threads: vec![ThreadCpu {
+                name: "writer".to_owned(),
+                user_us: 400_000.0 / pairs_per_s,
+                system_us: 0.1,
+            }],
         }
     }
 
@@ -177,6 +237,10 @@ mod tests {
         // Ours reaches the goals on SQLite, just, and misses them on Postgres.
         let at = |pairs_per_s: f64, p99_ms: f64| pace(pairs_per_s * speed, p99_ms / speed);
         BenchRound {
+            sync: SyncTimes {
+                p50_ms: 0.3,
+                p99_ms: 0.9,
+            },
             sqlite: at(25_100.0, 6.0),
             sqlite_keyless: at(26_000.0, 5.9),
             sqlite_batches: at(70_000.0, 9.0),
@@ -225,6 +289,16 @@ mod tests {
                 assert_eq!(met(&name), is_met, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn cpu_time_is_shown_by_thread_unless_it_is_negligible() {
+        let figures = figures(&[turn(1.0)]);
+        let title = |kind: &str| format!("{kind} time of `writer`, {BARE}");
+        let found = |kind: &str| figures.iter().find(|it| it.name == title(kind));
+        let user = found("user").unwrap();
+        assert_eq!(user.measured.round(), (400_000.0_f64 / 28_800.0).round());
+        assert_eq!(found("system"), None);
     }
 
     #[test]

@@ -133,9 +133,9 @@ impl Instruments {
         ]
     }
 
-    pub fn acquired(&self, of: &Of, template: &Arc<str>, outcome: &'static str) {
+    pub fn acquired(&self, of: &Of, template: &Arc<str>, outcome: &'static str, times: u64) {
         let pairs = self.with_prefix(of, template, metric_names::OUTCOME, outcome);
-        self.acquires.add(1, &pairs);
+        self.acquires.add(times, &pairs);
     }
 
     pub fn waited(&self, of: &Of, template: &Arc<str>, outcome: &'static str, ms: i64) {
@@ -143,17 +143,20 @@ impl Instruments {
         self.waits.record(seconds(ms), &pairs);
     }
 
-    pub fn record_hold(&self, of: &Of, template: &Arc<str>, end: &'static str, ms: i64) {
+    /// `holds`: milliseconds.
+    pub fn record_holds(&self, of: &Of, template: &Arc<str>, end: &'static str, holds: &[i64]) {
         let pairs = self.with_prefix(of, template, metric_names::END, end);
-        self.holds.record(seconds(ms), &pairs);
+        for ms in holds {
+            self.holds.record(seconds(*ms), &pairs);
+        }
     }
 
-    pub fn expired(&self, of: &Of) {
-        self.expirations.add(1, &of.and(metric_names::CAUSE, "ttl"));
+    pub fn expired(&self, of: &Of, times: u64) {
+        self.expirations.add(times, &of.and(metric_names::CAUSE, "ttl"));
     }
 
-    pub fn reclaimed(&self, of: &Of) {
-        self.reclaims.add(1, &of.and(metric_names::CAUSE, "expired"));
+    pub fn reclaimed(&self, of: &Of, times: u64) {
+        self.reclaims.add(times, &of.and(metric_names::CAUSE, "expired"));
     }
 
     pub fn lost(&self, cause: &'static str) {

@@ -16,7 +16,7 @@ use domain::token::FencingToken;
 use super::STEPS_S;
 use super::wait_inference::WaitInference;
 use crate::history::limits::LOOK_MS_MAX;
-use crate::history::metrics;
+use crate::history::metrics::ActivitySums;
 use inventory::{GROUPS_MAX, LockChange, OTHER, WatchedBackend};
 use lease::{Activity, ActivityEntry};
 use runtime::telemetry::instruments;
@@ -252,10 +252,11 @@ impl Gatherer {
     /// Adds the activity of the local lease service; returns the refused acquires by template.
     pub(in crate::history) fn tallied(&mut self, all: &[ActivityEntry]) -> HashMap<Arc<str>, u64> {
         let mut refused: HashMap<Arc<str>, u64> = HashMap::new();
-        let of = Of::builtin();
+        let (of, builtin) = (Of::builtin(), BackendName::builtin());
+        let mut metrics = ActivitySums::default();
         for one in all {
-            let key = (BackendName::builtin(), self.template_of(&one.resource));
-            metrics::tallied(&of, &key.1, one);
+            let key = (builtin.clone(), self.template_of(&one.resource));
+            metrics.add(&of, &key.1, one);
             let template = key.1.clone();
             let sum = self.round.entry(key).or_default();
             match &one.what {
@@ -291,6 +292,7 @@ impl Gatherer {
                 Activity::Rejected { .. } => sum.rejected += 1,
             }
         }
+        metrics.record(&of);
         refused
     }
 
@@ -307,7 +309,7 @@ impl Gatherer {
             self.told_lost.clear();
         }
         if self.told_lost.insert((resource.clone(), token)) {
-            instruments().record_hold(of, template, "lost", ms);
+            instruments().record_holds(of, template, "lost", &[ms]);
         }
     }
 

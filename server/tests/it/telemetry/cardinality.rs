@@ -23,9 +23,9 @@ fn a_hundred_thousand_names_make_a_hundred_series() {
     let (meters, of) = (instruments(), Of::builtin());
     for number in 0..100_000 {
         let template: Arc<str> = template(name(number).as_bytes()).into();
-        meters.acquired(&of, &template, "acquired");
+        meters.acquired(&of, &template, "acquired", 1);
         meters.waited(&of, &template, "acquired", 5);
-        meters.record_hold(&of, &template, "released", 1_000);
+        meters.record_holds(&of, &template, "released", &[1_000]);
     }
     let page = scrape().unwrap();
     let series = |start: &str| page.lines().filter(|line| line.starts_with(start)).count();

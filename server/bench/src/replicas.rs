@@ -1,0 +1,144 @@
+//! One, two and four servers on one Postgres: whether the total pace grows, and whether commits of one server wait for those of
+//! another.
+
+use std::time::Duration;
+
+use sqlx::{Connection as _, PgConnection};
+use testkit::{PostgresOptions, Throwaway};
+use tokio_util::sync::CancellationToken;
+
+use super::error::BenchError;
+use super::load::{LoadSpan, Pace};
+use super::metric::Figure;
+use super::test_server::Served;
+use super::throughput::{Say, report, run_keyed_on};
+
+const SERVERS: [usize; 3] = [1, 2, 4];
+/// Few, so that one server leaves a part of the machine idle while it waits for the disk.
+const CLIENTS_EACH: usize = 8;
+const TURNS: usize = 7;
+const SPAN: LoadSpan = LoadSpan {
+    warm_up: Duration::from_secs(1),
+    time: Duration::from_secs(4),
+};
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Of the total pace of four servers to that of one.
+const GROWTH_LEAST: f64 = 1.6;
+/// The wait event of NOTIFY's lock, which Postgres takes for a whole commit. The connections that only notify may wait for it.
+const OBJECT_WAITS: &str = "SELECT count(*) FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND wait_event = 'object' AND query NOT ILIKE '%notify%'";
+
+struct Turn {
+    /// By number of servers, as in [`SERVERS`].
+    paces: Vec<Pace>,
+    /// Sessions seen waiting for NOTIFY's lock.
+    object_waits: u64,
+}
+
+/// # Errors
+/// A server does not start, or a client fails.
+pub(crate) async fn measure(say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
+    let mut turns = Vec::new();
+    for number in 1..=TURNS {
+        say(&format!("turn {number} of {TURNS}"));
+        turns.push(Box::pin(turn(say)).await?);
+    }
+    Ok(figures(&turns))
+}
+
+async fn turn(say: Say<'_>) -> Result<Turn, BenchError> {
+    let mut turn = Turn {
+        paces: Vec::new(),
+        object_waits: 0,
+    };
+    for servers in SERVERS {
+        say(&format!(
+            "{} on one Postgres",
+            domain::format::counted(servers as u64, "server", "servers")
+        ));
+        let postgres = Throwaway::postgres(PostgresOptions::default()).await?;
+        let mut all = Vec::new();
+        for _ in 0..servers {
+            all.push(Served::start(postgres.superuser_url().into(), Vec::new()).await?);
+        }
+        let stop = CancellationToken::new();
+        let load = async {
+            let pace = run_keyed_on(&all, CLIENTS_EACH, SPAN).await;
+            stop.cancel();
+            pace
+        };
+        let (pace, seen) = tokio::join!(load, object_waits(postgres.superuser_url(), &stop));
+        turn.object_waits += seen?;
+        turn.paces.push(report(say, pace?));
+        for served in all {
+            served.end().await;
+        }
+    }
+    Ok(turn)
+}
+
+async fn object_waits(url: String, stop: &CancellationToken) -> Result<u64, BenchError> {
+    let mut connection = PgConnection::connect(&url).await?;
+    let mut seen = 0;
+    while !stop.is_cancelled() {
+        let waiting: i64 = sqlx::query_scalar(OBJECT_WAITS)
+            .fetch_one(&mut connection)
+            .await?;
+        seen += waiting.unsigned_abs();
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    connection.close().await?;
+    Ok(seen)
+}
+
+fn figures(turns: &[Turn]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (place, servers) in SERVERS.into_iter().enumerate() {
+        let name = domain::format::counted(servers as u64, "server", "servers");
+        let of = |value: fn(&Pace) -> f64| median(turns.iter().map(|turn| value(&turn.paces[place])));
+        figures.push(of(|pace| pace.pairs_per_s).into_figure(&format!("{name}, in all"), "pairs/s"));
+        figures.push(of(|pace| pace.cpu_us).into_figure(&format!("CPU time of a pair, {name}"), "us"));
+        figures.push(of(database_cores).into_figure(&format!("Postgres, {name}"), "cores"));
+    }
+    let growth = median(
+        turns
+            .iter()
+            .map(|turn| turn.paces[2].pairs_per_s / turn.paces[0].pairs_per_s),
+    );
+    let name = "4 servers / 1 server";
+    figures.push(Figure::at_least(name, growth.middle, GROWTH_LEAST, "times").with_spread(&growth.sorted));
+    let waits = turns.iter().map(|turn| turn.object_waits).sum::<u64>();
+    figures.push(Figure::at_most(
+        "batches seen waiting for the lock of NOTIFY",
+        waits as f64,
+        0.0,
+        "",
+    ));
+    figures
+}
+
+/// That Postgres uses.
+fn database_cores(pace: &Pace) -> f64 {
+    let processes = pace.threads.iter().filter(|cpu| cpu.name == "postgres");
+    processes.map(|cpu| cpu.user_us + cpu.system_us).sum::<f64>() * pace.pairs_per_s / 1_000_000.0
+}
+
+struct Median {
+    middle: f64,
+    sorted: Vec<f64>,
+}
+
+impl Median {
+    fn into_figure(self, name: &str, unit: &'static str) -> Figure {
+        Figure::plain(name, self.middle, unit).with_spread(&self.sorted)
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Median {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    Median {
+        middle: sorted.get(sorted.len() / 2).copied().unwrap_or(0.0),
+        sorted,
+    }
+}
