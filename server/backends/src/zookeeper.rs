@@ -13,6 +13,7 @@ mod error;
 mod lookup;
 mod node;
 mod pace;
+mod packed_children;
 mod probe;
 mod release;
 mod row;

@@ -75,6 +75,17 @@ impl Zookeeper {
     pub fn cluster(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
+
+    /// Packets that it has received from all clients: requests, pings, and commands as this one.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn packets_received(&self) -> Result<u64, String> {
+        let answer = send_request((Ipv4Addr::LOCALHOST, self.port).into(), b"srvr").await?;
+        let count = answer.lines().find_map(|line| line.strip_prefix("Received: "));
+        let count = count.and_then(|count| count.trim().parse().ok());
+        count.ok_or_else(|| format!("answered {answer:?}"))
+    }
 }
 
 impl Deref for Zookeeper {

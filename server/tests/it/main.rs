@@ -73,3 +73,7 @@ mod waits;
 mod wire;
 #[cfg(test)]
 mod zookeeper_adapter;
+
+/// Counts what a test allocates, for the tests of scale.
+#[global_allocator]
+static ALLOCATOR: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);

@@ -4,6 +4,7 @@ mod account;
 mod authentication;
 mod change_notifications;
 mod cluster;
+mod cluster_scale;
 mod faults;
 mod inspect;
 mod redlock;

@@ -11,6 +11,7 @@ pub(crate) mod redis_keys;
 pub(crate) mod refusing;
 pub(crate) mod rng;
 pub(crate) mod routes;
+pub(crate) mod scale;
 pub(crate) mod store;
 pub(crate) mod task;
 pub(crate) mod test_server;

@@ -1,17 +1,21 @@
 //! What never changes about contenders, kept from one scan to the next: an ephemeral sequential
 //! node of one parent is created once. Saves a request per contender and scan.
-
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-use domain::names::OwnerId;
 use parking_lot::Mutex;
 
 use super::node::OwnerRead;
+use super::packed_children::PackedChildren;
 
-/// Identifies a child: its parent, which incarnation of it, and the name.
+/// Identifies a parent: its path, and which incarnation of it, because one that was deleted and
+/// created again counts from 0 again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct NodeKey(u64);
+
+/// Identifies a child of one parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct ContenderKey(u64);
+pub(super) struct NameKey(u64);
 
 /// What a child with a sequence is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +30,17 @@ pub(super) enum Known {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnownOwner {
     pub(super) version: i32,
-    pub(super) owner: OwnerId,
+    pub(super) read: OwnerRead,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KnownChild {
+    pub(super) known: Known,
+    pub(super) owner: Option<KnownOwner>,
+}
+
+/// Children of one node whose names have a sequence.
+pub(super) type KnownChildren = HashMap<NameKey, KnownChild>;
 
 /// How many owners behind the first holder of a lock a scan reads for the first time; the next scans read the others. Each takes
 /// two requests, and the locks themselves must be read within the scan timeout.
@@ -39,75 +52,63 @@ pub(super) struct ContenderCache {
     entries: Mutex<Entries>,
 }
 
-/// Found in this scan, and in the one before.
 #[derive(Default)]
 struct Entries {
-    nodes: HashMap<ContenderKey, i64>,
-    nodes_before: HashMap<ContenderKey, i64>,
-    owners: HashMap<ContenderKey, KnownOwner>,
-    owners_before: HashMap<ContenderKey, KnownOwner>,
-    /// Of contenders in a queue, as first read: clients write their data once.
-    queued: HashMap<ContenderKey, OwnerRead>,
-    queued_before: HashMap<ContenderKey, OwnerRead>,
-    /// How many more owners this scan may read for `queued`.
+    /// Found in this scan, or since the last one.
+    found: HashMap<NodeKey, PackedChildren>,
+    /// Of the scan before, sorted; empty once replaced.
+    before: Box<[(NodeKey, PackedChildren)]>,
+    /// How many more owners of contenders in a queue this scan may read.
     identify_left: usize,
 }
 
-/// The number of [`Known::Folder`]: no transaction has this number.
-const FOLDER: i64 = -1;
+impl Entries {
+    fn place(&self, node: NodeKey) -> Option<usize> {
+        self.before.binary_search_by_key(&node, |(key, _)| *key).ok()
+    }
+}
 
 impl ContenderCache {
-    /// `parent_czxid`: a parent that was deleted and created again counts from 0 again.
-    pub(super) fn key(&self, parent: &str, parent_czxid: i64, name: &str) -> ContenderKey {
-        ContenderKey(self.hasher.hash_one((parent, parent_czxid, name)))
+    fn node(&self, path: &str, czxid: i64) -> NodeKey {
+        NodeKey(self.hasher.hash_one((path, czxid)))
     }
 
-    pub(super) fn get(&self, key: ContenderKey) -> Option<Known> {
-        let mut entries = self.entries.lock();
-        let czxid = match entries.nodes.get(&key) {
-            Some(czxid) => *czxid,
-            None => {
-                let czxid = entries.nodes_before.remove(&key)?;
-                entries.nodes.insert(key, czxid);
-                czxid
-            }
-        };
-        Some(match czxid {
-            FOLDER => Known::Folder,
-            czxid => Known::Contender { czxid },
-        })
+    pub(super) fn name(&self, name: &str) -> NameKey {
+        NameKey(self.hasher.hash_one(name))
     }
 
-    pub(super) fn insert(&self, key: ContenderKey, known: Known) {
-        let czxid = match known {
-            Known::Contender { czxid } => czxid,
-            Known::Folder => FOLDER,
-        };
-        self.entries.lock().nodes.insert(key, czxid);
-    }
-
-    pub(super) fn owner(&self, key: ContenderKey) -> Option<KnownOwner> {
-        let mut entries = self.entries.lock();
-        if let Some(owner) = entries.owners.get(&key) {
-            return Some(owner.clone());
+    pub(super) fn reading(&self, path: &str, czxid: i64) -> NodeReading<'_> {
+        let node = self.node(path, czxid);
+        NodeReading {
+            cache: self,
+            node,
+            before: self.get(node),
+            children: KnownChildren::new(),
+            is_complete: false,
         }
-        let owner = entries.owners_before.remove(&key)?;
-        entries.owners.insert(key, owner.clone());
-        Some(owner)
     }
 
-    pub(super) fn insert_owner(&self, key: ContenderKey, owner: KnownOwner) {
-        self.entries.lock().owners.insert(key, owner);
+    fn get(&self, node: NodeKey) -> KnownChildren {
+        let entries = self.entries.lock();
+        let packed = entries.found.get(&node).or_else(|| {
+            let (_, packed) = entries.before.get(entries.place(node)?)?;
+            Some(packed)
+        });
+        packed.map(PackedChildren::unpack).unwrap_or_default()
     }
 
-    pub(super) fn queued(&self, key: ContenderKey) -> Option<OwnerRead> {
+    /// Replaces what was known of a node.
+    fn put(&self, node: NodeKey, children: KnownChildren) {
+        let packed = (!children.is_empty()).then(|| PackedChildren::pack(children));
         let mut entries = self.entries.lock();
-        if let Some(owner) = entries.queued.get(&key) {
-            return Some(owner.clone());
+        let place = entries.place(node);
+        if let Some((_, before)) = place.and_then(|place| entries.before.get_mut(place)) {
+            *before = PackedChildren::default();
         }
-        let owner = entries.queued_before.remove(&key)?;
-        entries.queued.insert(key, owner.clone());
-        Some(owner)
+        match packed {
+            Some(packed) => entries.found.insert(node, packed),
+            None => entries.found.remove(&node),
+        };
     }
 
     /// Takes one of the reads of this scan.
@@ -118,36 +119,65 @@ impl ContenderCache {
         left.is_some()
     }
 
-    pub(super) fn insert_queued(&self, key: ContenderKey, owner: OwnerRead) {
-        self.entries.lock().queued.insert(key, owner);
-    }
-
     /// A scan begins: what it does not find is forgotten with [`end_scan`](Self::end_scan).
     pub(super) fn begin_scan(&self) {
         let mut entries = self.entries.lock();
-        // Left over if the scan before did not end.
-        let (nodes, owners, queued) = (
-            std::mem::take(&mut entries.nodes),
-            std::mem::take(&mut entries.owners),
-            std::mem::take(&mut entries.queued),
-        );
-        entries.nodes_before.extend(nodes);
-        entries.owners_before.extend(owners);
-        entries.queued_before.extend(queued);
+        // Found since the last scan, or left over if that did not end: newer than what was before.
+        let found = std::mem::take(&mut entries.found);
+        let before = std::mem::take(&mut entries.before);
+        let all = found.into_iter().chain(before);
+        entries.before = sorted(all.filter(|(_, packed)| !packed.is_empty()));
         entries.identify_left = IDENTIFIED_PER_SCAN;
     }
 
     pub(super) fn end_scan(&self) {
         let mut entries = self.entries.lock();
-        entries.nodes_before = HashMap::new();
-        entries.owners_before = HashMap::new();
-        entries.queued_before = HashMap::new();
+        let found = std::mem::take(&mut entries.found);
+        entries.before = sorted(found.into_iter());
     }
+}
+
+/// A reading of one node. What it finds is known afterwards, also if it fails or is given up in the middle of a long queue.
+pub(super) struct NodeReading<'a> {
+    cache: &'a ContenderCache,
+    node: NodeKey,
+    /// As of the reading before.
+    pub(super) before: KnownChildren,
+    pub(super) children: KnownChildren,
+    /// Children that it did not find are forgotten.
+    pub(super) is_complete: bool,
+}
+
+impl Drop for NodeReading<'_> {
+    fn drop(&mut self) {
+        let mut children = std::mem::take(&mut self.children);
+        if !self.is_complete {
+            for (name, child) in std::mem::take(&mut self.before) {
+                children.entry(name).or_insert(child);
+            }
+        }
+        self.cache.put(self.node, children);
+    }
+}
+
+/// Of two of one key the first is kept.
+fn sorted(all: impl Iterator<Item = (NodeKey, PackedChildren)>) -> Box<[(NodeKey, PackedChildren)]> {
+    let mut all: Vec<(NodeKey, PackedChildren)> = all.collect();
+    all.sort_by_key(|(key, _)| *key);
+    all.dedup_by_key(|(key, _)| *key);
+    all.into_boxed_slice()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn contender(czxid: i64) -> KnownChild {
+        KnownChild {
+            known: Known::Contender { czxid },
+            owner: None,
+        }
+    }
 
     #[test]
     fn a_scan_identifies_a_limited_number_of_waiters() {
@@ -160,20 +190,42 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scan_does_not_find_is_forgotten() {
-        // Two contenders; a scan that finds one of them; another incarnation of the parent.
+    fn a_reading_that_is_given_up_forgets_nothing() {
         let cache = ContenderCache::default();
-        let (kept, gone) = (
-            cache.key("/a", 1, "lock-0000000001"),
-            cache.key("/a", 1, "lock-0000000002"),
-        );
-        assert_ne!(kept, cache.key("/a", 2, "lock-0000000001"));
-        cache.insert(kept, Known::Contender { czxid: 7 });
-        cache.insert(gone, Known::Folder);
+        let found = |czxid: i64, is_complete| {
+            let mut reading = cache.reading("/a", 1);
+            let name = cache.name(&czxid.to_string());
+            reading.children.insert(name, contender(czxid));
+            reading.is_complete = is_complete;
+        };
+        found(1, true);
+        found(2, false);
+        assert_eq!(cache.get(cache.node("/a", 1)).len(), 2);
+        found(3, true);
+        assert_eq!(cache.get(cache.node("/a", 1)).len(), 1);
+        assert_ne!(cache.node("/a", 1), cache.node("/a", 2), "another incarnation");
+    }
+
+    #[test]
+    fn a_node_that_a_scan_does_not_find_is_forgotten() {
+        // Two nodes; a scan that finds one of them; one that did not end; a reading between scans.
+        let cache = ContenderCache::default();
+        let (kept, gone) = (cache.node("/kept", 1), cache.node("/gone", 1));
+        let name = cache.name("lock-0000000001");
+        let children = |czxid| KnownChildren::from([(name, contender(czxid))]);
+        cache.put(kept, children(1));
+        cache.put(gone, children(2));
         cache.begin_scan();
-        assert_eq!(cache.get(kept), Some(Known::Contender { czxid: 7 }));
+        let read = cache.get(kept);
+        cache.put(kept, read);
+        cache.begin_scan();
+        let read = cache.get(kept);
+        assert_eq!(read, children(1));
+        cache.put(kept, read);
         cache.end_scan();
-        assert_eq!(cache.get(kept), Some(Known::Contender { czxid: 7 }));
-        assert_eq!(cache.get(gone), None);
+        assert!(cache.get(gone).is_empty());
+        cache.put(kept, children(3));
+        cache.begin_scan();
+        assert_eq!(cache.get(kept), children(3), "the newer one");
     }
 }

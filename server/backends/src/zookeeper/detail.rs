@@ -11,6 +11,7 @@ use zookeeper_client::Stat;
 
 use super::ZookeeperBackend;
 use super::connection::IN_FLIGHT_MAX;
+use super::contender_cache::KnownOwner;
 use super::error::ZookeeperError;
 use super::node::{self, Contender, DATA_BYTES_MAX, Found, LockNode, session_text};
 use super::release;
@@ -68,11 +69,15 @@ impl ZookeeperBackend {
         reads.extend(
             queue
                 .iter()
-                .map(|one| node::owner_of(&self.link, &self.cache, parent, one)),
+                .map(|one| node::owner_of(&self.link, parent, one, None)),
         );
         let reads = futures::stream::iter(reads).buffered(IN_FLIGHT_MAX);
-        let owners: Vec<Option<node::OwnerRead>> = reads.try_collect().await?;
-        Ok(owners.into_iter().flatten().map(|read| read.owner).collect())
+        let owners: Vec<Option<KnownOwner>> = reads.try_collect().await?;
+        Ok(owners
+            .into_iter()
+            .flatten()
+            .map(|known| known.read.owner)
+            .collect())
     }
 
     async fn raw(&self, node: &LockNode) -> Result<Vec<RawField>, ZookeeperError> {

@@ -9,7 +9,7 @@ use zookeeper_client::Stat;
 
 use super::connection::{IN_FLIGHT_MAX, Link};
 use super::contender::{self, ContenderName, Share};
-use super::contender_cache::{ContenderCache, ContenderKey, Known, KnownOwner};
+use super::contender_cache::{ContenderCache, Known, KnownChild, KnownChildren, KnownOwner, NameKey};
 use super::error::{ZookeeperError, ZookeeperErrorKind};
 use super::settings::join;
 use crate::owner_value;
@@ -25,7 +25,7 @@ pub(super) struct Contender {
     pub(super) share: Share,
     pub(super) sequence: i32,
     pub(super) czxid: i64,
-    key: ContenderKey,
+    key: NameKey,
 }
 
 /// A node with at least one contender.
@@ -71,6 +71,16 @@ pub(super) struct OwnerRead {
     pub(super) session: i64,
     /// Why the data were not read.
     pub(super) note: Option<&'static str>,
+}
+
+impl OwnerRead {
+    pub(super) fn by_session(session: i64, note: Option<&'static str>) -> Self {
+        Self {
+            owner: OwnerId::new(format!("session:{}", session_text(session))),
+            session,
+            note,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,26 +133,29 @@ pub(super) async fn read(
         .into_iter()
         .partition(|name| ContenderName::parse(name).is_some());
     let mut folders: Vec<String> = others.iter().map(|name| join(path, name)).collect();
-    let judged: Vec<(String, ContenderKey, Option<Known>)> = futures::stream::iter(candidates)
-        .map(|name| judge(link, cache, path, stat.czxid, name))
-        .buffer_unordered(IN_FLIGHT_MAX)
-        .try_collect()
-        .await?;
-    let mut queue = Vec::with_capacity(judged.len());
-    for (name, key, known) in judged {
-        match known {
-            Some(Known::Contender { czxid }) => queue.extend(contender(name, czxid, key)),
-            Some(Known::Folder) => folders.push(join(path, &name)),
-            // Gone since the list.
-            None => {}
+    let mut reading = cache.reading(path, stat.czxid);
+    let before = &reading.before;
+    let mut judged = futures::stream::iter(candidates)
+        .map(|name| judge(link, before, path, (cache.name(&name), name)))
+        .buffer_unordered(IN_FLIGHT_MAX);
+    let mut queue = Vec::new();
+    while let Some((name, key, child)) = judged.try_next().await? {
+        // Gone since the list.
+        let Some(child) = child else { continue };
+        match child.known {
+            Known::Contender { czxid } => queue.extend(contender(name, czxid, key)),
+            Known::Folder => folders.push(join(path, &name)),
         }
+        reading.children.insert(key, child);
     }
+    drop(judged);
     contender::sort_by_arrival(&mut queue, |one: &Contender| one.sequence);
-    let found = lock_node(link, cache, path, queue, read_at).await?;
+    let found = lock_node(link, cache, path, (queue, &mut reading.children), read_at).await?;
+    reading.is_complete = true;
     Ok(NodeRead { found, folders })
 }
 
-fn contender(name: String, czxid: i64, key: ContenderKey) -> Option<Contender> {
+fn contender(name: String, czxid: i64, key: NameKey) -> Option<Contender> {
     let parsed = ContenderName::parse(&name)?;
     Some(Contender {
         share: parsed.share(),
@@ -155,26 +168,22 @@ fn contender(name: String, czxid: i64, key: ContenderKey) -> Option<Contender> {
 
 async fn judge(
     link: &Link,
-    cache: &ContenderCache,
+    before: &KnownChildren,
     parent: &str,
-    parent_czxid: i64,
-    name: String,
-) -> Result<(String, ContenderKey, Option<Known>), ZookeeperError> {
-    let key = cache.key(parent, parent_czxid, &name);
-    if let Some(known) = cache.get(key) {
-        return Ok((name, key, Some(known)));
+    (key, name): (NameKey, String),
+) -> Result<(String, NameKey, Option<KnownChild>), ZookeeperError> {
+    if let Some(child) = before.get(&key) {
+        return Ok((name, key, Some(child.clone())));
     }
-    let known = stat(link, &join(parent, &name)).await?.map(|stat| {
-        if stat.ephemeral_owner == 0 {
+    let child = stat(link, &join(parent, &name)).await?.map(|stat| KnownChild {
+        known: if stat.ephemeral_owner == 0 {
             Known::Folder
         } else {
             Known::Contender { czxid: stat.czxid }
-        }
+        },
+        owner: None,
     });
-    if let Some(known) = known {
-        cache.insert(key, known);
-    }
-    Ok((name, key, known))
+    Ok((name, key, child))
 }
 
 /// A holder that has gone since the list is followed by the next one.
@@ -182,22 +191,24 @@ async fn lock_node(
     link: &Link,
     cache: &ContenderCache,
     path: &str,
-    mut queue: Vec<Contender>,
+    (mut queue, children): (Vec<Contender>, &mut KnownChildren),
     read_at: Tick,
 ) -> Result<Found, ZookeeperError> {
     let mut gone = 0;
     while let Some(first) = queue.get(gone) {
-        if let Some(owner) = owner_of(link, cache, path, first).await? {
+        let known = children.get(&first.key).and_then(|child| child.owner.as_ref());
+        if let Some(owner) = owner_of(link, path, first, known).await? {
+            keep(children, first, &owner);
             queue.drain(..gone);
             let mut node = LockNode {
                 path: path.to_owned(),
                 queue,
-                first: owner,
+                first: owner.read,
                 queue_owners: QueueOwners::default(),
                 read_at,
             };
             if !node.waiters().is_empty() {
-                node.queue_owners = queue_owners(link, cache, &node).await?;
+                node.queue_owners = queue_owners(link, cache, &node, children).await?;
             }
             return Ok(Found::Lock(Box::new(node)));
         }
@@ -206,23 +217,34 @@ async fn lock_node(
     Ok(Found::Free)
 }
 
+fn keep(children: &mut KnownChildren, contender: &Contender, owner: &KnownOwner) {
+    if let Some(child) = children.get_mut(&contender.key) {
+        child.owner = Some(owner.clone());
+    }
+}
+
+/// Clients write the data of a contender once: of those in a queue they are read once.
 async fn queue_owners(
     link: &Link,
     cache: &ContenderCache,
     node: &LockNode,
+    children: &mut KnownChildren,
 ) -> Result<QueueOwners, ZookeeperError> {
-    let read = async |contender: &Contender| {
-        if let Some(owner) = cache.queued(contender.key) {
-            return Ok(Some(owner));
+    let mut read = async |contender: &Contender| {
+        let known = children
+            .get(&contender.key)
+            .and_then(|child| child.owner.as_ref());
+        if let Some(owner) = known {
+            return Ok(Some(owner.read.clone()));
         }
         if !cache.may_identify() {
             return Ok(None);
         }
-        let owner = owner_of(link, cache, &node.path, contender).await?;
+        let owner = owner_of(link, &node.path, contender, None).await?;
         if let Some(owner) = &owner {
-            cache.insert_queued(contender.key, owner.clone());
+            keep(children, contender, owner);
         }
-        Ok::<_, ZookeeperError>(owner)
+        Ok::<_, ZookeeperError>(owner.map(|owner| owner.read))
     };
     let mut owners = QueueOwners {
         holders: vec![node.first.clone()],
@@ -244,13 +266,13 @@ pub(super) async fn stat(link: &Link, path: &str) -> Result<Option<Stat>, Zookee
         .await
 }
 
-/// `None`: the node has gone, or is another one by now.
+/// `None`: the node has gone, or is another one by now. `known` spares the data of a version that was read.
 pub(super) async fn owner_of(
     link: &Link,
-    cache: &ContenderCache,
     parent: &str,
     contender: &Contender,
-) -> Result<Option<OwnerRead>, ZookeeperError> {
+    known: Option<&KnownOwner>,
+) -> Result<Option<KnownOwner>, ZookeeperError> {
     let path = join(parent, &contender.name);
     let Some(stat) = stat(link, &path)
         .await?
@@ -259,10 +281,9 @@ pub(super) async fn owner_of(
         return Ok(None);
     };
     let session = stat.ephemeral_owner;
-    let by_session = |note| OwnerRead {
-        owner: OwnerId::new(format!("session:{}", session_text(session))),
-        session,
-        note,
+    let by_session = |note| KnownOwner {
+        version: stat.version,
+        read: OwnerRead::by_session(session, note),
     };
     if stat.data_length == 0 {
         return Ok(Some(by_session(None)));
@@ -270,31 +291,26 @@ pub(super) async fn owner_of(
     if stat.data_length > DATA_BYTES_MAX {
         return Ok(Some(by_session(Some(LARGE_DATA))));
     }
-    let by_data = |owner| OwnerRead {
-        owner,
-        session,
-        note: None,
-    };
-    if let Some(known) = cache
-        .owner(contender.key)
-        .filter(|known| known.version == stat.version)
-    {
-        return Ok(Some(by_data(known.owner)));
+    let is_same = |known: &&KnownOwner| known.version == stat.version && known.read.note.is_none();
+    if let Some(known) = known.filter(is_same) {
+        return Ok(Some(known.clone()));
     }
     let path = path.as_str();
     let data = link
         .call(|client| async move { client.get_data(path).await })
         .await;
     match data {
-        Ok((data, stat)) => {
-            let owner = owner_value::printable_owner(&data).unwrap_or_else(|| by_session(None).owner);
-            let known = KnownOwner {
-                version: stat.version,
-                owner: owner.clone(),
-            };
-            cache.insert_owner(contender.key, known);
-            Ok(Some(by_data(owner)))
-        }
+        Ok((data, stat)) => Ok(Some(KnownOwner {
+            version: stat.version,
+            read: match owner_value::printable_owner(&data) {
+                Some(owner) => OwnerRead {
+                    owner,
+                    session,
+                    note: None,
+                },
+                None => OwnerRead::by_session(session, None),
+            },
+        })),
         Err(fault) if fault.is_no_node() => Ok(None),
         Err(fault) if fault.is_hidden() => Ok(Some(by_session(Some(HIDDEN_DATA)))),
         Err(fault) => Err(fault),

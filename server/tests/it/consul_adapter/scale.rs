@@ -1,24 +1,15 @@
 //! Scale: 50,000 held keys in one scan.
 
-use ::backends::{Backend, Batch, Budget, Sink};
+use ::backends::Budget;
 use ::config::backend::SCAN_TIMEOUT_DEFAULT;
 use serde_json::{Value, json};
 
 use super::watched_consul::{ConsulClient, backend, clock, consul};
-use crate::support::watching::resident_bytes;
+use crate::support::scale::{BYTES_PER_LOCK_MAX, heap_bytes, scan_size};
 
 const KEYS: usize = 50_000;
 /// Most operations of one of Consul's transactions.
 const TRANSACTION_MAX: usize = 64;
-
-/// Counts, and keeps nothing.
-struct Counted(usize);
-
-impl Sink for Counted {
-    fn accept(&mut self, batch: Batch) {
-        self.0 += batch.locks.len();
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "long: part of `make prove`"]
@@ -42,18 +33,15 @@ async fn fifty_thousand_keys_are_read_in_one_scan() {
             .await;
     }
     let watched = backend(&consul.url(), |_, _| {});
-    let before = resident_bytes();
-    let mut scans_ms = Vec::new();
+    let before = heap_bytes();
+    let budget = Budget {
+        time_max: SCAN_TIMEOUT_DEFAULT,
+    };
     for _ in 0..3 {
-        let (mut counted, started) = (Counted(0), clock().tick());
-        let budget = Budget {
-            time_max: SCAN_TIMEOUT_DEFAULT,
-        };
-        let pass = watched.observe(budget, &mut counted).await.unwrap();
-        scans_ms.push(clock().tick().since(started));
-        assert!(pass.sources[0].coverage.is_complete(), "{:?}", pass.sources);
-        assert_eq!(counted.0, KEYS);
+        let size = scan_size(&watched, &clock(), budget).await;
+        assert_eq!(size.locks, KEYS);
+        let kept = heap_bytes().saturating_sub(before) / KEYS;
+        println!("{kept} bytes per lock on the heap of the adapter, {size:?}");
+        assert!(kept <= BYTES_PER_LOCK_MAX, "{kept} bytes per lock");
     }
-    let grown = resident_bytes().saturating_sub(before) / KEYS as u64;
-    println!("Consul: {KEYS} keys, scans of {scans_ms:?} ms, {grown} bytes per lock resident in the adapter");
 }

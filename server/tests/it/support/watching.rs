@@ -148,13 +148,3 @@ pub(crate) fn owner(lock: &ObservedLock) -> &str {
 pub(crate) fn token(lock: &ObservedLock) -> u64 {
     lock.fencing_token.known().unwrap().number()
 }
-
-/// Memory of this process that is in RAM.
-pub(crate) fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
-}

@@ -1,33 +1,22 @@
 //! Scale: 100,000 contenders below 20,000 lock nodes, within the scan timeout and the configured requests per second.
 
-use std::time::Duration;
-
-use ::backends::{Backend, Batch, Budget, Sink};
+use ::backends::Budget;
+use ::backends::zookeeper::ZookeeperBackend;
 use ::config::backend::SCAN_TIMEOUT_DEFAULT;
+use ::config::zookeeper::REQUESTS_PER_SECOND_DEFAULT;
+use ::testkit::Zookeeper;
 use futures::{StreamExt, TryStreamExt};
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use super::watched_zookeeper::{backend, client, clock, folder, zookeeper};
-use crate::support::watching::resident_bytes;
+use crate::support::scale::{BYTES_PER_LOCK_MAX, ScanSize, heap_bytes, scan_size};
 
 const NODES: usize = 20_000;
 const CONTENDERS_PER_NODE: usize = 5;
+const WAITERS: usize = NODES * (CONTENDERS_PER_NODE - 1);
 const IN_FLIGHT: usize = 256;
-
-/// Counts, and keeps nothing.
-#[derive(Default)]
-struct Counted {
-    locks: usize,
-    waiters: u64,
-}
-
-impl Sink for Counted {
-    fn accept(&mut self, batch: Batch) {
-        self.locks += batch.locks.len();
-        let waiters = batch.locks.iter().filter_map(|lock| lock.waiter_count.known());
-        self.waiters += waiters.map(|count| u64::from(*count)).sum::<u64>();
-    }
-}
+/// Packets of a scan that are no requests of it: pings of two sessions, and those that opened one.
+const OTHER_PACKETS_MAX: u64 = 100;
 
 async fn seed(client: &Client) {
     folder(client, "/locks").await;
@@ -53,39 +42,40 @@ async fn seed(client: &Client) {
         .unwrap();
 }
 
+/// A scan that takes no more of the ensemble than configured, as the server counts requests.
+async fn paced_scan(zookeeper: &Zookeeper, watched: &ZookeeperBackend) -> ScanSize {
+    let budget = Budget {
+        time_max: SCAN_TIMEOUT_DEFAULT,
+    };
+    let before = zookeeper.packets_received().await.unwrap();
+    let size = scan_size(watched, &clock(), budget).await;
+    let requests = zookeeper.packets_received().await.unwrap() - before;
+    // A scan may begin and end within a window of 10 ms.
+    let took_ms = u64::try_from(size.took_ms).unwrap() + 20;
+    let most = took_ms * u64::from(REQUESTS_PER_SECOND_DEFAULT) / 1_000 + OTHER_PACKETS_MAX;
+    assert!(requests <= most, "{requests} requests, at most {most}: {size:?}");
+    println!("{requests} requests, {size:?}");
+    size
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "long: part of `make prove`"]
 async fn a_hundred_thousand_contenders_are_read_in_one_scan() {
-    // The first scan reads every contender, the next ones only the nodes and their holders.
+    // The first scan reads every contender, the next ones the nodes, their holders and the owners of some waiters, until the
+    // owners of all are known.
     let zookeeper = zookeeper().await;
     let holder = client(&zookeeper.cluster()).await;
     seed(&holder).await;
     let watched = backend(&zookeeper.cluster(), |_, _| {});
-    let before = resident_bytes();
-    let mut scans_ms = Vec::new();
-    for _ in 0..3 {
-        let (mut counted, started) = (Counted::default(), clock().tick());
-        let budget = Budget {
-            time_max: SCAN_TIMEOUT_DEFAULT,
-        };
-        let pass = watched.observe(budget, &mut counted).await.unwrap();
-        scans_ms.push(clock().tick().since(started));
-        assert!(
-            pass.sources[0].coverage.is_complete(),
-            "{:?} after {scans_ms:?} ms",
-            pass.sources
-        );
-        assert_eq!(counted.locks, NODES);
-        assert_eq!(counted.waiters, (NODES * (CONTENDERS_PER_NODE - 1)) as u64);
+    let before = heap_bytes();
+    for scan in 1.. {
+        let size = paced_scan(&zookeeper, &watched).await;
+        assert_eq!((size.locks, size.waiters), (NODES, WAITERS));
+        let kept = heap_bytes().saturating_sub(before) / NODES;
+        println!("scan {scan}: {kept} bytes per lock on the heap of the adapter");
+        if size.identified == WAITERS {
+            assert!(kept <= BYTES_PER_LOCK_MAX, "{kept} bytes per lock");
+            return;
+        }
     }
-    let grown = resident_bytes().saturating_sub(before) / NODES as u64;
-    println!(
-        "ZooKeeper: {NODES} nodes, scans of {scans_ms:?} ms, {grown} bytes per lock resident in the adapter"
-    );
-    // 20,000 lists, 100,000 stats and 20,000 reads of data, at 10,000 per second.
-    let requests = Duration::from_secs(13);
-    assert!(
-        scans_ms[0] >= i64::try_from(requests.as_millis()).unwrap(),
-        "faster than configured: {scans_ms:?}"
-    );
 }
