@@ -1,4 +1,4 @@
-//! Locks on Redis: `SET NX PX` keys with raw or JSON values, and Redisson's hashes, on one
+//! Locks on Redis: `SET NX PX` keys with raw or JSON values, Redisson's hashes, and Symfony's sorted sets, on one
 //! server, on the master behind Sentinels, on a cluster, or on the nodes of a Redlock.
 //!
 //! Facts that Redis does not report (waiters, acquisition time, granted TTL) are unknown with the
@@ -12,6 +12,7 @@
 
 mod acl;
 mod cluster;
+mod collections;
 mod connect;
 mod connection;
 mod connection_config;
@@ -38,6 +39,7 @@ mod scan_warnings;
 mod sentinel;
 mod server_info;
 mod settings;
+mod symfony;
 mod tls;
 mod topology;
 mod wake;

@@ -22,7 +22,7 @@ pub(super) fn unlock_acl(password: &str) -> String {
     format!(
         "{UNLOCK_USER} on >{password} resetkeys resetchannels ~lock:* ~redisson_lock_queue:{{lock:*}} \
          &redisson_lock__channel:* &redisson_rwlock:* -@all +ping +select +type +strlen +getrange +hlen +memory|usage \
-         +hget +hgetall +hexists +lrange +eval +del +publish"
+         +hget +hgetall +hexists +lrange +eval +del +publish +pttl +zcard +zrange"
     )
 }
 
@@ -36,8 +36,8 @@ pub(super) fn watch_acl(password: &str, is_old: bool) -> String {
     };
     format!(
         "{WATCH_USER} on >{password} resetkeys resetchannels {keys} &__keyspace@0__:lock:* &__keyevent@0__:* \
-         -@all +ping +select +scan +pttl +getrange +strlen +type +hlen +memory|usage +hgetall +object|encoding +object|idletime \
-         +time +info +config|get +psubscribe +acl|whoami{newer}"
+         -@all +ping +select +scan +pttl +getrange +strlen +type +hlen +zcard +memory|usage +hgetall +zrange \
+         +object|encoding +object|idletime +time +info +config|get +psubscribe +acl|whoami{newer}"
     )
 }
 

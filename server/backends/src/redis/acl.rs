@@ -37,7 +37,7 @@ const fn unwanted(command: &'static [&'static str], key: bool, rest: &'static [&
     }
 }
 
-const WISHES: [Wish; 13] = [
+const WISHES: [Wish; 15] = [
     Wish {
         command: &["SCAN"],
         key: false,
@@ -56,6 +56,13 @@ const WISHES: [Wish; 13] = [
     read(&["HLEN"]),
     read(&["MEMORY", "USAGE"]),
     read(&["HGETALL"]),
+    read(&["ZCARD"]),
+    Wish {
+        command: &["ZRANGE"],
+        key: true,
+        rest: &["0", "-1"],
+        wanted: true,
+    },
     unwanted(&["SET"], true, &["x"]),
     unwanted(&["DEL"], true, &[]),
     unwanted(&["FLUSHALL"], false, &[]),

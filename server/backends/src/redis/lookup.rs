@@ -8,16 +8,17 @@ use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Inspection, ObservedLock, RawField};
 
+use super::collections::{Collection, read_alone};
 use super::connection::{Link, RedisConnection};
 use super::fingerprint::Fingerprint;
 use super::json;
 use super::limits::{NAMES_PER_READ, VALUE_BYTES_MAX};
-use super::non_string_keys::small_hash;
 use super::page::{self, Page, RedisKey, beginning, on_key};
 use super::redirect::Redirect;
 use super::redisson::RedissonLock;
 use super::server_info::text;
 use super::settings::Settings;
+use super::symfony::SymfonyLock;
 use super::{error, release};
 use crate::{BackendError, Batch, Sink};
 
@@ -69,7 +70,7 @@ pub(super) fn batch(settings: &Settings, page: Page, asked: &[Resource]) -> Batc
         .collect();
     let mut gone = Vec::new();
     for resource in asked {
-        for source in [&settings.rows.key, &settings.rows.hash] {
+        for source in settings.rows.sources() {
             if !there.contains(&(source, resource)) {
                 gone.push((source.clone(), resource.clone()));
             }
@@ -131,11 +132,12 @@ pub(super) async fn read_one(
     // `None`: not a raw value.
     let mut value_bytes = None;
     let unread = lock.generation.is_unknown();
-    match raw.kind.as_deref() {
-        Some("string") if !unread => {
+    let collection = raw.kind.as_deref().and_then(Collection::from_type);
+    match (raw.kind.as_deref(), collection) {
+        (Some("string"), _) if !unread => {
             value_bytes = value_fields(settings, line, key, &lock, &mut raw.fields).await?;
         }
-        Some("hash") if !unread => owners = hash_fields(line, key, &mut raw.fields).await?,
+        (_, Some(kind)) if !unread => owners = elements(settings, line, (key, kind), &mut raw.fields).await?,
         _ => {}
     }
     if owners.is_empty() {
@@ -230,22 +232,37 @@ async fn value_fields(
     Ok(is_raw.then_some(value.len()))
 }
 
-async fn hash_fields(
+/// Owners of a hash or a sorted set; empty if it is no lock any more.
+async fn elements(
+    settings: &Settings,
     line: &RedisConnection,
-    key: &[u8],
+    (key, kind): (&[u8], Collection),
     raw: &mut Vec<RawField>,
 ) -> Result<Vec<OwnerId>, BackendError> {
-    let read = small_hash(line, key).await?.unwrap_or_default();
-    let Some(lock) = RedissonLock::parse(&read) else {
-        return Ok(Vec::new());
-    };
+    let (read, pttl_ms) = read_alone(line, key, kind).await?.unwrap_or_default();
+    Ok(match kind {
+        Collection::Hash => RedissonLock::parse(&read).map(|lock| redisson_fields(&lock, raw)),
+        Collection::SortedSet => {
+            SymfonyLock::parse(&read, pttl_ms).map(|lock| symfony_fields(settings, &lock, raw))
+        }
+    }
+    .unwrap_or_default())
+}
+
+fn redisson_fields(lock: &RedissonLock, raw: &mut Vec<RawField>) -> Vec<OwnerId> {
     raw.extend(lock.mode.map(|mode| field("mode", mode.to_owned())));
-    raw.extend(
-        lock.holds
-            .iter()
-            .map(|(owner, count)| field(owner, format!("re-entered {count}"))),
-    );
-    Ok(lock.owners.iter().map(OwnerId::new).collect())
+    let holds = lock.holds.iter();
+    raw.extend(holds.map(|(owner, count)| field(owner, format!("re-entered {count}"))));
+    lock.owners.iter().map(OwnerId::new).collect()
+}
+
+fn symfony_fields(settings: &Settings, lock: &SymfonyLock, raw: &mut Vec<RawField>) -> Vec<OwnerId> {
+    let mode = if lock.is_shared { "read" } else { "write" };
+    raw.push(field("mode", mode.to_owned()));
+    let owners: Vec<OwnerId> = settings.rows.symfony_owners(lock).collect();
+    let holds = owners.iter().zip(&lock.holds);
+    raw.extend(holds.map(|(owner, (_, left_ms))| field(owner.as_str(), format!("expires in {left_ms} ms"))));
+    owners
 }
 
 fn field(name: &str, value: String) -> RawField {

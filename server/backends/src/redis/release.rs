@@ -15,15 +15,16 @@ use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use sha1_smol::Sha1;
 
+use super::collections::{Collection, Pairs, read_alone};
 use super::connection::{Link, RedisConnection};
 use super::fingerprint::Fingerprint;
 use super::limits::VALUE_BYTES_MAX;
-use super::non_string_keys::small_hash;
 use super::page::{beginning, on_key};
 use super::redirect::Redirect;
 use super::redisson::RedissonLock;
 use super::server_info::text;
 use super::settings::Settings;
+use super::symfony::SymfonyLock;
 use super::wake;
 use super::{RedisBackend, error};
 use crate::BackendError;
@@ -79,6 +80,15 @@ else
 end
 return redis.call('DEL', KEYS[1])";
 
+/// Compares number and salted SHA-1 of all members with their scores, then deletes. Symfony's waiters poll.
+const SORTED_SET: &str = "
+if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then return 0 end
+if redis.call('ZCARD', KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end
+local now = table.concat(redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), ' ')
+if redis.sha1hex(ARGV[3] .. now) ~= ARGV[2] then return 0 end";
+/// Readings of a sorted set that its holder refreshes between each reading and its script.
+const REFRESHES_MAX: u32 = 3;
+
 /// On a single server. `guard` is checked inside the script.
 pub(super) async fn release(
     backend: &RedisBackend,
@@ -92,15 +102,7 @@ pub(super) async fn release(
         Err(refused) => return Ok(refused),
     };
     let line = link.line().await?;
-    let is_hash = *source == backend.settings.rows.hash;
-    let acted = delete_if_same(
-        &line,
-        resource.as_bytes(),
-        is_hash,
-        wanted,
-        (guard, backend.settings.wake),
-    )
-    .await;
+    let acted = delete_if_same(&line, resource.as_bytes(), wanted, (guard, backend.settings.wake)).await;
     if matches!(acted, Ok(Attempt::Acted(Acted::Unknown { .. })) | Err(_)) {
         link.discard(&line).await;
     }
@@ -133,31 +135,43 @@ pub(super) enum Guard {
     Master,
 }
 
-/// Compares and deletes on one server.
+/// Compares and deletes on one server. The prefix of a generation names the type of its key.
 ///
 /// # Errors
 /// Nothing was sent that could change the key.
 pub(super) async fn delete_if_same(
     line: &RedisConnection,
     key: &[u8],
-    is_hash: bool,
     wanted: &Generation,
     (guard, wake): (Guard, RedisWake),
 ) -> Result<Attempt, BackendError> {
-    let script = match kind_of(line, key).await {
-        Ok(Found::Kind(kind)) if is_hash && kind == "hash" => hash_script(line, key, wanted, guard).await,
-        Ok(Found::Kind(kind)) if !is_hash && kind == "string" => {
-            string_script(line, key, wanted, (guard, wake)).await
+    let prefix = wanted.as_str().split_once(':').map(|(prefix, _)| prefix);
+    let mut attempts = if prefix == Some("zset") { REFRESHES_MAX } else { 1 };
+    loop {
+        attempts -= 1;
+        let script = match (kind_of(line, key).await, prefix) {
+            (Ok(Found::Kind(kind)), Some("value")) if kind == "string" => {
+                string_script(line, key, wanted, (guard, wake)).await
+            }
+            (Ok(Found::Kind(kind)), Some("hash")) if kind == "hash" => {
+                hash_script(line, key, wanted, guard).await
+            }
+            (Ok(Found::Kind(kind)), Some("zset")) if kind == "zset" => {
+                sorted_set_script(line, key, wanted, guard).await
+            }
+            (Ok(Found::Kind(_)), _) => Ok(None),
+            (Ok(Found::Moved(to)), _) => return Ok(Attempt::Moved(to)),
+            (Err(error), _) => Err(error),
+        };
+        match script {
+            Ok(Some(script)) => match act(line, &script).await {
+                Attempt::Acted(Acted::Missed) if attempts > 0 => {}
+                done => return Ok(done),
+            },
+            Ok(None) => return Ok(Attempt::Acted(Acted::Missed)),
+            Err(BackendError::Denied { detail, .. }) => return Ok(Attempt::Acted(denied(detail))),
+            Err(error) => return Err(error),
         }
-        Ok(Found::Kind(_)) => Ok(None),
-        Ok(Found::Moved(to)) => return Ok(Attempt::Moved(to)),
-        Err(error) => Err(error),
-    };
-    match script {
-        Ok(Some(script)) => Ok(act(line, &script).await),
-        Ok(None) => Ok(Attempt::Acted(Acted::Missed)),
-        Err(BackendError::Denied { detail, .. }) => Ok(Attempt::Acted(denied(detail))),
-        Err(error) => Err(error),
     }
 }
 
@@ -260,7 +274,7 @@ async fn hash_script(
     wanted: &Generation,
     guard: Guard,
 ) -> Result<Option<Cmd>, BackendError> {
-    let Some(read) = small_hash(line, key).await? else {
+    let Some((read, _)) = read_alone(line, key, Collection::Hash).await? else {
         return Ok(None);
     };
     let Some(lock) = RedissonLock::parse(&read).filter(|lock| lock.generation() == wanted.as_str()) else {
@@ -281,6 +295,40 @@ async fn hash_script(
         script.arg(field);
     }
     Ok(Some(script))
+}
+
+async fn sorted_set_script(
+    line: &RedisConnection,
+    key: &[u8],
+    wanted: &Generation,
+    guard: Guard,
+) -> Result<Option<Cmd>, BackendError> {
+    let Some((read, pttl_ms)) = read_alone(line, key, Collection::SortedSet).await? else {
+        return Ok(None);
+    };
+    let lock = SymfonyLock::parse(&read, pttl_ms);
+    if lock.is_none_or(|lock| lock.generation() != wanted.as_str()) {
+        return Ok(None);
+    }
+    let salt = runtime::random::id();
+    let mut script = ::redis::cmd("EVAL");
+    script
+        .arg(guarded(&format!("{SORTED_SET}{DELETE}"), guard))
+        .arg(1)
+        .arg(key);
+    script
+        .arg(read.len())
+        .arg(salted_sha1(&salt, &joined(&read)))
+        .arg(&salt);
+    Ok(Some(script))
+}
+
+/// As the script joins them.
+fn joined(pairs: &Pairs) -> Vec<u8> {
+    let parts = pairs
+        .iter()
+        .flat_map(|(member, score)| [member.as_slice(), score]);
+    parts.collect::<Vec<&[u8]>>().join(&b' ')
 }
 
 /// Redisson's names for related keys: in braces, so that a cluster stores them with the lock,

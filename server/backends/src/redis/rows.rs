@@ -14,6 +14,7 @@ use super::fingerprint::Fingerprint;
 use super::json;
 use super::limits::VALUE_BYTES_MAX;
 use super::redisson::RedissonLock;
+use super::symfony::SymfonyLock;
 use crate::owner_value;
 use config::redis::RedisValues;
 
@@ -25,6 +26,7 @@ const NO_TOKEN: &str = "Redis issues no fencing tokens";
 const RAW_LEASE: &str = "the value is one secret, with no lease id of its own";
 const JSON_LEASE: &str = "the value names no leaseId";
 const REDISSON_LEASE: &str = "Redisson keeps no lease id";
+const SYMFONY_LEASE: &str = "the token is one secret, with no lease id of its own";
 /// [`VALUE_BYTES_MAX`] in words.
 const VALUE_LIMIT: &str = "64 KiB";
 /// Owners that a reason names.
@@ -37,6 +39,7 @@ const _: () = assert!(VALUE_BYTES_MAX == 64 * 1024);
 pub(super) struct Rows {
     pub(super) key: Source,
     pub(super) hash: Source,
+    sorted_set: Source,
     values: RedisValues,
 }
 
@@ -45,8 +48,14 @@ impl Rows {
         Self {
             key: Source::fixed("key"),
             hash: Source::fixed("hash"),
+            sorted_set: Source::fixed("zset"),
             values,
         }
+    }
+
+    /// Every source that rows may have.
+    pub(super) const fn sources(&self) -> [&Source; 3] {
+        [&self.key, &self.hash, &self.sorted_set]
     }
 
     pub(super) fn shows_values(&self) -> bool {
@@ -73,10 +82,7 @@ impl Rows {
                 }
             }
             None => {
-                row.owner = Reported::Value(match self.values {
-                    RedisValues::Plain => OwnerId::new(owner_value::text(value)),
-                    RedisValues::Fingerprint => OwnerId::new(print.owner()),
-                });
+                row.owner = Reported::Value(self.secret_owner(value));
                 row.lease_id = Reported::absent(RAW_LEASE);
             }
         }
@@ -89,11 +95,40 @@ impl Rows {
         row.generation = Reported::Value(Generation::new(lock.generation()));
         row.lease_id = Reported::absent(REDISSON_LEASE);
         row.owner_count = u32::try_from(lock.owners.len()).unwrap_or(u32::MAX);
-        row.condition = two_owners(lock);
+        let is_exclusive = lock.mode != Some("read");
+        row.condition = two_owners(is_exclusive, "hash", lock.owners.iter().map(String::as_str));
         if let Some(first) = lock.owners.first() {
             row.owner = Reported::Value(owner(first));
         }
         row
+    }
+
+    /// A sorted set of Symfony. Its last token ends with the key.
+    pub(super) fn symfony(&self, key: &[u8], pttl_ms: i64, lock: &SymfonyLock) -> ObservedLock {
+        let mut row = self.base(&self.sorted_set, key, lifetime(pttl_ms));
+        row.generation = Reported::Value(Generation::new(lock.generation()));
+        row.lease_id = Reported::absent(SYMFONY_LEASE);
+        row.owner_count = u32::try_from(lock.holds.len()).unwrap_or(u32::MAX);
+        let owners: Vec<OwnerId> = self.symfony_owners(lock).collect();
+        row.condition = two_owners(!lock.is_shared, "sorted set", owners.iter().map(OwnerId::as_str));
+        if let Some(first) = owners.into_iter().next() {
+            row.owner = Reported::Value(first);
+        }
+        row
+    }
+
+    pub(super) fn symfony_owners(&self, lock: &SymfonyLock) -> impl Iterator<Item = OwnerId> {
+        lock.holds
+            .iter()
+            .map(|(token, _)| self.secret_owner(token.as_bytes()))
+    }
+
+    /// Of a value that authorizes a release.
+    fn secret_owner(&self, value: &[u8]) -> OwnerId {
+        match self.values {
+            RedisValues::Plain => OwnerId::new(owner_value::text(value)),
+            RedisValues::Fingerprint => OwnerId::new(Fingerprint::from_value(value).owner()),
+        }
     }
 
     /// A string that is too long to be read as a lock. Its length is unknown if the account may
@@ -104,10 +139,10 @@ impl Rows {
         self.unrecognised(key, why)
     }
 
-    /// A hash that takes more memory than a lock.
-    pub(super) fn large_hash(&self, key: &[u8], bytes: u64) -> ObservedLock {
+    /// A hash or a sorted set, in words, that takes more memory than a lock.
+    pub(super) fn large_collection(&self, key: &[u8], noun: &str, bytes: u64) -> ObservedLock {
         let size = format::bytes(bytes);
-        let why = format!("The key is a hash of {size} of memory: not read, because locks are smaller");
+        let why = format!("The key is a {noun} of {size} of memory: not read, because locks are smaller");
         self.unrecognised(key, why)
     }
 
@@ -141,17 +176,17 @@ impl Rows {
     }
 }
 
-/// Only readers of a read-write lock share a hash.
-fn two_owners(lock: &RedissonLock) -> Option<ObservedCondition> {
-    let owners = &lock.owners;
-    (owners.len() > 1 && lock.mode != Some("read")).then(|| {
-        let named = owners.iter().take(OWNERS_NAMED).map(String::as_str);
-        let named = named.collect::<Vec<&str>>().join(", ");
-        let more = if owners.len() > OWNERS_NAMED { ", …" } else { "" };
-        let why = format!(
-            "The hash has {} owners at once, and this lock is exclusive: {named}{more}",
-            owners.len()
-        );
+/// Only readers share a lock.
+fn two_owners<'a>(
+    is_exclusive: bool,
+    noun: &str,
+    owners: impl ExactSizeIterator<Item = &'a str>,
+) -> Option<ObservedCondition> {
+    let count = owners.len();
+    (is_exclusive && count > 1).then(|| {
+        let named = owners.take(OWNERS_NAMED).collect::<Vec<&str>>().join(", ");
+        let more = if count > OWNERS_NAMED { ", …" } else { "" };
+        let why = format!("The {noun} has {count} owners at once, and this lock is exclusive: {named}{more}");
         ObservedCondition::DualOwner { why: why.into() }
     })
 }

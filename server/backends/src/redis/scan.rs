@@ -291,7 +291,7 @@ pub(super) fn end_coverage(end: End, counts: &Counts) -> Coverage {
     }
 }
 
-/// Strings and hashes; `fault` is that of the servers.
+/// Strings, hashes and sorted sets; `fault` is that of the servers.
 pub(super) fn sources(
     settings: &Settings,
     coverage: &Coverage,
@@ -303,9 +303,11 @@ pub(super) fn sources(
         coverage: coverage.clone(),
         fault: joined(own, fault),
     };
+    let [key, hash, sorted_set] = settings.rows.sources();
     vec![
-        source(&settings.rows.key, troubles.of_keys()),
-        source(&settings.rows.hash, troubles.of_hashes()),
+        source(key, troubles.of_keys()),
+        source(hash, troubles.of_hashes()),
+        source(sorted_set, troubles.of_sorted_sets()),
     ]
 }
 

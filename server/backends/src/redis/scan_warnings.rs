@@ -66,17 +66,38 @@ impl Troubles {
 
     /// For the source of hashes.
     pub(super) fn of_hashes(&self) -> Option<String> {
-        (!self.refused_commands.is_empty()).then(|| {
-            let commands: Vec<&str> = self.refused_commands.iter().copied().collect();
-            let grants: Vec<String> = commands
+        missing_grants(
+            self.refused_commands
                 .iter()
-                .map(|command| format!("+{}", command.to_lowercase()))
-                .collect();
-            format!(
-                "This account may not run {}, so some keys cannot be read: ACL SETUSER … {}",
-                commands.join(", "),
-                grants.join(" ")
-            )
-        })
+                .filter(|command| !is_of_sorted_sets(command)),
+        )
     }
+
+    /// For the source of sorted sets.
+    pub(super) fn of_sorted_sets(&self) -> Option<String> {
+        missing_grants(
+            self.refused_commands
+                .iter()
+                .filter(|command| is_of_sorted_sets(command)),
+        )
+    }
+}
+
+fn is_of_sorted_sets(command: &str) -> bool {
+    command.starts_with('Z')
+}
+
+fn missing_grants<'a>(commands: impl Iterator<Item = &'a &'static str>) -> Option<String> {
+    let commands: Vec<&str> = commands.copied().collect();
+    (!commands.is_empty()).then(|| {
+        let grants: Vec<String> = commands
+            .iter()
+            .map(|command| format!("+{}", command.to_lowercase()))
+            .collect();
+        format!(
+            "This account may not run {}, so some keys cannot be read: ACL SETUSER … {}",
+            commands.join(", "),
+            grants.join(" ")
+        )
+    })
 }

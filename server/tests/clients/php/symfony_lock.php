@@ -1,5 +1,6 @@
 <?php
-// One lock of Symfony. Arguments: PdoStore, DoctrineDbalStore, PostgreSqlStore or RedisStore; the server's port; the resource.
+// One lock of Symfony. Arguments: PdoStore, DoctrineDbalStore, PostgreSqlStore or RedisStore; the server's port; the resource;
+// "read" for a lock that is shared.
 // Prints "waiting", then "held" once it holds the lock. Commands on standard input: "refresh", "release" and "acquired" print
 // what the library answers: "done", a boolean, or the class of the exception.
 
@@ -11,6 +12,7 @@ use Symfony\Component\Lock\LockFactory;
 use Symfony\Component\Lock\Store;
 
 [, $kind, $port, $resource] = $argv;
+$is_shared = ($argv[4] ?? '') === 'read';
 $pdo = "pgsql:host=127.0.0.1;port=$port;dbname=postgres;user=postgres";
 $store = match ($kind) {
     'PdoStore' => new Store\PdoStore($pdo),
@@ -31,7 +33,7 @@ function redis_store(string $port): Store\RedisStore
 
 $lock = (new LockFactory($store))->createLock($resource, 600, false);
 echo "waiting\n";
-$lock->acquire(true);
+$is_shared ? $lock->acquireRead(true) : $lock->acquire(true);
 echo "held\n";
 while ($line = fgets(STDIN)) {
     try {

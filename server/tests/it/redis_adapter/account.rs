@@ -65,10 +65,11 @@ async fn the_documented_account_reads_everything_and_writes_nothing() {
     )
     .await;
     run(&mut driver, &["RPUSH", "lock:list", "x"]).await;
+    run(&mut driver, &["ZADD", "lock:zset", "1", "x"]).await;
     let url = redis.url_for(&user, &password);
     let backend = Setup::new(&url).backend();
     let (pass, observed) = observe(&backend).await;
-    assert_eq!(observed.locks.len(), 3);
+    assert_eq!(observed.locks.len(), 4);
     assert!(pass.clock.is_known());
     assert!(
         pass.sources
@@ -228,13 +229,15 @@ async fn unreadable_keys_are_rows_with_a_reason() {
 }
 
 #[tokio::test]
-async fn hashes_without_permission_name_the_missing_permission() {
+async fn collections_without_permission_name_the_missing_permission() {
     // Missing one by one; the strings are read all the same.
-    for (missing, command) in [
-        ("type", "TYPE"),
-        ("hlen", "HLEN"),
-        ("memory|usage", "MEMORY|USAGE"),
-        ("hgetall", "HGETALL"),
+    for (missing, command, name) in [
+        ("type", "TYPE", "hash"),
+        ("hlen", "HLEN", "hash"),
+        ("memory|usage", "MEMORY|USAGE", "hash"),
+        ("hgetall", "HGETALL", "hash"),
+        ("zcard", "ZCARD", "zset"),
+        ("zrange", "ZRANGE", "zset"),
     ] {
         let redis = start_with(|options| {
             options.acl_users = vec![format!("less on >pw ~lock:* +@all -{missing}")];
@@ -244,27 +247,31 @@ async fn hashes_without_permission_name_the_missing_permission() {
         run(&mut driver, &["SET", "lock:a", "x", "PX", "60000"]).await;
         run(
             &mut driver,
-            &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"],
+            &[
+                "HSET",
+                "lock:hash",
+                "285475da-9152-4c83-822a-67ee2f116a79:52",
+                "1",
+            ],
         )
         .await;
+        run(&mut driver, &["ZADD", "lock:zset", "1", "x"]).await;
         let (pass, observed) = observe(&Setup::new(&redis.url_for("less", "pw")).backend()).await;
         assert!(observed.named("lock:a").owner.is_known());
-        let row = observed.named("lock:h");
+        let row = observed.named(format!("lock:{name}"));
         assert!(
             matches!(&row.condition, Some(ObservedCondition::Unrecognised { why }) if why.contains(command)),
             "{row:?}"
         );
-        let source = pass
+        let faults: Vec<&str> = pass
             .sources
             .iter()
-            .find(|source| source.source == hash())
-            .unwrap();
+            .filter(|source| source.source.as_str() == name)
+            .filter_map(|source| source.fault.as_deref())
+            .collect();
         assert!(
-            source
-                .fault
-                .as_deref()
-                .is_some_and(|fault| fault.contains(command)),
-            "{source:?}"
+            matches!(faults[..], [fault] if fault.contains(command)),
+            "{faults:?}"
         );
     }
 }

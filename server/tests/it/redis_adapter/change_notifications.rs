@@ -118,7 +118,7 @@ async fn a_notification_refreshes_the_key_in_its_source() {
             && gone(key(), "lock:none")
             && gone(hash(), "lock:none")
     );
-    assert_eq!(observed.gone.len(), 4);
+    assert_eq!(observed.gone.len(), 7);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use ::backends::{Backend, no_release};
 use ::testkit::Redis;
 use domain::force_release::{CasualtyKind, Release};
 use domain::generation::Generation;
-use domain::names::Resource;
+use domain::names::{Resource, Source};
 use futures::StreamExt;
 use redis::aio::MultiplexedConnection;
 
@@ -23,6 +23,10 @@ use crate::support::unlocking::{act, generation, unlock};
 const A: &str = "285475da-9152-4c83-822a-67ee2f116a79:52";
 const B: &str = "385475da-9152-4c83-822a-67ee2f116a79:7";
 const DOCS: &str = include_str!("../../../../docs/backends/redis.md");
+/// A lock as Symfony makes it.
+const SYMFONY: &str = "local time = redis.call('TIME') local expires = time[1] * 1000 + 60000 \
+    redis.call('ZADD', KEYS[1], expires, ARGV[1], expires, '__write__') \
+    return redis.call('PEXPIREAT', KEYS[1], expires)";
 
 fn unlocker(redis: &Redis) -> RedisBackend {
     Setup::new(&redis.url()).unlocking(&redis.url()).backend()
@@ -300,7 +304,7 @@ fn documented() -> Vec<String> {
 
 #[tokio::test]
 async fn the_documented_unlock_account_has_minimal_permissions() {
-    // The block of the guide unchanged: a string, a lock and a fair lock of Redisson; then forbidden commands.
+    // The block of the guide unchanged: a string, a lock and a fair lock of Redisson, one of Symfony; then forbidden commands.
     let redis = start().await;
     let words = documented();
     create(&redis, &words).await;
@@ -312,18 +316,20 @@ async fn the_documented_unlock_account_has_minimal_permissions() {
     take(&mut driver, "lock:r", A).await;
     run(&mut driver, &["RPUSH", "redisson_lock_queue:{lock:r}", B]).await;
     run(&mut driver, &["HSET", "lock:rw", "mode", "read", A, "1"]).await;
-    assert_eq!(
-        unlock(&backend, &key(), &"lock:a".into()).await,
-        Release::Released
-    );
-    assert_eq!(
-        unlock(&backend, &hash(), &"lock:r".into()).await,
-        Release::Released
-    );
-    assert_eq!(
-        unlock(&backend, &hash(), &"lock:rw".into()).await,
-        Release::Released
-    );
+    let token = format!("{}=", "A".repeat(43));
+    run(&mut driver, &["EVAL", SYMFONY, "1", "lock:symfony", &token]).await;
+    for (source, name) in [
+        (key(), "lock:a"),
+        (hash(), "lock:r"),
+        (hash(), "lock:rw"),
+        (Source::fixed("zset"), "lock:symfony"),
+    ] {
+        assert_eq!(
+            unlock(&backend, &source, &name.into()).await,
+            Release::Released,
+            "{name}"
+        );
+    }
     let mut account = redis::Client::open(url)
         .unwrap()
         .get_multiplexed_async_connection()

@@ -155,7 +155,6 @@ pub(in crate::redis) async fn release(
     cluster.ensure_map(settings).await?;
     let key = resource.as_bytes();
     let mut home = cluster.home(key)?;
-    let is_hash = *source == settings.rows.hash;
     let mut acted = Acted::Refused {
         why: "the key's slot moved from node to node; nothing was deleted".to_owned(),
         remedy: "Try again once the slot has moved.".to_owned(),
@@ -166,8 +165,7 @@ pub(in crate::redis) async fn release(
             Err(refused) => return Ok(refused),
         };
         let line = home.line(link, settings).await?;
-        let attempt =
-            script::delete_if_same(&line, key, is_hash, wanted, (Guard::None, RedisWake::None)).await;
+        let attempt = script::delete_if_same(&line, key, wanted, (Guard::None, RedisWake::None)).await;
         if matches!(attempt, Ok(Attempt::Acted(Acted::Unknown { .. })) | Err(_)) {
             link.discard(&line).await;
         }

@@ -69,7 +69,7 @@ pub(in crate::redis) async fn observe(
     let coverage = end_coverage(end, &counts);
     if coverage.is_complete() {
         let read = Arc::new(read.clone());
-        for source in [&settings.rows.key, &settings.rows.hash] {
+        for source in settings.rows.sources() {
             let read = read.clone();
             progress.read_part(source, Arc::new(move |name| read.contains(slot_of(name))));
         }

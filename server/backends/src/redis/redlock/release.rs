@@ -127,10 +127,8 @@ async fn try_delete(
         .await
         .unwrap_or_else(|_| Err(crate::redis::error::no_answer(settings.timeout)))?;
     for value in values {
-        let is_hash = value.starts_with("hash:");
         let wanted = Generation::new(value.clone());
-        let attempt =
-            script::delete_if_same(&line, key, is_hash, &wanted, (Guard::None, RedisWake::None)).await;
+        let attempt = script::delete_if_same(&line, key, &wanted, (Guard::None, RedisWake::None)).await;
         match attempt {
             Ok(Attempt::Acted(Acted::Missed)) => {}
             Ok(Attempt::Acted(Acted::Done)) => return Ok((NodeResult::Deleted, None)),

@@ -34,12 +34,13 @@ pub(in crate::redis) fn radius(
     if lock.source.as_str() == "key" && wake::signal(wake, lock.resource.as_bytes()).is_none() {
         radius.warn(NOT_WOKEN);
     }
-    radius.warn(if lock.source.as_str() == "hash" {
-        "Redisson's hash looks the same when the same thread acquires the lock again."
-    } else if lock.lease_id.is_known() {
-        "A holder is identified by its value alone, which contains the lease id."
-    } else {
-        "A holder is identified by its value alone: a next holder with the same value cannot be distinguished."
+    radius.warn(match lock.source.as_str() {
+        "hash" => "Redisson's hash looks the same when the same thread acquires the lock again.",
+        "zset" => "A Lock object of Symfony keeps its token: the set looks the same when it acquires the lock again.",
+        _ if lock.lease_id.is_known() => {
+            "A holder is identified by its value alone, which contains the lease id."
+        }
+        _ => "A holder is identified by its value alone: a next holder with the same value cannot be distinguished.",
     });
     if let Some(bytes) = value_bytes.filter(|bytes| *bytes <= SHORT_VALUE_BYTES) {
         radius.weaken(format!(

@@ -46,12 +46,12 @@ async fn a_server_that_is_demoted_meanwhile_deletes_nothing() {
     let mut set = ::redis::cmd("SET");
     line.query(set.arg("lock:a").arg("one")).await.unwrap();
     let wanted = Generation::new(Fingerprint::from_value(b"one").generation("value:"));
-    let attempt = delete_if_same(&line, b"lock:a", false, &wanted, (Guard::Master, RedisWake::None)).await;
+    let attempt = delete_if_same(&line, b"lock:a", &wanted, (Guard::Master, RedisWake::None)).await;
     assert!(
         matches!(attempt, Ok(Attempt::Acted(Acted::Refused { why, .. })) if why.contains("not a master any more"))
     );
     assert!(exists(&line, b"lock:a").await.unwrap());
-    let attempt = delete_if_same(&line, b"lock:a", false, &wanted, (Guard::None, RedisWake::None)).await;
+    let attempt = delete_if_same(&line, b"lock:a", &wanted, (Guard::None, RedisWake::None)).await;
     assert!(
         matches!(attempt, Ok(Attempt::Acted(Acted::Done))),
         "it would have"
