@@ -2,6 +2,7 @@
 
 use ::backends::Backend;
 use ::backends::postgres::PostgresBackend;
+use ::config::postgres::AdvisoryNameConfig;
 use domain::force_release::Release;
 use domain::names::{Resource, Source};
 use domain::reported::Reported;
@@ -9,7 +10,7 @@ use testkit::{Postgres, eventually};
 
 use super::watched_postgres::*;
 use crate::support::lock_client::LockClient;
-use crate::support::unlocking::unlock;
+use crate::support::unlocking::{act, generation, unlock};
 
 fn unlocker(server: &Postgres, names: &[&str]) -> PostgresBackend {
     let mut config = postgres_config(&server.superuser_url(), Vec::new());
@@ -74,11 +75,13 @@ async fn locks_of_python_libraries_are_named_and_their_waiters_go_on() {
 
 #[tokio::test]
 async fn locks_of_migrations_in_node_are_named_without_configuration() {
-    // A second run fails at once, polls, or waits in Postgres. The evicted run has lost its session.
+    // A second run fails at once, polls, or waits in Postgres. The evicted run has lost its session. After it Prisma's second run
+    // finds a migration that failed, and the others hold.
     for (library, name, waiters) in [
         ("node-pg-migrate", "node-pg-migrate migrations", 0),
         ("postgres-migrations", "postgres-migrations", 0),
         ("kysely", "Kysely migrations", 1),
+        ("prisma", "Prisma Migrate", 1),
     ] {
         let server = server().await;
         let args = [library, &server.superuser_url()];
@@ -100,8 +103,57 @@ async fn locks_of_migrations_in_node_are_named_without_configuration() {
             "{library}"
         );
         first.ended().await;
-        if library != "node-pg-migrate" {
-            known(&backend, name, 0).await;
+        match library {
+            "node-pg-migrate" => {}
+            "prisma" => second.ended().await,
+            _ => drop(known(&backend, name, 0).await),
         }
+    }
+}
+
+#[tokio::test]
+async fn starts_of_pg_boss_and_dbos_go_on_one_after_the_other() {
+    // Another session is creating their schema, so that the first start waits with the lock. The second one waits for it in
+    // Postgres, or polls. DBOS holds its lock with a session of its own: its first start goes on.
+    for (script, library, name, schema, waiters) in [
+        ("migration.mjs", "pg-boss", "pg-boss schema", "pgboss", 1),
+        ("dbos_migrations.py", "", "DBOS migrations", "dbos", 0),
+    ] {
+        let server = server().await;
+        let mut creating = user(&server.superuser_url()).await;
+        run(&mut creating, &format!("BEGIN; CREATE SCHEMA {schema}")).await;
+        let mut config = postgres_config(&server.superuser_url(), Vec::new());
+        config.unlock_url = Some(server.superuser_url().as_str().into());
+        config.advisory_names = vec![AdvisoryNameConfig {
+            key: Some(1_234_567_890),
+            key1: None,
+            key2: None,
+            name: "DBOS migrations".to_owned(),
+        }];
+        let backend = backend_of(&config);
+        let url = server.superuser_url();
+        let args: Vec<&str> = [library, &url]
+            .into_iter()
+            .filter(|arg| !arg.is_empty())
+            .collect();
+        let mut first = LockClient::start(script, &args);
+        known(&backend, name, 0).await;
+        let _second = LockClient::start(script, &args);
+        let (source, resource) = known(&backend, name, waiters).await;
+        let held = generation(&backend, &source, &resource).await;
+        assert_eq!(
+            backend.release(&source, &resource, &held, &act()).await.unwrap(),
+            Release::Released,
+            "{name}"
+        );
+        if library == "pg-boss" {
+            first.ended().await;
+        }
+        eventually("the second start holds", async || {
+            let seen = backend.inspect(&source, &resource).await.unwrap();
+            let now = seen.lock.and_then(|lock| lock.generation.known().cloned());
+            now.is_some_and(|now| now != held)
+        })
+        .await;
     }
 }
