@@ -1,5 +1,6 @@
 //! A backend as a whole: kind, capabilities, status, account permissions.
 
+mod kind;
 mod limited;
 
 use chrono::{DateTime, Utc};
@@ -9,39 +10,8 @@ use crate::names::{BackendName, Source};
 use crate::observation::Coverage;
 use crate::reported::Reported;
 
+pub use kind::BackendKind;
 pub use limited::OUTSIDE_SCOPE;
-
-crate::wire_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum BackendKind {
-        Builtin = "builtin",
-        Postgres = "postgres",
-        Redis = "redis",
-        Etcd = "etcd",
-        Zookeeper = "zookeeper",
-        Consul = "consul",
-    }
-}
-
-impl BackendKind {
-    /// Grants in queue order. On other kinds a waiter may overtake another.
-    pub const fn keeps_order(self) -> bool {
-        matches!(self, Self::Builtin | Self::Etcd | Self::Zookeeper)
-    }
-
-    /// How a client of this kind lets a lock that never expires expire.
-    pub const fn ttl_remedy(self) -> &'static str {
-        match self {
-            Self::Redis => "Let its client set a TTL in the same command: SET key value NX PX 30000.",
-            Self::Etcd => "Let its client put the key on a lease.",
-            Self::Zookeeper => "Let its client create an ephemeral node.",
-            Self::Consul => "Let its client acquire the key with a session that has a TTL or a health check.",
-            Self::Postgres => "Let its client write an expiry into the row.",
-            Self::Builtin => "Let its client ask for a TTL.",
-        }
-    }
-}
 
 /// What may be concluded from the observations of a backend, as its adapter declares. By default nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,6 +62,16 @@ pub struct Capability {
     pub name: String,
     pub can: bool,
     pub how: String,
+}
+
+impl Capability {
+    pub fn new(name: &str, can: bool, how: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            can,
+            how: how.to_owned(),
+        }
+    }
 }
 
 /// A permission that the account should, or should not, have.

@@ -16,7 +16,6 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::backend::BackendKind;
 use crate::names::OwnerId;
 
 crate::wire_enum! {
@@ -34,19 +33,6 @@ crate::wire_enum! {
         User = "user",
         /// Id of an etcd lease, or of a ZooKeeper session.
         Session = "session",
-    }
-}
-
-impl IdentityField {
-    /// The fields that a backend of this kind reports of waiters and holders. Empty: it reports
-    /// no waiters, so no rule can apply to it.
-    pub const fn reported_by(kind: BackendKind) -> &'static [Self] {
-        match kind {
-            BackendKind::Builtin => &[Self::Owner],
-            BackendKind::Postgres => &[Self::ApplicationName, Self::ClientAddress, Self::User],
-            BackendKind::Etcd | BackendKind::Zookeeper => &[Self::Owner, Self::Session],
-            BackendKind::Redis | BackendKind::Consul => &[],
-        }
     }
 }
 
@@ -84,17 +70,5 @@ impl WaitParty {
     pub fn field(&self, field: IdentityField) -> Option<&str> {
         let mut fields = self.fields.iter();
         fields.find(|(name, _)| *name == field).map(|(_, text)| &**text)
-    }
-}
-
-/// How a backend of this kind knows who waits for whom; completes "believed because of".
-pub const fn evidence(kind: BackendKind) -> &'static str {
-    match kind {
-        BackendKind::Builtin => "queue of the lease service",
-        BackendKind::Postgres => "pg_blocking_pids",
-        BackendKind::Etcd => "order of the create revisions",
-        BackendKind::Zookeeper => "order of the sequence numbers",
-        BackendKind::Redis => "Redis reports no waiters",
-        BackendKind::Consul => "Consul reports no waiters",
     }
 }

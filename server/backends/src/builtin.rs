@@ -243,11 +243,7 @@ impl Backend for Builtin {
     }
 
     fn capabilities(&self) -> Vec<Capability> {
-        let can = |name: &str, how: &str| Capability {
-            name: name.to_owned(),
-            can: true,
-            how: how.to_owned(),
-        };
+        let can = |name: &str, how: &str| Capability::new(name, true, how);
         vec![
             can(
                 "watch",

@@ -22,10 +22,8 @@ mod settings;
 mod watch;
 
 use std::sync::atomic::AtomicI64;
-use std::time::Duration;
 
 use domain::backend::{BackendKind, BackendTraits, Capability};
-use domain::duration::millis;
 use domain::force_release::{Act, Release};
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
@@ -33,10 +31,10 @@ use domain::observation::Inspection;
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 
+use super::error::within;
 use super::{Backend, BackendError, Budget, Hints, Pass, Probe, RELEASE, Sink};
 use config::BackendConfig;
 use config::consul::ConsulConfig;
-use error::ConsulError;
 use http::Http;
 use lock_delays::LockDelays;
 use runtime::clock::Clock;
@@ -76,18 +74,6 @@ pub fn connect(
     })
 }
 
-impl ConsulBackend {
-    /// Limits the time of several calls together.
-    async fn within<T>(
-        &self,
-        limit: Duration,
-        work: impl Future<Output = Result<T, BackendError>>,
-    ) -> Result<T, BackendError> {
-        let answer = tokio::time::timeout(limit, work).await;
-        answer.unwrap_or_else(|_| Err(ConsulError::no_answer(millis(limit)).error))
-    }
-}
-
 impl Backend for ConsulBackend {
     fn kind(&self) -> BackendKind {
         BackendKind::Consul
@@ -98,37 +84,32 @@ impl Backend for ConsulBackend {
     }
 
     fn capabilities(&self) -> Vec<Capability> {
-        let capability = |name: &str, can, how: &str| Capability {
-            name: name.to_owned(),
-            can,
-            how: how.to_owned(),
-        };
         vec![
-            capability(
+            Capability::new(
                 "watch",
                 true,
                 "a blocking query per prefix reports that something changed and starts a scan",
             ),
-            capability(
+            Capability::new(
                 "waiters",
                 false,
                 "Consul has no record of sessions that wait for a key",
             ),
-            capability(
+            Capability::new(
                 "fencing",
                 true,
                 "the key's LockIndex, which rises with each acquisition while the key exists",
             ),
-            capability(
+            Capability::new(
                 "ttl",
                 true,
                 "the granted TTL of the session; the time left is not reported",
             ),
             match self.unlocks {
-                Some(_) => capability(RELEASE, true, release::HOW),
-                None => capability(RELEASE, false, release::NO_ACCOUNT),
+                Some(_) => Capability::new(RELEASE, true, release::HOW),
+                None => Capability::new(RELEASE, false, release::NO_ACCOUNT),
             },
-            capability("clock", false, scan::NO_CLOCK),
+            Capability::new("clock", false, scan::NO_CLOCK),
         ]
     }
 
@@ -160,7 +141,7 @@ impl Backend for ConsulBackend {
         names: &'a [(Source, Resource)],
         sink: &'a mut dyn Sink,
     ) -> BoxFuture<'a, Result<(), BackendError>> {
-        Box::pin(self.within(self.http.settings.timeout * 2, self.named(names, sink)))
+        Box::pin(within(self.http.settings.timeout * 2, self.named(names, sink)))
     }
 
     fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()> {
@@ -173,7 +154,7 @@ impl Backend for ConsulBackend {
         resource: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
         let detail = async { self.detail(source, resource).await.map_err(|fault| fault.error) };
-        Box::pin(self.within(self.http.settings.timeout, detail))
+        Box::pin(within(self.http.settings.timeout, detail))
     }
 
     fn release<'a>(
@@ -187,6 +168,6 @@ impl Backend for ConsulBackend {
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {
-        Box::pin(self.within(self.http.settings.timeout * 2, self.probe_agent()))
+        Box::pin(within(self.http.settings.timeout * 2, self.probe_agent()))
     }
 }

@@ -1,6 +1,9 @@
 //! Errors of backend calls with their remedies. The code that creates an error removes
 //! credentials from it: the text reaches pages and logs.
 
+use std::time::Duration;
+
+use domain::duration::millis;
 use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -15,6 +18,25 @@ pub enum BackendError {
     Misconfigured { detail: String, remedy: String },
     #[error("unexpected answer: {detail}")]
     Protocol { detail: String },
+}
+
+/// Limits the time of several calls together.
+pub(super) async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, BackendError>>,
+) -> Result<T, BackendError> {
+    let answer = tokio::time::timeout(limit, work).await;
+    answer.unwrap_or_else(|_| {
+        let after_ms = u64::try_from(millis(limit)).unwrap_or(0);
+        Err(BackendError::NoAnswer { after_ms })
+    })
+}
+
+pub(super) fn misconfigured(detail: impl Into<String>, remedy: impl Into<String>) -> BackendError {
+    BackendError::Misconfigured {
+        detail: detail.into(),
+        remedy: remedy.into(),
+    }
 }
 
 impl BackendError {

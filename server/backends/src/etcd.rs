@@ -22,10 +22,8 @@ mod settings;
 mod watch;
 
 use std::sync::atomic::AtomicI64;
-use std::time::Duration;
 
 use domain::backend::{BackendKind, BackendTraits, Capability};
-use domain::duration::millis;
 use domain::force_release::{Act, Release};
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
@@ -33,11 +31,11 @@ use domain::observation::Inspection;
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 
+use super::error::within;
 use super::{Backend, BackendError, Budget, Hints, Pass, Probe, RELEASE, Sink};
 use config::BackendConfig;
 use config::etcd::EtcdConfig;
 use connection::Link;
-use error::EtcdError;
 use leases::Leases;
 use runtime::clock::Clock;
 use settings::EtcdSettings;
@@ -69,19 +67,6 @@ pub fn connect(config: &BackendConfig, etcd: &EtcdConfig, clock: Clock) -> Resul
     })
 }
 
-impl EtcdBackend {
-    /// Limits the time of several calls together.
-    async fn within<T>(
-        &self,
-        limit: Duration,
-        work: impl Future<Output = Result<T, BackendError>>,
-    ) -> Result<T, BackendError> {
-        let answer = tokio::time::timeout(limit, work).await;
-        let late = millis(limit);
-        answer.unwrap_or_else(|_| Err(EtcdError::no_answer(late).error))
-    }
-}
-
 impl Backend for EtcdBackend {
     fn kind(&self) -> BackendKind {
         BackendKind::Etcd
@@ -92,33 +77,28 @@ impl Backend for EtcdBackend {
     }
 
     fn capabilities(&self) -> Vec<Capability> {
-        let capability = |name: &str, can, how: &str| Capability {
-            name: name.to_owned(),
-            can,
-            how: how.to_owned(),
-        };
         vec![
-            capability(
+            Capability::new(
                 "watch",
                 true,
                 "etcd's watch reports new, changed and deleted keys; renewals are polled",
             ),
-            capability(
+            Capability::new(
                 "waiters",
                 true,
                 "the queue of a mutex or election; plain keys have none",
             ),
-            capability("fencing", true, "the key's create revision"),
-            capability(
+            Capability::new("fencing", true, "the key's create revision"),
+            Capability::new(
                 "ttl",
                 true,
                 "LeaseTimeToLive, in whole seconds; the granted TTL as well",
             ),
             match self.unlocks {
-                Some(_) => capability(RELEASE, true, release::HOW),
-                None => capability(RELEASE, false, release::NO_ACCOUNT),
+                Some(_) => Capability::new(RELEASE, true, release::HOW),
+                None => Capability::new(RELEASE, false, release::NO_ACCOUNT),
             },
-            capability(
+            Capability::new(
                 "clock",
                 false,
                 "etcd reports no wall clock; leases use its internal clock",
@@ -157,7 +137,7 @@ impl Backend for EtcdBackend {
         names: &'a [(Source, Resource)],
         sink: &'a mut dyn Sink,
     ) -> BoxFuture<'a, Result<(), BackendError>> {
-        Box::pin(self.within(self.link.settings.timeout * 2, self.named(names, sink)))
+        Box::pin(within(self.link.settings.timeout * 2, self.named(names, sink)))
     }
 
     fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()> {
@@ -170,7 +150,7 @@ impl Backend for EtcdBackend {
         resource: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
         let detail = async { self.detail(source, resource).await.map_err(|fault| fault.error) };
-        Box::pin(self.within(self.link.settings.timeout, detail))
+        Box::pin(within(self.link.settings.timeout, detail))
     }
 
     fn release<'a>(
@@ -184,6 +164,6 @@ impl Backend for EtcdBackend {
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {
-        Box::pin(self.within(self.link.settings.timeout * 2, self.probe_server()))
+        Box::pin(within(self.link.settings.timeout * 2, self.probe_server()))
     }
 }

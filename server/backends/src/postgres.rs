@@ -123,13 +123,8 @@ impl Backend for PostgresBackend {
             .tables
             .iter()
             .any(|table| table.safety().class == SafetyClass::Correctness);
-        let can = |name: &str, can: bool, how: &str| Capability {
-            name: name.to_owned(),
-            can,
-            how: how.to_owned(),
-        };
         vec![
-            can(
+            Capability::new(
                 "watch",
                 listens,
                 if listens {
@@ -138,12 +133,12 @@ impl Backend for PostgresBackend {
                     watch::OFF
                 },
             ),
-            can(
+            Capability::new(
                 "waiters",
                 self.advisory_locks || self.blocked_sessions,
                 "pg_locks and pg_blocking_pids; a lease table does not record waiters",
             ),
-            can(
+            Capability::new(
                 "fencing",
                 fences,
                 if fences {
@@ -152,16 +147,16 @@ impl Backend for PostgresBackend {
                     "no lease table with a token column is configured"
                 },
             ),
-            can(
+            Capability::new(
                 "ttl",
                 !self.tables.is_empty(),
                 "the lease table's expiry, by the server's clock; sessions have no TTL",
             ),
             match self.unlocks {
-                Some(_) => can(RELEASE, true, release::HOW),
-                None => can(RELEASE, false, release::NO_ACCOUNT),
+                Some(_) => Capability::new(RELEASE, true, release::HOW),
+                None => Capability::new(RELEASE, false, release::NO_ACCOUNT),
             },
-            can("clock", true, "clock_timestamp(), read once in each scan"),
+            Capability::new("clock", true, "clock_timestamp(), read once in each scan"),
         ]
     }
 

@@ -21,10 +21,7 @@ mod scan;
 mod settings;
 mod watch;
 
-use std::time::Duration;
-
 use domain::backend::{BackendKind, BackendTraits, Capability};
-use domain::duration::millis;
 use domain::force_release::{Act, Release};
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
@@ -32,12 +29,12 @@ use domain::observation::Inspection;
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 
+use super::error::within;
 use super::{Backend, BackendError, Budget, Hints, Pass, Probe, RELEASE, Sink};
 use config::BackendConfig;
 use config::zookeeper::ZookeeperConfig;
 use connection::Link;
 use contender_cache::ContenderCache;
-use error::ZookeeperError;
 use runtime::clock::Clock;
 use settings::ZookeeperSettings;
 
@@ -66,18 +63,6 @@ pub fn connect(
     })
 }
 
-impl ZookeeperBackend {
-    /// Limits the time of several calls together.
-    async fn within<T>(
-        &self,
-        limit: Duration,
-        work: impl Future<Output = Result<T, BackendError>>,
-    ) -> Result<T, BackendError> {
-        let answer = tokio::time::timeout(limit, work).await;
-        answer.unwrap_or_else(|_| Err(ZookeeperError::no_answer(millis(limit)).error))
-    }
-}
-
 impl Backend for ZookeeperBackend {
     fn kind(&self) -> BackendKind {
         BackendKind::Zookeeper
@@ -88,29 +73,24 @@ impl Backend for ZookeeperBackend {
     }
 
     fn capabilities(&self) -> Vec<Capability> {
-        let capability = |name: &str, can, how: &str| Capability {
-            name: name.to_owned(),
-            can,
-            how: how.to_owned(),
-        };
         vec![
-            capability(
+            Capability::new(
                 "watch",
                 true,
                 "a recursive watch per path reports new, changed and deleted contenders",
             ),
-            capability("waiters", true, "the contenders behind the holder, in order"),
-            capability("fencing", true, "the zxid that created the holder's node (czxid)"),
-            capability(
+            Capability::new("waiters", true, "the contenders behind the holder, in order"),
+            Capability::new("fencing", true, "the zxid that created the holder's node (czxid)"),
+            Capability::new(
                 "ttl",
                 false,
                 "a lock lasts as long as its session, whose timeout ZooKeeper does not report",
             ),
             match self.unlocks {
-                Some(_) => capability(RELEASE, true, release::HOW),
-                None => capability(RELEASE, false, release::NO_ACCOUNT),
+                Some(_) => Capability::new(RELEASE, true, release::HOW),
+                None => Capability::new(RELEASE, false, release::NO_ACCOUNT),
             },
-            capability("clock", false, scan::NO_CLOCK),
+            Capability::new("clock", false, scan::NO_CLOCK),
         ]
     }
 
@@ -145,7 +125,7 @@ impl Backend for ZookeeperBackend {
         names: &'a [(Source, Resource)],
         sink: &'a mut dyn Sink,
     ) -> BoxFuture<'a, Result<(), BackendError>> {
-        Box::pin(self.within(self.link.settings.timeout * 2, self.named(names, sink)))
+        Box::pin(within(self.link.settings.timeout * 2, self.named(names, sink)))
     }
 
     fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()> {
@@ -158,7 +138,7 @@ impl Backend for ZookeeperBackend {
         resource: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
         let detail = async { self.detail(source, resource).await.map_err(|fault| fault.error) };
-        Box::pin(self.within(self.link.settings.timeout, detail))
+        Box::pin(within(self.link.settings.timeout, detail))
     }
 
     fn release<'a>(
@@ -172,6 +152,6 @@ impl Backend for ZookeeperBackend {
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {
-        Box::pin(self.within(self.link.settings.timeout * 2, self.probe_server()))
+        Box::pin(within(self.link.settings.timeout * 2, self.probe_server()))
     }
 }

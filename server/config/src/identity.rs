@@ -72,7 +72,7 @@ fn read_match(
     if let Some((Some(kind), field)) = kind.zip(field)
         && let Some(why) = refuse_field(kind, field)
     {
-        let (key, remedy) = match IdentityField::reported_by(kind) {
+        let (key, remedy) = match kind.identity_fields() {
             [] => (
                 "backend",
                 "Remove this match: the rule could never apply.".to_owned(),

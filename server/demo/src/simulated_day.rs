@@ -11,7 +11,7 @@ use domain::names::{BackendName, NameError, Resource, Source};
 use super::scenarios::{self, Cast};
 use super::worker::Rhythm;
 use super::{consul, etcd, names, rng, zookeeper};
-use config::{BackendConfig, SystemConfig};
+use config::BackendConfig;
 
 const S: i64 = 1_000;
 const M: i64 = 60 * S;
@@ -50,13 +50,13 @@ pub(super) fn simulate(
     let builtin = (BackendName::builtin(), BackendKind::Builtin);
     let configured = backends
         .iter()
-        .map(|backend| (backend.name.clone(), kind_of(&backend.system)));
+        .map(|backend| (backend.name.clone(), backend.system.kind()));
     let backends: Vec<SimulatedBackend> = configured
         .chain([builtin])
         .map(|(name, kind)| SimulatedBackend {
             name,
             kind,
-            reports_waiters: !matches!(kind, BackendKind::Redis | BackendKind::Consul),
+            reports_waiters: kind.reports_waiters(),
         })
         .collect();
     let mut holds = Vec::new();
@@ -75,16 +75,6 @@ pub(super) fn simulate(
         backends,
         holds,
     })
-}
-
-const fn kind_of(system: &SystemConfig) -> BackendKind {
-    match system {
-        SystemConfig::Postgres(_) => BackendKind::Postgres,
-        SystemConfig::Redis(_) => BackendKind::Redis,
-        SystemConfig::Etcd(_) => BackendKind::Etcd,
-        SystemConfig::Zookeeper(_) => BackendKind::Zookeeper,
-        SystemConfig::Consul(_) => BackendKind::Consul,
-    }
 }
 
 /// Where a lock is.

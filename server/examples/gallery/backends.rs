@@ -129,12 +129,8 @@ impl Kind {
             ("ttl", true, "by the backend's own clock"),
             ("release", false, "no unlock account is configured"),
         ];
-        let capability = |(name, can, how): (&str, bool, &str)| Capability {
-            name: name.to_owned(),
-            can,
-            how: how.to_owned(),
-        };
-        all.map(capability).to_vec()
+        all.map(|(name, can, how)| Capability::new(name, can, how))
+            .to_vec()
     }
 
     fn permissions(&self) -> Vec<AccountPermission> {

@@ -7,8 +7,8 @@ use domain::backend::BackendKind;
 use domain::generation::Generation;
 use domain::names::{BackendName, OwnerId};
 use domain::observation::{InLine, WaitIdentity};
+use domain::waits::WaitParty;
 use domain::waits::identity::{IdentityMatch, IdentityRule, IdentityTemplate};
-use domain::waits::{IdentityField, WaitParty};
 
 use crate::backends::{KINDS, Kind};
 use crate::locks::{CannedLock, Life, M, S, renewed};
@@ -58,7 +58,7 @@ pub(crate) fn identity_rule() -> Option<IdentityRule> {
     let matched = |kind: &Kind| {
         Some(IdentityMatch {
             backend: BackendName::parse(kind.name).ok()?,
-            field: *IdentityField::reported_by(kind.kind).first()?,
+            field: *kind.kind.identity_fields().first()?,
             template: template.clone(),
         })
     };
@@ -72,7 +72,7 @@ impl CannedWait {
     /// As a backend of this kind reports it behind `holder`. etcd reports no beginning of a wait.
     pub(crate) fn observe(&self, kind: &Kind, holder: &str, elapsed_ms: i64) -> InLine {
         let party = |owner: &str| {
-            let fields = IdentityField::reported_by(kind.kind).first();
+            let fields = kind.kind.identity_fields().first();
             let fields = fields.map(|field| (*field, Some(owner)));
             Arc::new(WaitParty::new(owner, OwnerId::new(owner), fields))
         };

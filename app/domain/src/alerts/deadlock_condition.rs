@@ -8,7 +8,6 @@ use super::long_held::HeldLock;
 use super::rule::Rule;
 use crate::names::LockId;
 use crate::tick::Tick;
-use crate::waits::evidence;
 use crate::waits::graph::{CycleDoubt, Deadlock, GraphEdge, WaitGraph};
 
 /// The rule's condition on all waits.
@@ -68,7 +67,7 @@ fn sentence(graph: &WaitGraph, deadlock: &Deadlock, edge: &GraphEdge) -> String 
     format!(
         "{} waits for it, by {}; its holder {} waits {place}, in a cycle that ends at {}.",
         name(edge.from),
-        evidence(edge.kind),
+        edge.kind.wait_evidence(),
         name(edge.to),
         name(edge.from)
     )

@@ -201,7 +201,7 @@ pub fn recognize(rules: &[IdentityRule], backend: &BackendName, party: &WaitPart
 
 /// Why a field cannot be used on a kind of backend; `None` if it can.
 pub fn refuse_field(kind: BackendKind, field: IdentityField) -> Option<String> {
-    let reported = IdentityField::reported_by(kind);
+    let reported = kind.identity_fields();
     if reported.is_empty() {
         return Some(format!("{} reports no waiters", kind.as_str()));
     }

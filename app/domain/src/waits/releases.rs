@@ -1,7 +1,6 @@
 //! Suggested releases: for each lock of a cycle, which owners its forced release frees.
 
 use super::graph::{Deadlock, GraphEdge, WaitGraph};
-use crate::backend::BackendKind;
 
 /// Owners that a release frees, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -11,30 +10,13 @@ pub struct Freed {
     pub then: Vec<usize>,
 }
 
-/// The forced release ends the whole session on Postgres: all that it holds.
-pub const fn ends_session(kind: BackendKind) -> bool {
-    matches!(kind, BackendKind::Postgres)
-}
-
-pub const fn side_effect(kind: BackendKind) -> &'static str {
-    match kind {
-        BackendKind::Builtin => {
-            "the owner is notified; only a resource that compares tokens rejects its late writes"
-        }
-        BackendKind::Postgres => "rolls back the open transaction of the session and ends all of its locks",
-        BackendKind::Etcd | BackendKind::Zookeeper => {
-            "the holder is not stopped: only a resource that compares tokens rejects its late writes"
-        }
-        BackendKind::Redis | BackendKind::Consul => "the holder is not stopped and may still write",
-    }
-}
-
 /// Frees the lock of `edge` and follows the consequences: an owner without a wait finishes and
 /// releases what it holds. Of several waiters for a lock, the longest waiter gets it.
 pub fn freed_by(graph: &WaitGraph, deadlock: &Deadlock, edge: &GraphEdge) -> Freed {
     let in_reach = |owner: &usize| deadlock.blocked.binary_search(owner).is_ok();
-    let is_released =
-        |other: &GraphEdge| other.lock == edge.lock || (ends_session(edge.kind) && other.to == edge.to);
+    let is_released = |other: &GraphEdge| {
+        other.lock == edge.lock || (edge.kind.release_ends_session() && other.to == edge.to)
+    };
     // Waiter and the owner that it waits for.
     let mut waits: Vec<(usize, usize)> = Vec::new();
     let mut of_lock: Vec<&GraphEdge> = Vec::new();

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::evidence;
 use super::graph::{
     CycleDoubt, Deadlock, EdgeTrust, GraphEdge, OwnerMember, PickedCycle, WaitGraph, WaitSource,
 };
@@ -12,7 +11,7 @@ use super::page::{
     CycleHop, DEADLOCKS_SHOWN_MAX, DeadlockView, HOPS_SHOWN_MAX, IdentityView, JoinReason, SuggestedRelease,
     TREES_SHOWN_MAX, WAITS_SHOWN_MAX, WaitSourceView, WaitView,
 };
-use super::releases::{ends_session, freed_by, side_effect};
+use super::releases::freed_by;
 use crate::access::Visible;
 use crate::blockers::{self, Blocker, Edge};
 use crate::contention::trees::size;
@@ -248,7 +247,7 @@ impl<'g> GraphView<'g> {
             waiter: self.member(edge.from).owner.as_str().to_owned(),
             holder: self.member(edge.to).owner.as_str().to_owned(),
             wants: edge.wants.as_deref().map(str::to_owned),
-            evidence: evidence(edge.kind).to_owned(),
+            evidence: edge.kind.wait_evidence().to_owned(),
             trust: edge.trust,
             waited_ms: self.now.since(edge.since).max(0),
             is_at_least: !edge.is_since_reported,
@@ -285,10 +284,10 @@ impl<'g> GraphView<'g> {
             all.push(SuggestedRelease {
                 lock: edge.lock.clone(),
                 holder: self.member(edge.to).owner.as_str().to_owned(),
-                ends_session: ends_session(edge.kind),
+                ends_session: edge.kind.release_ends_session(),
                 at_once: names(&freed.at_once),
                 then: names(&freed.then),
-                side_effect: side_effect(edge.kind).to_owned(),
+                side_effect: edge.kind.release_effect().to_owned(),
             });
         }
         all.sort_by_key(|release| (std::cmp::Reverse(release.freed()), release.ends_session));
@@ -362,7 +361,9 @@ impl<'g> GraphView<'g> {
                 kind: source.kind,
                 status: source.status,
                 age_ms: source.age_ms,
-                evidence: source.reports_waiters.then(|| evidence(source.kind).to_owned()),
+                evidence: source
+                    .reports_waiters
+                    .then(|| source.kind.wait_evidence().to_owned()),
                 unidentified_locks: match self.visible.on(&source.backend).is_everything() {
                     true => source.unidentified_locks,
                     false => 0,

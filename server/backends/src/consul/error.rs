@@ -2,8 +2,8 @@
 
 use reqwest::StatusCode;
 
-use super::settings::misconfigured;
 use crate::BackendError;
+use crate::error::misconfigured;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConsulErrorKind {

@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use crate::BackendError;
+use crate::error::misconfigured;
 use config::BackendConfig;
 use config::consul::ConsulConfig;
 use config::tls::TlsConfig;
@@ -106,13 +107,6 @@ pub(super) fn client(tls: &TlsConfig, token: Option<&SecretString>) -> Result<re
     }
     http.build()
         .map_err(|error| misconfigured(format!("no HTTP client: {error}"), "Check the TLS settings."))
-}
-
-pub(super) fn misconfigured(detail: impl Into<String>, remedy: impl Into<String>) -> BackendError {
-    BackendError::Misconfigured {
-        detail: detail.into(),
-        remedy: remedy.into(),
-    }
 }
 
 fn pem(file: &Path, setting: &str) -> Result<Vec<u8>, BackendError> {

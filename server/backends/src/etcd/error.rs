@@ -4,8 +4,8 @@
 
 use etcd_client::Error;
 
-use super::settings::misconfigured;
 use crate::BackendError;
+use crate::error::misconfigured;
 
 /// gRPC status codes by number: the crate that names them is not a direct dependency.
 mod code {

@@ -11,6 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use crate::BackendError;
+use crate::error::misconfigured;
 use config::BackendConfig;
 use config::etcd::EtcdConfig;
 use config::tls::TlsConfig;
@@ -127,13 +128,6 @@ impl EtcdSettings {
 
     pub(super) fn timeout_ms(&self) -> i64 {
         millis(self.timeout)
-    }
-}
-
-pub(super) fn misconfigured(detail: impl Into<String>, remedy: impl Into<String>) -> BackendError {
-    BackendError::Misconfigured {
-        detail: detail.into(),
-        remedy: remedy.into(),
     }
 }
 

@@ -13,6 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::connect::{self, Address, Connection};
 use super::tls::TlsSettings;
 use crate::BackendError;
+use crate::error::misconfigured;
 use config::BackendConfig;
 use config::redis::RedisConfig;
 
@@ -308,8 +309,4 @@ fn name(server: &Address) -> String {
         Address::Tcp { host, port, .. } => format!("{host}:{port}"),
         Address::Unix(path) => path.display().to_string(),
     }
-}
-
-pub(super) fn misconfigured(detail: String, remedy: String) -> BackendError {
-    BackendError::Misconfigured { detail, remedy }
 }

@@ -133,11 +133,6 @@ fn described(info: &ServerInfo) -> Reported<String> {
 }
 
 pub(super) fn capabilities(backend: &RedisBackend) -> Vec<Capability> {
-    let told = |name: &str, can, how: &str| Capability {
-        name: name.to_owned(),
-        can,
-        how: how.to_owned(),
-    };
     let (may_unlock, how) = match &backend.topology {
         Topology::Standalone(node) => (node.unlocks.is_some(), release::HOW),
         Topology::Redlock(redlock) => (
@@ -148,24 +143,24 @@ pub(super) fn capabilities(backend: &RedisBackend) -> Vec<Capability> {
         Topology::Sentinel(sentinel) => (sentinel.may_unlock(), super::sentinel::HOW),
     };
     vec![
-        told("watch", true, &watching(backend)),
-        told("waiters", false, "Redis keeps no queue of waiters"),
-        told(
+        Capability::new("watch", true, &watching(backend)),
+        Capability::new("waiters", false, "Redis keeps no queue of waiters"),
+        Capability::new(
             "fencing",
             false,
             "Redis issues no fencing tokens; one inside a JSON value is shown",
         ),
-        told(
+        Capability::new(
             "ttl",
             true,
             "PTTL reports the time left, to the millisecond, not the granted TTL",
         ),
         if may_unlock {
-            told(RELEASE, true, how)
+            Capability::new(RELEASE, true, how)
         } else {
-            told(RELEASE, false, release::NO_ACCOUNT)
+            Capability::new(RELEASE, false, release::NO_ACCOUNT)
         },
-        told("clock", true, "TIME, once per scan"),
+        Capability::new("clock", true, "TIME, once per scan"),
     ]
 }
 

@@ -29,6 +29,7 @@ use super::node::Node;
 use super::node_hints::NodeHints;
 use super::settings::Settings;
 use super::watch::{self, Watched};
+use crate::error::misconfigured;
 use crate::{BackendError, Batch, Hints, Sink};
 use config::BackendConfig;
 use config::redis::RedisConfig;
@@ -47,7 +48,7 @@ impl Redlock {
     pub(super) fn new(config: &BackendConfig, redis: &RedisConfig) -> Result<Self, BackendError> {
         let targets = connection_config::nodes(config, redis)?;
         if targets.len() < 3 || targets.len().is_multiple_of(2) {
-            return Err(connection_config::misconfigured(
+            return Err(misconfigured(
                 format!("`urls` has {} nodes, and mode is \"redlock\"", targets.len()),
                 "Name all nodes: an odd number, at least 3.".to_owned(),
             ));

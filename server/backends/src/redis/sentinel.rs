@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch as channel;
 
 use super::connection::Link;
-use super::connection_config::{self, Servers, misconfigured};
+use super::connection_config::{self, Servers};
 use super::limits::NODE_PATIENCE_MIN;
 use super::node::Node;
 use super::node_hints::NodeHints;
@@ -26,6 +26,7 @@ use super::server_info::text;
 use super::settings::Settings;
 use super::watch::{self, Watched};
 use super::{RedisBackend, error};
+use crate::error::misconfigured;
 use crate::{BackendError, Budget, Hints, Pass, Sink};
 use config::BackendConfig;
 use config::redis::{RedisConfig, RedisMode};

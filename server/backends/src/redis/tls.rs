@@ -8,8 +8,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
 use super::connect::Tls;
-use super::connection_config::misconfigured;
 use crate::BackendError;
+use crate::error::misconfigured;
 use config::tls::TlsConfig;
 
 /// How to verify any server of a backend.

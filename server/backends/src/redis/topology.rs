@@ -8,7 +8,7 @@ use domain::names::{Resource, Source};
 use domain::observation::Inspection;
 
 use super::cluster::{self, Cluster};
-use super::connection_config::{self, misconfigured};
+use super::connection_config;
 use super::node::Node;
 use super::node_hints::NodeHints;
 use super::redlock::{self, Redlock};
@@ -17,6 +17,7 @@ use super::sentinel::{self, Sentinel};
 use super::settings::Settings;
 use super::watch::{self, Watched};
 use super::{RedisBackend, lookup, probe, scan};
+use crate::error::misconfigured;
 use crate::{BackendError, Budget, Hints, Pass, Probe, Sink};
 
 pub(super) enum Topology {

@@ -16,7 +16,7 @@ use super::connection::IN_FLIGHT_MAX;
 use super::error::ZookeeperError;
 use super::node::{self, Found, NodeRead};
 use super::row;
-use super::settings::misconfigured;
+use crate::error::misconfigured;
 use crate::{BackendError, Batch, Budget, Pass, Sink, SourcePass};
 
 /// Locks per batch.

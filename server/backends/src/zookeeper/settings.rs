@@ -8,6 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use zookeeper_client::Client;
 
 use crate::BackendError;
+use crate::error::misconfigured;
 use config::BackendConfig;
 use config::zookeeper::ZookeeperConfig;
 
@@ -104,13 +105,6 @@ impl ZookeeperSettings {
     /// The configured path that is at or above `path`.
     pub(super) fn covers(&self, path: &str) -> bool {
         self.paths.iter().any(|outer| is_at_or_below(path, outer))
-    }
-}
-
-pub(super) fn misconfigured(detail: impl Into<String>, remedy: impl Into<String>) -> BackendError {
-    BackendError::Misconfigured {
-        detail: detail.into(),
-        remedy: remedy.into(),
     }
 }
 

@@ -13,7 +13,7 @@ use super::Cluster;
 use super::map::{ClusterMap, Master, Move};
 use super::route::read_home;
 use super::slots::{SLOTS, SlotSet, slot_of};
-use crate::redis::connection_config::misconfigured;
+use crate::error::misconfigured;
 use crate::redis::limits::{NAMES_PER_READ, SLOT_KEYS_MAX, SLOT_ROUNDS_MAX};
 use crate::redis::node::Node;
 use crate::redis::page::RedisKey;

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::Redlock;
 use super::cells::Lines;
 use super::confirm;
-use crate::redis::connection_config::misconfigured;
+use crate::error::misconfigured;
 use crate::redis::node::Node;
 use crate::redis::page::{Page, RedisKey};
 use crate::redis::scan::{End, Progress, ReadKeys, end_coverage, joined, probe_server, scan_patterns};
