@@ -14,12 +14,14 @@ use super::postgres::{self, advisory};
 
 /// Hashed to an advisory key; the console has it in its configuration.
 pub(super) const LOCK: &str = "ledger:rebalance";
-const ELECTION: &str = "/locks/ledger/rebalance";
+/// Its name on the console: the hash of [`LOCK`] in the demo's database.
+pub(super) const ADVISORY: &str = "advisory:orders:-8577327870275637684";
+pub(super) const ELECTION: &str = "/locks/ledger/rebalance";
 /// Application names in Postgres, and values in etcd.
-const WORKERS: [&str; 2] = ["ledger/sync-1", "ledger/sync-2"];
+pub(super) const WORKERS: [&str; 2] = ["ledger/sync-1", "ledger/sync-2"];
 const TEMPLATE: &str = "ledger/{worker}";
-const TTL: Duration = Duration::from_secs(60);
-const RENEW_EVERY: Duration = Duration::from_secs(15);
+pub(super) const TTL: Duration = Duration::from_secs(60);
+pub(super) const RENEW_EVERY: Duration = Duration::from_secs(15);
 /// Between the end of a deadlock and the next one.
 const CALM: Duration = Duration::from_secs(180);
 

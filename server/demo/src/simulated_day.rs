@@ -10,7 +10,7 @@ use domain::names::{BackendName, NameError, Resource, Source};
 
 use super::scenarios::{self, Cast};
 use super::worker::Rhythm;
-use super::{consul, etcd, names, rng, zookeeper};
+use super::{consul, deadlock, etcd, names, rng, zookeeper};
 use config::BackendConfig;
 
 const S: i64 = 1_000;
@@ -68,6 +68,7 @@ pub(super) fn simulate(
         let place = Place::parse(backend, source)?;
         queue_holds(&place, name, owners, (from, until), &mut holds);
     }
+    deadlock_holds(until - 5 * H, &mut holds)?;
     holds.retain(|hold| backends.iter().any(|backend| backend.name == hold.backend));
     Ok(SimulatedPast {
         from,
@@ -92,7 +93,13 @@ impl Place {
     }
 
     /// Released by its owner and never renewed.
-    fn hold(&self, resource: &str, owner: &str, (began, ended): (i64, i64), ttl_ms: u32) -> SimulatedHold {
+    fn hold(
+        &self,
+        resource: &str,
+        owner: &str,
+        (began, ended): (i64, i64),
+        ttl_ms: impl Into<Option<u32>>,
+    ) -> SimulatedHold {
         SimulatedHold {
             backend: self.backend.clone(),
             source: self.source.clone(),
@@ -101,7 +108,7 @@ impl Place {
             began,
             ended,
             is_expired: false,
-            ttl_ms,
+            ttl_ms: ttl_ms.into(),
             renews_every_ms: None,
             silent_ms: 0,
             waiters: 0,
@@ -172,6 +179,28 @@ fn queue_holds(place: &Place, name: &str, owners: &[&str], span: (i64, i64), hol
     });
 }
 
+/// A deadlock of two workers, as `deadlock.rs` makes it: each holds one lock and waits for the other's. After six minutes the
+/// holder of the advisory lock is evicted, and the leader goes on.
+fn deadlock_holds(began: i64, holds: &mut Vec<SimulatedHold>) -> Result<(), NameError> {
+    let [leader, evicted] = deadlock::WORKERS;
+    let (broken, ended) = (began + 6 * M, began + 6 * M + 20 * S);
+    let election = Place::parse("etcd-coord", "mutex")?;
+    holds.push(SimulatedHold {
+        ttl_ms: Some(u32::try_from(deadlock::TTL.as_millis()).unwrap_or(u32::MAX)),
+        renews_every_ms: Some(ms(deadlock::RENEW_EVERY)),
+        waiters: 1,
+        ..election.hold(deadlock::ELECTION, leader, (began, ended), None)
+    });
+    let database = Place::parse("orders-db", "advisory")?;
+    for (owner, span, waiters) in [(evicted, (began + S, broken), 1), (leader, (broken, ended), 0)] {
+        holds.push(SimulatedHold {
+            waiters,
+            ..database.hold(deadlock::ADVISORY, owner, span, None)
+        });
+    }
+    Ok(())
+}
+
 /// Calls `hold` with begin and end of one holding after the other. Pauses are longer by night.
 fn cycles((from, until): (i64, i64), length: (i64, i64), pause: (i64, i64), mut hold: impl FnMut(i64, i64)) {
     let mut began = from + between((0, length.1.min(5 * M)));
@@ -235,6 +264,18 @@ mod tests {
             assert!(pair[0].ended <= pair[1].began, "{pair:?}");
         }
         assert!(holds.iter().any(|hold| hold.waiters > 0));
+    }
+
+    #[test]
+    fn a_deadlock_holds_two_locks_with_a_waiter_each_for_minutes() {
+        let mut holds = Vec::new();
+        deadlock_holds(NOON, &mut holds).unwrap();
+        let [election, evicted, next] = &holds[..] else {
+            panic!("{holds:?}")
+        };
+        assert_eq!((election.waiters, evicted.waiters, next.waiters), (1, 1, 0));
+        assert!(election.began < evicted.began && evicted.ended - evicted.began > 5 * M);
+        assert_eq!((&next.owner, next.began), (&election.owner, evicted.ended));
     }
 
     #[test]

@@ -216,7 +216,7 @@ fn change(hold: &SimulatedHold, kind: EventKind, at: i64) -> LockChange {
         owner: Some(hold.owner.as_str().into()),
         token: None,
         template: template_of(hold),
-        ttl_ms: Some(hold.ttl_ms),
+        ttl_ms: hold.ttl_ms,
         ttl_seen_ms: None,
         stale_after_ms: None,
         waiters: None,

@@ -31,7 +31,8 @@ pub struct SimulatedHold {
     pub ended: i64,
     /// The lease ran out; otherwise its owner released it.
     pub is_expired: bool,
-    pub ttl_ms: u32,
+    /// `None`: it lasts as long as the session of its owner.
+    pub ttl_ms: Option<u32>,
     /// `None`: never renewed.
     pub renews_every_ms: Option<i64>,
     /// Before its end: without renewals.

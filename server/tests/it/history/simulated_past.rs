@@ -31,7 +31,7 @@ fn past(until: i64) -> SimulatedPast {
         began: from + (60 + number) * MINUTE,
         ended: from + (61 + number) * MINUTE,
         is_expired: false,
-        ttl_ms: 30_000,
+        ttl_ms: Some(30_000),
         renews_every_ms: Some(10_000),
         silent_ms: 0,
         waiters: 1,
