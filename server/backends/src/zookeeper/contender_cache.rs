@@ -15,7 +15,7 @@ struct NodeKey(u64);
 
 /// Identifies a child of one parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct NameKey(u64);
+pub(super) struct NameKey(pub(super) u64);
 
 /// What a child with a sequence is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
