@@ -7,6 +7,7 @@ mod certificates;
 pub mod check_result;
 mod disk;
 mod ingress;
+mod lease_store;
 mod provider;
 mod receivers;
 mod secrets;
@@ -26,6 +27,7 @@ pub async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let mut findings = ingress::examine(config).await;
     findings.extend(certificates::own(config, now));
     findings.extend(Box::pin(store::examine(config, clock)).await);
+    findings.extend(Box::pin(lease_store::examine_lease_store(config, clock)).await);
     findings.extend(Box::pin(secrets::examine(config)).await);
     findings.extend(Box::pin(provider::examine(config, clock)).await);
     findings.extend(Box::pin(receivers::examine(config)).await);

@@ -3,6 +3,7 @@
 mod backend_supervisor;
 mod backend_task;
 mod file_fingerprints;
+mod installation;
 pub mod listener;
 mod observable_gauges;
 pub mod reload;
@@ -113,9 +114,8 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let (store, access, clock, stop) = (setup.store, setup.access, setup.clock, setup.stop);
     let (listener, address) = bind(setup.listen, &access).await?;
     let tls = open_tls(&access, &stop)?;
-    let opening = LeaseService::open(store.expose_secret(), setup.lease, clock.clone(), stop.clone());
-    let leases = Box::pin(opening).await?;
-    let builtin = BackendTask::builtin(&leases, &store, &clock);
+    let leases = Box::pin(open_leases(&store, setup.lease.clone(), &clock, &stop)).await?;
+    let builtin = BackendTask::builtin(&leases, (&store, &setup.lease), &clock);
     let watching = BackendSupervisor::start(&setup.backends, builtin, &clock, &stop);
     watching.inventory.set_identity_rules(setup.identity_rules);
     observable_gauges::start(&watching.inventory, &leases, &clock);
@@ -301,6 +301,19 @@ fn open_tls(access: &AccessConfig, stop: &CancellationToken) -> Result<Option<Tl
         async move { keeper.keep_fresh().await }
     });
     Ok(Some(certificate.acceptor()?))
+}
+
+async fn open_leases(
+    store: &SecretString,
+    mut config: LeaseConfig,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> Result<Arc<LeaseService>, ServeError> {
+    if let Some(etcd) = &mut config.store {
+        etcd.installation = Some(installation::installation_id(store.expose_secret()).await?);
+    }
+    let opening = LeaseService::open(store.expose_secret(), config, clock.clone(), stop.clone());
+    Ok(Box::pin(opening).await?)
 }
 
 async fn open_gate(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::lease_store::LeaseStoreConfig;
 use super::limits::{ENDED_RETENTION, LOCK_DELAY, MAX_LIFETIME, MAX_TTL, RELEASED_RETENTION};
 use super::reader::Section;
 use super::value_parsers;
@@ -18,6 +19,9 @@ pub struct LeaseConfig {
     pub released_retention: Duration,
     /// `ended_retention`: how long a lease is known after it expired or was unlocked. Default `24h`.
     pub ended_retention: Duration,
+    /// `store`, with `user`, `password`, `ca_file`, `cert_file`, `key_file`, `server_name` and `max_clock_skew`: an etcd
+    /// cluster for the leases. Default: they are in the server's `store`.
+    pub store: Option<LeaseStoreConfig>,
 }
 
 pub const MAX_TTL_DEFAULT: Duration = Duration::from_secs(3600);
@@ -34,6 +38,7 @@ impl Default for LeaseConfig {
             lock_delay: LOCK_DELAY_DEFAULT,
             released_retention: RELEASED_RETENTION_DEFAULT,
             ended_retention: ENDED_RETENTION_DEFAULT,
+            store: None,
         }
     }
 }
@@ -80,6 +85,7 @@ impl LeaseConfig {
             ENDED_RETENTION_DEFAULT,
             &value_parsers::duration(&ENDED_RETENTION),
         );
+        let store = LeaseStoreConfig::read(&mut section);
         section.finish();
         Self {
             max_ttl,
@@ -87,6 +93,7 @@ impl LeaseConfig {
             lock_delay,
             released_retention,
             ended_retention,
+            store,
         }
     }
 }

@@ -18,6 +18,8 @@ pub const MAX_TTL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration:
 /// `lease.max_lifetime`: longest life of one lease by renewal.
 pub const MAX_LIFETIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
+/// `lease.max_clock_skew`: a larger one only delays the next owner of an expired lock.
+pub const CLOCK_SKEW_MAX: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(10);
 /// `lease.lock_delay`: pause after a forced unlock.
 pub const LOCK_DELAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
 /// `lease.released_retention`: longer than the window of idempotency keys, whose replay reads the lease.

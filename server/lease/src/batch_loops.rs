@@ -86,8 +86,8 @@ async fn serve(core: Arc<Core>, queues: Queues, settled: Settled) {
             while let Some(first) = next(&core, &mut queue, None).await {
                 let mut jobs = vec![first];
                 let most = match lane {
-                    Lane::Urgent => BATCH_MAX,
-                    Lane::Main => share(queue.len()),
+                    Lane::Urgent => core.store.batch_max(),
+                    Lane::Main => share(queue.len()).min(core.store.batch_max()),
                 };
                 gather(&mut queue, &mut jobs, most);
                 if settled.send(core.commit(lane, jobs).await).is_err() {

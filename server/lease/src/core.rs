@@ -220,11 +220,7 @@ impl Core {
 
     /// `db.system` of traces and metrics.
     fn system(&self) -> &'static str {
-        if self.store.has_one_writer() {
-            "sqlite"
-        } else {
-            "postgresql"
-        }
+        self.store.system()
     }
 
     async fn try_apply(&self, lane: Lane, operations: &[Operation]) -> Result<Applied, StoreError> {
@@ -260,6 +256,10 @@ impl Core {
         }
         for ((operation, reply), done) in operations.iter().zip(replies).zip(applied.done) {
             self.count(operation, &done);
+            if done == OperationResult::Failed {
+                let _ = reply.send(Err(LeaseError::Unavailable));
+                continue;
+            }
             let answer = BatchReply {
                 done,
                 now: applied.now,
@@ -355,6 +355,10 @@ impl Core {
                 if is_release(operation) && !matches!(ending.how, EndCause::Released) =>
             {
                 metrics.release_failures.increment();
+            }
+            OperationResult::Failed => {
+                metrics.unavailable.increment();
+                metrics.release_failures.add(u64::from(is_release(operation)));
             }
             OperationResult::Lost(..)
             | OperationResult::Expired(_)

@@ -44,6 +44,7 @@ impl From<&StoreError> for LeaseError {
     fn from(error: &StoreError) -> Self {
         match error {
             StoreError::Down(_)
+            | StoreError::Etcd(_)
             | StoreError::File(_)
             | StoreError::NoAnswer(_)
             | StoreError::Conflict
@@ -73,6 +74,8 @@ pub enum LeaseOpenError {
          time. `leasehold migrate --raise-epoch` raises every token above any that was lost"
     )]
     Rewound(String),
+    #[error("etcd cannot hold the leases: {reason}. {remedy}")]
+    Etcd { reason: String, remedy: String },
     #[error("the store does not answer")]
     NoAnswer,
     #[error("the store cannot be opened")]

@@ -1,4 +1,4 @@
-//! The built-in lease service: drives domain's state machine over a store, SQLite or Postgres.
+//! The built-in lease service: drives domain's state machine over a store, SQLite, Postgres or etcd.
 //!
 //! Owns leases, fencing tokens, waiters, idempotency keys and fencing rejections. Knows neither
 //! HTTP nor pages.
@@ -40,6 +40,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::core::{BatchReply, Core};
 use self::operation::{Operation, OperationResult};
+use self::store::etcd::EtcdStore;
 use self::store::postgres::PostgresStore;
 use self::store::sqlite::SqliteStore;
 use self::store::{Lane, LeaseRetention, Store};
@@ -68,6 +69,7 @@ pub struct LeaseService {
     ttl_seconds_max: i64,
     lifetime_ms_max: i64,
     lock_delay: Duration,
+    has_own_store: bool,
     lanes: Mutex<Option<[JoinHandle<()>; 2]>>,
     rejected: ChangeSignal,
 }
@@ -88,8 +90,8 @@ pub enum Ended {
 }
 
 impl LeaseService {
-    /// Opens the store, `sqlite:path` or `postgres://…`, migrates its schema, checks that
-    /// commits are durable, and starts the lanes. Call [`close`](Self::close) before the process
+    /// Opens the store, `sqlite:path` or `postgres://…`, or the etcd that the configuration names, migrates its schema,
+    /// checks that commits are durable, and starts the lanes. Call [`close`](Self::close) before the process
     /// ends.
     ///
     /// # Errors
@@ -107,7 +109,7 @@ impl LeaseService {
         if ttl_seconds_max < 1 || ttl_seconds_max * 1_000 > lifetime_ms_max {
             return Err(LeaseOpenError::Limits);
         }
-        let store = open_store(store_url, clock.clone()).await?;
+        let store = open_store(store_url, &config, clock.clone()).await?;
         let (core, queues) = Core::new(store, clock, stop);
         let lanes = batch_loops::start(&core, queues);
         let retention = LeaseRetention {
@@ -122,6 +124,7 @@ impl LeaseService {
             ttl_seconds_max,
             lifetime_ms_max,
             lock_delay: config.lock_delay,
+            has_own_store: config.store.is_some(),
             lanes: Mutex::new(Some(lanes)),
             rejected: ChangeSignal::default(),
         }))
@@ -139,6 +142,11 @@ impl LeaseService {
     /// Longest TTL that a request may ask for, in seconds.
     pub fn ttl_seconds_max(&self) -> i64 {
         self.ttl_seconds_max
+    }
+
+    /// Whether leases and rejections are outside of the SQL store of users and the audit log.
+    pub fn has_own_store(&self) -> bool {
+        self.has_own_store
     }
 
     /// How long a resource stays locked after a forced unlock.
@@ -315,7 +323,15 @@ fn ended(answer: BatchReply) -> Result<Ended, LeaseError> {
     }
 }
 
-async fn open_store(url: &str, clock: Clock) -> Result<Box<dyn Store>, LeaseOpenError> {
+async fn open_store(url: &str, config: &LeaseConfig, clock: Clock) -> Result<Box<dyn Store>, LeaseOpenError> {
+    if let Some(etcd) = &config.store {
+        let file_lock = match store_address(url) {
+            Ok(Address::Sqlite(path)) => Some(store::sqlite::lock_file(path)?.1),
+            _ => None,
+        };
+        let opened = Box::pin(EtcdStore::open(etcd, clock)).await?;
+        return Ok(Box::new(opened.holding(file_lock)));
+    }
     match store_address(url)? {
         Address::Sqlite(path) => Ok(Box::new(SqliteStore::open(path, clock).await?)),
         Address::Postgres => Ok(Box::new(PostgresStore::open(url, clock).await?)),
@@ -346,7 +362,10 @@ fn store_address(url: &str) -> Result<Address<'_>, LeaseOpenError> {
 ///
 /// # Errors
 /// See [`LeaseOpenError`].
-pub async fn migrate(store_url: &str) -> Result<(), LeaseOpenError> {
+pub async fn migrate(store_url: &str, config: &LeaseConfig) -> Result<(), LeaseOpenError> {
+    if let Some(etcd) = &config.store {
+        return Box::pin(store::etcd::check(etcd, Clock::start())).await;
+    }
     match store_address(store_url)? {
         Address::Sqlite(path) => store::sqlite::migrate_file(path).await,
         Address::Postgres => store::postgres::migrate(store_url).await,
@@ -358,7 +377,10 @@ pub async fn migrate(store_url: &str) -> Result<(), LeaseOpenError> {
 ///
 /// # Errors
 /// See [`LeaseOpenError`].
-pub async fn raise_epoch(store_url: &str) -> Result<i64, LeaseOpenError> {
+pub async fn raise_epoch(store_url: &str, config: &LeaseConfig) -> Result<i64, LeaseOpenError> {
+    if let Some(etcd) = &config.store {
+        return Box::pin(store::etcd::raise_epoch(etcd, Clock::start())).await;
+    }
     match store_address(store_url)? {
         Address::Sqlite(path) => store::sqlite::raise_epoch(path).await,
         Address::Postgres => store::postgres::raise_epoch(store_url).await,

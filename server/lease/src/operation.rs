@@ -126,6 +126,9 @@ pub enum OperationResult {
     /// Unknown, out of scope, or the lease of another principal.
     NotFound,
     Nothing,
+    /// The store did not commit this operation, or did not answer: the outcome is unknown. The others of its batch are
+    /// committed.
+    Failed,
 }
 
 /// The first waiter of a queue, and in how many milliseconds it should try (0: now).

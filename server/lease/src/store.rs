@@ -4,6 +4,7 @@
 //! A store loads, locks and writes. Decisions are made by [`super::batch::run`].
 
 mod batch_request;
+pub mod etcd;
 pub mod memory;
 pub mod postgres;
 mod rejections;
@@ -28,6 +29,9 @@ use super::operation::{Applied, Operation, QueueHead};
 
 pub use self::retention::LeaseRetention;
 
+/// Operations of one transaction of an SQL store.
+const BATCH_MAX: usize = 512;
+
 /// Future of a store call, with the store's error.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
@@ -39,6 +43,20 @@ pub trait Store: Send + Sync + 'static {
 
     /// Whether both lanes share one writer, so that one loop should serve both.
     fn has_one_writer(&self) -> bool;
+
+    /// `db.system` of traces and metrics.
+    fn system(&self) -> &'static str {
+        if self.has_one_writer() {
+            "sqlite"
+        } else {
+            "postgresql"
+        }
+    }
+
+    /// Operations of one batch.
+    fn batch_max(&self) -> usize {
+        BATCH_MAX
+    }
 
     /// How many batches of the main lane may be in flight, so that one is prepared while another
     /// is being synced.
@@ -205,6 +223,8 @@ pub struct StoreNotification {
 pub enum StoreError {
     #[error("the store cannot be reached: {0}")]
     Down(#[source] sqlx::Error),
+    #[error("etcd: {0}")]
+    Etcd(String),
     #[error("the store's file cannot be used: {0}")]
     File(#[from] rusqlite::Error),
     #[error("the store did not answer within {0} ms")]

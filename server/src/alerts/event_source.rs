@@ -363,7 +363,16 @@ impl Ledger for SqlLedger {
                 Db::Sqlite(_) => Ok(self.own_marks()),
                 Db::Postgres(pool) => {
                     self.asks();
-                    Ok(Some(Self::shared_marks(pool, now).await?))
+                    let mut marks = Self::shared_marks(pool, now).await?;
+                    if self.leases.has_own_store() {
+                        let last = self
+                            .leases
+                            .last_rejection_before(StoreTime::from_ms(i64::MAX))
+                            .await;
+                        // Without an answer the position is that of the tables, which differs.
+                        marks.records.0 = last.unwrap_or(marks.records.0);
+                    }
+                    Ok(Some(marks))
                 }
             }
         })

@@ -8,7 +8,7 @@ use secrecy::ExposeSecret as _;
 use super::exit_code::Exit;
 use super::output::{print, report};
 use config::{Config, ConfigSources};
-use lease::{self, LeaseOpenError};
+use lease::{self, LeaseConfig, LeaseOpenError};
 use runtime::db::Db;
 
 /// Migrate the store's tables; after a restored backup, raise every fencing token.
@@ -45,12 +45,12 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     let store = config.store.expose_secret();
-    if let Err(error) = migrate(store).await {
+    if let Err(error) = migrate(store, &config.lease).await {
         report(&format!("{error:#}"));
         return Ok(Exit::Failure.into());
     }
     let epoch = match args.raise_epoch {
-        true => match lease::raise_epoch(store).await {
+        true => match lease::raise_epoch(store, &config.lease).await {
             Ok(epoch) => Some(epoch),
             Err(error) => {
                 report(&format!("{:#}", anyhow::Error::from(error)));
@@ -63,8 +63,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Ok.into())
 }
 
-async fn migrate(store: &str) -> anyhow::Result<()> {
-    lease::migrate(store).await.map_err(in_use)?;
+async fn migrate(store: &str, config: &LeaseConfig) -> anyhow::Result<()> {
+    lease::migrate(store, config).await.map_err(in_use)?;
     let console = Db::open(store).await?;
     let history = console.history(store).await?;
     history.close().await;

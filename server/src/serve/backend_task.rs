@@ -17,7 +17,7 @@ use backends::instrumented::Instrumented;
 use backends::refresh_after_release::RefreshOnRelease;
 use config::BackendConfig;
 use inventory::{BackendInfo, ForceRelease, Inventory};
-use lease::LeaseService;
+use lease::{LeaseConfig, LeaseService};
 use runtime::clock::Clock;
 
 /// The lease service reports every change; polling only recovers lost notifications.
@@ -47,8 +47,15 @@ impl BackendTask {
         }
     }
 
-    pub(super) fn builtin(leases: &Arc<LeaseService>, store: &SecretString, clock: &Clock) -> Self {
-        let address = address(store.expose_secret());
+    pub(super) fn builtin(
+        leases: &Arc<LeaseService>,
+        (store, config): (&SecretString, &LeaseConfig),
+        clock: &Clock,
+    ) -> Self {
+        let address = match &config.store {
+            Some(etcd) => etcd.address.to_string(),
+            None => address(store.expose_secret()),
+        };
         let (name, adapter) = (
             BackendName::builtin(),
             Builtin::new(leases.clone(), address, clock.clone()),

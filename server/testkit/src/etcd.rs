@@ -8,8 +8,12 @@ use std::{
 
 use rustix::process::Signal;
 
+mod cluster;
+
+pub use cluster::EtcdCluster;
+
 use super::{
-    StartError, Tls, binaries,
+    StartError, Tls, binaries, process,
     server::Server,
     server_spec::{Plan, Probe, send_request},
     temp_dir::Folder,
@@ -29,6 +33,22 @@ pub struct EtcdOptions {
     pub args: Vec<String>,
 }
 
+/// One member of a cluster.
+#[derive(Debug, Clone)]
+struct Member {
+    name: String,
+    client_port: u16,
+    peer_port: u16,
+    /// Where the other members reach it: its peer port, or a proxy in front of it.
+    peer_url: String,
+    /// `name=peer URL` of all members.
+    cluster: String,
+    /// Of `--initial-cluster-token`.
+    token: String,
+    /// Restored before the first start.
+    snapshot: Option<Vec<u8>>,
+}
+
 /// A running etcd; see [`Server`] for its faults.
 #[derive(Debug)]
 pub struct Etcd {
@@ -40,12 +60,23 @@ pub struct Etcd {
 
 impl Etcd {
     pub(super) async fn start(options: EtcdOptions) -> Result<Self, StartError> {
+        Self::start_as(options, None).await
+    }
+
+    /// Starts one of several members, on ports chosen before.
+    async fn start_as(options: EtcdOptions, member: Option<Member>) -> Result<Self, StartError> {
         let program = binaries::find("etcd", INSTALL)?;
         let folder = Folder::of_server(WHAT, "etcd", "KILL")?;
+        if let Some(member) = &member {
+            member.restore(&folder).await?;
+        }
         let plan = |folder: &Folder, ports: [u16; 3]| {
+            let ports = member
+                .as_ref()
+                .map_or(ports, |member| [member.client_port, member.peer_port, ports[2]]);
             Ok(Plan {
                 program: program.clone(),
-                args: arguments(&options, folder, ports)?,
+                args: arguments(&options, folder, ports, member.as_ref())?,
                 marker: "serving client traffic",
                 probe: Probe::Etcd((Ipv4Addr::LOCALHOST, ports[0]).into()),
                 stop: Signal::TERM,
@@ -54,6 +85,9 @@ impl Etcd {
         };
         let (server, [client_port, peer_port, tls_port]) = Server::start(WHAT, folder, plan).await?;
         let tls_port = options.tls.is_some().then_some(tls_port);
+        let (client_port, peer_port) = member.as_ref().map_or((client_port, peer_port), |member| {
+            (member.client_port, member.peer_port)
+        });
         Ok(Self {
             server,
             client_port,
@@ -67,7 +101,7 @@ impl Etcd {
         self.client_port
     }
 
-    /// Unused: there is one node.
+    /// Where other members of its cluster reach it.
     pub fn peer_port(&self) -> u16 {
         self.peer_port
     }
@@ -83,6 +117,38 @@ impl Etcd {
     }
 }
 
+impl Member {
+    /// Makes the data folder from the snapshot, if there is one.
+    async fn restore(&self, folder: &Folder) -> Result<(), StartError> {
+        let failed = |source| StartError::Io {
+            what: WHAT,
+            doing: "restore a snapshot",
+            source,
+        };
+        let Some(snapshot) = &self.snapshot else {
+            return Ok(());
+        };
+        let file = folder.write_private("snapshot.db", snapshot).map_err(failed)?;
+        let output =
+            tokio::process::Command::from(process::command(&binaries::find("etcdctl", INSTALL)?, folder))
+                .env("ETCDCTL_API", "3")
+                .args(["snapshot", "restore"])
+                .arg(file)
+                .args(["--data-dir=data".to_owned(), format!("--name={}", self.name)])
+                .arg(format!("--initial-cluster={}", self.cluster))
+                .arg(format!("--initial-cluster-token={}", self.token))
+                .arg(format!("--initial-advertise-peer-urls={}", self.peer_url))
+                .output()
+                .await
+                .map_err(failed)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(failed(io::Error::other(text)))
+    }
+}
+
 impl Deref for Etcd {
     type Target = Server;
 
@@ -91,19 +157,34 @@ impl Deref for Etcd {
     }
 }
 
-fn arguments(options: &EtcdOptions, folder: &Folder, ports: [u16; 3]) -> io::Result<Vec<String>> {
+fn arguments(
+    options: &EtcdOptions,
+    folder: &Folder,
+    ports: [u16; 3],
+    member: Option<&Member>,
+) -> io::Result<Vec<String>> {
     let [client_port, peer_port, tls_port] = ports;
     let mut clients = format!("http://127.0.0.1:{client_port}");
     let peer = format!("http://127.0.0.1:{peer_port}");
+    let name = member.map_or(NAME, |member| &member.name);
     let mut args = vec![
-        format!("--name={NAME}"),
+        format!("--name={name}"),
         "--data-dir=data".to_owned(),
         "--logger=zap".to_owned(),
         "--log-outputs=stderr".to_owned(),
         format!("--listen-peer-urls={peer}"),
-        format!("--initial-advertise-peer-urls={peer}"),
-        format!("--initial-cluster={NAME}={peer}"),
     ];
+    match member {
+        Some(member) => args.extend([
+            format!("--initial-advertise-peer-urls={}", member.peer_url),
+            format!("--initial-cluster={}", member.cluster),
+            format!("--initial-cluster-token={}", member.token),
+        ]),
+        None => args.extend([
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--initial-cluster={NAME}={peer}"),
+        ]),
+    }
     if options.fast {
         args.extend([
             "--heartbeat-interval=10".to_owned(),

@@ -39,7 +39,7 @@ pub use alertmanager::{Alertmanager, AlertmanagerOptions};
 pub use binaries::{MissingServer, tool_cache};
 pub use certs::Certs;
 pub use consul::{Consul, ConsulOptions};
-pub use etcd::{Etcd, EtcdOptions};
+pub use etcd::{Etcd, EtcdCluster, EtcdOptions};
 pub use eventually::{eventually, hangs, within};
 pub use pgbouncer::{Pgbouncer, PgbouncerOptions};
 pub use ports::free_port;
@@ -105,6 +105,14 @@ impl Throwaway {
     /// See [`StartError`]; a port taken meanwhile is retried with another one.
     pub async fn etcd(options: EtcdOptions) -> Result<Etcd, StartError> {
         Etcd::start(options).await
+    }
+
+    /// Starts an etcd cluster of this many members and returns once each of them reports itself healthy.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn etcd_cluster(members: usize, options: EtcdOptions) -> Result<EtcdCluster, StartError> {
+        EtcdCluster::start(members, options).await
     }
 
     /// Starts a ZooKeeper on a free port and returns once it says that it is well.

@@ -13,6 +13,7 @@ mod fault;
 mod fleet;
 mod history;
 mod kill_9;
+mod members;
 mod register;
 mod rows;
 mod run;
@@ -64,6 +65,18 @@ async fn histories_on_two_postgres_servers_keep_every_invariant() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn histories_on_two_etcd_servers_keep_every_invariant() {
+    // The leader killed, a client killed, a member stopped, a server stopped until its leases ran out.
+    let faults = [
+        InjectedFault::StoreKill,
+        InjectedFault::ClientKill,
+        InjectedFault::StorePause,
+        InjectedFault::ServerStop,
+    ];
+    in_short(StoreKind::Etcd, &faults).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_grants_nothing_and_recovers() {
     // 503 while the disk is full, no lease that was not requested, served again without a restart once there is space;
     // on Postgres, which stops then, once it is back. Also detects a SQLite log that grows until it fills the disk
@@ -105,4 +118,11 @@ async fn histories_on_sqlite_with_each_fault_six_times() {
 async fn histories_on_postgres_with_each_fault_six_times() {
     // 23 histories of two servers: 15 faults.
     each_six_times(&[StoreKind::Postgres]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a long fault run, for `make prove`"]
+async fn histories_on_etcd_with_each_fault_six_times() {
+    // 24 histories of two servers on three members: 16 faults.
+    each_six_times(&[StoreKind::Etcd]).await;
 }

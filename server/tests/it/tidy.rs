@@ -38,10 +38,10 @@ fn test_names_have_at_most_60_characters() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let names = text.lines().filter_map(function_name);
-        // Of tests that run on both stores.
-        let in_macros = text
-            .split("on_both_stores!(")
-            .skip(1)
+        // Of tests that run on several stores.
+        let in_macros = ["on_both_stores!(", "on_every_store!("]
+            .into_iter()
+            .flat_map(|call| text.split(call).skip(1))
             .filter_map(|rest| rest.split(',').next())
             .map(str::trim)
             .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));

@@ -336,3 +336,42 @@ fn a_mistake_in_the_environment_names_the_variable() {
         }
     }
 }
+
+#[test]
+fn an_incomplete_lease_store_names_what_is_missing() {
+    // A prefix, credentials outside of the address, an account for the password, TLS where it is configured.
+    each_has_one_mistake(&[
+        (
+            "[lease]\nstore = \"etcd://a:2379\"".to_owned(),
+            &[
+                "toml:2: lease.store",
+                "names no prefix",
+                "etcd://a:2379,b:2379,c:2379/leasehold/",
+            ],
+        ),
+        (
+            "[lease]\nstore = \"postgres://a/b\"".to_owned(),
+            &["lease.store", "neither an etcd:// nor an etcds:// address"],
+        ),
+        (
+            "[lease]\nstore = \"etcd://u@a/l/\"".to_owned(),
+            &["lease.store", "belong in `user` and `password`"],
+        ),
+        (
+            "[lease]\nstore = \"etcd://a/l/\"\npassword = \"x\"".to_owned(),
+            &["lease.user", "the password belongs to"],
+        ),
+        (
+            "[lease]\nuser = \"u\"".to_owned(),
+            &["toml:2: lease.user", "lease.store names no etcd"],
+        ),
+        (
+            "[lease]\nstore = \"etcd://a/l/\"\nserver_name = \"x\"".to_owned(),
+            &["lease.store", "etcds://"],
+        ),
+        (
+            "[lease]\nstore = \"etcd://a/l/\"\nmax_clock_skew = \"11s\"".to_owned(),
+            &["longer than 10s"],
+        ),
+    ]);
+}

@@ -36,6 +36,7 @@ use super::{
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
 
+pub(crate) use open::lock_file;
 pub use open::{examine, migrate_file, raise_epoch};
 
 pub struct SqliteStore {

@@ -94,14 +94,14 @@ impl StateCache {
 }
 
 /// A map of bounded size: when the young generation is full, it replaces the old one.
-struct Generations<K, V, S> {
+pub(super) struct Generations<K, V, S> {
     young: HashMap<K, V, S>,
     old: HashMap<K, V, S>,
     most: usize,
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher + Default> Generations<K, V, S> {
-    fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self {
             young: HashMap::default(),
             old: HashMap::default(),
@@ -109,16 +109,16 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Generations<K, V, S> {
         }
     }
 
-    fn get(&self, key: &K) -> Option<&V> {
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
         self.young.get(key).or_else(|| self.old.get(key))
     }
 
-    fn take(&mut self, key: &K) -> Option<V> {
+    pub(super) fn take(&mut self, key: &K) -> Option<V> {
         let old = self.old.remove(key);
         self.young.remove(key).or(old)
     }
 
-    fn insert(&mut self, key: K, value: V) {
+    pub(super) fn insert(&mut self, key: K, value: V) {
         if self.young.len() >= self.most {
             std::mem::swap(&mut self.old, &mut self.young);
             // Keeps its capacity for reuse.

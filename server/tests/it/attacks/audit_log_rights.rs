@@ -43,7 +43,9 @@ async fn the_servers_role_adds_to_the_audit_log_and_changes_nothing() {
         too_early.contains("run `leasehold migrate` as the owner"),
         "{too_early}"
     );
-    lease::migrate(&owner).await.unwrap();
+    lease::migrate(&owner, &lease::LeaseConfig::default())
+        .await
+        .unwrap();
     run_as_admin(&postgres, ROLES).await;
 
     let running = TestServer::builder().start_on(Store::at(&server)).await;

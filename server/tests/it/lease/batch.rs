@@ -5,7 +5,9 @@ use axum::http::StatusCode;
 use domain::lease::limits::BATCH_OPERATIONS_MAX;
 use serde_json::{Value, json};
 
-use super::lease_server::{LeaseServer, LeaseStore, StoreKind, answer, is_granted, on_both_stores};
+use super::lease_server::{
+    LeaseServer, LeaseStore, StoreKind, answer, is_granted, on_both_stores, on_every_store,
+};
 
 fn acquire(resource: &str) -> Value {
     json!({"acquire": {"resource": resource, "ownerId": "o", "ttlSeconds": 60}})
@@ -27,7 +29,7 @@ async fn results(stage: &LeaseServer, operations: &[Value]) -> Vec<Value> {
     body["results"].as_array().unwrap().clone()
 }
 
-on_both_stores!(operations_of_a_batch_succeed_or_fail_alone, |home| {
+on_every_store!(operations_of_a_batch_succeed_or_fail_alone, |home| {
     let stage = home.serve().await;
     let [held, kept, ended] = ["held", "kept", "ended"];
     let held = stage.acquire(held, "o", 60).await;

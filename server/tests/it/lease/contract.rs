@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use domain::lease::Scope;
 use serde_json::{Value, json};
 
-use super::lease_server::{LeaseStore, StoreKind, answer, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseStore, StoreKind, answer, is_granted, on_every_store, token};
 
 /// An object's names in order, as one text.
 fn keys(value: &Value) -> String {
@@ -14,7 +14,7 @@ fn keys(value: &Value) -> String {
     keys.join(" ")
 }
 
-on_both_stores!(a_live_lease_has_the_fields_of_the_contract, |home| {
+on_every_store!(a_live_lease_has_the_fields_of_the_contract, |home| {
     // Acquire, refusal, renew, reads: the sets of names are exact. Trap 10: the token is a JSON number.
     let stage = home.serve().await;
     let body =
@@ -73,7 +73,7 @@ on_both_stores!(a_live_lease_has_the_fields_of_the_contract, |home| {
     stage.close().await;
 });
 
-on_both_stores!(an_ended_lease_has_the_status_codes_of_the_contract, |home| {
+on_every_store!(an_ended_lease_has_the_status_codes_of_the_contract, |home| {
     // Check, report, release twice, renew after it; a lease never granted; malformed ids.
     let stage = home.serve().await;
     let lease = stage.acquire("a:b/c d", "w1", 30).await;
@@ -120,7 +120,7 @@ on_both_stores!(an_ended_lease_has_the_status_codes_of_the_contract, |home| {
     stage.close().await;
 });
 
-on_both_stores!(a_check_rejects_and_records_every_other_token, |home| {
+on_every_store!(a_check_rejects_and_records_every_other_token, |home| {
     // Stale, never issued, and reported by a resource itself: three rows; an accepted token leaves no row.
     let stage = home.serve().await;
     let first = stage.acquire("r", "w1", 30).await;
@@ -190,7 +190,7 @@ async fn the_examples_of_the_description_work() {
     stage.close().await;
 }
 
-on_both_stores!(the_list_is_in_order_and_cut_into_pages, |home| {
+on_every_store!(the_list_is_in_order_and_cut_into_pages, |home| {
     // By bytes, literal prefix (`_` and `%` are no wildcards), cursor to the end.
     let stage = home.serve().await;
     let names = ["a:1", "a:2", "aX:3", "a_:4", "a%:5", "b", "é", "e\u{301}"];
@@ -222,7 +222,7 @@ on_both_stores!(the_list_is_in_order_and_cut_into_pages, |home| {
     stage.close().await;
 });
 
-on_both_stores!(a_scope_is_whole_segments_everywhere, |home| {
+on_every_store!(a_scope_is_whole_segments_everywhere, |home| {
     // Trap 37: `team_a` reaches neither `team_ab` nor `teamXa`; by name 403, by id 404, and no rows in lists.
     let open = home.serve_with(LeaseConfig::default(), None).await;
     let foreign = open.acquire("teamXa:job", "o", 60).await;
@@ -270,7 +270,7 @@ on_both_stores!(a_scope_is_whole_segments_everywhere, |home| {
     stage.close().await;
 });
 
-on_both_stores!(lookalike_names_are_different_locks, |home| {
+on_every_store!(lookalike_names_are_different_locks, |home| {
     // Trap 38: NFC and NFD, case, inner spaces: each its own lock on both stores; edges and 12 KB are refused on both.
     let stage = home.serve().await;
     let names = [
@@ -304,7 +304,7 @@ on_both_stores!(lookalike_names_are_different_locks, |home| {
     stage.close().await;
 });
 
-on_both_stores!(an_idempotency_key_finds_the_lease_whose_reply_was_lost, |home| {
+on_every_store!(an_idempotency_key_finds_the_lease_whose_reply_was_lost, |home| {
     // Trap 22: same key and body give the same lease and token, also after a restart; another body 409; once lost 410.
     let stage = home.serve().await;
     let body = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 30, "metadata": {"a": "1", "b": "2"}});

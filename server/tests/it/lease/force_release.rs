@@ -16,7 +16,7 @@ use serde_json::json;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio_util::sync::CancellationToken;
 
-use super::lease_server::{LeaseServer, LeaseStore, StoreKind, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseServer, LeaseStore, StoreKind, is_granted, on_every_store, token};
 use crate::support::proxy::{Link, Proxy};
 use crate::support::unlocking::{Users, act, generation, race, unlock};
 use testkit::eventually;
@@ -35,7 +35,7 @@ async fn lost(stage: &LeaseServer, lease: &serde_json::Value) -> serde_json::Val
     body
 }
 
-on_both_stores!(the_owner_gets_actor_and_reason_and_the_token_rises, |home| {
+on_every_store!(the_owner_gets_actor_and_reason_and_the_token_rises, |home| {
     // Held, with one waiter; unlocked; the owner's renewal reports it, the waiter gets the lock with the next token.
     let stage = home.serve().await;
     let backend = builtin(&stage.service);
@@ -89,7 +89,7 @@ on_both_stores!(the_owner_gets_actor_and_reason_and_the_token_rises, |home| {
     stage.close().await;
 });
 
-on_both_stores!(an_ended_lease_is_free_and_no_other_is_touched, |home| {
+on_every_store!(an_ended_lease_is_free_and_no_other_is_touched, |home| {
     // Released, never held, and the generation of another resource's lease.
     let stage = home.serve().await;
     let backend = builtin(&stage.service);
@@ -123,7 +123,7 @@ on_both_stores!(an_ended_lease_is_free_and_no_other_is_touched, |home| {
     stage.close().await;
 });
 
-on_both_stores!(the_lock_delay_blocks_acquires_after_an_unlock, |home| {
+on_every_store!(the_lock_delay_blocks_acquires_after_an_unlock, |home| {
     // lock_delay of two seconds: refused at once, granted to an acquire that waits long enough.
     let config = LeaseConfig {
         lock_delay: Duration::from_secs(2),
@@ -186,7 +186,7 @@ async fn acquire(service: &LeaseService, resource: &str, owner: &str) -> Option<
     }
 }
 
-on_both_stores!(racing_unlocks_never_hit_the_next_holder, |home| {
+on_every_store!(racing_unlocks_never_hit_the_next_holder, |home| {
     // Clients acquire and release continuously; every lease that was cut short is one that an unlock reports, and
     // tokens rise.
     let stage = home.serve().await;

@@ -9,7 +9,8 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::lease_server::{
-    LeaseServer, LeaseStore, StoreKind, aside, id, is_granted, on_both_stores, stopwatch, token,
+    LeaseServer, LeaseStore, StoreKind, aside, id, is_granted, on_both_stores, on_every_store, stopwatch,
+    token,
 };
 use testkit::eventually;
 
@@ -24,7 +25,7 @@ async fn until_free(stage: &LeaseServer, resource: &str) {
     .await;
 }
 
-on_both_stores!(a_lease_ends_by_the_clock_and_not_by_the_reaper, |home| {
+on_every_store!(a_lease_ends_by_the_clock_and_not_by_the_reaper, |home| {
     // Traps 20, 28: past its own TTL a renew is 410 and the next acquire gets the lock, whatever TTL it requests.
     let stage = home.serve().await;
     let lease = stage.acquire("r", "w1", 2).await;
@@ -40,7 +41,7 @@ on_both_stores!(a_lease_ends_by_the_clock_and_not_by_the_reaper, |home| {
     stage.close().await;
 });
 
-on_both_stores!(a_restart_neither_ends_nor_refills_a_lease, |home| {
+on_every_store!(a_restart_neither_ends_nor_refills_a_lease, |home| {
     // Trap 29: the time left survives the restart, less the time that passed; the lease is renewed by the next
     // process.
     let stage = home.serve().await;
@@ -63,7 +64,7 @@ fn time(text: &Value) -> chrono::DateTime<chrono::FixedOffset> {
     chrono::DateTime::parse_from_rfc3339(text.as_str().unwrap()).unwrap()
 }
 
-on_both_stores!(renewals_cannot_exceed_the_maximum_lifetime, |home| {
+on_every_store!(renewals_cannot_exceed_the_maximum_lifetime, |home| {
     // Trap 31: cap 3 s, TTL 2 s: renewed, then capped, then refused as capped; the lock is free at the cap.
     let config = LeaseConfig {
         max_ttl: Duration::from_secs(2),
@@ -117,7 +118,7 @@ async fn listen(stage: &LeaseServer, lease: &Value) -> tokio::task::JoinHandle<V
     })
 }
 
-on_both_stores!(the_owner_gets_cause_and_actor_of_a_lost_lease, |home| {
+on_every_store!(the_owner_gets_cause_and_actor_of_a_lost_lease, |home| {
     // Trap 26: renewed, then revoked; the event has the actor, the reason and the audit entry, within 1 s; 410 has the
     // same; late subscribers too.
     let stage = home.serve().await;
@@ -195,7 +196,7 @@ async fn sends_each_renewal(here: &LeaseServer, there: &LeaseServer) {
     }
 }
 
-on_both_stores!(each_renewal_is_an_event_of_the_lease, |home| {
+on_every_store!(each_renewal_is_an_event_of_the_lease, |home| {
     let stage = home.serve().await;
     sends_each_renewal(&stage, &stage).await;
     stage.close().await;

@@ -6,7 +6,7 @@ use ::lease::{AcquireRequest, LeaseCaller, LeaseMetrics};
 use domain::lease::{Metadata, Revocation, Ttl, names};
 use serde_json::json;
 
-use super::lease_server::{LeaseStore, StoreKind, id, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseStore, StoreKind, id, is_granted, on_both_stores, on_every_store, token};
 use testkit::eventually;
 
 fn request(resource: &str, wait: Duration, key: Option<&str>) -> AcquireRequest {
@@ -24,7 +24,7 @@ async fn until(what: &str, metrics: &LeaseMetrics, holds: impl Fn(&LeaseMetrics)
     eventually(what, || async { holds(metrics) }).await;
 }
 
-on_both_stores!(attempts_are_counted_by_their_outcome, |home| {
+on_every_store!(attempts_are_counted_by_their_outcome, |home| {
     // A grant, a refusal, a replay, a waiter that is served, one that disconnects, a grant that is not delivered.
     let stage = home.serve().await;
     let metrics = stage.service.metrics();
@@ -80,7 +80,7 @@ on_both_stores!(attempts_are_counted_by_their_outcome, |home| {
     stage.close().await;
 });
 
-on_both_stores!(the_ends_of_leases_are_counted_by_their_kind, |home| {
+on_every_store!(the_ends_of_leases_are_counted_by_their_kind, |home| {
     // Renewed and released after a while, revoked, expired and noted, expired and reclaimed at once, renewed too late.
     let stage = home.serve().await;
     let metrics = stage.service.metrics();

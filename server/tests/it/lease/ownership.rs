@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use domain::lease::{LeaseId, Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
 
-use super::lease_server::{LeaseStore, StoreKind, on_both_stores};
+use super::lease_server::{LeaseStore, StoreKind, on_every_store};
 
 fn caller(id: &str, predecessors: &[&str]) -> LeaseCaller {
     LeaseCaller {
@@ -46,7 +46,7 @@ async fn is_unknown_to(service: &LeaseService, caller: &LeaseCaller, id: LeaseId
     );
 }
 
-on_both_stores!(lease_is_unknown_to_every_other_principal, |home| {
+on_every_store!(lease_is_unknown_to_every_other_principal, |home| {
     // Held, released, superseded by another principal's grant; with a successor, and from a newly started server.
     let stage = home.serve().await;
     let (one, other) = (caller("one", &[]), caller("other", &[]));
@@ -73,7 +73,7 @@ on_both_stores!(lease_is_unknown_to_every_other_principal, |home| {
     stage.close().await;
 });
 
-on_both_stores!(requests_without_sign_in_are_one_principal, |home| {
+on_every_store!(requests_without_sign_in_are_one_principal, |home| {
     // No identity: a lease that one request acquired, the next one renews and releases.
     let stage = home.serve().await;
     let lease = stage.acquire("r", "o", 30).await;

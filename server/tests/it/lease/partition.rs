@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::lease_server::{LeaseServer, LeaseStore, StoreKind, aside, is_granted, on_both_stores};
+use super::lease_server::{LeaseServer, LeaseStore, StoreKind, aside, is_granted, on_every_store};
 use testkit::eventually;
 
 const REQUESTS: usize = 1_000;
@@ -41,7 +41,7 @@ async fn no_transaction_stays_open(home: &LeaseStore) {
     .await;
 }
 
-on_both_stores!(
+on_every_store!(
     a_thousand_requests_cut_off_leave_every_connection_usable,
     |home| {
         // Trap 15: aborted at every stage; then each kind of call is answered at once, more often than there are connections.

@@ -11,7 +11,7 @@ use domain::names::{OwnerId, Resource};
 use serde_json::{Value, json};
 
 use super::lease_server::{
-    LeaseServer, LeaseStore, StoreKind, answer, aside, id, is_granted, on_both_stores,
+    LeaseServer, LeaseStore, StoreKind, answer, aside, id, is_granted, on_both_stores, on_every_store,
 };
 use super::reaper::open;
 
@@ -58,7 +58,7 @@ on_both_stores!(an_expiry_is_stored_before_it_is_reported, |home| {
     stage.close().await;
 });
 
-on_both_stores!(a_refusal_after_a_revocation_names_no_holder, |home| {
+on_every_store!(a_refusal_after_a_revocation_names_no_holder, |home| {
     // During the lock delay the revoked lease is not live, so it is not named, and the answer says when to retry.
     let stage = home.serve().await;
     let lease = stage.acquire("r", "o", 60).await;

@@ -49,7 +49,9 @@ on_both_stores!(a_second_migration_changes_nothing, |home| {
     home.serve().await.close().await;
     let (applied, made) = (migrations(home).await, tables(home).await);
     assert_eq!(applied.len(), 7, "{applied:?}");
-    ::lease::migrate(&home.url).await.unwrap();
+    ::lease::migrate(&home.url, &::lease::LeaseConfig::default())
+        .await
+        .unwrap();
     home.serve().await.close().await;
     assert_eq!(migrations(home).await, applied);
     assert_eq!(tables(home).await, made);

@@ -10,7 +10,7 @@ use domain::lease::Revocation;
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::lease_server::{LeaseStore, StoreKind, id, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseStore, StoreKind, id, is_granted, on_both_stores, on_every_store, token};
 use testkit::eventually;
 
 fn revocation() -> Revocation {
@@ -21,7 +21,7 @@ fn revocation() -> Revocation {
     }
 }
 
-on_both_stores!(
+on_every_store!(
     the_token_rises_over_release_revocation_expiry_and_restart,
     |home| {
         // Traps 1, 3, 4, 7, 36: each end of a lease is followed by a grant with exactly the next token, also by a new process.
@@ -55,7 +55,7 @@ on_both_stores!(
     }
 );
 
-on_both_stores!(an_old_owner_cannot_touch_the_next_owners_lease, |home| {
+on_every_store!(an_old_owner_cannot_touch_the_next_owners_lease, |home| {
     // Traps 18, 19: renew and release name the lease; the stale owner's calls change nothing, and a revoke does not
     // affect the next lease.
     let stage = home.serve().await;

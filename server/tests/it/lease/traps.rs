@@ -44,11 +44,14 @@ fn the_table_of_traps_has_38_rows_and_names_tests_that_exist() {
         sources(&root().join(folder), &mut code);
     }
     let exists = |name: &str| {
-        let macro_call = code.split("on_both_stores!(").skip(1).any(|rest| {
-            rest.trim_start()
-                .strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with(','))
-        });
+        let macro_call = ["on_both_stores!(", "on_every_store!("]
+            .iter()
+            .flat_map(|call| code.split(call).skip(1))
+            .any(|rest| {
+                rest.trim_start()
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with(','))
+            });
         macro_call || code.contains(&format!("fn {name}("))
     };
     let missing: Vec<&str> = named(&table).filter(|name| !exists(name)).collect();

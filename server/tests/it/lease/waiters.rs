@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::lease_server::{
-    LeaseServer, LeaseStore, StoreKind, aside, is_granted, on_both_stores, stopwatch, token,
+    LeaseServer, LeaseStore, StoreKind, aside, is_granted, on_every_store, stopwatch, token,
 };
 use testkit::eventually;
 
@@ -84,7 +84,7 @@ async fn serve_in_order(stages: &[&LeaseServer], count: usize) {
     );
 }
 
-on_both_stores!(waiters_are_served_in_order_one_for_each_release, |home| {
+on_every_store!(waiters_are_served_in_order_one_for_each_release, |home| {
     // Trap 35: 60 waiters; each release wakes one, with at most 2 attempts each.
     let stage = home.serve().await;
     serve_in_order(&[&stage], 60).await;
@@ -101,7 +101,7 @@ async fn two_replicas_share_one_queue() {
     other.close().await;
 }
 
-on_both_stores!(a_disconnected_waiter_is_removed_and_never_granted, |home| {
+on_every_store!(a_disconnected_waiter_is_removed_and_never_granted, |home| {
     // Trap 23: the first of two hangs up; it is out of the line within 1 s, and the release goes to the second.
     let stage = home.serve().await;
     let holder = stage.acquire("r", "first", 60).await;
@@ -117,7 +117,7 @@ on_both_stores!(a_disconnected_waiter_is_removed_and_never_granted, |home| {
     stage.close().await;
 });
 
-on_both_stores!(a_waiter_that_times_out_holds_nothing, |home| {
+on_every_store!(a_waiter_that_times_out_holds_nothing, |home| {
     // A wait of 1 s against a lease of 30 s: false after 1 s; against one of 1 s: the lease, as soon as it expires.
     let stage = home.serve().await;
     stage.acquire("long", "first", 30).await;
@@ -135,7 +135,7 @@ on_both_stores!(a_waiter_that_times_out_holds_nothing, |home| {
     stage.close().await;
 });
 
-on_both_stores!(a_new_acquire_does_not_overtake_the_queue, |home| {
+on_every_store!(a_new_acquire_does_not_overtake_the_queue, |home| {
     // Released while an owner waits: an acquire without a wait is refused, with the waiter as the holder.
     let stage = home.serve().await;
     let holder = stage.acquire("r", "first", 60).await;
@@ -149,7 +149,7 @@ on_both_stores!(a_new_acquire_does_not_overtake_the_queue, |home| {
     stage.close().await;
 });
 
-on_both_stores!(requests_that_are_cut_off_leave_nothing_behind, |home| {
+on_every_store!(requests_that_are_cut_off_leave_nothing_behind, |home| {
     // Traps 15, 16: 300 acquires and 100 waiting ones are aborted at random moments; the next is served, no lock stays
     // held or queued, and a release whose client disconnected still wakes the waiter.
     let stage = home.serve().await;
@@ -194,7 +194,7 @@ on_both_stores!(requests_that_are_cut_off_leave_nothing_behind, |home| {
     stage.close().await;
 });
 
-on_both_stores!(a_crowd_of_waiters_starves_no_renewal, |home| {
+on_every_store!(a_crowd_of_waiters_starves_no_renewal, |home| {
     // Trap 17: 150 wait without a connection each; renewals and other acquires go through meanwhile, quickly.
     let stage = home.serve().await;
     let holder = stage.acquire("r", "first", 60).await;
@@ -223,7 +223,7 @@ on_both_stores!(a_crowd_of_waiters_starves_no_renewal, |home| {
     stage.close().await;
 });
 
-on_both_stores!(waiters_are_rejected_at_shutdown, |home| {
+on_every_store!(waiters_are_rejected_at_shutdown, |home| {
     // On shutdown: 503 with Retry-After, no grant, the lease stays valid, all within 10 s.
     let stage = home.serve().await;
     let holder = stage.acquire("r", "first", 60).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::testkit::{Postgres, PostgresOptions, Throwaway};
+use ::testkit::{EtcdCluster, EtcdOptions, Postgres, PostgresOptions, Throwaway};
 use rustix::process::Signal;
 use tokio::task::JoinHandle;
 
@@ -15,14 +15,15 @@ use super::fleet::{Client, FleetCounts, LANES};
 use super::history::{Call, Death, History, Micros, OperationKind, RecordedAnswer, now};
 use super::register::Register;
 use super::rows;
-use super::servers::{Server, ServerWrapper};
+use super::servers::{LEASE_STORE, Server, ServerWrapper};
 use crate::support::proxy::Proxy;
 use testkit::eventually;
 
 pub(super) const CLIENTS: u32 = 8;
 const RESOURCES: usize = 20;
 /// The cap of a life is near, so that renewals reach it.
-const LIMITS: [(&str, &str); 2] = [
+const LIMITS: [(&str, &str); 3] = [
+    ("LEASEHOLD_LEASE__MAX_CLOCK_SKEW", "300ms"),
     ("LEASEHOLD_LEASE__MAX_TTL", "2s"),
     ("LEASEHOLD_LEASE__MAX_LIFETIME", "3s"),
 ];
@@ -36,12 +37,15 @@ pub(super) enum StoreKind {
     /// SQLite in a folder that is a disk of a few MiB.
     SqliteOnSmallDisk,
     Postgres,
+    /// Leases in an etcd of three members, users in Postgres.
+    Etcd,
 }
 
 pub(super) struct Cluster {
     pub(super) kind: StoreKind,
     pub(super) folder: tempfile::TempDir,
     pub(super) postgres: Option<Postgres>,
+    pub(super) etcd: Option<EtcdCluster>,
     pub(super) url: String,
     pub(super) servers: Vec<Server>,
     token: String,
@@ -63,8 +67,10 @@ impl Cluster {
     pub(super) async fn start(kind: StoreKind, seed: u64) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
+        let etcd = lease_store(kind, &folder).await;
         let (postgres, url, around) = store(kind, &folder).await;
-        let count = if kind == StoreKind::Postgres { 2 } else { 1 };
+        let has_replicas = matches!(kind, StoreKind::Postgres | StoreKind::Etcd);
+        let count = if has_replicas { 2 } else { 1 };
         let mut servers = Vec::new();
         for _ in 0..count {
             servers.push(Server::start(&url, folder.path(), around.clone(), &LIMITS).await);
@@ -77,6 +83,7 @@ impl Cluster {
             kind,
             folder,
             postgres,
+            etcd,
             url,
             token: servers[0].token(),
             http: servers[0].http(),
@@ -186,7 +193,10 @@ impl Cluster {
         history.calls.extend(self.looker.take().unwrap().await.unwrap());
         history.accesses = self.register.log();
         let database = self.close().await;
-        (history.rows, history.ledger) = rows::read(&database).await;
+        (history.rows, history.ledger) = match &self.etcd {
+            Some(etcd) => rows::read_etcd(&etcd.endpoints()).await,
+            None => rows::read(&database).await,
+        };
         for server in &self.servers {
             let log = server.read_log();
             assert!(!log.contains("panicked"), "{log}");
@@ -215,6 +225,18 @@ impl Cluster {
     }
 }
 
+/// The etcd of the leases, if they are in one.
+async fn lease_store(kind: StoreKind, folder: &tempfile::TempDir) -> Option<EtcdCluster> {
+    if kind != StoreKind::Etcd {
+        return None;
+    }
+    // Elections after a second, as usual: the shortest ones would be caused by a busy machine alone.
+    let etcd = Throwaway::etcd_cluster(3, EtcdOptions::default()).await.unwrap();
+    let url = format!("etcd://{}/leasehold/", etcd.addresses());
+    std::fs::write(folder.path().join(LEASE_STORE), url).unwrap();
+    Some(etcd)
+}
+
 async fn store(kind: StoreKind, folder: &tempfile::TempDir) -> (Option<Postgres>, String, ServerWrapper) {
     let file = folder.path().join("leases.db");
     match kind {
@@ -227,6 +249,17 @@ async fn store(kind: StoreKind, folder: &tempfile::TempDir) -> (Option<Postgres>
             super::clock::install(&postgres.superuser_url()).await;
             let url = postgres.superuser_url();
             (Some(postgres), url, ServerWrapper::Nothing)
+        }
+        StoreKind::Etcd => {
+            let options = PostgresOptions {
+                fast: true,
+                ..Default::default()
+            };
+            let postgres = Throwaway::postgres(options).await.unwrap();
+            let offset = folder.path().join("offset");
+            std::fs::write(&offset, "+0").unwrap();
+            let url = postgres.superuser_url();
+            (Some(postgres), url, ServerWrapper::Faketime(offset))
         }
         StoreKind::Sqlite => {
             let offset = folder.path().join("offset");

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use tokio::time::sleep;
 
 use super::cluster::{Cluster, StoreKind};
-use super::{clock, disk};
+use super::{clock, disk, members};
 use crate::support::proxy::Link;
 use crate::support::rng::Dice;
 use testkit::{eventually, within};
@@ -39,6 +39,10 @@ pub(super) enum InjectedFault {
     ClockBack,
     DiskFull,
     NoFiles,
+    /// Two of three members of etcd killed.
+    MajorityKill,
+    /// Every member of etcd compacted and defragmented.
+    Defragment,
 }
 
 impl InjectedFault {
@@ -54,6 +58,24 @@ impl InjectedFault {
                 ClientStop, ClientKill, ServerKill, ServerStop, ServerTerm, StoreKill, StorePause, ReplyLost,
                 Cut, HalfOpen, Slow, ClockAhead, ClockBack, DiskFull, NoFiles,
             ],
+            StoreKind::Etcd => &[
+                ClientStop,
+                ClientKill,
+                ServerKill,
+                ServerStop,
+                ServerTerm,
+                StoreKill,
+                StorePause,
+                ReplyLost,
+                Cut,
+                HalfOpen,
+                Slow,
+                ClockAhead,
+                ClockBack,
+                NoFiles,
+                MajorityKill,
+                Defragment,
+            ],
         }
     }
 
@@ -66,6 +88,11 @@ impl InjectedFault {
             Self::ServerKill => server_end(world, dice, Signal::KILL).await,
             Self::ServerTerm => server_end(world, dice, Signal::TERM).await,
             Self::ServerStop => server_stop(world, dice).await,
+            // Two members serve meanwhile: an answer may be late, and need not be.
+            Self::StoreKill if world.etcd.is_some() => return members::kill_leader(world).await,
+            Self::StorePause if world.etcd.is_some() => return members::pause(world, dice).await,
+            Self::Defragment => return members::defragment(world).await,
+            Self::MajorityKill => members::kill_majority(world).await,
             Self::StoreKill => store_kill(world).await,
             Self::StorePause => store_pause(world).await,
             Self::ReplyLost => links(world, Link::OnlyToServer, LONG).await,

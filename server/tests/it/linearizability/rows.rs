@@ -1,5 +1,7 @@
 //! Reads the store directly, without the service.
 
+use etcd_client::GetOptions;
+use serde_json::Value;
 use sqlx::Connection as _;
 
 use super::history::HistoryRow;
@@ -44,6 +46,64 @@ pub(super) async fn read(url: &str) -> (Vec<HistoryRow>, Vec<String>) {
         )
     };
     (rows.into_iter().map(row).collect(), ledger)
+}
+
+/// The same from the keys of an etcd.
+pub(super) async fn read_etcd(endpoints: &[String]) -> (Vec<HistoryRow>, Vec<String>) {
+    let mut client = etcd_client::Client::connect(endpoints, None).await.unwrap();
+    let mut values = async |namespace: &str| -> Vec<(String, Value)> {
+        let (prefix, mut from) = (
+            format!("/leasehold/{namespace}/"),
+            format!("/leasehold/{namespace}/"),
+        );
+        let mut found = Vec::new();
+        loop {
+            let options = GetOptions::new()
+                .with_range(format!("/leasehold/{namespace}0"))
+                .with_limit(1_000);
+            let page = client.get(from.clone(), Some(options)).await.unwrap();
+            for pair in page.kvs() {
+                let name = pair.key_str().unwrap().strip_prefix(&prefix).unwrap().to_owned();
+                found.push((name, serde_json::from_slice(pair.value()).unwrap()));
+            }
+            match page.kvs().last() {
+                Some(last) => from = format!("{}\0", last.key_str().unwrap()),
+                None => return found,
+            }
+        }
+    };
+    let ended = values("leases").await.into_iter().filter_map(|(_, home)| {
+        let resource = home["resource"].as_str().unwrap().to_owned();
+        home.get("ended").map(|lease| lease_row(resource, lease))
+    });
+    let mut rows: Vec<HistoryRow> = ended.collect();
+    let held = values("held").await.into_iter();
+    rows.extend(held.map(|(resource, state)| lease_row(resource, &state["lease"])));
+    let ledger = values("rejections").await.into_iter();
+    let sources = ledger.map(|(_, value)| value["source"].as_str().unwrap().to_owned());
+    (rows, sources.collect())
+}
+
+fn lease_row(resource: String, lease: &Value) -> HistoryRow {
+    let text = |key: &str| lease[key].as_str().unwrap().to_owned();
+    let number = |key: &str| lease[key].as_i64().unwrap();
+    let end = lease.get("end");
+    HistoryRow {
+        lease: text("id"),
+        resource,
+        owner: text("owner"),
+        token: lease["token"].as_u64().unwrap(),
+        acquired_ms: number("acquired_at"),
+        renewed_ms: number("renewed_at"),
+        expires_ms: number("expires_at"),
+        ended: end.map(|end| {
+            (
+                end["at"].as_i64().unwrap(),
+                end["how"].as_str().unwrap().to_owned(),
+            )
+        }),
+        ttl_ms: number("ttl_seconds") * 1_000,
+    }
 }
 
 fn row(

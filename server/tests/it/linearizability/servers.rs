@@ -40,6 +40,8 @@ pub(super) struct Server {
 
 /// In the folder: a token that may hold every lease of its store.
 const TOKEN: &str = "token";
+/// In the folder: `lease.store`, if the leases have a store of their own.
+pub(super) const LEASE_STORE: &str = "lease-store";
 
 impl Server {
     /// Started, and answering.
@@ -111,6 +113,10 @@ impl Server {
             .env("LEASEHOLD_LISTEN", format!("127.0.0.1:{}", self.port))
             .env("LEASEHOLD_LOG", "info")
             .envs(self.settings.iter().copied())
+            .envs(
+                std::fs::read_to_string(self.folder.join(LEASE_STORE))
+                    .map(|url| ("LEASEHOLD_LEASE__STORE", url)),
+            )
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

@@ -214,7 +214,7 @@ fn io(path: &Path, source: std::io::Error) -> LeaseOpenError {
 
 /// Makes this process the only one that serves the file. The lock is on a separate file: closing any handle of the
 /// database file would drop SQLite's own locks.
-fn lock_file(path: &Path) -> Result<(PathBuf, File), LeaseOpenError> {
+pub(crate) fn lock_file(path: &Path) -> Result<(PathBuf, File), LeaseOpenError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder
         .unwrap_or(Path::new("."))

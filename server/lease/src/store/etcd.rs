@@ -1,0 +1,225 @@
+//! Leases in etcd, for any number of replicas: one transaction per resource, compared with the state that it was decided
+//! on, and committed by a majority of the members before it is answered.
+//!
+//! The fencing token is a counter in the key of its resource, not an etcd revision: a revision is known only after the
+//! commit, and goes back when a snapshot is restored. Expiry is judged by the clocks of the replicas (`store_clock`),
+//! not by etcd leases, which have whole seconds and are extended by a change of leader.
+//!
+//! **Invariants**: reads are linearizable; a write compares the revisions of all that it replaces; no answer of a
+//! restored cluster is used before the epoch is raised (`guard`).
+
+mod apply;
+mod clock_sync;
+mod cluster;
+mod connection;
+mod fault;
+mod guard;
+mod identity;
+mod keys;
+mod open;
+mod prune;
+mod reads;
+mod rejections;
+mod replica;
+mod snapshot;
+mod state_memory;
+mod store_clock;
+mod values;
+mod watch;
+mod waves;
+mod writes;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use domain::lease::scope::NameRange;
+use domain::lease::{Lease, LeaseId, StoreTime};
+use domain::names::Resource;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use runtime::clock::Clock;
+
+use self::connection::{Link, with_timeout};
+use self::guard::Guard;
+use self::keys::Keys;
+use self::replica::Registration;
+use self::state_memory::StateMemory;
+use self::store_clock::StoreClock;
+use super::retention::{LeaseRetention, PruneCursors};
+use super::{
+    ExpirySweep, HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange,
+    RejectionRow, ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification,
+};
+use crate::operation::{Applied, Operation, QueueHead};
+
+#[cfg(test)]
+mod tests;
+
+pub use cluster::EtcdReport;
+pub use open::{check, examine, raise_epoch};
+
+/// Batches in flight. A batch ends with the slowest of its transactions, so small ones are better than a large one.
+const MAIN_LANES: usize = 16;
+const BATCH_MAX: usize = 64;
+const OWN_REVISIONS_MAX: usize = 65_536;
+
+pub struct EtcdStore {
+    keys: Keys,
+    /// Connections of the lanes, which have a runtime of their own, and those of all other tasks.
+    lanes: Link,
+    readers: Link,
+    guard: Guard,
+    clock: Clock,
+    store_clock: StoreClock,
+    /// Time after an expiry in which its lock is not granted, in milliseconds.
+    margin_ms: i64,
+    replica: Arc<str>,
+    registration: Registration,
+    cache: Mutex<StateMemory>,
+    /// Revisions of our own commits, which the watch shows too.
+    own_revisions: Mutex<HashSet<i64>>,
+    watch: tokio::sync::Mutex<Option<watch::Watch>>,
+    /// Serializes recoveries.
+    raising: tokio::sync::Mutex<()>,
+    prune_cursors: Mutex<PruneCursors>,
+    key_cursor: Mutex<Option<Vec<u8>>>,
+    /// Held while the console's tables are in an SQLite file, which one server uses.
+    file_lock: Option<std::fs::File>,
+}
+
+impl EtcdStore {
+    /// Holds a lock until the store is dropped.
+    #[must_use]
+    pub fn holding(mut self, file_lock: Option<std::fs::File>) -> Self {
+        self.file_lock = file_lock;
+        self
+    }
+
+    /// Remembers the revision of a commit of ours. Forgetting one costs a notification of ourselves.
+    fn remember_revision(&self, revision: i64) {
+        let mut own = self.own_revisions.lock();
+        if own.len() >= OWN_REVISIONS_MAX {
+            own.clear();
+        }
+        own.insert(revision);
+    }
+}
+
+impl Store for EtcdStore {
+    fn apply<'a>(&'a self, _lane: Lane, operations: &'a [Operation]) -> StoreFuture<'a, Applied> {
+        Box::pin(self.write(&self.lanes, operations))
+    }
+
+    fn has_one_writer(&self) -> bool {
+        false
+    }
+
+    fn system(&self) -> &'static str {
+        "etcd"
+    }
+
+    fn main_lanes(&self) -> usize {
+        MAIN_LANES
+    }
+
+    fn batch_max(&self) -> usize {
+        BATCH_MAX
+    }
+
+    fn resource<'a>(&'a self, resource: &'a Resource) -> StoreFuture<'a, Read<ResourceView>> {
+        Box::pin(with_timeout(self.read_resource(resource)))
+    }
+
+    fn leases<'a>(&'a self, ids: &'a [LeaseId]) -> StoreFuture<'a, Read<Vec<(Resource, Lease)>>> {
+        Box::pin(with_timeout(self.read_leases(ids)))
+    }
+
+    fn held_leases<'a>(
+        &'a self,
+        range: &'a NameRange,
+        after: Option<&'a Resource>,
+        limit: u32,
+    ) -> StoreFuture<'a, Read<Vec<HeldRow>>> {
+        Box::pin(with_timeout(self.read_held(range, after, limit)))
+    }
+
+    fn held_by_names<'a>(&'a self, names: &'a [Resource]) -> StoreFuture<'a, Read<Vec<HeldRow>>> {
+        Box::pin(with_timeout(self.read_held_names(names)))
+    }
+
+    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>> {
+        Box::pin(with_timeout(self.sweep(limit)))
+    }
+
+    fn heads<'a>(&'a self, resources: &'a [Resource]) -> StoreFuture<'a, Read<Vec<QueueHead>>> {
+        Box::pin(with_timeout(self.read_heads(resources)))
+    }
+
+    fn rejections<'a>(&'a self, filter: &'a RejectionQuery) -> StoreFuture<'a, Vec<RejectionRow>> {
+        Box::pin(with_timeout(self.find_rejections(filter)))
+    }
+
+    fn rejection_counts<'a>(&'a self, range: &'a RejectionRange) -> StoreFuture<'a, Vec<RejectionCount>> {
+        Box::pin(with_timeout(self.count_rejections(range)))
+    }
+
+    fn last_rejection_before(&self, recorded: StoreTime) -> StoreFuture<'_, i64> {
+        Box::pin(with_timeout(self.last_before(recorded)))
+    }
+
+    fn stale_writes(&self, since: StoreTime) -> StoreFuture<'_, Vec<StaleWrite>> {
+        Box::pin(with_timeout(self.find_stale_writes(since)))
+    }
+
+    fn run_maintenance<'a>(&'a self, retention: &'a LeaseRetention) -> StoreFuture<'a, PruneProgress> {
+        Box::pin(async move {
+            match with_timeout(self.publish_time(&self.readers)).await {
+                // The epoch was raised, which is the purpose of this check.
+                Ok(()) | Err(StoreError::Conflict) => {}
+                Err(error) => return Err(error),
+            }
+            with_timeout(self.prune(retention)).await
+        })
+    }
+
+    fn send_heartbeat(&self) -> StoreFuture<'_, ()> {
+        Box::pin(with_timeout(async move {
+            let now = self.clock.tick();
+            self.registration
+                .keep_alive(&self.readers, &self.keys, &self.replica, now)
+                .await?;
+            Ok(())
+        }))
+    }
+
+    fn next_notification(&self) -> BoxFuture<'_, StoreNotification> {
+        Box::pin(self.receive())
+    }
+
+    /// The watch of each replica shows the commits of the others.
+    fn send_notifications(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn replica(&self) -> &Arc<str> {
+        &self.replica
+    }
+
+    fn version(&self) -> StoreFuture<'_, String> {
+        Box::pin(with_timeout(async move {
+            let status = self
+                .readers
+                .call(|mut client: etcd_client::Client| async move { client.status().await });
+            Ok(format!("etcd {}", status.await?.version()))
+        }))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.registration.revoke(&self.readers).await;
+            *self.watch.lock().await = None;
+            self.readers.close();
+            self.lanes.close();
+        })
+    }
+}

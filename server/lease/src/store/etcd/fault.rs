@@ -1,0 +1,106 @@
+//! Failure of one call to etcd, and whether another member can help.
+
+use etcd_client::Error;
+
+use super::connection::REPLY_TIMEOUT;
+use crate::store::StoreError;
+
+/// gRPC status codes by number: the crate that names them is not a direct dependency.
+mod code {
+    pub(super) const CANCELLED: i32 = 1;
+    pub(super) const UNKNOWN: i32 = 2;
+    pub(super) const DEADLINE_EXCEEDED: i32 = 4;
+    pub(super) const PERMISSION_DENIED: i32 = 7;
+    pub(super) const INTERNAL: i32 = 13;
+    pub(super) const UNAVAILABLE: i32 = 14;
+    pub(super) const UNAUTHENTICATED: i32 = 16;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FaultKind {
+    /// Another member, connection or moment may succeed. The outcome of the call is unknown.
+    Unavailable,
+    /// The etcd lease of this replica is gone.
+    NoLease,
+    /// The account lacks a right, or the login is wrong.
+    Denied,
+    /// The quota of the database is exhausted.
+    NoSpace,
+    /// The requested revision has been compacted.
+    Compacted,
+    Refused,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct EtcdFault {
+    pub(super) kind: FaultKind,
+    pub(super) text: String,
+}
+
+impl EtcdFault {
+    pub(super) fn no_answer() -> Self {
+        Self {
+            kind: FaultKind::Unavailable,
+            text: format!("no answer within {} ms", REPLY_TIMEOUT.as_millis()),
+        }
+    }
+}
+
+impl From<Error> for EtcdFault {
+    fn from(error: Error) -> Self {
+        let (kind, text) = match &error {
+            Error::GRpcStatus(status) => (
+                classify(i32::from(status.code()), status.message()),
+                status.message().to_owned(),
+            ),
+            Error::LeaseKeepAliveError(_) => (FaultKind::NoLease, error.to_string()),
+            Error::InvalidArgs(_) | Error::InvalidUri(_) | Error::InvalidMetadataValue(_) => {
+                (FaultKind::Refused, error.to_string())
+            }
+            _ => (FaultKind::Unavailable, error.to_string()),
+        };
+        Self { kind, text }
+    }
+}
+
+fn classify(code: i32, message: &str) -> FaultKind {
+    let has = |part: &str| message.contains(part);
+    if has("database space exceeded") {
+        FaultKind::NoSpace
+    } else if has("requested lease not found") {
+        FaultKind::NoLease
+    } else if has("has been compacted") {
+        FaultKind::Compacted
+    } else if has("authentication failed")
+        || has("user name is empty")
+        || has("authentication is not enabled")
+    {
+        FaultKind::Denied
+    } else if has("invalid auth token")
+        || has("revision of auth store is old")
+        || code == code::UNAUTHENTICATED
+    {
+        // Log in again.
+        FaultKind::Unavailable
+    } else if code == code::PERMISSION_DENIED || has("permission denied") {
+        FaultKind::Denied
+    } else if [
+        code::CANCELLED,
+        code::UNKNOWN,
+        code::DEADLINE_EXCEEDED,
+        code::INTERNAL,
+        code::UNAVAILABLE,
+    ]
+    .contains(&code)
+    {
+        FaultKind::Unavailable
+    } else {
+        FaultKind::Refused
+    }
+}
+
+impl From<EtcdFault> for StoreError {
+    fn from(fault: EtcdFault) -> Self {
+        Self::Etcd(fault.text)
+    }
+}

@@ -1,0 +1,261 @@
+//! Identity and epoch of the store. A cluster that was restored from a snapshot lacks the last commits: every token is
+//! raised above any that they may have issued, before anything is granted.
+
+use domain::lease::limits::EPOCH_STEP;
+use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, PutOptions, ResponseHeader, Txn, TxnOp};
+use runtime::random;
+
+use super::EtcdStore;
+use super::connection::Link;
+use super::fault::EtcdFault;
+use super::guard::GuardVerdict;
+use super::keys::{KeyRange, Keys};
+use super::snapshot::read_results;
+use super::values::{ClockValue, IdentityValue, StateValue, decode, encode};
+use crate::store::StoreError;
+
+/// Layout of the keys and values.
+pub(super) const LAYOUT: u32 = 1;
+/// States read at once while the highest token is searched.
+const PAGE: i64 = 1_000;
+const ATTEMPTS_MAX: usize = 20;
+
+/// Identity and clock of the store as read at one revision.
+pub(super) struct StoreMeta {
+    pub(super) header: ResponseHeader,
+    pub(super) identity: Option<(IdentityValue, i64)>,
+    pub(super) clock: Option<(ClockValue, i64)>,
+}
+
+fn parse<T: serde::de::DeserializeOwned>(pair: Option<&KeyValue>) -> Result<Option<(T, i64)>, StoreError> {
+    pair.map(|pair| Ok((decode(pair.key(), pair.value())?, pair.mod_revision())))
+        .transpose()
+}
+
+/// # Errors
+/// etcd does not answer; `Corrupt`.
+pub(super) async fn read_meta(link: &Link, keys: &Keys) -> Result<StoreMeta, StoreError> {
+    let reads = vec![TxnOp::get(keys.identity(), None), TxnOp::get(keys.clock(), None)];
+    let txn = Txn::new().and_then(reads);
+    let mut answer = link.call(|client| run(client, txn.clone())).await?;
+    let header = answer
+        .take_header()
+        .ok_or_else(|| StoreError::Etcd("an answer without a header".to_owned()))?;
+    let results = read_results(answer.op_responses());
+    let first = |place: usize| results.get(place).and_then(|pairs: &Vec<KeyValue>| pairs.first());
+    Ok(StoreMeta {
+        header,
+        identity: parse(first(0))?,
+        clock: parse(first(1))?,
+    })
+}
+
+pub(super) async fn run(
+    mut client: Client,
+    txn: Txn,
+) -> Result<etcd_client::TxnResponse, etcd_client::Error> {
+    client.txn(txn).await
+}
+
+/// Index and term of the cluster's log, at least those of every answer before the call.
+///
+/// # Errors
+/// etcd does not answer.
+pub(super) async fn raft_position(link: &Link, keys: &Keys) -> Result<(u64, u64), EtcdFault> {
+    let key = keys.clock();
+    let status = link.call(|mut client: Client| {
+        let key = key.clone();
+        async move {
+            // A linearizable read first: the member has then all entries committed before it.
+            client.get(key, Some(GetOptions::new().with_keys_only())).await?;
+            client.status().await
+        }
+    });
+    let status = status.await?;
+    Ok((status.raft_index(), status.raft_term()))
+}
+
+/// Why the cluster is not the one that wrote the store, if it is not.
+pub(super) fn rewound(meta: &StoreMeta, position: (u64, u64)) -> Option<String> {
+    let (identity, _) = meta.identity.as_ref()?;
+    let cluster = format!("{:x}", meta.header.cluster_id());
+    if identity.cluster_id != cluster {
+        return Some(format!(
+            "the store was written in cluster {}, and this is {cluster}",
+            identity.cluster_id
+        ));
+    }
+    let (index, term) = position;
+    let Some((clock, _)) = &meta.clock else {
+        return Some("its clock is missing".to_owned());
+    };
+    if clock.raft_index > index || clock.raft_term > term {
+        return Some(format!(
+            "its clock was written at entry {} of term {} of the cluster's log, which ends at entry {index} of term \
+             {term}",
+            clock.raft_index, clock.raft_term
+        ));
+    }
+    None
+}
+
+/// Writes the identity of a new store and a clock that the first replica sets, unless another replica has.
+///
+/// # Errors
+/// etcd does not answer.
+pub(super) async fn create(
+    link: &Link,
+    keys: &Keys,
+    meta: &StoreMeta,
+    installation: Option<String>,
+) -> Result<(), StoreError> {
+    let identity = IdentityValue {
+        layout: LAYOUT,
+        store_id: random::id(),
+        installation,
+        epoch: 1,
+        token_floor: 0,
+        cluster_id: format!("{:x}", meta.header.cluster_id()),
+    };
+    let clock = ClockValue {
+        ms: 0,
+        raft_index: 0,
+        raft_term: 0,
+    };
+    let txn = Txn::new()
+        .when(vec![Compare::mod_revision(keys.identity(), CompareOp::Equal, 0)])
+        .and_then(vec![
+            TxnOp::put(keys.identity(), encode(&identity)?, None::<PutOptions>),
+            TxnOp::put(keys.clock(), encode(&clock)?, None),
+        ]);
+    link.call(|client| run(client, txn.clone())).await?;
+    Ok(())
+}
+
+/// Raises every token above any that the lost part of the store may have issued. Returns the new epoch; another
+/// replica may have raised it meanwhile.
+///
+/// # Errors
+/// etcd does not answer.
+pub(super) async fn raise(link: &Link, keys: &Keys, now_ms: i64) -> Result<i64, StoreError> {
+    for _ in 0..ATTEMPTS_MAX {
+        let meta = read_meta(link, keys).await?;
+        let Some((identity, revision)) = &meta.identity else {
+            return Err(StoreError::Corrupt(
+                "the identity of the store is missing".to_owned(),
+            ));
+        };
+        let highest = highest_token(link, keys).await?;
+        let next = IdentityValue {
+            epoch: identity.epoch + 1,
+            token_floor: identity.token_floor.max(highest) + EPOCH_STEP,
+            cluster_id: format!("{:x}", meta.header.cluster_id()),
+            ..identity.clone()
+        };
+        let (raft_index, raft_term) = raft_position(link, keys).await?;
+        let clock = ClockValue {
+            ms: now_ms.max(meta.clock.as_ref().map_or(0, |(clock, _)| clock.ms)),
+            raft_index,
+            raft_term,
+        };
+        let txn = Txn::new()
+            .when(vec![Compare::mod_revision(
+                keys.identity(),
+                CompareOp::Equal,
+                *revision,
+            )])
+            .and_then(vec![
+                TxnOp::put(keys.identity(), encode(&next)?, None::<PutOptions>),
+                TxnOp::put(keys.clock(), encode(&clock)?, None),
+            ]);
+        if link.call(|client| run(client, txn.clone())).await?.succeeded() {
+            tracing::warn!(
+                store.epoch = next.epoch,
+                "the lease store's etcd was restored: every fencing token is raised by 2^32"
+            );
+            return Ok(next.epoch);
+        }
+        // Another replica was faster, or this call was sent twice: both are checked by the caller's next read.
+        let again = read_meta(link, keys).await?;
+        if let Some((identity, at)) = again.identity
+            && at != *revision
+        {
+            return Ok(identity.epoch);
+        }
+    }
+    Err(StoreError::Conflict)
+}
+
+async fn highest_token(link: &Link, keys: &Keys) -> Result<u64, StoreError> {
+    let mut highest = 0;
+    for KeyRange { mut from, to } in [keys.all_free(), keys.all_held()] {
+        loop {
+            let pairs = read_page(link, &from, &to, GetOptions::new().with_limit(PAGE)).await?;
+            for pair in &pairs {
+                highest = highest.max(decode::<StateValue>(pair.key(), pair.value())?.token());
+            }
+            match pairs
+                .last()
+                .filter(|_| pairs.len() >= PAGE.unsigned_abs() as usize)
+            {
+                Some(last) => from = [last.key(), b"\0"].concat(),
+                None => break,
+            }
+        }
+    }
+    Ok(highest)
+}
+
+/// A range, without the checks of a replica that serves.
+///
+/// # Errors
+/// etcd does not answer.
+pub(super) async fn read_page(
+    link: &Link,
+    from: &[u8],
+    to: &[u8],
+    options: GetOptions,
+) -> Result<Vec<KeyValue>, EtcdFault> {
+    let answer = link.call(|mut client: Client| {
+        let (from, options) = (from.to_vec(), options.clone().with_range(to.to_vec()));
+        async move { client.get(from, Some(options)).await }
+    });
+    Ok(answer.await?.take_kvs())
+}
+
+impl EtcdStore {
+    /// Call with what a transaction read that was not applied because of the guard.
+    ///
+    /// # Errors
+    /// etcd does not answer.
+    pub(super) async fn recover(&self, link: &Link, verdict: GuardVerdict) -> Result<(), StoreError> {
+        let _turn = self.raising.lock().await;
+        let mut meta = read_meta(link, &self.keys).await?;
+        let verdict = match verdict {
+            // Another task may have raised the epoch while this one waited.
+            GuardVerdict::Rewound if !self.is_behind(&meta) => GuardVerdict::Renewed,
+            verdict => verdict,
+        };
+        if verdict == GuardVerdict::Rewound {
+            raise(link, &self.keys, self.store_clock.read().now.ms()).await?;
+            meta = read_meta(link, &self.keys).await?;
+        }
+        let (Some((identity, at)), Some((clock, clock_at))) = (meta.identity, meta.clock) else {
+            return Err(StoreError::Corrupt(
+                "the identity or the clock of the store is missing".to_owned(),
+            ));
+        };
+        self.store_clock.follow(clock.ms);
+        self.cache.lock().clear();
+        self.guard.renew(&meta.header, identity, (at, clock_at));
+        Ok(())
+    }
+
+    /// Whether the cluster is behind what this replica knows.
+    fn is_behind(&self, meta: &StoreMeta) -> bool {
+        let known = self.guard.known_revisions();
+        let identity = meta.identity.as_ref().map_or(0, |(_, at)| *at);
+        let clock = meta.clock.as_ref().map_or(0, |(_, at)| *at);
+        meta.header.cluster_id() != self.guard.cluster_id() || identity < known.0 || clock < known.1
+    }
+}

@@ -1,0 +1,136 @@
+//! Opening an etcd store: refusals, registration of the replica, adoption of the store's time, and a raised epoch after
+//! a restore.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use config::LeaseStoreConfig;
+use domain::duration::millis;
+use parking_lot::Mutex;
+use runtime::clock::Clock;
+use runtime::random;
+
+use super::clock_sync::{begin, publish_first};
+use super::cluster::{EtcdReport, denied, inspect, inspect_keys, unreadable};
+use super::connection::{EtcdSettings, Link};
+use super::guard::Guard;
+use super::identity::{create, raise, read_meta};
+use super::keys::Keys;
+use super::replica::Registration;
+use super::{EtcdStore, StateMemory};
+use crate::error::LeaseOpenError;
+use crate::store::StoreError;
+
+impl EtcdStore {
+    /// # Errors
+    /// See [`LeaseOpenError`].
+    pub async fn open(config: &LeaseStoreConfig, clock: Clock) -> Result<Self, LeaseOpenError> {
+        let settings = EtcdSettings::new(config)?;
+        let link = Link::new(settings.clone(), clock.clone());
+        let keys = Keys::new(config.address.prefix.clone());
+        prepare(&link, &keys, config, &clock).await?;
+        let registration = Registration::default();
+        let replica: Arc<str> = random::id().into();
+        registration
+            .register(&link, &keys, &replica)
+            .await
+            .map_err(|fault| denied(&link, &keys, fault))?;
+        let store_clock = begin(&link, &keys, &clock, &replica).await.map_err(unreadable)?;
+        publish_first(&link, &keys, &store_clock)
+            .await
+            .map_err(unreadable)?;
+        let meta = read_meta(&link, &keys).await.map_err(unreadable)?;
+        let (Some((identity, identity_at)), Some((time, clock_at))) = (meta.identity, meta.clock) else {
+            let why = "the identity or the clock of the store is missing".to_owned();
+            return Err(unreadable(StoreError::Corrupt(why)));
+        };
+        store_clock.follow(time.ms);
+        Ok(Self {
+            guard: Guard::new(&meta.header, identity, (identity_at, clock_at)),
+            keys,
+            lanes: Link::new(settings, clock.clone()),
+            readers: link,
+            clock,
+            store_clock,
+            margin_ms: millis(config.max_clock_skew),
+            replica,
+            registration,
+            cache: Mutex::new(StateMemory::default()),
+            own_revisions: Mutex::new(HashSet::new()),
+            watch: tokio::sync::Mutex::new(None),
+            raising: tokio::sync::Mutex::new(()),
+            prune_cursors: Mutex::default(),
+            key_cursor: Mutex::new(None),
+            file_lock: None,
+        })
+    }
+}
+
+/// Checks the cluster, creates a missing store, and raises its epoch if the cluster was restored.
+async fn prepare(
+    link: &Link,
+    keys: &Keys,
+    config: &LeaseStoreConfig,
+    clock: &Clock,
+) -> Result<(), LeaseOpenError> {
+    let mut report = inspect(link, keys).await?;
+    for (address, why) in &report.down {
+        tracing::warn!(
+            etcd.address = address,
+            "a member of the lease store's etcd does not answer: {why}"
+        );
+    }
+    if report.members < 3 {
+        tracing::warn!(
+            etcd.members = report.members,
+            "the lease store's etcd has fewer than three members: it does not survive the loss of one"
+        );
+    }
+    let installation = config.installation.as_deref();
+    let meta = inspect_keys(link, keys, installation, &mut report).await?;
+    if !report.exists {
+        let created = create(link, keys, &meta, config.installation.clone()).await;
+        return created.map_err(unreadable);
+    }
+    if let Some(why) = &report.rewound {
+        tracing::warn!("the lease store's etcd was restored: {why}");
+        let wall_ms = clock.now().wall.timestamp_millis();
+        raise(link, keys, wall_ms).await.map_err(unreadable)?;
+    }
+    Ok(())
+}
+
+/// Checks everything that start checks, and writes nothing.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn examine(config: &LeaseStoreConfig, clock: Clock) -> Result<EtcdReport, LeaseOpenError> {
+    let link = Link::new(EtcdSettings::new(config)?, clock);
+    let keys = Keys::new(config.address.prefix.clone());
+    let mut report = inspect(&link, &keys).await?;
+    inspect_keys(&link, &keys, config.installation.as_deref(), &mut report).await?;
+    Ok(report)
+}
+
+/// As [`examine`], and creates a missing store.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn check(config: &LeaseStoreConfig, clock: Clock) -> Result<(), LeaseOpenError> {
+    let link = Link::new(EtcdSettings::new(config)?, clock.clone());
+    let keys = Keys::new(config.address.prefix.clone());
+    prepare(&link, &keys, config, &clock).await
+}
+
+/// Raises every token of a store that was restored from a snapshot. Recorded as an epoch.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn raise_epoch(config: &LeaseStoreConfig, clock: Clock) -> Result<i64, LeaseOpenError> {
+    let link = Link::new(EtcdSettings::new(config)?, clock.clone());
+    let keys = Keys::new(config.address.prefix.clone());
+    let mut report = inspect(&link, &keys).await?;
+    inspect_keys(&link, &keys, config.installation.as_deref(), &mut report).await?;
+    let wall_ms = clock.now().wall.timestamp_millis();
+    raise(&link, &keys, wall_ms).await.map_err(unreadable)
+}

@@ -1,0 +1,148 @@
+//! The registration of this replica: a key and the waiters of its clients, on an etcd lease that it keeps alive. When
+//! the replica dies, etcd removes them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use domain::lease::LeaseId;
+use domain::names::Resource;
+use domain::tick::Tick;
+use etcd_client::{Client, PutOptions};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::connection::Link;
+use super::fault::{EtcdFault, FaultKind};
+use super::keys::Keys;
+
+/// TTL of the etcd lease. etcd grants at least 1.5 election timeouts, which is 2 s unless configured.
+const LEASE_SECONDS: i64 = 3;
+/// Between two renewals, in milliseconds.
+const KEEP_ALIVE_INTERVAL_MS: i64 = 800;
+
+#[derive(Default)]
+pub(super) struct Registration {
+    lease: AtomicI64,
+    renewed_at: Mutex<Option<Tick>>,
+    /// Serializes registrations.
+    turn: tokio::sync::Mutex<()>,
+    waiters: Mutex<HashMap<Resource, HashSet<LeaseId>>>,
+    /// Waiters whose keys went with an expired lease: they join again.
+    lost: Mutex<Vec<(Resource, LeaseId)>>,
+    pub(super) lost_added: Notify,
+}
+
+impl Registration {
+    /// The etcd lease of the waiters.
+    pub(super) fn lease(&self) -> i64 {
+        self.lease.load(Ordering::Acquire)
+    }
+
+    pub(super) fn join(&self, resource: &Resource, waiter: LeaseId) {
+        let mut waiters = self.waiters.lock();
+        waiters.entry(resource.clone()).or_default().insert(waiter);
+    }
+
+    pub(super) fn leave(&self, resource: &Resource, waiter: LeaseId) {
+        let mut waiters = self.waiters.lock();
+        if let Some(queue) = waiters.get_mut(resource) {
+            queue.remove(&waiter);
+            if queue.is_empty() {
+                waiters.remove(resource);
+            }
+        }
+    }
+
+    pub(super) fn has_waiters(&self, resource: &Resource) -> bool {
+        self.waiters.lock().contains_key(resource)
+    }
+
+    pub(super) fn take_lost(&self) -> Vec<(Resource, LeaseId)> {
+        std::mem::take(&mut *self.lost.lock())
+    }
+
+    /// Registers this replica with a new lease.
+    ///
+    /// # Errors
+    /// etcd does not answer.
+    pub(super) async fn register(&self, link: &Link, keys: &Keys, replica: &str) -> Result<(), EtcdFault> {
+        let granted =
+            link.call(|mut client: Client| async move { client.lease_grant(LEASE_SECONDS, None).await });
+        let lease = granted.await?.id();
+        let key = keys.replica(replica);
+        let put = link.call(|mut client: Client| {
+            let key = key.clone();
+            async move {
+                client
+                    .put(key, "{}", Some(PutOptions::new().with_lease(lease)))
+                    .await
+            }
+        });
+        put.await?;
+        self.lease.store(lease, Ordering::Release);
+        let lost = std::mem::take(&mut *self.waiters.lock());
+        if !lost.is_empty() {
+            let all = lost.into_iter().flat_map(|(resource, queue)| {
+                queue.into_iter().map(move |waiter| (resource.clone(), waiter))
+            });
+            self.lost.lock().extend(all);
+            self.lost_added.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Registers again after the lease `seen` was found to be gone, unless another task has.
+    ///
+    /// # Errors
+    /// etcd does not answer.
+    pub(super) async fn register_again(
+        &self,
+        link: &Link,
+        keys: &Keys,
+        replica: &str,
+        seen: i64,
+    ) -> Result<(), EtcdFault> {
+        let _turn = self.turn.lock().await;
+        if self.lease() == seen {
+            self.register(link, keys, replica).await?;
+        }
+        Ok(())
+    }
+
+    /// Renews the lease if it is time to.
+    ///
+    /// # Errors
+    /// etcd does not answer.
+    pub(super) async fn keep_alive(
+        &self,
+        link: &Link,
+        keys: &Keys,
+        replica: &str,
+        now: Tick,
+    ) -> Result<(), EtcdFault> {
+        let is_due = |renewed: Tick| now.since(renewed) >= KEEP_ALIVE_INTERVAL_MS;
+        if !self.renewed_at.lock().is_none_or(is_due) {
+            return Ok(());
+        }
+        let lease = self.lease();
+        let renewed =
+            link.call(|mut client: Client| async move { client.lease_keep_alive(lease).await.map(drop) });
+        match renewed.await {
+            Ok(()) => {}
+            Err(fault) if fault.kind == FaultKind::NoLease => {
+                self.register_again(link, keys, replica, lease).await?;
+            }
+            Err(fault) => return Err(fault),
+        }
+        *self.renewed_at.lock() = Some(now);
+        Ok(())
+    }
+
+    /// Removes the replica and its waiters.
+    pub(super) async fn revoke(&self, link: &Link) {
+        let lease = self.lease();
+        let _ = link
+            .call(|mut client: Client| async move { client.lease_revoke(lease).await })
+            .await;
+    }
+}

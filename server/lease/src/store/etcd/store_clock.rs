@@ -1,0 +1,168 @@
+//! The store's clock on etcd: each replica's monotonic clock with an offset that only grows.
+//!
+//! The offset comes from the wall clock when the first replica starts, and from the other replicas while there are any
+//! (see `clock_sync`): a wall clock that is set has no effect on a running replica. A replica follows the most advanced
+//! one that it hears of, so two of them differ by the delay of a message; `max_clock_skew` is the margin for it.
+//!
+//! **Invariant**: store time never goes back.
+
+use domain::lease::{ResourceState, StoreTime};
+use domain::tick::Tick;
+use parking_lot::Mutex;
+use runtime::clock::Clock;
+
+pub(super) struct StoreClock {
+    clock: Clock,
+    /// Store time in milliseconds minus our tick.
+    offset_ms: Mutex<i64>,
+    /// Wall clock in milliseconds minus our tick, when the offset was last compared with the cluster's.
+    wall_ms: Mutex<i64>,
+}
+
+/// A larger difference between the progress of the wall clock and of the monotonic clock means that the machine was
+/// suspended, or that the wall clock was set. Milliseconds.
+const STEP_MS: i64 = 100;
+
+/// A moment on both clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StoreReading {
+    pub(super) now: StoreTime,
+    pub(super) read_at: Tick,
+}
+
+impl StoreClock {
+    /// Begins at the wall clock, or at `floor_ms` if that is later.
+    pub(super) fn begin(clock: Clock, floor_ms: i64) -> Self {
+        let reading = clock.now();
+        let begin_ms = reading.wall.timestamp_millis().max(floor_ms);
+        Self::at(clock, begin_ms, reading.tick)
+    }
+
+    /// Begins at a time that another replica had before `tick`.
+    pub(super) fn at(clock: Clock, ms: i64, tick: Tick) -> Self {
+        let wall_ms = wall_minus_tick(&clock);
+        Self {
+            clock,
+            offset_ms: Mutex::new(ms.saturating_sub(tick.0)),
+            wall_ms: Mutex::new(wall_ms),
+        }
+    }
+
+    /// Whether this machine may have been suspended, during which its monotonic clock does not advance: the offset must be
+    /// compared with the cluster's before anything is decided by it.
+    pub(super) fn is_suspect(&self) -> bool {
+        (wall_minus_tick(&self.clock) - *self.wall_ms.lock()).abs() > STEP_MS
+    }
+
+    /// The offset was compared with the cluster's.
+    pub(super) fn set_compared(&self) {
+        *self.wall_ms.lock() = wall_minus_tick(&self.clock);
+    }
+
+    pub(super) fn read(&self) -> StoreReading {
+        let offset_ms = *self.offset_ms.lock();
+        let read_at = self.clock.tick();
+        StoreReading {
+            now: StoreTime::from_ms(offset_ms.saturating_add(read_at.0)),
+            read_at,
+        }
+    }
+
+    /// The same moment by the current offset, which may have grown since.
+    pub(super) fn reread(&self, reading: StoreReading) -> StoreReading {
+        let now = StoreTime::from_ms(self.offset_ms.lock().saturating_add(reading.read_at.0));
+        StoreReading { now, ..reading }
+    }
+
+    /// Another replica's clock showed this time before now.
+    pub(super) fn follow(&self, ms: i64) {
+        let tick = self.clock.tick();
+        let mut offset_ms = self.offset_ms.lock();
+        *offset_ms = (*offset_ms).max(ms.saturating_sub(tick.0));
+    }
+}
+
+fn wall_minus_tick(clock: &Clock) -> i64 {
+    let reading = clock.now();
+    reading.wall.timestamp_millis().saturating_sub(reading.tick.0)
+}
+
+/// A lease that has expired by our clock may still live by the clock of the replica that granted it: its resource is
+/// locked for the margin. Recorded with the expiry, this lock remains.
+pub(super) fn lock_for_margin(state: &mut ResourceState, now: StoreTime, margin_ms: i64) {
+    let Some(lease) = state.lease.as_ref().filter(|lease| lease.ending.is_none()) else {
+        return;
+    };
+    let until = lease.expires_at.plus(margin_ms);
+    if lease.expires_at <= now && until > now {
+        state.locked_until = Some(state.locked_until.map_or(until, |locked| locked.max(until)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use domain::lease::{Acquire, Command, LeaseId, Metadata, TransitionOutcome, Ttl, transition};
+    use domain::names::OwnerId;
+
+    use super::*;
+
+    #[test]
+    fn store_time_follows_the_most_advanced_replica() {
+        let clock = Clock::start();
+        let ours = StoreClock::at(clock.clone(), 1_000_000, clock.tick());
+        ours.follow(5_000_000);
+        let ahead = ours.read().now;
+        assert!(ahead >= StoreTime::from_ms(5_000_000));
+        ours.follow(2_000_000);
+        assert!(ours.read().now >= ahead);
+        clock.advance(Duration::from_secs(10));
+        assert!(ours.read().now >= ahead.plus(10_000));
+    }
+
+    #[test]
+    fn a_store_without_replicas_begins_after_its_last_time() {
+        let clock = Clock::start();
+        let far_ms = clock.now().wall.timestamp_millis() + 3_600_000;
+        assert!(StoreClock::begin(clock.clone(), far_ms).read().now >= StoreTime::from_ms(far_ms));
+        let early = StoreClock::begin(clock.clone(), 5).read().now;
+        assert!(early.ms() < far_ms && early.ms() > far_ms - 7_200_000);
+    }
+
+    #[test]
+    fn an_expired_lock_is_granted_after_the_margin_only() {
+        let acquire = |id| {
+            Command::Acquire(Acquire {
+                id: LeaseId::from_parts(1, [id; 10]),
+                owner: OwnerId::new("o"),
+                issuer: "".into(),
+                ttl: Ttl::parse(10, 3_600).unwrap(),
+                metadata: Metadata::default(),
+                floor: 0,
+            })
+        };
+        let at = StoreTime::from_ms;
+        let held = transition(&ResourceState::default(), &acquire(1), at(0))
+            .unwrap()
+            .after;
+        let outcome = |ms| {
+            let mut state = held.clone();
+            lock_for_margin(&mut state, at(ms), 500);
+            transition(&state, &acquire(2), at(ms)).unwrap().outcome
+        };
+        assert!(
+            matches!(outcome(10_499), TransitionOutcome::Refused(refusal) if refusal.retry_after_ms == 1)
+        );
+        assert!(matches!(
+            outcome(10_500),
+            TransitionOutcome::Granted { reclaimed: true, .. }
+        ));
+        // The margin outlives the record of the expiry.
+        let mut state = held.clone();
+        lock_for_margin(&mut state, at(10_100), 500);
+        let ended = transition(&state, &Command::Expire, at(10_100)).unwrap().after;
+        let refused = transition(&ended, &acquire(2), at(10_499)).unwrap().outcome;
+        assert!(matches!(refused, TransitionOutcome::Refused(_)));
+    }
+}

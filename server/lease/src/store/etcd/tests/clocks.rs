@@ -1,0 +1,74 @@
+//! The store's time over several replicas.
+
+use super::*;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_with_a_wrong_wall_clock_adopts_the_store_time() {
+    let etcd = cluster(1, &[]).await;
+    let ours = open(&etcd).await;
+    let held = granted(&ours, "r").await;
+    // Another replica starts an hour ahead, while ours writes its time as the maintenance task does.
+    let ahead = Clock::start();
+    ahead.advance(HOUR);
+    let (config, clock) = (config(&etcd.addresses()), ahead.clone());
+    let opening = EtcdStore::open(&config, clock);
+    let writing = async {
+        loop {
+            ours.run_maintenance(&RETENTION).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let other = tokio::select! {
+        opened = opening => opened.unwrap(),
+        () = writing => unreachable!(),
+    };
+    let difference = other.store_clock.read().now.since(ours.store_clock.read().now);
+    assert!(difference.abs() < 60_000, "{difference} ms");
+    let refused = try_acquire(&other, "r").await.unwrap();
+    assert!(matches!(refused, OperationResult::Refused { .. }), "{refused:?}");
+    let released = apply(&other, release(held.id)).await.unwrap();
+    assert!(matches!(released, OperationResult::Released(_)), "{released:?}");
+    for store in [ours, other] {
+        store.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_without_replicas_continues_its_time() {
+    // All replicas stopped with a clock an hour ahead; the next one has the true time.
+    let etcd = cluster(1, &[]).await;
+    let ahead = Clock::start();
+    ahead.advance(HOUR);
+    let first = open_with(&etcd, ahead).await;
+    let held = granted(&first, "r").await;
+    first.close().await;
+    let second = open(&etcd).await;
+    let read = second.resource(&Resource::from("r")).await.unwrap();
+    assert!(read.now >= held.acquired_at, "{read:?}");
+    let left_ms = held.remaining_ms(read.now);
+    assert!((1..=TTL_SECONDS * 1_000).contains(&left_ms), "{left_ms}");
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_lock_of_a_dead_owner_is_free_after_the_margin() {
+    let etcd = cluster(1, &[]).await;
+    let clock = Clock::start();
+    let store = open_with(&etcd, clock.clone()).await;
+    let first = granted(&store, "r").await;
+    clock.advance(Duration::from_millis(u64::try_from(TTL_SECONDS).unwrap() * 1_000));
+    let refused = try_acquire(&store, "r").await.unwrap();
+    let OperationResult::Refused { refusal, .. } = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(
+        (1..=500).contains(&refusal.retry_after_ms) && refusal.owner.is_none(),
+        "{refusal:?}"
+    );
+    clock.advance(Duration::from_millis(500));
+    let second = granted(&store, "r").await;
+    assert_eq!(second.token.number(), first.token.number() + 1);
+    store.close().await;
+}

@@ -1,0 +1,165 @@
+//! Members that end, stop or are full.
+
+use testkit::eventually;
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_leader_loses_no_grant() {
+    let etcd = cluster(3, &[]).await;
+    let store = open(&etcd).await;
+    let first = granted(&store, "r").await;
+    let leader = etcd.leader().await.unwrap();
+    etcd.members[leader].kill().await.unwrap();
+    // Held before and after: no second grant, and its owner can release it.
+    eventually("two members serve", || async {
+        matches!(
+            try_acquire(&store, "r").await,
+            Ok(OperationResult::Refused { .. })
+        )
+    })
+    .await;
+    let released = apply(&store, release(first.id)).await.unwrap();
+    assert!(matches!(released, OperationResult::Released(_)), "{released:?}");
+    let second = granted(&store, "r").await;
+    assert_eq!(second.token.number(), first.token.number() + 1);
+    etcd.members[leader].restart().await.unwrap();
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_member_is_replaced_by_another_within_one_call() {
+    let etcd = cluster(3, &[]).await;
+    let store = open(&etcd).await;
+    granted(&store, "before").await;
+    let leader = etcd.leader().await.unwrap();
+    // Not the leader: an election is another test.
+    let index = (0..3).find(|member| *member != leader).unwrap();
+    while store.lanes.index() != index {
+        store.lanes.abandon(store.lanes.index());
+    }
+    granted(&store, "on it").await;
+    etcd.members[index].pause().await.unwrap();
+    let done = try_acquire(&store, "after").await.unwrap();
+    assert!(matches!(done, OperationResult::Acquired { .. }), "{done:?}");
+    assert_ne!(store.lanes.index(), index);
+    etcd.members[index].resume().await.unwrap();
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_majority_nothing_is_granted_or_read() {
+    let etcd = cluster(3, &[]).await;
+    let store = open(&etcd).await;
+    let held = granted(&store, "held").await;
+    for member in [0, 1] {
+        etcd.members[member].kill().await.unwrap();
+    }
+    let lost = try_acquire(&store, "new").await;
+    assert!(
+        matches!(lost, Err(StoreError::Etcd(_) | StoreError::NoAnswer(_))),
+        "{lost:?}"
+    );
+    assert!(store.resource(&Resource::from("held")).await.is_err());
+    assert!(store.sweep_expiries(10).await.is_err());
+    for member in [0, 1] {
+        etcd.members[member].restart().await.unwrap();
+    }
+    eventually("the store answers again", || async {
+        store.leases(&[held.id]).await.is_ok()
+    })
+    .await;
+    let read = store.leases(&[held.id]).await.unwrap().value;
+    assert_eq!(read, [(Resource::from("held"), held)]);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_exhausted_quota_grants_nothing_until_there_is_space() {
+    let etcd = cluster(1, &["--quota-backend-bytes=4194304"]).await;
+    let store = open(&etcd).await;
+    let held = granted(&store, "held").await;
+    let filler = "x".repeat(100_000);
+    let mut fill = 0;
+    while etcd
+        .ctl(&[0], &["put", &format!("/other/{fill}"), &filler])
+        .await
+        .is_ok()
+    {
+        fill += 1;
+    }
+    eventually("etcd refuses all writes", || async {
+        etcd.ctl(&[0], &["alarm", "list"])
+            .await
+            .unwrap()
+            .contains("NOSPACE")
+    })
+    .await;
+    let refused = try_acquire(&store, "new").await;
+    assert!(
+        matches!(&refused, Err(StoreError::Etcd(why)) if why.contains("space")),
+        "{refused:?}"
+    );
+    // Reads go on, and nothing was granted.
+    assert_eq!(store.leases(&[held.id]).await.unwrap().value.len(), 1);
+    assert!(
+        store
+            .resource(&Resource::from("new"))
+            .await
+            .unwrap()
+            .value
+            .state
+            .lease
+            .is_none()
+    );
+    etcd.ctl(&[0], &["del", "--prefix", "/other/"]).await.unwrap();
+    let status = etcd
+        .ctl(&[0], &["get", "/other/", "--write-out=fields"])
+        .await
+        .unwrap();
+    let revision = status
+        .lines()
+        .find_map(|line| line.strip_prefix("\"Revision\" : "))
+        .unwrap();
+    etcd.ctl(&[0], &["compact", revision, "--physical"])
+        .await
+        .unwrap();
+    etcd.ctl(&[0], &["defrag"]).await.unwrap();
+    etcd.ctl(&[0], &["alarm", "disarm"]).await.unwrap();
+    granted(&store, "new").await;
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compaction_and_defragmentation_hide_no_change() {
+    let etcd = cluster(3, &[]).await;
+    let (ours, other) = (open(&etcd).await, open(&etcd).await);
+    assert!(
+        ours.next_notification().await.missed,
+        "a watch begins with a resync"
+    );
+    for round in 0..3 {
+        granted(&other, &format!("before {round}")).await;
+        let fields = etcd
+            .ctl(&[0], &["get", "/none", "--write-out=fields"])
+            .await
+            .unwrap();
+        let revision = fields
+            .lines()
+            .find_map(|line| line.strip_prefix("\"Revision\" : "))
+            .unwrap();
+        etcd.ctl(&[0], &["compact", revision]).await.unwrap();
+        etcd.ctl(&[0, 1, 2], &["defrag"]).await.unwrap();
+        let name = Resource::from(format!("after {round}").as_str());
+        granted(&other, &format!("after {round}")).await;
+        loop {
+            let news = ours.next_notification().await;
+            if news.missed || news.changed.contains(&name) {
+                break;
+            }
+        }
+    }
+    for store in [ours, other] {
+        store.close().await;
+    }
+}

@@ -1,0 +1,144 @@
+//! A batch by resource: which operations share a transaction, and which transactions wait for others.
+
+use std::collections::HashMap;
+
+use domain::lease::LeaseId;
+use domain::names::Resource;
+
+use crate::operation::{KeyName, Operation};
+
+/// Operations on one resource, in order.
+pub(super) struct Group<'a> {
+    pub(super) resource: Resource,
+    pub(super) places: Vec<usize>,
+    pub(super) operations: Vec<&'a Operation>,
+}
+
+/// Operations by resource, in waves that are applied one after the other: two operations with one idempotency key are
+/// in different waves, so that the first of them binds it. Those on a lease that is not known are left out.
+pub(super) fn group_by_resource<'a>(
+    operations: &'a [Operation],
+    homes: &HashMap<LeaseId, Resource>,
+) -> Vec<Vec<Group<'a>>> {
+    let mut waves: Vec<Vec<Group<'a>>> = Vec::new();
+    let mut resources: HashMap<Resource, (usize, usize)> = HashMap::new();
+    let mut keys: HashMap<&KeyName, (Resource, usize)> = HashMap::new();
+    // A lease that an earlier operation of the batch may grant is not known yet.
+    let granted: HashMap<LeaseId, &Resource> = operations
+        .iter()
+        .filter_map(|operation| match operation {
+            Operation::Acquire(op) => Some((op.id, &op.resource)),
+            _ => None,
+        })
+        .collect();
+    for (place, operation) in operations.iter().enumerate() {
+        let Some(resource) = resource_of(operation, homes, &granted) else {
+            continue;
+        };
+        let last = resources.get(resource).copied();
+        let key = key_of(operation);
+        let after_key =
+            key.and_then(|key| keys.get(key)).map_or(
+                0,
+                |(other, wave)| {
+                    if other == resource { *wave } else { wave + 1 }
+                },
+            );
+        let wave = last.map_or(0, |(wave, _)| wave).max(after_key);
+        if waves.len() <= wave {
+            waves.resize_with(wave + 1, Vec::new);
+        }
+        let groups = &mut waves[wave];
+        let at = last
+            .filter(|(of, _)| *of == wave)
+            .map_or(groups.len(), |(_, at)| at);
+        if at == groups.len() {
+            groups.push(Group {
+                resource: resource.clone(),
+                places: Vec::new(),
+                operations: Vec::new(),
+            });
+        }
+        groups[at].places.push(place);
+        groups[at].operations.push(operation);
+        resources.insert(resource.clone(), (wave, at));
+        if let Some(key) = key {
+            keys.insert(key, (resource.clone(), wave));
+        }
+    }
+    waves
+}
+
+fn resource_of<'a>(
+    operation: &'a Operation,
+    homes: &'a HashMap<LeaseId, Resource>,
+    granted: &HashMap<LeaseId, &'a Resource>,
+) -> Option<&'a Resource> {
+    match operation {
+        Operation::Acquire(op) => Some(&op.resource),
+        Operation::Expire { resource } | Operation::Leave { resource, .. } => Some(resource),
+        Operation::Reject(rejection) => Some(&rejection.resource),
+        Operation::Renew { lease, .. }
+        | Operation::Release { lease, .. }
+        | Operation::Revoke { lease, .. } => homes.get(lease).or_else(|| granted.get(lease).copied()),
+    }
+}
+
+fn key_of(operation: &Operation) -> Option<&KeyName> {
+    match operation {
+        Operation::Acquire(op) => op.key.as_ref().map(|key| &key.name),
+        Operation::Release { unbind, .. } => unbind.as_ref(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use domain::lease::{Metadata, Ttl};
+    use domain::names::OwnerId;
+
+    use super::*;
+    use crate::operation::{AcquireMode, AcquireOp, IdempotencyKey};
+
+    fn acquire(resource: &str, key: Option<&str>) -> Operation {
+        Operation::Acquire(Box::new(AcquireOp {
+            resource: Resource::from(resource),
+            id: LeaseId::from_parts(1, [1; 10]),
+            owner: OwnerId::new("o"),
+            issuer: Arc::from("t"),
+            ttl: Ttl::parse(10, 3_600).unwrap(),
+            metadata: Metadata::default(),
+            key: key.map(|key| IdempotencyKey {
+                name: KeyName {
+                    issuer: Arc::from("t"),
+                    key: Arc::from(key),
+                },
+                fingerprint: Arc::from("f"),
+            }),
+            mode: AcquireMode::Once,
+        }))
+    }
+
+    #[test]
+    fn operations_with_one_key_on_two_resources_are_in_order() {
+        let batch = [
+            acquire("a", Some("k")),
+            acquire("b", Some("k")),
+            acquire("a", None),
+            acquire("b", None),
+            acquire("c", None),
+            acquire("a", Some("k")),
+        ];
+        let waves = group_by_resource(&batch, &HashMap::new());
+        let places: Vec<Vec<Vec<usize>>> = waves
+            .iter()
+            .map(|groups| groups.iter().map(|group| group.places.clone()).collect())
+            .collect();
+        assert_eq!(
+            places,
+            [vec![vec![0, 2], vec![4]], vec![vec![1, 3]], vec![vec![5]]]
+        );
+    }
+}

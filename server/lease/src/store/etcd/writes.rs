@@ -1,0 +1,147 @@
+//! The writes of a transaction on one resource.
+
+use domain::lease::StoreTime;
+use etcd_client::{PutOptions, TxnOp};
+
+use super::keys::Keys;
+use super::snapshot::{Snapshot, SnapshotRequest};
+use super::values::{
+    IdempotencyValue, LeaseHome, LeaseValue, RejectionValue, StateValue, WaiterValue, encode,
+};
+use crate::batch::BatchResult;
+use crate::store::StoreError;
+
+/// Operations on one resource per transaction. Each writes at most four keys, and etcd allows 128 per transaction.
+pub(super) const RESOURCE_OPERATIONS_MAX: usize = 30;
+const _: () = assert!(RESOURCE_OPERATIONS_MAX * 4 + 2 <= 128);
+
+pub(super) struct ResourceWrites {
+    pub(super) operations: Vec<TxnOp>,
+    /// Whether the state is written, or its queue: every such write changes the revision of the state.
+    pub(super) has_state: bool,
+}
+
+/// `origin`: the id of the transaction, the etcd lease of the waiters, and this replica.
+///
+/// # Errors
+/// A value cannot be encoded.
+pub(super) fn writes(
+    keys: &Keys,
+    request: &SnapshotRequest,
+    snapshot: &Snapshot,
+    ran: &BatchResult,
+    origin: (&str, i64, &str),
+    now: StoreTime,
+) -> Result<ResourceWrites, StoreError> {
+    let changes = &ran.changes;
+    let (write, ..) = origin;
+    let mut operations = Vec::new();
+    let has_state = !changes.resources.is_empty()
+        || !changes.leases.is_empty()
+        || !changes.keys.is_empty()
+        || !changes.unbound.is_empty()
+        || !changes.joined.is_empty()
+        || !changes.left.is_empty();
+    if has_state && let Some(after) = ran.after.get(&request.resource) {
+        operations.extend(state(
+            keys,
+            request,
+            snapshot,
+            &StateValue::new(&after.state, write.to_owned()),
+            after,
+        )?);
+    }
+    for change in changes.leases.values() {
+        let has_ended = change.lease.ending.is_some();
+        if has_ended || change.is_new {
+            let home = LeaseHome {
+                resource: change.resource.text(),
+                ended: has_ended.then(|| LeaseValue::new(&change.lease)),
+            };
+            operations.push(TxnOp::put(keys.lease(change.lease.id), encode(&home)?, None));
+        }
+    }
+    for (name, row) in changes
+        .keys
+        .iter()
+        .filter(|(name, _)| !changes.unbound.contains(name))
+    {
+        let value = IdempotencyValue {
+            fingerprint: row.fingerprint.to_string(),
+            lease: row.lease,
+            created_at: row.created_at.ms(),
+        };
+        operations.push(TxnOp::put(keys.idempotency(name), encode(&value)?, None));
+    }
+    let mut unbound: Vec<_> = changes
+        .unbound
+        .iter()
+        .map(|name| keys.idempotency(name))
+        .collect();
+    unbound.sort_unstable();
+    unbound.dedup();
+    operations.extend(unbound.into_iter().map(|key| TxnOp::delete(key, None)));
+    let left = changes
+        .left
+        .iter()
+        .map(|waiter| keys.waiter(&request.resource, *waiter));
+    operations.extend(left.map(|key| TxnOp::delete(key, None)));
+    operations.extend(additions(keys, ran, origin, now)?);
+    Ok(ResourceWrites {
+        operations,
+        has_state,
+    })
+}
+
+/// New waiters and rejections.
+fn additions(
+    keys: &Keys,
+    ran: &BatchResult,
+    (write, replica_lease, replica): (&str, i64, &str),
+    now: StoreTime,
+) -> Result<Vec<TxnOp>, StoreError> {
+    let mut operations = Vec::new();
+    for (place, joined) in (0..).zip(&ran.changes.joined) {
+        let value = WaiterValue {
+            owner: joined.owner.to_string(),
+            replica: replica.to_owned(),
+            since: now.ms(),
+            place,
+        };
+        let options = PutOptions::new().with_lease(replica_lease);
+        let key = keys.waiter(&joined.resource, joined.waiter);
+        operations.push(TxnOp::put(key, encode(&value)?, Some(options)));
+    }
+    for (place, rejection) in (0..).zip(&ran.changes.rejections) {
+        let value = RejectionValue::new(rejection, now, place);
+        let key = keys.rejection(now.ms(), &format!("{write}{place:03}"));
+        operations.push(TxnOp::put(key, encode(&value)?, None));
+    }
+    Ok(operations)
+}
+
+/// The state moves between `held/` and `free/`.
+fn state(
+    keys: &Keys,
+    request: &SnapshotRequest,
+    snapshot: &Snapshot,
+    value: &StateValue,
+    after: &crate::batch::HeldLease,
+) -> Result<Vec<TxnOp>, StoreError> {
+    let (held, free) = (keys.held(&request.resource), keys.free(&request.resource));
+    let is_held = after
+        .state
+        .lease
+        .as_ref()
+        .is_some_and(|lease| lease.ending.is_none());
+    let (to, from, from_revision) = if is_held {
+        (held, free, snapshot.free_revision)
+    } else {
+        (free, held, snapshot.held_revision)
+    };
+    let mut operations = vec![TxnOp::put(to, encode(value)?, None)];
+    if from_revision > 0 {
+        operations.push(TxnOp::delete(from, None));
+    }
+    Ok(operations)
+}

@@ -1,0 +1,90 @@
+//! Checks of the etcd cluster of `lease.store`: members, alarms, rights, foreign keys, restored snapshots, clock.
+
+use super::check_result::Finding;
+use config::Config;
+use lease::LeaseOpenError;
+use lease::store::etcd::{EtcdReport, examine};
+use runtime::clock::Clock;
+
+const CHECK: &str = "lease.store";
+/// etcd refuses writes at its quota, 2 GiB unless configured.
+const SIZE_WARN_BYTES: i64 = 1_500 * 1_024 * 1_024;
+const AHEAD_MS_MAX: i64 = 5_000;
+
+pub(super) async fn examine_lease_store(config: &Config, clock: &Clock) -> Vec<Finding> {
+    let Some(store) = &config.lease.store else {
+        return Vec::new();
+    };
+    match examine(store, clock.clone()).await {
+        Ok(report) => judge(&report, clock.now().wall.timestamp_millis()),
+        Err(LeaseOpenError::Etcd { reason, remedy }) => vec![Finding::fault(CHECK, reason, remedy)],
+        Err(error) => vec![Finding::fault(
+            CHECK,
+            error.to_string(),
+            "check the files that [lease] names",
+        )],
+    }
+}
+
+fn judge(report: &EtcdReport, now_ms: i64) -> Vec<Finding> {
+    let members = domain::format::counted(report.members as u64, "member", "members");
+    let mut findings = vec![Finding::ok(
+        CHECK,
+        format!("reached: etcd {}, {members}", report.version),
+    )];
+    if report.members < 3 {
+        findings.push(Finding::warning(
+            CHECK,
+            format!("{members} with a vote: the loss of one stops the lease service"),
+            "run three members or five, each on a machine of its own",
+        ));
+    }
+    for (address, why) in &report.down {
+        findings.push(Finding::warning(
+            CHECK,
+            format!("{address} does not answer: {why}"),
+            "etcdctl endpoint health --cluster # the others serve meanwhile, while they are a majority",
+        ));
+    }
+    for alarm in &report.alarms {
+        findings.push(Finding::fault(
+            CHECK,
+            format!("etcd reports an alarm: {alarm}"),
+            "etcdctl compact REVISION && etcdctl defrag --cluster && etcdctl alarm disarm",
+        ));
+    }
+    if report.size_bytes > SIZE_WARN_BYTES {
+        findings.push(Finding::warning(
+            CHECK,
+            format!(
+                "the database has {} MiB; etcd refuses writes at its quota, 2048 MiB unless configured",
+                report.size_bytes / 1_048_576
+            ),
+            "etcdctl defrag --cluster, --auto-compaction-retention=1h, or a larger --quota-backend-bytes",
+        ));
+    }
+    findings.push(match (&report.rewound, report.exists) {
+        (Some(why), _) => Finding::warning(
+            CHECK,
+            format!("it was restored from a snapshot: {why}. The next start raises every token"),
+            "leasehold migrate --raise-epoch # does it now",
+        ),
+        (None, true) => Finding::ok(CHECK, "it is the cluster that wrote the store"),
+        (None, false) => Finding::ok(CHECK, "there is no store yet; the first start creates it"),
+    });
+    if let Some(ahead_ms) = report
+        .clock_ms
+        .map(|ms| ms - now_ms)
+        .filter(|ms| *ms > AHEAD_MS_MAX)
+    {
+        findings.push(Finding::fault(
+            CHECK,
+            format!(
+                "its time is {} s ahead of this machine's clock: leases would live longer by that",
+                ahead_ms / 1_000
+            ),
+            "timedatectl set-ntp true # if this clock is right, wait until it has caught up",
+        ));
+    }
+    findings
+}
