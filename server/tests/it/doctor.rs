@@ -5,6 +5,7 @@ mod backends;
 mod certificates;
 mod command;
 mod healthy;
+mod lease_store;
 mod provider;
 mod receivers;
 mod store;

@@ -1,0 +1,73 @@
+//! The etcd of `lease.store`, and `leasehold migrate`, which creates the store in it.
+
+use ::testkit::{EtcdCluster, EtcdOptions, Throwaway};
+
+use super::command::{ConfigFolder, output};
+
+async fn etcd() -> EtcdCluster {
+    let options = EtcdOptions {
+        fast: true,
+        ..Default::default()
+    };
+    Throwaway::etcd_cluster(3, options).await.unwrap()
+}
+
+fn stage(addresses: &str) -> ConfigFolder {
+    ConfigFolder::new(&format!("[lease]\nstore = \"etcd://{addresses}/leasehold/\""))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_etcd_for_leases_is_examined_and_created() {
+    let etcd = etcd().await;
+    let stage = stage(&etcd.addresses());
+    let found = async || {
+        let report = stage.doctor().await;
+        assert_eq!(report.code, 0, "{report:#?}");
+        report.level("ok").join("\n") + &report.level("warning").join("\n")
+    };
+    let fresh = found().await;
+    assert!(fresh.contains("lease.store: reached: etcd 3."), "{fresh}");
+    assert!(
+        fresh.contains("3 members") && fresh.contains("there is no store yet"),
+        "{fresh}"
+    );
+    for (args, answer) in [
+        (&["migrate", "--json"][..], "{\"migrated\":true}\n"),
+        (
+            &["migrate", "--raise-epoch", "--json"],
+            "{\"epoch\":2,\"migrated\":true}\n",
+        ),
+    ] {
+        let mut migrate = stage.leasehold();
+        migrate.args(args);
+        let (code, out, err) = output(migrate).await;
+        assert_eq!((code, out.as_str()), (0, answer), "{err}");
+    }
+    let created = found().await;
+    assert!(
+        created.contains("it is the cluster that wrote the store"),
+        "{created}"
+    );
+    etcd.members[1].stop().await.unwrap();
+    let without = found().await;
+    let address = format!("127.0.0.1:{} does not answer", etcd.members[1].port());
+    assert!(without.contains(&address), "{without}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_etcd_that_cannot_hold_leases_is_one_fault() {
+    let etcd = etcd().await;
+    let one = stage(&format!("127.0.0.1:{}", etcd.members[0].port()));
+    let part = [
+        "lease.store",
+        "3 members with a vote",
+        "Name the client addresses of all members",
+    ];
+    one.doctor().await.has_one_fault(&part);
+    etcd.ctl(&[0], &["put", "/leasehold/locks/a", "v"]).await.unwrap();
+    let foreign = [
+        "/leasehold/locks/a was not written by the lease service",
+        "another prefix",
+    ];
+    stage(&etcd.addresses()).doctor().await.has_one_fault(&foreign);
+}
