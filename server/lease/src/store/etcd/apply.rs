@@ -307,7 +307,7 @@ impl EtcdStore {
         {
             GuardVerdict::Holds => {}
             verdict => {
-                self.recover(link, verdict).await?;
+                self.recover(link, verdict, sent).await?;
                 return Ok(Committed::Retry);
             }
         }

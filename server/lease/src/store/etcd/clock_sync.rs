@@ -9,6 +9,7 @@ use runtime::clock::Clock;
 
 use super::EtcdStore;
 use super::connection::Link;
+use super::guard::GuardVerdict;
 use super::identity::{raft_position, read_meta, read_page, run};
 use super::keys::Keys;
 use super::snapshot::read_results;
@@ -94,7 +95,12 @@ impl EtcdStore {
     /// # Errors
     /// etcd does not answer, or was restored: the epoch is raised then.
     pub(super) async fn publish_time(&self, link: &Link) -> Result<(), StoreError> {
+        let sent = self.guard.sent();
         let (raft_index, raft_term) = raft_position(link, &self.keys).await?;
+        if self.guard.is_log_behind(sent, raft_index) {
+            self.recover(link, GuardVerdict::Rewound, sent).await?;
+            return Err(StoreError::Conflict);
+        }
         let value = ClockValue {
             ms: self.store_clock.read().now.ms(),
             raft_index,
@@ -110,12 +116,18 @@ impl EtcdStore {
             .when(self.guard.compares(&self.keys))
             .and_then(writes)
             .or_else(reads);
-        let sent = self.guard.sent();
         let answer = link.call(|client| run(client, txn.clone())).await?;
         let results = read_results(answer.op_responses());
         let first = |place: usize| results.get(place).and_then(|pairs: &Vec<KeyValue>| pairs.first());
         if answer.succeeded() {
-            let revision = self.guard.check(sent, answer.header())?;
+            let revision = match self.guard.check(sent, answer.header()) {
+                Ok(revision) => revision,
+                Err(error) => {
+                    tracing::warn!(%error, "the lease store's etcd was restored: {error}");
+                    self.recover(link, GuardVerdict::Rewound, sent).await?;
+                    return Err(StoreError::Conflict);
+                }
+            };
             self.guard.clock_seen(revision);
             self.remember_revision(revision);
             if let Some(before) = first(0) {
@@ -126,7 +138,7 @@ impl EtcdStore {
             return Ok(());
         }
         let verdict = self.guard.judge(first(1), first(0));
-        self.recover(link, verdict).await?;
+        self.recover(link, verdict, sent).await?;
         Err(StoreError::Conflict)
     }
 }

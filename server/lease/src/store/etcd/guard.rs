@@ -20,6 +20,8 @@ pub(super) struct Guard {
     /// Greatest revision and term of any answer.
     revision: AtomicI64,
     term: AtomicU64,
+    /// Greatest index of the cluster's log.
+    raft_index: AtomicU64,
 }
 
 #[derive(Debug, Clone)]
@@ -29,11 +31,14 @@ struct Known {
     clock_revision: i64,
 }
 
-/// Greatest revision and term before a request was sent.
+/// Greatest revision, term and index of the log before a request was sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentAt {
     revision: i64,
     term: u64,
+    raft_index: u64,
+    /// Changes with each recovery.
+    identity_revision: i64,
 }
 
 /// Why a guarded transaction was not applied.
@@ -57,6 +62,7 @@ impl Guard {
             cluster_id: AtomicU64::new(header.cluster_id()),
             revision: AtomicI64::new(header.revision()),
             term: AtomicU64::new(header.raft_term()),
+            raft_index: AtomicU64::new(0),
         }
     }
 
@@ -66,12 +72,6 @@ impl Guard {
 
     pub(super) fn cluster_id(&self) -> u64 {
         self.cluster_id.load(Ordering::Relaxed)
-    }
-
-    /// Revisions of the identity and of the clock.
-    pub(super) fn known_revisions(&self) -> (i64, i64) {
-        let known = self.known.lock();
-        (known.identity_revision, known.clock_revision)
     }
 
     /// Comparisons of every write.
@@ -88,7 +88,26 @@ impl Guard {
         SentAt {
             revision: self.revision.load(Ordering::Relaxed),
             term: self.term.load(Ordering::Relaxed),
+            raft_index: self.raft_index.load(Ordering::Relaxed),
+            identity_revision: self.known.lock().identity_revision,
         }
+    }
+
+    /// Whether the epoch was raised, by this replica or another, and adopted since a request was sent.
+    pub(super) fn is_recovered_since(&self, sent: SentAt) -> bool {
+        self.known.lock().identity_revision != sent.identity_revision
+    }
+
+    /// The epoch and its token floor as known.
+    pub(super) fn epoch(&self) -> (i64, u64) {
+        let known = self.known.lock();
+        (known.identity.epoch, known.identity.token_floor)
+    }
+
+    /// Whether the cluster's log ends before an entry that it had when the request was sent.
+    pub(super) fn is_log_behind(&self, sent: SentAt, raft_index: u64) -> bool {
+        self.raft_index.fetch_max(raft_index, Ordering::Relaxed);
+        raft_index < sent.raft_index
     }
 
     /// Checks an answer; returns its revision.
@@ -146,5 +165,6 @@ impl Guard {
         self.cluster_id.store(header.cluster_id(), Ordering::Relaxed);
         self.revision.store(header.revision(), Ordering::Relaxed);
         self.term.store(header.raft_term(), Ordering::Relaxed);
+        self.raft_index.store(0, Ordering::Relaxed);
     }
 }

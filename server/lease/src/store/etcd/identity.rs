@@ -8,7 +8,7 @@ use runtime::random;
 use super::EtcdStore;
 use super::connection::Link;
 use super::fault::EtcdFault;
-use super::guard::GuardVerdict;
+use super::guard::{GuardVerdict, SentAt};
 use super::keys::{KeyRange, Keys};
 use super::snapshot::read_results;
 use super::values::{ClockValue, IdentityValue, StateValue, decode, encode};
@@ -133,11 +133,16 @@ pub(super) async fn create(
 }
 
 /// Raises every token above any that the lost part of the store may have issued. Returns the new epoch; another
-/// replica may have raised it meanwhile.
+/// replica may have raised it meanwhile. `known_floor`: of an epoch that the lost part may have had.
 ///
 /// # Errors
 /// etcd does not answer.
-pub(super) async fn raise(link: &Link, keys: &Keys, now_ms: i64) -> Result<i64, StoreError> {
+pub(super) async fn raise(
+    link: &Link,
+    keys: &Keys,
+    now_ms: i64,
+    known_floor: u64,
+) -> Result<i64, StoreError> {
     for _ in 0..ATTEMPTS_MAX {
         let meta = read_meta(link, keys).await?;
         let Some((identity, revision)) = &meta.identity else {
@@ -148,7 +153,7 @@ pub(super) async fn raise(link: &Link, keys: &Keys, now_ms: i64) -> Result<i64, 
         let highest = highest_token(link, keys).await?;
         let next = IdentityValue {
             epoch: identity.epoch + 1,
-            token_floor: identity.token_floor.max(highest) + EPOCH_STEP,
+            token_floor: identity.token_floor.max(highest).max(known_floor) + EPOCH_STEP,
             cluster_id: format!("{:x}", meta.header.cluster_id()),
             ..identity.clone()
         };
@@ -224,20 +229,30 @@ pub(super) async fn read_page(
 }
 
 impl EtcdStore {
-    /// Call with what a transaction read that was not applied because of the guard.
+    /// Raises the epoch, or adopts one that was raised; call after an answer to a request `sent` showed that the cluster
+    /// was restored.
     ///
     /// # Errors
     /// etcd does not answer.
-    pub(super) async fn recover(&self, link: &Link, verdict: GuardVerdict) -> Result<(), StoreError> {
+    pub(super) async fn recover(
+        &self,
+        link: &Link,
+        verdict: GuardVerdict,
+        sent: SentAt,
+    ) -> Result<(), StoreError> {
         let _turn = self.raising.lock().await;
+        if self.guard.is_recovered_since(sent) {
+            return Ok(());
+        }
         let mut meta = read_meta(link, &self.keys).await?;
-        let verdict = match verdict {
-            // Another task may have raised the epoch while this one waited.
-            GuardVerdict::Rewound if !self.is_behind(&meta) => GuardVerdict::Renewed,
-            verdict => verdict,
-        };
-        if verdict == GuardVerdict::Rewound {
-            raise(link, &self.keys, self.store_clock.read().now.ms()).await?;
+        let (epoch, token_floor) = self.guard.epoch();
+        let is_raised = meta
+            .identity
+            .as_ref()
+            .is_some_and(|(identity, _)| identity.epoch > epoch);
+        if verdict == GuardVerdict::Rewound && !is_raised {
+            let now_ms = self.store_clock.read().now.ms();
+            raise(link, &self.keys, now_ms, token_floor).await?;
             meta = read_meta(link, &self.keys).await?;
         }
         let (Some((identity, at)), Some((clock, clock_at))) = (meta.identity, meta.clock) else {
@@ -249,13 +264,5 @@ impl EtcdStore {
         self.cache.lock().clear();
         self.guard.renew(&meta.header, identity, (at, clock_at));
         Ok(())
-    }
-
-    /// Whether the cluster is behind what this replica knows.
-    fn is_behind(&self, meta: &StoreMeta) -> bool {
-        let known = self.guard.known_revisions();
-        let identity = meta.identity.as_ref().map_or(0, |(_, at)| *at);
-        let clock = meta.clock.as_ref().map_or(0, |(_, at)| *at);
-        meta.header.cluster_id() != self.guard.cluster_id() || identity < known.0 || clock < known.1
     }
 }

@@ -95,7 +95,7 @@ async fn prepare(
     if let Some(why) = &report.rewound {
         tracing::warn!("the lease store's etcd was restored: {why}");
         let wall_ms = clock.now().wall.timestamp_millis();
-        raise(link, keys, wall_ms).await.map_err(unreadable)?;
+        raise(link, keys, wall_ms, 0).await.map_err(unreadable)?;
     }
     Ok(())
 }
@@ -132,5 +132,5 @@ pub async fn raise_epoch(config: &LeaseStoreConfig, clock: Clock) -> Result<i64,
     let mut report = inspect(&link, &keys).await?;
     inspect_keys(&link, &keys, config.installation.as_deref(), &mut report).await?;
     let wall_ms = clock.now().wall.timestamp_millis();
-    raise(&link, &keys, wall_ms).await.map_err(unreadable)
+    raise(&link, &keys, wall_ms, 0).await.map_err(unreadable)
 }
