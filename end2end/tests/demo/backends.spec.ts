@@ -12,7 +12,7 @@ test('each backend shows the probed permissions of its account', async ({ page, 
     const section = page.getByRole('region', { name, exact: true });
     await expect(section).toContainText(address);
     for (const { what, allowed, wanted } of rights) {
-      const row = section.getByRole('row').filter({ has: page.getByRole('rowheader', { name: what }) }).first();
+      const row = section.getByRole('row').filter({ has: page.getByText(what, { exact: true }) }).first();
       const word = allowed === null ? 'unknown' : allowed ? (wanted ? 'granted' : 'granted, not needed') : 'denied';
       await expect(row.getByRole('cell'), `${name}: ${what}`).toHaveText(word);
     }

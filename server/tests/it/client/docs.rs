@@ -83,7 +83,7 @@ async fn the_shell_commands_of_the_page_do_what_it_says() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_python_of_the_page_holds_renews_and_releases() {
-    // The example unchanged; then with a TTL of 1 s and 3 s of work, which needs renewals; then with a lost lease.
+    // The example unchanged; then with a TTL of 4 s and 6 s of work, which needs renewals; then with a lost lease.
     let world = ClientAndServer::start().await;
     let [page] = blocks(CLIENTS, "python").try_into().unwrap();
     assert_eq!(
@@ -93,13 +93,13 @@ async fn the_python_of_the_page_holds_renews_and_releases() {
     was_held_once(&world, "billing:close:2026-07").await;
     let (class, use_of_it) = page.split_once("\nlease = ").unwrap();
     let longer = format!("\nlease = {use_of_it}")
-        .replace("ttl_s=30", "ttl_s=1")
+        .replace("ttl_s=30", "ttl_s=4")
         .replace("margin_s=5", "margin_s=0")
         .replace(
             "lease.release()",
-            "time.sleep(3)\nlease.checkpoint(0)\nlease.release()",
+            "time.sleep(6)\nlease.checkpoint(0)\nlease.release()",
         );
-    assert!(longer.contains("time.sleep(3)"), "{longer}");
+    assert!(longer.contains("time.sleep(6)"), "{longer}");
     output(&world, "python3", &format!("{class}{longer}"), &[]).await;
     assert_eq!(
         world.resource("billing:close:2026-07").await["lastFencingToken"],
@@ -107,7 +107,7 @@ async fn the_python_of_the_page_holds_renews_and_releases() {
     );
     let loses = longer
         .replace(
-            "time.sleep(3)",
+            "time.sleep(6)",
             "call('DELETE', f'/v1/locks/{lease.id}')\nlease.gone.wait(20)",
         )
         .replace("lease.checkpoint(0)\nlease.release()", "print(lease.why)");
