@@ -195,8 +195,8 @@ pub enum StartError {
         doing: &'static str,
         source: io::Error,
     },
-    #[error("initdb failed: {output}")]
-    Initdb { output: String },
+    #[error("{program} failed: {output}")]
+    Cluster { program: String, output: String },
     #[error("{what} found its port taken by another program; its log ends:\n{log}")]
     PortTaken { what: &'static str, log: String },
     #[error("{what} ended while starting ({status}); its log ends:\n{log}")]

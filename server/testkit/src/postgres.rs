@@ -1,6 +1,10 @@
-//! A throwaway Postgres: its own cluster (`initdb`), TCP on loopback only, no Unix socket, no schema.
+//! A throwaway Postgres: its own cluster, TCP on loopback only, no Unix socket, no schema.
 
-use std::{io, net::Ipv4Addr, ops::Deref, os::unix::process::CommandExt, path::Path, process::Stdio};
+mod cluster;
+mod control_file;
+mod template;
+
+use std::{io, net::Ipv4Addr, ops::Deref};
 
 use rustix::process::Signal;
 use sqlx::{
@@ -9,7 +13,7 @@ use sqlx::{
 };
 
 use super::{
-    StartError, Tls, address, binaries, process,
+    StartError, Tls, address, binaries,
     server::Server,
     server_spec::{Plan, Probe},
     temp_dir::Folder,
@@ -42,9 +46,8 @@ pub struct Postgres {
 impl Postgres {
     pub(super) async fn start(options: PostgresOptions) -> Result<Self, StartError> {
         let program = binaries::find("postgres", INSTALL)?;
-        let initdb = binaries::find("initdb", INSTALL)?;
         let folder = Folder::of_server(WHAT, "postgres", "QUIT")?;
-        init(&initdb, &folder, options.password.as_deref()).await?;
+        cluster::create(&folder, options.password.as_deref()).await?;
         let plan = |folder: &Folder, [port]: [u16; 1]| {
             Ok(Plan {
                 program: program.clone(),
@@ -101,57 +104,6 @@ impl Deref for Postgres {
     fn deref(&self) -> &Server {
         &self.server
     }
-}
-
-/// Creates the cluster. Files are not synced: they do not outlive this process.
-async fn init(initdb: &Path, folder: &Folder, password: Option<&str>) -> Result<(), StartError> {
-    let io = |doing| {
-        move |source| StartError::Io {
-            what: WHAT,
-            doing,
-            source,
-        }
-    };
-    let mut command = process::command(initdb, folder);
-    command.args([
-        "--pgdata=data",
-        "--encoding=UTF8",
-        "--locale=C",
-        "--no-sync",
-        "--no-instructions",
-        // Its first segment is written whole.
-        "--wal-segsize=1",
-    ]);
-    command.arg(format!("--username={SUPERUSER}"));
-    if let Some(password) = password {
-        folder
-            .write_private("password", password.as_bytes())
-            .map_err(io("write the password"))?;
-        command.args(["--auth=scram-sha-256", "--pwfile=password"]);
-    } else {
-        command.arg("--auth=trust");
-    }
-    // Guarded like the server, so that it does not write into a folder that is being removed.
-    command
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let child = tokio::process::Command::from(command)
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(io("run initdb"))?;
-    folder.guard_pid(child.id().unwrap_or_default());
-    let output = child.wait_with_output().await.map_err(io("run initdb"));
-    folder.guard_pid(0);
-    let output = output?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = [output.stdout, output.stderr].concat();
-    Err(StartError::Initdb {
-        output: String::from_utf8_lossy(&text).trim().to_owned(),
-    })
 }
 
 fn arguments(options: &PostgresOptions, folder: &Folder, port: u16) -> io::Result<Vec<String>> {

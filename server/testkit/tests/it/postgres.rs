@@ -21,6 +21,26 @@ async fn connect(postgres: &Postgres) -> PgConnection {
 }
 
 #[tokio::test]
+async fn two_clusters_have_different_identifiers() {
+    // The first may save the template of the others.
+    let mut identifiers = Vec::new();
+    for _ in 0..3 {
+        let postgres = fast().await;
+        let mut connection = connect(&postgres).await;
+        let found = sqlx::query_scalar("SELECT system_identifier FROM pg_control_system()")
+            .fetch_one(&mut connection)
+            .await;
+        let found: i64 = found.unwrap();
+        assert!(!identifiers.contains(&found), "{found} twice");
+        identifiers.push(found);
+        drop(connection);
+        // The log of a copy carries its identifier too.
+        postgres.kill().await.unwrap();
+        postgres.restart().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_role_made_by_the_caller_connects_by_its_url() {
     // No password anywhere: the superuser makes a role and a database, whose names need escaping.
     let postgres = fast().await;
