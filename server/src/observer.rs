@@ -1,5 +1,5 @@
 //! Observes one backend for the inventory: periodic scans, refreshes after change notifications, rechecks of locks
-//! whose state is about to change, periodic probes.
+//! whose state is about to change, periodic probes, and the members of a replicated backend.
 //!
 //! **Invariant:** each backend has its own tasks, so a backend that hangs delays no other.
 
@@ -27,6 +27,7 @@ const RELIST_GAP: Duration = Duration::from_millis(100);
 /// Recheck interval without a due lock.
 const RECHECK_IDLE: Duration = Duration::from_secs(60);
 const PROBE_EVERY: Duration = Duration::from_secs(60);
+const CLUSTER_INTERVAL: Duration = Duration::from_secs(2);
 /// A recovered backend must be shown within 5 s: this interval, a connection and a scan must fit in.
 const RETRY_MAX: Duration = Duration::from_secs(3);
 
@@ -87,6 +88,12 @@ pub fn start(
         one.backend.watch(one.hints.clone()).await;
     });
     supervise("probe", &observer, stop, |one| async move { one.probes().await });
+    supervise(
+        "members",
+        &observer,
+        stop,
+        |one| async move { one.members().await },
+    );
     hints
 }
 
@@ -227,6 +234,14 @@ impl Observer {
                 failures += 1;
                 tokio::time::sleep(retry_after(failures, self.pace.poll_interval)).await;
             }
+        }
+    }
+
+    /// Ends at the first answer of a backend that has no members.
+    async fn members(&self) {
+        while let Some(cluster) = self.backend.cluster().await {
+            self.feed.cluster(cluster, self.clock.tick());
+            tokio::time::sleep(CLUSTER_INTERVAL).await;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A backend as a whole: kind, capabilities, status, account permissions.
 
+mod cluster;
 mod kind;
 mod limited;
 
@@ -10,6 +11,7 @@ use crate::names::{BackendName, Source};
 use crate::observation::Coverage;
 use crate::reported::Reported;
 
+pub use cluster::{Availability, ClusterMember, ClusterView, MemberProblem, MemberRole};
 pub use kind::BackendKind;
 pub use limited::OUTSIDE_SCOPE;
 
@@ -154,6 +156,8 @@ pub struct BackendView {
     pub capabilities: Vec<Capability>,
     pub rights: Vec<AccountPermission>,
     pub past_faults: Vec<BackendFailure>,
+    /// Of a replicated backend that reports its members.
+    pub cluster: Option<ClusterView>,
     /// The reader's scope is a part of this backend: counts are of that part, and fields about
     /// the whole backend are omitted with [`OUTSIDE_SCOPE`] as the reason. See
     /// [`BackendView::limited`].

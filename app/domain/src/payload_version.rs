@@ -14,6 +14,7 @@ const SOURCES: &[&str] = &[
     include_str!("alerts/silence.rs"),
     include_str!("audit.rs"),
     include_str!("backend.rs"),
+    include_str!("backend/cluster.rs"),
     include_str!("blockers.rs"),
     include_str!("charts/held_locks.rs"),
     include_str!("charts/hold_time.rs"),

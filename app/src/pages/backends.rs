@@ -3,6 +3,7 @@
 //! Read-only: `leasehold.toml` has the configuration, and none of its secrets reach the page.
 
 pub mod backend_panel;
+pub mod cluster;
 pub mod health;
 pub mod tables;
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use chrono::DateTime;
-use domain::backend::{AccountPermission, BackendKind, BackendTraits, Capability, WatchState};
+use domain::backend::{AccountPermission, BackendKind, BackendTraits, Capability, ClusterView, WatchState};
 use domain::duration::millis;
 use domain::force_release::{Act, BlastRadius, Release};
 use domain::generation::Generation;
@@ -346,6 +346,10 @@ impl Backend for Builtin {
         act: &'a Act,
     ) -> BoxFuture<'a, Result<Release, BackendError>> {
         Box::pin(release::release(self, source, resource, generation, act))
+    }
+
+    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
+        Box::pin(self.service.store_cluster())
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {

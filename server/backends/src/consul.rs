@@ -61,7 +61,7 @@ pub fn connect(
     let http = |token| {
         let settings = ConsulSettings::check(config, consul)?;
         let client = settings::client(&config.tls, token)?;
-        Ok(Http::new(settings, clock.clone(), client))
+        Ok::<_, BackendError>(Http::new(settings, clock.clone(), client))
     };
     Ok(ConsulBackend {
         http: http(consul.token.as_ref())?,

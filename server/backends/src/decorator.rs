@@ -1,6 +1,6 @@
 //! A backend decorator that forwards every call.
 
-use domain::backend::{BackendKind, BackendTraits, Capability};
+use domain::backend::{BackendKind, BackendTraits, Capability, ClusterView};
 use domain::force_release::{Act, Release};
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
@@ -98,5 +98,9 @@ impl<A: BackendDecorator> Backend for A {
 
     fn probe(&self) -> BackendFuture<'_, Probe> {
         self.around("probe", self.inner().probe())
+    }
+
+    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
+        self.inner().cluster()
     }
 }

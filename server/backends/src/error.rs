@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use domain::duration::millis;
+use runtime::tls_client::TlsFileError;
 use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -36,6 +37,12 @@ pub(super) fn misconfigured(detail: impl Into<String>, remedy: impl Into<String>
     BackendError::Misconfigured {
         detail: detail.into(),
         remedy: remedy.into(),
+    }
+}
+
+impl From<TlsFileError> for BackendError {
+    fn from(error: TlsFileError) -> Self {
+        misconfigured(error.to_string(), error.remedy())
     }
 }
 

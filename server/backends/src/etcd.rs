@@ -23,12 +23,13 @@ mod watch;
 
 use std::sync::atomic::AtomicI64;
 
-use domain::backend::{BackendKind, BackendTraits, Capability};
+use domain::backend::{BackendKind, BackendTraits, Capability, ClusterView};
 use domain::force_release::{Act, Release};
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use domain::observation::Inspection;
 use domain::safety::{Safety, SafetyClass};
+use etcd_cluster::{ClusterAccess, ClusterReader};
 use futures::future::BoxFuture;
 
 use super::error::within;
@@ -46,6 +47,8 @@ const GRAIN_MS: i64 = 1_000;
 pub struct EtcdBackend {
     link: Link,
     leases: Leases,
+    /// One by one, for the Backends page.
+    members: ClusterReader,
     /// The account of forced unlocks, if configured.
     unlocks: Option<Box<Link>>,
     /// Revision of the last complete list; 0 before the first. The watch continues from here.
@@ -59,7 +62,14 @@ pub struct EtcdBackend {
 pub fn connect(config: &BackendConfig, etcd: &EtcdConfig, clock: Clock) -> Result<EtcdBackend, BackendError> {
     let settings = EtcdSettings::check(config, etcd)?;
     let unlocks = EtcdSettings::for_unlocks(config, etcd)?;
+    let access = ClusterAccess {
+        endpoints: settings.endpoints.clone(),
+        options: settings.options(settings.user.is_some()),
+        without_login: settings.user.is_some().then(|| settings.options(false)),
+        tls: &config.tls,
+    };
     Ok(EtcdBackend {
+        members: ClusterReader::new(access, clock.clone())?,
         unlocks: unlocks.map(|settings| Box::new(Link::new(settings, clock.clone()))),
         link: Link::new(settings, clock),
         leases: Leases::default(),
@@ -161,6 +171,10 @@ impl Backend for EtcdBackend {
         _act: &'a Act,
     ) -> BoxFuture<'a, Result<Release, BackendError>> {
         Box::pin(release::release(self, source, resource, generation))
+    }
+
+    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
+        Box::pin(async move { Some(self.members.read().await) })
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {

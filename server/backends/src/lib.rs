@@ -25,7 +25,7 @@ pub mod zookeeper;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::backend::{AccountPermission, BackendKind, BackendTraits, Capability};
+use domain::backend::{AccountPermission, BackendKind, BackendTraits, Capability, ClusterView};
 use domain::force_release::{Act, Release};
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
@@ -104,6 +104,12 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Reachability, version and account permissions. Cheap; called at start and every minute.
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>>;
+
+    /// Members of a replicated backend, also of one that does not answer; `None` if it is not replicated or reports no
+    /// members. Called every two seconds.
+    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// The capability that tells whether forced unlocks are offered.

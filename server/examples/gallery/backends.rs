@@ -3,7 +3,8 @@
 use ::backends::Probe;
 use chrono::TimeDelta;
 use domain::backend::{
-    AccountPermission, BackendFailure, BackendKind, BackendStatus, BackendTraits, Capability,
+    AccountPermission, BackendFailure, BackendKind, BackendStatus, BackendTraits, Capability, ClusterMember,
+    ClusterView, MemberRole,
 };
 use domain::names::BackendName;
 use domain::reported::Reported;
@@ -79,6 +80,47 @@ impl Kind {
         }
     }
 
+    /// Members of the two that are clusters: one lost a member, the other its majority.
+    pub(crate) fn cluster(&self, now: Moment) -> Option<ClusterView> {
+        let silent = match self.kind {
+            BackendKind::Builtin => 1,
+            BackendKind::Etcd => 2,
+            _ => return None,
+        };
+        let member = |place: usize| {
+            let is_silent = place < silent;
+            let role = match place {
+                _ if silent == 2 => MemberRole::NoLeader,
+                2 => MemberRole::Leader,
+                _ => MemberRole::Follower,
+            };
+            ClusterMember {
+                name: format!("etcd-{}", place + 1),
+                address: format!("https://etcd-{}.example.com:2379", place + 1),
+                fault: is_silent.then(|| "no answer within 1000 ms".to_owned()),
+                answered_at: Some(now.wall - TimeDelta::seconds(if is_silent { 254 } else { 0 })),
+                role: reported(!is_silent, role),
+                version: reported(!is_silent, "3.5.16".to_owned()),
+                size_bytes: reported(!is_silent, if place == 2 { 1_740_000_000 } else { 412_000_000 }),
+                quota_bytes: reported(!is_silent, 2_147_483_648),
+                behind_leader: reported(!is_silent && silent == 1, if place == 1 { 3 } else { 0 }),
+                unapplied: reported(!is_silent, 0),
+                alarms: Vec::new(),
+            }
+        };
+        let mut view = ClusterView {
+            asked_at: now.wall,
+            age_ms: 0,
+            voters: Reported::Value(3),
+            counted_since: now.wall - TimeDelta::hours(30),
+            leader_changes: 2,
+            leader_changed_at: Some(now.wall - TimeDelta::seconds(252)),
+            members: (0..3).map(member).collect(),
+        };
+        view.sort_members();
+        Some(view)
+    }
+
     /// Why a scan fails while it has this status.
     pub(crate) fn failure(&self, status: BackendStatus, now: Moment) -> BackendFailure {
         let message = match status {
@@ -147,5 +189,12 @@ impl Kind {
             remedy: "ACL SETUSER leasehold_watch -@write".to_owned(),
         };
         vec![reads, writes]
+    }
+}
+
+fn reported<T>(is_known: bool, value: T) -> Reported<T> {
+    match is_known {
+        true => Reported::Value(value),
+        false => Reported::unknown("it does not answer"),
     }
 }

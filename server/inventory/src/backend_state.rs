@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use domain::backend::{
-    AccountPermission, BackendFailure, BackendKind, BackendTraits, Capability, WatchState,
+    AccountPermission, BackendFailure, BackendKind, BackendTraits, Capability, ClusterView, WatchState,
 };
 use domain::names::{BackendName, Resource, Source};
 use domain::observation::Coverage;
@@ -61,6 +61,8 @@ pub(super) struct SlotState {
     pub(super) version: Reported<String>,
     pub(super) rights: Vec<AccountPermission>,
     pub(super) watch: WatchState,
+    /// As last read, and when.
+    pub(super) cluster: Option<(ClusterView, Tick)>,
     pub(super) relist_differences: u64,
     /// Locks that a resync found gone before a notification arrived, with the time: usually the
     /// notification is only late.
@@ -89,6 +91,7 @@ impl Slot {
             watch: WatchState::Off {
                 why: "it has not been asked yet".to_owned(),
             },
+            cluster: None,
             relist_differences: 0,
             suspects: Vec::new(),
         };

@@ -1,7 +1,7 @@
 //! Backends as shown by the status strip, the Backends page and the API.
 
 use domain::access::Visible;
-use domain::backend::{BackendStatus, BackendView, SourceView};
+use domain::backend::{BackendStatus, BackendView, ClusterView, SourceView};
 use domain::reported::Reported;
 
 use super::backend_state::{Slot, SlotState};
@@ -99,6 +99,10 @@ impl Slot {
             capabilities: self.info.capabilities.clone(),
             rights: state.rights.clone(),
             past_faults: state.past_faults.iter().cloned().collect(),
+            cluster: state.cluster.as_ref().map(|(cluster, read_at)| ClusterView {
+                age_ms: now.tick.since(*read_at),
+                ..cluster.clone()
+            }),
             is_limited: false,
         }
     }

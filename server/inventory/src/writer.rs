@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::backend::{BackendFailure, WatchState};
+use domain::backend::{BackendFailure, ClusterView, WatchState};
 use domain::names::{BackendName, Resource, Source};
 use domain::observation::Coverage;
 use domain::reported::Reported;
@@ -276,6 +276,19 @@ impl InventoryWriter {
     pub fn watching(&self, watch: WatchState) {
         let mut state = self.slot.write();
         state.watch = watch;
+        self.publish(
+            state,
+            IngestOutcome {
+                touched: true,
+                ..IngestOutcome::default()
+            },
+        );
+    }
+
+    /// The members of a replicated backend were read.
+    pub fn cluster(&self, cluster: ClusterView, read_at: Tick) {
+        let mut state = self.slot.write();
+        state.cluster = Some((cluster, read_at));
         self.publish(
             state,
             IngestOutcome {

@@ -1,5 +1,6 @@
 //! Read queries of the service: one lease, live leases, a resource, the events of a lease.
 
+use domain::backend::ClusterView;
 use domain::lease::scope::NameRange;
 use domain::lease::{EndCause, Lease, LeaseId, StoreTime};
 use domain::names::{OwnerId, Resource};
@@ -200,6 +201,11 @@ impl LeaseService {
             .version()
             .await
             .map_err(|error| self.unread(&error))
+    }
+
+    /// Members of a replicated store, for the Backends page; `None` for the others.
+    pub async fn store_cluster(&self) -> Option<ClusterView> {
+        self.core.store.cluster().await
     }
 
     pub(super) fn age_ms<T>(&self, read: &Read<T>) -> i64 {

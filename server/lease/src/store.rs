@@ -16,6 +16,7 @@ mod state_cache;
 
 use std::sync::Arc;
 
+use domain::backend::ClusterView;
 use domain::lease::invariants::InvariantError;
 use domain::lease::scope::NameRange;
 use domain::lease::{Lease, LeaseId, ResourceState, StoreTime};
@@ -118,6 +119,11 @@ pub trait Store: Send + Sync + 'static {
     fn replica(&self) -> &Arc<str>;
 
     fn version(&self) -> StoreFuture<'_, String>;
+
+    /// Members of a replicated store, also of one that does not answer; `None` for the others.
+    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// Closes all connections.
     fn close(&self) -> BoxFuture<'_, ()>;

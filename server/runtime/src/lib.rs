@@ -9,4 +9,5 @@ pub mod random;
 pub mod shutdown;
 pub mod tasks;
 pub mod telemetry;
+pub mod tls_client;
 pub mod webhook_signature;

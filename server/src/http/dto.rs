@@ -5,6 +5,7 @@
 pub mod alerts;
 pub mod audit;
 pub mod backend;
+pub mod cluster;
 pub mod lock;
 pub mod lock_detail;
 pub mod page;

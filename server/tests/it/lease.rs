@@ -18,6 +18,7 @@ mod reaper;
 mod reported_ends;
 mod retention;
 mod schema;
+mod store_members;
 mod tokens;
 mod traps;
 mod upgrade;

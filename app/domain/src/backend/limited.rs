@@ -41,6 +41,7 @@ impl BackendView {
             capabilities,
             rights: _,
             past_faults: _,
+            cluster: _,
             is_limited: _,
         } = self;
         Self {
@@ -80,6 +81,7 @@ impl BackendView {
             capabilities,
             rights: Vec::new(),
             past_faults: Vec::new(),
+            cluster: None,
             is_limited: true,
         }
     }

@@ -6,6 +6,7 @@ use domain::observation::Coverage;
 use domain::reported::Reported;
 use leptos::prelude::*;
 
+use super::cluster::Members;
 use super::health::Health;
 use super::tables::{Capabilities, PastFaults, Rights, Sources};
 use crate::components::reactive::changing;
@@ -45,6 +46,7 @@ pub fn OneBackend(backend: Memo<BackendView>) -> impl IntoView {
                     {changing(move || view! { <Capabilities capabilities=capabilities.get()/> }.into_any())}
                 </div>
             </div>
+            {part(|backend| backend.cluster.clone().map(|cluster| view! { <Members cluster/> }.into_any()).into_any())}
         </section>
     }
     .into_any()
@@ -80,7 +82,7 @@ fn or_limited(backend: &BackendView) -> AnyView {
                 <Shape name="unknown"/>
                 <span>
                     <b>"Limited view. "</b>
-                    "Counts are of the locks in your scope. Address, sources, errors, coverage and the account's permissions are shown to roles that cover the whole backend."
+                    "Counts are of the locks in your scope. Address, sources, members, errors, coverage and the account's permissions are shown to roles that cover the whole backend."
                 </span>
             </p>
         }

@@ -3,20 +3,10 @@
 //! etcd's own messages are included; they name neither users nor passwords.
 
 use etcd_client::Error;
+use etcd_cluster::{GrpcCode, error_text};
 
 use crate::BackendError;
 use crate::error::misconfigured;
-
-/// gRPC status codes by number: the crate that names them is not a direct dependency.
-mod code {
-    pub(super) const CANCELLED: i32 = 1;
-    pub(super) const UNKNOWN: i32 = 2;
-    pub(super) const DEADLINE_EXCEEDED: i32 = 4;
-    pub(super) const PERMISSION_DENIED: i32 = 7;
-    pub(super) const INTERNAL: i32 = 13;
-    pub(super) const UNAVAILABLE: i32 = 14;
-    pub(super) const UNAUTHENTICATED: i32 = 16;
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EtcdErrorKind {
@@ -56,9 +46,9 @@ impl EtcdError {
     pub(super) fn from_error(error: &Error, timeout_ms: i64) -> Self {
         match error {
             Error::GRpcStatus(status) => by_message(
-                i32::from(status.code()),
+                GrpcCode::from(i32::from(status.code())),
                 status.message(),
-                &status_text(status.message(), status),
+                &error_text(error),
                 timeout_ms,
             ),
             Error::InvalidArgs(_) | Error::InvalidUri(_) | Error::InvalidMetadataValue(_) => Self::new(
@@ -69,13 +59,15 @@ impl EtcdError {
             Error::TransportError(_) => Self::new(
                 EtcdErrorKind::Other,
                 misconfigured(
-                    chain(error),
+                    error_text(error),
                     "Check `endpoints`, `ca_file`, `cert_file` and `key_file`.",
                 ),
             ),
             _ => Self::new(
                 EtcdErrorKind::Transport,
-                BackendError::Protocol { detail: chain(error) },
+                BackendError::Protocol {
+                    detail: error_text(error),
+                },
             ),
         }
     }
@@ -98,7 +90,7 @@ impl EtcdError {
     }
 }
 
-fn by_message(code: i32, message: &str, chain: &str, timeout_ms: i64) -> EtcdError {
+fn by_message(code: GrpcCode, message: &str, chain: &str, timeout_ms: i64) -> EtcdError {
     let denied = |detail: &str, remedy: &str| BackendError::Denied {
         detail: detail.to_owned(),
         remedy: remedy.to_owned(),
@@ -122,7 +114,7 @@ fn by_message(code: i32, message: &str, chain: &str, timeout_ms: i64) -> EtcdErr
             EtcdErrorKind::LoginLost,
             denied("etcd requires a user and none was sent", remedy),
         )
-    } else if code == code::UNAUTHENTICATED
+    } else if code == GrpcCode::Unauthenticated
         || has("invalid auth token")
         || has("revision of auth store is old")
     {
@@ -130,7 +122,7 @@ fn by_message(code: i32, message: &str, chain: &str, timeout_ms: i64) -> EtcdErr
             EtcdErrorKind::LoginLost,
             denied(message, "Check `user` and `password`."),
         )
-    } else if code == code::PERMISSION_DENIED || has("permission denied") {
+    } else if code == GrpcCode::PermissionDenied || has("permission denied") {
         let remedy = "etcdctl role grant-permission leasehold-watch --prefix=true read PREFIX";
         EtcdError::new(EtcdErrorKind::Denied, denied(message, remedy))
     } else if has("has been compacted") {
@@ -143,16 +135,16 @@ fn by_message(code: i32, message: &str, chain: &str, timeout_ms: i64) -> EtcdErr
             EtcdErrorKind::Transport,
             misconfigured("etcd has no leader now", remedy),
         )
-    } else if code == code::DEADLINE_EXCEEDED || has("request timed out") {
+    } else if code == GrpcCode::DeadlineExceeded || has("request timed out") {
         EtcdError::no_answer(timeout_ms)
-    } else if code == code::UNAVAILABLE || code == code::CANCELLED {
+    } else if code == GrpcCode::Unavailable || code == GrpcCode::Cancelled {
         EtcdError::new(
             EtcdErrorKind::Transport,
             BackendError::Unreachable {
                 detail: chain.to_owned(),
             },
         )
-    } else if code == code::UNKNOWN || code == code::INTERNAL {
+    } else if code == GrpcCode::Unknown || code == GrpcCode::Internal {
         protocol(EtcdErrorKind::Transport, chain)
     } else {
         protocol(EtcdErrorKind::Other, chain)
@@ -162,36 +154,4 @@ fn by_message(code: i32, message: &str, chain: &str, timeout_ms: i64) -> EtcdErr
 fn protocol(kind: EtcdErrorKind, detail: &str) -> EtcdError {
     let detail = detail.to_owned();
     EtcdError::new(kind, BackendError::Protocol { detail })
-}
-
-/// The message and the innermost cause, which has the detail ("Connection refused") where the
-/// message is "transport error". The status' own `Display` is debug output.
-fn status_text(message: &str, status: &dyn std::error::Error) -> String {
-    let Some(mut cause) = status.source() else {
-        return message.to_owned();
-    };
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    let cause = cause.to_string();
-    if message.contains(&cause) {
-        message.to_owned()
-    } else {
-        format!("{message}: {cause}")
-    }
-}
-
-/// The two innermost causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut causes: Vec<String> = Vec::new();
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        if !causes.iter().any(|known| known.contains(&text)) {
-            causes.push(text);
-        }
-        next = cause.source();
-    }
-    let skipped = causes.len().saturating_sub(2);
-    causes[skipped..].join(": ")
 }

@@ -32,9 +32,11 @@ mod writes;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use domain::backend::ClusterView;
 use domain::lease::scope::NameRange;
 use domain::lease::{Lease, LeaseId, StoreTime};
 use domain::names::Resource;
+use etcd_cluster::ClusterReader;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use runtime::clock::Clock;
@@ -68,6 +70,8 @@ pub struct EtcdStore {
     /// Connections of the lanes, which have a runtime of their own, and those of all other tasks.
     lanes: Link,
     readers: Link,
+    /// Of the members one by one, for the Backends page.
+    members: ClusterReader,
     guard: Guard,
     clock: Clock,
     store_clock: StoreClock,
@@ -214,8 +218,13 @@ impl Store for EtcdStore {
         }))
     }
 
+    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
+        Box::pin(async move { Some(self.members.read().await) })
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
+            self.members.close();
             self.registration.revoke(&self.readers).await;
             *self.watch.lock().await = None;
             self.readers.close();

@@ -11,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Missing;
+use super::cluster::ClusterDto;
 
 /// Coverage of the last scan of a backend.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -95,6 +96,8 @@ pub struct BackendDto {
     capabilities: Vec<CapabilityDto>,
     rights: Option<Vec<RightDto>>,
     past_errors: Option<Vec<FaultDto>>,
+    /// Members of a replicated backend; null for the others.
+    cluster: Option<ClusterDto>,
     unknown: BTreeMap<String, String>,
     absent: BTreeMap<String, String>,
 }
@@ -155,13 +158,14 @@ impl From<AccountPermission> for RightDto {
 }
 
 /// Fields that a reader of a part of a backend gets as null, with the reason in `unknown`.
-const OF_THE_WHOLE: [&str; 6] = [
+const OF_THE_WHOLE: [&str; 7] = [
     "address",
     "error",
     "relistDifferences",
     "sources",
     "rights",
     "pastErrors",
+    "cluster",
 ];
 
 impl From<BackendView> for BackendDto {
@@ -200,6 +204,7 @@ impl From<BackendView> for BackendDto {
             capabilities: view.capabilities.into_iter().map(CapabilityDto::from).collect(),
             rights: is_whole.then(|| view.rights.into_iter().map(RightDto::from).collect()),
             past_errors: is_whole.then(|| view.past_faults.into_iter().map(FaultDto::from).collect()),
+            cluster: view.cluster.map(ClusterDto::from),
             unknown: missing.unknown,
             absent: missing.absent,
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use config::LeaseStoreConfig;
 use domain::duration::millis;
 use etcd_client::{Certificate, Client, ConnectOptions, Error, Identity, TlsOptions};
+use etcd_cluster::{ClusterAccess, ClusterReader};
 use parking_lot::Mutex;
 use runtime::clock::Clock;
 use secrecy::ExposeSecret as _;
@@ -79,6 +80,25 @@ impl EtcdSettings {
             endpoints: config.address.endpoints.clone(),
             options,
             user: config.user.clone(),
+        })
+    }
+
+    /// # Errors
+    /// A certificate or key file cannot be used.
+    pub(super) fn cluster_reader(
+        &self,
+        config: &LeaseStoreConfig,
+        clock: Clock,
+    ) -> Result<ClusterReader, LeaseOpenError> {
+        let access = ClusterAccess {
+            endpoints: self.endpoints.clone(),
+            options: self.options.clone(),
+            without_login: None,
+            tls: &config.tls,
+        };
+        ClusterReader::new(access, clock).map_err(|error| LeaseOpenError::Etcd {
+            reason: error.to_string(),
+            remedy: error.remedy().to_owned(),
         })
     }
 }

@@ -1,20 +1,10 @@
 //! Failure of one call to etcd, and whether another member can help.
 
 use etcd_client::Error;
+use etcd_cluster::GrpcCode;
 
 use super::connection::REPLY_TIMEOUT;
 use crate::store::StoreError;
-
-/// gRPC status codes by number: the crate that names them is not a direct dependency.
-mod code {
-    pub(super) const CANCELLED: i32 = 1;
-    pub(super) const UNKNOWN: i32 = 2;
-    pub(super) const DEADLINE_EXCEEDED: i32 = 4;
-    pub(super) const PERMISSION_DENIED: i32 = 7;
-    pub(super) const INTERNAL: i32 = 13;
-    pub(super) const UNAVAILABLE: i32 = 14;
-    pub(super) const UNAUTHENTICATED: i32 = 16;
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FaultKind {
@@ -50,7 +40,7 @@ impl From<Error> for EtcdFault {
     fn from(error: Error) -> Self {
         let (kind, text) = match &error {
             Error::GRpcStatus(status) => (
-                classify(i32::from(status.code()), status.message()),
+                classify(GrpcCode::from(i32::from(status.code())), status.message()),
                 status.message().to_owned(),
             ),
             Error::LeaseKeepAliveError(_) => (FaultKind::NoLease, error.to_string()),
@@ -63,7 +53,7 @@ impl From<Error> for EtcdFault {
     }
 }
 
-fn classify(code: i32, message: &str) -> FaultKind {
+fn classify(code: GrpcCode, message: &str) -> FaultKind {
     let has = |part: &str| message.contains(part);
     if has("database space exceeded") {
         FaultKind::NoSpace
@@ -78,21 +68,20 @@ fn classify(code: i32, message: &str) -> FaultKind {
         FaultKind::Denied
     } else if has("invalid auth token")
         || has("revision of auth store is old")
-        || code == code::UNAUTHENTICATED
+        || code == GrpcCode::Unauthenticated
     {
         // Log in again.
         FaultKind::Unavailable
-    } else if code == code::PERMISSION_DENIED || has("permission denied") {
+    } else if code == GrpcCode::PermissionDenied || has("permission denied") {
         FaultKind::Denied
-    } else if [
-        code::CANCELLED,
-        code::UNKNOWN,
-        code::DEADLINE_EXCEEDED,
-        code::INTERNAL,
-        code::UNAVAILABLE,
-    ]
-    .contains(&code)
-    {
+    } else if matches!(
+        code,
+        GrpcCode::Cancelled
+            | GrpcCode::Unknown
+            | GrpcCode::DeadlineExceeded
+            | GrpcCode::Internal
+            | GrpcCode::Unavailable
+    ) {
         FaultKind::Unavailable
     } else {
         FaultKind::Refused

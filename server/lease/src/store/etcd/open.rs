@@ -48,6 +48,7 @@ impl EtcdStore {
         Ok(Self {
             guard: Guard::new(&meta.header, identity, (identity_at, clock_at)),
             keys,
+            members: settings.cluster_reader(config, clock.clone())?,
             lanes: Link::new(settings, clock.clone()),
             readers: link,
             clock,
