@@ -29,7 +29,7 @@ const NAMESPACES: [&str; 8] = [
 ];
 
 /// Times in keys have 15 digits.
-const MS_MAX: i64 = 999_999_999_999_999;
+pub(super) const MS_MAX: i64 = 999_999_999_999_999;
 
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
@@ -128,19 +128,13 @@ impl Keys {
         )
     }
 
-    /// Rejections recorded before this time.
-    pub(super) fn rejections_before(&self, recorded_ms: i64) -> KeyRange {
+    /// Rejections recorded between two times, the second exclusive.
+    pub(super) fn rejections_between(&self, from_ms: i64, until_ms: i64) -> KeyRange {
+        let at = |ms: i64| self.key("rejections/", format!("{:015}", ms.clamp(0, MS_MAX)).as_bytes());
         KeyRange {
-            from: self.all_rejections().from,
-            to: self.key(
-                "rejections/",
-                format!("{:015}", recorded_ms.clamp(0, MS_MAX)).as_bytes(),
-            ),
+            from: at(from_ms),
+            to: at(until_ms),
         }
-    }
-
-    pub(super) fn all_rejections(&self) -> KeyRange {
-        self.namespace("rejections/")
     }
 
     pub(super) fn replica(&self, id: &str) -> Vec<u8> {

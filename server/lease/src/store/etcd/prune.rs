@@ -131,7 +131,7 @@ impl EtcdStore {
     }
 
     async fn prune_rejections(&self, now: StoreTime) -> Result<bool, StoreError> {
-        let KeyRange { from, to } = self.keys.rejections_before(now.ms() - REJECTIONS_KEPT_MS);
+        let KeyRange { from, to } = self.keys.rejections_between(0, now.ms() - REJECTIONS_KEPT_MS);
         let options = GetOptions::new().with_limit(STEP_KEYS).with_keys_only();
         let pairs = read_page(&self.readers, &from, &to, options).await?;
         let Some(last) = pairs.last() else {

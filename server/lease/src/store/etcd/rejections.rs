@@ -1,20 +1,25 @@
 //! Fencing rejections. The id of one is the revision at which it was recorded, so ids rise in commit order.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use domain::lease::StoreTime;
 use domain::lease::scope::NameRange;
 use domain::names::Resource;
 use domain::token::FencingToken;
-use etcd_client::{GetOptions, KeyValue, SortOrder, SortTarget};
+use etcd_client::{Client, GetOptions, KeyValue};
 
 use super::EtcdStore;
-use super::keys::KeyRange;
+use super::keys::{KeyRange, MS_MAX};
 use super::snapshot::get_range;
 use super::values::{RejectionValue, decode};
 use crate::store::{RejectionCount, RejectionQuery, RejectionRange, RejectionRow, StaleWrite, StoreError};
 
 const PAGE: i64 = 1_000;
+/// First span of a backward read, in milliseconds.
+const SPAN_MS: i64 = 3_600_000;
+/// How far the clock of a reporter may be ahead: its rejection was recorded before the time that it names.
+const REPORTER_AHEAD_MS: i64 = 3_600_000;
 /// Second, resource, owner, and whether a newer token had been granted.
 type CountKey = (i64, String, Option<String>, bool);
 
@@ -22,8 +27,12 @@ type CountKey = (i64, String, Option<String>, bool);
 const PLACES: i64 = 1_024;
 
 impl EtcdStore {
-    /// Rejections of a range with their ids, oldest first.
-    async fn read_rejections(&self, range: KeyRange) -> Result<Vec<(i64, RejectionValue)>, StoreError> {
+    /// Rejections of a range with their ids, oldest first; those recorded before the revision of `after` are left out.
+    async fn read_rejections(
+        &self,
+        range: KeyRange,
+        after: i64,
+    ) -> Result<Vec<(i64, RejectionValue)>, StoreError> {
         let KeyRange { mut from, to } = range;
         let mut found = Vec::new();
         loop {
@@ -31,8 +40,10 @@ impl EtcdStore {
                 from: from.clone(),
                 to: to.clone(),
             };
-            let read = get_range(next, GetOptions::new().with_limit(PAGE));
-            let (_, results) = self.read(&self.readers, vec![read]).await?;
+            let options = GetOptions::new()
+                .with_limit(PAGE)
+                .with_min_create_revision(after / PLACES);
+            let (_, results) = self.read(&self.readers, vec![get_range(next, options)]).await?;
             let pairs = results.into_iter().next().unwrap_or_default();
             for pair in &pairs {
                 let value: RejectionValue = decode(pair.key(), pair.value())?;
@@ -47,11 +58,65 @@ impl EtcdStore {
         Ok(found)
     }
 
+    /// How many were recorded in a range; etcd counts them in its index.
+    async fn count_recorded(&self, range: KeyRange) -> Result<i64, StoreError> {
+        let sent = self.guard.sent();
+        let KeyRange { from, to } = range;
+        let counted = self.readers.call(|mut client: Client| {
+            let (from, options) = (
+                from.clone(),
+                GetOptions::new().with_count_only().with_range(to.clone()),
+            );
+            async move { client.get(from, Some(options)).await }
+        });
+        let counted = counted.await?;
+        self.guard.check(sent, counted.header())?;
+        Ok(counted.count())
+    }
+
+    /// The newest ones recorded in `from_ms..until_ms` that match, newest first, at most `most`. Reads backwards in spans
+    /// of about a page: etcd would sort all of them for a descending read.
+    async fn newest_rejections(
+        &self,
+        (from_ms, until_ms): (i64, i64),
+        most: usize,
+        matches: impl Fn(&RejectionValue) -> bool,
+    ) -> Result<Vec<(i64, RejectionValue)>, StoreError> {
+        let (from_ms, mut until_ms) = (from_ms.max(0), until_ms.min(MS_MAX));
+        let (mut span_ms, mut newest) = (SPAN_MS, Vec::new());
+        while until_ms > from_ms && newest.len() < most {
+            let begin_ms = until_ms.saturating_sub(span_ms).max(from_ms);
+            let range = || self.keys.rejections_between(begin_ms, until_ms);
+            let count = self.count_recorded(range()).await?;
+            if count > PAGE && span_ms > 1 {
+                span_ms /= 2;
+                continue;
+            }
+            if count > 0 {
+                let found = self.read_rejections(range(), 0).await?;
+                newest.extend(found.into_iter().rev().filter(|(_, value)| matches(value)));
+            }
+            if count < PAGE / 4 {
+                span_ms = span_ms.saturating_mul(4);
+            }
+            until_ms = begin_ms;
+        }
+        // Replicas record by clocks that differ a little.
+        newest.sort_unstable_by_key(|(id, _)| Reverse(*id));
+        newest.truncate(most);
+        Ok(newest)
+    }
+
+    /// Recorded at this time of the reporter or later.
+    fn recorded_since(&self, at: StoreTime) -> KeyRange {
+        let from_ms = at.ms().saturating_sub(REPORTER_AHEAD_MS);
+        self.keys.rejections_between(from_ms, MS_MAX)
+    }
+
     pub(super) async fn find_rejections(
         &self,
         filter: &RejectionQuery,
     ) -> Result<Vec<RejectionRow>, StoreError> {
-        let found = self.read_rejections(self.keys.all_rejections()).await?;
         let resource = filter.resource.as_ref().map(Resource::text);
         let matches = |value: &RejectionValue| {
             resource.as_ref().is_none_or(|name| *name == value.resource)
@@ -63,19 +128,21 @@ impl EtcdStore {
                 && value.at < filter.until.ms()
         };
         let most = usize::try_from(filter.most).unwrap_or(usize::MAX);
-        let rows = found
-            .into_iter()
-            .rev()
-            .filter(|(_, value)| matches(value))
-            .take(most);
-        Ok(rows.map(|(id, value)| row(id, value)).collect())
+        let from_ms = filter.from.ms().saturating_sub(REPORTER_AHEAD_MS);
+        let now_ms = self.store_clock.read().now.ms();
+        // Another replica may be ahead of our clock.
+        let recorded = (from_ms, now_ms.saturating_add(SPAN_MS));
+        let found = self.newest_rejections(recorded, most, matches).await?;
+        Ok(found.into_iter().map(|(id, value)| row(id, value)).collect())
     }
 
     pub(super) async fn count_rejections(
         &self,
         range: &RejectionRange,
     ) -> Result<Vec<RejectionCount>, StoreError> {
-        let found = self.read_rejections(self.keys.all_rejections()).await?;
+        let found = self
+            .read_rejections(self.recorded_since(range.since), range.after)
+            .await?;
         let mut counts: BTreeMap<CountKey, (i64, RejectionCount)> = BTreeMap::new();
         for (id, value) in found {
             if id <= range.after || id > range.to || value.at < range.since.ms() {
@@ -112,20 +179,12 @@ impl EtcdStore {
     }
 
     pub(super) async fn last_before(&self, recorded: StoreTime) -> Result<i64, StoreError> {
-        let last = GetOptions::new()
-            .with_sort(SortTarget::Key, SortOrder::Descend)
-            .with_limit(1);
-        let read = get_range(self.keys.rejections_before(recorded.ms()), last);
-        let (_, results) = self.read(&self.readers, vec![read]).await?;
-        let Some(pair) = results.first().and_then(|pairs| pairs.first()) else {
-            return Ok(0);
-        };
-        let value: RejectionValue = decode(pair.key(), pair.value())?;
-        Ok(rejection_id(pair, &value))
+        let newest = self.newest_rejections((0, recorded.ms()), 1, |_| true).await?;
+        Ok(newest.first().map_or(0, |(id, _)| *id))
     }
 
     pub(super) async fn find_stale_writes(&self, since: StoreTime) -> Result<Vec<StaleWrite>, StoreError> {
-        let found = self.read_rejections(self.keys.all_rejections()).await?;
+        let found = self.read_rejections(self.recorded_since(since), 0).await?;
         let mut newest: BTreeMap<String, RejectionValue> = BTreeMap::new();
         for (_, value) in found {
             let is_older = value.highest.is_none_or(|highest| value.token < highest);

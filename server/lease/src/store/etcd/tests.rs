@@ -4,6 +4,7 @@ mod clocks;
 mod faults;
 mod queues;
 mod refusals;
+mod rejections;
 mod restores;
 
 use std::sync::Arc;
