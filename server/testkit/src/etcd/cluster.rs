@@ -74,6 +74,23 @@ impl EtcdCluster {
         Err(io::Error::other(format!("etcdctl {args:?}: {text}")))
     }
 
+    /// Compacts to the current revision, which is returned, and defragments every member, one after the other.
+    ///
+    /// # Errors
+    /// As [`EtcdCluster::ctl`].
+    pub async fn compact_and_defragment(&self) -> io::Result<String> {
+        let fields = self.ctl(&[0], &["get", "/none", "--write-out=fields"]).await?;
+        let revision = fields
+            .lines()
+            .find_map(|line| line.strip_prefix("\"Revision\" : "))
+            .ok_or_else(|| io::Error::other(format!("no revision in {fields}")))?;
+        self.ctl(&[0], &["compact", revision, "--physical"]).await?;
+        for member in 0..self.members.len() {
+            self.ctl(&[member], &["defrag"]).await?;
+        }
+        Ok(revision.to_owned())
+    }
+
     /// The member that leads, once there is one.
     ///
     /// # Errors

@@ -231,51 +231,38 @@ pub(super) fn is_granted(answer: &Value) -> bool {
     answer["acquired"].as_bool().unwrap()
 }
 
-/// The same test on every store.
-macro_rules! on_every_store {
-    ($name:ident, |$home:ident| $body:block) => {
+/// The same test on each of these stores.
+macro_rules! on_stores {
+    ($name:ident, |$home:ident| $body:block, $($test:ident: $kind:ident),+) => {
         mod $name {
             use super::*;
 
             async fn run($home: &LeaseStore) $body
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn on_sqlite() {
-                run(&LeaseStore::new(StoreKind::Sqlite).await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn on_postgres() {
-                run(&LeaseStore::new(StoreKind::Postgres).await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn on_etcd() {
-                run(&LeaseStore::new(StoreKind::Etcd).await).await;
-            }
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    run(&LeaseStore::new(StoreKind::$kind).await).await;
+                }
+            )+
         }
+    };
+}
+pub(super) use on_stores;
+
+macro_rules! on_every_store {
+    ($name:ident, |$home:ident| $body:block) => {
+        $crate::lease::lease_server::on_stores!(
+            $name, |$home| $body, on_sqlite: Sqlite, on_postgres: Postgres, on_etcd: Etcd
+        );
     };
 }
 pub(super) use on_every_store;
 
-/// The same test on both SQL stores.
+/// On both SQL stores.
 macro_rules! on_both_stores {
     ($name:ident, |$home:ident| $body:block) => {
-        mod $name {
-            use super::*;
-
-            async fn run($home: &LeaseStore) $body
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn on_sqlite() {
-                run(&LeaseStore::new(StoreKind::Sqlite).await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn on_postgres() {
-                run(&LeaseStore::new(StoreKind::Postgres).await).await;
-            }
-        }
+        $crate::lease::lease_server::on_stores!($name, |$home| $body, on_sqlite: Sqlite, on_postgres: Postgres);
     };
 }
 pub(super) use on_both_stores;

@@ -46,18 +46,6 @@ pub(super) async fn kill_majority(world: &Cluster) -> String {
 }
 
 pub(super) async fn defragment(world: &Cluster) -> String {
-    let etcd = etcd(world);
-    let fields = etcd
-        .ctl(&[0], &["get", "/none", "--write-out=fields"])
-        .await
-        .unwrap();
-    let revision = fields
-        .lines()
-        .find_map(|line| line.strip_prefix("\"Revision\" : "))
-        .unwrap();
-    etcd.ctl(&[0], &["compact", revision]).await.unwrap();
-    for member in 0..etcd.members.len() {
-        etcd.ctl(&[member], &["defrag"]).await.unwrap();
-    }
+    let revision = etcd(world).compact_and_defragment().await.unwrap();
     format!("compacted to revision {revision}, every member defragmented")
 }

@@ -113,18 +113,7 @@ async fn an_exhausted_quota_grants_nothing_until_there_is_space() {
             .is_none()
     );
     etcd.ctl(&[0], &["del", "--prefix", "/other/"]).await.unwrap();
-    let status = etcd
-        .ctl(&[0], &["get", "/other/", "--write-out=fields"])
-        .await
-        .unwrap();
-    let revision = status
-        .lines()
-        .find_map(|line| line.strip_prefix("\"Revision\" : "))
-        .unwrap();
-    etcd.ctl(&[0], &["compact", revision, "--physical"])
-        .await
-        .unwrap();
-    etcd.ctl(&[0], &["defrag"]).await.unwrap();
+    etcd.compact_and_defragment().await.unwrap();
     etcd.ctl(&[0], &["alarm", "disarm"]).await.unwrap();
     granted(&store, "new").await;
     store.close().await;
@@ -140,16 +129,7 @@ async fn compaction_and_defragmentation_hide_no_change() {
     );
     for round in 0..3 {
         granted(&other, &format!("before {round}")).await;
-        let fields = etcd
-            .ctl(&[0], &["get", "/none", "--write-out=fields"])
-            .await
-            .unwrap();
-        let revision = fields
-            .lines()
-            .find_map(|line| line.strip_prefix("\"Revision\" : "))
-            .unwrap();
-        etcd.ctl(&[0], &["compact", revision]).await.unwrap();
-        etcd.ctl(&[0, 1, 2], &["defrag"]).await.unwrap();
+        etcd.compact_and_defragment().await.unwrap();
         let name = Resource::from(format!("after {round}").as_str());
         granted(&other, &format!("after {round}")).await;
         loop {
