@@ -1,7 +1,7 @@
 //! The Leasehold server: adapters, inventory, HTTP, pages and command line.
 //!
-//! The crates below hold the direction of imports: `leasehold → inventory → backends → lease → runtime → config →
-//! domain`. Inside this crate nothing below `console` imports `http` or `console`.
+//! The crates below hold the direction of imports: `leasehold → inventory → backends → lease → etcd-cluster → runtime →
+//! config → domain`. Inside this crate nothing below `console` imports `http` or `console`.
 
 pub mod alerts;
 pub mod audit;
