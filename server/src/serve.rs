@@ -3,7 +3,7 @@
 mod backend_supervisor;
 mod backend_task;
 mod file_fingerprints;
-mod installation;
+pub(crate) mod installation;
 pub mod listener;
 mod observable_gauges;
 pub mod reload;
@@ -121,6 +121,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     observable_gauges::start(&watching.inventory, &leases, &clock);
     let home = home(&access, address);
     let gate = Box::pin(open_gate(&store, (&access, setup.demo), &home, &clock, &stop)).await?;
+    installation::record_floor(gate.audit.db(), &leases, &stop);
     let ground = Ground {
         gate: &gate,
         inventory: &watching.inventory,
@@ -310,7 +311,7 @@ async fn open_leases(
     stop: &CancellationToken,
 ) -> Result<Arc<LeaseService>, ServeError> {
     if let Some(etcd) = &mut config.store {
-        etcd.installation = Some(installation::installation_id(store.expose_secret()).await?);
+        installation::complete(store.expose_secret(), etcd).await?;
     }
     let opening = LeaseService::open(store.expose_secret(), config, clock.clone(), stop.clone());
     Ok(Box::pin(opening).await?)

@@ -27,6 +27,9 @@ pub struct LeaseStoreConfig {
     pub max_clock_skew: Duration,
     /// Not a key: the id of the installation, from `store`. A prefix of another installation is refused.
     pub installation: Option<String>,
+    /// Not a key: the highest token floor that a server has seen in this store, from `store`. etcd is behind it only after
+    /// an old snapshot was restored.
+    pub known_floor: u64,
 }
 
 /// A password that can be compared, to detect a changed configuration.
@@ -137,6 +140,7 @@ impl LeaseStoreConfig {
             tls: TlsConfig::default(),
             max_clock_skew: MAX_CLOCK_SKEW_DEFAULT,
             installation: None,
+            known_floor: 0,
         }
     }
 
@@ -192,6 +196,7 @@ impl LeaseStoreConfig {
             tls,
             max_clock_skew,
             installation: None,
+            known_floor: 0,
         })
     }
 }

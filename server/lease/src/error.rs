@@ -74,6 +74,18 @@ pub enum LeaseOpenError {
          time. `leasehold migrate --raise-epoch` raises every token above any that was lost"
     )]
     Rewound(String),
+    #[error(
+        "its leases were moved to {to}, or a move there has begun. Set lease.store to that address and start again; if the \
+         move was interrupted, repeat `leasehold migrate --to etcd`. To serve from this store again, stop every server and \
+         run `leasehold migrate --raise-epoch` without lease.store: leases that were granted there since are not known here"
+    )]
+    Moved { to: String },
+    #[error(
+        "a server still runs on the store that leases are moved from: stop every server, then repeat the command"
+    )]
+    Running,
+    #[error("lease.store names no etcd: set it in [lease] to the address that the leases are moved to")]
+    NoTarget,
     #[error("etcd cannot hold the leases: {reason}. {remedy}")]
     Etcd { reason: String, remedy: String },
     #[error("the store does not answer")]

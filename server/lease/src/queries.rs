@@ -208,6 +208,11 @@ impl LeaseService {
         self.core.store.cluster().await
     }
 
+    /// Token floor of a store that a restored snapshot sets back; `None` for the others.
+    pub fn token_floor(&self) -> Option<u64> {
+        self.core.store.token_floor()
+    }
+
     pub(super) fn age_ms<T>(&self, read: &Read<T>) -> i64 {
         self.core.clock.tick().since(read.read_at)
     }

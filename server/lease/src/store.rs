@@ -6,6 +6,8 @@
 mod batch_request;
 pub mod etcd;
 pub mod memory;
+pub(crate) mod move_source;
+mod moved;
 pub mod postgres;
 mod rejections;
 mod retention;
@@ -123,6 +125,12 @@ pub trait Store: Send + Sync + 'static {
     /// Members of a replicated store, also of one that does not answer; `None` for the others.
     fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
         Box::pin(std::future::ready(None))
+    }
+
+    /// Tokens of the store are above this number; raised when a part of it was lost. `None`: the store records it where a
+    /// restore cannot set it back unnoticed.
+    fn token_floor(&self) -> Option<u64> {
+        None
     }
 
     /// Closes all connections.

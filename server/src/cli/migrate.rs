@@ -1,4 +1,4 @@
-//! `leasehold migrate`: migrates the store's tables manually, and raises its tokens after a restore.
+//! `leasehold migrate`: migrates the store's tables manually, raises its tokens after a restore, moves its leases to etcd.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,18 +7,27 @@ use secrecy::ExposeSecret as _;
 
 use super::exit_code::Exit;
 use super::output::{print, report};
+use crate::serve::installation;
 use config::{Config, ConfigSources};
-use lease::{self, LeaseConfig, LeaseOpenError};
+use domain::format;
+use lease::{self, LeaseConfig, LeaseOpenError, MovedLeases};
+use runtime::clock::Clock;
 use runtime::db::Db;
 
-/// Migrate the store's tables; after a restored backup, raise every fencing token.
+/// Migrate the store's tables; after a restored backup, raise every fencing token; move the leases to etcd.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "Starting a server migrates by itself. Use this command to migrate earlier or with another account. On Postgres\n",
-    "servers may run meanwhile; a store on SQLite must not be in use. With --raise-epoch no server may run on either.\n\n",
+    "servers may run meanwhile; a store on SQLite must not be in use. With --raise-epoch or --to no server may run on\n",
+    "either.\n\n",
+    "--to etcd moves the leases from `store` to the etcd that `lease.store` names, which must not have a lease store yet:\n",
+    "every fencing token, and each held lease with its id, so that its holder renews it after the move. Waiters and\n",
+    "idempotency keys stay behind. It may be repeated after an interruption. The old store is marked: no server grants\n",
+    "from it again until --raise-epoch, without `lease.store`, ends the mark.\n\n",
     "Examples:\n",
     "  leasehold migrate --config leasehold.toml\n",
-    "  leasehold migrate --config leasehold.toml --raise-epoch   # after restoring a backup\n\n",
+    "  leasehold migrate --config leasehold.toml --raise-epoch   # after restoring a backup\n",
+    "  leasehold migrate --config leasehold.toml --to etcd       # after setting lease.store, with all servers stopped\n\n",
     "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration.",
 ))]
 pub struct Args {
@@ -28,16 +37,25 @@ pub struct Args {
     /// Raise every fencing token by 2^32, above any that the lost part of a restored store may have issued
     #[arg(long)]
     raise_epoch: bool,
-    /// Print JSON: {migrated, epoch?}
+    /// Move the leases from `store` to the etcd of `lease.store`
+    #[arg(long, value_name = "STORE", conflicts_with = "raise_epoch")]
+    to: Option<MoveTarget>,
+    /// Print JSON: {migrated, epoch?, moved?}
     #[arg(long)]
     json: bool,
+}
+
+/// Store that leases are moved to.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum MoveTarget {
+    Etcd,
 }
 
 /// # Errors
 /// Standard output cannot be written.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let sources = ConfigSources::gather(args.config.as_deref(), Vec::new());
-    let config = match sources.and_then(|sources| Config::load(&sources)) {
+    let mut config = match sources.and_then(|sources| Config::load(&sources)) {
         Ok(config) => config,
         Err(errors) => {
             report(&errors.to_string());
@@ -45,7 +63,19 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     let store = config.store.expose_secret();
-    if let Err(error) = migrate(store, &config.lease).await {
+    if let Some(MoveTarget::Etcd) = args.to {
+        return match move_to_etcd(store, config.lease.clone(), !args.json).await {
+            Ok(moved) => {
+                print(&moved_message(moved, args.json))?;
+                Ok(Exit::Ok.into())
+            }
+            Err(error) => {
+                report(&format!("{error:#}"));
+                Ok(Exit::Failure.into())
+            }
+        };
+    }
+    if let Err(error) = migrate(store, &mut config.lease).await {
         report(&format!("{error:#}"));
         return Ok(Exit::Failure.into());
     }
@@ -63,13 +93,44 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Ok.into())
 }
 
-async fn migrate(store: &str, config: &LeaseConfig) -> anyhow::Result<()> {
+async fn migrate(store: &str, config: &mut LeaseConfig) -> anyhow::Result<()> {
+    if let Some(etcd) = &mut config.store {
+        installation::complete(store, etcd).await?;
+    }
     lease::migrate(store, config).await.map_err(in_use)?;
     let console = Db::open(store).await?;
     let history = console.history(store).await?;
     history.close().await;
     console.close().await;
     Ok(())
+}
+
+async fn move_to_etcd(store: &str, mut config: LeaseConfig, is_shown: bool) -> anyhow::Result<MovedLeases> {
+    if let Some(etcd) = &mut config.store {
+        installation::complete(store, etcd).await?;
+    }
+    let progress = |moved: u64, all: u64| {
+        if is_shown {
+            let (moved, all) = (format::count(moved), format::count(all));
+            report(&format!("{moved} of {all} resources moved"));
+        }
+    };
+    let moving = lease::move_to_etcd(store, &config, Clock::start(), progress);
+    Box::pin(moving).await.map_err(in_use)
+}
+
+fn moved_message(moved: MovedLeases, is_json: bool) -> String {
+    let MovedLeases { resources, held } = moved;
+    if is_json {
+        let moved = serde_json::json!({"resources": resources, "held": held});
+        return format!("{}\n", serde_json::json!({"migrated": true, "moved": moved}));
+    }
+    format!(
+        "Moved the fencing tokens of {} and {}. The old store is marked: no server grants from it. Start the servers with \
+         this configuration.\n",
+        format::counted(resources, "resource", "resources"),
+        format::counted(held, "held lease", "held leases"),
+    )
 }
 
 /// Adds the remedy.

@@ -12,6 +12,7 @@ mod lease_server;
 mod lifecycle;
 mod metrics;
 mod model;
+mod move_to_etcd;
 mod ownership;
 mod partition;
 mod reaper;

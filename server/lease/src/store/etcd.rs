@@ -15,6 +15,7 @@ mod connection;
 mod fault;
 mod guard;
 mod identity;
+mod import;
 mod keys;
 mod open;
 mod prune;
@@ -58,6 +59,7 @@ use crate::operation::{Applied, Operation, QueueHead};
 mod tests;
 
 pub use cluster::EtcdReport;
+pub(crate) use import::Import;
 pub use open::{check, examine, raise_epoch};
 
 /// Batches in flight. A batch ends with the slowest of its transactions, so small ones are better than a large one.
@@ -220,6 +222,10 @@ impl Store for EtcdStore {
 
     fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
         Box::pin(async move { Some(self.members.read().await) })
+    }
+
+    fn token_floor(&self) -> Option<u64> {
+        Some(self.guard.token_floor())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -44,6 +44,7 @@ use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
 
 pub use open::{examine, migrate, raise_epoch};
+pub(crate) use open::{live_replicas, open_to_move, time_ms};
 
 /// Below 2 s, the limit within which clients must learn of an outage.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(1_500);

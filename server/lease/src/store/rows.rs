@@ -16,22 +16,22 @@ use crate::operation::KeyName;
 /// A JSON array in this order.
 #[derive(Debug, Deserialize)]
 pub(super) struct LeaseRow {
-    lease_id: LeaseId,
-    resource: String,
-    owner_id: String,
-    issuer: String,
-    fencing_token: u64,
-    ttl_seconds: i64,
-    metadata: String,
-    acquired_at: i64,
-    expires_at: i64,
-    renewed_at: i64,
-    renewals: i64,
-    ended_at: Option<i64>,
-    ended_how: Option<String>,
-    revoked_by: Option<String>,
-    revoke_reason: Option<String>,
-    audit_id: Option<String>,
+    pub(super) lease_id: LeaseId,
+    pub(super) resource: String,
+    pub(super) owner_id: String,
+    pub(super) issuer: String,
+    pub(super) fencing_token: u64,
+    pub(super) ttl_seconds: i64,
+    pub(super) metadata: String,
+    pub(super) acquired_at: i64,
+    pub(super) expires_at: i64,
+    pub(super) renewed_at: i64,
+    pub(super) renewals: i64,
+    pub(super) ended_at: Option<i64>,
+    pub(super) ended_how: Option<String>,
+    pub(super) revoked_by: Option<String>,
+    pub(super) revoke_reason: Option<String>,
+    pub(super) audit_id: Option<String>,
 }
 
 /// Resource, last token, locked until, newest lease, queue.

@@ -5,6 +5,7 @@
 //! clock, and never behind the last time recorded in the file. A jump of the wall clock has no
 //! effect until the next start, and then never backwards.
 
+mod file_lock;
 mod load;
 mod open;
 mod prune;
@@ -36,7 +37,8 @@ use super::{
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
 
-pub(crate) use open::lock_file;
+pub(crate) use file_lock::lock_file;
+pub(crate) use open::open_to_move;
 pub use open::{examine, migrate_file, raise_epoch};
 
 pub struct SqliteStore {

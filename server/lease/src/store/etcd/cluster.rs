@@ -3,11 +3,13 @@
 
 use std::collections::HashMap;
 
+use config::LeaseStoreConfig;
 use etcd_client::{Client, GetOptions, StatusResponse};
 
 use super::connection::Link;
 use super::fault::{EtcdFault, FaultKind};
 use super::identity::{LAYOUT, StoreMeta, raft_position, read_meta, read_page, rewound};
+use super::import::read_move;
 use super::keys::Keys;
 use crate::error::LeaseOpenError;
 use crate::store::StoreError;
@@ -201,7 +203,7 @@ fn check_members(statuses: &[(String, StatusResponse)]) -> Result<(), LeaseOpenE
 pub(super) async fn inspect_keys(
     link: &Link,
     keys: &Keys,
-    installation: Option<&str>,
+    config: &LeaseStoreConfig,
     report: &mut EtcdReport,
 ) -> Result<StoreMeta, LeaseOpenError> {
     let another = "Choose another prefix in lease.store; nothing else may write below it.";
@@ -219,6 +221,15 @@ pub(super) async fn inspect_keys(
         }
     }
     let meta = read_meta(link, keys).await.map_err(unreadable)?;
+    if read_move(link, keys).await.map_err(unreadable)?.is_some() {
+        return Err(refusal(
+            format!(
+                "leases were moved below {}, and not all have arrived",
+                keys.prefix()
+            ),
+            "Repeat `leasehold migrate --to etcd` until it reports the end of the move.",
+        ));
+    }
     let Some((identity, _)) = &meta.identity else {
         for range in [keys.all_free(), keys.all_held(), keys.all_leases()] {
             let found = read_page(link, &range.from, &range.to, one()).await;
@@ -245,7 +256,7 @@ pub(super) async fn inspect_keys(
             "Use the version of Leasehold that wrote them, or choose another prefix in lease.store.",
         ));
     }
-    if let (Some(theirs), Some(ours)) = (&identity.installation, installation)
+    if let (Some(theirs), Some(ours)) = (&identity.installation, &config.installation)
         && theirs != ours
     {
         return Err(refusal(
@@ -260,6 +271,6 @@ pub(super) async fn inspect_keys(
     let position = raft_position(link, keys)
         .await
         .map_err(|fault| denied(link, keys, fault))?;
-    report.rewound = rewound(&meta, position);
+    report.rewound = rewound(&meta, position, config.known_floor);
     Ok(meta)
 }

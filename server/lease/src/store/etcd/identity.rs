@@ -76,8 +76,14 @@ pub(super) async fn raft_position(link: &Link, keys: &Keys) -> Result<(u64, u64)
 }
 
 /// Why the cluster is not the one that wrote the store, if it is not.
-pub(super) fn rewound(meta: &StoreMeta, position: (u64, u64)) -> Option<String> {
+pub(super) fn rewound(meta: &StoreMeta, position: (u64, u64), known_floor: u64) -> Option<String> {
     let (identity, _) = meta.identity.as_ref()?;
+    if identity.token_floor < known_floor {
+        return Some(format!(
+            "its tokens are above {}, and were above {known_floor} before",
+            identity.token_floor
+        ));
+    }
     let cluster = format!("{:x}", meta.header.cluster_id());
     if identity.cluster_id != cluster {
         return Some(format!(
@@ -123,7 +129,10 @@ pub(super) async fn create(
         raft_term: 0,
     };
     let txn = Txn::new()
-        .when(vec![Compare::mod_revision(keys.identity(), CompareOp::Equal, 0)])
+        .when(vec![
+            Compare::mod_revision(keys.identity(), CompareOp::Equal, 0),
+            Compare::mod_revision(keys.unfinished_move(), CompareOp::Equal, 0),
+        ])
         .and_then(vec![
             TxnOp::put(keys.identity(), encode(&identity)?, None::<PutOptions>),
             TxnOp::put(keys.clock(), encode(&clock)?, None),

@@ -8,7 +8,7 @@
 //! | `keys/PRINCIPAL NUL KEY` | an idempotency key |
 //! | `rejections/TIME-ID` | a fencing rejection |
 //! | `replicas/ID` | a live replica, on its etcd lease |
-//! | `meta/…` | identity and epoch, the store's clock |
+//! | `meta/…` | identity and epoch, the store's clock, the mark of an unfinished move |
 //!
 //! A resource has no NUL, so its queue is a range of its own. Order of names is order of keys.
 
@@ -152,6 +152,11 @@ impl Keys {
 
     pub(super) fn clock(&self) -> Vec<u8> {
         self.key("meta/", b"clock")
+    }
+
+    /// Present while leases are moved here and not all have arrived.
+    pub(super) fn unfinished_move(&self) -> Vec<u8> {
+        self.key("meta/", b"move")
     }
 
     /// Present while one replica deletes what is past its retention.

@@ -87,8 +87,7 @@ async fn prepare(
             "the lease store's etcd has fewer than three members: it does not survive the loss of one"
         );
     }
-    let installation = config.installation.as_deref();
-    let meta = inspect_keys(link, keys, installation, &mut report).await?;
+    let meta = inspect_keys(link, keys, config, &mut report).await?;
     if !report.exists {
         let created = create(link, keys, &meta, config.installation.clone()).await;
         return created.map_err(unreadable);
@@ -96,7 +95,9 @@ async fn prepare(
     if let Some(why) = &report.rewound {
         tracing::warn!("the lease store's etcd was restored: {why}");
         let wall_ms = clock.now().wall.timestamp_millis();
-        raise(link, keys, wall_ms, 0).await.map_err(unreadable)?;
+        raise(link, keys, wall_ms, config.known_floor)
+            .await
+            .map_err(unreadable)?;
     }
     Ok(())
 }
@@ -109,7 +110,7 @@ pub async fn examine(config: &LeaseStoreConfig, clock: Clock) -> Result<EtcdRepo
     let link = Link::new(EtcdSettings::new(config)?, clock);
     let keys = Keys::new(config.address.prefix.clone());
     let mut report = inspect(&link, &keys).await?;
-    inspect_keys(&link, &keys, config.installation.as_deref(), &mut report).await?;
+    inspect_keys(&link, &keys, config, &mut report).await?;
     Ok(report)
 }
 
@@ -131,7 +132,9 @@ pub async fn raise_epoch(config: &LeaseStoreConfig, clock: Clock) -> Result<i64,
     let link = Link::new(EtcdSettings::new(config)?, clock.clone());
     let keys = Keys::new(config.address.prefix.clone());
     let mut report = inspect(&link, &keys).await?;
-    inspect_keys(&link, &keys, config.installation.as_deref(), &mut report).await?;
+    inspect_keys(&link, &keys, config, &mut report).await?;
     let wall_ms = clock.now().wall.timestamp_millis();
-    raise(&link, &keys, wall_ms, 0).await.map_err(unreadable)
+    raise(&link, &keys, wall_ms, config.known_floor)
+        .await
+        .map_err(unreadable)
 }

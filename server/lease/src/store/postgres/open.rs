@@ -11,6 +11,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::Mutex;
 
+use super::super::moved::refuse_moved;
 use super::apply::ConflictBackoff;
 use super::monotonic_clock::{MonotonicClock, STEP_MS};
 use super::{PostgresStore, sql};
@@ -46,6 +47,7 @@ impl PostgresStore {
         runtime::db::schema::migrate_postgres(&mut first)
             .await
             .map_err(LeaseOpenError::Migration)?;
+        refuse_moved(&mut first).await?;
         let identity = identify(&mut first).await?;
         let stepped = sqlx::query(sql::STEPPED_BACK_BEFORE).bind(STEP_MS);
         stepped.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
@@ -191,6 +193,43 @@ async fn raise(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx
     Ok(())
 }
 
+/// Opens a store whose leases are moved: everything that a start checks.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub(crate) async fn open_to_move(url: &str) -> Result<PgConnection, LeaseOpenError> {
+    migrate(url).await?;
+    let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
+    durable(&mut connection).await?;
+    identify(&mut connection).await?;
+    refuse_rewound(&mut connection).await?;
+    // All counters are read once, which may take longer than a lease operation.
+    let patient = sqlx::raw_sql("SET statement_timeout = '60s'");
+    patient
+        .execute(&mut connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    Ok(connection)
+}
+
+/// Replicas with a recent heartbeat.
+///
+/// # Errors
+/// The store does not answer.
+pub(crate) async fn live_replicas(connection: &mut PgConnection) -> Result<i64, LeaseOpenError> {
+    let live = sqlx::query_scalar(sql::REPLICAS).bind("");
+    live.fetch_one(connection).await.map_err(LeaseOpenError::Store)
+}
+
+/// The store's time, in milliseconds since 1970.
+///
+/// # Errors
+/// The store does not answer.
+pub(crate) async fn time_ms(connection: &mut PgConnection) -> Result<i64, LeaseOpenError> {
+    let time = sqlx::query_scalar(sql::TIME);
+    time.fetch_one(connection).await.map_err(LeaseOpenError::Store)
+}
+
 /// Migrates the tables.
 ///
 /// # Errors
@@ -279,7 +318,7 @@ pub async fn raise_epoch(url: &str) -> Result<i64, LeaseOpenError> {
         .await
         .map_err(LeaseOpenError::Store)?;
     let raise = "UPDATE store_meta SET epoch = epoch + 1, token_floor = $1 + greatest(token_floor,
-        coalesce((SELECT max(last_token) FROM resource_tokens), 0)) RETURNING epoch";
+        coalesce((SELECT max(last_token) FROM resource_tokens), 0)), moved_to = NULL RETURNING epoch";
     let query = sqlx::query_scalar(raise).bind(EPOCH_STEP.cast_signed());
     let epoch = query
         .fetch_one(&mut connection)

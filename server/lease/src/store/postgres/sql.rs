@@ -221,6 +221,8 @@ pub(super) const HEARTBEAT: &str = concat!(
      ON CONFLICT (replica_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at"
 );
 
+pub(super) const TIME: &str = concat!("SELECT ", now!());
+
 pub(super) const REPLICAS: &str = concat!(
     "SELECT count(*) FROM lease_replicas WHERE replica_id <> $1 AND heartbeat_at > ",
     now!(),

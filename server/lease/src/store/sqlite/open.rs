@@ -1,8 +1,7 @@
 //! Opening an SQLite store: exclusive to one process, require_durable settings checked, a rewound file refused.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
@@ -14,7 +13,9 @@ use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::Mutex;
 
 use super::super::StoreError;
+use super::super::moved::{self, refuse_moved};
 use super::super::rollback_guard::RollbackGuard;
+use super::file_lock::{io, lock_file};
 use super::writer::Writer;
 use super::{SqliteStore, StoreClock, sql};
 use crate::check::Examined;
@@ -50,15 +51,8 @@ impl SqliteStore {
         let mut writer = options.connect().await.map_err(LeaseOpenError::Store)?;
         require_durable(&mut writer).await?;
         migrate(&mut writer).await?;
-        let (store_id, epoch, clock_ms, grants) = meta(&mut writer).await?;
-        let witness = RollbackGuard {
-            store_id,
-            epoch,
-            grants,
-        };
-        refuse_rewound(&mut writer, &path, &witness).await?;
-        let witness = raise_floor_of_copy(&mut writer, &path, witness).await?;
-        witness.write(&path).map_err(|source| io(&path, source))?;
+        refuse_moved(&mut writer).await?;
+        let (witness, clock_ms) = witness(&mut writer, &path).await?;
         // Waiters do not survive a restart.
         let forget = sqlx::query("DELETE FROM lease_waiters");
         forget.execute(&mut writer).await.map_err(LeaseOpenError::Store)?;
@@ -102,6 +96,33 @@ impl SqliteStore {
     }
 }
 
+/// Opens a file whose leases are moved: everything that a start checks, and the lock against servers.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub(crate) async fn open_to_move(path: &Path) -> Result<(SqliteConnection, File), LeaseOpenError> {
+    let (path, lock) = lock_file(path)?;
+    let mut writer = options(&path).connect().await.map_err(LeaseOpenError::Store)?;
+    require_durable(&mut writer).await?;
+    migrate(&mut writer).await?;
+    witness(&mut writer, &path).await?;
+    Ok((writer, lock))
+}
+
+/// Refuses a rewound store, and raises the tokens of a copy. Returns the store's last time too.
+async fn witness(writer: &mut SqliteConnection, path: &Path) -> Result<(RollbackGuard, i64), LeaseOpenError> {
+    let (store_id, epoch, clock_ms, grants) = meta(&mut *writer).await?;
+    let witness = RollbackGuard {
+        store_id,
+        epoch,
+        grants,
+    };
+    refuse_rewound(&mut *writer, path, &witness).await?;
+    let witness = raise_floor_of_copy(writer, path, witness).await?;
+    witness.write(path).map_err(|source| io(path, source))?;
+    Ok((witness, clock_ms))
+}
+
 /// Raises every token of a store that was restored from a copy, so that it may be served again. Recorded as an
 /// epoch.
 ///
@@ -119,6 +140,10 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
         .await
         .map_err(LeaseOpenError::Store)?;
     raise_floor(&mut writer, seen).await?;
+    sqlx::query(moved::CLEAR)
+        .execute(&mut writer)
+        .await
+        .map_err(LeaseOpenError::Store)?;
     writer.close().await.map_err(LeaseOpenError::Store)?;
     let lifted = RollbackGuard {
         store_id,
@@ -203,52 +228,6 @@ pub async fn examine(reader: &mut SqliteConnection, path: &Path) -> Result<Exami
         examined.rewound = rewound(reader, path, &store).await?;
     }
     Ok(examined)
-}
-
-fn io(path: &Path, source: std::io::Error) -> LeaseOpenError {
-    LeaseOpenError::File {
-        path: path.to_owned(),
-        source,
-    }
-}
-
-/// Makes this process the only one that serves the file. The lock is on a separate file: closing any handle of the
-/// database file would drop SQLite's own locks.
-pub(crate) fn lock_file(path: &Path) -> Result<(PathBuf, File), LeaseOpenError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder
-        .unwrap_or(Path::new("."))
-        .canonicalize()
-        .map_err(|source| io(path, source))?;
-    let path = folder.join(path.file_name().unwrap_or_default());
-    // A symbolic link and its target are the same store.
-    let path = path.canonicalize().unwrap_or(path);
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let lock_path = PathBuf::from(name);
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&lock_path);
-    let mut lock = opened.map_err(|source| io(&lock_path, source))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let holder = std::fs::read_to_string(&lock_path).unwrap_or_default();
-            return Err(LeaseOpenError::InUse {
-                path,
-                pid: holder.trim().parse().ok(),
-            });
-        }
-        Err(TryLockError::Error(source)) => return Err(io(&lock_path, source)),
-    }
-    let noted = lock
-        .set_len(0)
-        .and_then(|()| writeln!(lock, "{}", std::process::id()));
-    noted.map_err(|source| io(&lock_path, source))?;
-    Ok((path, lock))
 }
 
 fn options(path: &Path) -> SqliteConnectOptions {

@@ -67,3 +67,27 @@ async fn a_starting_replica_raises_the_epoch_of_a_restored_cluster() {
     assert!(next_token(&store, "r").await > token + EPOCH_STEP);
     store.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_snapshot_restored_twice_raises_to_another_floor() {
+    let mut etcd = cluster(1, &[]).await;
+    let store = open(&etcd).await;
+    assert_eq!(next_token(&store, "r").await, 1);
+    let saved = snapshot(&etcd).await;
+    store.close().await;
+    let (mut known_floor, mut last) = (0, 1);
+    for _ in 0..2 {
+        etcd.restore(saved.clone(), options(&[])).await.unwrap();
+        // As a server does that has recorded the floor in `store`.
+        let known = LeaseStoreConfig {
+            known_floor,
+            ..config(&etcd.addresses())
+        };
+        let store = EtcdStore::open(&known, Clock::start()).await.unwrap();
+        let token = next_token(&store, "r").await;
+        assert!(token > last, "{token} after {last}");
+        (known_floor, last) = (store.token_floor().unwrap(), token);
+        store.close().await;
+    }
+    assert!(last > 2 * EPOCH_STEP, "{last}");
+}

@@ -1,0 +1,174 @@
+//! Leases moved from an SQL store to etcd: no token repeats, holders go on, and at no time can both stores grant.
+
+use std::process::Stdio;
+
+use ::config::LeaseStoreConfig;
+use ::lease::{LeaseConfig, LeaseOpenError, LeaseService, MovedLeases, move_to_etcd, raise_epoch};
+use axum::http::StatusCode;
+use runtime::clock::Clock;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio_util::sync::CancellationToken;
+
+use super::lease_server::{LeaseStore, StoreKind, etcd_store, is_granted, on_both_stores, token};
+
+/// More than are moved before the test kills the command.
+const MANY: i64 = 30_000;
+
+fn target(etcd: &LeaseStore) -> LeaseConfig {
+    LeaseConfig {
+        store: etcd_store(&etcd.url),
+        ..LeaseConfig::default()
+    }
+}
+
+async fn moved(from: &LeaseStore, to: &LeaseStore) -> Result<MovedLeases, LeaseOpenError> {
+    Box::pin(move_to_etcd(&from.url, &target(to), Clock::start(), |_, _| {})).await
+}
+
+/// Why a server does not start.
+async fn refused(url: &str, config: LeaseConfig) -> String {
+    let opened = LeaseService::open(url, config, Clock::start(), CancellationToken::new()).await;
+    opened.err().expect("it started").to_string()
+}
+
+on_both_stores!(tokens_and_held_leases_are_moved_with_their_ids, |home| {
+    let etcd = LeaseStore::new(StoreKind::Etcd).await;
+    let server = home.serve().await;
+    for _ in 0..3 {
+        let lease = server.acquire("free", "o", 60).await;
+        server.delete(&lease).await;
+    }
+    let held = server.acquire("held", "o", 600).await;
+    let short = server.acquire("expires", "o", 1).await;
+    server.close().await;
+    let all = moved(home, &etcd).await.unwrap();
+    assert_eq!((all.resources, all.held), (3, 2));
+
+    let server = etcd.serve().await;
+    assert!(!is_granted(&server.acquire("held", "other", 60).await));
+    let (status, renewed) = server.renew(&held).await;
+    assert_eq!(status, StatusCode::OK, "{renewed}");
+    assert_eq!(token(&renewed), token(&held), "{renewed}");
+    server.delete(&held).await;
+    for (resource, last) in [("held", token(&held)), ("free", 3), ("expires", token(&short))] {
+        // A lease that expired on the way is not held for longer.
+        let next = server.acquire_waiting(resource, "next", 60, 5).await;
+        assert_eq!(token(&next), last + 1, "{resource}: {next}");
+    }
+    server.close().await;
+
+    let why = refused(&home.url, LeaseConfig::default()).await;
+    assert!(
+        why.contains(&etcd.url) && why.contains("Set lease.store"),
+        "{why}"
+    );
+    let again = moved(home, &etcd).await.unwrap_err().to_string();
+    assert!(
+        again.contains("there is a lease store below /leasehold/ already"),
+        "{again}"
+    );
+    // Undone: tokens are above all that the other store may have issued.
+    raise_epoch(&home.url, &LeaseConfig::default()).await.unwrap();
+    let server = home.serve().await;
+    assert!(token(&server.acquire("free", "o", 60).await) > 1 << 32);
+    server.close().await;
+});
+
+on_both_stores!(leases_are_not_moved_while_a_server_runs, |home| {
+    let etcd = LeaseStore::new(StoreKind::Etcd).await;
+    let server = home.serve().await;
+    let error = moved(home, &etcd).await.unwrap_err();
+    assert!(
+        matches!(error, LeaseOpenError::InUse { .. } | LeaseOpenError::Running),
+        "{error}"
+    );
+    // It serves on, and starts again.
+    assert!(is_granted(&server.acquire("r", "o", 60).await));
+    server.close().await;
+    home.serve().await.close().await;
+    assert_eq!(moved(home, &etcd).await.unwrap().resources, 1);
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_killed_in_the_middle_is_served_by_neither() {
+    let (home, etcd) = (
+        LeaseStore::new(StoreKind::Sqlite).await,
+        LeaseStore::new(StoreKind::Etcd).await,
+    );
+    home.serve().await.close().await;
+    home.sql(&format!(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY})
+         INSERT INTO resource_tokens (resource, last_token) SELECT 'r' || i, i FROM n"
+    ))
+    .await;
+    let toml = format!(
+        "listen = \"127.0.0.1:0\"\nstore = \"{}\"\n[lease]\nstore = \"{}\"\n",
+        home.url, etcd.url
+    );
+    let file = home.folder.path().join("leasehold.toml");
+    std::fs::write(&file, toml).unwrap();
+    let command = || {
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        command.args(["migrate", "--to", "etcd", "--config"]).arg(&file);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    };
+    let mut killed = command().spawn().unwrap();
+    let mut lines = BufReader::new(killed.stderr.take().unwrap()).lines();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        if line.contains("resources moved") {
+            break;
+        }
+    }
+    killed.kill().await.unwrap();
+
+    let half = refused(&home.url, target(&etcd)).await;
+    assert!(
+        half.contains("not all have arrived") && half.contains("migrate --to etcd"),
+        "{half}"
+    );
+    let old = refused(&home.url, LeaseConfig::default()).await;
+    assert!(old.contains("repeat `leasehold migrate --to etcd`"), "{old}");
+
+    let done = command().output().await.unwrap();
+    let (out, errors) = (
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr),
+    );
+    assert!(done.status.success(), "{errors}");
+    assert!(
+        out.contains("Moved the fencing tokens of 30,000 resources"),
+        "{out}"
+    );
+    let server = etcd.serve().await;
+    for resource in [1, 7_777, MANY] {
+        let next = server.acquire(&format!("r{resource}"), "o", 60).await;
+        assert_eq!(token(&next), resource.unsigned_abs() + 1, "{next}");
+    }
+    server.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_raised_epoch_is_moved() {
+    let (home, etcd) = (
+        LeaseStore::new(StoreKind::Sqlite).await,
+        LeaseStore::new(StoreKind::Etcd).await,
+    );
+    home.serve().await.close().await;
+    raise_epoch(&home.url, &LeaseConfig::default()).await.unwrap();
+    moved(&home, &etcd).await.unwrap();
+    let server = etcd.serve().await;
+    // A resource that was never locked before.
+    assert!(token(&server.acquire("new", "o", 60).await) > 1 << 32);
+    server.close().await;
+    let store: Option<LeaseStoreConfig> = None;
+    let config = LeaseConfig {
+        store,
+        ..target(&etcd)
+    };
+    let error = Box::pin(move_to_etcd(&home.url, &config, Clock::start(), |_, _| {})).await;
+    assert!(matches!(error, Err(LeaseOpenError::NoTarget)), "{error:?}");
+}
