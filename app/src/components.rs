@@ -24,6 +24,7 @@ pub mod rejection_cells;
 pub mod relative_time;
 pub mod resource_name;
 pub mod search_box;
+pub mod settled;
 pub mod sparkline;
 pub mod state_badge;
 pub mod time;

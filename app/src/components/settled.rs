@@ -1,0 +1,81 @@
+//! A view that waits for nothing: the server writes it at once.
+//!
+//! On the server, a view inside of a boundary is otherwise walked three times: to find what it waits for, to await it, and
+//! to write it. Each walk calls every reactive closure below, and the second makes a future of every node. For a list of
+//! 1,000 rows that is most of the page's time.
+
+use leptos::attr::Attribute;
+use leptos::attr::any_attribute::AnyAttribute;
+use leptos::prelude::*;
+use leptos::tachys::hydration::Cursor;
+use leptos::tachys::view::{Position, PositionState};
+
+/// **Invariant:** no resource is read inside.
+pub struct Settled(AnyView);
+
+impl Settled {
+    pub fn new(view: impl IntoAny) -> Self {
+        Self(view.into_any())
+    }
+}
+
+impl Render for Settled {
+    type State = <AnyView as Render>::State;
+
+    fn build(self) -> Self::State {
+        self.0.build()
+    }
+
+    fn rebuild(self, state: &mut Self::State) {
+        self.0.rebuild(state);
+    }
+}
+
+impl AddAnyAttr for Settled {
+    type Output<NewAttr: Attribute> = <AnyView as AddAnyAttr>::Output<NewAttr>;
+
+    fn add_any_attr<NewAttr: Attribute>(self, attr: NewAttr) -> Self::Output<NewAttr>
+    where
+        Self::Output<NewAttr>: RenderHtml,
+    {
+        self.0.add_any_attr(attr)
+    }
+}
+
+impl RenderHtml for Settled {
+    type AsyncOutput = Self;
+    type Owned = Self;
+
+    const MIN_LENGTH: usize = 0;
+
+    fn dry_resolve(&mut self) {}
+
+    async fn resolve(self) -> Self {
+        self
+    }
+
+    fn html_len(&self) -> usize {
+        self.0.html_len()
+    }
+
+    // `to_html_async_with_buf` is the trait's: it writes this.
+    fn to_html_with_buf(
+        self,
+        buf: &mut String,
+        position: &mut Position,
+        escape: bool,
+        mark_branches: bool,
+        extra_attrs: Vec<AnyAttribute>,
+    ) {
+        self.0
+            .to_html_with_buf(buf, position, escape, mark_branches, extra_attrs);
+    }
+
+    fn hydrate<const FROM_SERVER: bool>(self, cursor: &Cursor, position: &PositionState) -> Self::State {
+        self.0.hydrate::<FROM_SERVER>(cursor, position)
+    }
+
+    fn into_owned(self) -> Self {
+        self
+    }
+}
