@@ -14,6 +14,6 @@ make_programs_under_test() {
   export LEASEHOLD_BIN=${LEASEHOLD_BIN:-$folder/debug/leasehold}
   export LEASEHOLD_GALLERY=${LEASEHOLD_GALLERY:-$folder/debug/examples/gallery}
   # As .cargo/config.toml does for the tests of Rust.
-  export LEASEHOLD_TEMPLATES=$ROOT/target/templates
+  export POSTGRES_TEMPLATES=$ROOT/target/templates
   [[ -f $ROOT/end2end/package.json ]] || die 'end2end/ holds no tests' 'git checkout end2end'
 }

@@ -7,7 +7,7 @@ use std::{env, fs, io};
 use super::super::run_as::Account;
 
 /// Folder in which templates are kept; without it there are none.
-const FOLDER_VARIABLE: &str = "LEASEHOLD_TEMPLATES";
+const FOLDER_VARIABLE: &str = "POSTGRES_TEMPLATES";
 
 /// Where the template of this `initdb` is or belongs.
 pub(super) fn place(initdb: &Path) -> io::Result<Option<PathBuf>> {
