@@ -62,9 +62,13 @@ async fn newest(
             until,
             most,
         };
-        rows.extend(leases.query_rejections(&query).await?);
+        rows.extend(leases.query_rejections(&query).await?.rows);
     }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.id));
+    match leases.shards().len() {
+        1 => rows.sort_by_key(|row| std::cmp::Reverse(row.id)),
+        // Ids of two shards do not compare.
+        _ => rows.sort_by_key(|row| std::cmp::Reverse((row.at, row.id))),
+    }
     rows.truncate(most as usize);
     Ok(rows)
 }

@@ -239,8 +239,8 @@ impl Observer {
 
     /// Ends at the first answer of a backend that has no members.
     async fn members(&self) {
-        while let Some(cluster) = self.backend.cluster().await {
-            self.feed.cluster(cluster, self.clock.tick());
+        while let Some(clusters) = self.backend.clusters().await {
+            self.feed.clusters(clusters, self.clock.tick());
             tokio::time::sleep(CLUSTER_INTERVAL).await;
         }
     }

@@ -121,7 +121,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     observable_gauges::start(&watching.inventory, &leases, &clock);
     let home = home(&access, address);
     let gate = Box::pin(open_gate(&store, (&access, setup.demo), &home, &clock, &stop)).await?;
-    installation::record_floor(gate.audit.db(), &leases, &stop);
+    installation::record_floors(gate.audit.db(), &leases, &stop);
     let ground = Ground {
         gate: &gate,
         inventory: &watching.inventory,
@@ -310,9 +310,7 @@ async fn open_leases(
     clock: &Clock,
     stop: &CancellationToken,
 ) -> Result<Arc<LeaseService>, ServeError> {
-    if let Some(etcd) = &mut config.store {
-        installation::complete(store.expose_secret(), etcd).await?;
-    }
+    installation::complete(store.expose_secret(), &mut config).await?;
     let opening = LeaseService::open(store.expose_secret(), config, clock.clone(), stop.clone());
     Ok(Box::pin(opening).await?)
 }

@@ -156,8 +156,8 @@ pub struct BackendView {
     pub capabilities: Vec<Capability>,
     pub rights: Vec<AccountPermission>,
     pub past_faults: Vec<BackendFailure>,
-    /// Of a replicated backend that reports its members.
-    pub cluster: Option<ClusterView>,
+    /// Of a replicated backend that reports its members; several for a sharded lease store.
+    pub clusters: Vec<ClusterView>,
     /// The reader's scope is a part of this backend: counts are of that part, and fields about
     /// the whole backend are omitted with [`OUTSIDE_SCOPE`] as the reason. See
     /// [`BackendView::limited`].

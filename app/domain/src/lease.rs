@@ -23,7 +23,7 @@ pub mod transition;
 pub mod ttl;
 pub mod validation_error;
 
-pub use id::LeaseId;
+pub use id::{LeaseId, SHARD_BITS_MAX};
 pub use metadata::Metadata;
 pub use scope::{NameRange, Scope, ScopePiece};
 pub use state::{EndCause, Lease, LeaseEnd, ResourceState, Revocation};

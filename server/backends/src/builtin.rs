@@ -1,40 +1,30 @@
 //! The built-in lease service as a backend: source `lease`, waiters in queue order, a change
 //! notification for every change. Lease ids stay inside.
 
+mod observed;
 mod release;
+mod scan;
 mod stale_writes;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use chrono::DateTime;
 use domain::backend::{AccountPermission, BackendKind, BackendTraits, Capability, ClusterView, WatchState};
-use domain::duration::millis;
 use domain::force_release::{Act, BlastRadius, Release};
 use domain::generation::Generation;
-use domain::lease::scope::NameRange;
 use domain::lease::{Lease, StoreTime};
-use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{
-    Coverage, InLine, Inspection, Lifetime, ObservedLock, RawField, WaitIdentity, Waiter,
-};
+use domain::names::{Resource, Source};
+use domain::observation::{Inspection, RawField, Waiter};
 use domain::reported::Reported;
 use domain::safety::{Safety, SafetyClass};
-use domain::waits::{IdentityField, WaitParty};
 use futures::future::BoxFuture;
 use tokio::sync::broadcast::error::RecvError;
 
+use self::observed::{from_resource, moment, rows};
 use self::stale_writes::{ByResource, StaleWrites};
-use super::{
-    Backend, BackendError, Batch, Budget, ClockReading, Hints, Pass, Probe, RELEASE, Sink, SourcePass,
-};
-use lease::store::{HeldRow, Read, WaiterView};
+use super::{Backend, BackendError, Batch, Budget, Hints, Pass, Probe, RELEASE, Sink};
 use lease::{LeaseCaller, LeaseError, LeaseService, ResourceNow};
 use runtime::clock::Clock;
-
-const PAGE: u32 = 1_000;
-/// A lease id authorizes ending the lease, so the inventory does not carry it.
-const LEASE_ID_HIDDEN: &str = "a lease id is shown to the principal of the lease alone";
 
 pub struct Builtin {
     service: Arc<LeaseService>,
@@ -110,127 +100,12 @@ impl Builtin {
             ..Inspection::default()
         }
     }
-
-    async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
-        let began = self.clock.tick();
-        let budget_ms = millis(budget.time_max);
-        let everything = NameRange::starting_with("");
-        let (mut after, mut seen, mut reading) = (None::<Resource>, 0_u64, None);
-        let coverage = loop {
-            let before = self.clock.now();
-            let read = self
-                .service
-                .held_by(&everything, after.as_ref(), PAGE)
-                .await
-                .map_err(failed)?;
-            let middle = self.clock.tick().since(before.tick) / 2;
-            reading.get_or_insert(ClockReading {
-                backend_now: moment(read.now),
-                our_now: before.wall + chrono::TimeDelta::milliseconds(middle),
-                error_ms: middle,
-            });
-            let full = read.value.len() >= usize::try_from(PAGE).unwrap_or(usize::MAX);
-            after = read.value.last().map(|row| row.resource.clone());
-            seen += u64::try_from(read.value.len()).unwrap_or(0);
-            sink.accept(Batch {
-                sent_at: before.tick,
-                locks: rows(&read, &self.stale_writes(read.now).await?).collect(),
-                gone: Vec::new(),
-            });
-            if !full {
-                break Coverage::Complete;
-            }
-            if self.clock.tick().since(began) > budget_ms {
-                let why = "the scan timed out".into();
-                break Coverage::Partial { seen, of: None, why };
-            }
-        };
-        Ok(Pass {
-            sources: vec![SourcePass {
-                source: Self::source(),
-                coverage,
-                fault: None,
-            }],
-            clock: reading.map_or(Reported::unknown("nothing was read"), Reported::Value),
-        })
-    }
 }
 
 fn failed(error: LeaseError) -> BackendError {
     BackendError::Unreachable {
         detail: error.to_string(),
     }
-}
-
-fn moment(time: StoreTime) -> DateTime<chrono::Utc> {
-    DateTime::from_timestamp_millis(time.ms()).unwrap_or_default()
-}
-
-fn observed(
-    resource: &Resource,
-    lease: &Lease,
-    now: StoreTime,
-    waiters: u32,
-    oldest: Option<i64>,
-) -> ObservedLock {
-    ObservedLock {
-        source: Builtin::source(),
-        resource: resource.clone(),
-        owner: Reported::Value(lease.owner.clone()),
-        owner_count: 1,
-        lease_id: Reported::unknown(LEASE_ID_HIDDEN),
-        generation: Reported::Value(release::generation(lease)),
-        fencing_token: Reported::Value(lease.token),
-        acquired_at: Reported::Value(moment(lease.acquired_at)),
-        renewed_at: Reported::Value(moment(lease.renewed_at)),
-        lifetime: Lifetime::Leased {
-            remaining_ms: lease.expires_at.since(now),
-            ttl_ms: Reported::Value(lease.ttl.ms()),
-        },
-        waiter_count: Reported::Value(waiters),
-        oldest_waiter_ms: oldest,
-        line: Vec::new(),
-        condition: None,
-    }
-}
-
-fn rows(read: &Read<Vec<HeldRow>>, stale_writes: &ByResource) -> impl Iterator<Item = ObservedLock> {
-    read.value.iter().map(|row| {
-        let oldest = row.first_since.map(|since| read.now.since(since).max(0));
-        let write = stale_writes.get(&row.resource);
-        ObservedLock {
-            condition: stale_writes::condition(&row.lease, write, read.now),
-            line: line(row, read.now),
-            ..observed(&row.resource, &row.lease, read.now, row.waiters, oldest)
-        }
-    })
-}
-
-/// The service records waits itself: these are for the graph of waits.
-fn line(row: &HeldRow, now: StoreTime) -> Vec<InLine> {
-    let party = |owner: &OwnerId| {
-        let fields = [(IdentityField::Owner, Some(owner.as_str()))];
-        Arc::new(WaitParty::new(owner.as_str(), owner.clone(), fields))
-    };
-    let holder = party(&row.lease.owner);
-    let in_line = |(at, waiter): (usize, &WaiterView)| InLine {
-        generation: Generation::new(format!("queue:{at}")),
-        waited_ms: Some(now.since(waiter.since).max(0)),
-        identity: Some(Box::new(WaitIdentity {
-            party: party(&waiter.owner),
-            wants: None,
-            blocked_by: vec![holder.clone()],
-            more_blockers: 0,
-        })),
-    };
-    row.queue.iter().enumerate().map(in_line).collect()
-}
-
-fn from_resource(resource: &Resource, now: &ResourceNow) -> Option<ObservedLock> {
-    let holder = now.holder.as_ref()?;
-    let waiters = u32::try_from(now.waiters.len()).unwrap_or(u32::MAX);
-    let oldest = now.waiters.first().map(|waiter| waiter.waited_ms);
-    Some(observed(resource, &holder.lease, holder.now, waiters, oldest))
 }
 
 impl Backend for Builtin {
@@ -297,12 +172,21 @@ impl Backend for Builtin {
                 locks: Vec::new(),
                 gone: Vec::new(),
             };
-            // One statement: there may be thousands of names, several times a second.
+            // One statement for each shard: there may be thousands of names, several times a second.
             let resources: Vec<Resource> = names.iter().map(|(_, resource)| resource.clone()).collect();
-            let read = self.service.held_by_names(&resources).await.map_err(failed)?;
-            batch.locks = rows(&read, &self.stale_writes(read.now).await?).collect();
-            let held: HashSet<&Resource> = read.value.iter().map(|row| &row.resource).collect();
-            let gone = names.iter().filter(|(_, resource)| !held.contains(resource));
+            let found = self.service.held_by_names(&resources).await;
+            if found.reads.is_empty() && !found.unread.is_empty() {
+                return Err(failed(LeaseError::Unavailable));
+            }
+            // Of a shard that did not answer nothing is known.
+            let mut seen: HashSet<Resource> = found.unread.into_iter().collect();
+            for read in found.reads {
+                batch
+                    .locks
+                    .extend(rows(&read, &self.stale_writes(read.now).await?));
+                seen.extend(read.value.into_iter().map(|row| row.resource));
+            }
+            let gone = names.iter().filter(|(_, resource)| !seen.contains(resource));
             batch.gone = gone.cloned().collect();
             sink.accept(batch);
             Ok(())
@@ -348,8 +232,8 @@ impl Backend for Builtin {
         Box::pin(release::release(self, source, resource, generation, act))
     }
 
-    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
-        Box::pin(self.service.store_cluster())
+    fn clusters(&self) -> BoxFuture<'_, Option<Vec<ClusterView>>> {
+        Box::pin(self.service.store_clusters())
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {

@@ -100,7 +100,7 @@ impl<A: BackendDecorator> Backend for A {
         self.around("probe", self.inner().probe())
     }
 
-    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
-        self.inner().cluster()
+    fn clusters(&self) -> BoxFuture<'_, Option<Vec<ClusterView>>> {
+        self.inner().clusters()
     }
 }

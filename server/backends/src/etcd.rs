@@ -173,8 +173,8 @@ impl Backend for EtcdBackend {
         Box::pin(release::release(self, source, resource, generation))
     }
 
-    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
-        Box::pin(async move { Some(self.members.read().await) })
+    fn clusters(&self) -> BoxFuture<'_, Option<Vec<ClusterView>>> {
+        Box::pin(async move { Some(vec![self.members.read().await]) })
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {

@@ -106,8 +106,8 @@ pub trait Backend: Send + Sync + 'static {
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>>;
 
     /// Members of a replicated backend, also of one that does not answer; `None` if it is not replicated or reports no
-    /// members. Called every two seconds.
-    fn cluster(&self) -> BoxFuture<'_, Option<ClusterView>> {
+    /// members. Several clusters: of the shards of the lease store. Called every two seconds.
+    fn clusters(&self) -> BoxFuture<'_, Option<Vec<ClusterView>>> {
         Box::pin(std::future::ready(None))
     }
 }

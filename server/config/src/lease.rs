@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::lease_store::LeaseStoreConfig;
+use super::lease_store::LeaseStores;
 use super::limits::{ENDED_RETENTION, LOCK_DELAY, MAX_LIFETIME, MAX_TTL, RELEASED_RETENTION};
 use super::reader::Section;
 use super::value_parsers;
@@ -19,9 +19,9 @@ pub struct LeaseConfig {
     pub released_retention: Duration,
     /// `ended_retention`: how long a lease is known after it expired or was unlocked. Default `24h`.
     pub ended_retention: Duration,
-    /// `store`, with `user`, `password`, `ca_file`, `cert_file`, `key_file`, `server_name` and `max_clock_skew`: an etcd
-    /// cluster for the leases. Default: they are in the server's `store`.
-    pub store: Option<LeaseStoreConfig>,
+    /// `store`, with `user`, `password`, `ca_file`, `cert_file`, `key_file`, `server_name` and `max_clock_skew`: a Postgres
+    /// database or an etcd cluster for the leases, or a list of them. Default: they are in the server's `store`.
+    pub store: Option<LeaseStores>,
 }
 
 pub const MAX_TTL_DEFAULT: Duration = Duration::from_secs(3600);
@@ -85,7 +85,7 @@ impl LeaseConfig {
             ENDED_RETENTION_DEFAULT,
             &value_parsers::duration(&ENDED_RETENTION),
         );
-        let store = LeaseStoreConfig::read(&mut section);
+        let store = LeaseStores::read(&mut section);
         section.finish();
         Self {
             max_ttl,

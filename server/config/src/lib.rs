@@ -49,7 +49,7 @@ pub use backend::{BackendConfig, SystemConfig};
 pub use error::{ConfigError, ConfigErrors};
 pub use history::HistoryConfig;
 pub use lease::LeaseConfig;
-pub use lease_store::{EtcdAddress, LeaseStoreConfig};
+pub use lease_store::{EtcdAddress, LeaseStoreConfig, LeaseStores, PostgresAddress, PostgresLeaseStore};
 pub use log::{LogConfig, LogFormat};
 pub use network::Network;
 pub use notify::NotifyConfig;

@@ -48,6 +48,8 @@ pub const NOTIFY_GROWTH_FACTOR: RangeInclusive<u32> = 2..=1_000;
 pub const NOTIFY_GROUP_INTERVAL: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(24 * 3600);
 /// Elements of one list: backends, patterns, tables, names.
 pub const LIST_MAX: usize = 1000;
+/// Stores of `lease.store`.
+pub const SHARDS_MAX: usize = 1 << domain::lease::SHARD_BITS_MAX;
 /// Size of the configuration file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Size of the file of one secret, in bytes.

@@ -5,6 +5,7 @@ mod coordinators;
 mod docs;
 mod identity;
 mod layers;
+mod lease_store;
 mod lease_tables;
 mod mistakes;
 mod redis_topology;

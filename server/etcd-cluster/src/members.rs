@@ -195,6 +195,7 @@ impl ClusterReader {
             member.alarms.dedup();
         }
         let mut view = ClusterView {
+            shard: None,
             asked_at: now,
             age_ms: 0,
             voters: memory.voters(),

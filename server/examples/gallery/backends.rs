@@ -109,6 +109,7 @@ impl Kind {
             }
         };
         let mut view = ClusterView {
+            shard: None,
             asked_at: now.wall,
             age_ms: 0,
             voters: Reported::Value(3),

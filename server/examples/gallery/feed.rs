@@ -115,7 +115,7 @@ impl Feed {
         self.writer.watching(WatchState::Live);
         self.writer.probed(self.kind.probe());
         if let Some(cluster) = self.kind.cluster(now) {
-            self.writer.cluster(cluster, Tick(now.elapsed_ms));
+            self.writer.clusters(vec![cluster], Tick(now.elapsed_ms));
         }
         let last_ms = now.elapsed_ms - age_ms;
         let first_ms = last_ms - PAST_MS;

@@ -62,7 +62,7 @@ pub(super) struct SlotState {
     pub(super) rights: Vec<AccountPermission>,
     pub(super) watch: WatchState,
     /// As last read, and when.
-    pub(super) cluster: Option<(ClusterView, Tick)>,
+    pub(super) clusters: Option<(Vec<ClusterView>, Tick)>,
     pub(super) relist_differences: u64,
     /// Locks that a resync found gone before a notification arrived, with the time: usually the
     /// notification is only late.
@@ -91,7 +91,7 @@ impl Slot {
             watch: WatchState::Off {
                 why: "it has not been asked yet".to_owned(),
             },
-            cluster: None,
+            clusters: None,
             relist_differences: 0,
             suspects: Vec::new(),
         };

@@ -99,10 +99,16 @@ impl Slot {
             capabilities: self.info.capabilities.clone(),
             rights: state.rights.clone(),
             past_faults: state.past_faults.iter().cloned().collect(),
-            cluster: state.cluster.as_ref().map(|(cluster, read_at)| ClusterView {
-                age_ms: now.tick.since(*read_at),
-                ..cluster.clone()
-            }),
+            clusters: state
+                .clusters
+                .as_ref()
+                .map_or_else(Vec::new, |(clusters, read_at)| {
+                    let aged = |cluster: &ClusterView| ClusterView {
+                        age_ms: now.tick.since(*read_at),
+                        ..cluster.clone()
+                    };
+                    clusters.iter().map(aged).collect()
+                }),
             is_limited: false,
         }
     }

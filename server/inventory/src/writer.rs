@@ -286,9 +286,9 @@ impl InventoryWriter {
     }
 
     /// The members of a replicated backend were read.
-    pub fn cluster(&self, cluster: ClusterView, read_at: Tick) {
+    pub fn clusters(&self, clusters: Vec<ClusterView>, read_at: Tick) {
         let mut state = self.slot.write();
-        state.cluster = Some((cluster, read_at));
+        state.clusters = Some((clusters, read_at));
         self.publish(
             state,
             IngestOutcome {

@@ -71,11 +71,14 @@ impl LeaseService {
         request: AcquireRequest,
     ) -> Result<Acquired, LeaseError> {
         caller.may_acquire(&request.resource)?;
-        if self.core.stop.is_cancelled() {
+        if self.common.stop.is_cancelled() {
             return Err(LeaseError::ShuttingDown);
         }
-        let wall = self.core.clock.now().wall.timestamp_millis();
+        let core = self.shards.of_resource(&request.resource)?;
+        let wall = self.common.clock.now().wall.timestamp_millis();
+        let map = self.shards.map();
         let id = LeaseId::from_parts(wall, random::bytes());
+        let id = map.mark(id, map.of_resource(&request.resource));
         let key = request.idempotency_key.as_ref().map(|key| IdempotencyKey {
             name: KeyName {
                 issuer: caller.principal.id.clone(),
@@ -94,17 +97,19 @@ impl LeaseService {
             mode: AcquireMode::Once,
         });
         match op.key.clone() {
-            None => run(self.core.clone(), op, request.wait).await,
-            Some(key) => self.acquire_with_key(key, op, request.wait).await,
+            None => run(core.clone(), op, request.wait).await,
+            Some(key) => self.acquire_with_key(core, key, op, request.wait).await,
         }
     }
 
     async fn acquire_with_key(
         &self,
+        core: &Arc<Core>,
         key: IdempotencyKey,
         op: Box<AcquireOp>,
         wait: Duration,
     ) -> Result<Acquired, LeaseError> {
+        self.shards.claim_key(&key, core).await?;
         loop {
             match self.flights.join(&key, !wait.is_zero()) {
                 FlightRole::FingerprintMismatch => return Err(LeaseError::KeyReused),
@@ -114,12 +119,12 @@ impl LeaseService {
                     }
                 }
                 FlightRole::Leader(leader) => {
-                    let result = run(self.core.clone(), op, wait).await;
+                    let result = run(core.clone(), op, wait).await;
                     leader.finish(&result);
                     return result;
                 }
                 FlightRole::Task(result_tx, result_rx) => {
-                    self.spawn_acquire(key.clone(), op, wait, result_tx);
+                    self.spawn_acquire(core.clone(), key.clone(), op, wait, result_tx);
                     let result = singleflight::wait_for_result(result_rx).await;
                     return result.unwrap_or(Err(LeaseError::ShuttingDown));
                 }
@@ -129,12 +134,13 @@ impl LeaseService {
 
     fn spawn_acquire(
         &self,
+        core: Arc<Core>,
         key: IdempotencyKey,
         op: Box<AcquireOp>,
         wait: Duration,
         result_tx: ResultSender,
     ) {
-        let (core, flights) = (self.core.clone(), self.flights.clone());
+        let flights = self.flights.clone();
         tasks::spawn(
             "keyed acquire",
             CancellationToken::new(),

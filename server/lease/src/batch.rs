@@ -138,6 +138,7 @@ impl Run<'_> {
             }
             Operation::Expire { resource } => self.step(resource, &Command::Expire),
             Operation::Leave { resource, waiter } => Ok(self.leave(resource, *waiter)),
+            Operation::ClaimKey(key) => Ok(self.claim(key)),
             Operation::Reject(rejection) => {
                 self.ran.changes.rejections.push((**rejection).clone());
                 // Fencing rejections are visible to readers of the resource.

@@ -8,6 +8,8 @@ use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use super::error::LeaseOpenError;
 use super::store;
+use config::LeaseConfig;
+use runtime::clock::Clock;
 use runtime::db::read_only;
 use runtime::db::schema::{self, MigrationStatus};
 
@@ -71,6 +73,20 @@ pub async fn migrations(path: &Path) -> Result<MigrationStatus, sqlx::Error> {
 pub async fn postgres(url: &str) -> Result<Examined, LeaseOpenError> {
     let reply = tokio::time::timeout(REPLY_TIMEOUT, store::postgres::examine(url)).await;
     reply.map_err(|_| LeaseOpenError::NoAnswer)?
+}
+
+/// Compares the stores that `lease.store` names with the shards that were created. Those that do not answer are left
+/// out.
+///
+/// # Errors
+/// `Shard`; none of them answers.
+pub async fn shards(config: &LeaseConfig, clock: &Clock) -> Result<(), LeaseOpenError> {
+    // Without stores there is nothing to compare, so the address of `store` is not needed.
+    if config.store.is_some() {
+        let specs = crate::shards::specs("", config)?;
+        Box::pin(crate::shards::compare(&specs, clock)).await?;
+    }
+    Ok(())
 }
 
 async fn open_read_only(path: &Path) -> Result<SqliteConnection, sqlx::Error> {

@@ -5,12 +5,11 @@
 //! batch at most. A batch is never cancelled: a client that disconnects loses its answer and
 //! nothing else.
 
-use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::lease::{EndCause, LeaseId, Scope, StoreTime};
-use domain::names::Resource;
 use domain::tick::Tick;
 use futures::FutureExt as _;
 use opentelemetry::trace::SpanContext;
@@ -19,8 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity_log::ActivityLog;
 use super::caller::LeasePrincipal;
+use super::common::{Changed, Common};
 use super::error::LeaseError;
 use super::expiry_schedule::ExpirySchedule;
+use super::lane_route::{hash, route};
 use super::maintenance;
 use super::metrics::LeaseMetrics;
 use super::operation::{AcquireMode, AcquireOp, Applied, Operation, OperationResult};
@@ -36,7 +37,6 @@ use runtime::telemetry::trace::{self, Commits};
 /// Operations queued per lane; further ones are answered `Overloaded`.
 const QUEUE_MAX: usize = 32_768;
 const CONFLICT_RETRIES: usize = 5;
-const CHANGES_KEPT: usize = 1_024;
 
 /// A result with the clock readings of its batch.
 #[derive(Debug, Clone)]
@@ -62,26 +62,24 @@ pub(super) struct Batch {
     applied: Result<Applied, StoreError>,
 }
 
-/// Names whose state changed; `None` if changes may have been missed.
-pub(super) type Changed = Option<Arc<[Resource]>>;
-
+/// The lease service on one store: its batches, waiters and background tasks. A sharded service has one for each
+/// shard; what they share comes from [`Common`].
 pub(super) struct Core {
     pub(super) store: Box<dyn Store>,
     pub(super) clock: Clock,
-    pub(super) metrics: LeaseMetrics,
-    pub(super) activity: ActivityLog,
+    pub(super) metrics: Arc<LeaseMetrics>,
+    pub(super) activity: Arc<ActivityLog>,
     /// Trace ids of grants and releases, for history events.
-    pub(super) traced: Traced,
+    pub(super) traced: Arc<Traced>,
     pub(super) waiting: WaiterRegistry,
     pub(super) followers: Followers,
     pub(super) expiries: ExpirySchedule,
     pub(super) changes: broadcast::Sender<Changed>,
-    /// Cancelled at shutdown: waiters are answered `ShuttingDown`.
     pub(super) stop: CancellationToken,
-    /// Cancelled when the service closes: the lanes finish their queues and end.
     pub(super) closed: CancellationToken,
-    /// Set with the reason when the lanes have panicked: no operation is accepted any more.
-    pub(super) failure: SetOnce<String>,
+    pub(super) failure: Arc<SetOnce<String>>,
+    /// Whether the store did not answer the last batch or maintenance run.
+    is_down: AtomicBool,
     urgent: mpsc::Sender<Job>,
     /// Operations on one resource all go through the same lane, in order.
     main: Vec<mpsc::Sender<Job>>,
@@ -94,7 +92,7 @@ pub(super) struct Queues {
 }
 
 impl Core {
-    pub(super) fn new(store: Box<dyn Store>, clock: Clock, stop: CancellationToken) -> (Arc<Self>, Queues) {
+    pub(super) fn new(store: Box<dyn Store>, common: Common) -> (Arc<Self>, Queues) {
         let (urgent, urgent_queue) = mpsc::channel(QUEUE_MAX);
         let lanes = store.main_lanes().max(1);
         let check_interval_ms = maintenance::sweep_interval_ms(store.as_ref());
@@ -102,16 +100,17 @@ impl Core {
         let core = Arc::new(Self {
             expiries: ExpirySchedule::new(check_interval_ms),
             store,
-            clock,
-            metrics: LeaseMetrics::default(),
-            activity: ActivityLog::default(),
-            traced: Traced::default(),
+            clock: common.clock,
+            metrics: common.metrics,
+            activity: common.activity,
+            traced: common.traced,
             waiting: WaiterRegistry::default(),
             followers: Followers::default(),
-            changes: broadcast::Sender::new(CHANGES_KEPT),
-            stop,
-            closed: CancellationToken::new(),
-            failure: SetOnce::new(),
+            changes: common.changes,
+            stop: common.stop,
+            closed: common.closed,
+            failure: common.failure,
+            is_down: AtomicBool::new(false),
             urgent,
             main,
         });
@@ -192,6 +191,7 @@ impl Core {
         let watch = Stopwatch::start();
         let applied = self.try_apply(lane, &operations).await;
         instruments().statement(self.system(), "lease_batch", applied.is_err(), watch.seconds());
+        self.record_answer(&applied);
         commits.end(applied.is_err().then_some("the store did not commit"));
         // Before the replies are sent: a reader of the store may already see this batch.
         if let Ok(applied) = &applied {
@@ -216,6 +216,20 @@ impl Core {
             Ok(applied) => self.reply(&operations, replies, applied),
             Err(error) => self.fail(&operations, replies, &error),
         }
+    }
+
+    /// Records whether the store answers. A conflict is an answer.
+    pub(super) fn record_answer<T>(&self, answer: &Result<T, StoreError>) {
+        let is_down = match answer {
+            Ok(_) | Err(StoreError::Conflict) => false,
+            Err(error) => LeaseError::from(error) == LeaseError::Unavailable,
+        };
+        self.is_down.store(is_down, Ordering::Relaxed);
+    }
+
+    /// The store did not answer the last batch or maintenance run, of which there is at least one per second.
+    pub(super) fn is_down(&self) -> bool {
+        self.is_down.load(Ordering::Relaxed)
     }
 
     /// `db.system` of traces and metrics.
@@ -373,23 +387,4 @@ impl Core {
 
 const fn is_release(operation: &Operation) -> bool {
     matches!(operation, Operation::Release { .. })
-}
-
-/// The main lane of an operation: by resource where it names one, otherwise by lease id. A
-/// client that names a lease has already received the answer to its acquire.
-fn route(operation: &Operation) -> u64 {
-    match operation {
-        Operation::Acquire(op) => hash(&op.resource),
-        Operation::Expire { resource } | Operation::Leave { resource, .. } => hash(resource),
-        Operation::Reject(rejection) => hash(&rejection.resource),
-        Operation::Renew { lease, .. }
-        | Operation::Release { lease, .. }
-        | Operation::Revoke { lease, .. } => hash(lease),
-    }
-}
-
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }

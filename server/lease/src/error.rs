@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use domain::lease::{EndCause, ValidationError};
 use thiserror::Error;
 
+use super::shards::ShardError;
 use super::store::StoreError;
 use runtime::db::schema::SchemaError;
 
@@ -86,8 +87,27 @@ pub enum LeaseOpenError {
     Running,
     #[error("lease.store names no etcd: set it in [lease] to the address that the leases are moved to")]
     NoTarget,
+    #[error(
+        "a move fills one etcd, and lease.store names {0} shards: name one address, or create the shards empty and let the \
+         leases of this store end"
+    )]
+    SeveralTargets(usize),
     #[error("etcd cannot hold the leases: {reason}. {remedy}")]
-    Etcd { reason: String, remedy: String },
+    Etcd {
+        reason: String,
+        remedy: String,
+        /// It does not answer; nothing is known to be wrong with its data.
+        is_outage: bool,
+    },
+    /// The stores that the configuration names are not the shards that were created.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    /// An error of one store of `lease.store`.
+    #[error("the lease store {address} cannot be used")]
+    OfShard {
+        address: String,
+        source: Box<LeaseOpenError>,
+    },
     #[error("the store does not answer")]
     NoAnswer,
     #[error("the store cannot be opened")]
@@ -100,4 +120,48 @@ pub enum LeaseOpenError {
         "max_ttl and max_lifetime must be whole seconds, from 1 s up, and max_ttl no longer than max_lifetime"
     )]
     Limits,
+}
+
+impl LeaseOpenError {
+    /// Whether the store may answer later, without a change of the configuration or of its data.
+    pub(crate) fn is_outage(&self) -> bool {
+        match self {
+            Self::NoAnswer => true,
+            Self::Etcd { is_outage, .. } => *is_outage,
+            Self::Store(error) => match error {
+                sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+                // Connection exceptions; starting up, shutting down, crashed (class 57P).
+                sqlx::Error::Database(error) => error
+                    .code()
+                    .is_some_and(|code| code.starts_with("08") || code.starts_with("57P")),
+                _ => false,
+            },
+            Self::OfShard { source, .. } => source.is_outage(),
+            _ => false,
+        }
+    }
+
+    /// Names the store; `address` is empty for `store` itself.
+    pub(crate) fn of_shard(self, address: &str) -> Self {
+        // These name it already.
+        if address.is_empty() || matches!(self, Self::Shard(_) | Self::OfShard { .. }) {
+            return self;
+        }
+        Self::OfShard {
+            address: address.to_owned(),
+            source: Box::new(self),
+        }
+    }
+
+    /// The error with its causes.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
 }

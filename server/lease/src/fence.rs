@@ -10,7 +10,8 @@ use super::caller::LeaseCaller;
 use super::error::LeaseError;
 use super::operation::{Operation, Rejection};
 use super::queries::ResourceNow;
-use super::store::{Lane, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, StaleWrite};
+use super::store::Lane;
+use super::submit;
 use runtime::change_signal::ChangeSignal;
 
 /// A rejection reported by a resource that compares tokens itself.
@@ -85,64 +86,6 @@ impl LeaseService {
         .await
     }
 
-    /// Fencing rejections, newest first, at most 1000.
-    ///
-    /// # Errors
-    /// `Unavailable`.
-    pub async fn rejections(&self, resource: Option<&Resource>) -> Result<Vec<RejectionRow>, LeaseError> {
-        self.query_rejections(&RejectionQuery {
-            resource: resource.cloned(),
-            names: None,
-            from: StoreTime::from_ms(i64::MIN),
-            until: StoreTime::from_ms(i64::MAX),
-            most: 1000,
-        })
-        .await
-    }
-
-    /// Fencing rejections that match a query, newest first.
-    ///
-    /// # Errors
-    /// `Unavailable`.
-    pub async fn query_rejections(&self, filter: &RejectionQuery) -> Result<Vec<RejectionRow>, LeaseError> {
-        self.core
-            .store
-            .rejections(filter)
-            .await
-            .map_err(|error| self.unread(&error))
-    }
-
-    /// Rejections counted by resource, owner and second, oldest first.
-    ///
-    /// # Errors
-    /// `Unavailable`.
-    pub async fn rejection_counts(&self, range: &RejectionRange) -> Result<Vec<RejectionCount>, LeaseError> {
-        self.core
-            .store
-            .rejection_counts(range)
-            .await
-            .map_err(|error| self.unread(&error))
-    }
-
-    /// Id of the last rejection recorded before a time of the store's clock; 0 without one.
-    ///
-    /// # Errors
-    /// `Unavailable`.
-    pub async fn last_rejection_before(&self, recorded: StoreTime) -> Result<i64, LeaseError> {
-        self.core
-            .store
-            .last_rejection_before(recorded)
-            .await
-            .map_err(|error| self.unread(&error))
-    }
-
-    /// The newest rejected write with an older token of each resource, since a time of the
-    /// store's clock.
-    pub async fn stale_writes(&self, since: StoreTime) -> Result<Vec<StaleWrite>, LeaseError> {
-        let read = self.core.store.stale_writes(since).await;
-        read.map_err(|error| self.unread(&error))
-    }
-
     /// Announces each rejection that this process recorded.
     pub fn rejection_signal(&self) -> &ChangeSignal {
         &self.rejected
@@ -150,9 +93,9 @@ impl LeaseService {
 
     async fn record_rejection(&self, rejection: Rejection) -> Result<(), LeaseError> {
         let reason = rejection.reason;
-        self.submit(Lane::Main, Operation::Reject(Box::new(rejection)))
-            .await?;
-        self.core.metrics.rejections.increment();
+        let core = self.shards.of_resource(&rejection.resource)?;
+        submit(core, Lane::Main, Operation::Reject(Box::new(rejection))).await?;
+        self.common.metrics.rejections.increment();
         runtime::telemetry::instruments().rejected(reason);
         self.rejected.announce();
         Ok(())

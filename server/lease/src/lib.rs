@@ -1,4 +1,5 @@
-//! The built-in lease service: drives domain's state machine over a store, SQLite, Postgres or etcd.
+//! The built-in lease service: drives domain's state machine over a store, SQLite, Postgres or etcd, or over several as
+//! shards.
 //!
 //! Owns leases, fencing tokens, waiters, idempotency keys and fencing rejections. Knows neither
 //! HTTP nor pages.
@@ -13,16 +14,20 @@ pub mod batch;
 mod batch_loops;
 mod caller;
 pub mod check;
+mod common;
 mod core;
 pub mod error;
 mod events;
 mod expiry_schedule;
 mod fence;
+mod lane_route;
 mod maintenance;
 mod metrics;
 mod move_leases;
 pub mod operation;
 mod queries;
+mod rejections;
+mod shards;
 mod singleflight;
 pub mod store;
 mod trace_index;
@@ -35,16 +40,14 @@ use std::time::Duration;
 
 use domain::duration::millis;
 use domain::lease::{EndCause, Lease, LeaseId, Revocation, Ttl, names};
-use tokio::sync::{Mutex, broadcast};
-use tokio::task::JoinHandle;
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
+use self::common::Common;
 use self::core::{BatchReply, Core};
 use self::operation::{Operation, OperationResult};
-use self::store::etcd::EtcdStore;
-use self::store::postgres::PostgresStore;
-use self::store::sqlite::SqliteStore;
-use self::store::{Lane, LeaseRetention, Store};
+use self::shards::Shards;
+use self::store::{Lane, LeaseRetention};
 use runtime::change_signal::ChangeSignal;
 use runtime::clock::Clock;
 
@@ -57,7 +60,9 @@ pub use error::{LeaseError, LeaseOpenError};
 pub use fence::{Checked, Report};
 pub use metrics::LeaseMetrics;
 pub use move_leases::{MovedLeases, move_to_etcd};
-pub use queries::{LeasePage, LeaseView, ResourceNow, WaiterNow};
+pub use queries::{HeldByNames, LeasePage, LeaseView, ResourceNow, WaiterNow};
+pub use rejections::{FoundRejections, RejectionPosition, RejectionSpan};
+pub use shards::{ShardError, ShardIndex, ShardMap, ShardReads, ShardState};
 pub use store::{RejectionCount, RejectionQuery, RejectionRange, RejectionRow};
 pub use trace_index::Traced;
 pub use watchers::{LeaseChange, LeaseEvent};
@@ -66,14 +71,16 @@ pub use watchers::{LeaseChange, LeaseEvent};
 const REPLY_TIMEOUT: Duration = Duration::from_millis(1_850);
 
 pub struct LeaseService {
-    core: Arc<Core>,
+    shards: Shards,
+    common: Common,
     flights: Arc<singleflight::Singleflight>,
     ttl_seconds_max: i64,
     lifetime_ms_max: i64,
     lock_delay: Duration,
     has_own_store: bool,
-    lanes: Mutex<Option<[JoinHandle<()>; 2]>>,
     rejected: ChangeSignal,
+    /// Held while `store` is an SQLite file, which one server uses, and the leases are elsewhere.
+    _store_file: Option<std::fs::File>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -92,7 +99,7 @@ pub enum Ended {
 }
 
 impl LeaseService {
-    /// Opens the store, `sqlite:path` or `postgres://…`, or the etcd that the configuration names, migrates its schema,
+    /// Opens the store, `sqlite:path` or `postgres://…`, or those that `lease.store` names, migrates their schema,
     /// checks that commits are durable, and starts the lanes. Call [`close`](Self::close) before the process
     /// ends.
     ///
@@ -111,34 +118,35 @@ impl LeaseService {
         if ttl_seconds_max < 1 || ttl_seconds_max * 1_000 > lifetime_ms_max {
             return Err(LeaseOpenError::Limits);
         }
-        let store = open_store(store_url, &config, clock.clone()).await?;
-        let (core, queues) = Core::new(store, clock, stop);
-        let lanes = batch_loops::start(&core, queues);
         let retention = LeaseRetention {
             released: config.released_retention,
             ended: config.ended_retention,
             lifetime_max: config.max_lifetime,
         };
-        maintenance::start(&core, retention);
+        let has_own_store = config.store.is_some();
+        let store_file = match store_address(store_url) {
+            Ok(Address::Sqlite(path)) if has_own_store => Some(store::sqlite::lock_file(path)?.1),
+            _ => None,
+        };
+        let common = Common::new(clock, stop);
+        let specs = shards::specs(store_url, &config)?;
         Ok(Arc::new(Self {
-            core,
+            shards: Box::pin(shards::open(specs, &common, retention)).await?,
+            common,
             flights: Arc::default(),
             ttl_seconds_max,
             lifetime_ms_max,
             lock_delay: config.lock_delay,
-            has_own_store: config.store.is_some(),
-            lanes: Mutex::new(Some(lanes)),
+            has_own_store,
             rejected: ChangeSignal::default(),
+            _store_file: store_file,
         }))
     }
 
-    /// Finishes submitted operations and closes the store. Live leases stay valid.
+    /// Finishes submitted operations and closes the stores. Live leases stay valid.
     pub async fn close(&self) {
-        self.core.closed.cancel();
-        for lane in self.lanes.lock().await.take().into_iter().flatten() {
-            let _ = lane.await;
-        }
-        self.core.store.close().await;
+        self.common.closed.cancel();
+        self.shards.close().await;
     }
 
     /// Longest TTL that a request may ask for, in seconds.
@@ -157,39 +165,44 @@ impl LeaseService {
     }
 
     pub fn metrics(&self) -> &LeaseMetrics {
-        &self.core.metrics
+        &self.common.metrics
     }
 
     /// Activity per resource, for the history writer.
     pub fn activity(&self) -> &ActivityLog {
-        &self.core.activity
+        &self.common.activity
     }
 
     /// Trace ids of grants and releases, for the history writer.
     pub fn traced(&self) -> &Traced {
-        &self.core.traced
+        &self.common.traced
     }
 
     /// Waiters of this process.
     pub fn waiters(&self) -> usize {
-        self.core.waiting.count()
+        self.shards.cores().map(|core| core.waiting.count()).sum()
     }
 
     /// Waits until the lanes have panicked and returns why. The process should then exit: leases
     /// are in the store and a new process continues from there. Until then every change is
     /// refused.
     pub async fn failed(&self) -> String {
-        self.core.failure.wait().await.clone()
+        self.common.failure.wait().await.clone()
     }
 
     /// Cancelled at shutdown; open streams end.
     pub fn stopping(&self) -> &CancellationToken {
-        &self.core.stop
+        &self.common.stop
     }
 
     /// Names whose state changed; `None` if changes may have been missed.
     pub fn changes(&self) -> broadcast::Receiver<Option<Arc<[domain::names::Resource]>>> {
-        self.core.changes.subscribe()
+        self.common.changes.subscribe()
+    }
+
+    /// The shards in the order of `lease.store`; one, if the service is not sharded.
+    pub fn shards(&self) -> Vec<ShardState> {
+        self.shards.states()
     }
 
     /// Extends a live lease by its TTL, or by a new TTL that replaces it.
@@ -204,7 +217,7 @@ impl LeaseService {
         ttl: Option<Ttl>,
     ) -> Result<Renewed, LeaseError> {
         let answer = self.try_renew(caller, lease, ttl).await;
-        self.core.metrics.renew_attempts.record_answer(&answer);
+        self.common.metrics.renew_attempts.record_answer(&answer);
         if let Err(LeaseError::Lost(how)) = &answer {
             events::lost(lease, how);
         }
@@ -224,8 +237,9 @@ impl LeaseService {
             principal: caller.principal.clone(),
             scope: caller.scope.clone(),
         };
-        let answer = self.submit(Lane::Urgent, renew).await?;
-        let age_ms = self.core.clock.tick().since(answer.read_at);
+        let core = self.shards.of_lease(lease)?;
+        let answer = submit(core, Lane::Urgent, renew).await?;
+        let age_ms = self.common.clock.tick().since(answer.read_at);
         match answer.done {
             OperationResult::Renewed(lease) => {
                 let remaining_ms = lease.remaining_ms(answer.now) - age_ms;
@@ -262,8 +276,8 @@ impl LeaseService {
             scope: caller.scope.clone(),
             unbind: None,
         };
-        let answer = self.submit(Lane::Main, release).await.and_then(ended);
-        let attempts = &self.core.metrics.release_attempts;
+        let answer = self.end(lease, release).await;
+        let attempts = &self.common.metrics.release_attempts;
         match &answer {
             Ok(Ended::Before(_)) => attempts.lost.increment(),
             other => attempts.record_answer(other),
@@ -295,24 +309,29 @@ impl LeaseService {
             revocation,
             delay_ms: millis(delay),
         };
-        let answer = self.submit(Lane::Main, revoke).await.and_then(ended);
+        let answer = self.end(lease, revoke).await;
         if let Ok(Ended::Now(ended)) = &answer {
             events::revoked(ended, &audit_id);
         }
         answer
     }
 
-    async fn submit(&self, lane: Lane, operation: Operation) -> Result<BatchReply, LeaseError> {
-        let submitted = self.core.submit_and_wait(lane, operation);
-        tokio::time::timeout(REPLY_TIMEOUT, submitted)
-            .await
-            .unwrap_or(Err(LeaseError::Unavailable))
+    async fn end(&self, lease: LeaseId, operation: Operation) -> Result<Ended, LeaseError> {
+        let core = self.shards.of_lease(lease)?;
+        submit(core, Lane::Main, operation).await.and_then(ended)
     }
+}
+
+async fn submit(core: &Core, lane: Lane, operation: Operation) -> Result<BatchReply, LeaseError> {
+    let submitted = core.submit_and_wait(lane, operation);
+    tokio::time::timeout(REPLY_TIMEOUT, submitted)
+        .await
+        .unwrap_or(Err(LeaseError::Unavailable))
 }
 
 impl Drop for LeaseService {
     fn drop(&mut self) {
-        self.core.closed.cancel();
+        self.common.closed.cancel();
     }
 }
 
@@ -322,21 +341,6 @@ fn ended(answer: BatchReply) -> Result<Ended, LeaseError> {
         OperationResult::Lost(_, ending) => Ok(Ended::Before(ending.how)),
         OperationResult::NotFound => Err(LeaseError::NotFound),
         _ => Err(LeaseError::Broken),
-    }
-}
-
-async fn open_store(url: &str, config: &LeaseConfig, clock: Clock) -> Result<Box<dyn Store>, LeaseOpenError> {
-    if let Some(etcd) = &config.store {
-        let file_lock = match store_address(url) {
-            Ok(Address::Sqlite(path)) => Some(store::sqlite::lock_file(path)?.1),
-            _ => None,
-        };
-        let opened = Box::pin(EtcdStore::open(etcd, clock)).await?;
-        return Ok(Box::new(opened.holding(file_lock)));
-    }
-    match store_address(url)? {
-        Address::Sqlite(path) => Ok(Box::new(SqliteStore::open(path, clock).await?)),
-        Address::Postgres => Ok(Box::new(PostgresStore::open(url, clock).await?)),
     }
 }
 
@@ -360,31 +364,28 @@ fn store_address(url: &str) -> Result<Address<'_>, LeaseOpenError> {
     }
 }
 
-/// Migrates the tables of a store without serving it. No server may have the SQLite file open.
+/// Creates or migrates the tables of the stores without serving them. No server may have the SQLite file open.
 ///
 /// # Errors
 /// See [`LeaseOpenError`].
 pub async fn migrate(store_url: &str, config: &LeaseConfig) -> Result<(), LeaseOpenError> {
-    if let Some(etcd) = &config.store {
-        return Box::pin(store::etcd::check(etcd, Clock::start())).await;
-    }
-    match store_address(store_url)? {
-        Address::Sqlite(path) => store::sqlite::migrate_file(path).await,
-        Address::Postgres => store::postgres::migrate(store_url).await,
-    }
+    Box::pin(shards::migrate(
+        &shards::specs(store_url, config)?,
+        &Clock::start(),
+    ))
+    .await
 }
 
-/// Raises the fencing counter of a store above every token that a lost part of it may have
-/// issued, after a restore from a backup. No server may be running on it. Returns the new epoch.
+/// Raises the fencing counter of each store, or of one shard, above every token that a lost part of it may have
+/// issued, after a restore from a backup. No server may be running on it. Returns the new epochs in order.
 ///
 /// # Errors
 /// See [`LeaseOpenError`].
-pub async fn raise_epoch(store_url: &str, config: &LeaseConfig) -> Result<i64, LeaseOpenError> {
-    if let Some(etcd) = &config.store {
-        return Box::pin(store::etcd::raise_epoch(etcd, Clock::start())).await;
-    }
-    match store_address(store_url)? {
-        Address::Sqlite(path) => store::sqlite::raise_epoch(path).await,
-        Address::Postgres => store::postgres::raise_epoch(store_url).await,
-    }
+pub async fn raise_epoch(
+    store_url: &str,
+    config: &LeaseConfig,
+    shard: Option<ShardIndex>,
+) -> Result<Vec<i64>, LeaseOpenError> {
+    let specs = shards::specs(store_url, config)?;
+    Box::pin(shards::raise_epoch(&specs, shard, &Clock::start())).await
 }

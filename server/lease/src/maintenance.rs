@@ -103,6 +103,7 @@ impl Core {
         let mut down = false;
         loop {
             let maintained = self.store.run_maintenance(retention).await;
+            self.record_answer(&maintained);
             if let Err(error) = &maintained
                 && !down
             {

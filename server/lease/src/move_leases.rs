@@ -3,7 +3,7 @@
 //! **Invariant**: no token repeats and none goes back. The old store is marked before anything is read from it, and the
 //! new one can be served only after everything was written: at no time can both grant.
 
-use config::LeaseConfig;
+use config::{LeaseConfig, LeaseStores};
 use runtime::clock::Clock;
 
 use crate::error::LeaseOpenError;
@@ -34,8 +34,12 @@ pub async fn move_to_etcd(
     clock: Clock,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<MovedLeases, LeaseOpenError> {
-    let Some(target) = &config.store else {
-        return Err(LeaseOpenError::NoTarget);
+    let target = match &config.store {
+        Some(LeaseStores::Etcd(shards)) => match shards.as_slice() {
+            [only] => only,
+            several => return Err(LeaseOpenError::SeveralTargets(several.len())),
+        },
+        Some(LeaseStores::Postgres(_)) | None => return Err(LeaseOpenError::NoTarget),
     };
     let mut source = match store_address(store_url)? {
         Address::Sqlite(path) => MoveSource::open_sqlite(path).await?,

@@ -1,5 +1,5 @@
 //! Operations that the service submits to a store, and their results. An operation concerns one
-//! resource.
+//! resource, or one idempotency key.
 
 use std::sync::Arc;
 
@@ -43,6 +43,9 @@ pub enum Operation {
         waiter: LeaseId,
     },
     Reject(Box<Rejection>),
+    /// Binds an idempotency key to its request and grants nothing: `KeyReused` if it is bound to another one. For a key
+    /// whose shard is not that of the resource.
+    ClaimKey(Box<IdempotencyKey>),
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,7 @@
 //! Read queries of the service: one lease, live leases, a resource, the events of a lease.
 
+use std::sync::Arc;
+
 use domain::backend::ClusterView;
 use domain::lease::scope::NameRange;
 use domain::lease::{EndCause, Lease, LeaseId, StoreTime};
@@ -8,11 +10,13 @@ use domain::token::FencingToken;
 use tokio::sync::mpsc;
 
 use super::caller::LeaseCaller;
+use super::core::Core;
 use super::error::LeaseError;
 use super::operation::Operation;
+use super::shards::{ShardIndex, ShardReads};
 use super::store::{HeldRow, Lane, Read};
 use super::watchers::LeaseEvent;
-use super::{LeaseChange, LeaseService};
+use super::{LeaseChange, LeaseService, submit};
 
 /// A reading that has become too old to decide an expiry, because this process or the network
 /// stalled, is repeated.
@@ -33,6 +37,16 @@ pub struct LeasePage {
     pub leases: Vec<LeaseView>,
     /// The last name of this page, when there are more.
     pub next: Option<Resource>,
+    /// Whether every shard answered: otherwise the leases of one or more are missing.
+    pub is_complete: bool,
+}
+
+/// Held leases of given names, by shard.
+#[derive(Debug, Clone, Default)]
+pub struct HeldByNames {
+    pub reads: Vec<Read<Vec<HeldRow>>>,
+    /// Names whose shard did not answer.
+    pub unread: Vec<Resource>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -54,9 +68,10 @@ impl LeaseService {
     /// # Errors
     /// `NotFound` when it was never known, is out of the caller's scope, or belongs to another principal.
     pub async fn lease(&self, caller: &LeaseCaller, id: LeaseId) -> Result<LeaseView, LeaseError> {
+        let core = self.shards.of_lease(id)?;
         for _ in 0..READINGS_MAX {
-            let read = self.core.store.leases(&[id]).await;
-            let read = read.map_err(|error| self.unread(&error))?;
+            let read = core.store.leases(&[id]).await;
+            let read = read.map_err(|error| core.unread(&error))?;
             let age_ms = self.age_ms(&read);
             let (resource, lease) = read.value.into_iter().next().ok_or(LeaseError::NotFound)?;
             caller.may_use(&resource, &lease)?;
@@ -73,7 +88,8 @@ impl LeaseService {
     /// a renewal sent before the expiry may still be in flight, and the clock of a later reading
     /// may be a few milliseconds behind.
     async fn store_expiry(&self, resource: Resource) -> Result<(), LeaseError> {
-        self.submit(Lane::Main, Operation::Expire { resource }).await?;
+        let core = self.shards.of_resource(&resource)?;
+        submit(core, Lane::Main, Operation::Expire { resource }).await?;
         Ok(())
     }
 
@@ -90,18 +106,17 @@ impl LeaseService {
         limit: u32,
     ) -> Result<LeasePage, LeaseError> {
         let mut leases: Vec<LeaseView> = Vec::new();
+        let mut is_complete = true;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         for range in caller.scope.ranges(prefix) {
             // One more than requested, to know whether there is another page.
             let left = u32::try_from(most + 1 - leases.len()).unwrap_or(u32::MAX);
-            let read = self.held_by(&range, after, left).await?;
-            let age_ms = self.age_ms(&read);
-            let now = read.now;
-            leases.extend(
-                read.value
-                    .into_iter()
-                    .map(|row| seen(row.resource, row.lease, now, age_ms)),
-            );
+            let found = self
+                .shards
+                .read_all(|_, core| core.store.held_leases(&range, after, left))
+                .await?;
+            is_complete &= found.is_complete();
+            leases.extend(self.merge(found, most + 1 - leases.len()));
             if leases.len() > most {
                 break;
             }
@@ -109,22 +124,69 @@ impl LeaseService {
         let more = leases.len() > most;
         leases.truncate(most);
         let next = leases.last().filter(|_| more).map(|last| last.resource.clone());
-        Ok(LeasePage { leases, next })
+        Ok(LeasePage {
+            leases,
+            next,
+            is_complete,
+        })
     }
 
-    pub async fn held_by(
+    /// The first `most` of the leases that each shard has listed by name. What a shard has beyond its list comes after
+    /// the last one taken.
+    fn merge(&self, found: ShardReads<Read<Vec<HeldRow>>>, most: usize) -> Vec<LeaseView> {
+        let mut leases: Vec<LeaseView> = Vec::new();
+        for read in found.reads {
+            let (now, age_ms) = (read.now, self.age_ms(&read));
+            let rows = read.value.into_iter();
+            leases.extend(rows.map(|row| seen(row.resource, row.lease, now, age_ms)));
+        }
+        // Each list is in order, which a stable sort uses.
+        leases.sort_by(|one, other| one.resource.cmp(&other.resource));
+        leases.truncate(most);
+        leases
+    }
+
+    /// Held leases of one shard with their waiters, ordered by name.
+    ///
+    /// # Errors
+    /// `Unavailable` when the shard does not answer.
+    pub async fn held_in(
         &self,
+        shard: ShardIndex,
         range: &NameRange,
         after: Option<&Resource>,
         limit: u32,
     ) -> Result<Read<Vec<HeldRow>>, LeaseError> {
-        let read = self.core.store.held_leases(range, after, limit).await;
-        read.map_err(|error| self.unread(&error))
+        let read = self
+            .shards
+            .read_at(shard, |core| core.store.held_leases(range, after, limit));
+        read.await
     }
 
-    pub async fn held_by_names(&self, names: &[Resource]) -> Result<Read<Vec<HeldRow>>, LeaseError> {
-        let read = self.core.store.held_by_names(names).await;
-        read.map_err(|error| self.unread(&error))
+    /// Held leases of these names, read in their shards. Names of a shard that did not answer are in `unread`.
+    pub async fn held_by_names(&self, names: &[Resource]) -> HeldByNames {
+        let map = self.shards.map();
+        let mut of_shards: Vec<Vec<Resource>> = vec![Vec::new(); map.shards() as usize];
+        for name in names {
+            of_shards[map.of_resource(name).number()].push(name.clone());
+        }
+        let asked = (0..).zip(&of_shards).filter(|(_, names)| !names.is_empty());
+        let reads = asked.map(|(index, names)| async move {
+            let shard = ShardIndex::new(index);
+            let read = self
+                .shards
+                .read_at(shard, |core| core.store.held_by_names(names))
+                .await;
+            (names, read)
+        });
+        let mut found = HeldByNames::default();
+        for (names, read) in futures::future::join_all(reads).await {
+            match read {
+                Ok(read) => found.reads.push(read),
+                Err(_) => found.unread.extend(names.iter().cloned()),
+            }
+        }
+        found
     }
 
     /// # Errors
@@ -135,9 +197,10 @@ impl LeaseService {
         resource: &Resource,
     ) -> Result<ResourceNow, LeaseError> {
         caller.may_name(resource)?;
+        let core = self.shards.of_resource(resource)?;
         for _ in 0..READINGS_MAX {
-            let read = self.core.store.resource(resource).await;
-            let read = read.map_err(|error| self.unread(&error))?;
+            let read = core.store.resource(resource).await;
+            let read = read.map_err(|error| core.unread(&error))?;
             let (age_ms, now) = (self.age_ms(&read), read.now);
             let state = read.value.state;
             if let Some(lease) = &state.lease {
@@ -178,7 +241,7 @@ impl LeaseService {
     ) -> Result<mpsc::Receiver<LeaseEvent>, LeaseError> {
         let found = self.lease(caller, id).await?;
         let Some(ending) = found.lease.ending_at(found.now) else {
-            return Ok(self.core.followers.follow(found.lease));
+            return Ok(self.shards.of_lease(id)?.followers.follow(found.lease));
         };
         let (to, events) = mpsc::channel(1);
         let event = LeaseEvent {
@@ -191,34 +254,47 @@ impl LeaseService {
         Ok(events)
     }
 
-    /// Version of the store, for the Backends page.
+    /// Version of the stores, for the Backends page: of the first shard that answers.
     ///
     /// # Errors
-    /// `Unavailable`.
+    /// `Unavailable` when none does.
     pub async fn store_version(&self) -> Result<String, LeaseError> {
-        self.core
-            .store
-            .version()
+        let found = self.shards.read_all(|_, core| core.store.version()).await?;
+        found.reads.into_iter().next().ok_or(LeaseError::Unavailable)
+    }
+
+    /// Members of replicated stores, for the Backends page: of each shard that was opened. `None` for the others.
+    pub async fn store_clusters(&self) -> Option<Vec<ClusterView>> {
+        let is_sharded = self.shards.map().shards() > 1;
+        let views = self.shards.opened().map(|(index, core)| async move {
+            let view = core.store.cluster().await?;
+            Some(ClusterView {
+                shard: is_sharded.then_some(index.get()),
+                ..view
+            })
+        });
+        let views: Vec<ClusterView> = futures::future::join_all(views)
             .await
-            .map_err(|error| self.unread(&error))
+            .into_iter()
+            .flatten()
+            .collect();
+        (!views.is_empty()).then_some(views)
     }
 
-    /// Members of a replicated store, for the Backends page; `None` for the others.
-    pub async fn store_cluster(&self) -> Option<ClusterView> {
-        self.core.store.cluster().await
-    }
-
-    /// Token floor of a store that a restored snapshot sets back; `None` for the others.
-    pub fn token_floor(&self) -> Option<u64> {
-        self.core.store.token_floor()
+    /// Token floors of the shards that a restored snapshot sets back, of those that were opened; empty for SQL stores.
+    pub fn token_floors(&self) -> Vec<(ShardIndex, u64)> {
+        let floor = |(index, core): (ShardIndex, &Arc<Core>)| Some((index, core.store.token_floor()?));
+        self.shards.opened().filter_map(floor).collect()
     }
 
     pub(super) fn age_ms<T>(&self, read: &Read<T>) -> i64 {
-        self.core.clock.tick().since(read.read_at)
+        self.common.clock.tick().since(read.read_at)
     }
+}
 
+impl Core {
     pub(super) fn unread(&self, error: &super::store::StoreError) -> LeaseError {
-        self.core.metrics.unavailable.increment();
+        self.metrics.unavailable.increment();
         tracing::warn!(%error, "leases could not be read: {error}");
         LeaseError::from(error)
     }

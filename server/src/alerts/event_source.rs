@@ -15,7 +15,7 @@ use sqlx::{PgPool, Row as _};
 use crate::audit::Audit;
 use crate::history::signals::{self, Signal};
 use inventory::Inventory;
-use lease::{LeaseError, LeaseService, RejectionCount, RejectionRange};
+use lease::{LeaseError, LeaseService, RejectionCount, RejectionPosition, RejectionSpan};
 use runtime::db::{Db, on_either};
 
 type Answer<'a, T> = BoxFuture<'a, Result<T, sqlx::Error>>;
@@ -61,10 +61,10 @@ pub trait Ledger: Send + Sync {
     fn unlocks(&self, since: i64) -> Answer<'_, Vec<Happened>>;
 
     /// Fencing rejections, counted by lock, owner and second.
-    fn rejections(&self, range: RejectionRange) -> Answer<'_, Vec<Happened>>;
+    fn rejections(&self, span: RejectionSpan) -> Answer<'_, Vec<Happened>>;
 
-    /// Id of the last rejection recorded before a time; 0 without one.
-    fn last_rejection_before(&self, at: i64) -> Answer<'_, i64>;
+    /// Position of the last rejection recorded before a time.
+    fn last_rejection_before(&self, at: i64) -> Answer<'_, RejectionPosition>;
 
     /// Current positions: from memory if this server is the only writer, otherwise by one small query. `None`:
     /// unknown.
@@ -227,8 +227,8 @@ impl SqlLedger {
         Ok(all)
     }
 
-    async fn read_rejections(&self, range: &RejectionRange) -> Result<Vec<Happened>, sqlx::Error> {
-        let counts = self.leases.rejection_counts(range).await.map_err(lease_store)?;
+    async fn read_rejections(&self, span: &RejectionSpan) -> Result<Vec<Happened>, sqlx::Error> {
+        let counts = self.leases.rejection_counts(span).await.map_err(lease_store)?;
         Ok(counts.into_iter().map(rejected).collect())
     }
 }
@@ -370,7 +370,7 @@ impl Ledger for SqlLedger {
                             .last_rejection_before(StoreTime::from_ms(i64::MAX))
                             .await;
                         // Without an answer the position is that of the tables, which differs.
-                        marks.records.0 = last.unwrap_or(marks.records.0);
+                        marks.records.0 = last.map_or(marks.records.0, |last| last.sum());
                     }
                     Ok(Some(marks))
                 }
@@ -392,12 +392,12 @@ impl Ledger for SqlLedger {
         Box::pin(self.read_unlocks(since))
     }
 
-    fn rejections(&self, range: RejectionRange) -> Answer<'_, Vec<Happened>> {
+    fn rejections(&self, span: RejectionSpan) -> Answer<'_, Vec<Happened>> {
         self.asks();
-        Box::pin(async move { self.read_rejections(&range).await })
+        Box::pin(async move { self.read_rejections(&span).await })
     }
 
-    fn last_rejection_before(&self, at: i64) -> Answer<'_, i64> {
+    fn last_rejection_before(&self, at: i64) -> Answer<'_, RejectionPosition> {
         self.asks();
         Box::pin(async move {
             let last = self.leases.last_rejection_before(StoreTime::from_ms(at)).await;

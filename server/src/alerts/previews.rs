@@ -23,7 +23,7 @@ pub(super) use self::current_state::Observed;
 use self::replay::Played;
 use super::Alerts;
 use super::evaluator::recorded::split;
-use lease::RejectionRange;
+use lease::RejectionSpan;
 use runtime::db::Db;
 
 /// Events of the newest part, which gives a first result quickly.
@@ -228,12 +228,12 @@ impl PreviewRun {
             HistorySource::Events => return Ok(None),
             HistorySource::NotKept(_) => return Ok(Some(Preview::unknown(rule, (from, to)))),
             HistorySource::Rejections => {
-                let range = RejectionRange {
+                let span = RejectionSpan {
                     after: ledger.last_rejection_before(from).await?,
-                    to: i64::MAX,
+                    to: None,
                     since: StoreTime::from_ms(from),
                 };
-                ledger.rejections(range).await?
+                ledger.rejections(span).await?
             }
             HistorySource::Unlocks => ledger.unlocks(from).await?,
             HistorySource::Counted => split(ledger.signals(from).await?).1,

@@ -10,7 +10,7 @@ use super::output::{print, report};
 use crate::serve::installation;
 use config::{Config, ConfigSources};
 use domain::format;
-use lease::{self, LeaseConfig, LeaseOpenError, MovedLeases};
+use lease::{self, LeaseConfig, LeaseOpenError, MovedLeases, ShardIndex};
 use runtime::clock::Clock;
 use runtime::db::Db;
 
@@ -37,10 +37,13 @@ pub struct Args {
     /// Raise every fencing token by 2^32, above any that the lost part of a restored store may have issued
     #[arg(long)]
     raise_epoch: bool,
+    /// With --raise-epoch: only this shard of `lease.store`, counted from 0
+    #[arg(long, value_name = "INDEX", requires = "raise_epoch")]
+    shard: Option<u32>,
     /// Move the leases from `store` to the etcd of `lease.store`
     #[arg(long, value_name = "STORE", conflicts_with = "raise_epoch")]
     to: Option<MoveTarget>,
-    /// Print JSON: {migrated, epoch?, moved?}
+    /// Print JSON: {migrated, epoch?, epochs?, moved?}; `epochs` of all shards
     #[arg(long)]
     json: bool,
 }
@@ -62,6 +65,20 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(Exit::Usage.into());
         }
     };
+    let stores = config
+        .lease
+        .store
+        .as_ref()
+        .map_or(1, |stores| stores.addresses().len());
+    if let Some(index) = args
+        .shard
+        .filter(|index| usize::try_from(*index).is_ok_and(|index| index >= stores))
+    {
+        report(&format!(
+            "--shard {index}: lease.store names {stores}, counted from 0"
+        ));
+        return Ok(Exit::Usage.into());
+    }
     let store = config.store.expose_secret();
     if let Some(MoveTarget::Etcd) = args.to {
         return match move_to_etcd(store, config.lease.clone(), !args.json).await {
@@ -79,24 +96,22 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         report(&format!("{error:#}"));
         return Ok(Exit::Failure.into());
     }
-    let epoch = match args.raise_epoch {
-        true => match lease::raise_epoch(store, &config.lease).await {
-            Ok(epoch) => Some(epoch),
+    let epochs = match args.raise_epoch {
+        true => match lease::raise_epoch(store, &config.lease, args.shard.map(ShardIndex::new)).await {
+            Ok(epochs) => epochs,
             Err(error) => {
                 report(&format!("{:#}", anyhow::Error::from(error)));
                 return Ok(Exit::Failure.into());
             }
         },
-        false => None,
+        false => Vec::new(),
     };
-    print(&message(epoch, args.json))?;
+    print(&message(&epochs, args.json))?;
     Ok(Exit::Ok.into())
 }
 
 async fn migrate(store: &str, config: &mut LeaseConfig) -> anyhow::Result<()> {
-    if let Some(etcd) = &mut config.store {
-        installation::complete(store, etcd).await?;
-    }
+    installation::complete(store, config).await?;
     lease::migrate(store, config).await.map_err(in_use)?;
     let console = Db::open(store).await?;
     let history = console.history(store).await?;
@@ -106,9 +121,7 @@ async fn migrate(store: &str, config: &mut LeaseConfig) -> anyhow::Result<()> {
 }
 
 async fn move_to_etcd(store: &str, mut config: LeaseConfig, is_shown: bool) -> anyhow::Result<MovedLeases> {
-    if let Some(etcd) = &mut config.store {
-        installation::complete(store, etcd).await?;
-    }
+    installation::complete(store, &mut config).await?;
     let progress = |moved: u64, all: u64| {
         if is_shown {
             let (moved, all) = (format::count(moved), format::count(all));
@@ -143,13 +156,21 @@ fn in_use(error: LeaseOpenError) -> anyhow::Error {
     }
 }
 
-fn message(epoch: Option<i64>, json: bool) -> String {
-    match (epoch, json) {
-        (Some(epoch), true) => format!("{}\n", serde_json::json!({"migrated": true, "epoch": epoch})),
-        (None, true) => format!("{}\n", serde_json::json!({"migrated": true})),
-        (Some(epoch), false) => format!(
+fn message(epochs: &[i64], json: bool) -> String {
+    match (epochs, json) {
+        ([], true) => format!("{}\n", serde_json::json!({"migrated": true})),
+        ([epoch], true) => format!("{}\n", serde_json::json!({"migrated": true, "epoch": epoch})),
+        (epochs, true) => format!("{}\n", serde_json::json!({"migrated": true, "epochs": epochs})),
+        ([], false) => "The tables are up to date.\n".to_owned(),
+        ([epoch], false) => format!(
             "The tables are up to date. Every fencing token is raised by 2^32: this is epoch {epoch}.\n"
         ),
-        (None, false) => "The tables are up to date.\n".to_owned(),
+        (epochs, false) => {
+            let epochs: Vec<String> = epochs.iter().map(ToString::to_string).collect();
+            format!(
+                "The tables are up to date. Every fencing token of every shard is raised by 2^32: these are epochs {}.\n",
+                epochs.join(", ")
+            )
+        }
     }
 }

@@ -52,10 +52,11 @@ impl ServerConsole {
         }
         let principal = who.lease_principal();
         let reading = sources.leases.held_by_names(names);
-        let Ok(Ok(read)) = tokio::time::timeout(FRESH_PATIENCE, reading).await else {
+        let Ok(found) = tokio::time::timeout(FRESH_PATIENCE, reading).await else {
             return HashMap::new();
         };
-        let own = read.value.into_iter().filter(|row| principal.owns(&row.lease));
+        let held = found.reads.into_iter().flat_map(|read| read.value);
+        let own = held.filter(|row| principal.owns(&row.lease));
         own.map(|row| ((row.resource, row.lease.token), row.lease.id.to_string()))
             .collect()
     }

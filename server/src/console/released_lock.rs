@@ -220,7 +220,7 @@ async fn refused(sources: &ChartSources, resource: &Resource) -> bool {
         .leases
         .query_rejections(&reading)
         .await
-        .is_ok_and(|rows| !rows.is_empty())
+        .is_ok_and(|found| !found.rows.is_empty())
 }
 
 /// A list row for a lock that is not held.

@@ -1,10 +1,12 @@
-//! Checks of the etcd cluster of `lease.store`: members, alarms, rights, foreign keys, restored snapshots, clock.
+//! Checks of the stores of `lease.store`. Of each etcd cluster: members, alarms, rights, foreign keys, restored snapshots, clock.
 
 use super::check_result::Finding;
-use config::Config;
-use lease::LeaseOpenError;
+use super::store::examine_postgres;
+use config::{Config, LeaseStoreConfig, LeaseStores};
 use lease::store::etcd::{EtcdReport, examine};
+use lease::{LeaseOpenError, ShardError, check};
 use runtime::clock::Clock;
+use secrecy::ExposeSecret as _;
 
 const CHECK: &str = "lease.store";
 /// etcd refuses writes at its quota, 2 GiB unless configured.
@@ -12,12 +14,48 @@ const SIZE_WARN_BYTES: i64 = 1_500 * 1_024 * 1_024;
 const AHEAD_MS_MAX: i64 = 5_000;
 
 pub(super) async fn examine_lease_store(config: &Config, clock: &Clock) -> Vec<Finding> {
-    let Some(store) = &config.lease.store else {
+    let Some(stores) = &config.lease.store else {
         return Vec::new();
     };
+    let mut findings = Vec::new();
+    match stores {
+        LeaseStores::Etcd(all) => {
+            for store in all {
+                findings.extend(examine_etcd(store, clock).await);
+            }
+        }
+        LeaseStores::Postgres(all) => {
+            for store in all {
+                let (url, shown) = (store.url(), store.address.to_string());
+                findings.extend(examine_postgres(CHECK, &shown, url.expose_secret(), clock).await);
+            }
+        }
+    }
+    let shards = stores.addresses().len();
+    if shards > 1 {
+        findings.extend(compare_shards(config, shards, clock).await);
+    }
+    findings
+}
+
+/// The shards as a set; each of them was examined before.
+async fn compare_shards(config: &Config, shards: usize, clock: &Clock) -> Option<Finding> {
+    match check::shards(&config.lease, clock).await {
+        Ok(()) => Some(Finding::ok(
+            CHECK,
+            format!("{shards} shards, in the order in which they were created"),
+        )),
+        Err(LeaseOpenError::Shard(ShardError { reason, remedy })) => {
+            Some(Finding::fault(CHECK, reason, remedy))
+        }
+        Err(_) => None,
+    }
+}
+
+async fn examine_etcd(store: &LeaseStoreConfig, clock: &Clock) -> Vec<Finding> {
     match examine(store, clock.clone()).await {
         Ok(report) => judge(&report, clock.now().wall.timestamp_millis()),
-        Err(LeaseOpenError::Etcd { reason, remedy }) => vec![Finding::fault(CHECK, reason, remedy)],
+        Err(LeaseOpenError::Etcd { reason, remedy, .. }) => vec![Finding::fault(CHECK, reason, remedy)],
         Err(error) => vec![Finding::fault(
             CHECK,
             error.to_string(),

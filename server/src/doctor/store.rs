@@ -24,28 +24,46 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
         findings.extend(check_file(path, clock).await);
         return findings;
     }
-    match check::postgres(store).await {
-        Ok(examined) => {
-            let version = examined.version.as_deref().unwrap_or("Postgres");
-            findings.push(Finding::ok(CHECK, format!("reached: {version}")));
-            findings.extend(check_examined("store", &examined));
-            findings.extend(examined.now.map(|theirs| {
-                let offset = (theirs - clock.now().wall).num_milliseconds();
-                check_result::clock(CHECK, offset, 0)
-            }));
-            findings.extend(check_roles(&examined));
+    findings.extend(examine_postgres(CHECK, CHECK, store, clock).await);
+    findings
+}
+
+/// `check` names the key, `shown` the database.
+pub(super) async fn examine_postgres(
+    check: &'static str,
+    shown: &str,
+    url: &str,
+    clock: &Clock,
+) -> Vec<Finding> {
+    let examined = match check::postgres(url).await {
+        Ok(examined) => examined,
+        Err(error) => {
+            return vec![Finding::fault(
+                check,
+                chain(&error),
+                format!("check that Postgres runs, and the account, password and database in `{check}`"),
+            )];
         }
-        Err(error) => findings.push(Finding::fault(
-            CHECK,
-            chain(&error),
-            "check that Postgres runs, and the account, password and database in `store`",
-        )),
-    }
+    };
+    // The audit log is in `store`, whatever holds the leases.
+    let audit_rights = examined.audit_rights.filter(|_| check == CHECK);
+    let examined = Examined {
+        audit_rights,
+        ..examined
+    };
+    let version = examined.version.as_deref().unwrap_or("Postgres");
+    let mut findings = vec![Finding::ok(check, format!("reached: {version}"))];
+    findings.extend(check_examined(check, shown, &examined));
+    findings.extend(examined.now.map(|theirs| {
+        let offset = (theirs - clock.now().wall).num_milliseconds();
+        check_result::clock(check, offset, 0)
+    }));
+    findings.extend(check_roles(check, &examined));
     findings
 }
 
 /// One role that owns the tables and serves, or separate roles.
-fn check_roles(examined: &Examined) -> Vec<Finding> {
+fn check_roles(check: &str, examined: &Examined) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_behind = matches!(
         examined.migrations,
@@ -53,23 +71,23 @@ fn check_roles(examined: &Examined) -> Vec<Finding> {
     );
     if is_behind && !examined.may_migrate {
         findings.push(Finding::fault(
-            CHECK,
+            check,
             "the tables are not up to date, and this role may not change them",
             "leasehold migrate # as the owner of the tables, with the owner's address in LEASEHOLD_STORE",
         ));
     }
     findings.extend(examined.audit_rights.map(|rights| match rights {
         AuditRights::Appender => Finding::ok(
-            CHECK,
+            check,
             "two roles: this one may only read and add rows of the audit log, and does not own the tables",
         ),
         AuditRights::Owner => Finding::ok(
-            CHECK,
+            check,
             "one role owns the tables and serves: it could drop the triggers that protect the audit log; \
              docs/deploy/postgres-roles.sql sets up two roles",
         ),
         AuditRights::Writer => Finding::warning(
-            CHECK,
+            check,
             "this role does not own the audit log, and may change or delete its rows",
             "psql -f docs/deploy/postgres-roles.sql # as a superuser, in the database of the store",
         ),
@@ -91,7 +109,7 @@ async fn check_file(path: &Path, clock: &Clock) -> Vec<Finding> {
     }
     match check::sqlite(path).await {
         Ok(examined) => {
-            findings.extend(check_examined(&shown.to_string(), &examined));
+            findings.extend(check_examined(CHECK, &shown.to_string(), &examined));
             findings.extend(ahead(&examined, clock));
         }
         Err(error) => findings.push(unreadable(path, &chain(&error))),
@@ -107,7 +125,7 @@ async fn check_next_to(path: PathBuf) -> Option<Finding> {
         return None;
     }
     Some(match check::migrations(&path).await {
-        Ok(migrations) => check_tables(&path.display().to_string(), &migrations),
+        Ok(migrations) => check_tables(CHECK, &path.display().to_string(), &migrations),
         Err(error) => unreadable(&path, &error.to_string()),
     })
 }
@@ -119,19 +137,19 @@ fn unreadable(path: &Path, why: &str) -> Finding {
     Finding::fault(CHECK, format!("{shown} cannot be read: {why}"), remedy)
 }
 
-fn check_examined(shown: &str, examined: &Examined) -> Vec<Finding> {
-    let mut findings = vec![check_tables(shown, &examined.migrations)];
+fn check_examined(check: &str, shown: &str, examined: &Examined) -> Vec<Finding> {
+    let mut findings = vec![check_tables(check, shown, &examined.migrations)];
     findings.push(match &examined.not_durable {
         Some(why) => Finding::fault(
-            CHECK,
+            check,
             format!("its commits are not durable: {why}"),
             "ALTER ROLE leasehold SET synchronous_commit = on; -- and fsync = on in postgresql.conf, on the primary",
         ),
-        None => Finding::ok(CHECK, "commits are durable"),
+        None => Finding::ok(check, "commits are durable"),
     });
     if let Some(why) = &examined.rewound {
         findings.push(Finding::fault(
-            CHECK,
+            check,
             format!("it was rewound, perhaps restored from a backup: {why}"),
             "leasehold migrate --raise-epoch # raises every token above any that was lost",
         ));
@@ -139,37 +157,37 @@ fn check_examined(shown: &str, examined: &Examined) -> Vec<Finding> {
     findings
 }
 
-fn check_tables(shown: &str, migrations: &MigrationStatus) -> Finding {
+fn check_tables(check: &str, shown: &str, migrations: &MigrationStatus) -> Finding {
     match migrations {
         MigrationStatus::Fresh => Finding::ok(
-            CHECK,
+            check,
             format!("{shown} has no tables yet; the first start creates them"),
         ),
         MigrationStatus::Current { version } => {
-            Finding::ok(CHECK, format!("{shown} is at migration {version}, the newest"))
+            Finding::ok(check, format!("{shown} is at migration {version}, the newest"))
         }
         MigrationStatus::Behind { version, missing } => {
             let many = domain::format::counted(missing.len() as u64, "migration", "migrations");
             Finding::warning(
-                CHECK,
+                check,
                 format!("{shown} is at migration {version}, {many} behind"),
                 MIGRATE,
             )
         }
         MigrationStatus::Ahead { version } => Finding::warning(
-            CHECK,
+            check,
             format!("{shown} is at migration {version}, which is newer than this binary and only adds to it"),
             "install the newer version when the upgrade is done; this one works meanwhile",
         ),
         MigrationStatus::TooNew { version, description } => Finding::fault(
-            CHECK,
+            check,
             format!(
                 "{shown} is at migration {version} ({description}), which removes what this binary needs"
             ),
             "install the newer version again, or restore a backup from before the upgrade",
         ),
         MigrationStatus::Dirty { version } => Finding::fault(
-            CHECK,
+            check,
             format!("{shown}: migration {version} started but did not complete"),
             "restore the backup from before the upgrade, then: leasehold migrate",
         ),

@@ -53,7 +53,7 @@ impl BackendTask {
         clock: &Clock,
     ) -> Self {
         let address = match &config.store {
-            Some(etcd) => etcd.address.to_string(),
+            Some(stores) => stores.addresses().join(", "),
             None => address(store.expose_secret()),
         };
         let (name, adapter) = (

@@ -1,46 +1,62 @@
-//! What the SQL store keeps of leases in etcd: the id of this installation, made at the first start, which the keys carry
-//! so that two installations never share a prefix; and the highest token floor, which a restored snapshot of etcd lacks.
+//! What the SQL store keeps of the stores of `lease.store`: the id of this installation, made at the first start, which
+//! they carry so that two installations never share one; and the highest token floor of each etcd, which a restored
+//! snapshot of it lacks.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::LeaseStoreConfig;
-use lease::LeaseService;
+use config::LeaseStores;
+use lease::{LeaseConfig, LeaseService, ShardIndex};
 use runtime::db::{Db, DbError, on_either};
 use runtime::{random, tasks};
 use tokio_util::sync::CancellationToken;
 
 const FLOOR_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Completes the configuration from the SQL store at this address.
+/// Completes the stores of `lease.store`, if there are any, from the SQL store at this address.
 ///
 /// # Errors
 /// The store cannot be opened, or does not answer.
-pub(crate) async fn complete(store: &str, etcd: &mut LeaseStoreConfig) -> Result<(), DbError> {
+pub(crate) async fn complete(store: &str, config: &mut LeaseConfig) -> Result<(), DbError> {
+    let Some(stores) = &mut config.store else {
+        return Ok(());
+    };
     let db = Db::open(store).await?;
-    let read = async { Ok((read_or_create(&db).await?, read_floor(&db).await?)) };
-    let read = read.await.map_err(DbError::Open);
+    let completed = complete_from(&db, stores).await.map_err(DbError::Open);
     db.close().await;
-    let (installation, known_floor) = read?;
-    etcd.installation = Some(installation);
-    etcd.known_floor = known_floor;
+    completed
+}
+
+async fn complete_from(db: &Db, stores: &mut LeaseStores) -> Result<(), sqlx::Error> {
+    stores.set_installation(&read_or_create(db).await?);
+    if let LeaseStores::Etcd(shards) = stores {
+        for (index, shard) in (0..).zip(shards) {
+            shard.known_floor = read_floor(db, ShardIndex::new(index)).await?;
+        }
+    }
     Ok(())
 }
 
-/// Records the token floor whenever it has been raised, until `stop`.
-pub(super) fn record_floor(db: &Db, leases: &Arc<LeaseService>, stop: &CancellationToken) {
-    if leases.token_floor().is_none() {
+/// Records the token floor of each shard whenever it has been raised, until `stop`.
+pub(super) fn record_floors(db: &Db, leases: &Arc<LeaseService>, stop: &CancellationToken) {
+    if leases.token_floors().is_empty() {
         return;
     }
     let (db, leases) = (db.clone(), leases.clone());
     tasks::spawn_supervised("lease token floor", stop.clone(), move || {
         let (db, leases) = (db.clone(), leases.clone());
         async move {
-            let mut recorded = 0;
+            let mut recorded: HashMap<ShardIndex, u64> = HashMap::new();
             loop {
-                if let Some(floor) = leases.token_floor().filter(|floor| *floor > recorded) {
-                    match write_floor(&db, floor).await {
-                        Ok(()) => recorded = floor,
+                for (shard, floor) in leases.token_floors() {
+                    if floor <= recorded.get(&shard).copied().unwrap_or(0) {
+                        continue;
+                    }
+                    match write_floor(&db, shard, floor).await {
+                        Ok(()) => {
+                            recorded.insert(shard, floor);
+                        }
                         Err(error) => {
                             tracing::warn!(%error, "the token floor could not be recorded: {error}")
                         }
@@ -52,20 +68,26 @@ pub(super) fn record_floor(db: &Db, leases: &Arc<LeaseService>, stop: &Cancellat
     });
 }
 
-async fn read_floor(db: &Db) -> Result<u64, sqlx::Error> {
-    let select = "SELECT CAST(value AS bigint) FROM settings WHERE key = 'lease_token_floor'";
+/// Each shard has a floor of its own: by that of another one it would count as restored, and raise its tokens.
+fn floor_key(shard: ShardIndex) -> String {
+    format!("lease_token_floor_{shard}")
+}
+
+async fn read_floor(db: &Db, shard: ShardIndex) -> Result<u64, sqlx::Error> {
+    let select = "SELECT CAST(value AS bigint) FROM settings WHERE key = $1";
     let floor: Option<i64> = on_either!(db, Db, |pool| sqlx::query_scalar(select)
+        .bind(floor_key(shard))
         .fetch_optional(pool)
         .await?);
     Ok(floor.map_or(0, i64::cast_unsigned))
 }
 
-async fn write_floor(db: &Db, floor: u64) -> Result<(), sqlx::Error> {
-    let write =
-        "INSERT INTO settings (key, value) VALUES ('lease_token_floor', $1) ON CONFLICT (key) DO UPDATE
+async fn write_floor(db: &Db, shard: ShardIndex, floor: u64) -> Result<(), sqlx::Error> {
+    let write = "INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE
         SET value = excluded.value WHERE CAST(settings.value AS bigint) < CAST(excluded.value AS bigint)";
     on_either!(db, Db, |pool| {
-        sqlx::query(write).bind(floor.to_string()).execute(pool).await?;
+        let write = sqlx::query(write).bind(floor_key(shard));
+        write.bind(floor.to_string()).execute(pool).await?;
     });
     Ok(())
 }

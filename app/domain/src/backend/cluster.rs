@@ -31,6 +31,8 @@ crate::wire_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterView {
+    /// Of a sharded lease store: index of the shard that the cluster holds.
+    pub shard: Option<u32>,
     /// When the members were last asked.
     pub asked_at: DateTime<Utc>,
     /// Time since then, when it is shown.

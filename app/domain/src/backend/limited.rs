@@ -41,7 +41,7 @@ impl BackendView {
             capabilities,
             rights: _,
             past_faults: _,
-            cluster: _,
+            clusters: _,
             is_limited: _,
         } = self;
         Self {
@@ -81,7 +81,7 @@ impl BackendView {
             capabilities,
             rights: Vec::new(),
             past_faults: Vec::new(),
-            cluster: None,
+            clusters: Vec::new(),
             is_limited: true,
         }
     }

@@ -11,6 +11,11 @@ const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 3
 
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
+/// The highest random bits, below the version, may hold the index of a shard.
+const SHARD_BITS_END: u32 = 76;
+/// Of 74 random bits, at least 68 stay random.
+pub const SHARD_BITS_MAX: u32 = 6;
+
 /// Identifies one acquisition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(u128);
@@ -26,6 +31,22 @@ impl LeaseId {
         let high = (bits >> 62) & 0xFFF;
         let low = bits & 0x3FFF_FFFF_FFFF_FFFF;
         Self(ms << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)
+    }
+
+    /// The id with its highest `bits` random bits replaced by the index of a shard, which must be below 2^`bits`.
+    #[must_use]
+    pub fn with_shard(self, shard: u32, bits: u32) -> Self {
+        debug_assert!(bits <= SHARD_BITS_MAX && shard < 1 << bits);
+        let at = SHARD_BITS_END - bits;
+        let mask = ((1_u128 << bits) - 1) << at;
+        Self(self.0 & !mask | (u128::from(shard) << at) & mask)
+    }
+
+    /// Index of the shard in an id of a store with 2^`bits` shards. An id that the store did not make has one too.
+    pub fn shard(self, bits: u32) -> u32 {
+        debug_assert!(bits <= SHARD_BITS_MAX);
+        let index = (self.0 >> (SHARD_BITS_END - bits)) & ((1 << bits) - 1);
+        u32::try_from(index).unwrap_or(0)
     }
 
     fn digits(self) -> [u8; 36] {

@@ -46,7 +46,7 @@ pub fn OneBackend(backend: Memo<BackendView>) -> impl IntoView {
                     {changing(move || view! { <Capabilities capabilities=capabilities.get()/> }.into_any())}
                 </div>
             </div>
-            {part(|backend| backend.cluster.clone().map(|cluster| view! { <Members cluster/> }.into_any()).into_any())}
+            {part(|backend| backend.clusters.iter().cloned().map(|cluster| view! { <Members cluster/> }.into_any()).collect_view().into_any())}
         </section>
     }
     .into_any()

@@ -23,10 +23,14 @@ pub fn Members(cluster: ClusterView) -> impl IntoView {
     };
     let title = cluster.voters.why().unwrap_or_default().to_owned();
     let (headline, changes, ms) = (cluster.headline(), leader_changes(&cluster), cluster.age_ms);
+    let shard = cluster
+        .shard
+        .map(|shard| view! { <b>"Shard "{shard}</b> }.into_any());
     let rows = cluster.members.iter().map(|member| row(&cluster, member));
     view! {
         <div class="members">
             <p class="members-head">
+                {shard}
                 <span class=format!("st {color}") title=title><Shape name=shape/>{headline}</span>
                 <span class="ink2 small">{changes}</span>
                 <span class="ink2 small">"asked "<Age ms/>" ago"</span>

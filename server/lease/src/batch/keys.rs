@@ -48,6 +48,20 @@ impl Run<'_> {
         }))
     }
 
+    /// Binds a key to its request, unless it is bound already.
+    pub(super) fn claim(&mut self, key: &IdempotencyKey) -> OperationResult {
+        let now = self.loaded.now;
+        let known = self.loaded.keys.get(&key.name);
+        match known.filter(|row| now.since(row.created_at) < KEY_WINDOW_MS) {
+            Some(known) if known.fingerprint != key.fingerprint => OperationResult::KeyReused,
+            Some(_) => OperationResult::Nothing,
+            None => {
+                self.bind(key, None);
+                OperationResult::Nothing
+            }
+        }
+    }
+
     pub(super) fn bind(&mut self, key: &IdempotencyKey, lease: Option<LeaseId>) {
         let row = KeyRow {
             fingerprint: key.fingerprint.clone(),

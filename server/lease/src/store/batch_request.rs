@@ -21,11 +21,9 @@ impl BatchRequest {
             match operation {
                 Operation::Acquire(op) => {
                     request.resources.push(op.resource.clone());
-                    if let Some(key) = &op.key {
-                        let KeyName { issuer, key } = &key.name;
-                        request.keys.push([issuer.clone(), key.clone()]);
-                    }
+                    request.keys.extend(op.key.as_ref().map(|key| parts(&key.name)));
                 }
+                Operation::ClaimKey(key) => request.keys.push(parts(&key.name)),
                 Operation::Renew { lease, .. }
                 | Operation::Release { lease, .. }
                 | Operation::Revoke { lease, .. } => request.leases.push(*lease),
@@ -41,4 +39,8 @@ impl BatchRequest {
     pub(super) fn is_empty(&self) -> bool {
         self.resources.is_empty() && self.leases.is_empty() && self.keys.is_empty()
     }
+}
+
+fn parts(KeyName { issuer, key }: &KeyName) -> [Arc<str>; 2] {
+    [issuer.clone(), key.clone()]
 }

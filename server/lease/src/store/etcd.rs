@@ -60,7 +60,8 @@ mod tests;
 
 pub use cluster::EtcdReport;
 pub(crate) use import::Import;
-pub use open::{check, examine, raise_epoch};
+pub(crate) use open::{check, find_shard};
+pub use open::{examine, raise_epoch};
 
 /// Batches in flight. A batch ends with the slowest of its transactions, so small ones are better than a large one.
 const MAIN_LANES: usize = 16;
@@ -89,18 +90,9 @@ pub struct EtcdStore {
     raising: tokio::sync::Mutex<()>,
     prune_cursors: Mutex<PruneCursors>,
     key_cursor: Mutex<Option<Vec<u8>>>,
-    /// Held while the console's tables are in an SQLite file, which one server uses.
-    file_lock: Option<std::fs::File>,
 }
 
 impl EtcdStore {
-    /// Holds a lock until the store is dropped.
-    #[must_use]
-    pub fn holding(mut self, file_lock: Option<std::fs::File>) -> Self {
-        self.file_lock = file_lock;
-        self
-    }
-
     /// Remembers the revision of a commit of ours. Forgetting one costs a notification of ourselves.
     fn remember_revision(&self, revision: i64) {
         let mut own = self.own_revisions.lock();

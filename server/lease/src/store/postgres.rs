@@ -13,6 +13,7 @@ mod open;
 mod optimistic_cache;
 mod prune;
 mod save;
+mod shard;
 mod sql;
 
 use std::sync::Arc;
@@ -43,8 +44,9 @@ use super::{
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
 
-pub use open::{examine, migrate, raise_epoch};
-pub(crate) use open::{live_replicas, open_to_move, time_ms};
+pub use open::{examine, raise_epoch};
+pub(crate) use open::{live_replicas, migrate, open_to_move, time_ms};
+pub(crate) use shard::find_shard;
 
 /// Below 2 s, the limit within which clients must learn of an outage.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(1_500);

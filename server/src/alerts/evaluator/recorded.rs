@@ -7,7 +7,7 @@ use domain::names::BackendName;
 
 use crate::alerts::event_source::Ledger;
 use crate::history::signals::{Signal, SignalKind};
-use lease::RejectionRange;
+use lease::{RejectionPosition, RejectionSpan};
 
 /// A transaction may commit a lower id later: younger records are read again, in milliseconds.
 const SETTLES_MS: i64 = 10_000;
@@ -19,10 +19,10 @@ const WINDOW_MS: i64 = 300_000;
 
 #[derive(Default)]
 pub(super) struct Recorded {
-    /// How far back rejections were read, and the id up to which they are final.
-    settled: Option<(i64, i64)>,
+    /// How far back rejections were read, and the position up to which they are final.
+    settled: Option<(i64, RejectionPosition)>,
     rejections: Vec<Happened>,
-    /// Rejections after that id.
+    /// Rejections after that position.
     rejections_young: Vec<Happened>,
     unlocks: Vec<Happened>,
     failures: Vec<Happened>,
@@ -60,19 +60,28 @@ impl Recorded {
         });
         let Some(window_ms) = window_ms else { return Ok(()) };
         self.unlocks = ledger.unlocks(now - window_ms).await?;
-        let known = self.settled.filter(|(reach_ms, _)| *reach_ms >= window_ms);
-        let after = match known {
-            Some((_, id)) => id,
+        let known = self
+            .settled
+            .clone()
+            .filter(|(reach_ms, _)| *reach_ms >= window_ms);
+        let after = match &known {
+            Some((_, position)) if position.is_complete() => position.clone(),
+            // A shard did not answer before: where it does now, its window is read from the beginning.
+            Some((_, position)) => position.or(&ledger.last_rejection_before(now - window_ms).await?),
             None => ledger.last_rejection_before(now - window_ms).await?,
         };
-        let settled = ledger.last_rejection_before(now - SETTLES_MS).await?.max(after);
+        let settled = ledger.last_rejection_before(now - SETTLES_MS).await?.max(&after);
         let since = StoreTime::from_ms(now - window_ms);
-        let range = |after, to| RejectionRange { after, to, since };
-        let more = match settled > after {
-            true => ledger.rejections(range(after, settled)).await?,
-            false => Vec::new(),
+        let span = |after: &RejectionPosition, to| RejectionSpan {
+            after: after.clone(),
+            to,
+            since,
         };
-        self.rejections_young = ledger.rejections(range(settled, i64::MAX)).await?;
+        let more = match settled == after {
+            true => Vec::new(),
+            false => ledger.rejections(span(&after, Some(settled.clone()))).await?,
+        };
+        self.rejections_young = ledger.rejections(span(&settled, None)).await?;
         if known.is_none() {
             self.rejections.clear();
         }

@@ -125,7 +125,8 @@ impl ChartSources {
             most: REFUSED_MAX,
         };
         // The timeline is still useful without them.
-        let rows = self.leases.query_rejections(&query).await.unwrap_or_default();
+        let found = self.leases.query_rejections(&query).await;
+        let rows = found.map(|found| found.rows).unwrap_or_default();
         let mut refused: Vec<RejectedWrite> = rows.into_iter().map(refusal).collect();
         refused.sort_by_key(|refused| refused.at);
         refused

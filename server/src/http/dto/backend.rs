@@ -96,8 +96,8 @@ pub struct BackendDto {
     capabilities: Vec<CapabilityDto>,
     rights: Option<Vec<RightDto>>,
     past_errors: Option<Vec<FaultDto>>,
-    /// Members of a replicated backend; null for the others.
-    cluster: Option<ClusterDto>,
+    /// Members of a replicated backend, of each shard for a sharded lease store; empty for the others.
+    clusters: Option<Vec<ClusterDto>>,
     unknown: BTreeMap<String, String>,
     absent: BTreeMap<String, String>,
 }
@@ -165,7 +165,7 @@ const OF_THE_WHOLE: [&str; 7] = [
     "sources",
     "rights",
     "pastErrors",
-    "cluster",
+    "clusters",
 ];
 
 impl From<BackendView> for BackendDto {
@@ -204,7 +204,7 @@ impl From<BackendView> for BackendDto {
             capabilities: view.capabilities.into_iter().map(CapabilityDto::from).collect(),
             rights: is_whole.then(|| view.rights.into_iter().map(RightDto::from).collect()),
             past_errors: is_whole.then(|| view.past_faults.into_iter().map(FaultDto::from).collect()),
-            cluster: view.cluster.map(ClusterDto::from),
+            clusters: is_whole.then(|| view.clusters.into_iter().map(ClusterDto::from).collect()),
             unknown: missing.unknown,
             absent: missing.absent,
         }

@@ -14,6 +14,8 @@ use super::Missing;
 #[serde(rename_all = "camelCase")]
 #[schema(title = "Cluster")]
 pub struct ClusterDto {
+    /// Of a sharded lease store: index of the shard that the cluster holds; null for the others.
+    shard: Option<u32>,
     /// When the members were last asked.
     asked_at: DateTime<Utc>,
     age_ms: i64,
@@ -74,6 +76,7 @@ impl From<ClusterView> for ClusterDto {
         let (headline, answering) = (view.headline(), view.answering());
         let mut missing = Missing::default();
         Self {
+            shard: view.shard,
             asked_at: view.asked_at,
             age_ms: view.age_ms,
             headline,

@@ -180,6 +180,8 @@ impl LeaseDto {
 pub struct LeasePageDto {
     pub(super) locks: Vec<LeaseDto>,
     pub(super) next_cursor: Option<String>,
+    /// Every shard of the lease store answered; false: leases of one or more are missing from the list.
+    pub(super) complete: bool,
 }
 
 #[derive(Serialize, ToSchema)]

@@ -77,6 +77,7 @@ pub(in crate::http) async fn list(
             .map(|seen| LeaseDto::new(&context.caller, seen))
             .collect(),
         next_cursor: page.next.map(|last| URL_SAFE_NO_PAD.encode(last.as_bytes())),
+        complete: page.is_complete,
     }))
 }
 

@@ -61,7 +61,7 @@ on_every_store!(a_live_lease_has_the_fields_of_the_contract, |home| {
     let (_, list) = stage.get("/v1/locks?prefix=a:b/").await;
     assert_eq!(
         (keys(&list), keys(&list["locks"][0])),
-        ("locks nextCursor".to_owned(), whole.to_owned())
+        ("complete locks nextCursor".to_owned(), whole.to_owned())
     );
     let resource = stage.resource("a:b/c d").await;
     assert_eq!(keys(&resource), "holder lastFencingToken resource waiters");

@@ -163,7 +163,12 @@ async fn a_restored_backup_is_refused_until_its_epoch_is_raised() {
     }
     std::fs::copy(&copy, &file).unwrap();
     assert!(matches!(open(&home).await, Err(LeaseOpenError::Rewound(_))));
-    assert_eq!(raise_epoch(&home.url, &LeaseConfig::default()).await.unwrap(), 2);
+    assert_eq!(
+        raise_epoch(&home.url, &LeaseConfig::default(), None)
+            .await
+            .unwrap(),
+        [2]
+    );
     let stage = home.serve().await;
     assert!(token(&stage.acquire("r", "o", 30).await) > 1 << 32);
     stage.close().await;
@@ -199,7 +204,9 @@ on_both_stores!(a_decreased_counter_is_refused_until_the_epoch_is_raised, |home|
     ))
     .await;
     assert!(matches!(open(home).await, Err(LeaseOpenError::Rewound(_))));
-    raise_epoch(&home.url, &LeaseConfig::default()).await.unwrap();
+    raise_epoch(&home.url, &LeaseConfig::default(), None)
+        .await
+        .unwrap();
     let stage = home.serve().await;
     assert!(token(&stage.acquire("r", "o", 30).await) > 1 << 32);
     stage.close().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::config::{EtcdAddress, LeaseStoreConfig};
+use ::config::{EtcdAddress, LeaseStoreConfig, LeaseStores, PostgresAddress, PostgresLeaseStore};
 use ::lease::{LeaseCaller, LeaseConfig, LeaseService};
 use ::testkit::{EtcdCluster, EtcdOptions, Postgres, PostgresOptions, Throwaway};
 use axum::http::StatusCode;
@@ -20,10 +20,15 @@ pub(super) enum StoreKind {
     Postgres,
     /// Three members.
     Etcd,
+    /// Two shards: two databases of one Postgres.
+    PostgresShards,
+    /// Two shards: two prefixes of one etcd of three members.
+    EtcdShards,
 }
 
 /// Where the leases are; outlives the servers on it.
 pub(super) struct LeaseStore {
+    /// Of a sharded store: those of all shards, separated by spaces.
     pub(super) url: String,
     pub(super) folder: tempfile::TempDir,
     pub(super) postgres: Option<Postgres>,
@@ -41,6 +46,27 @@ impl LeaseStore {
                 etcd: None,
             },
             StoreKind::Etcd => Self::etcd(folder, EtcdOptions::default()).await,
+            StoreKind::EtcdShards => {
+                let home = Self::etcd(folder, EtcdOptions::default()).await;
+                let of = |shard: &str| home.url.replace("/leasehold/", &format!("/leasehold-{shard}/"));
+                Self {
+                    url: format!("{} {}", of("0"), of("1")),
+                    ..home
+                }
+            }
+            StoreKind::PostgresShards => {
+                let options = PostgresOptions {
+                    fast: true,
+                    ..Default::default()
+                };
+                let home = Self::postgres(folder, options).await;
+                home.sql("CREATE DATABASE shard_1").await;
+                let second = home.postgres.as_ref().unwrap().superuser_url_to("shard_1");
+                Self {
+                    url: format!("{} {second}", home.url),
+                    ..home
+                }
+            }
             StoreKind::Postgres => {
                 Self::postgres(
                     folder,
@@ -86,16 +112,31 @@ impl LeaseStore {
         serve_at_with(&self.url, config, caller).await
     }
 
-    /// One statement past the service, as an operator's mistake or a restore would.
+    /// A connection to the first database of a Postgres.
+    pub(super) async fn first_database(&self) -> sqlx::PgConnection {
+        use sqlx::Connection as _;
+        let first = self.url.split(' ').next().unwrap();
+        sqlx::PgConnection::connect(first).await.unwrap()
+    }
+
+    /// One statement in the first database.
+    pub(super) async fn sql_once(&self, statement: &'static str) {
+        let mut connection = self.first_database().await;
+        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+    }
+
+    /// One statement past the service, in each shard, as an operator's mistake or a restore would.
     pub(super) async fn sql(&self, statement: &str) {
         use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
-        let statement = AssertSqlSafe(statement.to_owned());
+        let statement = || AssertSqlSafe(statement.to_owned());
         if self.postgres.is_some() {
-            let mut connection = PgConnection::connect(&self.url).await.unwrap();
-            sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+            for url in self.url.split(' ') {
+                let mut connection = PgConnection::connect(url).await.unwrap();
+                sqlx::raw_sql(statement()).execute(&mut connection).await.unwrap();
+            }
         } else {
             let mut connection = SqliteConnection::connect(&self.url).await.unwrap();
-            sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+            sqlx::raw_sql(statement()).execute(&mut connection).await.unwrap();
         }
     }
 }
@@ -110,10 +151,10 @@ async fn serve_at_with(url: &str, config: LeaseConfig, caller: Option<LeaseCalle
     let _ = rustls::crypto::ring::default_provider().install_default();
     let stop = CancellationToken::new();
     let config = LeaseConfig {
-        store: etcd_store(url),
+        store: config.store.or_else(|| lease_stores(url)),
         ..config
     };
-    let service = LeaseService::open(url, config, Clock::start(), stop.clone())
+    let service = LeaseService::open(console_store(url), config, Clock::start(), stop.clone())
         .await
         .unwrap();
     let mut app = leasehold::http::lease::standalone(service.clone());
@@ -136,13 +177,26 @@ async fn serve_at_with(url: &str, config: LeaseConfig, caller: Option<LeaseCalle
     }
 }
 
-/// The configuration of a store in etcd. Without a margin an expired lock is free at once, as on the other stores; the
-/// margin has tests of its own.
-pub(super) fn etcd_store(url: &str) -> Option<LeaseStoreConfig> {
-    EtcdAddress::is_etcd(url).then(|| LeaseStoreConfig {
+/// `lease.store` of these addresses; `None` for one SQL store. Without a margin an expired lock is free at once on etcd, as
+/// on the other stores; the margin has tests of its own.
+pub(super) fn lease_stores(url: &str) -> Option<LeaseStores> {
+    let etcd = |url| LeaseStoreConfig {
         max_clock_skew: Duration::ZERO,
         ..LeaseStoreConfig::at(EtcdAddress::parse(url).unwrap())
-    })
+    };
+    let postgres = |url| PostgresLeaseStore::at(PostgresAddress::parse(url).unwrap());
+    let mut stores = match (EtcdAddress::is_etcd(url), url.contains(' ')) {
+        (true, _) => LeaseStores::Etcd(url.split(' ').map(etcd).collect()),
+        (false, true) => LeaseStores::Postgres(url.split(' ').map(postgres).collect()),
+        (false, false) => return None,
+    };
+    stores.set_installation("test");
+    Some(stores)
+}
+
+/// `store` next to these addresses: a Postgres that is not opened, so that no file is locked.
+fn console_store(url: &str) -> &str {
+    url.split(' ').next().unwrap()
 }
 
 pub(super) struct LeaseServer {
@@ -253,7 +307,8 @@ pub(super) use on_stores;
 macro_rules! on_every_store {
     ($name:ident, |$home:ident| $body:block) => {
         $crate::lease::lease_server::on_stores!(
-            $name, |$home| $body, on_sqlite: Sqlite, on_postgres: Postgres, on_etcd: Etcd
+            $name, |$home| $body, on_sqlite: Sqlite, on_postgres: Postgres, on_etcd: Etcd,
+            on_postgres_shards: PostgresShards, on_etcd_shards: EtcdShards
         );
     };
 }

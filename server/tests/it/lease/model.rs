@@ -260,6 +260,9 @@ async fn run_cases(kind: StoreKind, cases: usize) {
             };
             Box::new(EtcdStore::open(&config, clock.clone()).await.unwrap())
         }
+        StoreKind::PostgresShards | StoreKind::EtcdShards => {
+            panic!("the service routes to shards: see shards_equal_the_model")
+        }
     };
     // One seed, one run: a failure names its case, and comes again.
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);

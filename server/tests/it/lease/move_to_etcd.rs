@@ -2,21 +2,21 @@
 
 use std::process::Stdio;
 
-use ::config::LeaseStoreConfig;
 use ::lease::{LeaseConfig, LeaseOpenError, LeaseService, MovedLeases, move_to_etcd, raise_epoch};
 use axum::http::StatusCode;
 use runtime::clock::Clock;
+use runtime::db::{Db, on_either};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use super::lease_server::{LeaseStore, StoreKind, etcd_store, is_granted, on_both_stores, token};
+use super::lease_server::{LeaseStore, StoreKind, is_granted, lease_stores, on_both_stores, token};
 
 /// More than are moved before the test kills the command.
 const MANY: i64 = 30_000;
 
 fn target(etcd: &LeaseStore) -> LeaseConfig {
     LeaseConfig {
-        store: etcd_store(&etcd.url),
+        store: lease_stores(&etcd.url),
         ..LeaseConfig::default()
     }
 }
@@ -25,10 +25,22 @@ async fn moved(from: &LeaseStore, to: &LeaseStore) -> Result<MovedLeases, LeaseO
     Box::pin(move_to_etcd(&from.url, &target(to), Clock::start(), |_, _| {})).await
 }
 
+/// The id that the first command on this SQL store has made.
+async fn installation(home: &LeaseStore) -> String {
+    let select = "SELECT value FROM settings WHERE key = 'installation'";
+    let db = Db::open_existing(&home.url).await.unwrap();
+    let id = on_either!(&db, Db, |pool| sqlx::query_scalar(select)
+        .fetch_one(pool)
+        .await
+        .unwrap());
+    db.close().await;
+    id
+}
+
 /// Why a server does not start.
 async fn refused(url: &str, config: LeaseConfig) -> String {
     let opened = LeaseService::open(url, config, Clock::start(), CancellationToken::new()).await;
-    opened.err().expect("it started").to_string()
+    format!("{:#}", anyhow::Error::from(opened.err().expect("it started")))
 }
 
 on_both_stores!(tokens_and_held_leases_are_moved_with_their_ids, |home| {
@@ -68,7 +80,9 @@ on_both_stores!(tokens_and_held_leases_are_moved_with_their_ids, |home| {
         "{again}"
     );
     // Undone: tokens are above all that the other store may have issued.
-    raise_epoch(&home.url, &LeaseConfig::default()).await.unwrap();
+    raise_epoch(&home.url, &LeaseConfig::default(), None)
+        .await
+        .unwrap();
     let server = home.serve().await;
     assert!(token(&server.acquire("free", "o", 60).await) > 1 << 32);
     server.close().await;
@@ -143,7 +157,13 @@ async fn a_move_killed_in_the_middle_is_served_by_neither() {
         out.contains("Moved the fencing tokens of 30,000 resources"),
         "{out}"
     );
-    let server = etcd.serve().await;
+    let mut moved = target(&etcd);
+    moved
+        .store
+        .as_mut()
+        .unwrap()
+        .set_installation(&installation(&home).await);
+    let server = etcd.serve_with(moved, None).await;
     for resource in [1, 7_777, MANY] {
         let next = server.acquire(&format!("r{resource}"), "o", 60).await;
         assert_eq!(token(&next), resource.unsigned_abs() + 1, "{next}");
@@ -158,17 +178,23 @@ async fn a_raised_epoch_is_moved() {
         LeaseStore::new(StoreKind::Etcd).await,
     );
     home.serve().await.close().await;
-    raise_epoch(&home.url, &LeaseConfig::default()).await.unwrap();
+    raise_epoch(&home.url, &LeaseConfig::default(), None)
+        .await
+        .unwrap();
     moved(&home, &etcd).await.unwrap();
     let server = etcd.serve().await;
     // A resource that was never locked before.
     assert!(token(&server.acquire("new", "o", 60).await) > 1 << 32);
     server.close().await;
-    let store: Option<LeaseStoreConfig> = None;
-    let config = LeaseConfig {
-        store,
-        ..target(&etcd)
-    };
-    let error = Box::pin(move_to_etcd(&home.url, &config, Clock::start(), |_, _| {})).await;
+    let error = Box::pin(move_to_etcd(
+        &home.url,
+        &LeaseConfig::default(),
+        Clock::start(),
+        |_, _| {},
+    ))
+    .await;
     assert!(matches!(error, Err(LeaseOpenError::NoTarget)), "{error:?}");
+    let shards = LeaseStore::new(StoreKind::EtcdShards).await;
+    let error = moved(&home, &shards).await.unwrap_err();
+    assert!(matches!(error, LeaseOpenError::SeveralTargets(2)), "{error}");
 }

@@ -27,8 +27,7 @@ fn request(stage: &LeaseServer, lease: &Value, number: usize) -> reqwest::Reques
 
 async fn no_transaction_stays_open(home: &LeaseStore) {
     let Some(_) = home.postgres else { return };
-    use sqlx::Connection as _;
-    let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
+    let mut connection = home.first_database().await;
     let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'leasehold'
         AND state LIKE 'idle in transaction%' AND state_change < clock_timestamp() - interval '200 ms'";
     eventually("no transaction stays open", async || {

@@ -6,7 +6,7 @@ use domain::access::Role;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::lease_server::etcd_store;
+use super::lease_server::lease_stores;
 use crate::support::{TestServer, on};
 use crate::wire::assert_shape_snapshot;
 
@@ -17,18 +17,22 @@ async fn server_on(members: usize) -> (EtcdCluster, TestServer) {
     };
     let etcd = Throwaway::etcd_cluster(members, fast).await.unwrap();
     let lease = LeaseConfig {
-        store: etcd_store(&format!("etcd://{}/leasehold/", etcd.addresses())),
+        store: lease_stores(&format!("etcd://{}/leasehold/", etcd.addresses())),
         ..LeaseConfig::default()
     };
     let server = TestServer::builder().lease(lease).operator().start().await;
     (etcd, server)
 }
 
-async fn cluster(server: &TestServer) -> Value {
+async fn clusters(server: &TestServer) -> Value {
     let backends = server.json("/v1/backends").await;
     let mut backends = backends.as_array().unwrap().iter();
     let builtin = backends.find(|backend| backend["name"] == "builtin").unwrap();
-    builtin["cluster"].clone()
+    builtin["clusters"].clone()
+}
+
+async fn cluster(server: &TestServer) -> Value {
+    clusters(server).await[0].clone()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -109,6 +113,39 @@ async fn the_cluster_in_the_api_has_this_shape() {
         .iter()
         .find(|it| it["name"] == "builtin")
         .unwrap();
-    assert_eq!(builtin["cluster"], Value::Null, "{builtin}");
-    assert!(builtin["unknown"]["cluster"].is_string(), "{builtin}");
+    assert_eq!(builtin["clusters"], Value::Null, "{builtin}");
+    assert!(builtin["unknown"]["clusters"].is_string(), "{builtin}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_members_of_each_shard_are_listed() {
+    let fast = EtcdOptions {
+        fast: true,
+        ..EtcdOptions::default()
+    };
+    let etcd = Throwaway::etcd_cluster(1, fast).await.unwrap();
+    let shards = [0, 1].map(|shard| format!("etcd://{}/leasehold-{shard}/", etcd.addresses()));
+    let lease = LeaseConfig {
+        store: lease_stores(&shards.join(" ")),
+        ..LeaseConfig::default()
+    };
+    let server = TestServer::builder().lease(lease).operator().start().await;
+    eventually("both are listed", async || {
+        let clusters = clusters(&server).await;
+        let of_shards: Vec<_> = clusters
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| &of["shard"])
+            .collect();
+        of_shards == [&json!(0), &json!(1)]
+    })
+    .await;
+    server.add_user("ann", on(Role::Viewer, None, None)).await;
+    let page = server.signed_in("ann").await.get("/backends").await;
+    let page = page.text().await.unwrap();
+    assert!(
+        page.contains("Shard ") && page.matches("1 of 1 members answer").count() == 2,
+        "{page}"
+    );
 }

@@ -44,7 +44,7 @@ fn never_seen(failed: usize) -> BackendView {
         capabilities: Vec::new(),
         rights: Vec::new(),
         past_faults: Vec::new(),
-        cluster: None,
+        clusters: Vec::new(),
         is_limited: false,
     }
 }

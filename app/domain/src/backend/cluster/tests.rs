@@ -32,6 +32,7 @@ fn silent(name: &str) -> ClusterMember {
 
 fn cluster(members: Vec<ClusterMember>) -> ClusterView {
     ClusterView {
+        shard: None,
         asked_at: DateTime::UNIX_EPOCH,
         age_ms: 0,
         voters: Reported::Value(3),

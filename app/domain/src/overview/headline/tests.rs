@@ -34,7 +34,7 @@ fn backend(name: &str, status: BackendStatus, age_ms: Option<i64>, locks: u64) -
         capabilities: Vec::new(),
         rights: Vec::new(),
         past_faults: Vec::new(),
-        cluster: None,
+        clusters: Vec::new(),
         is_limited: false,
     }
 }

@@ -37,15 +37,29 @@ pub struct EtcdReport {
     pub clock_ms: Option<i64>,
 }
 
-pub(super) fn refusal(reason: impl Into<String>, remedy: impl Into<String>) -> LeaseOpenError {
+pub(super) fn refusal<R: Into<String>, M: Into<String>>(reason: R, remedy: M) -> LeaseOpenError {
     LeaseOpenError::Etcd {
         reason: reason.into(),
         remedy: remedy.into(),
+        is_outage: false,
+    }
+}
+
+/// A refusal that ends when etcd answers.
+fn outage<R: Into<String>, M: Into<String>>(reason: R, remedy: M) -> LeaseOpenError {
+    LeaseOpenError::Etcd {
+        reason: reason.into(),
+        remedy: remedy.into(),
+        is_outage: true,
     }
 }
 
 pub(super) fn unreadable(error: StoreError) -> LeaseOpenError {
-    refusal(
+    let refuse = match error {
+        StoreError::Etcd(_) | StoreError::NoAnswer(_) => outage::<String, &str>,
+        _ => refusal::<String, &str>,
+    };
+    refuse(
         error.to_string(),
         "Check that a majority of etcd's members run and reach each other; `etcdctl endpoint status` shows them.",
     )
@@ -92,7 +106,7 @@ pub(super) async fn inspect(link: &Link, keys: &Keys) -> Result<EtcdReport, Leas
             .down
             .iter()
             .map(|(address, why)| format!("{address}: {why}"));
-        return Err(refusal(
+        return Err(outage(
             format!(
                 "none of its members answers ({})",
                 why.collect::<Vec<_>>().join("; ")

@@ -99,6 +99,7 @@ impl EtcdSettings {
         ClusterReader::new(access, clock).map_err(|error| LeaseOpenError::Etcd {
             reason: error.to_string(),
             remedy: error.remedy().to_owned(),
+            is_outage: false,
         })
     }
 }

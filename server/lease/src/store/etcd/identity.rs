@@ -12,6 +12,7 @@ use super::guard::{GuardVerdict, SentAt};
 use super::keys::{KeyRange, Keys};
 use super::snapshot::read_results;
 use super::values::{ClockValue, IdentityValue, StateValue, decode, encode};
+use crate::shards::ShardPlace;
 use crate::store::StoreError;
 
 /// Layout of the keys and values.
@@ -113,12 +114,13 @@ pub(super) async fn create(
     link: &Link,
     keys: &Keys,
     meta: &StoreMeta,
-    installation: Option<String>,
+    (installation, shard): (Option<String>, Option<ShardPlace>),
 ) -> Result<(), StoreError> {
     let identity = IdentityValue {
         layout: LAYOUT,
         store_id: random::id(),
         installation,
+        shard,
         epoch: 1,
         token_floor: 0,
         cluster_id: format!("{:x}", meta.header.cluster_id()),

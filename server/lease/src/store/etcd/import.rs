@@ -15,6 +15,7 @@ use super::identity::{LAYOUT, raft_position, read_page, run};
 use super::keys::{KeyRange, Keys};
 use super::values::{ClockValue, IdentityValue, LeaseHome, LeaseValue, StateValue, decode, encode};
 use crate::error::LeaseOpenError;
+use crate::shards::{ShardIndex, ShardPlace};
 use crate::store::StoreError;
 
 /// Resources of one transaction, which writes two keys for each; etcd allows 128 operations.
@@ -215,10 +216,12 @@ impl Import {
             .link
             .call(|mut client: Client| async move { client.status().await });
         let status = header.await.map_err(|fault| unreadable(fault.into()))?;
+        let installation = self.installation.as_deref().unwrap_or_default();
         let identity = IdentityValue {
             layout: LAYOUT,
             store_id: random::id(),
             installation: self.installation.clone(),
+            shard: Some(ShardPlace::new(installation, ShardIndex::new(0), 1)),
             epoch,
             token_floor,
             cluster_id: format!(

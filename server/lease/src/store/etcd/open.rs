@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use config::LeaseStoreConfig;
 use domain::duration::millis;
+use etcd_client::GetOptions;
 use parking_lot::Mutex;
 use runtime::clock::Clock;
 use runtime::random;
@@ -14,21 +15,37 @@ use super::clock_sync::{begin, publish_first};
 use super::cluster::{EtcdReport, denied, inspect, inspect_keys, unreadable};
 use super::connection::{EtcdSettings, Link};
 use super::guard::Guard;
-use super::identity::{create, raise, read_meta};
+use super::identity::{create, raise, read_meta, read_page};
 use super::keys::Keys;
 use super::replica::Registration;
+use super::values::IdentityValue;
 use super::{EtcdStore, StateMemory};
 use crate::error::LeaseOpenError;
+use crate::shards::{FoundShard, ShardIndex, ShardPlace};
 use crate::store::StoreError;
 
 impl EtcdStore {
+    /// Opens a store that is no shard.
+    ///
     /// # Errors
     /// See [`LeaseOpenError`].
     pub async fn open(config: &LeaseStoreConfig, clock: Clock) -> Result<Self, LeaseOpenError> {
+        Self::open_as(config, None, clock).await
+    }
+
+    /// Opens a store in its place among the shards.
+    ///
+    /// # Errors
+    /// See [`LeaseOpenError`].
+    pub(crate) async fn open_as(
+        config: &LeaseStoreConfig,
+        shard: Option<ShardPlace>,
+        clock: Clock,
+    ) -> Result<Self, LeaseOpenError> {
         let settings = EtcdSettings::new(config)?;
         let link = Link::new(settings.clone(), clock.clone());
         let keys = Keys::new(config.address.prefix.clone());
-        prepare(&link, &keys, config, &clock).await?;
+        prepare(&link, &keys, (config, shard.clone()), &clock).await?;
         let registration = Registration::default();
         let replica: Arc<str> = random::id().into();
         registration
@@ -44,6 +61,7 @@ impl EtcdStore {
             let why = "the identity or the clock of the store is missing".to_owned();
             return Err(unreadable(StoreError::Corrupt(why)));
         };
+        check_shard(&keys, shard.as_ref(), &identity)?;
         store_clock.follow(time.ms);
         Ok(Self {
             guard: Guard::new(&meta.header, identity, (identity_at, clock_at)),
@@ -62,7 +80,6 @@ impl EtcdStore {
             raising: tokio::sync::Mutex::new(()),
             prune_cursors: Mutex::default(),
             key_cursor: Mutex::new(None),
-            file_lock: None,
         })
     }
 }
@@ -71,7 +88,7 @@ impl EtcdStore {
 async fn prepare(
     link: &Link,
     keys: &Keys,
-    config: &LeaseStoreConfig,
+    (config, shard): (&LeaseStoreConfig, Option<ShardPlace>),
     clock: &Clock,
 ) -> Result<(), LeaseOpenError> {
     let mut report = inspect(link, keys).await?;
@@ -89,7 +106,7 @@ async fn prepare(
     }
     let meta = inspect_keys(link, keys, config, &mut report).await?;
     if !report.exists {
-        let created = create(link, keys, &meta, config.installation.clone()).await;
+        let created = create(link, keys, &meta, (config.installation.clone(), shard)).await;
         return created.map_err(unreadable);
     }
     if let Some(why) = &report.rewound {
@@ -118,10 +135,53 @@ pub async fn examine(config: &LeaseStoreConfig, clock: Clock) -> Result<EtcdRepo
 ///
 /// # Errors
 /// See [`LeaseOpenError`].
-pub async fn check(config: &LeaseStoreConfig, clock: Clock) -> Result<(), LeaseOpenError> {
+pub(crate) async fn check(
+    config: &LeaseStoreConfig,
+    shard: Option<ShardPlace>,
+    clock: Clock,
+) -> Result<(), LeaseOpenError> {
     let link = Link::new(EtcdSettings::new(config)?, clock.clone());
     let keys = Keys::new(config.address.prefix.clone());
-    prepare(&link, &keys, config, &clock).await
+    prepare(&link, &keys, (config, shard), &clock).await
+}
+
+/// What the store keeps about itself as a shard, without changing it.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub(crate) async fn find_shard(
+    config: &LeaseStoreConfig,
+    clock: Clock,
+) -> Result<FoundShard, LeaseOpenError> {
+    let link = Link::new(EtcdSettings::new(config)?, clock);
+    let keys = Keys::new(config.address.prefix.clone());
+    let mut report = inspect(&link, &keys).await?;
+    let meta = inspect_keys(&link, &keys, config, &mut report).await?;
+    let mut has_tokens = false;
+    for range in [keys.all_free(), keys.all_held()] {
+        let one = GetOptions::new().with_limit(1).with_keys_only();
+        let found = read_page(&link, &range.from, &range.to, one).await;
+        has_tokens |= !found.map_err(|fault| denied(&link, &keys, fault))?.is_empty();
+    }
+    // A store that was created without shards is its own only shard.
+    let place = meta.identity.map(|(identity, _)| {
+        let installation = identity.installation.clone().unwrap_or_default();
+        let alone = ShardPlace::new(&installation, ShardIndex::new(0), 1);
+        identity.shard.unwrap_or(alone)
+    });
+    Ok(FoundShard { place, has_tokens })
+}
+
+/// Another server may have created the store meanwhile.
+fn check_shard(
+    keys: &Keys,
+    expected: Option<&ShardPlace>,
+    identity: &IdentityValue,
+) -> Result<(), LeaseOpenError> {
+    match (expected, &identity.shard) {
+        (Some(expected), Some(kept)) => Ok(expected.check(kept, keys.prefix())?),
+        _ => Ok(()),
+    }
 }
 
 /// Raises every token of a store that was restored from a snapshot. Recorded as an epoch.

@@ -48,6 +48,11 @@ impl SnapshotRequest {
                     let key = op.key.as_ref().map(|key| key.name.clone());
                     request.keys.extend(key.filter(|key| !request.keys.contains(key)));
                 }
+                Operation::ClaimKey(key) => {
+                    if !request.keys.contains(&key.name) {
+                        request.keys.push(key.name.clone());
+                    }
+                }
                 Operation::Renew { lease, .. }
                 | Operation::Release { lease, .. }
                 | Operation::Revoke { lease, .. } => {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::HeldLease;
 use crate::operation::Rejection;
+use crate::shards::ShardPlace;
 use crate::store::StoreError;
 use crate::store::rows::to_json;
 
@@ -125,6 +126,9 @@ pub(super) struct IdentityValue {
     /// Of the console that the leases belong to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) installation: Option<String>,
+    /// Of a store that is a shard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) shard: Option<ShardPlace>,
     pub(super) epoch: i64,
     /// Tokens are above this number.
     pub(super) token_floor: u64,

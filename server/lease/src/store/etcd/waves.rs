@@ -31,8 +31,10 @@ pub(super) fn group_by_resource<'a>(
             _ => None,
         })
         .collect();
+    // Claims of keys share transactions, under a name that no resource has.
+    let claims = Resource::from("");
     for (place, operation) in operations.iter().enumerate() {
-        let Some(resource) = resource_of(operation, homes, &granted) else {
+        let Some(resource) = resource_of(operation, homes, (&granted, &claims)) else {
             continue;
         };
         let last = resources.get(resource).copied();
@@ -72,12 +74,13 @@ pub(super) fn group_by_resource<'a>(
 fn resource_of<'a>(
     operation: &'a Operation,
     homes: &'a HashMap<LeaseId, Resource>,
-    granted: &HashMap<LeaseId, &'a Resource>,
+    (granted, claims): (&HashMap<LeaseId, &'a Resource>, &'a Resource),
 ) -> Option<&'a Resource> {
     match operation {
         Operation::Acquire(op) => Some(&op.resource),
         Operation::Expire { resource } | Operation::Leave { resource, .. } => Some(resource),
         Operation::Reject(rejection) => Some(&rejection.resource),
+        Operation::ClaimKey(_) => Some(claims),
         Operation::Renew { lease, .. }
         | Operation::Release { lease, .. }
         | Operation::Revoke { lease, .. } => homes.get(lease).or_else(|| granted.get(lease).copied()),
@@ -88,6 +91,7 @@ fn key_of(operation: &Operation) -> Option<&KeyName> {
     match operation {
         Operation::Acquire(op) => op.key.as_ref().map(|key| &key.name),
         Operation::Release { unbind, .. } => unbind.as_ref(),
+        Operation::ClaimKey(key) => Some(&key.name),
         _ => None,
     }
 }

@@ -42,7 +42,11 @@ pub(super) fn writes(
         || !changes.unbound.is_empty()
         || !changes.joined.is_empty()
         || !changes.left.is_empty();
-    if has_state && let Some(after) = ran.after.get(&request.resource) {
+    // Claims of keys have no resource: they compare the keys alone.
+    if has_state
+        && !request.resource.as_bytes().is_empty()
+        && let Some(after) = ran.after.get(&request.resource)
+    {
         operations.extend(state(
             keys,
             request,

@@ -14,9 +14,11 @@ use tokio::sync::Mutex;
 use super::super::moved::refuse_moved;
 use super::apply::ConflictBackoff;
 use super::monotonic_clock::{MonotonicClock, STEP_MS};
+use super::shard::write_place;
 use super::{PostgresStore, sql};
 use crate::check::{AuditRights, Examined};
 use crate::error::LeaseOpenError;
+use crate::shards::ShardPlace;
 use runtime::clock::Clock;
 use runtime::db::schema::MigrationStatus;
 use runtime::random;
@@ -29,9 +31,23 @@ const READ_TIMEOUT: Duration = Duration::from_millis(1_500);
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl PostgresStore {
+    /// Opens a database that is no shard.
+    ///
     /// # Errors
     /// See [`LeaseOpenError`].
     pub async fn open(url: &str, clock: Clock) -> Result<Self, LeaseOpenError> {
+        Self::open_as(url, None, clock).await
+    }
+
+    /// Opens a database in its place among the shards, with its address for messages.
+    ///
+    /// # Errors
+    /// See [`LeaseOpenError`].
+    pub(crate) async fn open_as(
+        url: &str,
+        place: Option<(&ShardPlace, &str)>,
+        clock: Clock,
+    ) -> Result<Self, LeaseOpenError> {
         let options = options(url)?;
         let mut first = tokio::time::timeout(OPEN_TIMEOUT, options.connect())
             .await
@@ -48,6 +64,7 @@ impl PostgresStore {
             .await
             .map_err(LeaseOpenError::Migration)?;
         refuse_moved(&mut first).await?;
+        write_place(&mut first, place).await?;
         let identity = identify(&mut first).await?;
         let stepped = sqlx::query(sql::STEPPED_BACK_BEFORE).bind(STEP_MS);
         stepped.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
@@ -100,7 +117,7 @@ impl PostgresStore {
     }
 }
 
-fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
+pub(super) fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
     let options = PgConnectOptions::from_str(url).map_err(|_| LeaseOpenError::BadUrl)?;
     Ok(options
         .application_name("leasehold")
@@ -198,7 +215,7 @@ async fn raise(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx
 /// # Errors
 /// See [`LeaseOpenError`].
 pub(crate) async fn open_to_move(url: &str) -> Result<PgConnection, LeaseOpenError> {
-    migrate(url).await?;
+    migrate(url, None).await?;
     let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
     durable(&mut connection).await?;
     identify(&mut connection).await?;
@@ -230,11 +247,11 @@ pub(crate) async fn time_ms(connection: &mut PgConnection) -> Result<i64, LeaseO
     time.fetch_one(connection).await.map_err(LeaseOpenError::Store)
 }
 
-/// Migrates the tables.
+/// Migrates the tables, and writes the place of a new shard.
 ///
 /// # Errors
 /// See [`LeaseOpenError`].
-pub async fn migrate(url: &str) -> Result<(), LeaseOpenError> {
+pub(crate) async fn migrate(url: &str, place: Option<(&ShardPlace, &str)>) -> Result<(), LeaseOpenError> {
     let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
     let patient = sqlx::raw_sql("SET statement_timeout = '10min'; SET lock_timeout = '30s'");
     patient
@@ -244,6 +261,7 @@ pub async fn migrate(url: &str) -> Result<(), LeaseOpenError> {
     runtime::db::schema::migrate_postgres(&mut connection)
         .await
         .map_err(LeaseOpenError::Migration)?;
+    write_place(&mut connection, place).await?;
     connection.close().await.map_err(LeaseOpenError::Store)
 }
 

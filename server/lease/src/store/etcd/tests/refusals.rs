@@ -9,7 +9,7 @@ use crate::error::LeaseOpenError;
 /// The refusal: its reason and its remedy.
 async fn refused(config: &LeaseStoreConfig) -> (String, String) {
     match EtcdStore::open(config, Clock::start()).await {
-        Err(LeaseOpenError::Etcd { reason, remedy }) => (reason, remedy),
+        Err(LeaseOpenError::Etcd { reason, remedy, .. }) => (reason, remedy),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("opened"),
     }

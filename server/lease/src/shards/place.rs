@@ -1,0 +1,244 @@
+//! The place of a store among the shards, as the store keeps it, and the refusal of a set that is not the created one.
+//!
+//! **Invariant:** a shard is created only while no shard has issued a token. So an empty store in the place of a shard
+//! that was lost is refused: its fencing counters would start again.
+
+use config::LeaseStores;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::map::{HASH, ShardIndex};
+
+/// What a shard keeps about itself from its creation on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ShardPlace {
+    /// Id of the installation, from `store`.
+    pub(crate) installation: String,
+    pub(crate) index: ShardIndex,
+    pub(crate) shards: u32,
+    /// The function from names to shards.
+    pub(crate) hash: String,
+}
+
+/// A store as found before it is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundShard {
+    /// `None`: not created as a shard.
+    pub(crate) place: Option<ShardPlace>,
+    /// Whether a fencing token was ever issued.
+    pub(crate) has_tokens: bool,
+}
+
+/// Why a list of stores is not the one that was created.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{reason}. {remedy}")]
+pub struct ShardError {
+    pub reason: String,
+    pub remedy: String,
+}
+
+impl ShardPlace {
+    pub(crate) fn new(installation: &str, index: ShardIndex, shards: u32) -> Self {
+        Self {
+            installation: installation.to_owned(),
+            index,
+            shards,
+            hash: HASH.to_owned(),
+        }
+    }
+
+    /// Compares the place that a store keeps with this one, where the configuration names it.
+    pub(crate) fn check(&self, kept: &Self, address: &str) -> Result<(), ShardError> {
+        // `leasehold doctor` does not know it.
+        let is_foreign = !self.installation.is_empty() && kept.installation != self.installation;
+        let (reason, remedy) = if is_foreign {
+            (
+                format!("{address} holds leases of another installation"),
+                "Two installations never share a shard: name another database or prefix, or start with the `store` \
+                 that the shards were created with"
+                    .to_owned(),
+            )
+        } else if kept.shards != self.shards {
+            (
+                format!(
+                    "{address} was created as one of {}, and lease.store names {}",
+                    stores(kept.shards),
+                    self.shards
+                ),
+                "The number of shards cannot change: name the stores that were created, in their order"
+                    .to_owned(),
+            )
+        } else if kept.index != self.index {
+            (
+                format!(
+                    "{address} was created as shard {}, and lease.store names it as shard {}",
+                    kept.index, self.index
+                ),
+                format!(
+                    "Shards are counted from 0 in the order of lease.store: name each store once, this one in place {}",
+                    kept.index
+                ),
+            )
+        } else if kept.hash != self.hash {
+            (
+                format!(
+                    "{address} distributes names by {}, and this version by {}",
+                    kept.hash, self.hash
+                ),
+                "Start the version that created the shards".to_owned(),
+            )
+        } else {
+            return Ok(());
+        };
+        Err(ShardError { reason, remedy })
+    }
+}
+
+/// Checks the stores that answered, in the order of the configuration. `None`: did not answer.
+pub(super) fn check_all(
+    expected: &[(ShardPlace, String)],
+    found: &[Option<FoundShard>],
+) -> Result<(), ShardError> {
+    for ((place, address), found) in expected.iter().zip(found) {
+        let Some(found) = found else { continue };
+        match &found.place {
+            Some(kept) => place.check(kept, address)?,
+            None if found.has_tokens && place.shards > 1 => {
+                return Err(ShardError {
+                    reason: format!("{address} holds leases of a store without shards"),
+                    remedy: "Its resources would move to shards without their fencing tokens: name an empty database \
+                             or prefix for each shard"
+                        .to_owned(),
+                });
+            }
+            None => {}
+        }
+    }
+    let is_new = |found: &&Option<FoundShard>| found.as_ref().is_some_and(|found| found.place.is_none());
+    let is_used = |found: &Option<FoundShard>| found.as_ref().is_none_or(|found| found.has_tokens);
+    let new = found.iter().position(|found| is_new(&found));
+    match (new, found.iter().position(is_used)) {
+        (Some(new), Some(used)) if expected.len() > 1 => Err(ShardError {
+            reason: match &found[used] {
+                Some(_) => format!(
+                    "{} is empty, and shard {used} has issued fencing tokens",
+                    expected[new].1
+                ),
+                None => format!("{} is empty, and shard {used} does not answer", expected[new].1),
+            },
+            remedy: "Shards are created together, before the first lease. If this one was lost, restore its backup: an \
+                     empty one would issue its fencing tokens a second time"
+                .to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn stores(shards: u32) -> String {
+    match shards {
+        1 => "1 store".to_owned(),
+        shards => format!("{shards} shards"),
+    }
+}
+
+/// The places of the stores that the configuration names, with their addresses.
+pub(super) fn expected(stores: &LeaseStores) -> Vec<(ShardPlace, String)> {
+    let addresses = stores.addresses();
+    let shards = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+    let place = |(index, address)| {
+        let place = ShardPlace::new(stores.installation(), ShardIndex::new(index), shards);
+        (place, address)
+    };
+    (0..).zip(addresses).map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected(installation: &str, shards: u32) -> Vec<(ShardPlace, String)> {
+        (0..shards)
+            .map(|index| {
+                let place = ShardPlace::new(installation, ShardIndex::new(index), shards);
+                (place, format!("db-{index}"))
+            })
+            .collect()
+    }
+
+    fn found(installation: &str, index: u32, shards: u32) -> Option<FoundShard> {
+        Some(FoundShard {
+            place: Some(ShardPlace::new(installation, ShardIndex::new(index), shards)),
+            has_tokens: true,
+        })
+    }
+
+    const NEW: Option<FoundShard> = Some(FoundShard {
+        place: None,
+        has_tokens: false,
+    });
+
+    fn refusal(expected: &[(ShardPlace, String)], found: &[Option<FoundShard>]) -> String {
+        check_all(expected, found).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_created_shards_are_accepted_in_their_order() {
+        let two = expected("a", 2);
+        assert_eq!(check_all(&two, &[found("a", 0, 2), found("a", 1, 2)]), Ok(()));
+        assert_eq!(check_all(&two, &[found("a", 0, 2), None]), Ok(()));
+        assert_eq!(check_all(&two, &[NEW, NEW]), Ok(()));
+        let swapped = refusal(&two, &[found("a", 1, 2), found("a", 0, 2)]);
+        assert!(swapped.contains("db-0 was created as shard 1"), "{swapped}");
+        assert!(swapped.contains("this one in place 1"), "{swapped}");
+    }
+
+    #[test]
+    fn another_number_of_shards_is_refused() {
+        let kept = [found("a", 0, 4), found("a", 1, 4)];
+        let fewer = refusal(&expected("a", 2), &kept);
+        assert!(
+            fewer.contains("one of 4 shards, and lease.store names 2"),
+            "{fewer}"
+        );
+        let one = refusal(&expected("a", 1), &[found("a", 0, 2)]);
+        assert!(one.contains("cannot change"), "{one}");
+    }
+
+    #[test]
+    fn a_shard_of_another_installation_is_refused() {
+        let kept = [found("a", 0, 2), found("b", 1, 2)];
+        let error = refusal(&expected("a", 2), &kept);
+        assert!(
+            error.contains("db-1 holds leases of another installation"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_store_with_leases_does_not_become_a_shard() {
+        let kept = Some(FoundShard {
+            place: None,
+            has_tokens: true,
+        });
+        let error = refusal(&expected("a", 2), &[kept.clone(), NEW]);
+        assert!(error.contains("a store without shards"), "{error}");
+        // Alone it keeps all its resources.
+        assert_eq!(check_all(&expected("a", 1), &[kept]), Ok(()));
+    }
+
+    #[test]
+    fn an_empty_store_does_not_replace_a_lost_shard() {
+        let two = expected("a", 2);
+        let error = refusal(&two, &[found("a", 0, 2), NEW]);
+        assert!(error.contains("db-1 is empty, and shard 0 has issued"), "{error}");
+        let unknown = refusal(&two, &[None, NEW]);
+        assert!(unknown.contains("shard 0 does not answer"), "{unknown}");
+        // A creation that was interrupted is completed.
+        let begun = Some(FoundShard {
+            has_tokens: false,
+            ..found("a", 0, 2).unwrap()
+        });
+        assert_eq!(check_all(&two, &[begun, NEW]), Ok(()));
+    }
+}
