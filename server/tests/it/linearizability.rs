@@ -77,6 +77,18 @@ async fn histories_on_two_etcd_servers_keep_every_invariant() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn histories_on_two_shards_keep_every_invariant() {
+    // One shard killed, then the other with the users, a client killed, a server stopped until its leases ran out.
+    let faults = [
+        InjectedFault::ShardKill,
+        InjectedFault::ClientKill,
+        InjectedFault::StoreKill,
+        InjectedFault::ServerStop,
+    ];
+    in_short(StoreKind::PostgresShards, &faults).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_grants_nothing_and_recovers() {
     // 503 while the disk is full, no lease that was not requested, served again without a restart once there is space;
     // on Postgres, which stops then, once it is back. Also detects a SQLite log that grows until it fills the disk
@@ -125,4 +137,11 @@ async fn histories_on_postgres_with_each_fault_six_times() {
 async fn histories_on_etcd_with_each_fault_six_times() {
     // 24 histories of two servers on three members: 16 faults.
     each_six_times(&[StoreKind::Etcd]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a long fault run, for `make prove`"]
+async fn histories_on_shards_with_each_fault_six_times() {
+    // 20 histories of two servers on two shards: 13 faults.
+    each_six_times(&[StoreKind::PostgresShards]).await;
 }

@@ -37,6 +37,8 @@ pub(super) enum StoreKind {
     /// SQLite in a folder that is a disk of a few MiB.
     SqliteOnSmallDisk,
     Postgres,
+    /// Leases in databases of two Postgres servers, users in the first of them.
+    PostgresShards,
     /// Leases in an etcd of three members, users in Postgres.
     Etcd,
 }
@@ -45,6 +47,8 @@ pub(super) struct Cluster {
     pub(super) kind: StoreKind,
     pub(super) folder: tempfile::TempDir,
     pub(super) postgres: Option<Postgres>,
+    /// The Postgres of the second shard.
+    pub(super) second: Option<Postgres>,
     pub(super) etcd: Option<EtcdCluster>,
     pub(super) url: String,
     pub(super) servers: Vec<Server>,
@@ -69,7 +73,11 @@ impl Cluster {
         let folder = tempfile::tempdir().unwrap();
         let etcd = lease_store(kind, &folder).await;
         let (postgres, url, around) = store(kind, &folder).await;
-        let has_replicas = matches!(kind, StoreKind::Postgres | StoreKind::Etcd);
+        let second = second_shard(kind, &folder, postgres.as_ref()).await;
+        let has_replicas = matches!(
+            kind,
+            StoreKind::Postgres | StoreKind::PostgresShards | StoreKind::Etcd
+        );
         let count = if has_replicas { 2 } else { 1 };
         let mut servers = Vec::new();
         for _ in 0..count {
@@ -83,6 +91,7 @@ impl Cluster {
             kind,
             folder,
             postgres,
+            second,
             etcd,
             url,
             token: servers[0].token(),
@@ -197,6 +206,11 @@ impl Cluster {
             Some(etcd) => rows::read_etcd(&etcd.endpoints()).await,
             None => rows::read(&database).await,
         };
+        if let Some(second) = &self.second {
+            let (more, ledger) = rows::read(&second.superuser_url()).await;
+            history.rows.extend(more);
+            history.ledger.extend(ledger);
+        }
         for server in &self.servers {
             let log = server.read_log();
             assert!(!log.contains("panicked"), "{log}");
@@ -237,25 +251,43 @@ async fn lease_store(kind: StoreKind, folder: &tempfile::TempDir) -> Option<Etcd
     Some(etcd)
 }
 
+/// The Postgres of the second of two shards; the first is next to the users.
+async fn second_shard(
+    kind: StoreKind,
+    folder: &tempfile::TempDir,
+    first: Option<&Postgres>,
+) -> Option<Postgres> {
+    let first = first.filter(|_| kind == StoreKind::PostgresShards)?;
+    let second = fast_postgres().await;
+    let urls = [first, &second].map(|postgres| format!("{:?}", postgres.superuser_url()));
+    std::fs::write(folder.path().join(LEASE_STORE), format!("[{}]", urls.join(", "))).unwrap();
+    Some(second)
+}
+
+async fn fast_postgres() -> Postgres {
+    let options = PostgresOptions {
+        fast: true,
+        ..Default::default()
+    };
+    Throwaway::postgres(options).await.unwrap()
+}
+
 async fn store(kind: StoreKind, folder: &tempfile::TempDir) -> (Option<Postgres>, String, ServerWrapper) {
     let file = folder.path().join("leases.db");
     match kind {
+        StoreKind::PostgresShards => {
+            let postgres = fast_postgres().await;
+            let url = postgres.superuser_url();
+            (Some(postgres), url, ServerWrapper::Nothing)
+        }
         StoreKind::Postgres => {
-            let options = PostgresOptions {
-                fast: true,
-                ..Default::default()
-            };
-            let postgres = Throwaway::postgres(options).await.unwrap();
+            let postgres = fast_postgres().await;
             super::clock::install(&postgres.superuser_url()).await;
             let url = postgres.superuser_url();
             (Some(postgres), url, ServerWrapper::Nothing)
         }
         StoreKind::Etcd => {
-            let options = PostgresOptions {
-                fast: true,
-                ..Default::default()
-            };
-            let postgres = Throwaway::postgres(options).await.unwrap();
+            let postgres = fast_postgres().await;
             let offset = folder.path().join("offset");
             std::fs::write(&offset, "+0").unwrap();
             let url = postgres.superuser_url();

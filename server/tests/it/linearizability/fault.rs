@@ -9,7 +9,7 @@ use super::cluster::{Cluster, StoreKind};
 use super::{clock, disk, members};
 use crate::support::proxy::Link;
 use crate::support::rng::Dice;
-use testkit::{eventually, within};
+use testkit::{Postgres, eventually, within};
 
 const TTL_MS: i64 = 2_000;
 /// TTL, lock delay (none), and a second.
@@ -30,6 +30,8 @@ pub(super) enum InjectedFault {
     StoreKill,
     /// Postgres stopped; of SQLite: another writer holds the file.
     StorePause,
+    /// The Postgres of the second shard killed: the first one serves.
+    ShardKill,
     /// Requests arrive, answers do not.
     ReplyLost,
     Cut,
@@ -57,6 +59,10 @@ impl InjectedFault {
             StoreKind::Postgres => &[
                 ClientStop, ClientKill, ServerKill, ServerStop, ServerTerm, StoreKill, StorePause, ReplyLost,
                 Cut, HalfOpen, Slow, ClockAhead, ClockBack, DiskFull, NoFiles,
+            ],
+            StoreKind::PostgresShards => &[
+                ClientStop, ClientKill, ServerKill, ServerStop, ServerTerm, StoreKill, StorePause, ShardKill,
+                ReplyLost, Cut, HalfOpen, Slow, NoFiles,
             ],
             StoreKind::Etcd => &[
                 ClientStop,
@@ -93,7 +99,8 @@ impl InjectedFault {
             Self::StorePause if world.etcd.is_some() => return members::pause(world, dice).await,
             Self::Defragment => return members::defragment(world).await,
             Self::MajorityKill => members::kill_majority(world).await,
-            Self::StoreKill => store_kill(world).await,
+            Self::StoreKill => kill_postgres(world.postgres.as_ref().unwrap()).await,
+            Self::ShardKill => shard_kill(world).await,
             Self::StorePause => store_pause(world).await,
             Self::ReplyLost => links(world, Link::OnlyToServer, LONG).await,
             Self::Cut => links(world, Link::Cut, SHORT).await,
@@ -194,8 +201,16 @@ async fn server_stop(world: &mut Cluster, dice: &mut Dice) -> String {
     format!("server {place} stood still for {LONG:?}")
 }
 
-async fn store_kill(world: &mut Cluster) -> String {
-    let postgres = world.postgres.as_ref().unwrap();
+/// Meanwhile resources of the other shard are granted.
+async fn shard_kill(world: &mut Cluster) -> String {
+    let before = world.known();
+    let seen = kill_postgres(world.second.as_ref().unwrap()).await;
+    let meanwhile = world.known() - before;
+    assert!(meanwhile > 0, "the other shard did not serve");
+    format!("second shard: {seen}, {meanwhile} answers meanwhile")
+}
+
+async fn kill_postgres(postgres: &Postgres) -> String {
     postgres.kill().await.unwrap();
     sleep(SHORT).await;
     postgres.restart().await.unwrap();
