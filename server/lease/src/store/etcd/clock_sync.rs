@@ -10,14 +10,16 @@ use runtime::clock::Clock;
 use super::EtcdStore;
 use super::connection::Link;
 use super::guard::GuardVerdict;
-use super::identity::{raft_position, read_meta, read_page, run};
+use super::identity::{raft_position, read_meta, read_page, read_range, run};
 use super::keys::Keys;
 use super::snapshot::read_results;
 use super::store_clock::StoreClock;
-use super::values::{ClockValue, decode, encode};
+use super::values::{ClockValue, StateValue, decode, encode};
 use crate::store::StoreError;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Reads of one transaction; etcd accepts 128 unless configured.
+const READS_MAX: usize = 100;
 /// Longer than a dead replica stays registered.
 const ADOPT_TIMEOUT: Duration = Duration::from_secs(8);
 
@@ -40,7 +42,8 @@ pub(super) async fn begin(
         let received = clock.tick();
         let (ms, revision) = meta.clock.map_or((0, 0), |(value, at)| (value.ms, at));
         if !elder {
-            return Ok(StoreClock::begin(clock.clone(), ms));
+            let last_ms = last_write_ms(link, keys, revision).await?;
+            return Ok(StoreClock::begin(clock.clone(), ms.max(last_ms)));
         }
         if *first_seen.get_or_insert(revision) != revision {
             return Ok(StoreClock::at(clock.clone(), ms, received));
@@ -51,6 +54,30 @@ pub(super) async fn begin(
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
+}
+
+/// The newest time of the resources that were written after the clock, by replicas that have stopped since.
+async fn last_write_ms(link: &Link, keys: &Keys, clock_revision: i64) -> Result<i64, StoreError> {
+    let mut last_ms = 0;
+    for range in [keys.all_free(), keys.all_held()] {
+        let mut written = Vec::new();
+        let names = GetOptions::new().with_keys_only();
+        read_range(link, range, names, |pair| {
+            if pair.mod_revision() > clock_revision {
+                written.push(TxnOp::get(pair.key(), None));
+            }
+            Ok(())
+        })
+        .await?;
+        for reads in written.chunks(READS_MAX) {
+            let txn = Txn::new().and_then(reads);
+            let answer = link.call(|client| run(client, txn.clone())).await?;
+            for pair in read_results(answer.op_responses()).iter().flatten() {
+                last_ms = last_ms.max(decode::<StateValue>(pair.key(), pair.value())?.touched_at());
+            }
+        }
+    }
+    Ok(last_ms)
 }
 
 async fn has_elder(link: &Link, keys: &Keys, replica: &str) -> Result<bool, StoreError> {

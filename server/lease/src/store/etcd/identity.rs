@@ -17,7 +17,7 @@ use crate::store::StoreError;
 
 /// Layout of the keys and values.
 pub(super) const LAYOUT: u32 = 1;
-/// States read at once while the highest token is searched.
+/// Keys of one answer.
 const PAGE: i64 = 1_000;
 const ATTEMPTS_MAX: usize = 20;
 
@@ -204,22 +204,36 @@ pub(super) async fn raise(
 
 async fn highest_token(link: &Link, keys: &Keys) -> Result<u64, StoreError> {
     let mut highest = 0;
-    for KeyRange { mut from, to } in [keys.all_free(), keys.all_held()] {
-        loop {
-            let pairs = read_page(link, &from, &to, GetOptions::new().with_limit(PAGE)).await?;
-            for pair in &pairs {
-                highest = highest.max(decode::<StateValue>(pair.key(), pair.value())?.token());
-            }
-            match pairs
-                .last()
-                .filter(|_| pairs.len() >= PAGE.unsigned_abs() as usize)
-            {
-                Some(last) => from = [last.key(), b"\0"].concat(),
-                None => break,
-            }
-        }
+    for range in [keys.all_free(), keys.all_held()] {
+        read_range(link, range, GetOptions::new(), |pair| {
+            highest = highest.max(decode::<StateValue>(pair.key(), pair.value())?.token());
+            Ok(())
+        })
+        .await?;
     }
     Ok(highest)
+}
+
+/// Visits the keys of a range in order, a page at a time: not as of one revision.
+///
+/// # Errors
+/// etcd does not answer; what `visit` returns.
+pub(super) async fn read_range(
+    link: &Link,
+    range: KeyRange,
+    options: GetOptions,
+    mut visit: impl FnMut(&KeyValue) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let KeyRange { mut from, to } = range;
+    loop {
+        let pairs = read_page(link, &from, &to, options.clone().with_limit(PAGE)).await?;
+        pairs.iter().try_for_each(&mut visit)?;
+        let is_full = pairs.len() >= PAGE.unsigned_abs() as usize;
+        match pairs.last().filter(|_| is_full) {
+            Some(last) => from = [last.key(), b"\0"].concat(),
+            None => return Ok(()),
+        }
+    }
 }
 
 /// A range, without the checks of a replica that serves.

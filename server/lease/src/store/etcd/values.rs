@@ -160,6 +160,11 @@ impl StateValue {
         self.token
     }
 
+    /// Store time of the write, in milliseconds.
+    pub(super) fn touched_at(&self) -> i64 {
+        self.touched_at
+    }
+
     pub(super) fn into_state(self) -> Result<ResourceState, StoreError> {
         Ok(ResourceState {
             last_token: FencingToken::new(self.token),

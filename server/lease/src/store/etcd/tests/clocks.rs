@@ -41,7 +41,9 @@ async fn a_store_without_replicas_continues_its_time() {
     let etcd = cluster(1, &[]).await;
     let ahead = Clock::start();
     ahead.advance(HOUR);
-    let first = open_with(&etcd, ahead).await;
+    let first = open_with(&etcd, ahead.clone()).await;
+    // The time of this grant is nowhere but in its resource.
+    ahead.advance(Duration::from_secs(10));
     let held = granted(&first, "r").await;
     first.close().await;
     let second = open(&etcd).await;
