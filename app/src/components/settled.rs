@@ -2,80 +2,90 @@
 //!
 //! On the server, a view inside of a boundary is otherwise walked three times: to find what it waits for, to await it, and
 //! to write it. Each walk calls every reactive closure below, and the second makes a future of every node. For a list of
-//! 1,000 rows that is most of the page's time.
+//! 1,000 rows that is most of the page's time. The browser build needs none of it.
 
-use leptos::attr::Attribute;
-use leptos::attr::any_attribute::AnyAttribute;
 use leptos::prelude::*;
-use leptos::tachys::hydration::Cursor;
-use leptos::tachys::view::{Position, PositionState};
 
 /// **Invariant:** no resource is read inside.
-pub struct Settled(AnyView);
-
-impl Settled {
-    pub fn new(view: impl IntoAny) -> Self {
-        Self(view.into_any())
-    }
+#[cfg(not(feature = "ssr"))]
+pub fn settled(view: impl IntoAny) -> AnyView {
+    view.into_any()
 }
 
-impl Render for Settled {
-    type State = <AnyView as Render>::State;
-
-    fn build(self) -> Self::State {
-        self.0.build()
-    }
-
-    fn rebuild(self, state: &mut Self::State) {
-        self.0.rebuild(state);
-    }
+/// **Invariant:** no resource is read inside.
+#[cfg(feature = "ssr")]
+pub fn settled(view: impl IntoAny) -> impl IntoView {
+    server::Settled(view.into_any())
 }
 
-impl AddAnyAttr for Settled {
-    type Output<NewAttr: Attribute> = <AnyView as AddAnyAttr>::Output<NewAttr>;
+#[cfg(feature = "ssr")]
+mod server {
+    use leptos::attr::Attribute;
+    use leptos::attr::any_attribute::AnyAttribute;
+    use leptos::prelude::*;
+    use leptos::tachys::hydration::Cursor;
+    use leptos::tachys::view::{Position, PositionState};
 
-    fn add_any_attr<NewAttr: Attribute>(self, attr: NewAttr) -> Self::Output<NewAttr>
-    where
-        Self::Output<NewAttr>: RenderHtml,
-    {
-        self.0.add_any_attr(attr)
-    }
-}
+    pub(super) struct Settled(pub(super) AnyView);
 
-impl RenderHtml for Settled {
-    type AsyncOutput = Self;
-    type Owned = Self;
+    impl Render for Settled {
+        type State = <AnyView as Render>::State;
 
-    const MIN_LENGTH: usize = 0;
+        fn build(self) -> Self::State {
+            self.0.build()
+        }
 
-    fn dry_resolve(&mut self) {}
-
-    async fn resolve(self) -> Self {
-        self
-    }
-
-    fn html_len(&self) -> usize {
-        self.0.html_len()
+        fn rebuild(self, state: &mut Self::State) {
+            self.0.rebuild(state);
+        }
     }
 
-    // `to_html_async_with_buf` is the trait's: it writes this.
-    fn to_html_with_buf(
-        self,
-        buf: &mut String,
-        position: &mut Position,
-        escape: bool,
-        mark_branches: bool,
-        extra_attrs: Vec<AnyAttribute>,
-    ) {
-        self.0
-            .to_html_with_buf(buf, position, escape, mark_branches, extra_attrs);
+    impl AddAnyAttr for Settled {
+        type Output<NewAttr: Attribute> = <AnyView as AddAnyAttr>::Output<NewAttr>;
+
+        fn add_any_attr<NewAttr: Attribute>(self, attr: NewAttr) -> Self::Output<NewAttr>
+        where
+            Self::Output<NewAttr>: RenderHtml,
+        {
+            self.0.add_any_attr(attr)
+        }
     }
 
-    fn hydrate<const FROM_SERVER: bool>(self, cursor: &Cursor, position: &PositionState) -> Self::State {
-        self.0.hydrate::<FROM_SERVER>(cursor, position)
-    }
+    impl RenderHtml for Settled {
+        type AsyncOutput = Self;
+        type Owned = Self;
 
-    fn into_owned(self) -> Self {
-        self
+        const MIN_LENGTH: usize = 0;
+
+        fn dry_resolve(&mut self) {}
+
+        async fn resolve(self) -> Self {
+            self
+        }
+
+        fn html_len(&self) -> usize {
+            self.0.html_len()
+        }
+
+        // `to_html_async_with_buf` is the trait's: it writes this.
+        fn to_html_with_buf(
+            self,
+            buf: &mut String,
+            position: &mut Position,
+            escape: bool,
+            mark_branches: bool,
+            extra_attrs: Vec<AnyAttribute>,
+        ) {
+            self.0
+                .to_html_with_buf(buf, position, escape, mark_branches, extra_attrs);
+        }
+
+        fn hydrate<const FROM_SERVER: bool>(self, cursor: &Cursor, position: &PositionState) -> Self::State {
+            self.0.hydrate::<FROM_SERVER>(cursor, position)
+        }
+
+        fn into_owned(self) -> Self {
+            self
+        }
     }
 }

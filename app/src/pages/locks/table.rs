@@ -12,7 +12,7 @@ use super::row_buffer::Listing;
 use super::scroll::Scroll;
 use super::url_state::Address;
 use crate::components::reactive::changing;
-use crate::components::settled::Settled;
+use crate::components::settled::settled;
 use crate::components::state_badge::Shape;
 use crate::live::{Live, event_source, use_live};
 
@@ -37,7 +37,7 @@ pub fn Table(
                 on:focusout=move |event| hold.focus_out(&event)
             >
                 <Gap rows=scroll.above()/>
-                <For each=move || scroll.drawn() key=|index| *index children=move |index| Settled::new(view! { <LockRow listing index from/> })/>
+                <For each=move || scroll.drawn() key=|index| *index children=move |index| settled(view! { <LockRow listing index from/> })/>
                 <Gap rows=scroll.below(listing)/>
             </tbody>
         </table>
