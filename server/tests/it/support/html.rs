@@ -10,6 +10,8 @@ use markup5ever_rcdom::{Handle, NodeData, RcDom};
 pub(crate) struct Html {
     /// One line per element in document order: its depth, its tag, the names of its attributes.
     pub(crate) elements: Vec<String>,
+    /// The same without those of drawings.
+    pub(crate) outside_drawings: Vec<String>,
     /// Tags and names of attributes.
     pub(crate) names: BTreeSet<String>,
     /// Text of each `<title>` of the document, those of drawings apart.
@@ -53,6 +55,9 @@ impl Html {
                     self.titles.push(text_below(node));
                 }
                 self.names.insert(tag);
+                if !is_drawing {
+                    self.outside_drawings.push(line.clone());
+                }
                 self.elements.push(line);
             }
             NodeData::Text { contents } => self.text.push_str(&contents.borrow()),
@@ -81,5 +86,6 @@ fn a_parsed_page_has_its_elements_titles_and_comments() {
     assert_eq!(html.title(), "a <b>");
     assert_eq!(html.comments, ["e"]);
     assert!(html.elements.contains(&"3 p class".to_owned()), "{html:?}");
+    assert_eq!(html.outside_drawings.len() + 2, html.elements.len());
     assert!(html.names.contains("class") && html.text.contains("d"));
 }
