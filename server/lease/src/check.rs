@@ -21,6 +21,8 @@ pub struct Examined {
     pub not_durable: Option<String>,
     /// Why fencing tokens would be issued twice, if they would.
     pub rewound: Option<String>,
+    /// Where its leases were moved to.
+    pub moved_to: Option<String>,
     /// The store's clock; for SQLite the last time recorded in the file.
     pub now: Option<DateTime<Utc>>,
     /// `PostgreSQL 15.8`; `None` for a file.

@@ -27,7 +27,7 @@ pub(super) async fn examine_lease_store(config: &Config, clock: &Clock) -> Vec<F
         LeaseStores::Postgres(all) => {
             for store in all {
                 let (url, shown) = (store.url(), store.address.to_string());
-                findings.extend(examine_postgres(CHECK, &shown, url.expose_secret(), clock).await);
+                findings.extend(examine_postgres(CHECK, &shown, url.expose_secret(), config, clock).await);
             }
         }
     }

@@ -21,11 +21,31 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let store = config.store.expose_secret();
     if let Some(path) = store.strip_prefix("sqlite:") {
         let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-        findings.extend(check_file(path, clock).await);
+        findings.extend(check_file(path, config, clock).await);
         return findings;
     }
-    findings.extend(examine_postgres(CHECK, CHECK, store, clock).await);
+    findings.extend(examine_postgres(CHECK, CHECK, store, config, clock).await);
     findings
+}
+
+/// Leases that were moved out of `store`.
+fn check_move(config: &Config, examined: &Examined) -> Option<Finding> {
+    let to = examined.moved_to.as_ref()?;
+    let reason = format!("its leases were moved to {to}, or a move there has begun");
+    let serves = config.lease.store.as_ref().map(|stores| stores.addresses());
+    Some(match serves {
+        Some(serves) if serves.contains(to) => Finding::ok(CHECK, format!("its leases were moved to {to}")),
+        Some(serves) => Finding::warning(
+            CHECK,
+            format!("{reason}; lease.store names {}", serves.join(", ")),
+            format!("set lease.store to {to}, where the newest fencing tokens are"),
+        ),
+        None => Finding::fault(
+            CHECK,
+            reason,
+            format!("set lease.store to {to}; if the move was interrupted: leasehold migrate --to etcd"),
+        ),
+    })
 }
 
 /// `check` names the key, `shown` the database.
@@ -33,6 +53,7 @@ pub(super) async fn examine_postgres(
     check: &'static str,
     shown: &str,
     url: &str,
+    config: &Config,
     clock: &Clock,
 ) -> Vec<Finding> {
     let examined = match check::postgres(url).await {
@@ -45,10 +66,10 @@ pub(super) async fn examine_postgres(
             )];
         }
     };
-    // The audit log is in `store`, whatever holds the leases.
-    let audit_rights = examined.audit_rights.filter(|_| check == CHECK);
+    // The audit log is in `store`, whatever holds the leases, and leases are moved out of it alone.
     let examined = Examined {
-        audit_rights,
+        audit_rights: examined.audit_rights.filter(|_| check == CHECK),
+        moved_to: examined.moved_to.filter(|_| check == CHECK),
         ..examined
     };
     let version = examined.version.as_deref().unwrap_or("Postgres");
@@ -59,6 +80,7 @@ pub(super) async fn examine_postgres(
         check_result::clock(check, offset, 0)
     }));
     findings.extend(check_roles(check, &examined));
+    findings.extend(check_move(config, &examined));
     findings
 }
 
@@ -96,7 +118,7 @@ fn check_roles(check: &str, examined: &Examined) -> Vec<Finding> {
 }
 
 /// The lease file and the other files of the store.
-async fn check_file(path: &Path, clock: &Clock) -> Vec<Finding> {
+async fn check_file(path: &Path, config: &Config, clock: &Clock) -> Vec<Finding> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut findings = disk::examine(folder.unwrap_or(Path::new(".")));
     let shown = path.display();
@@ -111,6 +133,7 @@ async fn check_file(path: &Path, clock: &Clock) -> Vec<Finding> {
         Ok(examined) => {
             findings.extend(check_examined(CHECK, &shown.to_string(), &examined));
             findings.extend(ahead(&examined, clock));
+            findings.extend(check_move(config, &examined));
         }
         Err(error) => findings.push(unreadable(path, &chain(&error))),
     }

@@ -62,6 +62,13 @@ pub enum MigrationStatus {
     },
 }
 
+impl MigrationStatus {
+    /// Whether every table and column of this version is there.
+    pub fn is_complete(&self) -> bool {
+        matches!(self, Self::Current { .. } | Self::Ahead { .. })
+    }
+}
+
 type Applied = (i64, String, bool);
 
 /// Migrates the tables. Additions of a newer version are left unchanged.

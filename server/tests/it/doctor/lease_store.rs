@@ -71,3 +71,29 @@ async fn an_etcd_that_cannot_hold_leases_is_one_fault() {
     ];
     stage(&etcd.addresses()).doctor().await.has_one_fault(&foreign);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_that_were_moved_are_one_fault_without_their_store() {
+    let etcd = etcd().await;
+    let stage = stage(&etcd.addresses());
+    let config = stage.path().join("leasehold.toml");
+    let with_etcd = std::fs::read_to_string(&config).unwrap();
+    let set = |text: &str| std::fs::write(&config, text).unwrap();
+    set("listen = \"127.0.0.1:0\"\n");
+    let mut create = stage.leasehold();
+    create.arg("migrate");
+    assert_eq!(output(create).await.0, 0);
+    set(&with_etcd);
+    let mut moving = stage.leasehold();
+    moving.args(["migrate", "--to", "etcd"]);
+    let (code, _, err) = output(moving).await;
+    assert_eq!(code, 0, "{err}");
+    let found = stage.doctor().await.level("ok").join("\n");
+    assert!(
+        found.contains("store: its leases were moved to etcd://"),
+        "{found}"
+    );
+    set("listen = \"127.0.0.1:0\"\n");
+    let words = ["moved to etcd://", "set lease.store to etcd://"];
+    stage.doctor().await.has_one_fault(&words);
+}

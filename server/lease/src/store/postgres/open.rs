@@ -11,7 +11,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::Mutex;
 
-use super::super::moved::refuse_moved;
+use super::super::moved::{moved_to, refuse_moved};
 use super::apply::ConflictBackoff;
 use super::monotonic_clock::{MonotonicClock, STEP_MS};
 use super::shard::write_place;
@@ -303,13 +303,17 @@ async fn read_all(connection: &mut PgConnection) -> Result<Examined, sqlx::Error
         )
     });
     Ok(Examined {
-        migrations,
         not_durable,
         rewound,
+        moved_to: match migrations.is_complete() {
+            true => moved_to(&mut *connection).await?,
+            false => None,
+        },
         now: Some(now),
         version: Some(format!("PostgreSQL {version}")),
         may_migrate,
         audit_rights,
+        migrations,
     })
 }
 

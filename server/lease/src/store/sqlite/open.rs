@@ -210,13 +210,17 @@ pub async fn examine(reader: &mut SqliteConnection, path: &Path) -> Result<Exami
         }
     };
     let mut examined = Examined {
-        migrations,
         not_durable: None,
         rewound: None,
+        moved_to: match migrations.is_complete() {
+            true => moved::moved_to(&mut *reader).await?,
+            false => None,
+        },
         now: None,
         version: None,
         may_migrate: true,
         audit_rights: None,
+        migrations,
     };
     if let Some((store_id, epoch, clock_ms, grants)) = meta {
         let store = RollbackGuard {
