@@ -21,6 +21,7 @@ mod output;
 mod pages;
 mod parts;
 mod preview;
+mod quorum;
 mod redis_scan;
 mod renewals;
 mod replicas;

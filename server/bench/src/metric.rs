@@ -25,13 +25,23 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// `sorted`: the value of each round.
-    #[must_use]
-    pub(crate) fn with_spread(self, sorted: &[f64]) -> Self {
+    /// The median of the values of several rounds, with the lowest and the highest; for an even number the higher of the two
+    /// middle values.
+    pub(crate) fn median(
+        name: &str,
+        values: impl IntoIterator<Item = f64>,
+        goal: Goal,
+        unit: &'static str,
+    ) -> Self {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
         let spread = sorted.first().zip(sorted.last());
         Self {
+            name: name.to_owned(),
+            measured: sorted.get(sorted.len() / 2).copied().unwrap_or(0.0),
+            unit,
+            goal,
             spread: spread.map(|(low, high)| [*low, *high]),
-            ..self
         }
     }
 

@@ -3,8 +3,8 @@
 use crate::metric::{Figure, Section};
 use crate::output::{print, report};
 use crate::{
-    audit, delivery, disk, expiry, history, inventory, lasting, open_pages, pages, preview, redis_scan,
-    renewals, replicas, soak, throughput, waiters,
+    audit, delivery, disk, expiry, history, inventory, lasting, open_pages, pages, preview, quorum,
+    redis_scan, renewals, replicas, soak, throughput, waiters,
 };
 use config::{LogConfig, LogFormat};
 use runtime::clock::Clock;
@@ -52,6 +52,8 @@ pub(crate) enum Part {
     Lasting,
     /// The same with 1, 2 and 4 servers on one Postgres
     Replicas,
+    /// The same with the leases in an etcd of three members, and that etcd sent to directly
+    Quorum,
     /// 500 waiters on one resource
     Waiters,
     /// 50,000 leases that expire within a second
@@ -78,10 +80,11 @@ pub(crate) enum Part {
     Soak,
 }
 
-const ALL: [Part; 14] = [
+const ALL: [Part; 15] = [
     Part::Pace,
     Part::Lasting,
     Part::Replicas,
+    Part::Quorum,
     Part::Waiters,
     Part::Expiry,
     Part::Renewals,
@@ -133,6 +136,7 @@ impl Part {
             Self::Pace => "Acquire and release, 64 clients",
             Self::Lasting => "Acquire and release on stores with ended leases",
             Self::Replicas => "Several servers on one Postgres, 8 clients each",
+            Self::Quorum => "Leases in an etcd of three members, 64 clients",
             Self::Waiters => "Waiters",
             Self::Expiry => "Mass expiry",
             Self::Renewals => "Renewals",
@@ -157,6 +161,7 @@ impl Part {
                 Box::pin(lasting::measure(minutes, &report)).await?
             }
             Self::Replicas => Box::pin(replicas::measure(&report)).await?,
+            Self::Quorum => Box::pin(quorum::measure(&report)).await?,
             Self::Waiters => {
                 report("500 waiters on one resource: some seconds");
                 Box::pin(waiters::measure(waiters::WAITERS)).await?.figures()

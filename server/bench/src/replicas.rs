@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::BenchError;
 use super::load::{LoadSpan, Pace};
-use super::metric::Figure;
+use super::metric::{Figure, Goal};
 use super::test_server::Served;
 use super::throughput::{Say, report, run_keyed_on};
 
@@ -95,18 +95,23 @@ fn figures(turns: &[Turn]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (place, servers) in SERVERS.into_iter().enumerate() {
         let name = domain::format::counted(servers as u64, "server", "servers");
-        let of = |value: fn(&Pace) -> f64| median(turns.iter().map(|turn| value(&turn.paces[place])));
-        figures.push(of(|pace| pace.pairs_per_s).into_figure(&format!("{name}, in all"), "pairs/s"));
-        figures.push(of(|pace| pace.cpu_us).into_figure(&format!("CPU time of a pair, {name}"), "us"));
-        figures.push(of(database_cores).into_figure(&format!("Postgres, {name}"), "cores"));
+        let mut add = |name: &str, unit, value: fn(&Pace) -> f64| {
+            let values = turns.iter().map(|turn| value(&turn.paces[place]));
+            figures.push(Figure::median(name, values, Goal::None, unit));
+        };
+        add(&format!("{name}, in all"), "pairs/s", |pace| pace.pairs_per_s);
+        add(&format!("CPU time of a pair, {name}"), "us", |pace| pace.cpu_us);
+        add(&format!("Postgres, {name}"), "cores", database_cores);
     }
-    let growth = median(
-        turns
-            .iter()
-            .map(|turn| turn.paces[2].pairs_per_s / turn.paces[0].pairs_per_s),
-    );
-    let name = "4 servers / 1 server";
-    figures.push(Figure::at_least(name, growth.middle, GROWTH_LEAST, "times").with_spread(&growth.sorted));
+    let growth = turns
+        .iter()
+        .map(|turn| turn.paces[2].pairs_per_s / turn.paces[0].pairs_per_s);
+    figures.push(Figure::median(
+        "4 servers / 1 server",
+        growth,
+        Goal::AtLeast(GROWTH_LEAST),
+        "times",
+    ));
     let waits = turns.iter().map(|turn| turn.object_waits).sum::<u64>();
     figures.push(Figure::at_most(
         "batches seen waiting for the lock of NOTIFY",
@@ -121,24 +126,4 @@ fn figures(turns: &[Turn]) -> Vec<Figure> {
 fn database_cores(pace: &Pace) -> f64 {
     let processes = pace.threads.iter().filter(|cpu| cpu.name == "postgres");
     processes.map(|cpu| cpu.user_us + cpu.system_us).sum::<f64>() * pace.pairs_per_s / 1_000_000.0
-}
-
-struct Median {
-    middle: f64,
-    sorted: Vec<f64>,
-}
-
-impl Median {
-    fn into_figure(self, name: &str, unit: &'static str) -> Figure {
-        Figure::plain(name, self.middle, unit).with_spread(&self.sorted)
-    }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Median {
-    let mut sorted: Vec<f64> = values.collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    Median {
-        middle: sorted.get(sorted.len() / 2).copied().unwrap_or(0.0),
-        sorted,
-    }
 }

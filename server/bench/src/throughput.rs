@@ -12,6 +12,7 @@ mod zookeeper;
 
 use std::time::Duration;
 
+pub(crate) use self::etcd::run_on_etcd;
 use self::lease_service::Calls;
 pub(crate) use self::lease_service::{run_keyed, run_keyed_on};
 pub(crate) use self::report::figures;
@@ -114,7 +115,7 @@ async fn peers(span: LoadSpan, say: Say<'_>) -> Result<Vec<Peer>, BenchError> {
     peers.push(Peer {
         name: "etcd",
         is_to_beat: true,
-        pace: report(say, Box::pin(etcd::measure(&server, span)).await?),
+        pace: report(say, Box::pin(run_on_etcd(&[server.endpoint()], span)).await?),
     });
     drop(server);
     say("the peer: ZooKeeper");

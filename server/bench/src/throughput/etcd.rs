@@ -5,7 +5,6 @@ use etcd_client::{Client, Compare, CompareOp, KvClient, PutOptions, Txn, TxnOp};
 
 use crate::error::BenchError;
 use crate::load::{self, CLIENTS, LoadSpan, LockClient, Pace};
-use testkit::Etcd;
 
 /// Longer than any measurement, in seconds: needs no renewal.
 const LEASE_S: i64 = 3_600;
@@ -47,10 +46,11 @@ impl LockClient for Holder {
     }
 }
 
-pub(super) async fn measure(server: &Etcd, span: LoadSpan) -> Result<Pace, BenchError> {
+/// On the members at these addresses, each client on one of them.
+pub(crate) async fn run_on_etcd(endpoints: &[String], span: LoadSpan) -> Result<Pace, BenchError> {
     let mut clients = Vec::new();
-    for number in 0..CLIENTS {
-        let mut etcd = Client::connect([server.endpoint()], None).await?;
+    for (number, endpoint) in (0..CLIENTS).zip(endpoints.iter().cycle()) {
+        let mut etcd = Client::connect([endpoint], None).await?;
         let lease = etcd.lease_grant(LEASE_S, None).await?.id();
         clients.push(Holder {
             etcd: etcd.kv_client(),

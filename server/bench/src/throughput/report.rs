@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{BenchRound, THREAD_US_SHOWN};
 use crate::load::Pace;
-use crate::metric::Figure;
+use crate::metric::{Figure, Goal};
 
 const BARE: &str = "the yardstick on SQLite";
 const TABLE: &str = "the common lease SQL sent to Postgres directly";
@@ -187,29 +187,15 @@ fn by_thread(
 }
 
 fn plain(name: &str, turns: &[BenchRound], unit: &'static str, value: impl Fn(&BenchRound) -> f64) -> Figure {
-    let all = sorted(turns, value);
-    Figure::plain(name, middle(&all), unit).with_spread(&all)
+    Figure::median(name, turns.iter().map(value), Goal::None, unit)
 }
 
 fn at_least(name: &str, least: f64, turns: &[BenchRound], value: impl Fn(&BenchRound) -> f64) -> Figure {
-    let all = sorted(turns, value);
-    Figure::at_least(name, middle(&all), least, "times").with_spread(&all)
+    Figure::median(name, turns.iter().map(value), Goal::AtLeast(least), "times")
 }
 
 fn at_most(name: &str, most: f64, turns: &[BenchRound], value: impl Fn(&BenchRound) -> f64) -> Figure {
-    let all = sorted(turns, value);
-    Figure::at_most(name, middle(&all), most, "times").with_spread(&all)
-}
-
-fn sorted(turns: &[BenchRound], value: impl Fn(&BenchRound) -> f64) -> Vec<f64> {
-    let mut all: Vec<f64> = turns.iter().map(value).collect();
-    all.sort_unstable_by(f64::total_cmp);
-    all
-}
-
-/// The median; for an even number the higher of the two middle values.
-fn middle(sorted: &[f64]) -> f64 {
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+    Figure::median(name, turns.iter().map(value), Goal::AtMost(most), "times")
 }
 
 #[cfg(test)]

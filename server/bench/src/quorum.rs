@@ -1,0 +1,78 @@
+//! Our service with its leases in etcd, and that etcd sent to directly by its own client: the same clients on the same three
+//! members, in turn.
+
+use ::config::{EtcdAddress, LeaseStoreConfig, LeaseStores};
+use testkit::{EtcdCluster, EtcdOptions, Throwaway, ThrowawayFolder};
+
+use super::error::BenchError;
+use super::load::Pace;
+use super::metric::{Figure, Goal};
+use super::test_server::Served;
+use super::throughput::{SPAN, Say, TURNS, report, run_keyed, run_on_etcd};
+use lease::LeaseConfig;
+
+const MEMBERS: usize = 3;
+/// Of our pace to that of etcd.
+const LEAST: f64 = 0.9;
+
+struct Turn {
+    ours: Pace,
+    direct: Pace,
+}
+
+type Side = fn(&Turn) -> &Pace;
+
+/// # Errors
+/// A server does not start, or a client fails.
+pub(crate) async fn measure(say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
+    let etcd = Throwaway::etcd_cluster(MEMBERS, EtcdOptions::default()).await?;
+    let mut turns = Vec::new();
+    for number in 1..=TURNS {
+        say(&format!("turn {number} of {TURNS}: etcd directly"));
+        let direct = report(say, Box::pin(run_on_etcd(&etcd.endpoints(), SPAN)).await?);
+        say("acquire and release over HTTP");
+        let ours = report(say, Box::pin(served(&etcd)).await?);
+        turns.push(Turn { ours, direct });
+    }
+    Ok(figures(&turns))
+}
+
+async fn served(etcd: &EtcdCluster) -> Result<Pace, BenchError> {
+    let folder = ThrowawayFolder::create("bench").map_err(BenchError::io("folder"))?;
+    let store = format!("sqlite:{}", folder.path().join("console.db").display());
+    // Each server has users of its own, so it is an installation of its own and needs keys of its own.
+    let keys = format!("etcd://{}{}/", etcd.addresses(), folder.path().display());
+    let address = EtcdAddress::parse(&keys).map_err(|error| BenchError::bad_answer("etcd", error))?;
+    let config = LeaseConfig {
+        store: Some(LeaseStores::Etcd(vec![LeaseStoreConfig::at(address)])),
+        ..LeaseConfig::default()
+    };
+    let served = Served::start_with(store.into(), Vec::new(), config).await?;
+    let pace = run_keyed(&served, SPAN).await;
+    served.end().await;
+    pace
+}
+
+fn figures(turns: &[Turn]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let sides: [(&str, Side); 2] = [
+        ("leases in etcd, over HTTP", |turn| &turn.ours),
+        ("etcd sent to directly", |turn| &turn.direct),
+    ];
+    for (name, side) in sides {
+        let mut add = |name: String, unit, value: fn(&Pace) -> f64| {
+            let values = turns.iter().map(|turn| value(side(turn)));
+            figures.push(Figure::median(&name, values, Goal::None, unit));
+        };
+        add(name.to_owned(), "pairs/s", |pace| pace.pairs_per_s);
+        add(format!("p50 of {name}"), "ms", |pace| pace.p50_ms);
+        add(format!("p99 of {name}"), "ms", |pace| pace.p99_ms);
+        add(format!("CPU time of a pair, {name}"), "us", |pace| pace.cpu_us);
+    }
+    let ratios = turns
+        .iter()
+        .map(|turn| turn.ours.pairs_per_s / turn.direct.pairs_per_s);
+    let name = "leases in etcd / etcd sent to directly";
+    figures.push(Figure::median(name, ratios, Goal::AtLeast(LEAST), "times"));
+    figures
+}
