@@ -9,8 +9,10 @@ use std::{
 use rustix::process::Signal;
 
 mod cluster;
+mod peer_links;
 
 pub use cluster::EtcdCluster;
+pub use peer_links::PeerLinks;
 
 use super::{
     StartError, Tls, binaries, process,
@@ -29,6 +31,8 @@ pub struct EtcdOptions {
     pub fast: bool,
     /// Opens an additional TLS endpoint.
     pub tls: Option<Tls>,
+    /// Members of a cluster reach each other through links that can be cut: [`PeerLinks`].
+    pub has_links: bool,
     /// More flags, e.g. `--auto-compaction-retention=1`.
     pub args: Vec<String>,
 }
@@ -54,7 +58,6 @@ struct Member {
 pub struct Etcd {
     server: Server,
     client_port: u16,
-    peer_port: u16,
     tls_port: Option<u16>,
 }
 
@@ -83,15 +86,12 @@ impl Etcd {
                 end: Signal::KILL,
             })
         };
-        let (server, [client_port, peer_port, tls_port]) = Server::start(WHAT, folder, plan).await?;
+        let (server, [client_port, _, tls_port]) = Server::start(WHAT, folder, plan).await?;
         let tls_port = options.tls.is_some().then_some(tls_port);
-        let (client_port, peer_port) = member.as_ref().map_or((client_port, peer_port), |member| {
-            (member.client_port, member.peer_port)
-        });
+        let client_port = member.map_or(client_port, |member| member.client_port);
         Ok(Self {
             server,
             client_port,
-            peer_port,
             tls_port,
         })
     }
@@ -99,11 +99,6 @@ impl Etcd {
     /// On 127.0.0.1; the same for its whole life.
     pub fn port(&self) -> u16 {
         self.client_port
-    }
-
-    /// Where other members of its cluster reach it.
-    pub fn peer_port(&self) -> u16 {
-        self.peer_port
     }
 
     /// `http://127.0.0.1:port`

@@ -39,7 +39,7 @@ pub use alertmanager::{Alertmanager, AlertmanagerOptions};
 pub use binaries::{MissingServer, tool_cache};
 pub use certs::Certs;
 pub use consul::{Consul, ConsulOptions};
-pub use etcd::{Etcd, EtcdCluster, EtcdOptions};
+pub use etcd::{Etcd, EtcdCluster, EtcdOptions, PeerLinks};
 pub use eventually::{eventually, hangs, within};
 pub use pgbouncer::{Pgbouncer, PgbouncerOptions};
 pub use ports::free_port;

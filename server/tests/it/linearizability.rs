@@ -28,9 +28,9 @@ use run::RunCounts;
 use crate::support::aside;
 
 /// A few faults in one history each. The stopped clients show the lost updates of a register without token comparison.
-async fn in_short(kind: StoreKind, faults: &[InjectedFault]) {
+async fn in_short(kind: StoreKind, servers: usize, faults: &[InjectedFault]) {
     let mut tally = RunCounts::default();
-    Box::pin(tally.play(kind, faults, rng::seed())).await;
+    Box::pin(tally.play((kind, servers), faults, rng::seed())).await;
     println!("{tally}");
     if faults.contains(&InjectedFault::ClientStop) {
         assert!(
@@ -49,7 +49,7 @@ async fn histories_on_sqlite_keep_every_invariant() {
         InjectedFault::ReplyLost,
         InjectedFault::ClockAhead,
     ];
-    in_short(StoreKind::Sqlite, &faults).await;
+    in_short(StoreKind::Sqlite, 1, &faults).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -61,7 +61,7 @@ async fn histories_on_two_postgres_servers_keep_every_invariant() {
         InjectedFault::ServerStop,
         InjectedFault::ClockBack,
     ];
-    in_short(StoreKind::Postgres, &faults).await;
+    in_short(StoreKind::Postgres, 2, &faults).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -73,7 +73,19 @@ async fn histories_on_two_etcd_servers_keep_every_invariant() {
         InjectedFault::StorePause,
         InjectedFault::ServerStop,
     ];
-    in_short(StoreKind::Etcd, &faults).await;
+    in_short(StoreKind::Etcd, 2, &faults).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn histories_on_four_etcd_servers_keep_every_invariant() {
+    // The leader cut off from the other members, then all members from each other, a server killed, a clock an hour ahead.
+    let faults = [
+        InjectedFault::LeaderCutOff,
+        InjectedFault::MembersCutOff,
+        InjectedFault::ServerKill,
+        InjectedFault::ClockAhead,
+    ];
+    in_short(StoreKind::Etcd, 4, &faults).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -85,7 +97,7 @@ async fn histories_on_two_shards_keep_every_invariant() {
         InjectedFault::StoreKill,
         InjectedFault::ServerStop,
     ];
-    in_short(StoreKind::PostgresShards, &faults).await;
+    in_short(StoreKind::PostgresShards, 2, &faults).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -93,20 +105,20 @@ async fn a_full_disk_grants_nothing_and_recovers() {
     // 503 while the disk is full, no lease that was not requested, served again without a restart once there is space;
     // on Postgres, which stops then, once it is back. Also detects a SQLite log that grows until it fills the disk
     // itself: freeing space elsewhere would then not restore service.
-    in_short(StoreKind::SqliteOnSmallDisk, &[InjectedFault::DiskFull; 3]).await;
-    in_short(StoreKind::Postgres, &[InjectedFault::DiskFull]).await;
+    in_short(StoreKind::SqliteOnSmallDisk, 1, &[InjectedFault::DiskFull; 3]).await;
+    in_short(StoreKind::Postgres, 2, &[InjectedFault::DiskFull]).await;
 }
 
 /// Decks of faults, shuffled and dealt over histories of four: each fault six times.
-async fn each_six_times(kinds: &[StoreKind]) {
+async fn each_six_times(kinds: &[(StoreKind, usize)]) {
     let mut dice = Dice::new(rng::seed());
     let mut tally = RunCounts::default();
-    for kind in kinds {
-        let mut faults: Vec<InjectedFault> =
-            (0..6).flat_map(|_| InjectedFault::deck(*kind)).copied().collect();
+    for (kind, servers) in kinds {
+        let deck = InjectedFault::deck(*kind);
+        let mut faults: Vec<InjectedFault> = (0..6).flat_map(|_| deck).copied().collect();
         dice.shuffle(&mut faults);
         for faults in faults.chunks(4) {
-            Box::pin(tally.play(*kind, faults, dice.number() >> 32)).await;
+            Box::pin(tally.play((*kind, *servers), faults, dice.number() >> 32)).await;
         }
     }
     println!("{tally}");
@@ -122,26 +134,33 @@ async fn each_six_times(kinds: &[StoreKind]) {
 #[ignore = "a long fault run, for `make prove`"]
 async fn histories_on_sqlite_with_each_fault_six_times() {
     // 22 histories: 13 faults on a disk with room, and the full disk.
-    each_six_times(&[StoreKind::Sqlite, StoreKind::SqliteOnSmallDisk]).await;
+    each_six_times(&[(StoreKind::Sqlite, 1), (StoreKind::SqliteOnSmallDisk, 1)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a long fault run, for `make prove`"]
 async fn histories_on_postgres_with_each_fault_six_times() {
     // 23 histories of two servers: 15 faults.
-    each_six_times(&[StoreKind::Postgres]).await;
+    each_six_times(&[(StoreKind::Postgres, 2)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a long fault run, for `make prove`"]
 async fn histories_on_etcd_with_each_fault_six_times() {
-    // 24 histories of two servers on three members: 16 faults.
-    each_six_times(&[StoreKind::Etcd]).await;
+    // 27 histories of two servers on three members: 18 faults.
+    each_six_times(&[(StoreKind::Etcd, 2)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a long fault run, for `make prove`"]
+async fn histories_of_four_servers_with_each_fault_six_times() {
+    // 23 histories on Postgres, 27 on etcd.
+    each_six_times(&[(StoreKind::Postgres, 4), (StoreKind::Etcd, 4)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a long fault run, for `make prove`"]
 async fn histories_on_shards_with_each_fault_six_times() {
     // 20 histories of two servers on two shards: 13 faults.
-    each_six_times(&[StoreKind::PostgresShards]).await;
+    each_six_times(&[(StoreKind::PostgresShards, 2)]).await;
 }

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf, time::Duration};
 
 use tokio::{process::Command, time::sleep};
 
-use super::{Etcd, EtcdOptions, INSTALL, Member, WHAT};
+use super::{Etcd, EtcdOptions, INSTALL, Member, PeerLinks, WHAT};
 use crate::{StartError, binaries, ports};
 
 const POLL: Duration = Duration::from_millis(20);
@@ -14,27 +14,34 @@ const POLLS_MAX: u32 = 1_500;
 #[derive(Debug)]
 pub struct EtcdCluster {
     pub members: Vec<Etcd>,
+    links: Option<PeerLinks>,
     ctl: PathBuf,
 }
 
 impl EtcdCluster {
     pub(crate) async fn start(members: usize, options: EtcdOptions) -> Result<Self, StartError> {
-        let plans = plans(members).map_err(|source| StartError::Io {
-            what: WHAT,
-            doing: "choose ports",
-            source,
-        })?;
-        Self::start_members(plans, options).await
+        let plan = Plan::new(members, options.has_links).await;
+        Self::start_members(plan.map_err(no_ports)?, options).await
     }
 
-    async fn start_members(plans: Vec<Member>, options: EtcdOptions) -> Result<Self, StartError> {
+    async fn start_members(plan: Plan, options: EtcdOptions) -> Result<Self, StartError> {
         let ctl = binaries::find("etcdctl", INSTALL)?;
         // A member answers once there is a leader, so all of them start at the same time.
-        let starts = plans
+        let starts = plan
+            .members
             .into_iter()
-            .map(|plan| Etcd::start_as(options.clone(), Some(plan)));
+            .map(|member| Etcd::start_as(options.clone(), Some(member)));
         let members = futures::future::try_join_all(starts).await?;
-        Ok(Self { members, ctl })
+        Ok(Self {
+            members,
+            links: plan.links,
+            ctl,
+        })
+    }
+
+    /// The connections between the members, if it was started with [`EtcdOptions::has_links`].
+    pub fn links(&self) -> Option<&PeerLinks> {
+        self.links.as_ref()
     }
 
     /// `http://127.0.0.1:port` of each member.
@@ -96,9 +103,18 @@ impl EtcdCluster {
     /// # Errors
     /// `TimedOut` without a leader.
     pub async fn leader(&self) -> io::Result<usize> {
+        let all: Vec<usize> = (0..self.members.len()).collect();
+        self.leader_among(&all).await
+    }
+
+    /// The one of these members that leads, once there is one: a member that is cut off may not know yet that it does not.
+    ///
+    /// # Errors
+    /// `TimedOut` without a leader.
+    pub async fn leader_among(&self, members: &[usize]) -> io::Result<usize> {
         for _ in 0..POLLS_MAX {
-            for (place, member) in self.members.iter().enumerate() {
-                if member.pid().is_none() {
+            for &place in members {
+                if self.members[place].pid().is_none() {
                     continue;
                 }
                 let status = self
@@ -118,17 +134,14 @@ impl EtcdCluster {
     /// # Errors
     /// See [`StartError`].
     pub async fn restore(&mut self, snapshot: Vec<u8>, options: EtcdOptions) -> Result<(), StartError> {
-        let mut restored = plans(self.members.len()).map_err(|source| StartError::Io {
-            what: WHAT,
-            doing: "choose ports",
-            source,
-        })?;
-        for (plan, member) in restored.iter_mut().zip(&self.members) {
+        let restored = Plan::new(self.members.len(), options.has_links).await;
+        let mut restored = restored.map_err(no_ports)?;
+        for (plan, member) in restored.members.iter_mut().zip(&self.members) {
             plan.client_port = member.port();
             plan.snapshot = Some(snapshot.clone());
         }
         self.members.clear();
-        self.members = Self::start_members(restored, options).await?.members;
+        *self = Self::start_members(restored, options).await?;
         Ok(())
     }
 }
@@ -143,28 +156,54 @@ fn is_leader(status: &str) -> bool {
     leader.is_some_and(|leader| leader != "0" && Some(leader) == field("MemberID"))
 }
 
-fn plans(members: usize) -> io::Result<Vec<Member>> {
-    let mut plans = Vec::with_capacity(members);
-    for number in 0..members {
-        let (client_port, peer_port) = (ports::free_port()?, ports::free_port()?);
-        plans.push(Member {
-            name: format!("m{number}"),
-            client_port,
-            peer_port,
-            peer_url: format!("http://127.0.0.1:{peer_port}"),
-            cluster: String::new(),
-            token: format!("throwaway-{client_port}"),
+/// Members that are not started yet, and the links in front of them.
+struct Plan {
+    members: Vec<Member>,
+    links: Option<PeerLinks>,
+}
+
+impl Plan {
+    async fn new(members: usize, has_links: bool) -> io::Result<Self> {
+        let free_ports = || {
+            (0..members)
+                .map(|_| ports::free_port())
+                .collect::<io::Result<Vec<_>>>()
+        };
+        let (client_ports, peer_ports) = (free_ports()?, free_ports()?);
+        let links = match has_links {
+            true => Some(PeerLinks::start(&peer_ports).await?),
+            false => None,
+        };
+        let peer_url = |member: usize| {
+            let port = links
+                .as_ref()
+                .map_or(peer_ports[member], |links| links.port(member));
+            format!("http://127.0.0.1:{port}")
+        };
+        let cluster: Vec<String> = (0..members)
+            .map(|member| format!("m{member}={}", peer_url(member)))
+            .collect();
+        let token = client_ports.first().map(|port| format!("throwaway-{port}"));
+        let plan = |member: usize| Member {
+            name: format!("m{member}"),
+            client_port: client_ports[member],
+            peer_port: peer_ports[member],
+            peer_url: peer_url(member),
+            cluster: cluster.join(","),
+            token: token.clone().unwrap_or_default(),
             snapshot: None,
-        });
+        };
+        Ok(Self {
+            members: (0..members).map(plan).collect(),
+            links,
+        })
     }
-    let cluster: Vec<String> = plans
-        .iter()
-        .map(|plan| format!("{}={}", plan.name, plan.peer_url))
-        .collect();
-    let (cluster, token) = (cluster.join(","), plans.first().map(|plan| plan.token.clone()));
-    for plan in &mut plans {
-        plan.cluster.clone_from(&cluster);
-        plan.token = token.clone().unwrap_or_default();
+}
+
+fn no_ports(source: io::Error) -> StartError {
+    StartError::Io {
+        what: WHAT,
+        doing: "choose ports",
+        source,
     }
-    Ok(plans)
 }

@@ -91,3 +91,34 @@ async fn a_port_in_use_is_reported() {
     .unwrap_err();
     assert!(matches!(error, StartError::PortTaken { .. }), "{error:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_that_are_cut_off_commit_nothing_until_the_links_heal() {
+    let options = EtcdOptions {
+        fast: true,
+        has_links: true,
+        ..EtcdOptions::default()
+    };
+    let etcd = Throwaway::etcd_cluster(3, options).await.unwrap();
+    let put = async |member, value| {
+        etcd.ctl(&[member], &["--command-timeout=2s", "put", "/k", value])
+            .await
+    };
+    let leader = etcd.leader().await.unwrap();
+    let others: Vec<usize> = (0..3).filter(|member| *member != leader).collect();
+    put(leader, "before").await.unwrap();
+    etcd.links()
+        .unwrap()
+        .split(&[0, 1, 2].map(|member| usize::from(member == leader)));
+    assert_ne!(etcd.leader_among(&others).await.unwrap(), leader);
+    put(others[0], "meanwhile").await.unwrap();
+    assert!(put(leader, "lost").await.is_err());
+    etcd.links().unwrap().heal();
+    etcd.leader().await.unwrap();
+    let read = etcd.ctl(&[leader], &["get", "/k", "--print-value-only"]).await;
+    assert_eq!(read.unwrap(), "meanwhile\n");
+    etcd.links().unwrap().split(&[0, 1, 2]);
+    for member in 0..3 {
+        assert!(put(member, "without a majority").await.is_err(), "{member}");
+    }
+}

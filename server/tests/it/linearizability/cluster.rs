@@ -68,17 +68,13 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) async fn start(kind: StoreKind, seed: u64) -> Self {
+    /// `count` servers on one store; SQLite has one.
+    pub(super) async fn start((kind, count): (StoreKind, usize), seed: u64) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
         let etcd = lease_store(kind, &folder).await;
         let (postgres, url, around) = store(kind, &folder).await;
         let second = second_shard(kind, &folder, postgres.as_ref()).await;
-        let has_replicas = matches!(
-            kind,
-            StoreKind::Postgres | StoreKind::PostgresShards | StoreKind::Etcd
-        );
-        let count = if has_replicas { 2 } else { 1 };
         let mut servers = Vec::new();
         for _ in 0..count {
             servers.push(Server::start(&url, folder.path(), around.clone(), &LIMITS).await);
@@ -245,7 +241,11 @@ async fn lease_store(kind: StoreKind, folder: &tempfile::TempDir) -> Option<Etcd
         return None;
     }
     // Elections after a second, as usual: the shortest ones would be caused by a busy machine alone.
-    let etcd = Throwaway::etcd_cluster(3, EtcdOptions::default()).await.unwrap();
+    let options = EtcdOptions {
+        has_links: true,
+        ..EtcdOptions::default()
+    };
+    let etcd = Throwaway::etcd_cluster(3, options).await.unwrap();
     let url = format!("etcd://{}/leasehold/", etcd.addresses());
     std::fs::write(folder.path().join(LEASE_STORE), url).unwrap();
     Some(etcd)

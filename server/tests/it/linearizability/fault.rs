@@ -43,6 +43,10 @@ pub(super) enum InjectedFault {
     NoFiles,
     /// Two of three members of etcd killed.
     MajorityKill,
+    /// The member of etcd that leads cut off from the others.
+    LeaderCutOff,
+    /// Every member of etcd cut off from every other.
+    MembersCutOff,
     /// Every member of etcd compacted and defragmented.
     Defragment,
 }
@@ -80,6 +84,8 @@ impl InjectedFault {
                 ClockBack,
                 NoFiles,
                 MajorityKill,
+                LeaderCutOff,
+                MembersCutOff,
                 Defragment,
             ],
         }
@@ -98,6 +104,8 @@ impl InjectedFault {
             Self::StoreKill if world.etcd.is_some() => return members::kill_leader(world).await,
             Self::StorePause if world.etcd.is_some() => return members::pause(world, dice).await,
             Self::Defragment => return members::defragment(world).await,
+            Self::LeaderCutOff => return members::cut_off_leader(world).await,
+            Self::MembersCutOff => members::cut_off_all(world).await,
             Self::MajorityKill => members::kill_majority(world).await,
             Self::StoreKill => kill_postgres(world.postgres.as_ref().unwrap()).await,
             Self::ShardKill => shard_kill(world).await,

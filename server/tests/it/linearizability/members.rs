@@ -45,6 +45,27 @@ pub(super) async fn kill_majority(world: &Cluster) -> String {
     "members 0 and 1 killed".to_owned()
 }
 
+pub(super) async fn cut_off_leader(world: &Cluster) -> String {
+    let leader = etcd(world).leader().await.unwrap();
+    let others: Vec<usize> = (0..3).filter(|member| *member != leader).collect();
+    etcd(world)
+        .links()
+        .unwrap()
+        .split(&[0, 1, 2].map(|member| usize::from(member == leader)));
+    sleep(DOWN).await;
+    let next = etcd(world).leader_among(&others).await.unwrap();
+    etcd(world).links().unwrap().heal();
+    format!("member {leader} cut off while it led, then {next} led")
+}
+
+pub(super) async fn cut_off_all(world: &Cluster) -> String {
+    etcd(world).links().unwrap().split(&[0, 1, 2]);
+    sleep(DOWN).await;
+    assert!(etcd(world).ctl(&[0], &["get", "/none"]).await.is_err());
+    etcd(world).links().unwrap().heal();
+    "every member cut off from the others".to_owned()
+}
+
 pub(super) async fn defragment(world: &Cluster) -> String {
     let revision = etcd(world).compact_and_defragment().await.unwrap();
     format!("compacted to revision {revision}, every member defragmented")

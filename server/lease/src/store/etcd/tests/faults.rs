@@ -1,4 +1,4 @@
-//! Members that end, stop or are full.
+//! Members that end, stop, are cut off or are full.
 
 use testkit::eventually;
 
@@ -71,6 +71,37 @@ async fn without_a_majority_nothing_is_granted_or_read() {
     .await;
     let read = store.leases(&[held.id]).await.unwrap().value;
     assert_eq!(read, [(Resource::from("held"), held)]);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_cut_off_from_the_others_grants_nothing() {
+    let linked = EtcdOptions {
+        has_links: true,
+        ..options(&[])
+    };
+    let etcd = Throwaway::etcd_cluster(3, linked).await.unwrap();
+    let store = open(&etcd).await;
+    let leader = etcd.leader().await.unwrap();
+    while store.lanes.index() != leader {
+        store.lanes.abandon(store.lanes.index());
+    }
+    let held = granted(&store, "held").await;
+    etcd.links()
+        .unwrap()
+        .split(&[0, 1, 2].map(|member| usize::from(member == leader)));
+    // It cannot commit, so the store turns to the others, which know the lease.
+    eventually("two members serve", || async {
+        matches!(
+            try_acquire(&store, "held").await,
+            Ok(OperationResult::Refused { .. })
+        )
+    })
+    .await;
+    assert_ne!(store.lanes.index(), leader);
+    etcd.links().unwrap().heal();
+    let released = apply(&store, release(held.id)).await.unwrap();
+    assert!(matches!(released, OperationResult::Released(_)), "{released:?}");
     store.close().await;
 }
 
