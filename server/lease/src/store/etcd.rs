@@ -11,6 +11,7 @@
 mod apply;
 mod clock_sync;
 mod cluster;
+mod commit;
 mod connection;
 mod fault;
 mod guard;

@@ -1,28 +1,25 @@
-//! How operations are applied: those on one resource in one transaction, all transactions of a batch at the same time.
-//! A transaction compares the revisions of the state that it is based on; if they differ it reads the state instead, and
-//! is decided again.
+//! How operations are applied: those on one resource in one transaction, which compares the revisions of the state that it
+//! is based on; if they differ it reads the state instead, and is decided again. The transactions of many resources are
+//! sent as one, nested: each has comparisons and results of its own, and they share one entry of etcd's log.
 //!
 //! **Invariant**: no result is returned before the answer of its transaction, which follows the sync of a majority. A
-//! failed transaction fails its own operations only.
+//! conflict costs the operations on its resource only.
 
 use std::collections::HashMap;
 
-use domain::lease::LeaseId;
+use domain::lease::{LeaseId, StoreTime};
 use domain::names::Resource;
-use etcd_client::{KeyValue, Txn, TxnOp};
-use futures::future::join_all;
-use runtime::random;
+use etcd_client::TxnOp;
+use futures::future::{join, join_all};
 
 use super::EtcdStore;
+use super::commit::{Committed, Decision};
 use super::connection::{Link, with_timeout};
-use super::fault::FaultKind;
-use super::guard::GuardVerdict;
-use super::identity::run as run_txn;
-use super::snapshot::{Snapshot, SnapshotRequest, read_results};
-use super::store_clock::{StoreReading, lock_for_margin};
+use super::snapshot::{Snapshot, SnapshotRequest};
+use super::store_clock::lock_for_margin;
 use super::values::{LeaseHome, decode};
 use super::waves::{Group, group_by_resource};
-use super::writes::{RESOURCE_OPERATIONS_MAX, writes};
+use super::writes::RESOURCES_MAX;
 use crate::batch::{BatchResult, Loaded, run};
 use crate::operation::{Applied, Operation, OperationResult};
 use crate::store::StoreError;
@@ -33,13 +30,38 @@ const DECISION_AGE_MS_MAX: i64 = 250;
 /// Reads of one transaction; etcd allows 128 operations.
 const READS_MAX: usize = 100;
 
-/// Result of a transaction.
-enum Committed {
-    At(i64),
-    /// The state had changed: as it is now.
-    Conflict(Box<Snapshot>),
-    /// Read it again.
-    Retry,
+/// Operations on one resource until they are committed.
+struct Pending {
+    request: SnapshotRequest,
+    operations: Vec<Operation>,
+    /// What is decided on; `None`: to be read.
+    snapshot: Option<Snapshot>,
+    /// The snapshot is from memory, so a decision that writes nothing is compared with nothing.
+    is_remembered: bool,
+    ran: Option<BatchResult>,
+    done: Option<Result<BatchResult, StoreError>>,
+}
+
+impl Pending {
+    fn new(group: &Group<'_>) -> Self {
+        Self {
+            request: SnapshotRequest::new(group.resource.clone(), &group.operations),
+            operations: group.operations.iter().map(|it| (*it).clone()).collect(),
+            snapshot: None,
+            is_remembered: false,
+            ran: None,
+            done: None,
+        }
+    }
+
+    fn decision(&self) -> Option<Decision<'_>> {
+        let (snapshot, ran) = (self.snapshot.as_ref()?, self.ran.as_ref()?);
+        Some(Decision {
+            request: &self.request,
+            snapshot,
+            ran,
+        })
+    }
 }
 
 impl EtcdStore {
@@ -67,11 +89,12 @@ impl EtcdStore {
         for groups in &waves {
             groups_total += groups.len();
             let writes = groups
-                .iter()
-                .map(|group| with_timeout(self.write_group(link, group, began)));
-            for (group, written) in groups.iter().zip(join_all(writes).await) {
+                .chunks(RESOURCES_MAX)
+                .map(|groups| self.write_groups(link, groups, began.now));
+            let written = join_all(writes).await.into_iter().flatten();
+            for (group, written) in groups.iter().zip(written) {
                 match written {
-                    Ok(results) => merge(&mut applied, group, results),
+                    Ok(result) => merge(&mut applied, group, result),
                     Err(error) => {
                         for place in &group.places {
                             applied.done[*place] = OperationResult::Failed;
@@ -135,56 +158,53 @@ impl EtcdStore {
         Ok(homes)
     }
 
-    async fn write_group(
+    /// Groups that share transactions; the results in their order.
+    async fn write_groups(
         &self,
         link: &Link,
-        group: &Group<'_>,
-        began: StoreReading,
-    ) -> Result<Vec<BatchResult>, StoreError> {
-        let mut results = Vec::new();
-        for operations in group.operations.chunks(RESOURCE_OPERATIONS_MAX) {
-            results.push(
-                self.write_resource(link, &group.resource, operations, began)
-                    .await?,
-            );
+        groups: &[Group<'_>],
+        began: StoreTime,
+    ) -> Vec<Result<BatchResult, StoreError>> {
+        let mut all: Vec<Pending> = groups.iter().map(Pending::new).collect();
+        {
+            let mut memory = self.cache.lock();
+            for pending in &mut all {
+                pending.snapshot = memory.take(&pending.request);
+                pending.is_remembered = pending.snapshot.is_some();
+            }
         }
-        Ok(results)
+        // Those that must be read first do not delay the others.
+        let (known, unknown): (Vec<_>, Vec<_>) = all.iter_mut().partition(|it| it.is_remembered);
+        let (known, unknown) = join(
+            with_timeout(self.write_pending(link, known, began)),
+            with_timeout(self.write_pending(link, unknown, began)),
+        )
+        .await;
+        let late = known.err().or(unknown.err()).unwrap_or(StoreError::Conflict);
+        all.into_iter()
+            .map(|pending| pending.done.unwrap_or_else(|| Err(repeated(&late))))
+            .collect()
     }
 
-    async fn write_resource(
+    /// # Errors
+    /// Those of a transaction are of its groups alone.
+    async fn write_pending(
         &self,
         link: &Link,
-        resource: &Resource,
-        operations: &[&Operation],
-        began: StoreReading,
-    ) -> Result<BatchResult, StoreError> {
-        let request = SnapshotRequest::new(resource.clone(), operations);
-        let owned: Vec<Operation> = operations.iter().map(|it| (*it).clone()).collect();
-        let mut remembered = self.cache.lock().take(&request);
-        let mut known = None;
-        let mut now = began.now;
+        mut open: Vec<&mut Pending>,
+        began: StoreTime,
+    ) -> Result<(), StoreError> {
+        let mut now = began;
+        let mut is_shared = true;
         for _ in 0..CONFLICTS_MAX {
-            let is_remembered = remembered.is_some();
-            let snapshot = match remembered.take().or_else(|| known.take()) {
-                Some(snapshot) => snapshot,
-                None => self.load(link, &request).await?,
-            };
-            let ran = run(self.loaded(&request, &snapshot, now), &owned, &self.replica)?;
-            if ran.changes.is_empty() {
-                if is_remembered {
-                    // Nothing compares it with the store: decided again on a read.
-                    continue;
-                }
-                self.remember(&request, &snapshot);
-                return Ok(ran);
+            self.load(link, &mut open).await;
+            for pending in &mut open {
+                self.decide(pending, now);
             }
-            match self.commit(link, &request, &snapshot, &ran, now).await? {
-                Committed::At(revision) => {
-                    self.remember_written(&request, &snapshot, &ran, revision);
-                    return Ok(ran);
-                }
-                Committed::Conflict(current) => known = Some(*current),
-                Committed::Retry => {}
+            is_shared &= self.commit_decided(link, &mut open, is_shared, now).await;
+            open.retain(|pending| pending.done.is_none());
+            if open.is_empty() {
+                return Ok(());
             }
             let current = self.store_clock.read().now;
             if current.since(now) > DECISION_AGE_MS_MAX {
@@ -194,12 +214,93 @@ impl EtcdStore {
         Err(StoreError::Conflict)
     }
 
-    fn loaded(
+    fn decide(&self, pending: &mut Pending, now: StoreTime) {
+        let Some(snapshot) = pending.snapshot.as_ref().filter(|_| pending.done.is_none()) else {
+            return;
+        };
+        let loaded = self.loaded(&pending.request, snapshot, now);
+        match run(loaded, &pending.operations, &self.replica) {
+            Ok(ran) if !ran.changes.is_empty() => pending.ran = Some(ran),
+            // Decided again on a read.
+            Ok(_) if pending.is_remembered => pending.snapshot = None,
+            Ok(ran) => {
+                self.remember(&pending.request, snapshot);
+                pending.done = Some(Ok(ran));
+            }
+            Err(error) => pending.done = Some(Err(error.into())),
+        }
+        pending.is_remembered = false;
+    }
+
+    /// Commits what was decided, in one transaction if it is `shared`. Returns whether the next ones may be.
+    async fn commit_decided(
         &self,
-        request: &SnapshotRequest,
-        snapshot: &Snapshot,
-        now: domain::lease::StoreTime,
-    ) -> Loaded {
+        link: &Link,
+        open: &mut [&mut Pending],
+        shared: bool,
+        now: StoreTime,
+    ) -> bool {
+        let mut decided: Vec<&mut Pending> = open
+            .iter_mut()
+            .filter(|pending| pending.ran.is_some())
+            .map(|pending| &mut **pending)
+            .collect();
+        let size = if shared { RESOURCES_MAX } else { 1 };
+        let commits = decided
+            .chunks_mut(size)
+            .map(|pending| self.commit_pending(link, pending, now));
+        join_all(commits).await.into_iter().all(|is_accepted| is_accepted)
+    }
+
+    /// Returns whether etcd accepts such a transaction.
+    async fn commit_pending(&self, link: &Link, pending: &mut [&mut Pending], now: StoreTime) -> bool {
+        let decisions = pending.iter().filter_map(|it| it.decision()).collect::<Vec<_>>();
+        let committed = self.commit(link, &decisions, now).await;
+        drop(decisions);
+        let committed = match committed {
+            Ok(Some(committed)) => committed,
+            Ok(None) => {
+                for pending in pending {
+                    pending.ran = None;
+                }
+                return false;
+            }
+            Err(error) => {
+                for pending in pending {
+                    pending.done = Some(Err(repeated(&error)));
+                }
+                return true;
+            }
+        };
+        for (pending, committed) in pending.iter_mut().zip(committed) {
+            let (Some(snapshot), Some(ran)) = (pending.snapshot.take(), pending.ran.take()) else {
+                continue;
+            };
+            match committed {
+                Committed::At(revision) => {
+                    self.remember_written(&pending.request, &snapshot, &ran, revision);
+                    pending.done = Some(Ok(ran));
+                }
+                Committed::Conflict(current) => pending.snapshot = Some(*current),
+                Committed::Retry => {}
+            }
+        }
+        true
+    }
+
+    /// Reads the resources of which nothing is known, each by a transaction of its own.
+    async fn load(&self, link: &Link, open: &mut [&mut Pending]) {
+        let missing = open.iter_mut().filter(|pending| pending.snapshot.is_none());
+        let loads = missing.map(|pending| async move {
+            match self.read_snapshot(link, &pending.request).await {
+                Ok(snapshot) => pending.snapshot = Some(snapshot),
+                Err(error) => pending.done = Some(Err(error)),
+            }
+        });
+        join_all(loads).await;
+    }
+
+    fn loaded(&self, request: &SnapshotRequest, snapshot: &Snapshot, now: StoreTime) -> Loaded {
         let mut held = snapshot.held.clone();
         lock_for_margin(&mut held.state, now, self.margin_ms);
         let newest = held.state.lease.as_ref().map(|lease| lease.id);
@@ -213,112 +314,6 @@ impl EtcdStore {
             old_leases: snapshot.ended.clone(),
             keys: snapshot.bound.clone(),
         }
-    }
-
-    async fn load(&self, link: &Link, request: &SnapshotRequest) -> Result<Snapshot, StoreError> {
-        let (revision, results) = self.read(link, request.reads(&self.keys)).await?;
-        let mut snapshot = Snapshot::parse(request, results)?;
-        self.load_bound(link, &mut snapshot, revision).await?;
-        Ok(snapshot)
-    }
-
-    /// Adds the ended leases that idempotency keys name.
-    async fn load_bound(
-        &self,
-        link: &Link,
-        snapshot: &mut Snapshot,
-        revision: i64,
-    ) -> Result<(), StoreError> {
-        let missing = snapshot.missing_leases();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let options = || Some(etcd_client::GetOptions::new().with_revision(revision));
-        let reads = missing
-            .iter()
-            .map(|id| TxnOp::get(self.keys.lease(*id), options()));
-        let (_, results) = self.read(link, reads.collect()).await?;
-        for pair in results.iter().flatten() {
-            let home: LeaseHome = decode(pair.key(), pair.value())?;
-            if let Some(ended) = home.ended {
-                let lease = ended.into_lease()?;
-                snapshot.ended.insert(lease.id, lease);
-            }
-        }
-        Ok(())
-    }
-
-    async fn commit(
-        &self,
-        link: &Link,
-        request: &SnapshotRequest,
-        snapshot: &Snapshot,
-        ran: &BatchResult,
-        now: domain::lease::StoreTime,
-    ) -> Result<Committed, StoreError> {
-        let write = random::id();
-        let lease = self.registration.lease();
-        let writes = writes(
-            &self.keys,
-            request,
-            snapshot,
-            ran,
-            (&write, lease, &self.replica),
-            now,
-        )?;
-        let mut compares = self.guard.compares(&self.keys);
-        if writes.has_state {
-            compares.extend(snapshot.compare_state(&self.keys, &request.resource));
-            compares.extend(snapshot.compare_keys(&self.keys));
-        }
-        let mut reads = vec![
-            TxnOp::get(self.keys.identity(), None),
-            TxnOp::get(self.keys.clock(), None),
-        ];
-        reads.extend(request.reads(&self.keys));
-        let txn = Txn::new()
-            .when(compares)
-            .and_then(writes.operations)
-            .or_else(reads);
-        let sent = self.guard.sent();
-        let answer = match link.call(|client| run_txn(client, txn.clone())).await {
-            Ok(answer) => answer,
-            Err(fault) if fault.kind == FaultKind::NoLease => {
-                self.registration
-                    .register_again(link, &self.keys, &self.replica, lease)
-                    .await?;
-                return Ok(Committed::Retry);
-            }
-            Err(fault) => return Err(fault.into()),
-        };
-        let revision = self.guard.check(sent, answer.header());
-        if answer.succeeded() {
-            return revision.map(Committed::At);
-        }
-        let mut results = read_results(answer.op_responses()).into_iter();
-        let (identity, clock) = (
-            results.next().unwrap_or_default(),
-            results.next().unwrap_or_default(),
-        );
-        let first = |pairs: &Vec<KeyValue>| pairs.first().cloned();
-        match self
-            .guard
-            .judge(first(&identity).as_ref(), first(&clock).as_ref())
-        {
-            GuardVerdict::Holds => {}
-            verdict => {
-                self.recover(link, verdict, sent).await?;
-                return Ok(Committed::Retry);
-            }
-        }
-        let revision = revision?;
-        let mut current = Snapshot::parse(request, results)?;
-        if current.write.as_ref() == Some(&write) {
-            // Sent twice, and committed the first time.
-            return Ok(Committed::At(current.held_revision.max(current.free_revision)));
-        }
-        self.load_bound(link, &mut current, revision).await?;
-        Ok(Committed::Conflict(Box::new(current)))
     }
 
     fn remember(&self, request: &SnapshotRequest, snapshot: &Snapshot) {
@@ -380,15 +375,23 @@ fn lease_of(operation: &Operation) -> Option<LeaseId> {
     }
 }
 
-fn merge(applied: &mut Applied, group: &Group<'_>, results: Vec<BatchResult>) {
-    let mut places = group.places.iter();
-    for result in results {
-        for (done, place) in result.done.into_iter().zip(&mut places) {
-            applied.done[*place] = done;
-        }
-        applied.heads.extend(result.heads);
-        applied.changed.extend(result.changed);
-        applied.expired.extend(result.expired);
-        applied.activity.extend(result.activity);
+/// The same failure for another resource.
+fn repeated(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::NoAnswer(after_ms) => StoreError::NoAnswer(*after_ms),
+        StoreError::Conflict => StoreError::Conflict,
+        StoreError::Rewound(why) => StoreError::Rewound(why.clone()),
+        StoreError::Etcd(why) => StoreError::Etcd(why.clone()),
+        other => StoreError::Etcd(other.to_string()),
     }
+}
+
+fn merge(applied: &mut Applied, group: &Group<'_>, result: BatchResult) {
+    for (done, place) in result.done.into_iter().zip(&group.places) {
+        applied.done[*place] = done;
+    }
+    applied.heads.extend(result.heads);
+    applied.changed.extend(result.changed);
+    applied.expired.extend(result.expired);
+    applied.activity.extend(result.activity);
 }

@@ -8,7 +8,7 @@
 //! | `keys/PRINCIPAL NUL KEY` | an idempotency key |
 //! | `rejections/TIME-ID` | a fencing rejection |
 //! | `replicas/ID` | a live replica, on its etcd lease |
-//! | `meta/…` | identity and epoch, the store's clock, the mark of an unfinished move |
+//! | `meta/…` | identity and epoch, the store's clock, the replica that wrote last, the mark of an unfinished move |
 //!
 //! A resource has no NUL, so its queue is a range of its own. Order of names is order of keys.
 
@@ -148,6 +148,12 @@ impl Keys {
     /// Identity, epoch and token floor. Rewritten when the epoch is raised, and at no other time.
     pub(super) fn identity(&self) -> Vec<u8> {
         self.key("meta/", b"identity")
+    }
+
+    /// The replica that wrote last. Written by every transaction: etcd 3.4 counts no nested transaction against its quota,
+    /// and would accept all of them when it is exhausted.
+    pub(super) fn writer(&self) -> Vec<u8> {
+        self.key("meta/", b"writer")
     }
 
     pub(super) fn clock(&self) -> Vec<u8> {

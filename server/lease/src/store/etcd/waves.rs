@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use domain::lease::LeaseId;
 use domain::names::Resource;
 
+use super::writes::RESOURCE_OPERATIONS_MAX;
 use crate::operation::{KeyName, Operation};
 
 /// Operations on one resource, in order.
@@ -15,7 +16,8 @@ pub(super) struct Group<'a> {
 }
 
 /// Operations by resource, in waves that are applied one after the other: two operations with one idempotency key are
-/// in different waves, so that the first of them binds it. Those on a lease that is not known are left out.
+/// in different waves, so that the first of them binds it, and so are more operations on a resource than a transaction
+/// has. Those on a lease that is not known are left out.
 pub(super) fn group_by_resource<'a>(
     operations: &'a [Operation],
     homes: &HashMap<LeaseId, Resource>,
@@ -46,7 +48,10 @@ pub(super) fn group_by_resource<'a>(
                     if other == resource { *wave } else { wave + 1 }
                 },
             );
-        let wave = last.map_or(0, |(wave, _)| wave).max(after_key);
+        let is_full =
+            |(wave, at): (usize, usize)| waves[wave][at].operations.len() >= RESOURCE_OPERATIONS_MAX;
+        let after_full = last.map_or(0, |last| last.0 + usize::from(is_full(last)));
+        let wave = after_full.max(after_key);
         if waves.len() <= wave {
             waves.resize_with(wave + 1, Vec::new);
         }
@@ -144,5 +149,13 @@ mod tests {
             places,
             [vec![vec![0, 2], vec![4]], vec![vec![1, 3]], vec![vec![5]]]
         );
+    }
+
+    #[test]
+    fn a_full_transaction_is_followed_by_another() {
+        let batch = vec![acquire("a", None); RESOURCE_OPERATIONS_MAX + 1];
+        let waves = group_by_resource(&batch, &HashMap::new());
+        let sizes: Vec<usize> = waves.iter().map(|groups| groups[0].operations.len()).collect();
+        assert_eq!(sizes, [RESOURCE_OPERATIONS_MAX, 1]);
     }
 }

@@ -11,9 +11,12 @@ use super::values::{
 use crate::batch::BatchResult;
 use crate::store::StoreError;
 
-/// Operations on one resource per transaction. Each writes at most four keys, and etcd allows 128 per transaction.
-pub(super) const RESOURCE_OPERATIONS_MAX: usize = 30;
-const _: () = assert!(RESOURCE_OPERATIONS_MAX * 4 + 2 <= 128);
+/// Resources of one transaction.
+pub(super) const RESOURCES_MAX: usize = 32;
+/// Operations on one resource of a transaction. Each writes at most four keys, and etcd allows 128 in all of a nested transaction
+/// and the one around it.
+pub(super) const RESOURCE_OPERATIONS_MAX: usize = 23;
+const _: () = assert!(1 + RESOURCES_MAX + RESOURCE_OPERATIONS_MAX * 4 + 2 <= 128);
 
 pub(super) struct ResourceWrites {
     pub(super) operations: Vec<TxnOp>,

@@ -1,0 +1,188 @@
+//! One transaction of etcd for decisions on several resources.
+
+use domain::lease::StoreTime;
+use etcd_client::{KeyValue, Txn, TxnOp, TxnOpResponse, TxnResponse};
+use runtime::random;
+
+use super::EtcdStore;
+use super::connection::Link;
+use super::fault::FaultKind;
+use super::identity::run as run_txn;
+use super::snapshot::{Snapshot, SnapshotRequest, read_results};
+use super::values::{LeaseHome, decode};
+use super::writes::writes;
+use crate::batch::BatchResult;
+use crate::store::StoreError;
+
+/// What is to be written of one resource.
+pub(super) struct Decision<'a> {
+    pub(super) request: &'a SnapshotRequest,
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) ran: &'a BatchResult,
+}
+
+/// The outcome for one resource.
+pub(super) enum Committed {
+    /// At this revision.
+    At(i64),
+    /// The state had changed: as it is now.
+    Conflict(Box<Snapshot>),
+    /// Read it again.
+    Retry,
+}
+
+impl EtcdStore {
+    /// Commits decisions on different resources. Each is compared with the store by itself; all are with the identity and the
+    /// clock of the store.
+    ///
+    /// `None`: etcd refuses to do all of them at once, and has done none.
+    ///
+    /// # Errors
+    /// etcd does not answer, or refuses a transaction of one resource.
+    pub(super) async fn commit(
+        &self,
+        link: &Link,
+        decisions: &[Decision<'_>],
+        now: StoreTime,
+    ) -> Result<Option<Vec<Committed>>, StoreError> {
+        let retry = || Some(decisions.iter().map(|_| Committed::Retry).collect());
+        let lease = self.registration.lease();
+        let (txn, ids) = self.transaction(decisions, lease, now)?;
+        let sent = self.guard.sent();
+        let answer = match link.call(|client| run_txn(client, txn.clone())).await {
+            Ok(answer) => answer,
+            Err(fault) if fault.kind == FaultKind::NoLease => {
+                self.registration
+                    .register_again(link, &self.keys, &self.replica, lease)
+                    .await?;
+                return Ok(retry());
+            }
+            Err(fault) if fault.kind == FaultKind::Refused && decisions.len() > 1 => return Ok(None),
+            Err(fault) => return Err(fault.into()),
+        };
+        let revision = self.guard.check(sent, answer.header());
+        if !answer.succeeded() {
+            let results = read_results(answer.op_responses());
+            let first = |place: usize| results.get(place).and_then(|pairs: &Vec<KeyValue>| pairs.first());
+            self.recover(link, self.guard.judge(first(0), first(1)), sent)
+                .await?;
+            return Ok(retry());
+        }
+        let revision = revision?;
+        let mut outcomes = Vec::new();
+        for ((decision, id), response) in decisions
+            .iter()
+            .zip(&ids)
+            .zip(answer.op_responses().into_iter().skip(1))
+        {
+            outcomes.push(match response {
+                TxnOpResponse::Txn(response) if response.succeeded() => Committed::At(revision),
+                TxnOpResponse::Txn(response) => {
+                    self.conflict(link, decision.request, id, &response, revision)
+                        .await?
+                }
+                _ => Committed::Retry,
+            });
+        }
+        Ok(Some(outcomes))
+    }
+
+    /// The transaction, with the id of each nested one.
+    fn transaction(
+        &self,
+        decisions: &[Decision<'_>],
+        lease: i64,
+        now: StoreTime,
+    ) -> Result<(Txn, Vec<String>), StoreError> {
+        let mut ids = Vec::new();
+        let mut nested = vec![TxnOp::put(self.keys.writer(), &*self.replica, None)];
+        for Decision {
+            request,
+            snapshot,
+            ran,
+        } in decisions
+        {
+            let id = random::id();
+            let writes = writes(
+                &self.keys,
+                request,
+                snapshot,
+                ran,
+                (&id, lease, &self.replica),
+                now,
+            )?;
+            let mut compares = Vec::new();
+            if writes.has_state {
+                compares.extend(snapshot.compare_state(&self.keys, &request.resource));
+                compares.extend(snapshot.compare_keys(&self.keys));
+            }
+            let txn = Txn::new()
+                .when(compares)
+                .and_then(writes.operations)
+                .or_else(request.reads(&self.keys));
+            nested.push(TxnOp::txn(txn));
+            ids.push(id);
+        }
+        let guard = [self.keys.identity(), self.keys.clock()].map(|key| TxnOp::get(key, None));
+        let txn = Txn::new()
+            .when(self.guard.compares(&self.keys))
+            .and_then(nested)
+            .or_else(guard);
+        Ok((txn, ids))
+    }
+
+    /// The state of a resource that had changed.
+    async fn conflict(
+        &self,
+        link: &Link,
+        request: &SnapshotRequest,
+        id: &str,
+        response: &TxnResponse,
+        revision: i64,
+    ) -> Result<Committed, StoreError> {
+        let mut current = Snapshot::parse(request, read_results(response.op_responses()))?;
+        if current.write.as_deref() == Some(id) {
+            // Sent twice, and committed the first time.
+            return Ok(Committed::At(current.held_revision.max(current.free_revision)));
+        }
+        self.load_bound(link, &mut current, revision).await?;
+        Ok(Committed::Conflict(Box::new(current)))
+    }
+
+    pub(super) async fn read_snapshot(
+        &self,
+        link: &Link,
+        request: &SnapshotRequest,
+    ) -> Result<Snapshot, StoreError> {
+        let (revision, results) = self.read(link, request.reads(&self.keys)).await?;
+        let mut snapshot = Snapshot::parse(request, results)?;
+        self.load_bound(link, &mut snapshot, revision).await?;
+        Ok(snapshot)
+    }
+
+    /// Adds the ended leases that idempotency keys name.
+    async fn load_bound(
+        &self,
+        link: &Link,
+        snapshot: &mut Snapshot,
+        revision: i64,
+    ) -> Result<(), StoreError> {
+        let missing = snapshot.missing_leases();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let options = || Some(etcd_client::GetOptions::new().with_revision(revision));
+        let reads = missing
+            .iter()
+            .map(|id| TxnOp::get(self.keys.lease(*id), options()));
+        let (_, results) = self.read(link, reads.collect()).await?;
+        for pair in results.iter().flatten() {
+            let home: LeaseHome = decode(pair.key(), pair.value())?;
+            if let Some(ended) = home.ended {
+                let lease = ended.into_lease()?;
+                snapshot.ended.insert(lease.id, lease);
+            }
+        }
+        Ok(())
+    }
+}
