@@ -64,8 +64,9 @@ pub(crate) use import::Import;
 pub(crate) use open::{check, find_shard};
 pub use open::{examine, raise_epoch};
 
-/// Batches in flight. A batch ends with the slowest of its transactions, so small ones are better than a large one.
-const MAIN_LANES: usize = 16;
+/// Batches in flight. Few, so that the operations that arrive meanwhile share a transaction: with 64 clients two lanes took
+/// 0.6 times the CPU time of sixteen.
+const MAIN_LANES: usize = 2;
 const BATCH_MAX: usize = 64;
 const OWN_REVISIONS_MAX: usize = 65_536;
 
