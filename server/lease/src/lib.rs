@@ -40,6 +40,7 @@ use std::time::Duration;
 
 use domain::duration::millis;
 use domain::lease::{EndCause, Lease, LeaseId, Revocation, Ttl, names};
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +81,7 @@ pub struct LeaseService {
     has_own_store: bool,
     rejected: ChangeSignal,
     /// Held while `store` is an SQLite file, which one server uses, and the leases are elsewhere.
-    _store_file: Option<std::fs::File>,
+    store_file: Mutex<Option<std::fs::File>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -139,7 +140,7 @@ impl LeaseService {
             lock_delay: config.lock_delay,
             has_own_store,
             rejected: ChangeSignal::default(),
-            _store_file: store_file,
+            store_file: Mutex::new(store_file),
         }))
     }
 
@@ -147,6 +148,7 @@ impl LeaseService {
     pub async fn close(&self) {
         self.common.closed.cancel();
         self.shards.close().await;
+        drop(self.store_file.lock().take());
     }
 
     /// Longest TTL that a request may ask for, in seconds.
