@@ -1,5 +1,6 @@
-// Configuration of the browser tests: Debian's Chromium, one project with one worker per program under test. A failure is not
-// retried. Figures for the record come from `--project demo` or `--project gallery` alone.
+// Configuration of the browser tests: Debian's Chromium in its build without a window, which starts sooner and takes less time; one
+// project with one worker per program under test. A failure is not retried. Figures for the record come from `--project demo` or
+// `--project gallery` alone.
 import { defineConfig } from '@playwright/test';
 
 export default defineConfig({
@@ -20,7 +21,7 @@ export default defineConfig({
     trace: process.env.TRACE ? 'retain-on-failure' : 'off',
     screenshot: 'only-on-failure',
     launchOptions: {
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell',
       args: [
         '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
         '--disable-background-networking', '--disable-component-update', '--disable-sync',

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# For the end-to-end tests: Chromium with the last font of the font stack, and the npm packages of end2end/
+# For the end-to-end tests: Chromium without a window, with the last font of the font stack, and the npm packages of end2end/
 # exactly as locked.
 
 browser_packages() {
-  have chromium || want_package chromium
+  have chromium-headless-shell || want_package chromium-headless-shell
   [[ -f /usr/share/fonts/truetype/dejavu/DejaVuSansCondensed.ttf ]] || want_package fonts-dejavu-extra
 }
 
