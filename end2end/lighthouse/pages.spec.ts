@@ -69,7 +69,8 @@ test('every page meets the goals of Lighthouse', async ({ demo, api }) => {
   const alerts = await api<{ alerts: { rule: string }[] }>('alerts');
   const ofState = [`/locks/${lock?.backend}/${encodeURIComponent(lock?.resource ?? '')}?source=${lock?.source}`, `/alerts/rules/${alerts.alerts[0]?.rule}`];
   const only = process.env.PAGES?.split(' ');
-  const paths = [...PATHS, ...ofState].filter((path) => !only || only.includes(path));
+  const isNamed = (path: string) => !only || only.some((name) => (name.endsWith('*') ? path.startsWith(name.slice(0, -1)) : path === name));
+  const paths = [...PATHS, ...ofState].filter(isNamed);
   const cookie = demo.session.cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
   const port = 20_000 + process.pid % 20_000;
   const browser = await chromium.launch({ ...test.info().project.use.launchOptions, args: [...(test.info().project.use.launchOptions?.args ?? []), `--remote-debugging-port=${port}`] });
