@@ -25,13 +25,14 @@ lint_server() {
   cargo clippy "${LOCKED[@]}" "${SERVER_GRAPH[@]}" --all-targets -- -D warnings
 }
 
-# Debian's compiler has another version, so its clippy is not used: native lints, then a check for wasm32.
+# lint_browser [PROFILE]: with the profile of scripts/site, the macros are compiled once. Debian's compiler has another version, so its
+# clippy is not used: native lints, then a check for wasm32.
 lint_browser() {
+  local graph=("${LOCKED[@]}" "${BROWSER_GRAPH[@]}" --profile "${1:-dev}")
   if [[ $("$ROOT/scripts/wasm-cargo" --way) == own ]]; then
-    "$ROOT/scripts/wasm-cargo" clippy "${LOCKED[@]}" "${BROWSER_GRAPH[@]}" -- -D warnings
+    "$ROOT/scripts/wasm-cargo" clippy "${graph[@]}" -- -D warnings
   else
-    cargo clippy "${LOCKED[@]}" "${BROWSER_GRAPH[@]}" -- -D warnings &&
-      "$ROOT/scripts/wasm-cargo" check "${LOCKED[@]}" "${BROWSER_GRAPH[@]}"
+    cargo clippy "${graph[@]}" -- -D warnings && "$ROOT/scripts/wasm-cargo" check "${graph[@]}"
   fi
 }
 
