@@ -77,10 +77,11 @@ impl EtcdStore {
         {
             outcomes.push(match response {
                 TxnOpResponse::Txn(response) if response.succeeded() => Committed::At(revision),
-                TxnOpResponse::Txn(response) => {
-                    self.conflict(link, decision.request, id, &response, revision)
-                        .await?
-                }
+                // What cannot be read is read again: that failure is of one resource.
+                TxnOpResponse::Txn(response) => self
+                    .conflict(link, decision.request, id, &response, revision)
+                    .await
+                    .unwrap_or(Committed::Retry),
                 _ => Committed::Retry,
             });
         }
