@@ -33,12 +33,18 @@ seconds_since() {
   printf '%d.%d' $((ms / 1000)) $((ms % 1000 / 100))
 }
 
+# log_file LABEL: where the output of that step goes. The name of a file may have 255 bytes, a list of packages more.
+log_file() {
+  local name=${1//[^a-zA-Z0-9]/-}
+  printf '%s/log/%s.log' "$CACHE" "${name:0:100}"
+}
+
 # quietly LABEL COMMAND…: one line of progress; the output goes to a log, whose end is shown on failure.
 quietly() {
   local label=$1 start log status=0
   shift
   mkdir -p "$CACHE/log"
-  log=$CACHE/log/${label//[^a-zA-Z0-9]/-}.log
+  log=$(log_file "$label")
   start=$(now_us)
   printf '%s: %s …' "$SELF" "$label"
   # 9 is the lock of scripts/setup: a remaining child process must not keep it.
@@ -66,8 +72,7 @@ cargo_install() {
   local build=(env -u RUSTFLAGS CARGO_TARGET_DIR="$work" CARGO_PROFILE_RELEASE_LTO=off
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=false)
   quietly "cargo install --locked $*" "${build[@]}" cargo install --locked --root "$root" "$@" || status=$?
-  log="cargo install --locked $*"
-  log=$CACHE/log/${log//[^a-zA-Z0-9]/-}.log
+  log=$(log_file "cargo install --locked $*")
   if ((status)) && grep -q 'failed to select a version.*(locked to' "$log"; then
     status=0
     say "$1: its lock file cannot be met by this registry; building with the newest crates it has"

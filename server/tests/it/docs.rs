@@ -6,3 +6,4 @@ mod dist;
 mod pages;
 mod proxies;
 mod reference;
+mod setup;
