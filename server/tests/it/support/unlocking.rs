@@ -22,6 +22,8 @@ const EACH_WAY: usize = 10;
 const WORKERS: usize = 3;
 /// Unlocks until one must have lost its answer.
 const LOSSES_MAX: usize = 60;
+/// Requests fewer after an unlock whose answer arrived.
+const STEP_BACK: u32 = 4;
 
 pub(crate) fn act() -> Act {
     Act {
@@ -163,8 +165,8 @@ async fn until_session_ended(backend: &dyn Backend, source: &Source, resource: &
     }
 }
 
-/// Unlocks through a proxy whose answers stop after one request more each time, until one release was done and its answer
-/// lost. The result of each unlock must be correct: done, not done, or unknown. `take` creates a new lock and returns its
+/// Unlocks through a proxy whose answers stop after one request more each time, a few fewer after an unlock that was done and
+/// answered, until one was done and its answer lost. The result of each unlock must be correct: done, not done, or unknown. `take` creates a new lock and returns its
 /// generation, `is_held` queries the server directly.
 pub(crate) async fn lose_answers(
     backend: &dyn Backend,
@@ -189,8 +191,9 @@ pub(crate) async fn lose_answers(
         match answer {
             Ok(Release::Released) => {
                 assert!(!held, "released, and still held");
-                // The act was not the last request: background requests of the client came between. From the beginning.
-                requests = NonZeroU32::MIN;
+                // Each attempt reconnects, and two requests may arrive as one: the act is not always the same request.
+                requests =
+                    NonZeroU32::new(requests.get().saturating_sub(STEP_BACK)).unwrap_or(NonZeroU32::MIN);
             }
             Ok(Release::OutcomeUnknown { .. }) if !held => return,
             Ok(Release::OutcomeUnknown { .. }) => {}
