@@ -51,8 +51,8 @@ pub struct LeaseStoreConfig {
     pub password: Option<Password>,
     /// `ca_file`, `cert_file`, `key_file` and `server_name`.
     pub tls: TlsConfig,
-    /// `max_clock_skew`: largest difference between the store times of two replicas. An expired lock is granted again
-    /// only this long after its expiry. Default `500ms`.
+    /// `max_clock_skew`: largest difference between the store times of two replicas. A lease stays held this long after its
+    /// expiry.
     pub max_clock_skew: Duration,
     /// Not a key: the id of the installation, from `store`. A prefix of another installation is refused.
     pub installation: Option<String>,

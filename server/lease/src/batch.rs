@@ -205,6 +205,7 @@ impl Run<'_> {
             ttl: op.ttl,
             metadata: op.metadata.clone(),
             floor: self.loaded.floor,
+            margin_ms: self.loaded.margin_ms,
         }
     }
 

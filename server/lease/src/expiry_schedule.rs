@@ -43,7 +43,7 @@ impl ExpirySchedule {
     pub(super) fn record_batch(&self, applied: &Applied) {
         let expiry = |done: &OperationResult| match done {
             OperationResult::Acquired { lease, .. } | OperationResult::Renewed(lease) => {
-                Some(lease.expires_at)
+                Some(lease.held_until())
             }
             _ => None,
         };
@@ -109,6 +109,7 @@ mod tests {
             expires_at: StoreTime::from_ms(expires_ms),
             renewed_at: StoreTime::from_ms(0),
             renewals: 0,
+            margin_ms: 0,
             ending: None,
         }
     }

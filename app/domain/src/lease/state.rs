@@ -38,6 +38,9 @@ pub struct Lease {
     /// Time of the last renewal; the acquisition before the first.
     pub renewed_at: StoreTime,
     pub renewals: i64,
+    /// Milliseconds that the lease stays held after its expiry: as much as two servers' clocks may differ. 0 where one clock
+    /// judges.
+    pub margin_ms: i64,
     pub ending: Option<LeaseEnd>,
 }
 
@@ -75,14 +78,19 @@ impl EndCause {
 impl Lease {
     /// **Expiry is this predicate**, regardless of what the reaper has written.
     pub fn lives_at(&self, now: StoreTime) -> bool {
-        self.ending.is_none() && self.expires_at > now
+        self.ending.is_none() && self.held_until() > now
+    }
+
+    /// When it ends unless it is renewed.
+    pub fn held_until(&self) -> StoreTime {
+        self.expires_at.plus(self.margin_ms)
     }
 
     /// The recorded end, or the expiry if it is not recorded yet.
     pub fn ending_at(&self, now: StoreTime) -> Option<LeaseEnd> {
         match &self.ending {
             Some(ending) => Some(ending.clone()),
-            None if self.expires_at <= now => Some(LeaseEnd {
+            None if self.held_until() <= now => Some(LeaseEnd {
                 at: self.expires_at,
                 how: EndCause::Expired,
             }),
@@ -98,7 +106,7 @@ impl Lease {
     /// shows a moment before it and may be corrected at any time.
     pub fn remaining_ms(&self, now: StoreTime) -> i64 {
         if self.lives_at(now) {
-            self.expires_at.since(now.max(self.renewed_at))
+            self.expires_at.since(now.max(self.renewed_at)).max(0)
         } else {
             0
         }

@@ -67,6 +67,7 @@ fn request(number: usize, owner: u8, seconds: i64) -> Acquire {
         ttl: ttl(seconds),
         metadata: Metadata::default(),
         floor: 0,
+        margin_ms: 0,
     }
 }
 
@@ -98,8 +99,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn tokens_rise_and_one_lease_lives_whatever_happens(acts in acts()) {
-        // Random commands and clock jumps, compared with a model of grants and ends.
+    fn tokens_rise_and_one_lease_lives_whatever_happens(acts in acts(), margin_ms in prop_oneof![Just(0), 0..3_000_i64]) {
+        // Random commands and clock jumps, compared with a model of grants and ends, with one clock and with several.
         let mut state = ResourceState::default();
         let mut now = StoreTime::from_ms(10_000_000);
         let mut granted: Vec<LeaseId> = Vec::new();
@@ -109,7 +110,10 @@ proptest! {
             if let Act::Jump { ms } = act {
                 now = now.plus(*ms);
             }
-            let Some(command) = command(act, &granted, number) else { continue };
+            let Some(mut command) = command(act, &granted, number) else { continue };
+            if let Command::Acquire(request) = &mut command {
+                request.margin_ms = margin_ms;
+            }
             let seen = now.max(state.touched_at);
             let step = transition(&state, &command, now).unwrap();
             match &step.outcome {
@@ -132,7 +136,7 @@ proptest! {
                     prop_assert_eq!(lease.token.number(), last);
                 }
                 TransitionOutcome::Expired(lease) => {
-                    prop_assert!(lease.expires_at <= seen, "a note of expiry ended a lease that lived");
+                    prop_assert!(lease.expires_at.plus(margin_ms) <= seen, "a note of expiry ended a lease that lived");
                     prop_assert!(ended.insert(lease.id, "expired").is_none(), "a lease ended twice");
                 }
                 TransitionOutcome::Released(lease) | TransitionOutcome::Revoked(lease) => {
@@ -148,7 +152,7 @@ proptest! {
             }
             state = step.after;
             if let Some(lease) = &state.lease {
-                prop_assert_eq!(lease.lives_at(seen), !ended.contains_key(&lease.id) && lease.expires_at > seen);
+                prop_assert_eq!(lease.lives_at(seen), !ended.contains_key(&lease.id) && lease.expires_at.plus(margin_ms) > seen);
             }
         }
     }
@@ -344,4 +348,43 @@ fn a_check_accepts_the_last_token_only() {
         check(&held, FencingToken::new(6), now.plus(10_000)).lease_state,
         "expired"
     );
+}
+
+#[test]
+fn a_lease_is_held_for_the_margin_after_its_expiry() {
+    // By a clock that may be ahead: its owner may still renew it, no one else is granted it, and its expiry is not recorded.
+    let at = StoreTime::from_ms;
+    let acquire = |number, owner| {
+        Command::Acquire(Acquire {
+            margin_ms: 500,
+            ..request(number, owner, 10)
+        })
+    };
+    let held = transition(&ResourceState::default(), &acquire(1, 0), at(0))
+        .unwrap()
+        .after;
+    let outcome = |command: &Command, ms| transition(&held, command, at(ms)).unwrap().outcome;
+    let TransitionOutcome::Refused(refusal) = outcome(&acquire(2, 1), 10_100) else {
+        panic!("granted within the margin")
+    };
+    assert_eq!(refusal.owner, Some(OwnerId::new("worker-0")));
+    assert_eq!((refusal.remaining_ms, refusal.retry_after_ms), (0, 400));
+    assert_eq!(outcome(&Command::Expire, 10_499), TransitionOutcome::Unchanged);
+    let renew = Command::Renew(Renew {
+        lease: id(1),
+        ttl: None,
+        lifetime_ms_max: LIFETIME_MS,
+    });
+    assert!(
+        matches!(outcome(&renew, 10_499), TransitionOutcome::Renewed(lease) if lease.expires_at == at(20_499))
+    );
+    assert!(matches!(outcome(&renew, 10_500), TransitionOutcome::Lost(..)));
+    assert!(matches!(
+        outcome(&Command::Expire, 10_500),
+        TransitionOutcome::Expired(_)
+    ));
+    assert!(matches!(
+        outcome(&acquire(2, 1), 10_500),
+        TransitionOutcome::Granted { reclaimed: true, .. }
+    ));
 }

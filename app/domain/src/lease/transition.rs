@@ -33,6 +33,8 @@ pub struct Acquire {
     pub metadata: Metadata,
     /// Lower bound of the token: the floor of the store's epoch.
     pub floor: u64,
+    /// See [`Lease::margin_ms`].
+    pub margin_ms: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,12 +135,13 @@ pub fn refusal(state: &ResourceState, now: StoreTime) -> Refusal {
     // An ended lease is never named: another response may already have reported its end.
     let holder = state.holder_at(now);
     let remaining_ms = holder.map_or(0, |lease| lease.remaining_ms(now));
+    let held_ms = holder.map_or(0, |lease| lease.held_until().since(now.max(lease.renewed_at)));
     let delay_ms = state.locked_until.map_or(0, |until| until.since(now).max(0));
     Refusal {
         owner: holder.map(|lease| lease.owner.clone()),
         token: state.last_token,
         remaining_ms,
-        retry_after_ms: remaining_ms.max(delay_ms),
+        retry_after_ms: held_ms.max(delay_ms),
     }
 }
 
@@ -173,6 +176,7 @@ fn acquire(before: &ResourceState, request: &Acquire, now: StoreTime) -> Result<
         expires_at: now.plus(request.ttl.ms()),
         renewed_at: now,
         renewals: 0,
+        margin_ms: request.margin_ms,
         ending: None,
     };
     let displaced = before.lease.as_ref().map(|old| ended(old, now));
@@ -197,7 +201,7 @@ fn renew(before: &ResourceState, request: &Renew, now: StoreTime) -> Transition 
     let ttl = request.ttl.unwrap_or(lease.ttl);
     let cap = lease.acquired_at.plus(request.lifetime_ms_max);
     let wanted = now.plus(ttl.ms());
-    if wanted > cap && cap <= lease.expires_at {
+    if wanted > cap && cap <= lease.expires_at.max(now) {
         return unchanged(before, TransitionOutcome::LifetimeReached(lease.clone()));
     }
     let renewed = Lease {

@@ -100,6 +100,7 @@ mod tests {
             renewed_at: at(1_000),
             expires_at: at(31_000),
             renewals: 0,
+            margin_ms: 0,
             ending: None,
         }
     }

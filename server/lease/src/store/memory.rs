@@ -32,6 +32,7 @@ impl Model {
         let loaded = Loaded {
             now,
             floor: 0,
+            margin_ms: 0,
             resources: self.resources.clone(),
             homes: self
                 .leases

@@ -180,6 +180,8 @@ impl LeaseRow {
             expires_at: StoreTime::from_ms(self.expires_at),
             renewed_at: StoreTime::from_ms(self.renewed_at),
             renewals: self.renewals,
+            // The database's clock, or the one server's, judges.
+            margin_ms: 0,
             ending,
         };
         Ok((Resource::from(self.resource.as_str()), lease))

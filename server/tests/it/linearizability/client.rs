@@ -325,16 +325,18 @@ pub(super) fn acquired((status, body): (u16, Value)) -> RecordedAnswer {
 }
 
 /// No lock of a history has a lock delay, so a refusal without a holder is because of waiters. There are no waiters
-/// only where this very acquire has waited, and left in the moment in which it could have had the lock.
+/// only where this very acquire has waited, and left in the moment in which it could have had the lock. A holder has no time
+/// left only within the store's margin.
 fn refused(body: &Value) -> RecordedAnswer {
     let holder = &body["heldBy"];
     let named = holder["fencingToken"].as_u64().zip(holder["ownerId"].as_str());
-    match (named, holder["remainingMs"].as_i64(), body["waiters"].as_u64()) {
-        (Some((token, owner)), Some(1..), Some(_)) => RecordedAnswer::Refused {
+    let is_held = holder["remainingMs"].as_u64().is_some() && body["retryAfterMs"].as_u64() > Some(0);
+    match (named, body["waiters"].as_u64()) {
+        (Some((token, owner)), Some(_)) if is_held => RecordedAnswer::Refused {
             token,
             owner: owner.to_owned(),
         },
-        (None, None, Some(waiters)) if holder.is_null() => RecordedAnswer::RefusedForWaiters(waiters),
+        (None, Some(waiters)) if holder.is_null() => RecordedAnswer::RefusedForWaiters(waiters),
         _ => RecordedAnswer::Unexpected(body.to_string()),
     }
 }

@@ -23,11 +23,13 @@ pub(super) const CLIENTS: u32 = 8;
 const RESOURCES: usize = 20;
 /// The cap of a life is near, so that renewals reach it.
 const LIMITS: [(&str, &str); 3] = [
-    ("LEASEHOLD_LEASE__MAX_CLOCK_SKEW", "300ms"),
+    ("LEASEHOLD_LEASE__MAX_CLOCK_SKEW", MARGIN.0),
     ("LEASEHOLD_LEASE__MAX_TTL", "2s"),
     ("LEASEHOLD_LEASE__MAX_LIFETIME", "3s"),
 ];
 const LIFETIME_MS: i64 = 3_000;
+/// As configured, and in milliseconds.
+const MARGIN: (&str, i64) = ("300ms", 300);
 /// The external reader of locks.
 const OBSERVER: u32 = 0;
 
@@ -99,6 +101,7 @@ impl Cluster {
             tally: Arc::default(),
             history: History {
                 lifetime_ms_max: LIFETIME_MS,
+                margin_ms: if kind == StoreKind::Etcd { MARGIN.1 } else { 0 },
                 ..History::default()
             },
             wall_moved: false,

@@ -20,6 +20,8 @@ pub(super) struct History {
     pub(super) deaths: Vec<Death>,
     /// The longest life of a lease that the servers were configured with.
     pub(super) lifetime_ms_max: i64,
+    /// For which a lease stays held after its expiry: of stores that several clocks judge.
+    pub(super) margin_ms: i64,
     /// The store's clock was set ahead: leases may end early.
     pub(super) clock_moved: bool,
 }
@@ -131,7 +133,7 @@ pub(super) struct HistoryRow {
     pub(super) ttl_ms: i64,
 }
 
-/// A client that was killed; its leases have to be free after `bound_ms`.
+/// A client that was killed; its leases have to be free after `bound_ms` and the store's margin.
 #[derive(Debug, Clone)]
 pub(super) struct Death {
     pub(super) client: u32,

@@ -16,7 +16,6 @@ use super::EtcdStore;
 use super::commit::{Committed, Decision};
 use super::connection::{Link, with_timeout};
 use super::snapshot::{Snapshot, SnapshotRequest};
-use super::store_clock::lock_for_margin;
 use super::values::{LeaseHome, decode};
 use super::waves::{Group, group_by_resource};
 use super::writes::RESOURCES_MAX;
@@ -301,14 +300,14 @@ impl EtcdStore {
     }
 
     fn loaded(&self, request: &SnapshotRequest, snapshot: &Snapshot, now: StoreTime) -> Loaded {
-        let mut held = snapshot.held.clone();
-        lock_for_margin(&mut held.state, now, self.margin_ms);
+        let held = snapshot.held.clone();
         let newest = held.state.lease.as_ref().map(|lease| lease.id);
         let known = |id: &LeaseId| Some(*id) == newest || snapshot.ended.contains_key(id);
         let homes = request.leases.iter().filter(|id| known(id));
         Loaded {
             now,
             floor: self.guard.token_floor(),
+            margin_ms: self.margin_ms,
             homes: homes.map(|id| (*id, request.resource.clone())).collect(),
             resources: HashMap::from([(request.resource.clone(), held)]),
             old_leases: snapshot.ended.clone(),

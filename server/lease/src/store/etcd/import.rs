@@ -2,6 +2,7 @@
 //! unfinished move is served by no server.
 
 use config::LeaseStoreConfig;
+use domain::duration::millis;
 use domain::lease::{ResourceState, StoreTime};
 use domain::names::Resource;
 use etcd_client::{Client, Compare, CompareOp, DeleteOptions, GetOptions, PutOptions, Txn, TxnOp};
@@ -35,6 +36,8 @@ pub(crate) struct Import {
     keys: Keys,
     mark: Vec<u8>,
     installation: Option<String>,
+    /// Of the leases that are held.
+    margin_ms: i64,
 }
 
 impl Import {
@@ -75,6 +78,7 @@ impl Import {
             link,
             keys,
             installation: config.installation.clone(),
+            margin_ms: millis(config.max_clock_skew),
         };
         import.place_mark().await?;
         import.empty().await.map_err(unreadable)?;
@@ -156,6 +160,7 @@ impl Import {
             is_held = lease.ending.is_none();
             if is_held {
                 lease.expires_at = lease.expires_at.plus(shift_ms);
+                lease.margin_ms = self.margin_ms;
             }
             let home = LeaseHome {
                 resource: resource.text(),

@@ -12,7 +12,7 @@ use super::connection::Link;
 use super::identity::run;
 use super::keys::KeyRange;
 use super::snapshot::{Snapshot, SnapshotRequest, get_range, parse_queue, read_results, replica};
-use super::store_clock::{StoreReading, lock_for_margin};
+use super::store_clock::StoreReading;
 use super::values::{LeaseHome, StateValue, WaiterValue, decode};
 use crate::operation::QueueHead;
 use crate::store::{ExpirySweep, HeldRow, Read, ResourceView, StoreError, WaiterView};
@@ -169,7 +169,7 @@ impl EtcdStore {
         let mut sweep = ExpirySweep::default();
         self.each_held(self.keys.all_held(), PAGE, |resource, lease| {
             if lease.lives_at(reading.now) {
-                let expiry = lease.expires_at;
+                let expiry = lease.held_until();
                 sweep.next_expiry = Some(sweep.next_expiry.map_or(expiry, |next| next.min(expiry)));
             } else if sweep.expired.len() < most {
                 sweep.expired.push(resource);
@@ -205,8 +205,7 @@ impl EtcdStore {
                     continue;
                 };
                 let request = SnapshotRequest::new(name.clone(), &[]);
-                let mut state = Snapshot::parse(&request, pairs[..2].to_vec())?.held.state;
-                lock_for_margin(&mut state, reading.now, self.margin_ms);
+                let state = Snapshot::parse(&request, pairs[..2].to_vec())?.held.state;
                 heads.push(QueueHead {
                     resource: name.clone(),
                     waiter: head,

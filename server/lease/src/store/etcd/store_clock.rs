@@ -2,11 +2,12 @@
 //!
 //! The offset comes from the wall clock when the first replica starts, and from the other replicas while there are any
 //! (see `clock_sync`): a wall clock that is set has no effect on a running replica. A replica follows the most advanced
-//! one that it hears of, so two of them differ by the delay of a message; `max_clock_skew` is the margin for it.
+//! one that it hears of, so two of them differ by the delay of a message. A lease stays held for `max_clock_skew` after its
+//! expiry, so that the most advanced one ends none that lives by the clock of the replica that granted it.
 //!
 //! **Invariant**: store time never goes back.
 
-use domain::lease::{ResourceState, StoreTime};
+use domain::lease::StoreTime;
 use domain::tick::Tick;
 use parking_lot::Mutex;
 use runtime::clock::Clock;
@@ -87,24 +88,9 @@ fn wall_minus_tick(clock: &Clock) -> i64 {
     reading.wall.timestamp_millis().saturating_sub(reading.tick.0)
 }
 
-/// A lease that has expired by our clock may still live by the clock of the replica that granted it: its resource is
-/// locked for the margin. Recorded with the expiry, this lock remains.
-pub(super) fn lock_for_margin(state: &mut ResourceState, now: StoreTime, margin_ms: i64) {
-    let Some(lease) = state.lease.as_ref().filter(|lease| lease.ending.is_none()) else {
-        return;
-    };
-    let until = lease.expires_at.plus(margin_ms);
-    if lease.expires_at <= now && until > now {
-        state.locked_until = Some(state.locked_until.map_or(until, |locked| locked.max(until)));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use domain::lease::{Acquire, Command, LeaseId, Metadata, TransitionOutcome, Ttl, transition};
-    use domain::names::OwnerId;
 
     use super::*;
 
@@ -128,41 +114,5 @@ mod tests {
         assert!(StoreClock::begin(clock.clone(), far_ms).read().now >= StoreTime::from_ms(far_ms));
         let early = StoreClock::begin(clock.clone(), 5).read().now;
         assert!(early.ms() < far_ms && early.ms() > far_ms - 7_200_000);
-    }
-
-    #[test]
-    fn an_expired_lock_is_granted_after_the_margin_only() {
-        let acquire = |id| {
-            Command::Acquire(Acquire {
-                id: LeaseId::from_parts(1, [id; 10]),
-                owner: OwnerId::new("o"),
-                issuer: "".into(),
-                ttl: Ttl::parse(10, 3_600).unwrap(),
-                metadata: Metadata::default(),
-                floor: 0,
-            })
-        };
-        let at = StoreTime::from_ms;
-        let held = transition(&ResourceState::default(), &acquire(1), at(0))
-            .unwrap()
-            .after;
-        let outcome = |ms| {
-            let mut state = held.clone();
-            lock_for_margin(&mut state, at(ms), 500);
-            transition(&state, &acquire(2), at(ms)).unwrap().outcome
-        };
-        assert!(
-            matches!(outcome(10_499), TransitionOutcome::Refused(refusal) if refusal.retry_after_ms == 1)
-        );
-        assert!(matches!(
-            outcome(10_500),
-            TransitionOutcome::Granted { reclaimed: true, .. }
-        ));
-        // The margin outlives the record of the expiry.
-        let mut state = held.clone();
-        lock_for_margin(&mut state, at(10_100), 500);
-        let ended = transition(&state, &Command::Expire, at(10_100)).unwrap().after;
-        let refused = transition(&ended, &acquire(2), at(10_499)).unwrap().outcome;
-        assert!(matches!(refused, TransitionOutcome::Refused(_)));
     }
 }

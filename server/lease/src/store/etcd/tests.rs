@@ -90,6 +90,16 @@ async fn granted(store: &EtcdStore, resource: &str) -> Lease {
     panic!("{resource} was never granted");
 }
 
+fn renew(lease: LeaseId) -> Operation {
+    Operation::Renew {
+        lease,
+        principal: crate::LeasePrincipal::new("t"),
+        scope: domain::lease::Scope::everything(),
+        ttl: None,
+        lifetime_ms_max: 3_600_000,
+    }
+}
+
 fn release(lease: LeaseId) -> Operation {
     Operation::Release {
         lease,

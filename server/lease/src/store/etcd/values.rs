@@ -42,6 +42,8 @@ pub(super) struct LeaseValue {
     expires_at: i64,
     renewed_at: i64,
     renewals: i64,
+    /// Of the server that granted it: all servers wait for it.
+    margin_ms: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<EndValue>,
 }
@@ -188,6 +190,7 @@ impl LeaseValue {
             expires_at: lease.expires_at.ms(),
             renewed_at: lease.renewed_at.ms(),
             renewals: lease.renewals,
+            margin_ms: lease.margin_ms,
             end: lease.ending.as_ref().map(EndValue::new),
         }
     }
@@ -205,6 +208,7 @@ impl LeaseValue {
             expires_at: StoreTime::from_ms(self.expires_at),
             renewed_at: StoreTime::from_ms(self.renewed_at),
             renewals: self.renewals,
+            margin_ms: self.margin_ms,
             ending: self.end.map(EndValue::into_end),
         })
     }

@@ -156,6 +156,7 @@ impl LoadRequest {
         let loaded = Loaded {
             now: StoreTime::from_ms(now),
             floor: floor.unsigned_abs(),
+            margin_ms: 0,
             resources,
             homes: homes(&requested)?,
             old_leases: leases(&older)?,

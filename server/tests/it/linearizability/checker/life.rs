@@ -1,5 +1,5 @@
 //! I5: a dead client holds no lock once its bound has passed, and no lease lives longer than its cap, or than its TTL
-//! after its last renewal.
+//! after its last renewal, each with the store's margin.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         .collect();
     let mut found = Vec::new();
     for death in &history.deaths {
-        let free_from = death.at + death.bound_ms * 1_000;
+        let free_from = death.at + (death.bound_ms + history.margin_ms) * 1_000;
         for call in history.calls.iter().filter(|call| call.begin > free_from) {
             let holder = match &call.answer {
                 RecordedAnswer::Refused { owner, .. } => owner,
@@ -38,13 +38,13 @@ pub(super) fn check(history: &History) -> Vec<String> {
     for row in &history.rows {
         let until = row.ended.as_ref().map_or(row.expires_ms, |(at, _)| *at);
         let (life, since_renewal) = (until - row.acquired_ms, until - row.renewed_ms);
-        if life > history.lifetime_ms_max {
+        if life > history.lifetime_ms_max + history.margin_ms {
             found.push(format!(
                 "{}: {} lived {life} ms, more than its cap",
                 row.resource, row.token
             ));
         }
-        if since_renewal > row.ttl_ms {
+        if since_renewal > row.ttl_ms + history.margin_ms {
             found.push(format!(
                 "{}: {} lived {since_renewal} ms without a renewal",
                 row.resource, row.token

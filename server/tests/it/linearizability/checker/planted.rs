@@ -134,6 +134,7 @@ fn good() -> History {
         ledger: vec!["s1".into()],
         deaths: Vec::new(),
         lifetime_ms_max: 86_400_000,
+        margin_ms: 0,
         clock_moved: false,
     }
 }
@@ -291,7 +292,11 @@ fn i5_locks_of_dead_clients_and_leases_past_the_cap_are_found() {
     history.lifetime_ms_max = 1_500;
     finds(&history, Invariant::I5);
     let mut history = good();
-    history.rows[2].ended = Some((5_200, "expired".into()));
+    history.rows[2].ended = Some((5_200, "released".into()));
+    finds(&history, Invariant::I5);
+    history.margin_ms = 95;
+    assert_eq!(check(&history), []);
+    history.margin_ms = 94;
     finds(&history, Invariant::I5);
 }
 

@@ -12,6 +12,7 @@ fn held_state() -> ResourceState {
         ttl: Ttl::parse(30, 3_600).unwrap(),
         metadata: Metadata::default(),
         floor: 0,
+        margin_ms: 0,
     };
     let command = Command::Acquire(acquire);
     transition(&ResourceState::default(), &command, StoreTime::from_ms(0))
