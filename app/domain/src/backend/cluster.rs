@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::format;
 use crate::reported::Reported;
-use crate::state::Severity;
 
 /// etcd refuses all writes at its quota: from this share of it on, in per cent, a member needs attention.
 const QUOTA_WARN_PERCENT: u64 = 75;
@@ -73,7 +72,8 @@ pub struct ClusterMember {
 /// What is wrong with a member, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberProblem {
-    pub severity: Severity,
+    /// Otherwise a warning.
+    pub is_critical: bool,
     pub text: String,
     pub remedy: &'static str,
 }
@@ -94,23 +94,23 @@ impl ClusterMember {
     /// The worst problem first.
     pub fn problems(&self) -> Vec<MemberProblem> {
         let mut problems = Vec::new();
-        let mut add = |severity, text, remedy| {
+        let mut add = |is_critical, text, remedy| {
             problems.push(MemberProblem {
-                severity,
+                is_critical,
                 text,
                 remedy,
             });
         };
         if let Some(why) = &self.fault {
             let remedy = "Check that it runs and that this server reaches it.";
-            add(Severity::Critical, why.clone(), remedy);
+            add(true, why.clone(), remedy);
         }
         for alarm in &self.alarms {
-            add(Severity::Critical, format!("alarm {alarm}"), alarm_remedy(alarm));
+            add(true, format!("alarm {alarm}"), alarm_remedy(alarm));
         }
         if self.role.known() == Some(&MemberRole::NoLeader) {
             let remedy = "Check that a majority of the members run and reach each other.";
-            add(Severity::Critical, "it knows no leader".to_owned(), remedy);
+            add(true, "it knows no leader".to_owned(), remedy);
         }
         if let Some(percent) = self
             .quota_percent()
@@ -118,7 +118,7 @@ impl ClusterMember {
         {
             let remedy = "Compact and defragment it, or raise --quota-backend-bytes; at the quota etcd refuses all writes.";
             let text = format!("{percent} % of the quota is used");
-            add(Severity::Warning, text, remedy);
+            add(false, text, remedy);
         }
         for (lag, what) in [
             (&self.behind_leader, "behind the leader"),
@@ -127,7 +127,7 @@ impl ClusterMember {
             if let Some(lag) = lag.known().filter(|lag| **lag >= LAG_MAX) {
                 let entries = format::counted(*lag, "entry", "entries");
                 let remedy = "Check the load of its machine, and the latency of its disk and network.";
-                add(Severity::Warning, format!("{entries} {what}"), remedy);
+                add(false, format!("{entries} {what}"), remedy);
             }
         }
         problems
@@ -183,8 +183,8 @@ impl ClusterView {
     pub fn sort_members(&mut self) {
         self.members.sort_by_cached_key(|member| {
             let problems = member.problems();
-            let worst = problems.iter().map(|problem| problem.severity).min();
-            (worst.is_none(), worst, member.name.clone())
+            let is_critical = problems.iter().any(|problem| problem.is_critical);
+            (problems.is_empty(), !is_critical, member.name.clone())
         });
     }
 

@@ -44,7 +44,7 @@ pub(super) fn chain_facts(chain: &ChainStatus, now: i64) -> AnyView {
         (0, _) => "the last entry".to_owned(),
         (rows, None) => format!("{} left", count(rows)),
         (rows, Some(_)) => format!(
-            "{} since, verified within {new}",
+            "{} since",
             format::counted(rows.unsigned_abs(), "entry", "entries")
         ),
     };

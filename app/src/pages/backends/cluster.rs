@@ -145,11 +145,12 @@ fn known<T>(value: &Reported<T>, show: impl FnOnce(&T) -> String) -> AnyView {
 }
 
 fn problem(problem: MemberProblem) -> AnyView {
-    let shape = match problem.severity {
-        Severity::Critical => "x",
-        _ => "near_expiry",
+    let (shape, severity) = if problem.is_critical {
+        ("x", Severity::Critical)
+    } else {
+        ("near_expiry", Severity::Warning)
     };
-    let class = format!("st small wrap {}", hue(problem.severity));
+    let class = format!("st small wrap {}", hue(severity));
     view! {
         <span class=class><Shape name=shape/><bdi>{visible(&problem.text).into_owned()}</bdi></span>
         <span class="remedy">{problem.remedy}</span>

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use domain::backend::{ClusterMember, ClusterView, MemberProblem};
-use domain::state::Severity;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -120,9 +119,10 @@ impl From<ClusterMember> for ClusterMemberDto {
 impl From<MemberProblem> for MemberProblemDto {
     fn from(problem: MemberProblem) -> Self {
         Self {
-            severity: match problem.severity {
-                Severity::Critical => "critical",
-                Severity::Warning | Severity::Waiting | Severity::Blind | Severity::Healthy => "warning",
+            severity: if problem.is_critical {
+                "critical"
+            } else {
+                "warning"
             },
             text: problem.text,
             remedy: problem.remedy,

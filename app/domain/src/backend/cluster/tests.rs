@@ -120,9 +120,7 @@ fn each_alarm_is_a_critical_problem_with_its_remedy() {
         ..member("a", MemberRole::Leader)
     };
     let problems = alarmed.problems();
-    let critical = problems
-        .iter()
-        .all(|problem| problem.severity == Severity::Critical);
+    let critical = problems.iter().all(|problem| problem.is_critical);
     assert!(critical && problems.len() == 2, "{problems:?}");
     assert!(problems[0].remedy.contains("remove the member"), "{problems:?}");
     assert!(problems[1].remedy.contains("alarm disarm"), "{problems:?}");
