@@ -34,7 +34,7 @@ impl Load {
                 let resource = format!("jobs:load-{number}");
                 while !is_over.load(Ordering::Relaxed) {
                     let body =
-                        json!({"resource": resource, "ownerId": "w", "ttlSeconds": 30, "waitSeconds": 30});
+                        json!({"resource": resource, "ownerId": "w", "ttlSeconds": 10, "waitSeconds": 30});
                     let lease: Value = http
                         .post(&acquire)
                         .json(&body)
