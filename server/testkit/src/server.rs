@@ -18,7 +18,7 @@ use super::{StartError, ports, process::Process, server_spec::Plan, temp_dir::Fo
 const START_DEADLINE: Duration = Duration::from_secs(60);
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
 const PROBE_POLL: Duration = Duration::from_millis(10);
-const PORT_ATTEMPTS: u32 = 5;
+pub(crate) const PORT_ATTEMPTS: u32 = 5;
 
 /// A throwaway server's process and folder. [`Postgres`](super::Postgres), [`Redis`](super::Redis) and
 /// [`Etcd`](super::Etcd) and their like dereference to it. All methods take `&self`, so that a fault can be injected while clients run.

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf, time::Duration};
 use tokio::{process::Command, time::sleep};
 
 use super::{Etcd, EtcdOptions, INSTALL, Member, PeerLinks, WHAT};
-use crate::{StartError, binaries, ports};
+use crate::{StartError, binaries, ports, server::PORT_ATTEMPTS};
 
 const POLL: Duration = Duration::from_millis(20);
 const POLLS_MAX: u32 = 1_500;
@@ -20,8 +20,15 @@ pub struct EtcdCluster {
 
 impl EtcdCluster {
     pub(crate) async fn start(members: usize, options: EtcdOptions) -> Result<Self, StartError> {
-        let plan = Plan::new(members, options.has_links).await;
-        Self::start_members(plan.map_err(no_ports)?, options).await
+        let mut attempt = 1;
+        loop {
+            let plan = Plan::new(members, options.has_links).await;
+            match Self::start_members(plan.map_err(no_ports)?, options.clone()).await {
+                // Another process has taken one since: all members know the ports of all.
+                Err(StartError::PortTaken { .. }) if attempt < PORT_ATTEMPTS => attempt += 1,
+                started => return started,
+            }
+        }
     }
 
     async fn start_members(plan: Plan, options: EtcdOptions) -> Result<Self, StartError> {

@@ -4,26 +4,29 @@ use super::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replica_with_a_wrong_wall_clock_adopts_the_store_time() {
-    let etcd = cluster(1, &[]).await;
-    let ours = open(&etcd).await;
-    let held = granted(&ours, "r").await;
-    // Another replica starts an hour ahead, while ours writes its time as the maintenance task does.
-    let ahead = Clock::start();
-    ahead.advance(HOUR);
-    let (config, clock) = (config(&etcd.addresses()), ahead.clone());
-    let opening = EtcdStore::open(&config, clock);
+/// Opens another replica while `ours` writes its time, as the maintenance task does.
+async fn join(ours: &EtcdStore, config: &LeaseStoreConfig, clock: Clock) -> EtcdStore {
     let writing = async {
         loop {
             ours.run_maintenance(&RETENTION).await.unwrap();
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let other = tokio::select! {
-        opened = opening => opened.unwrap(),
+    tokio::select! {
+        opened = EtcdStore::open(config, clock) => opened.unwrap(),
         () = writing => unreachable!(),
-    };
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_with_a_wrong_wall_clock_adopts_the_store_time() {
+    let etcd = cluster(1, &[]).await;
+    let ours = open(&etcd).await;
+    let held = granted(&ours, "r").await;
+    // Another replica starts an hour ahead.
+    let clock = Clock::start();
+    clock.advance(HOUR);
+    let other = join(&ours, &config(&etcd.addresses()), clock).await;
     let difference = other.store_clock.read().now.since(ours.store_clock.read().now);
     assert!(difference.abs() < 60_000, "{difference} ms");
     let refused = try_acquire(&other, "r").await.unwrap();
@@ -85,7 +88,7 @@ async fn a_replica_that_is_ahead_reports_no_early_expiry() {
     };
     let (clock, clock_ahead) = (Clock::start(), Clock::start());
     let store = EtcdStore::open(&config, clock.clone()).await.unwrap();
-    let ahead = EtcdStore::open(&config, clock_ahead.clone()).await.unwrap();
+    let ahead = join(&store, &config, clock_ahead.clone()).await;
     let held = granted(&store, "r").await;
     let ttl = Duration::from_secs(TTL_SECONDS.unsigned_abs());
     clock.advance(ttl - Duration::from_secs(5));
