@@ -9,6 +9,7 @@ mod delivery;
 mod disk;
 mod error;
 mod expiry;
+mod held_leases;
 mod history;
 mod http;
 mod inventory;

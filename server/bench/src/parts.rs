@@ -3,8 +3,8 @@
 use crate::metric::{Figure, Section};
 use crate::output::{print, report};
 use crate::{
-    audit, delivery, disk, expiry, history, inventory, lasting, open_pages, pages, preview, quorum,
-    redis_scan, renewals, replicas, soak, throughput, waiters,
+    audit, delivery, disk, expiry, held_leases, history, inventory, lasting, open_pages, pages, preview,
+    quorum, redis_scan, renewals, replicas, soak, throughput, waiters,
 };
 use config::{LogConfig, LogFormat};
 use runtime::clock::Clock;
@@ -58,6 +58,8 @@ pub(crate) enum Part {
     Waiters,
     /// 50,000 leases that expire within a second
     Expiry,
+    /// 100 leases that expire each second while 1,000,000 others are held
+    HeldLeases,
     /// 10,000 leases renewed every 10 s
     Renewals,
     /// 1,000,000 locks in memory
@@ -80,13 +82,14 @@ pub(crate) enum Part {
     Soak,
 }
 
-const ALL: [Part; 15] = [
+const ALL: [Part; 16] = [
     Part::Pace,
     Part::Lasting,
     Part::Replicas,
     Part::Quorum,
     Part::Waiters,
     Part::Expiry,
+    Part::HeldLeases,
     Part::Renewals,
     Part::Inventory,
     Part::Redis,
@@ -139,6 +142,7 @@ impl Part {
             Self::Quorum => "Leases in an etcd of three members, 64 clients",
             Self::Waiters => "Waiters",
             Self::Expiry => "Mass expiry",
+            Self::HeldLeases => "1,000,000 held leases",
             Self::Renewals => "Renewals",
             Self::Inventory => "Inventory at 1,000,000 locks",
             Self::Redis => "A scan of Redis",
@@ -172,6 +176,7 @@ impl Part {
                     .await?
                     .figures()
             }
+            Self::HeldLeases => Box::pin(held_leases::measure(held_leases::HELD, held_leases::TIME)).await?,
             Self::Renewals => {
                 let time = if long { renewals::LONG } else { renewals::NORMAL };
                 report(&format!("10,000 leases renewed every 10 s: {} s", time.as_secs()));

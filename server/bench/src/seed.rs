@@ -18,7 +18,17 @@ pub(super) async fn fill(
     many: usize,
     ttl_s: impl Fn() -> i64,
 ) -> Result<Vec<LeaseId>, BenchError> {
-    let (leases, caller) = (served.leases(), &served.caller().await?);
+    acquire_many(served.leases(), &served.caller().await?, prefix, many, ttl_s).await
+}
+
+/// As [`fill`], of a service without a server.
+pub(super) async fn acquire_many(
+    leases: &LeaseService,
+    caller: &LeaseCaller,
+    prefix: &str,
+    many: usize,
+    ttl_s: impl Fn() -> i64,
+) -> Result<Vec<LeaseId>, BenchError> {
     let one = |number: usize| {
         let ttl_s = ttl_s();
         async move { take(leases, caller, &format!("{prefix}:{number:06}"), ttl_s).await }

@@ -22,7 +22,7 @@ use hashbrown::hash_map::Entry;
 
 use super::activity_log::{Activity, ActivityEntry};
 use super::caller::LeasePrincipal;
-use super::operation::{AcquireMode, AcquireOp, Applied, Operation, OperationResult, QueueHead};
+use super::operation::{AcquireMode, AcquireOp, Applied, HeldUntil, Operation, OperationResult, QueueHead};
 
 pub use changes::{ByLease, Changes, HeldLease, Joined, KeyRow, LeaseRowChange, Loaded, QueueEntry};
 
@@ -44,12 +44,14 @@ pub struct BatchResult {
 impl BatchResult {
     /// Call after the commit.
     pub fn applied(self, now: StoreTime, read_at: Tick) -> Applied {
+        let leases = self.changes.leases.into_values();
         Applied {
             now,
             read_at,
             done: self.done,
             heads: self.heads,
             changed: self.changed,
+            held: leases.map(|it| HeldUntil::new(it.resource, &it.lease)).collect(),
             expired: self.expired,
             activity: self.activity,
         }

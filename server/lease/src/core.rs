@@ -22,7 +22,6 @@ use super::common::{Changed, Common};
 use super::error::LeaseError;
 use super::expiry_schedule::ExpirySchedule;
 use super::lane_route::{hash, route};
-use super::maintenance;
 use super::metrics::LeaseMetrics;
 use super::operation::{AcquireMode, AcquireOp, Applied, Operation, OperationResult};
 use super::store::{Lane, Store, StoreError};
@@ -95,10 +94,9 @@ impl Core {
     pub(super) fn new(store: Box<dyn Store>, common: Common) -> (Arc<Self>, Queues) {
         let (urgent, urgent_queue) = mpsc::channel(QUEUE_MAX);
         let lanes = store.main_lanes().max(1);
-        let check_interval_ms = maintenance::sweep_interval_ms(store.as_ref());
         let (main, main_queues) = (0..lanes).map(|_| mpsc::channel(QUEUE_MAX)).unzip();
         let core = Arc::new(Self {
-            expiries: ExpirySchedule::new(check_interval_ms),
+            expiries: ExpirySchedule::default(),
             store,
             clock: common.clock,
             metrics: common.metrics,

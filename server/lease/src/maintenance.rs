@@ -5,14 +5,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::names::Resource;
+
 use super::core::Core;
 use super::operation::Operation;
-use super::store::{Lane, LeaseRetention, PruneProgress, Store};
+use super::store::{Lane, LeaseRetention, PruneProgress};
 use runtime::tasks;
 
 const REAP_INTERVAL: Duration = Duration::from_millis(250);
 /// Expiries recorded per run.
 const REAP_MAX: u32 = 400;
+/// Between sweeps, which find the expired leases that this process does not know of.
+const SWEEP_INTERVAL_MS: i64 = 1_000;
+/// A sweep reads every held lease: it takes at most this share of the time, a hundredth of a core.
+const SWEEP_SHARE: i64 = 100;
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(400);
 /// While rows past their retention are left.
 const MAINTENANCE_INTERVAL_BUSY: Duration = Duration::from_millis(20);
@@ -20,11 +26,6 @@ const MAINTENANCE_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 /// Together with `gone_after` of the SQL statements it stays below one second.
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(150);
-
-/// Milliseconds between regular sweeps: with several replicas, the leases of one that is gone are found by them alone.
-pub(super) fn sweep_interval_ms(store: &dyn Store) -> i64 {
-    if store.has_one_writer() { 5_000 } else { 2_000 }
-}
 
 pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
     supervise("lease expiry reaper", core, |it| async move { it.reap().await });
@@ -68,35 +69,44 @@ impl Core {
     /// **Invariant:** the reaper only cleans up. Each expiry is an operation like any other: the
     /// state machine checks it again under the lock.
     async fn reap(&self) {
+        let most = usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
+        let mut sweep_at = self.clock.tick();
         loop {
-            if !self.expiries.is_due(self.clock.tick()) {
-                tokio::time::sleep(REAP_INTERVAL).await;
-                continue;
+            let due = self.expiries.take_due(self.clock.tick(), most);
+            let mut is_full = due.len() >= most;
+            let mut is_stored = self.record_expiries(due).await;
+            let began = self.clock.tick();
+            if !is_full && began >= sweep_at {
+                // A failure is logged by `run_maintenance`, which queries the same store.
+                let found = self.store.expired_leases(REAP_MAX).await;
+                let found = found.map_or_else(|_| Vec::new(), |found| found.value);
+                is_full = found.len() >= most;
+                if !is_full {
+                    let ended = self.clock.tick();
+                    sweep_at = ended.plus(SWEEP_INTERVAL_MS.max(ended.since(began) * SWEEP_SHARE));
+                }
+                is_stored &= self.record_expiries(found).await;
             }
-            self.expiries.begin_sweep();
-            // A failure is logged by `run_maintenance`, which queries the same store.
-            let Ok(sweep) = self.store.sweep_expiries(REAP_MAX).await else {
-                tokio::time::sleep(REAP_INTERVAL).await;
-                continue;
-            };
-            let more = sweep.value.expired.len() >= usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
-            if !more {
-                self.expiries.end_sweep(&sweep, self.clock.tick());
-            }
-            let notes = sweep
-                .value
-                .expired
-                .into_iter()
-                .map(|resource| self.submit_and_wait(Lane::Main, Operation::Expire { resource }));
-            let noted = futures::future::join_all(notes).await;
-            let failed = noted.iter().any(Result::is_err);
-            if failed {
-                self.expiries.require_sweep();
-            }
-            if !more || failed {
+            if !is_full || !is_stored {
                 tokio::time::sleep(REAP_INTERVAL).await;
             }
         }
+    }
+
+    /// Whether the store answered for all of them.
+    async fn record_expiries(&self, resources: Vec<Resource>) -> bool {
+        let records = resources.into_iter().map(async |resource| {
+            let expire = Operation::Expire {
+                resource: resource.clone(),
+            };
+            let answer = self.submit_and_wait(Lane::Main, expire).await;
+            let is_stored = answer.is_ok();
+            self.expiries
+                .record_attempt(resource, answer.ok().map(|done| done.now));
+            is_stored
+        });
+        let stored = futures::future::join_all(records).await;
+        stored.into_iter().all(|is_stored| is_stored)
     }
 
     async fn run_maintenance(&self, retention: &LeaseRetention) {

@@ -143,6 +143,25 @@ pub struct QueueHead {
     pub in_ms: i64,
 }
 
+/// Until when the lease of a resource is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldUntil {
+    pub resource: Resource,
+    pub token: FencingToken,
+    /// `None`: it has ended.
+    pub until: Option<StoreTime>,
+}
+
+impl HeldUntil {
+    pub fn new(resource: Resource, lease: &Lease) -> Self {
+        Self {
+            resource,
+            token: lease.token,
+            until: lease.ending.is_none().then(|| lease.held_until()),
+        }
+    }
+}
+
 /// A committed batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
@@ -155,6 +174,8 @@ pub struct Applied {
     pub heads: Vec<QueueHead>,
     /// Resources whose state changed.
     pub changed: Vec<Resource>,
+    /// Of the leases that were granted, renewed or ended.
+    pub held: Vec<HeldUntil>,
     /// Leases whose expiry this batch recorded.
     pub expired: Vec<Lease>,
     /// Activity per resource.

@@ -83,9 +83,8 @@ pub trait Store: Send + Sync + 'static {
     /// Live leases of these names, with their waiters.
     fn held_by_names<'a>(&'a self, names: &'a [Resource]) -> StoreFuture<'a, Read<Vec<HeldRow>>>;
 
-    /// Reads all held leases: resources whose lease has expired without a recorded ending, by the store's clock, and the
-    /// next expiry.
-    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>>;
+    /// Resources whose lease has expired without a recorded ending, by the store's clock. Reads all held leases.
+    fn expired_leases(&self, limit: u32) -> StoreFuture<'_, Read<Vec<Resource>>>;
 
     /// The head of each of these queues and when it should try.
     fn heads<'a>(&'a self, resources: &'a [Resource]) -> StoreFuture<'a, Read<Vec<QueueHead>>>;
@@ -149,15 +148,6 @@ pub enum Lane {
 pub enum PruneProgress {
     Done,
     More,
-}
-
-/// What one read of all held leases found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ExpirySweep {
-    /// At most the limit.
-    pub expired: Vec<Resource>,
-    /// Of the leases that have not expired; `None` if there are none.
-    pub next_expiry: Option<StoreTime>,
 }
 
 /// A value with the clock readings of its query.

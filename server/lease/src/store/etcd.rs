@@ -51,8 +51,8 @@ use self::state_memory::StateMemory;
 use self::store_clock::StoreClock;
 use super::retention::{LeaseRetention, PruneCursors};
 use super::{
-    ExpirySweep, HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange,
-    RejectionRow, ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification,
+    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow,
+    ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification,
 };
 use crate::operation::{Applied, Operation, QueueHead};
 
@@ -147,8 +147,8 @@ impl Store for EtcdStore {
         Box::pin(with_timeout(self.read_held_names(names)))
     }
 
-    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>> {
-        Box::pin(with_timeout(self.sweep(limit)))
+    fn expired_leases(&self, limit: u32) -> StoreFuture<'_, Read<Vec<Resource>>> {
+        Box::pin(with_timeout(self.read_expired(limit)))
     }
 
     fn heads<'a>(&'a self, resources: &'a [Resource]) -> StoreFuture<'a, Read<Vec<QueueHead>>> {

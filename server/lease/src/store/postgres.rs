@@ -38,8 +38,8 @@ use super::retention::{LeaseRetention, PruneCursors};
 use super::rows::held_rows;
 use super::rows::{LeaseRow, StateRow, from_json};
 use super::{
-    ExpirySweep, HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange,
-    RejectionRow, ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
+    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow,
+    ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
@@ -185,15 +185,12 @@ impl Store for PostgresStore {
         })))
     }
 
-    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>> {
+    fn expired_leases(&self, limit: u32) -> StoreFuture<'_, Read<Vec<Resource>>> {
         Box::pin(with_timeout(async move {
             let read_at = self.clock.tick();
             let query = sqlx::query_as(sql::EXPIRED).bind(i64::from(limit));
-            let (now, names, next): (i64, Vec<String>, Option<i64>) = query.fetch_one(&self.readers).await?;
-            let value = ExpirySweep {
-                expired: names.iter().map(|name| Resource::from(name.as_str())).collect(),
-                next_expiry: next.map(StoreTime::from_ms),
-            };
+            let (now, names): (i64, Vec<String>) = query.fetch_one(&self.readers).await?;
+            let value = names.iter().map(|name| Resource::from(name.as_str())).collect();
             let now = StoreTime::from_ms(now);
             Ok(Read { now, read_at, value })
         }))

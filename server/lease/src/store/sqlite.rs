@@ -31,8 +31,8 @@ use super::retention::{LeaseRetention, keys_expired_before};
 use super::rollback_guard::RollbackGuard;
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::{
-    ExpirySweep, HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange,
-    RejectionRow, ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
+    HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow,
+    ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
@@ -183,21 +183,14 @@ impl Store for SqliteStore {
         })
     }
 
-    fn sweep_expiries(&self, limit: u32) -> StoreFuture<'_, Read<ExpirySweep>> {
+    fn expired_leases(&self, limit: u32) -> StoreFuture<'_, Read<Vec<Resource>>> {
         Box::pin(async move {
             let (read_at, now) = self.clock.now();
             let query = sqlx::query_scalar(sql::EXPIRED)
                 .bind(now.ms())
                 .bind(i64::from(limit));
             let names: Vec<String> = query.fetch_all(&self.readers).await?;
-            let next: Option<i64> = sqlx::query_scalar(sql::NEXT_EXPIRY)
-                .bind(now.ms())
-                .fetch_one(&self.readers)
-                .await?;
-            let value = ExpirySweep {
-                expired: names.iter().map(|name| Resource::from(name.as_str())).collect(),
-                next_expiry: next.map(StoreTime::from_ms),
-            };
+            let value = names.iter().map(|name| Resource::from(name.as_str())).collect();
             Ok(Read { now, read_at, value })
         })
     }

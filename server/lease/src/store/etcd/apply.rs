@@ -20,7 +20,7 @@ use super::values::{LeaseHome, decode};
 use super::waves::{Group, group_by_resource};
 use super::writes::RESOURCES_MAX;
 use crate::batch::{BatchResult, Loaded, run};
-use crate::operation::{Applied, Operation, OperationResult};
+use crate::operation::{Applied, HeldUntil, Operation, OperationResult};
 use crate::store::StoreError;
 
 const CONFLICTS_MAX: usize = 16;
@@ -80,6 +80,7 @@ impl EtcdStore {
             done: vec![OperationResult::NotFound; operations.len()],
             heads: Vec::new(),
             changed: Vec::new(),
+            held: Vec::new(),
             expired: Vec::new(),
             activity: Vec::new(),
         };
@@ -391,6 +392,10 @@ fn merge(applied: &mut Applied, group: &Group<'_>, result: BatchResult) {
     }
     applied.heads.extend(result.heads);
     applied.changed.extend(result.changed);
+    let leases = result.changes.leases.into_values();
+    applied
+        .held
+        .extend(leases.map(|it| HeldUntil::new(it.resource, &it.lease)));
     applied.expired.extend(result.expired);
     applied.activity.extend(result.activity);
 }

@@ -15,7 +15,7 @@ use super::snapshot::{Snapshot, SnapshotRequest, get_range, parse_queue, read_re
 use super::store_clock::StoreReading;
 use super::values::{LeaseHome, StateValue, WaiterValue, decode};
 use crate::operation::QueueHead;
-use crate::store::{ExpirySweep, HeldRow, Read, ResourceView, StoreError, WaiterView};
+use crate::store::{HeldRow, Read, ResourceView, StoreError, WaiterView};
 
 /// Keys of one answer; values are below 8 KiB, and gRPC limits an answer to 4 MiB.
 const PAGE: u32 = 400;
@@ -163,21 +163,18 @@ impl EtcdStore {
         Ok(self.answer(reading, rows))
     }
 
-    pub(super) async fn sweep(&self, limit: u32) -> Result<Read<ExpirySweep>, StoreError> {
+    pub(super) async fn read_expired(&self, limit: u32) -> Result<Read<Vec<Resource>>, StoreError> {
         let reading = self.store_clock.read();
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut sweep = ExpirySweep::default();
+        let mut expired = Vec::new();
         self.each_held(self.keys.all_held(), PAGE, |resource, lease| {
-            if lease.lives_at(reading.now) {
-                let expiry = lease.held_until();
-                sweep.next_expiry = Some(sweep.next_expiry.map_or(expiry, |next| next.min(expiry)));
-            } else if sweep.expired.len() < most {
-                sweep.expired.push(resource);
+            if !lease.lives_at(reading.now) {
+                expired.push(resource);
             }
-            true
+            expired.len() < most
         })
         .await?;
-        Ok(self.answer(reading, sweep))
+        Ok(self.answer(reading, expired))
     }
 
     pub(super) async fn read_heads(

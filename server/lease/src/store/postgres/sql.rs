@@ -173,14 +173,11 @@ pub(super) const HELD_OF: &str = concat!(
     "), '[]')"
 );
 
-/// The clock is read once: a lease that expires between two readings would be in neither result.
 pub(super) const EXPIRED: &str = concat!(
     "WITH clock AS MATERIALIZED (SELECT ",
     now!(),
     " AS now)
-     SELECT now,
-        ARRAY(SELECT resource FROM leases WHERE ended_at IS NULL AND expires_at <= now LIMIT $1),
-        (SELECT min(expires_at) FROM leases WHERE ended_at IS NULL AND expires_at > now)
+     SELECT now, ARRAY(SELECT resource FROM leases WHERE ended_at IS NULL AND expires_at <= now LIMIT $1)
      FROM clock"
 );
 

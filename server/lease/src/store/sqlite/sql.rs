@@ -134,9 +134,6 @@ pub(super) const HELD_OF: &str = concat!(
 pub(super) const EXPIRED: &str =
     "SELECT resource FROM leases INDEXED BY leases_held WHERE ended_at IS NULL AND expires_at <= ?1 LIMIT ?2";
 
-pub(super) const NEXT_EXPIRY: &str =
-    "SELECT min(expires_at) FROM leases INDEXED BY leases_held WHERE ended_at IS NULL AND expires_at > ?1";
-
 /// A rejection without the highest token is compared with the current lease.
 pub(super) const STALE_WRITES: &str = "SELECT r.resource, r.fencing_token, r.owner_id, r.at FROM fencing_rejections r
      JOIN (SELECT max(id) AS id FROM fencing_rejections

@@ -95,7 +95,7 @@ async fn a_replica_that_is_ahead_reports_no_early_expiry() {
     clock_ahead.advance(ttl + Duration::from_secs(5));
     let is_expired = [&store, &ahead].map(|it| it.store_clock.read().now >= held.expires_at);
     assert_eq!(is_expired, [false, true]);
-    let expired = ahead.sweep_expiries(10).await.unwrap().value.expired;
+    let expired = ahead.expired_leases(10).await.unwrap().value;
     assert!(expired.is_empty(), "{expired:?}");
     let refused = try_acquire(&ahead, "r").await.unwrap();
     assert!(

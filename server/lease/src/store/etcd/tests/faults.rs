@@ -61,7 +61,7 @@ async fn without_a_majority_nothing_is_granted_or_read() {
         "{lost:?}"
     );
     assert!(store.resource(&Resource::from("held")).await.is_err());
-    assert!(store.sweep_expiries(10).await.is_err());
+    assert!(store.expired_leases(10).await.is_err());
     for member in [0, 1] {
         etcd.members[member].restart().await.unwrap();
     }

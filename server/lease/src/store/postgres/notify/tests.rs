@@ -19,6 +19,7 @@ fn applied(changed: &[String], heads: Vec<QueueHead>) -> Applied {
         done: Vec::new(),
         heads,
         changed: changed.iter().map(|name| Resource::from(name.as_str())).collect(),
+        held: Vec::new(),
         expired: Vec::new(),
         activity: Vec::new(),
     }
