@@ -17,8 +17,8 @@ const REAP_INTERVAL: Duration = Duration::from_millis(250);
 const REAP_MAX: u32 = 400;
 /// Between sweeps, which find the expired leases that this process does not know of.
 const SWEEP_INTERVAL_MS: i64 = 1_000;
-/// A sweep reads every held lease: it takes at most this share of the time, a hundredth of a core.
-const SWEEP_SHARE: i64 = 100;
+/// A sweep reads every held lease: it takes at most this share of the time.
+const SWEEP_SHARE: i64 = 200;
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(400);
 /// While rows past their retention are left.
 const MAINTENANCE_INTERVAL_BUSY: Duration = Duration::from_millis(20);
