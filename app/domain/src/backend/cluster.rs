@@ -78,6 +78,24 @@ pub struct MemberProblem {
     pub remedy: &'static str,
 }
 
+impl MemberProblem {
+    const fn critical(text: String, remedy: &'static str) -> Self {
+        Self {
+            is_critical: true,
+            text,
+            remedy,
+        }
+    }
+
+    const fn warning(text: String, remedy: &'static str) -> Self {
+        Self {
+            is_critical: false,
+            text,
+            remedy,
+        }
+    }
+}
+
 /// What the members that answer are able to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
@@ -94,23 +112,19 @@ impl ClusterMember {
     /// The worst problem first.
     pub fn problems(&self) -> Vec<MemberProblem> {
         let mut problems = Vec::new();
-        let mut add = |is_critical, text, remedy| {
-            problems.push(MemberProblem {
-                is_critical,
-                text,
-                remedy,
-            });
-        };
         if let Some(why) = &self.fault {
             let remedy = "Check that it runs and that this server reaches it.";
-            add(true, why.clone(), remedy);
+            problems.push(MemberProblem::critical(why.clone(), remedy));
         }
         for alarm in &self.alarms {
-            add(true, format!("alarm {alarm}"), alarm_remedy(alarm));
+            problems.push(MemberProblem::critical(
+                format!("alarm {alarm}"),
+                alarm_remedy(alarm),
+            ));
         }
         if self.role.known() == Some(&MemberRole::NoLeader) {
             let remedy = "Check that a majority of the members run and reach each other.";
-            add(true, "it knows no leader".to_owned(), remedy);
+            problems.push(MemberProblem::critical("it knows no leader".to_owned(), remedy));
         }
         if let Some(percent) = self
             .quota_percent()
@@ -118,7 +132,7 @@ impl ClusterMember {
         {
             let remedy = "Compact and defragment it, or raise --quota-backend-bytes; at the quota etcd refuses all writes.";
             let text = format!("{percent} % of the quota is used");
-            add(false, text, remedy);
+            problems.push(MemberProblem::warning(text, remedy));
         }
         for (lag, what) in [
             (&self.behind_leader, "behind the leader"),
@@ -127,7 +141,7 @@ impl ClusterMember {
             if let Some(lag) = lag.known().filter(|lag| **lag >= LAG_MAX) {
                 let entries = format::counted(*lag, "entry", "entries");
                 let remedy = "Check the load of its machine, and the latency of its disk and network.";
-                add(false, format!("{entries} {what}"), remedy);
+                problems.push(MemberProblem::warning(format!("{entries} {what}"), remedy));
             }
         }
         problems
