@@ -27,9 +27,19 @@ fn long_held() -> Rule {
     rules.find(|rule| rule.id.as_str() == "long_held").unwrap()
 }
 
+/// A clock that passes no full hour during a test: there a preview begins to cover other events.
+fn clock_within_an_hour() -> Clock {
+    let (clock, hour_ms) = (Clock::start(), 3_600_000);
+    let left_ms = hour_ms - clock.now().wall.timestamp_millis().rem_euclid(hour_ms);
+    if left_ms < 600_000 {
+        clock.advance(Duration::from_millis(left_ms.unsigned_abs()));
+    }
+    clock
+}
+
 /// A week in which each lock is acquired 125 times and held for ten minutes; one of them once for an hour, at its beginning.
-async fn fill(history: &Db) {
-    let now = Clock::start().now().wall.timestamp_millis();
+async fn fill(history: &Db, clock: &Clock) {
+    let now = clock.now().wall.timestamp_millis();
     let (from, step) = (now - 7 * 24 * 3_600_000 + 60_000, 7 * 24 * 3_600_000 / 126);
     let rows = match history {
         Db::Sqlite(_) => "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 124999)",
@@ -56,8 +66,9 @@ async fn fill(history: &Db) {
 }
 
 async fn in_two_parts(home: Store) {
-    let server = Server::start(&home).await;
-    fill(&server.history).await;
+    let clock = clock_within_an_hour();
+    let server = Server::start_at(&home, clock.clone()).await;
+    fill(&server.history, &clock).await;
     let mut run: PreviewRun = server.alerts.preview_run(vec![long_held()]);
     let newest = run.next().await.unwrap().unwrap().remove(0);
     assert!(newest.is_partial && !newest.is_cut && newest.count == 0);
@@ -94,8 +105,9 @@ async fn newest_part_of_a_preview_comes_first_on_postgres() {
 #[tokio::test(flavor = "multi_thread")]
 async fn dropped_preview_stops_reading() {
     let home = Store::sqlite();
-    let server = Server::start(&home).await;
-    fill(&server.history).await;
+    let clock = clock_within_an_hour();
+    let server = Server::start_at(&home, clock.clone()).await;
+    fill(&server.history, &clock).await;
     let mut run = server.alerts.preview_run(vec![long_held()]);
     let has_begun = eventually("rows are read", async || server.alerts.preview_rows_read() > 0);
     tokio::select! {
@@ -110,8 +122,9 @@ async fn dropped_preview_stops_reading() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_preview_is_cached() {
     let home = Store::sqlite();
-    let server = Server::start(&home).await;
-    fill(&server.history).await;
+    let clock = clock_within_an_hour();
+    let server = Server::start_at(&home, clock.clone()).await;
+    fill(&server.history, &clock).await;
     let first = server.alerts.preview(&long_held()).await.unwrap();
     let read = server.alerts.preview_rows_read();
     let mut renamed = long_held();
@@ -126,8 +139,8 @@ async fn a_repeated_preview_is_cached() {
 }
 
 /// One lock is held for 40 minutes, four times its p95; the other as long as usual.
-async fn hold_two_more(history: &Db) {
-    let now = Clock::start().now().wall.timestamp_millis();
+async fn hold_two_more(history: &Db, clock: &Clock) {
+    let now = clock.now().wall.timestamp_millis();
     let minute = 60_000;
     let rows = [
         (55, "acquired", "tenant_1:close"),
@@ -153,12 +166,13 @@ async fn hold_two_more(history: &Db) {
 }
 
 async fn continued(home: Store) {
-    let server = Server::start(&home).await;
-    fill(&server.history).await;
+    let clock = clock_within_an_hour();
+    let server = Server::start_at(&home, clock.clone()).await;
+    fill(&server.history, &clock).await;
     let rules = || vec![long_held()];
     let first = server.alerts.preview(&long_held()).await.unwrap();
     let read = server.alerts.preview_rows_read();
-    hold_two_more(&server.history).await;
+    hold_two_more(&server.history, &clock).await;
     // It is noticed as a write of the server itself.
     server.refuse("jobs/1").await;
     let preview = async || {
@@ -202,7 +216,7 @@ async fn page_and_api_send_the_newest_part_first() {
     let home = Store::sqlite();
     let db = Db::open(&home.url).await.unwrap();
     let history = db.history(&home.url).await.unwrap();
-    fill(&history).await;
+    fill(&history, &Clock::start()).await;
     history.close().await;
     db.close().await;
     let console = Box::pin(TestServer::builder().operator().start_on(Store::at(&home.url))).await;

@@ -73,7 +73,11 @@ fn roster() -> Arc<BackendRegistry> {
 
 impl Server {
     pub(super) async fn start(home: &Store) -> Self {
-        let (clock, stop) = (Clock::start(), CancellationToken::new());
+        Self::start_at(home, Clock::start()).await
+    }
+
+    pub(super) async fn start_at(home: &Store, clock: Clock) -> Self {
+        let stop = CancellationToken::new();
         let leases = LeaseService::open(&home.url, LeaseConfig::default(), clock.clone(), stop.clone());
         let leases = Box::pin(leases).await.unwrap();
         let db = Db::open(&home.url).await.unwrap();
