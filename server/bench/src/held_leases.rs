@@ -39,7 +39,7 @@ struct Sample {
 /// The temporary folder cannot be written, or a lease is not granted.
 pub(crate) async fn measure(held: usize, time: Duration) -> Result<Vec<Figure>, BenchError> {
     report(&format!(
-        "{held} held leases while 100 others expire each second: about 3 minutes"
+        "{held} held leases while 100 others expire each second: about 90 s"
     ));
     let few = sample(FEW, time).await?;
     let many = sample(held, time).await?;
