@@ -22,8 +22,8 @@ step() {
   fi
 }
 
-# steps_in_background FUNCTION: its steps run at the same time as those that follow, until steps_joined. For builds that share no folder:
-# each of them ends with one long crate, for which the other processor would wait.
+# steps_in_background FUNCTION: its steps run at the same time as those that follow, until steps_joined. For a build that uses the
+# processor which the others leave free, and no folder of theirs.
 steps_in_background() {
   BACKGROUND=$(mktemp -d)
   (

@@ -38,9 +38,7 @@ struct Sample {
 /// # Errors
 /// The temporary folder cannot be written, or a lease is not granted.
 pub(crate) async fn measure(held: usize, time: Duration) -> Result<Vec<Figure>, BenchError> {
-    report(&format!(
-        "{held} held leases while 100 others expire each second: about 90 s"
-    ));
+    report(&format!("{held} held leases while others expire: about 90 s"));
     let few = sample(FEW, time).await?;
     let many = sample(held, time).await?;
     let more = many.cores - few.cores;

@@ -58,7 +58,7 @@ pub(crate) enum Part {
     Waiters,
     /// 50,000 leases that expire within a second
     Expiry,
-    /// 100 leases that expire each second while 1,000,000 others are held
+    /// Leases that expire one after the other while 1,000,000 others are held
     HeldLeases,
     /// 10,000 leases renewed every 10 s
     Renewals,

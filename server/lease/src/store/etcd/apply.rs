@@ -20,7 +20,7 @@ use super::values::{LeaseHome, decode};
 use super::waves::{Group, group_by_resource};
 use super::writes::RESOURCES_MAX;
 use crate::batch::{BatchResult, Loaded, run};
-use crate::operation::{Applied, HeldUntil, Operation, OperationResult};
+use crate::operation::{Applied, Operation, OperationResult};
 use crate::store::StoreError;
 
 const CONFLICTS_MAX: usize = 16;
@@ -387,15 +387,13 @@ fn repeated(error: &StoreError) -> StoreError {
 }
 
 fn merge(applied: &mut Applied, group: &Group<'_>, result: BatchResult) {
-    for (done, place) in result.done.into_iter().zip(&group.places) {
+    let part = result.applied(applied.now, applied.read_at);
+    for (done, place) in part.done.into_iter().zip(&group.places) {
         applied.done[*place] = done;
     }
-    applied.heads.extend(result.heads);
-    applied.changed.extend(result.changed);
-    let leases = result.changes.leases.into_values();
-    applied
-        .held
-        .extend(leases.map(|it| HeldUntil::new(it.resource, &it.lease)));
-    applied.expired.extend(result.expired);
-    applied.activity.extend(result.activity);
+    applied.heads.extend(part.heads);
+    applied.changed.extend(part.changed);
+    applied.held.extend(part.held);
+    applied.expired.extend(part.expired);
+    applied.activity.extend(part.activity);
 }
