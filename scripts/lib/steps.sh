@@ -15,9 +15,9 @@ step() {
   STEPS_TABLE+=("$(printf '%7s s  %s' "$(seconds_since "$start")" "$name")")
   if ((status != 0)); then
     printf '== FAILED: %s (status %d): %s\n' "$name" "$status" "$*" >&2
+    # Steps in the background must not outlive the run; they may have failed too.
+    background_ended || true
     steps_table
-    # A step in the background must not outlive the run.
-    wait
     exit "$status"
   fi
 }
@@ -27,25 +27,34 @@ step() {
 steps_in_background() {
   BACKGROUND=$(mktemp -d)
   (
+    BACKGROUND=''
     STEPS_TABLE=()
     "$1"
-    printf '%s\n' "${STEPS_TABLE[@]}" >"$BACKGROUND/table"
+    printf '%s\n' "${STEPS_TABLE[@]}"
   ) >"$BACKGROUND/output" 2>&1 &
   BACKGROUND_PID=$!
 }
 
 # steps_joined: waits for the steps in the background, shows their output, and ends the run if one of them failed.
 steps_joined() {
-  local status=0 lines=()
-  wait "$BACKGROUND_PID" || status=$?
-  cat "$BACKGROUND/output"
-  [[ ! -e $BACKGROUND/table ]] || mapfile -t lines <"$BACKGROUND/table"
-  rm -rf "$BACKGROUND"
-  STEPS_TABLE+=("${lines[@]}")
+  local status=0
+  background_ended || status=$?
   if ((status != 0)); then
     steps_table
     exit "$status"
   fi
+}
+
+# background_ended: waits for the steps in the background, if there are any, and shows their output, times last. Returns their
+# status.
+background_ended() {
+  local status=0
+  [[ -n ${BACKGROUND:-} ]] || return 0
+  wait "$BACKGROUND_PID" || status=$?
+  cat "$BACKGROUND/output"
+  rm -rf "$BACKGROUND"
+  BACKGROUND=''
+  return "$status"
 }
 
 steps_table() {

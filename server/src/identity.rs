@@ -75,16 +75,16 @@ impl Identity {
     ) -> Result<Arc<Self>, sqlx::Error> {
         let identity = Arc::new(Self::open(db, audit, clock).await?);
         identity.remember_sources().await?;
-        let keeper = identity.clone();
+        let cache = identity.clone();
         tasks::spawn_supervised("user and token cache", stop.clone(), move || {
-            let keeper = keeper.clone();
-            async move { keeper.keep_fresh().await }
+            let cache = cache.clone();
+            async move { cache.refresh_regularly().await }
         });
         // A separate task, because it writes: waiting for the store must not delay a revocation.
-        let keeper = identity.clone();
+        let tokens = identity.clone();
         tasks::spawn_supervised("token last use", stop, move || {
-            let keeper = keeper.clone();
-            async move { keeper.keep_used().await }
+            let tokens = tokens.clone();
+            async move { tokens.record_uses_regularly().await }
         });
         Ok(identity)
     }
@@ -112,7 +112,7 @@ impl Identity {
         self.directory.borrow().clone()
     }
 
-    async fn keep_fresh(&self) {
+    async fn refresh_regularly(&self) {
         loop {
             tokio::time::sleep(limits::DIRECTORY_LOOK).await;
             if let Err(error) = self.reload_if_changed().await {
@@ -121,7 +121,7 @@ impl Identity {
         }
     }
 
-    async fn keep_used(&self) {
+    async fn record_uses_regularly(&self) {
         loop {
             tokio::time::sleep(limits::TOKEN_USED_EVERY).await;
             if let Err(error) = self.record_uses().await {
@@ -143,7 +143,7 @@ impl Identity {
             if loaded.version < current.version {
                 return false;
             }
-            loaded.keep_used(current);
+            loaded.record_uses_regularly(current);
             *current = loaded;
             true
         });

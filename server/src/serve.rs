@@ -10,6 +10,7 @@ pub mod reload;
 mod shutdown;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use domain::waits::identity::IdentityRule;
@@ -32,6 +33,7 @@ use crate::audit::{Audit, ChainCheckpoints, ChainVerifier};
 use crate::console::{ChartSources, ServerConsole};
 use crate::history::{History, Recording};
 use crate::http::auth::{Authenticator, Hosts, Proxies, Streams};
+use crate::http::lease::direct::WithDirectLeases;
 use crate::http::{self, AppState, ConsoleFor, DemoConsole, Services};
 use crate::identity::{Identity, Oidc, OidcSetupError};
 use crate::notify::{Delivering, Notifier, secret_keys};
@@ -70,14 +72,7 @@ pub struct Serving {
     pub address: SocketAddr,
     /// Public URL, without a trailing slash.
     pub home: String,
-    pub inventory: Arc<Inventory>,
-    pub leases: Arc<LeaseService>,
-    pub clock: Clock,
-    pub identity: Arc<Identity>,
-    pub unlocks: Arc<Unlocks>,
-    pub notifier: Arc<Notifier>,
-    pub alerts: Arc<Alerts>,
-    pub readiness: Arc<Readiness>,
+    pub state: AppState,
     /// Applies a changed configuration while the server runs.
     pub reloader: Arc<Reloader>,
     task: JoinHandle<()>,
@@ -86,7 +81,7 @@ pub struct Serving {
 #[derive(Debug, Error)]
 pub enum ServeError {
     #[error("listen: {}. {}", .0.why, .0.remedy)]
-    InClear(Refusal),
+    PlainHttp(Refusal),
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]
@@ -116,72 +111,74 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let tls = open_tls(&access, &stop)?;
     let leases = Box::pin(open_leases(&store, setup.lease.clone(), &clock, &stop)).await?;
     let builtin = BackendTask::builtin(&leases, (&store, &setup.lease), &clock);
-    let watching = BackendSupervisor::start(&setup.backends, builtin, &clock, &stop);
-    watching.inventory.set_identity_rules(setup.identity_rules);
-    observable_gauges::start(&watching.inventory, &leases, &clock);
+    let supervisor = BackendSupervisor::start(&setup.backends, builtin, &clock, &stop);
+    supervisor.inventory.set_identity_rules(setup.identity_rules);
+    observable_gauges::start(&supervisor.inventory, &leases, &clock);
     let home = home(&access, address);
-    let gate = Box::pin(open_gate(&store, (&access, setup.demo), &home, &clock, &stop)).await?;
-    installation::record_floors(gate.audit.db(), &leases, &stop);
-    let ground = Ground {
-        gate: &gate,
-        inventory: &watching.inventory,
+    let auth = Box::pin(open_authenticator(
+        &store,
+        (&access, setup.demo),
+        &home,
+        &clock,
+        &stop,
+    ))
+    .await?;
+    installation::record_floors(auth.audit.db(), &leases, &stop);
+    let starter = ServiceStarter {
+        auth: &auth,
+        inventory: &supervisor.inventory,
         leases: &leases,
-        backends: &watching.roster,
+        backends: &supervisor.registry,
         clock: &clock,
         stop: &stop,
     };
     let readiness = Arc::new(Readiness::default());
-    let db = gate.audit.db().history(store.expose_secret()).await?;
-    let (history, recording) = ground.history(db.clone(), setup.history);
-    let (notifier, delivering) = ground
+    let db = auth.audit.db().history(store.expose_secret()).await?;
+    let (history, recording) = starter.history(db.clone(), setup.history);
+    let (notifier, delivering) = starter
         .notifier(&setup.notify, store.expose_secret(), &home)
         .await?;
-    let (unlocks, alerts) = ground.acting(db, &notifier).await?;
+    let (unlocks, alerts) = starter.unlocks_and_alerts(db, &notifier).await?;
     let sources = ChartSources::new(&history, &leases, (&unlocks, &alerts), &clock);
-    let console = ServerConsole::new(watching.inventory.clone(), watching.roster.clone(), clock.clone());
+    let console = ServerConsole::new(
+        supervisor.inventory.clone(),
+        supervisor.registry.clone(),
+        clock.clone(),
+    );
     let console = ConsoleFor::caller(console.remembering(sources));
-    let identity = gate.identity.clone();
-    let chain_verifier = ground.keeper();
-    let (audit, oidc) = (gate.audit.clone(), gate.oidc.clone());
-    let reloader = Arc::new(Reloader::new(watching.clone(), audit, oidc));
+    let chain_verifier = starter.chain_verifier();
+    let reloader = Reloader::new(supervisor.clone(), auth.audit.clone(), auth.oidc.clone());
     let state = AppState::new(Services {
-        auth: Arc::new(gate),
+        auth: Arc::new(auth),
         console,
-        inventory: watching.inventory.clone(),
-        backends: watching.roster.clone(),
+        inventory: supervisor.inventory.clone(),
+        backends: supervisor.registry.clone(),
         history,
         leases: leases.clone(),
-        unlocks: unlocks.clone(),
-        notifier: notifier.clone(),
-        alerts: alerts.clone(),
+        unlocks,
+        notifier,
+        alerts,
         chain_verifier,
         clock: clock.clone(),
         readiness: readiness.clone(),
         stop: stop.clone(),
     });
-    let router = http::router(state);
-    let doors = doors(listener, tls, &access, &clock);
-    let ending = ShutdownSequence::new((recording, delivering), &leases, &readiness, stop);
-    let task = ending.serve(doors, router);
+    let service = WithDirectLeases::new(state.clone(), http::router(state.clone()));
+    let listener = limited(listener, tls, &access, &clock);
+    let shutdown = ShutdownSequence::new((recording, delivering), &leases, &readiness, stop);
+    let task = shutdown.serve(listener, service);
     Ok(Serving {
         address,
         home,
-        inventory: watching.inventory.clone(),
-        leases,
-        clock,
-        identity,
-        unlocks,
-        notifier,
-        alerts,
-        readiness,
-        reloader,
+        state,
+        reloader: Arc::new(reloader),
         task,
     })
 }
 
 /// Dependencies of the services.
-struct Ground<'a> {
-    gate: &'a Authenticator,
+struct ServiceStarter<'a> {
+    auth: &'a Authenticator,
     inventory: &'a Arc<Inventory>,
     leases: &'a Arc<LeaseService>,
     /// The configured backends, and the lease service.
@@ -190,14 +187,14 @@ struct Ground<'a> {
     stop: &'a CancellationToken,
 }
 
-impl Ground<'_> {
+impl ServiceStarter<'_> {
     fn history(&self, db: Db, config: HistoryConfig) -> (Arc<History>, Recording) {
         let (clock, stop) = (self.clock.clone(), self.stop.clone());
         History::start(db, self.inventory, self.leases, config, clock, stop)
     }
 
-    fn keeper(&self) -> Arc<ChainVerifier> {
-        ChainVerifier::start(self.gate.audit.clone(), self.clock.clone(), self.stop.clone())
+    fn chain_verifier(&self) -> Arc<ChainVerifier> {
+        ChainVerifier::start(self.auth.audit.clone(), self.clock.clone(), self.stop.clone())
     }
 
     async fn notifier(
@@ -206,14 +203,14 @@ impl Ground<'_> {
         store: &str,
         home: &str,
     ) -> Result<(Arc<Notifier>, Delivering), sqlx::Error> {
-        let (audit, clock) = (self.gate.audit.clone(), self.clock.clone());
+        let (audit, clock) = (self.auth.audit.clone(), self.clock.clone());
         let vault = secret_keys::open(audit.db(), store, config).await?;
         let (notifier, delivering) = Notifier::start(audit, vault, config, home, clock, self.stop.clone());
-        self.gate.identity.wake_outbox(notifier.outbox());
+        self.auth.identity.wake_outbox(notifier.outbox());
         Ok((notifier, delivering))
     }
 
-    async fn acting(
+    async fn unlocks_and_alerts(
         &self,
         history: Db,
         notifier: &Arc<Notifier>,
@@ -224,8 +221,8 @@ impl Ground<'_> {
 
     async fn unlocks(&self, notifier: &Arc<Notifier>) -> Result<Arc<Unlocks>, sqlx::Error> {
         Unlocks::start(
-            self.gate.audit.clone(),
-            self.gate.identity.clone(),
+            self.auth.audit.clone(),
+            self.auth.identity.clone(),
             notifier.clone(),
             self.inventory.clone(),
             self.backends.clone(),
@@ -236,15 +233,15 @@ impl Ground<'_> {
     }
 
     async fn alerts(&self, history: Db, notifier: &Arc<Notifier>) -> Result<Arc<Alerts>, sqlx::Error> {
-        observable_gauges::evaluation(&self.gate.evaluation);
+        observable_gauges::evaluation(&self.auth.evaluation);
         Alerts::start(AlertDeps {
-            audit: self.gate.audit.clone(),
+            audit: self.auth.audit.clone(),
             history,
             inventory: self.inventory.clone(),
             leases: self.leases.clone(),
             notices: notifier.clone(),
             backends: self.backends.clone(),
-            evaluation: self.gate.evaluation.clone(),
+            evaluation: self.auth.evaluation.clone(),
             clock: self.clock.clone(),
             stop: self.stop.clone(),
         })
@@ -254,7 +251,7 @@ impl Ground<'_> {
 
 async fn bind(listen: SocketAddr, access: &AccessConfig) -> Result<(TcpListener, SocketAddr), ServeError> {
     if let Some(refusal) = access.refusal(listen) {
-        return Err(ServeError::InClear(refusal));
+        return Err(ServeError::PlainHttp(refusal));
     }
     let failed = |source| ServeError::Listen {
         address: listen,
@@ -265,7 +262,12 @@ async fn bind(listen: SocketAddr, access: &AccessConfig) -> Result<(TcpListener,
     Ok((listener, address))
 }
 
-fn doors(listener: TcpListener, tls: Option<TlsAcceptor>, access: &AccessConfig, clock: &Clock) -> Listener {
+fn limited(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    access: &AccessConfig,
+    clock: &Clock,
+) -> Listener {
     Listener {
         listener,
         tls,
@@ -296,10 +298,10 @@ fn open_tls(access: &AccessConfig, stop: &CancellationToken) -> Result<Option<Tl
         return Ok(None);
     };
     let certificate = Certificate::load(files)?;
-    let keeper = certificate.clone();
+    let reloaded = certificate.clone();
     tasks::spawn_supervised("certificate", stop.clone(), move || {
-        let keeper = keeper.clone();
-        async move { keeper.keep_fresh().await }
+        let reloaded = reloaded.clone();
+        async move { reloaded.reload_regularly().await }
     });
     Ok(Some(certificate.acceptor()?))
 }
@@ -315,7 +317,7 @@ async fn open_leases(
     Ok(Box::pin(opening).await?)
 }
 
-async fn open_gate(
+async fn open_authenticator(
     store: &SecretString,
     (access, demo): (&AccessConfig, Option<DemoConsole>),
     home: &str,
@@ -348,11 +350,23 @@ async fn open_gate(
     })
 }
 
+impl Deref for Serving {
+    type Target = Services;
+
+    fn deref(&self) -> &Services {
+        &self.state
+    }
+}
+
 impl Serving {
+    pub fn identity(&self) -> &Arc<Identity> {
+        &self.auth.identity
+    }
+
     /// Resolves when the server has stopped and drained. Returns the reason if it stopped by itself.
     pub async fn ended(self) -> Option<String> {
         // A panic of the task was logged by the supervisor.
         let _ended = self.task.await;
-        self.readiness.failure()
+        self.state.readiness.failure()
     }
 }

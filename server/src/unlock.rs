@@ -103,10 +103,10 @@ impl Unlocks {
         let is_alone = matches!(unlocks.db(), Db::Sqlite(_));
         unlocks.resolve_interrupted(is_alone).await?;
         unlocks.pass_on_releases().await?;
-        let keeper = unlocks.clone();
+        let maintained = unlocks.clone();
         tasks::spawn_supervised("forced unlocks", stop, move || {
-            let keeper = keeper.clone();
-            async move { keeper.run_maintenance().await }
+            let maintained = maintained.clone();
+            async move { maintained.run_maintenance().await }
         });
         Ok(unlocks)
     }

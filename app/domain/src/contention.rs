@@ -7,7 +7,7 @@ mod query;
 pub mod recommendations;
 pub mod trees;
 
-pub use page::{AllLocks, CellDetail, CellSums, ContentionPage, MapRow, PageInput, TopPrefix};
+pub use page::{AllLocks, CellDetail, CellSums, ContentionPage, MapRow, PageInput, Selection, TopPrefix};
 pub use query::ContentionQuery;
 
 use serde::{Deserialize, Serialize};

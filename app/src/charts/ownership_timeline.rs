@@ -263,17 +263,17 @@ fn summary(lane: &Lane, scale: TimeScale) -> String {
     let held = ranges.fold((0, 0), |(short, long), (shortest, longest)| {
         (short + shortest, long + longest)
     });
-    let mut told = format!("{owner}: {}", role(lane));
+    let mut text = format!("{owner}: {}", role(lane));
     if leases > 0 {
         let leases = format::counted(leases, "lease", "leases");
         let since = lane.blocks.first().map_or(scale.from(), |block| block.from);
-        told.push_str(&format!(
+        text.push_str(&format!(
             "; {leases}, {} in all, the first at {}",
             blocks::length(held),
             moment(since, scale)
         ));
     }
-    told
+    text
 }
 
 fn entries(timeline: &Timeline) -> Vec<LegendEntry> {

@@ -32,6 +32,12 @@ test('cell, order and range are in the URL', async ({ page }) => {
   await page.goto(href ?? '');
   await expect(page).toHaveURL(/range=1h.*prefix=.*at=/);
   await expect(page.locator('#cell')).toContainText('waited');
+  // A cell that the range does not show any more.
+  await page.goto((href ?? '').replace(/at=\d{4}/, 'at=2020'));
+  await expect(page.locator('#cell')).toContainText(/2020-.* UTC.*not in this range/);
+  await page.locator('#cell').getByRole('link', { name: 'longest wait' }).click();
+  await expect(page.locator('#cell')).toContainText('waited');
+  await page.goto(href ?? '');
   await page.getByRole('link', { name: 'By refusals' }).click();
   await expect(page).toHaveURL(/by=refusals/);
   await expect(page.getByRole('heading', { name: 'Top prefixes by refusals' })).toBeVisible();

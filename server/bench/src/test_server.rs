@@ -62,12 +62,12 @@ impl Served {
             expires_in: None,
         };
         let token = serving
-            .identity
+            .identity()
             .create_token(&Principal::system("bench"), new)
             .await?;
         let name = format!("viewer-{}", serving.address.port());
         let grants = vec![Grant::everywhere(Role::Operator)];
-        let cookie = browser_session::cookie(&serving.identity, name, grants).await?;
+        let cookie = browser_session::cookie(serving.identity(), name, grants).await?;
         Ok(Self {
             serving,
             stop,
@@ -86,7 +86,7 @@ impl Served {
 
     /// The principal of the token for the lease service.
     pub(super) async fn caller(&self) -> Result<LeaseCaller, BenchError> {
-        let token = self.serving.identity.token(self.token.expose()).await;
+        let token = self.serving.identity().token(self.token.expose()).await;
         let token = token
             .ok()
             .flatten()

@@ -16,7 +16,7 @@ const PATIENCE_DEFAULT: Duration = Duration::from_secs(10);
 pub struct Client {
     pub(crate) calls: Calls,
     pub(crate) patience: Duration,
-    pub(crate) hears_events: bool,
+    pub(crate) reads_events: bool,
 }
 
 /// Options of a [`Client`].
@@ -26,7 +26,7 @@ pub struct Builder {
     token: Option<String>,
     traceparent: Option<String>,
     patience: Duration,
-    hears_events: bool,
+    reads_events: bool,
     insecure_http: bool,
     use_proxy: bool,
 }
@@ -62,7 +62,7 @@ impl Client {
             token: None,
             traceparent: None,
             patience: PATIENCE_DEFAULT,
-            hears_events: true,
+            reads_events: true,
             insecure_http: false,
             use_proxy: false,
         }
@@ -95,7 +95,7 @@ impl Builder {
     /// renewal.
     #[must_use]
     pub fn without_events(mut self) -> Self {
-        self.hears_events = false;
+        self.reads_events = false;
         self
     }
 
@@ -151,7 +151,7 @@ impl Builder {
                 server,
             },
             patience: self.patience,
-            hears_events: self.hears_events,
+            reads_events: self.reads_events,
         })
     }
 }

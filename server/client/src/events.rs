@@ -19,12 +19,12 @@ const EVENT_BYTES_MAX: usize = 64 * 1024;
 /// Runs until the lease is lost.
 pub(crate) async fn listen(calls: Calls, id: String, state: LeaseState) {
     let mut failures = 0;
-    let hear = async {
+    let reading = async {
         loop {
-            match heard(&calls, &id, &state).await {
-                Heard::Refused => return,
-                Heard::Something => failures = 0,
-                Heard::Nothing => failures += 1,
+            match read_stream(&calls, &id, &state).await {
+                StreamEnd::Refused => return,
+                StreamEnd::AfterData => failures = 0,
+                StreamEnd::WithoutData => failures += 1,
             }
             let pause = schedule::backoff(failures + 1, rng::unit());
             tokio::time::sleep((pause * failures.max(1)).min(REOPEN_MAX)).await;
@@ -32,27 +32,27 @@ pub(crate) async fn listen(calls: Calls, id: String, state: LeaseState) {
     };
     tokio::select! {
         _ = state.lost() => {}
-        () = hear => {}
+        () = reading => {}
     }
 }
 
-enum Heard {
+enum StreamEnd {
     /// The server or this lease has no events; renewals find out why.
     Refused,
-    Something,
-    Nothing,
+    AfterData,
+    WithoutData,
 }
 
-async fn heard(calls: &Calls, id: &str, state: &LeaseState) -> Heard {
+async fn read_stream(calls: &Calls, id: &str, state: &LeaseState) -> StreamEnd {
     let mut response = match calls.events(id, OPEN_MAX).await {
         Ok(response) => response,
-        Err(CallError::Unknown { .. }) => return Heard::Nothing,
-        Err(_) => return Heard::Refused,
+        Err(CallError::Unknown { .. }) => return StreamEnd::WithoutData,
+        Err(_) => return StreamEnd::Refused,
     };
     let mut lines = Lines::default();
-    let mut heard = Heard::Nothing;
+    let mut end = StreamEnd::WithoutData;
     while let Ok(Ok(Some(chunk))) = tokio::time::timeout(SILENCE_MAX, response.chunk()).await {
-        heard = Heard::Something;
+        end = StreamEnd::AfterData;
         for data in lines.take(&chunk) {
             let event = serde_json::from_slice::<Event>(&data).ok();
             let event = event.filter(|event| event.lease_id == id);
@@ -61,7 +61,7 @@ async fn heard(calls: &Calls, id: &str, state: &LeaseState) -> Heard {
             }
         }
     }
-    heard
+    end
 }
 
 /// Extracts data lines from server-sent events. The server writes the data of each event on one line.

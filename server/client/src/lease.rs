@@ -45,15 +45,15 @@ impl Lease {
             state: LeaseState::new(deadline),
             is_released: AtomicBool::new(false),
         };
-        let keeper = Renewer {
+        let renewer = Renewer {
             calls: lease.calls.clone(),
             id: lease.id.clone(),
             resource: lease.resource.clone(),
             ttl: Duration::from_secs(grant.ttl_seconds),
             state: lease.state.clone(),
         };
-        background(keeper.run());
-        if client.hears_events {
+        background(renewer.run());
+        if client.reads_events {
             background(events::listen(
                 lease.calls.clone(),
                 lease.id.clone(),

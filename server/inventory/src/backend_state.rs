@@ -155,7 +155,7 @@ impl SlotState {
     }
 
     /// Notifications for these arrived.
-    pub(super) fn heard(&mut self, names: &[(Source, Resource)]) {
+    pub(super) fn confirm_notified(&mut self, names: &[(Source, Resource)]) {
         self.suspects
             .retain(|(source, name, _)| !names.iter().any(|(s, n)| s == source && n == name));
     }

@@ -49,8 +49,9 @@ pub(super) struct Recent(VecDeque<LockEvent>);
 impl Recent {
     pub(super) fn extend(&mut self, events: Vec<LockEvent>) {
         // Renewals are left out: they are in the renewal interval.
-        let is_told = |event: &LockEvent| !matches!(event.kind, EventKind::Renewed | EventKind::FewerWaiting);
-        self.0.extend(events.into_iter().filter(is_told));
+        let is_published =
+            |event: &LockEvent| !matches!(event.kind, EventKind::Renewed | EventKind::FewerWaiting);
+        self.0.extend(events.into_iter().filter(is_published));
         let surplus = self.0.len().saturating_sub(KEPT);
         self.0.drain(..surplus);
     }

@@ -157,7 +157,7 @@ impl InventoryWriter {
     /// Applies locks read by name after change notifications, for immediate display.
     pub fn refreshed(&self, names: &[(Source, Resource)], now: ClockReading) {
         let mut state = self.slot.write();
-        state.heard(names);
+        state.confirm_notified(names);
         state.shard.flush();
         state.last_flush = now.tick;
         drop(state);

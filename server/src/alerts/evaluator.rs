@@ -159,7 +159,7 @@ impl Evaluator {
         outcome.left_out.merge(std::mem::take(&mut seen.left_out));
         instruments().firing(firing(&rules, &outcome.active));
         let resolved: Vec<Active> = outcome.over.iter().map(|(alert, _)| alert.clone()).collect();
-        let told = notices(
+        let notified = notices(
             &rules,
             &outcome.active,
             &resolved,
@@ -168,7 +168,7 @@ impl Evaluator {
             &path,
             at,
         );
-        self.write(token, outcome, told, &unchanged, (&rules, &silences), at)
+        self.write(token, outcome, notified, &unchanged, (&rules, &silences), at)
             .await
     }
 
@@ -306,17 +306,17 @@ impl Evaluator {
         &mut self,
         token: i64,
         mut outcome: RoundOutcome,
-        told: NotificationHistory,
+        notified: NotificationHistory,
         before: &HashMap<i64, Active>,
         (rules, silences): (&[Rule], &[Silence]),
         now: i64,
     ) -> Result<bool, sqlx::Error> {
-        for place in &told.notified {
+        for place in &notified.notified {
             let alert = &mut outcome.active[*place];
             let rule = rules.iter().find(|rule| rule.id == alert.rule);
             alert.notified = rule.map(|rule| rule.severity);
         }
-        for (place, silence) in &told.suppressed {
+        for (place, silence) in &notified.suppressed {
             outcome.active[*place].silenced_by = Some(silence.clone());
         }
         let changed = outcome.active.iter().filter(|alert| {
@@ -324,8 +324,8 @@ impl Evaluator {
             !old.is_some_and(|old| equals_stored(old, alert, now))
         });
         let changed: Vec<&Active> = changed.collect();
-        let is_news = !outcome.over.is_empty() || !changed.is_empty() || !told.is_nothing();
-        if !is_news && told.storms.is_empty() && now - self.noted_at < NOTE_EVERY_MS {
+        let is_news = !outcome.over.is_empty() || !changed.is_empty() || !notified.is_nothing();
+        if !is_news && notified.storms.is_empty() && now - self.noted_at < NOTE_EVERY_MS {
             return Ok(true);
         }
         let mut tx = self.alerts.db.begin().await?;
@@ -346,17 +346,21 @@ impl Evaluator {
             store::upsert(&mut tx, alert).await?;
         }
         for silence in silences {
-            let count = told.suppressed.iter().filter(|(_, id)| *id == silence.id).count();
+            let count = notified
+                .suppressed
+                .iter()
+                .filter(|(_, id)| *id == silence.id)
+                .count();
             if count > 0 {
                 store::suppressed(&mut tx, &silence.id, count as i64).await?;
             }
         }
-        for notice in &told.notices {
+        for notice in &notified.notices {
             self.notices
                 .enqueue(&mut tx, notice, Occasion::Change, now)
                 .await?;
         }
-        for notice in &told.storms {
+        for notice in &notified.storms {
             self.notices
                 .enqueue(&mut tx, notice, Occasion::Growth, now)
                 .await?;
@@ -366,7 +370,7 @@ impl Evaluator {
         if is_news {
             self.alerts.shelf.wrote();
         }
-        if !told.notices.is_empty() || !told.storms.is_empty() {
+        if !notified.notices.is_empty() || !notified.storms.is_empty() {
             self.notices.wake();
         }
         Ok(true)

@@ -51,7 +51,7 @@ pub struct ChainVerifier {
 impl ChainVerifier {
     /// Starts with a full verification and continues until `stop`.
     pub fn start(audit: Audit, clock: Clock, stop: CancellationToken) -> Arc<Self> {
-        let keeper = Arc::new(Self {
+        let verifier = Arc::new(Self {
             audit,
             clock,
             state: watch::Sender::new(ChainState {
@@ -63,12 +63,12 @@ impl ChainVerifier {
                 is_blind: false,
             }),
         });
-        let own = keeper.clone();
+        let own = verifier.clone();
         tasks::spawn_supervised("audit log verifier", stop, move || {
             let own = own.clone();
             async move { own.run().await }
         });
-        keeper
+        verifier
     }
 
     pub fn state(&self) -> ChainState {

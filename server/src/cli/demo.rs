@@ -257,8 +257,8 @@ async fn visitor_link(serving: &Serving) -> anyhow::Result<Secret> {
         password: None,
     };
     let demo = Principal::system("demo");
-    let user = serving.identity.add_user(&demo, visitor).await?;
-    Ok(serving.identity.user_link(&demo, &user).await?)
+    let user = serving.identity().add_user(&demo, visitor).await?;
+    Ok(serving.identity().user_link(&demo, &user).await?)
 }
 
 /// The token with which the demo's workers hold leases of the built-in service.
@@ -269,7 +269,7 @@ async fn workers_token(serving: &Serving) -> anyhow::Result<Secret> {
         expires_in: None,
     };
     Ok(serving
-        .identity
+        .identity()
         .create_token(&Principal::system("demo"), workers)
         .await?)
 }

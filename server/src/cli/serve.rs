@@ -96,7 +96,7 @@ async fn serve(
     reload_on(hangups, args, serving.reloader.clone(), stop);
     let home = &serving.home;
     print(&format!("Leasehold: {home}\n"))?;
-    if let Some(link) = serving.identity.setup_link().await? {
+    if let Some(link) = serving.identity().setup_link().await? {
         print(&format!(
             "No user exists yet. This link creates the first admin; it works once, within an hour:\n{home}/setup#{}\n",
             link.expose()

@@ -11,6 +11,7 @@ mod layer;
 mod rejected_form;
 pub mod route_permissions;
 mod sse_limits;
+mod token_requests;
 mod transport_security;
 
 use std::sync::{Arc, LazyLock};
@@ -25,8 +26,9 @@ use domain::audit::Action;
 use domain::names::BackendName;
 
 use self::layer::Next;
-use self::route_permissions::{Access, Route};
+use self::route_permissions::{Access, Route, method_of};
 use self::sse_limits::StreamKind;
+use self::token_requests::bearer;
 use crate::alerts::Evaluation;
 use crate::audit::{Audit, Entry, Origin};
 use crate::http::REQUEST_ID;
@@ -81,26 +83,17 @@ async fn guarded<S: Next>(state: AppState, request: Request, next: S) -> Respons
     response
 }
 
-/// Unknown methods share one attribute value.
-fn method_of(method: &Method) -> &'static str {
-    let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"];
-    known
-        .into_iter()
-        .find(|one| *one == method.as_str())
-        .unwrap_or("_OTHER")
-}
-
 /// Refusals are boxed: the future of every admitted request would be larger with them.
 async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, next: S) -> Response {
-    let gate = &state.auth;
-    if let Some(answer) = transport_security::refusal(&request, &gate.proxies, &gate.home) {
+    let auth = &state.auth;
+    if let Some(answer) = transport_security::refusal(&request, &auth.proxies, &auth.home) {
         return answer;
     }
-    if let Some(answer) = gate.hosts.refusal(&request, &gate.home) {
+    if let Some(answer) = auth.hosts.refusal(&request, &auth.home) {
         return answer;
     }
-    let origin = client_ip::from_request(&request, &gate.proxies);
-    let who = match gate.who(request.headers(), origin).await {
+    let origin = client_ip::from_request(&request, &auth.proxies);
+    let who = match auth.who(request.headers(), origin).await {
         Ok(who) => who,
         Err(refusal) => {
             return refused(refusal.with_request_id(request.headers()));
@@ -108,7 +101,7 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
     };
     let access = route.access;
     let checked = match access {
-        Some(access) => gate.check(&who, access, &request).and_then(|()| {
+        Some(access) => auth.check(&who, access, &request).and_then(|()| {
             let is_stale = who.session.is_some() && !who.is_fresh;
             match route.is_for_fresh && is_stale {
                 true => Err(Refusal::NotFresh),
@@ -122,7 +115,7 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
         return Box::pin(turn_away(&state, refusal, access, &who, request)).await;
     }
     request.extensions_mut().insert(SessionGuard {
-        identity: gate.identity.clone(),
+        identity: auth.identity.clone(),
         who: who.clone(),
     });
     request.extensions_mut().insert(who.clone());
@@ -130,11 +123,11 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
     let pattern = route.pattern;
     let response = next.answer(request).await;
     if is_event_stream(&response) {
-        return gate
+        return auth
             .streams
             .open(
                 response,
-                gate.identity.clone(),
+                auth.identity.clone(),
                 who,
                 StreamKind::from_pattern(pattern),
             )
@@ -190,12 +183,8 @@ impl Authenticator {
     /// A token takes precedence over a cookie.
     async fn who(&self, headers: &HeaderMap, origin: Origin) -> Result<Principal, Problem> {
         if let Some(value) = headers.get(header::AUTHORIZATION) {
-            let token = value
-                .to_str()
-                .ok()
-                .and_then(|value| value.strip_prefix("Bearer "));
-            let token = match token {
-                Some(secret) => self.identity.token(secret.trim()).await?,
+            let token = match bearer(value) {
+                Some(secret) => self.identity.token(secret).await?,
                 None => None,
             };
             let Some(token) = token else {
@@ -203,19 +192,7 @@ impl Authenticator {
                     "This token is not known, has expired or was revoked",
                 ));
             };
-            return Ok(Principal {
-                subject: Subject::Token {
-                    id: token.id.clone(),
-                    name: token.name.clone(),
-                },
-                grants: token.grants.clone(),
-                session: None,
-                is_fresh: false,
-                origin,
-                predecessors: token.predecessors.clone(),
-                read_only: self.identity.directory().read_only,
-                alerts_overdue: self.evaluation.is_overdue(),
-            });
+            return Ok(self.token_principal(&token, origin));
         }
         let Some(secret) = cookie::read(headers, self.is_secure) else {
             return Ok(Principal::anonymous(origin));
@@ -298,14 +275,14 @@ async fn turn_away(
 ) -> Response {
     // A body is not Sync, so it is not borrowed across an await.
     let (parts, body) = request.into_parts();
-    let gate = &state.auth;
-    gate.record_refusal(who, &parts.method, parts.uri.path(), refusal)
+    let auth = &state.auth;
+    auth.record_refusal(who, &parts.method, parts.uri.path(), refusal)
         .await;
     if rejected_form::is_form(&parts) {
         let form = Form::read(body).await;
         if refusal == Refusal::NotFresh {
             let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-            return reauthenticate::refused(gate, who, action, form);
+            return reauthenticate::refused(auth, who, action, form);
         }
         return rejected_form::reject(state, refusal, access, who, &parts, form).await;
     }

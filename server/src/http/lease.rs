@@ -6,6 +6,7 @@
 pub(in crate::http) mod acquire;
 pub(in crate::http) mod batch;
 pub(super) mod context;
+pub mod direct;
 pub mod dto;
 pub mod events;
 pub(in crate::http) mod read;

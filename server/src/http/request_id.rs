@@ -1,7 +1,7 @@
 //! `x-request-id`: a client may choose it, within bounds; otherwise it is random.
 
 use axum::extract::Request as AxumRequest;
-use axum::http::{HeaderName, HeaderValue, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Request};
 use tower_http::request_id::{MakeRequestId, RequestId};
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -15,23 +15,38 @@ pub(super) struct RandomId;
 
 impl MakeRequestId for RandomId {
     fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
-        let id = runtime::random::id();
-        HeaderValue::try_from(id).ok().map(RequestId::new)
+        Some(RequestId::new(random()))
     }
+}
+
+/// Hex is always valid in a header.
+fn random() -> HeaderValue {
+    HeaderValue::try_from(runtime::random::id()).unwrap_or(HeaderValue::from_static("none"))
 }
 
 /// Removes an id that is not one to keep: logs and audit entries carry it. A random one takes its place.
 pub(super) fn remove_invalid(mut request: AxumRequest) -> AxumRequest {
-    let mut ids = request.headers().get_all(&REQUEST_ID).iter();
-    let is_valid = match (ids.next(), ids.next()) {
-        (None, _) => return request,
-        (Some(id), None) => is_valid(id),
-        (Some(_), Some(_)) => false,
-    };
-    if !is_valid {
+    if chosen(request.headers()).is_none() {
         request.headers_mut().remove(&REQUEST_ID);
     }
     request
+}
+
+/// The client's id, or a random one, which it puts into the headers.
+pub(super) fn ensure(headers: &mut HeaderMap) -> HeaderValue {
+    if let Some(id) = chosen(headers) {
+        return id.clone();
+    }
+    let id = random();
+    headers.insert(REQUEST_ID, id.clone());
+    id
+}
+
+/// The client's id, if it is one to keep.
+fn chosen(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let mut ids = headers.get_all(&REQUEST_ID).iter();
+    let id = ids.next().filter(|id| is_valid(id))?;
+    ids.next().is_none().then_some(id)
 }
 
 fn is_valid(id: &HeaderValue) -> bool {

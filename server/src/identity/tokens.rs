@@ -212,17 +212,29 @@ impl Identity {
     /// The store does not answer; it is unknown whether the token exists.
     pub async fn token(&self, secret: &str) -> Result<Option<Arc<Token>>, IdentityError> {
         let hash = secret::hash(secret);
-        let find = || self.directory.borrow().tokens.get(&hash).cloned();
-        let mut token = find();
+        let mut token = self.find_token(&hash);
         if token.is_none() && secret.starts_with(PREFIX) {
             Box::pin(self.refresh()).await?;
-            token = find();
+            token = self.find_token(&hash);
         }
-        let Some(token) = token.filter(|token| !self.has_expired(token)) else {
-            return Ok(None);
-        };
+        Ok(token.and_then(|token| self.use_token(token)))
+    }
+
+    /// The same as far as this server knows.
+    pub fn known_token(&self, secret: &str) -> Option<Arc<Token>> {
+        self.use_token(self.find_token(&secret::hash(secret))?)
+    }
+
+    fn find_token(&self, hash: &str) -> Option<Arc<Token>> {
+        self.directory.borrow().tokens.get(hash).cloned()
+    }
+
+    fn use_token(&self, token: Arc<Token>) -> Option<Arc<Token>> {
+        if self.has_expired(&token) {
+            return None;
+        }
         token.used_at.store(self.now_ms(), Ordering::Relaxed);
-        Ok(Some(token))
+        Some(token)
     }
 
     pub(super) fn has_expired(&self, token: &Token) -> bool {

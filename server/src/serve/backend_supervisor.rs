@@ -17,7 +17,7 @@ use runtime::clock::Clock;
 
 pub(super) struct BackendSupervisor {
     pub(super) inventory: Arc<Inventory>,
-    pub(super) roster: Arc<BackendRegistry>,
+    pub(super) registry: Arc<BackendRegistry>,
     clock: Clock,
     stop: CancellationToken,
     running: Mutex<HashMap<BackendName, Running>>,
@@ -51,16 +51,16 @@ impl BackendSupervisor {
         stop: &CancellationToken,
     ) -> Arc<Self> {
         let own = builtin.info();
-        let watching = Self {
+        let supervisor = Self {
             inventory: Inventory::new(vec![own.clone()]),
-            roster: Arc::default(),
+            registry: Arc::default(),
             clock: clock.clone(),
             stop: stop.clone(),
             running: Mutex::default(),
         };
-        watching.begin(builtin, own, None, &mut watching.running());
-        watching.apply(configs);
-        Arc::new(watching)
+        supervisor.begin(builtin, own, None, &mut supervisor.running());
+        supervisor.apply(configs);
+        Arc::new(supervisor)
     }
 
     /// Applies a new list of backends. Alerts, history and grants keep the name of a removed backend.
@@ -104,7 +104,7 @@ impl BackendSupervisor {
         for (info, one, config) in fresh {
             self.begin(one, info, Some(config), &mut running);
         }
-        self.roster.replace(rows(&running, configs));
+        self.registry.replace(rows(&running, configs));
         changes.removed.sort();
         changes
     }

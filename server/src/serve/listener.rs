@@ -13,16 +13,19 @@ mod idle_timeout;
 pub mod limits;
 pub mod tls;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::Router;
+use axum::extract::Request;
+use axum::response::Response;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tower::Service;
 
 use self::connection::Shared;
 use self::connection_slots::Places;
@@ -50,13 +53,32 @@ pub struct Listener {
     pub clock: Clock,
 }
 
+/// What answers the requests of a listener: a router, or a service before one.
+pub trait HttpService:
+    Service<Request, Response = Response, Error = Infallible, Future: Send + 'static>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> HttpService for S where
+    S: Service<Request, Response = Response, Error = Infallible, Future: Send + 'static>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 impl Listener {
     /// Serves until `stop`, then until open connections have ended; drop to end earlier.
-    pub async fn serve(self, router: Router, stop: CancellationToken) {
+    pub async fn serve(self, service: impl HttpService, stop: CancellationToken) {
         let places = Places::new(self.limits, self.exempt, self.proxies);
         let mut open = JoinSet::new();
         let shared = Arc::new(Shared {
-            router,
+            service,
             tls: self.tls,
             limits: self.limits,
             is_secure: self.is_secure,
@@ -75,8 +97,8 @@ impl Listener {
             let Some((stream, peer)) = accepted else {
                 continue;
             };
-            let pulse = IdleTracker::new(shared.clock.clone());
-            let Some(place) = places.admit(peer.ip(), &pulse) else {
+            let idle = IdleTracker::new(shared.clock.clone());
+            let Some(place) = places.admit(peer.ip(), &idle) else {
                 tracing::debug!(
                     "a connection was refused: its source address has reached its connection limit"
                 );
@@ -84,7 +106,7 @@ impl Listener {
             };
             let shared = shared.clone();
             open.spawn(async move {
-                connection::hold(stream, peer, pulse, shared).await;
+                connection::serve_connection(stream, peer, idle, shared).await;
                 drop(place);
             });
         }

@@ -42,7 +42,7 @@ pub enum ReloadError {
 }
 
 pub struct Reloader {
-    watching: Arc<BackendSupervisor>,
+    supervisor: Arc<BackendSupervisor>,
     audit: Audit,
     oidc: Option<Arc<Oidc>>,
     /// The configuration at the start.
@@ -50,9 +50,9 @@ pub struct Reloader {
 }
 
 impl Reloader {
-    pub(super) fn new(watching: Arc<BackendSupervisor>, audit: Audit, oidc: Option<Arc<Oidc>>) -> Self {
+    pub(super) fn new(supervisor: Arc<BackendSupervisor>, audit: Audit, oidc: Option<Arc<Oidc>>) -> Self {
         Self {
-            watching,
+            supervisor,
             audit,
             oidc,
             started: Mutex::default(),
@@ -71,9 +71,9 @@ impl Reloader {
     pub async fn apply(&self, report: &ReloadReport) -> Result<Reloaded, ReloadError> {
         let log = telemetry::set_filter(&report.config.log.filter)?;
         let rules = report.config.identity_rules.clone();
-        self.watching.inventory.set_identity_rules(rules);
+        self.supervisor.inventory.set_identity_rules(rules);
         let mut reloaded = Reloaded {
-            backends: self.watching.apply(&report.config.backends),
+            backends: self.supervisor.apply(&report.config.backends),
             log: log.then(|| report.config.log.filter.clone()),
             client_secret: self.renew_secret(&report.config),
             needs_restart: self.needs_restart(report),

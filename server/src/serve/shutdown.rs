@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::listener::Listener;
 use crate::history::Recording;
+use crate::http::lease::direct::WithDirectLeases;
 use crate::notify::Delivering;
 use lease::LeaseService;
 use runtime::shutdown::{self, Readiness};
@@ -55,9 +56,9 @@ impl ShutdownSequence {
     }
 
     /// Serves until stopped, or until an essential task has failed; then shuts down.
-    pub(super) fn serve(self, doors: Listener, router: axum::Router) -> JoinHandle<()> {
+    pub(super) fn serve(self, listener: Listener, service: WithDirectLeases) -> JoinHandle<()> {
         let (readiness, stop) = (self.readiness.clone(), self.stop.clone());
-        let http = tasks::vital("http", run(doors, router, stop.clone()), move |why| {
+        let http = tasks::vital("http", run(listener, service, stop.clone()), move |why| {
             readiness.fail(format!("the task that accepts connections died: {why}"));
             stop.cancel();
         });
@@ -95,13 +96,13 @@ impl ShutdownSequence {
     }
 }
 
-async fn run(doors: Listener, router: axum::Router, stop: CancellationToken) {
+async fn run(listener: Listener, service: WithDirectLeases, stop: CancellationToken) {
     let late = async {
         stop.cancelled().await;
         tokio::time::sleep(DRAIN_MAX).await;
     };
     tokio::select! {
-        () = doors.serve(router, stop.clone()) => {}
+        () = listener.serve(service, stop.clone()) => {}
         () = late => tracing::warn!("some requests did not finish in time and were aborted"),
     }
 }

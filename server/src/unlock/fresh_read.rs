@@ -64,8 +64,8 @@ impl Unlocks {
     ) -> Result<Inspection, BackendError> {
         let looked = async {
             let seen = backend.inspect(source, resource).await?;
-            let is_told = |lock: &ObservedLock| !matches!(lock.generation, Reported::Unknown(_));
-            if seen.lock.as_ref().is_none_or(is_told) {
+            let has_generation = |lock: &ObservedLock| !matches!(lock.generation, Reported::Unknown(_));
+            if seen.lock.as_ref().is_none_or(has_generation) {
                 return Ok(seen);
             }
             // The holder was just releasing: after a short delay the lock is free or has its next holder.

@@ -16,8 +16,8 @@ const TOLERANCE_MS: i64 = 1_000;
 impl Unlocks {
     /// Notes that other locks have the same identity now.
     pub(super) fn note_weak_identity(&self, id: &LockId, observed: &mut Observed) {
-        let is_told = observed.lease_id.is_known() || observed.fencing_token.is_known();
-        if is_told || observed.blast_radius.weak_identity.is_some() {
+        let is_identified = observed.lease_id.is_known() || observed.fencing_token.is_known();
+        if is_identified || observed.blast_radius.weak_identity.is_some() {
             return;
         }
         let others = self.inventory.others_with_generation(id, &observed.generation);

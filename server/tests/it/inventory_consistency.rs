@@ -41,7 +41,7 @@ async fn rounds(count: u32) -> Totals {
     let seed = rng::seed();
     println!("seed {seed}: LEASEHOLD_TEST_SEED={seed} repeats the changes and the faults");
     let mut dice = Dice::new(seed);
-    let mut world = Box::pin(Systems::start()).await;
+    let mut systems = Box::pin(Systems::start()).await;
     let mut totals = Totals::default();
     let mut deck = Vec::new();
     for number in 1..=count {
@@ -50,7 +50,7 @@ async fn rounds(count: u32) -> Totals {
             assert_eq!(deck.len(), fault::DECK as usize);
         }
         let fault = deck.pop().unwrap();
-        step::play(&mut world, &mut dice, number, fault, &mut totals).await;
+        step::play(&mut systems, &mut dice, number, fault, &mut totals).await;
     }
     println!("{totals}");
     totals

@@ -2,6 +2,7 @@
 
 mod batch;
 mod contract;
+mod direct_calls;
 mod durability;
 mod external_writer;
 mod faults;

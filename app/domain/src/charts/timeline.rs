@@ -161,7 +161,7 @@ pub struct Wait {
     /// The wait began before the range.
     pub is_cut: bool,
     /// The begin of the wait was reported.
-    pub is_told: bool,
+    pub is_begin_known: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ pub struct ContentionPage {
     /// Order of `top`.
     pub by: By,
     pub top: Vec<TopPrefix>,
-    pub selected: Option<CellDetail>,
+    pub selected: Selection,
     /// Of the selected row, or of all locks.
     pub hold_times: DurationChart,
     pub wait_times: DurationChart,
@@ -69,7 +69,19 @@ pub struct TopPrefix {
     pub advice: Vec<Advice>,
 }
 
-/// The selected cell.
+/// The cell in the URL; without one, that with the longest wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Selection {
+    /// Nothing was selected, and there was no wait.
+    Nothing,
+    Cell(CellDetail),
+    /// Time has passed, or the prefix is not among the worst any more.
+    NotShown {
+        prefix: String,
+        at: Option<i64>,
+    },
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellDetail {
     /// Places in the map.
@@ -241,43 +253,63 @@ fn permille(part: u64, whole: u64) -> u32 {
     u32::try_from(share.min(1_000)).unwrap_or(1_000)
 }
 
-/// The cell in the URL; without a row in it, the one with the longest wait.
-fn selected(found: &Contention, query: &ContentionQuery) -> Option<CellDetail> {
-    let waited = |cell: &Option<Rollup>| cell.as_ref().map_or(0, |sum| sum.waiting_ms);
-    let longest = |cells: &[Option<Rollup>]| {
-        let most = cells
-            .iter()
-            .enumerate()
-            .max_by_key(|(place, cell)| (waited(cell), *place));
-        most.map(|(place, _)| place)
+fn selected(found: &Contention, query: &ContentionQuery) -> Selection {
+    let Some(prefix) = &query.prefix else {
+        let place = longest_wait(found);
+        return place.map_or(Selection::Nothing, |(row, cell)| {
+            Selection::Cell(detail(found, row, cell))
+        });
     };
-    let (row, cell) = match &query.prefix {
-        Some(prefix) => {
-            let row = found.rows.iter().position(|row| is_prefix(row, prefix))?;
-            let cell = match query.at {
-                Some(at) => found.span.cell_of(at)?,
-                None => longest(&found.rows[row].cells)?,
-            };
-            (row, cell)
-        }
-        None => {
-            let rows = found.rows.iter().enumerate();
-            let cells = rows.filter_map(|(row, of)| Some((row, longest(&of.cells)?)));
-            let of = |(row, cell): &(usize, usize)| waited(&found.rows[*row].cells[*cell]);
-            cells
-                .max_by_key(|place| (of(place), place.1))
-                .filter(|place| of(place) > 0)?
-        }
-    };
-    let of = found.rows.get(row)?;
-    let sums = of.cells.get(cell)?.as_ref().map(|sum| CellSums {
+    let row = found.rows.iter().position(|row| is_prefix(row, prefix));
+    let place = row.and_then(|row| {
+        let cell = match query.at {
+            Some(at) => found.span.cell_of(at),
+            None => longest_of(&found.rows[row].cells),
+        };
+        Some((row, cell?))
+    });
+    match place {
+        Some((row, cell)) => Selection::Cell(detail(found, row, cell)),
+        None => Selection::NotShown {
+            prefix: prefix.1.clone(),
+            at: query.at,
+        },
+    }
+}
+
+fn waited(cell: &Option<Rollup>) -> u64 {
+    cell.as_ref().map_or(0, |sum| sum.waiting_ms)
+}
+
+/// The last of those with the longest wait.
+fn longest_of(cells: &[Option<Rollup>]) -> Option<usize> {
+    let cells = cells.iter().enumerate();
+    cells
+        .max_by_key(|(place, cell)| (waited(cell), *place))
+        .map(|(place, _)| place)
+}
+
+/// Row and cell; `None` where nothing waited.
+fn longest_wait(found: &Contention) -> Option<(usize, usize)> {
+    let rows = found.rows.iter().enumerate();
+    let cells = rows.filter_map(|(row, of)| Some((row, longest_of(&of.cells)?)));
+    let of = |(row, cell): &(usize, usize)| waited(&found.rows[*row].cells[*cell]);
+    cells
+        .max_by_key(|place| (of(place), place.1))
+        .filter(|place| of(place) > 0)
+}
+
+fn detail(found: &Contention, row: usize, cell: usize) -> CellDetail {
+    let of = &found.rows[row];
+    let sum = of.cells.get(cell).and_then(Option::as_ref);
+    let sums = sum.map(|sum| CellSums {
         waited_ms: sum.waiting_ms,
         waits: sum.waits.count(),
         p95_ms: sum.waits.quantile(0.95),
         longest_ms: sum.waits.quantile(1.0),
         refused: (of.backend == BackendName::builtin()).then_some(sum.refused),
     });
-    Some(CellDetail { row, cell, sums })
+    CellDetail { row, cell, sums }
 }
 
 #[cfg(test)]
@@ -344,7 +376,17 @@ mod tests {
 
     #[test]
     fn the_longest_wait_is_selected_unless_the_url_selects() {
-        let place = |query: &ContentionQuery| page(query, None).selected.map(|it| (it.row, it.cell));
+        let place = |query: &ContentionQuery| match page(query, None).selected {
+            Selection::Cell(it) => Some((it.row, it.cell)),
+            Selection::Nothing => None,
+            Selection::NotShown { prefix, at } => {
+                assert_eq!(
+                    (Some(prefix), at),
+                    (query.prefix.clone().map(|it| it.1), query.at)
+                );
+                None
+            }
+        };
         assert_eq!(place(&ContentionQuery::default()), Some((1, 0)));
         assert_eq!(place(&query_for("a:*", None)), Some((0, 1)));
         assert_eq!(place(&query_for("a:*", Some(0))), Some((0, 0)));

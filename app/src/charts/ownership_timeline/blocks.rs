@@ -236,7 +236,7 @@ fn window(after: Option<i64>, seen: i64) -> String {
 
 pub(super) fn wait_text(wait: &Wait) -> String {
     let length = format::age(wait.until - wait.from);
-    let since = match (wait.is_told, wait.is_cut) {
+    let since = match (wait.is_begin_known, wait.is_cut) {
         (false, _) => "start unknown".to_owned(),
         (true, true) => format!("more than {length}"),
         (true, false) => length,

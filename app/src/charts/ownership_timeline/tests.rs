@@ -29,8 +29,8 @@ fn event(at: i64, kind: EventKind, who: &str, token: u64) -> HistoryEvent {
     }
 }
 
-fn drawn(told: &TimelineInput<'_>) -> (Timeline, String) {
-    let timeline = Timeline::new(told, TimeScale::new(0, 60 * MINUTE), 60 * MINUTE);
+fn drawn(expected: &TimelineInput<'_>) -> (Timeline, String) {
+    let timeline = Timeline::new(expected, TimeScale::new(0, 60 * MINUTE), 60 * MINUTE);
     let shown = timeline.clone();
     let html = html(move || {
         let links = MarkLinks {
@@ -90,8 +90,8 @@ fn the_chart_and_its_table_agree() {
             .replace('>', "&gt;")
     };
     for row in &rows {
-        let told = escaped(&row[3]);
-        assert!(html.matches(&told).count() >= 2, "{told}");
+        let expected = escaped(&row[3]);
+        assert!(html.matches(&expected).count() >= 2, "{expected}");
     }
     assert!(
         html.contains("class=\"zombie\"")
@@ -112,13 +112,16 @@ fn an_ended_wait_is_drawn_with_its_length() {
         events: &events,
         ..TimelineInput::default()
     });
-    let told = "waited 10 m 00 s, then granted";
-    assert!(html.contains("class=\"waits\"") && html.contains(told), "{html}");
+    let expected = "waited 10 m 00 s, then granted";
+    assert!(
+        html.contains("class=\"waits\"") && html.contains(expected),
+        "{html}"
+    );
     assert!(
         table(&timeline)
             .rows
             .iter()
-            .any(|row| row[0] == "w7" && row[3] == told)
+            .any(|row| row[0] == "w7" && row[3] == expected)
     );
     assert!(!html.contains("in queue"), "{html}");
 }

@@ -13,15 +13,15 @@ pub(super) struct Steps {
 /// `rows` marks non-empty cells; `at` is row and column of the selected one.
 pub(super) fn steps(rows: &[Vec<bool>], (row, place): (usize, usize)) -> Steps {
     let cells = rows.get(row).map_or(&[][..], Vec::as_slice);
-    let told = |place: &usize| cells.get(*place) == Some(&true);
+    let has_wait = |place: &usize| cells.get(*place) == Some(&true);
     let nearest = |row: usize| {
-        let told = rows.get(row)?.iter().enumerate().filter(|(_, is_told)| **is_told);
-        let nearest = told.min_by_key(|(there, _)| there.abs_diff(place));
+        let waits = rows.get(row)?.iter().enumerate().filter(|(_, waits)| **waits);
+        let nearest = waits.min_by_key(|(there, _)| there.abs_diff(place));
         nearest.map(|(there, _)| (row, there))
     };
     Steps {
-        earlier: (0..place).rev().find(told).map(|place| (row, place)),
-        later: (place + 1..cells.len()).find(told).map(|place| (row, place)),
+        earlier: (0..place).rev().find(has_wait).map(|place| (row, place)),
+        later: (place + 1..cells.len()).find(has_wait).map(|place| (row, place)),
         above: (0..row).rev().find_map(nearest),
         below: (row + 1..rows.len()).find_map(nearest),
     }

@@ -6,7 +6,7 @@ use chrono::DateTime;
 use domain::charts::range::TimeRange;
 use domain::charts::scale::TimeScale;
 use domain::charts::ticks::{self, moment};
-use domain::contention::{ContentionPage, ContentionQuery, MapRow, Others, heat, rounded};
+use domain::contention::{ContentionPage, ContentionQuery, MapRow, Others, Selection, heat, rounded};
 use domain::format;
 use domain::history::series::HistorySpan;
 use domain::time_format::iso;
@@ -132,11 +132,10 @@ fn map(data: &ContentionPage, url: &PageUrl) -> HeatMap {
 
 fn map_row(data: &ContentionPage, url: &PageUrl, place: usize, row: &MapRow) -> HeatmapRow {
     let span = &data.span;
-    let selected = data
-        .selected
-        .as_ref()
-        .filter(|it| it.row == place)
-        .map(|it| it.cell);
+    let selected = match &data.selected {
+        Selection::Cell(it) if it.row == place => Some(it.cell),
+        _ => None,
+    };
     let cells = row.cells.iter().enumerate().map(|(cell, waited)| Cell {
         heat: waited.map(|ms| heat(ms, span.cell_ms)),
         word: word(*waited),

@@ -1,8 +1,10 @@
 //! The selected cell: its figures, its locks, and links to its neighbours.
 
-use domain::contention::{CellSums, ContentionPage, MapRow, rounded};
+use chrono::DateTime;
+use domain::contention::{CellDetail, CellSums, ContentionPage, ContentionQuery, MapRow, Selection, rounded};
 use domain::escape::visible;
 use domain::format;
+use domain::time_format::dated;
 use leptos::prelude::*;
 
 use super::cell_links::steps;
@@ -17,7 +19,35 @@ pub fn SelectedCell(data: Signal<ContentionPage>, url: Signal<PageUrl>) -> impl 
 }
 
 fn selected(data: &ContentionPage, url: &PageUrl) -> Option<AnyView> {
-    let cell = data.selected.as_ref()?;
+    match &data.selected {
+        Selection::Nothing => None,
+        Selection::Cell(cell) => shown(data, url, cell),
+        Selection::NotShown { prefix, at } => Some(not_shown(data, url, prefix, *at)),
+    }
+}
+
+fn not_shown(data: &ContentionPage, url: &PageUrl, prefix: &str, at: Option<i64>) -> AnyView {
+    let name = visible(prefix).into_owned();
+    let is_on_map = data.map.iter().any(|row| row.prefix == prefix);
+    let at = at.and_then(DateTime::from_timestamp_millis);
+    let (time, sentence) = match at {
+        Some(at) if is_on_map => (format!(", {}", dated(at)), "not in this range"),
+        _ => (String::new(), "not among the prefixes of this range"),
+    };
+    let longest = url.without(&ContentionQuery::SELECTION).href();
+    view! {
+        <div class="cell small" id="cell">
+            <p>
+                <b><bdi class="mono">{name}</bdi>{time}</b>
+                <span class="ink2">{sentence}</span>
+                " "<a class="link" href=longest data-noscroll="">"longest wait"</a>
+            </p>
+        </div>
+    }
+    .into_any()
+}
+
+fn shown(data: &ContentionPage, url: &PageUrl, cell: &CellDetail) -> Option<AnyView> {
     let row = data.map.get(cell.row)?;
     let sentence = cell
         .sums

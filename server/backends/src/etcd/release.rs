@@ -135,8 +135,8 @@ fn is_named(link: &Link, source: &Source, read: &KeyRead, wanted: &Generation) -
     let in_queue = prefix_of(link, kv.key())
         .is_some_and(|prefix| matches!(place(kv.key(), kv.lease(), prefix), KeyPlacement::Queue(_)));
     // A plain key's generation includes the owner, which is in the value.
-    let is_told = *value_read || in_queue;
-    is_told
+    let is_placed = *value_read || in_queue;
+    is_placed
         && in_queue == (*source == mutex_source())
         && row::generation(source, &Record::parse(kv, *value_read)) == *wanted
 }

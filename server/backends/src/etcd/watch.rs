@@ -135,7 +135,7 @@ impl EtcdBackend {
             match tokio::time::timeout(beat, session.stream.message()).await {
                 Ok(Ok(Some(answer))) => {
                     requested_at = None;
-                    if let Err(end) = self.heed(&answer, session) {
+                    if let Err(end) = self.handle_response(&answer, session) {
                         return end;
                     }
                 }
@@ -161,7 +161,7 @@ impl EtcdBackend {
         }
     }
 
-    fn heed(&self, answer: &WatchResponse, session: &mut Session<'_>) -> Result<(), End> {
+    fn handle_response(&self, answer: &WatchResponse, session: &mut Session<'_>) -> Result<(), End> {
         if answer.compact_revision() > 0 {
             return Err(End::Lost);
         }

@@ -87,12 +87,12 @@ pub(super) async fn read_permissions(
     let dry = dry_run(line, user, sample).await?;
     if dry.iter().any(Option::is_some) {
         let mut dry = dry.into_iter();
-        let told = move || {
+        let allowed = move || {
             dry.next()
                 .flatten()
                 .map_or(Reported::unknown(NO_DRYRUN), Reported::Value)
         };
-        return Ok(with_answers(told));
+        return Ok(with_answers(allowed));
     }
     let mut commands = Pipeline::with_capacity(1);
     commands.cmd("ACL").arg("GETUSER").arg(user);
@@ -137,7 +137,7 @@ fn rules_of(answer: &Value) -> Option<String> {
 fn is_allowed(rules: &str, command: &[&str]) -> Reported<bool> {
     let name = command.join("|").to_lowercase();
     let family = command.first().copied().unwrap_or_default().to_lowercase();
-    let mut told = None;
+    let mut allowed = None;
     for rule in rules.split_whitespace() {
         let (allows, what) = match (rule.strip_prefix('+'), rule.strip_prefix('-')) {
             (Some(what), _) => (true, what),
@@ -145,24 +145,24 @@ fn is_allowed(rules: &str, command: &[&str]) -> Reported<bool> {
             _ => continue,
         };
         match what.strip_prefix('@') {
-            Some("all") => told = Some(allows),
-            Some(_) => told = None,
-            None if what == name || what == family => told = Some(allows),
+            Some("all") => allowed = Some(allows),
+            Some(_) => allowed = None,
+            None if what == name || what == family => allowed = Some(allows),
             None => {}
         }
     }
-    told.map_or(
+    allowed.map_or(
         Reported::unknown("this account's rules name categories, and it may not run ACL DRYRUN"),
         Reported::Value,
     )
 }
 
-fn all(told: &dyn Fn(&Wish) -> Reported<bool>) -> Vec<AccountPermission> {
-    WISHES.iter().map(|wish| right(wish, told(wish))).collect()
+fn all(allowed: &dyn Fn(&Wish) -> Reported<bool>) -> Vec<AccountPermission> {
+    WISHES.iter().map(|wish| right(wish, allowed(wish))).collect()
 }
 
-fn with_answers(mut told: impl FnMut() -> Reported<bool>) -> Vec<AccountPermission> {
-    WISHES.iter().map(|wish| right(wish, told())).collect()
+fn with_answers(mut allowed: impl FnMut() -> Reported<bool>) -> Vec<AccountPermission> {
+    WISHES.iter().map(|wish| right(wish, allowed())).collect()
 }
 
 fn right(wish: &Wish, allowed: Reported<bool>) -> AccountPermission {

@@ -14,7 +14,7 @@ pub(super) enum Setting {
     Keyevent,
     /// The account may not read the setting; both are subscribed, and the first message
     /// decides.
-    Untold,
+    Unknown,
 }
 
 /// The recommended value: keyspace channels; generic commands, strings, hashes, expiry and
@@ -54,7 +54,7 @@ impl Setting {
             Self::Off => Vec::new(),
             Self::Keyspace => keyspace().collect(),
             Self::Keyevent => vec![keyevent()],
-            Self::Untold => keyspace().chain([keyevent()]).collect(),
+            Self::Unknown => keyspace().chain([keyevent()]).collect(),
         }
     }
 }

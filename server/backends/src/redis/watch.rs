@@ -48,9 +48,9 @@ pub(super) async fn run(watched: Watched<'_>, hints: NodeHints) {
     let mut lost_since = None;
     let mut said = None;
     loop {
-        let heard = Arc::new(Ears::new(watched, &hints));
-        let end = session(watched, &hints, &heard).await;
-        if heard.subscribed.load(Ordering::Relaxed) {
+        let subscriber = Arc::new(Subscriber::new(watched, &hints));
+        let end = session(watched, &hints, &subscriber).await;
+        if subscriber.subscribed.load(Ordering::Relaxed) {
             (backoff, lost_since, said) = (BACKOFF_FIRST, None, None);
         }
         let (state, pause) = match end {
@@ -82,7 +82,7 @@ pub(super) async fn run(watched: Watched<'_>, hints: NodeHints) {
 }
 
 /// State updated by the connection's own task.
-struct Ears {
+struct Subscriber {
     hints: NodeHints,
     filter: Filter,
     source: Source,
@@ -92,7 +92,7 @@ struct Ears {
     broken: Notify,
 }
 
-impl Ears {
+impl Subscriber {
     fn new(watched: Watched<'_>, hints: &NodeHints) -> Self {
         Self {
             hints: hints.clone(),
@@ -122,9 +122,9 @@ impl Ears {
     }
 }
 
-async fn session(watched: Watched<'_>, hints: &NodeHints, ears: &Arc<Ears>) -> End {
+async fn session(watched: Watched<'_>, hints: &NodeHints, subscriber: &Arc<Subscriber>) -> End {
     let Watched { settings, node, .. } = watched;
-    let listener = Arc::clone(ears);
+    let listener = Arc::clone(subscriber);
     let push = move |info: PushInfo| -> Result<(), ::redis::aio::SendError> {
         listener.on_push(&info);
         Ok(())
@@ -149,7 +149,9 @@ async fn session(watched: Watched<'_>, hints: &NodeHints, ears: &Arc<Ears>) -> E
              changes. To turn them on: CONFIG SET notify-keyspace-events {WANTED}"
         ));
     }
-    ears.doubtful.store(setting == Setting::Untold, Ordering::Relaxed);
+    subscriber
+        .doubtful
+        .store(setting == Setting::Unknown, Ordering::Relaxed);
     for channel in setting.channels(node.target.database, &settings.patterns) {
         match requests.psubscribe(&channel).await {
             Ok(()) => {}
@@ -162,8 +164,8 @@ async fn session(watched: Watched<'_>, hints: &NodeHints, ears: &Arc<Ears>) -> E
             Err(error) => return lost(node, &error),
         }
     }
-    ears.subscribed.store(true, Ordering::Relaxed);
-    if setting == Setting::Untold {
+    subscriber.subscribed.store(true, Ordering::Relaxed);
+    if setting == Setting::Unknown {
         log_once(node, UNTOLD);
         hints.state(WatchState::Off {
             why: UNTOLD.to_owned(),
@@ -174,26 +176,26 @@ async fn session(watched: Watched<'_>, hints: &NodeHints, ears: &Arc<Ears>) -> E
     }
     // Changes before this moment were missed.
     hints.relist();
-    listen(watched, requests, (setting, flags), ears).await
+    listen(watched, requests, (setting, flags), subscriber).await
 }
 
 /// Until the connection fails or the server's setting changes.
 async fn listen(
     watched: Watched<'_>,
     mut connection: MultiplexedConnection,
-    told: (Setting, String),
-    ears: &Ears,
+    expected: (Setting, String),
+    subscriber: &Subscriber,
 ) -> End {
     let mut pings: u32 = 0;
     loop {
         tokio::select! {
-            () = ears.broken.notified() => return End::Lost("the connection broke".to_owned()),
+            () = subscriber.broken.notified() => return End::Lost("the connection broke".to_owned()),
             () = tokio::time::sleep(pause(watched.settings.poll_interval)) => {}
         }
         pings += 1;
         // CONFIG GET tests the connection as well as PING does; a refusal is a response too.
         let alive = if pings.is_multiple_of(RECHECK_POLLS / PING_POLLS) {
-            setting(&mut connection).await.map(|now| now == told)
+            setting(&mut connection).await.map(|now| now == expected)
         } else {
             match ::redis::cmd("PING").query_async::<Value>(&mut connection).await {
                 Err(error) if !error::is_answer(&error) => Err(error),
@@ -223,13 +225,13 @@ async fn setting(connection: &mut MultiplexedConnection) -> Result<(Setting, Str
                 Value::Array(parts) => parts.get(1).and_then(text),
                 _ => None,
             };
-            Ok(flags.map_or((Setting::Untold, String::new()), |flags| {
+            Ok(flags.map_or((Setting::Unknown, String::new()), |flags| {
                 (Setting::parse(flags), flags.to_owned())
             }))
         }
         // Refused, or a service without CONFIG.
         Err(error) if matches!(error.kind(), ErrorKind::Server(kind) if kind != ServerErrorKind::BusyLoading) => {
-            Ok((Setting::Untold, String::new()))
+            Ok((Setting::Unknown, String::new()))
         }
         Err(error) => Err(error),
     }

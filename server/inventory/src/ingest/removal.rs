@@ -68,10 +68,10 @@ impl Shard {
         if entry.read_at > at {
             return;
         }
-        let is_told = entry.deadline < Tick(0);
+        let is_end_known = entry.deadline < Tick(0);
         self.remove_from_order(id);
         if let Some(entry) = self.end(id, at, outcome)
-            && !is_told
+            && !is_end_known
         {
             take_unlocked(&mut self.unlocked, &entry);
             outcome.events.push(ending(&entry, true, at, context));

@@ -33,14 +33,14 @@ impl Shards {
     /// # Errors
     /// `KeyReused`; `Overloaded` and `ShuttingDown`, as for any operation of this server.
     pub(crate) async fn claim_key(&self, key: &IdempotencyKey, core: &Core) -> Result<(), LeaseError> {
-        let Ok(keeper) = self.of_key(&key.name) else {
+        let Ok(key_shard) = self.of_key(&key.name) else {
             return Ok(());
         };
-        if std::ptr::eq(core, Arc::as_ptr(keeper)) || keeper.is_down() {
+        if std::ptr::eq(core, Arc::as_ptr(key_shard)) || key_shard.is_down() {
             return Ok(());
         }
         let claim = Operation::ClaimKey(Box::new(key.clone()));
-        let answer = tokio::time::timeout(CLAIM_TIMEOUT, keeper.submit_and_wait(Lane::Main, claim)).await;
+        let answer = tokio::time::timeout(CLAIM_TIMEOUT, key_shard.submit_and_wait(Lane::Main, claim)).await;
         match answer {
             Ok(Ok(answer)) if answer.done == OperationResult::KeyReused => Err(LeaseError::KeyReused),
             Ok(Ok(_)) | Err(_) | Ok(Err(LeaseError::Unavailable)) => Ok(()),

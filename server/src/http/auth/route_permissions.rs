@@ -83,6 +83,15 @@ pub fn find(method: &Method, matched: Option<&str>) -> Route {
     }
 }
 
+/// Unknown methods share one attribute value.
+pub fn method_of(method: &Method) -> &'static str {
+    let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"];
+    known
+        .into_iter()
+        .find(|one| *one == method.as_str())
+        .unwrap_or("_OTHER")
+}
+
 fn from_rows(rows: impl Iterator<Item = &'static RouteRow>, method: &str) -> Route {
     let mut route = Route {
         pattern: "no route",

@@ -34,8 +34,8 @@ fn then(uri: &Uri) -> Then {
 }
 
 /// The methods by which this user can reauthenticate.
-pub(in crate::http) fn proof(gate: &Authenticator, who: &Principal) -> Proof {
-    let directory = gate.identity.directory();
+pub(in crate::http) fn proof(auth: &Authenticator, who: &Principal) -> Proof {
+    let directory = auth.identity.directory();
     let user = directory.users.get(who.id());
     if who.session.is_none() {
         return Proof::Never;
@@ -45,14 +45,14 @@ pub(in crate::http) fn proof(gate: &Authenticator, who: &Principal) -> Proof {
     }
     let is_theirs = user.is_some_and(|user| user.issuer.is_some());
     Proof::SignIn {
-        at_provider: is_theirs && gate.oidc.is_some(),
+        at_provider: is_theirs && auth.oidc.is_some(),
     }
 }
 
 /// A form that was refused because its session is not fresh: what was typed, and how to go on.
-pub(in crate::http) fn refused(gate: &Authenticator, who: &Principal, action: &str, form: Form) -> Response {
+pub(in crate::http) fn refused(auth: &Authenticator, who: &Principal, action: &str, form: Form) -> Response {
     respond(
-        gate,
+        auth,
         who,
         Then::Send(action.to_owned()),
         (StatusCode::FORBIDDEN, typed(form), None),
@@ -60,7 +60,7 @@ pub(in crate::http) fn refused(gate: &Authenticator, who: &Principal, action: &s
 }
 
 pub(in crate::http) async fn show(
-    State(gate): State<Arc<Authenticator>>,
+    State(auth): State<Arc<Authenticator>>,
     viewer: CurrentUser,
     uri: Uri,
 ) -> Response {
@@ -70,7 +70,7 @@ pub(in crate::http) async fn show(
         open @ Then::Open(_) => open,
     };
     respond(
-        &gate,
+        &auth,
         &viewer.0,
         then,
         (StatusCode::OK, TypedFields::default(), None),
@@ -78,16 +78,16 @@ pub(in crate::http) async fn show(
 }
 
 pub(in crate::http) async fn submit(
-    State(gate): State<Arc<Authenticator>>,
+    State(auth): State<Arc<Authenticator>>,
     viewer: CurrentUser,
     uri: Uri,
     form: Form,
 ) -> Response {
     let then = then(&uri);
     if viewer.0.session.is_none() {
-        return respond(&gate, &viewer.0, then, (StatusCode::FORBIDDEN, typed(form), None));
+        return respond(&auth, &viewer.0, then, (StatusCode::FORBIDDEN, typed(form), None));
     }
-    let error = match gate.identity.prove_again(&viewer.0, &form.secret(PASSWORD)).await {
+    let error = match auth.identity.prove_again(&viewer.0, &form.secret(PASSWORD)).await {
         Ok(()) => {
             return match then {
                 Then::Open(page) => see_other(&page),
@@ -102,7 +102,7 @@ pub(in crate::http) async fn submit(
         other => response::sentence(other),
     };
     let status = response::status_of(&error);
-    let mut response = respond(&gate, &viewer.0, then, (status, typed(form), Some(fault)));
+    let mut response = respond(&auth, &viewer.0, then, (status, typed(form), Some(fault)));
     if let IdentityError::TooManyGuesses { wait_s } = error {
         response
             .headers_mut()
@@ -119,7 +119,7 @@ fn typed(form: Form) -> TypedFields {
 }
 
 fn respond(
-    gate: &Authenticator,
+    auth: &Authenticator,
     who: &Principal,
     then: Then,
     (status, typed, fault): (StatusCode, TypedFields, Option<String>),
@@ -130,7 +130,7 @@ fn respond(
         is_alerts_overdue: who.alerts_overdue,
     };
     let content = Prove {
-        proof: proof(gate, who),
+        proof: proof(auth, who),
         field: PASSWORD,
         fault,
         then,

@@ -41,37 +41,37 @@ pub(in crate::http) struct SignInForm {
 }
 
 pub(in crate::http) async fn show(
-    State(gate): State<Arc<Authenticator>>,
+    State(auth): State<Arc<Authenticator>>,
     CurrentUser(who): CurrentUser,
     Query(asked): Query<SignInQuery>,
 ) -> Response {
     let next = cookie::next_path(asked.next.as_deref()).to_owned();
     let Some(link) = asked.link else {
-        return page(StatusCode::OK, sign_in::sign_in(form(&gate, next)));
+        return page(StatusCode::OK, sign_in::sign_in(form(&auth, next)));
     };
-    match gate.identity.check_user_link(&link, &who.origin).await {
+    match auth.identity.check_user_link(&link, &who.origin).await {
         Ok(()) => page(StatusCode::OK, sign_in::by_link(link, next)),
-        Err(error) => refused_link(&gate, &who, &error, next),
+        Err(error) => refused_link(&auth, &who, &error, next),
     }
 }
 
 /// The ways to another link, or when to try again.
-fn refused_link(gate: &Authenticator, who: &Principal, error: &IdentityError, next: String) -> Response {
+fn refused_link(auth: &Authenticator, who: &Principal, error: &IdentityError, next: String) -> Response {
     if matches!(error, IdentityError::BadLink) {
-        return page(StatusCode::GONE, sign_in::spent_link(spent_link(gate, who)));
+        return page(StatusCode::GONE, sign_in::spent_link(spent_link(auth, who)));
     }
     let form = SignIn {
         refusal: Some(response::sentence(error)),
         is_unclaimed: false,
-        ..form(gate, next)
+        ..form(auth, next)
     };
     let status = response::status_of(error);
     response::with_retry_after(page(status, sign_in::sign_in(form)), error)
 }
 
-fn spent_link(gate: &Authenticator, who: &Principal) -> SpentLink {
+fn spent_link(auth: &Authenticator, who: &Principal) -> SpentLink {
     let is_signed_in = who.session.is_some();
-    match &gate.demo {
+    match &auth.demo {
         Some(demo) => SpentLink {
             command: demo.link_command.clone(),
             hint: None,
@@ -87,39 +87,39 @@ fn spent_link(gate: &Authenticator, who: &Principal) -> SpentLink {
     }
 }
 
-fn form(gate: &Authenticator, next: String) -> SignIn {
+fn form(auth: &Authenticator, next: String) -> SignIn {
     SignIn {
-        provider: gate.oidc.as_ref().map(|oidc| Provider {
+        provider: auth.oidc.as_ref().map(|oidc| Provider {
             name: oidc.name().to_owned(),
             href: cookie::provider_path(&next),
         }),
         next,
         // The first admin may come from the provider.
-        is_unclaimed: gate.oidc.is_none() && gate.identity.directory().admins().next().is_none(),
+        is_unclaimed: auth.oidc.is_none() && auth.identity.directory().admins().next().is_none(),
         ..SignIn::default()
     }
 }
 
 pub(in crate::http) async fn sign_in(
-    State(gate): State<Arc<Authenticator>>,
+    State(auth): State<Arc<Authenticator>>,
     CurrentUser(who): CurrentUser,
     Form(given): Form<SignInForm>,
 ) -> Response {
     let next = cookie::next_path(given.next.as_deref()).to_owned();
     let password = SecretString::from(given.password);
     let signed_in = match &given.link {
-        Some(link) => gate.identity.open_link(link, &who.origin).await,
-        None => gate.identity.sign_in(&given.name, &password, &who.origin).await,
+        Some(link) => auth.identity.open_link(link, &who.origin).await,
+        None => auth.identity.sign_in(&given.name, &password, &who.origin).await,
     };
     let error = match signed_in {
-        Ok(signed_in) => return welcome(&gate, &signed_in, &next),
+        Ok(signed_in) => return welcome(&auth, &signed_in, &next),
         Err(error) => error,
     };
     if given.link.is_some() {
         if matches!(error, IdentityError::BadLink) {
-            gate.identity.record_bad_link(&who.origin).await;
+            auth.identity.record_bad_link(&who.origin).await;
         }
-        return refused_link(&gate, &who, &error, next);
+        return refused_link(&auth, &who, &error, next);
     }
     let status = match &error {
         // Longer than any password: rejected as a request, before it is counted or hashed.
@@ -130,20 +130,20 @@ pub(in crate::http) async fn sign_in(
         name: given.name,
         refusal: Some(response::sentence(&error)),
         is_unclaimed: false,
-        ..form(&gate, next)
+        ..form(&auth, next)
     };
     response::with_retry_after(page(status, sign_in::sign_in(form)), &error)
 }
 
 pub(in crate::http) async fn show_setup(
-    State(gate): State<Arc<Authenticator>>,
+    State(auth): State<Arc<Authenticator>>,
     Query(asked): Query<SignInQuery>,
 ) -> Response {
     let link = match asked.link {
         // Its secret is in the fragment, which browsers keep to themselves.
-        None if gate.identity.directory().admins().next().is_none() => String::new(),
+        None if auth.identity.directory().admins().next().is_none() => String::new(),
         None => return page(StatusCode::GONE, setup::spent()),
-        Some(link) => match gate.identity.is_setup_link(&link).await {
+        Some(link) => match auth.identity.is_setup_link(&link).await {
             Ok(true) => link,
             Ok(false) => return page(StatusCode::GONE, setup::spent()),
             Err(error) => return Problem::from(error).into_response(),
@@ -166,21 +166,21 @@ fn pasted_secret(text: &str) -> &str {
 }
 
 pub(in crate::http) async fn set_up(
-    State(gate): State<Arc<Authenticator>>,
+    State(auth): State<Arc<Authenticator>>,
     CurrentUser(who): CurrentUser,
     Form(given): Form<SignInForm>,
 ) -> Response {
     let link = given.link.unwrap_or_default();
     let link = pasted_secret(&link).to_owned();
     let password = SecretString::from(given.password);
-    let set_up = gate
+    let set_up = auth
         .identity
         .set_up(&link, given.name.clone(), password, &who.origin)
         .await;
     match set_up {
-        Ok(signed_in) => welcome(&gate, &signed_in, "/"),
+        Ok(signed_in) => welcome(&auth, &signed_in, "/"),
         Err(IdentityError::BadLink) => {
-            gate.identity.record_bad_link(&who.origin).await;
+            auth.identity.record_bad_link(&who.origin).await;
             page(StatusCode::GONE, setup::spent())
         }
         Err(error) => {
@@ -202,25 +202,25 @@ pub(in crate::http) async fn set_up(
 }
 
 pub(in crate::http) async fn sign_out(
-    State(gate): State<Arc<Authenticator>>,
+    State(auth): State<Arc<Authenticator>>,
     CurrentUser(who): CurrentUser,
     headers: HeaderMap,
 ) -> Response {
     if let Some(session) = &who.session
-        && let Err(error) = gate.identity.end_session(&who, &session.id).await
+        && let Err(error) = auth.identity.end_session(&who, &session.id).await
     {
         return Problem::from(error).with_request_id(&headers).into_response();
     }
     with_cookie(
         Redirect::to("/sign-in").into_response(),
-        cookie::clear(gate.is_secure),
+        cookie::clear(auth.is_secure),
     )
 }
 
-fn welcome(gate: &Authenticator, signed_in: &SignedIn, next: &str) -> Response {
+fn welcome(auth: &Authenticator, signed_in: &SignedIn, next: &str) -> Response {
     with_cookie(
         Redirect::to(next).into_response(),
-        cookie::set(&signed_in.secret, gate.is_secure),
+        cookie::set(&signed_in.secret, auth.is_secure),
     )
 }
 

@@ -4,20 +4,19 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
-use hyper::service::{Service as _, service_fn};
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use super::HttpService;
 use super::body_timeout::{Timed, TimedBody, Unread};
 use super::idle_timeout::{IdleTracker, TrackedIo};
 use super::limits::{HEADER_BYTES_MAX, Limits, STREAMS_MAX};
@@ -28,8 +27,8 @@ use runtime::clock::Clock;
 const STAY_WITH_HTTPS: HeaderValue = HeaderValue::from_static("max-age=63072000");
 
 /// Shared by all connections.
-pub(super) struct Shared {
-    pub(super) router: Router,
+pub(super) struct Shared<A> {
+    pub(super) service: A,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) limits: Limits,
     pub(super) is_secure: bool,
@@ -37,38 +36,48 @@ pub(super) struct Shared {
     pub(super) stop: CancellationToken,
 }
 
-pub(super) async fn hold(stream: TcpStream, peer: SocketAddr, pulse: Arc<IdleTracker>, shared: Arc<Shared>) {
+pub(super) async fn serve_connection<A: HttpService>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    idle: Arc<IdleTracker>,
+    shared: Arc<Shared<A>>,
+) {
     // Events are small and must not be delayed. A failure only delays them.
     let _set = stream.set_nodelay(true);
     let limits = shared.limits;
     let stream = TrackedIo {
         inner: stream,
-        pulse: pulse.clone(),
+        idle: idle.clone(),
     };
-    let talk = async {
+    let exchange = async {
         match &shared.tls {
-            None => speak(stream, peer, &shared, &pulse, false).await,
+            None => serve_http(stream, peer, &shared, &idle, false).await,
             Some(acceptor) => match acceptor.accept(stream).await {
-                Ok(stream) => speak(stream, peer, &shared, &pulse, true).await,
+                Ok(stream) => serve_http(stream, peer, &shared, &idle, true).await,
                 Err(error) => tracing::debug!("a TLS handshake failed: {error}"),
             },
         }
     };
     tokio::select! {
-        () = talk => {}
-        () = pulse.silent(&limits) => tracing::debug!("an inactive connection was closed"),
-        () = pulse.closed() => tracing::debug!("an idle connection was closed to admit another"),
+        () = exchange => {}
+        () = idle.silent(&limits) => tracing::debug!("an inactive connection was closed"),
+        () = idle.closed() => tracing::debug!("an idle connection was closed to admit another"),
     }
 }
 
-async fn speak<S>(stream: S, peer: SocketAddr, shared: &Shared, pulse: &Arc<IdleTracker>, is_tls: bool)
-where
+async fn serve_http<S, A>(
+    stream: S,
+    peer: SocketAddr,
+    shared: &Shared<A>,
+    idle: &Arc<IdleTracker>,
+    is_tls: bool,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    A: HttpService,
 {
-    let router = TowerToHyperService::new(shared.router.clone());
     let (limits, is_secure) = (shared.limits, shared.is_secure);
     let service = service_fn(|request: Request<Incoming>| {
-        let busy = pulse.request();
+        let busy = idle.request();
         // A client with `Expect: 100-continue` does not send the body after a refusal.
         let mut unread = None;
         let is_sent = !request.headers().contains_key(header::EXPECT);
@@ -84,7 +93,7 @@ where
         if is_tls {
             request.extensions_mut().insert(OverTls);
         }
-        let answer = router.call(request);
+        let answer = shared.service.clone().call(request);
         async move {
             let mut answer: Response<Body> = answer.await?;
             if let Some(unread) = unread {

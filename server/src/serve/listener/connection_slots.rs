@@ -55,7 +55,7 @@ impl Places {
     }
 
     /// A slot for a new connection; another connection may be closed for it. `None`: refused.
-    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, pulse: &Arc<IdleTracker>) -> Option<ConnectionSlot> {
+    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, idle: &Arc<IdleTracker>) -> Option<ConnectionSlot> {
         let source = ClientNetwork::from(peer);
         let is_proxy = contains(&self.proxies, peer);
         let has_share = !is_proxy && !contains(&self.exempt, peer);
@@ -72,7 +72,7 @@ impl Places {
             }
             held.close(largest, id);
         }
-        let id = held.insert(source, is_proxy, pulse.clone());
+        let id = held.insert(source, is_proxy, idle.clone());
         Some(ConnectionSlot {
             places: self.clone(),
             source,
@@ -95,7 +95,7 @@ impl Held {
     /// The connection of a source to close first, with its activity.
     fn candidate(&self, source: ClientNetwork) -> Option<(u64, Activity)> {
         let connections = self.sources.get(&source)?.connections.iter();
-        let seen = connections.map(|(id, pulse)| (*id, pulse.activity()));
+        let seen = connections.map(|(id, idle)| (*id, idle.activity()));
         seen.min_by_key(|(_, activity)| *activity)
     }
 
@@ -110,7 +110,7 @@ impl Held {
         largest.map(|(_, _, network)| network)
     }
 
-    fn insert(&mut self, network: ClientNetwork, is_proxy: bool, pulse: Arc<IdleTracker>) -> u64 {
+    fn insert(&mut self, network: ClientNetwork, is_proxy: bool, idle: Arc<IdleTracker>) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         self.total += 1;
@@ -118,24 +118,24 @@ impl Held {
             is_proxy,
             connections: HashMap::new(),
         });
-        source.connections.insert(id, pulse);
+        source.connections.insert(id, idle);
         id
     }
 
     fn close(&mut self, network: ClientNetwork, id: u64) {
-        if let Some(pulse) = self.remove(network, id) {
-            pulse.close();
+        if let Some(idle) = self.remove(network, id) {
+            idle.close();
         }
     }
 
     fn remove(&mut self, network: ClientNetwork, id: u64) -> Option<Arc<IdleTracker>> {
         let source = self.sources.get_mut(&network)?;
-        let pulse = source.connections.remove(&id)?;
+        let idle = source.connections.remove(&id)?;
         if source.connections.is_empty() {
             self.sources.remove(&network);
         }
         self.total -= 1;
-        Some(pulse)
+        Some(idle)
     }
 }
 

@@ -148,13 +148,13 @@ impl Drop for Streaming {
 /// A stream that records written bytes.
 pub(super) struct TrackedIo<S> {
     pub(super) inner: S,
-    pub(super) pulse: Arc<IdleTracker>,
+    pub(super) idle: Arc<IdleTracker>,
 }
 
 impl<S> TrackedIo<S> {
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(1..)) = written {
-            self.pulse.moved();
+            self.idle.moved();
         }
         written
     }

@@ -60,7 +60,7 @@ impl Certificate {
     }
 
     /// Checks the files every few seconds. An invalid renewal is logged once, and the last valid certificate stays.
-    pub async fn keep_fresh(&self) {
+    pub async fn reload_regularly(&self) {
         let mut logged = None;
         loop {
             tokio::time::sleep(CERTIFICATE_LOOK).await;

@@ -209,7 +209,7 @@ async fn tenant_viewer_sees_alerts_of_its_own_prefix_only() {
             expires_in: None,
         };
         let who = Principal::system("test");
-        let token = console.serving.identity.create_token(&who, new).await.unwrap();
+        let token = console.serving.identity().create_token(&who, new).await.unwrap();
         let acquiring = reqwest::Client::new()
             .get(console.url("/v1/alerts"))
             .headers(bearer(token.expose()));

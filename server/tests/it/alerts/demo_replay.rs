@@ -86,12 +86,12 @@ fn held(rules: &[Rule], line: &str) -> Option<Held> {
 }
 
 /// As the delivery task does, at the replayed time.
-async fn deliver(stage: &TestNotifier, at: i64) -> i64 {
+async fn deliver(notifier: &TestNotifier, at: i64) -> i64 {
     let due = format!(
         "UPDATE deliveries SET state = 'delivered', attempts = 1, ended_at = {at} WHERE state = 'pending' AND next_at <= {at}"
     );
-    stage.sql(&due).await;
-    let runtime::db::Db::Sqlite(pool) = &stage.db else {
+    notifier.sql(&due).await;
+    let runtime::db::Db::Sqlite(pool) = &notifier.db else {
         panic!("not SQLite")
     };
     let count = "SELECT count(*) FROM deliveries WHERE state = 'delivered'";
@@ -103,9 +103,11 @@ async fn ten_minutes_of_the_demo_send_ten_notifications() {
     let rules = builtin();
     let holds = recorded(&rules);
     let sink = WebhookSink::open().await;
-    let stage = TestNotifier::on(Store::sqlite(), config()).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
-    let pacing = stage.notifier.pacing();
+    let test_notifier = TestNotifier::on(Store::sqlite(), config()).await;
+    test_notifier
+        .add("hook", ReceiverKind::Webhook, &[&sink.url])
+        .await;
+    let pacing = test_notifier.notifier.pacing();
     assert_eq!(
         pacing.group_interval_ms,
         i64::try_from(NotifyConfig::default().group_interval.as_millis()).unwrap()
@@ -140,14 +142,14 @@ async fn ten_minutes_of_the_demo_send_ten_notifications() {
             let rule = rules.iter().find(|rule| rule.id == alert.rule);
             alert.notified = rule.map(|rule| rule.severity);
         }
-        let mut tx = stage.db.begin().await.unwrap();
+        let mut tx = test_notifier.db.begin().await.unwrap();
         for notice in &news.notices {
             enqueue_at(&mut tx, notice, Occasion::Change, pacing, now)
                 .await
                 .unwrap();
         }
         tx.commit().await.unwrap();
-        sent = deliver(&stage, now).await;
+        sent = deliver(&test_notifier, now).await;
         for alert in outcome.active.iter_mut().filter(|alert| alert.id == 0) {
             alert.id = next_id;
             next_id += 1;

@@ -60,7 +60,7 @@ impl Notices for Collected {
 }
 
 /// One backend by name, which is never called.
-fn roster() -> Arc<BackendRegistry> {
+fn registry() -> Arc<BackendRegistry> {
     let error = BackendError::Unreachable {
         detail: "nobody is there".to_owned(),
     };
@@ -98,7 +98,7 @@ impl Server {
             inventory,
             leases: leases.clone(),
             notices: sent.clone(),
-            backends: roster(),
+            backends: registry(),
             evaluation: Arc::new(Evaluation::new(clock.clone())),
             clock,
             stop: stop.clone(),

@@ -38,7 +38,7 @@ async fn reader(console: &TestServer) -> Secret {
     };
     console
         .serving
-        .identity
+        .identity()
         .create_token(&Principal::system("test"), new)
         .await
         .unwrap()

@@ -7,7 +7,7 @@ use domain::access::{Grant, Role};
 use serde_json::json;
 use sqlx::Executor as _;
 
-use crate::unlock::blast_radius::{is_alive, session, world};
+use crate::unlock::blast_radius::{is_alive, postgres_and_server, session};
 use crate::unlock::pages::{address, see};
 
 const OPEN: &str = "advisory:postgres:1";
@@ -24,7 +24,7 @@ async fn approver(server: &TestServer, name: &str, prefix: Option<&str>) -> Test
 
 #[tokio::test]
 async fn protected_lock_dies_with_its_session_only_when_approved() {
-    let (postgres, server) = world().await;
+    let (postgres, server) = postgres_and_server().await;
     server.protect(PROTECTED).await;
     let token = server.operator().await;
     let ada = server.user("ada", on(Role::Operator, None, None)).await;
@@ -59,7 +59,7 @@ async fn protected_lock_dies_with_its_session_only_when_approved() {
 
 #[tokio::test]
 async fn protection_of_a_casualty_set_after_the_intent_counts() {
-    let (postgres, server) = world().await;
+    let (postgres, server) = postgres_and_server().await;
     let token = server.operator().await;
     let mut holder = session(&postgres, "billing", BOTH).await;
     let held = server.inventory_lock(&token, "orders-db", OPEN).await;
@@ -84,7 +84,7 @@ async fn protection_of_a_casualty_set_after_the_intent_counts() {
 #[tokio::test]
 async fn rows_without_a_name_take_the_strictest_rule_of_the_backend() {
     // A session that blocks a table may hold any row: whatever is protected on this backend may be released with it.
-    let (postgres, server) = world().await;
+    let (postgres, server) = postgres_and_server().await;
     server.protect("billing").await;
     let token = server.operator().await;
     let mut holder = session(&postgres, "blocker", "BEGIN; LOCK TABLE counted").await;

@@ -49,7 +49,7 @@ impl ProxiedServer {
 
     /// Passwords hashed since the server started.
     pub(super) fn hashes(&self) -> u64 {
-        self.server.serving.identity.hashes_evaluated()
+        self.server.serving.identity().hashes_evaluated()
     }
 }
 

@@ -7,14 +7,14 @@ use domain::access::{Grant, Role};
 use domain::unlock::ProtectionLevel;
 use leasehold::identity::Principal;
 
-use crate::unlock::blast_radius::{is_alive, session, world};
+use crate::unlock::blast_radius::{is_alive, postgres_and_server, session};
 
 const OPEN: &str = "advisory:postgres:1";
 const PROTECTED: &str = "advisory:postgres:2";
 
 #[tokio::test]
 async fn approval_is_measured_by_the_recorded_protection() {
-    let (postgres, server) = world().await;
+    let (postgres, server) = postgres_and_server().await;
     let system = Principal::system("test");
     let unlocks = &server.serving.unlocks;
     let set = unlocks.set_protected_prefix(&system, None, PROTECTED, ProtectionLevel::Protected);

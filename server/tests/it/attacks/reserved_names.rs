@@ -27,18 +27,18 @@ fn is_reserved((status, problem): &(u16, Value)) {
 async fn reserved_name_cannot_be_acquired_by_anyone() {
     // Every role that holds leases, immediately, with a wait, with a key, and as a signed-in
     // user; names that only look alike are free.
-    let stage = TestServer::builder().redis().start().await;
+    let server = TestServer::builder().redis().start().await;
     for role in [Role::Client, Role::Operator, Role::Admin] {
-        let token = stage.token(role.as_str(), on(role, None, None)).await;
+        let token = server.token(role.as_str(), on(role, None, None)).await;
         for name in [
             ALERTS,
             "leasehold/history",
             "leasehold/",
             "leasehold/anything:else",
         ] {
-            is_reserved(&stage.as_user(&token).acquire(name).await);
+            is_reserved(&server.as_user(&token).acquire(name).await);
             let body = json!({"resource": name, "ownerId": "w", "ttlSeconds": 30, "waitSeconds": 5});
-            let waiting = Client::new().post(stage.url("/v1/locks/acquire")).json(&body);
+            let waiting = Client::new().post(server.url("/v1/locks/acquire")).json(&body);
             is_reserved(&reply(token.authenticate(waiting.header("idempotency-key", "k"))).await);
         }
         for name in [
@@ -47,7 +47,7 @@ async fn reserved_name_cannot_be_acquired_by_anyone() {
             "Leasehold/alerts",
             "my/leasehold/alerts",
         ] {
-            let (status, lease) = stage
+            let (status, lease) = server
                 .as_user(&token)
                 .acquire(&format!("{name}-{}", role.as_str()))
                 .await;
@@ -58,8 +58,8 @@ async fn reserved_name_cannot_be_acquired_by_anyone() {
             );
         }
     }
-    stage.add_user("root", on(Role::Admin, None, None)).await;
-    let root = stage.signed_in("root").await;
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    let root = server.signed_in("root").await;
     let body = json!({"resource": ALERTS, "ownerId": "root", "ttlSeconds": 30}).to_string();
     let parts = [
         ("sec-fetch-site", "same-origin"),
@@ -73,7 +73,7 @@ async fn reserved_name_cannot_be_acquired_by_anyone() {
 #[tokio::test]
 async fn reserved_lock_cannot_be_unlocked() {
     // Held by the server; an admin's intent over the API and several at once: refused, in the record, and still held.
-    let stage = TestServer::builder().redis().start().await;
+    let console = TestServer::builder().redis().start().await;
     let request = AcquireRequest {
         resource: Resource::from(ALERTS),
         owner: OwnerId::new("leasehold-1"),
@@ -82,43 +82,43 @@ async fn reserved_lock_cannot_be_unlocked() {
         metadata: Metadata::default(),
         idempotency_key: None,
     };
-    let granted = stage
+    let granted = console
         .serving
         .leases
         .acquire(&LeaseCaller::server(), request)
         .await;
     assert!(matches!(granted, Ok(Acquired::Granted { .. })));
-    let admin = stage.token("admin", on(Role::Admin, None, None)).await;
+    let admin = console.token("admin", on(Role::Admin, None, None)).await;
     let path = "/v1/inventory/builtin/leasehold%2Falerts";
     eventually("it is listed", || async {
-        stage.as_user(&admin).get(path).await.0 == 200
+        console.as_user(&admin).get(path).await.0 == 200
     })
     .await;
-    let (_, lock) = stage.as_user(&admin).get(path).await;
+    let (_, lock) = console.as_user(&admin).get(path).await;
     let one = json!({"backend": "builtin", "resource": ALERTS, "generation": lock["generation"]});
     let mut intent = one.clone();
     intent["reason"] = json!("it is stuck since 03:00");
-    let begin = Client::new().post(stage.url("/v1/unlocks")).json(&intent);
+    let begin = Client::new().post(console.url("/v1/unlocks")).json(&intent);
     is_reserved(&reply(admin.authenticate(begin)).await);
     let several = json!({"reason": intent["reason"], "items": [one]});
-    let several = Client::new().post(stage.url("/v1/unlocks/bulk")).json(&several);
+    let several = Client::new().post(console.url("/v1/unlocks/bulk")).json(&several);
     let (_, several) = reply(admin.authenticate(several)).await;
     assert!(several.to_string().contains("reserved"), "{several}");
     assert!(
-        stage
+        console
             .audit_entries()
             .await
             .iter()
             .any(|row| row.outcome == "reserved")
     );
-    let page = Client::new().get(stage.url("/locks/builtin/leasehold%2Falerts"));
+    let page = Client::new().get(console.url("/locks/builtin/leasehold%2Falerts"));
     let page = page.bearer_auth(admin.secret()).send().await.unwrap();
     assert!(
         page.text().await.unwrap().contains("is reserved"),
         "the page says why"
     );
     assert_eq!(
-        stage.as_user(&admin).get(path).await.1["generation"],
+        console.as_user(&admin).get(path).await.1["generation"],
         lock["generation"]
     );
 }

@@ -6,13 +6,13 @@ use crate::support::{code, on};
 use domain::access::Role;
 use leasehold::identity::Principal;
 
-use crate::unlock::blast_radius::{is_alive, session, world};
+use crate::unlock::blast_radius::{is_alive, postgres_and_server, session};
 
 const NAME: &str = "advisory:postgres:1";
 
 #[tokio::test]
 async fn scope_is_checked_again_on_the_blast_radius() {
-    let (postgres, server) = world().await;
+    let (postgres, server) = postgres_and_server().await;
     let eve = server.user("eve", on(Role::Operator, None, None)).await;
     let locks = "SELECT pg_advisory_lock(1), pg_advisory_lock(2)";
     let mut holder = session(&postgres, "billing", locks).await;

@@ -34,7 +34,7 @@ async fn session(server: &Postgres, sql: &str) -> PgConnection {
 }
 
 /// Holders of a key and of a row, and a session behind each of them, all with the canary in their statements.
-async fn world(query_text: &str) -> PatientsServer {
+async fn hostile_console(query_text: &str) -> PatientsServer {
     let options = PostgresOptions {
         fast: true,
         ..Default::default()
@@ -163,8 +163,8 @@ async fn sql_literals_of_other_sessions_are_never_shown() {
         ("", "SELECT pg_advisory_lock(?), pg_advisory_lock(?), ?, ?, ?"),
         ("query_text = \"hidden\"", "not shown: query_text is"),
     ] {
-        let world = world(query_text).await;
-        let mut answers = world.read_all("none").await;
+        let console = hostile_console(query_text).await;
+        let mut answers = console.read_all("none").await;
         let detail = format!("/v1/inventory/orders-db/{}", segment(KEY));
         assert!(
             answers
@@ -172,8 +172,8 @@ async fn sql_literals_of_other_sessions_are_never_shown() {
                 .any(|(path, text)| *path == detail && text.contains(shown)),
             "{query_text}"
         );
-        let (intent, confirmed) = world.unlock().await;
-        answers.extend(world.read_all(intent["unlockId"].as_str().unwrap()).await);
+        let (intent, confirmed) = console.unlock().await;
+        answers.extend(console.read_all(intent["unlockId"].as_str().unwrap()).await);
         answers.push(("intent".to_owned(), intent.to_string()));
         answers.push(("confirmed".to_owned(), confirmed.to_string()));
         for (path, text) in answers {
@@ -186,12 +186,12 @@ async fn sql_literals_of_other_sessions_are_never_shown() {
 async fn full_sql_is_shown_with_the_lock_and_its_waits() {
     // Unchanged if configured; still not in the blast radius of an unlock, and not in the audit
     // log.
-    let world = world("query_text = \"full\"").await;
-    let before = world.read_all("none").await;
-    let (intent, confirmed) = world.unlock().await;
+    let console = hostile_console("query_text = \"full\"").await;
+    let before = console.read_all("none").await;
+    let (intent, confirmed) = console.unlock().await;
     let dies = intent["blastRadius"].to_string();
     assert!(dies.contains("session#") && !dies.contains("SELECT"), "{dies}");
-    let mut answers = world.read_all(intent["unlockId"].as_str().unwrap()).await;
+    let mut answers = console.read_all(intent["unlockId"].as_str().unwrap()).await;
     answers.extend(before);
     answers.push(("intent".to_owned(), intent.to_string()));
     answers.push(("confirmed".to_owned(), confirmed.to_string()));

@@ -25,7 +25,7 @@ async fn unknown_tokens_share_few_reads_of_the_store() {
     let known = token(&console.serving, Role::Viewer).await;
     assert_eq!(ask(known.expose().to_owned()).await, StatusCode::OK);
     // One in 20 ms at most, however many ask.
-    let reads = console.serving.identity.rereads();
+    let reads = console.serving.identity().rereads();
     let most = watch.seconds() / 0.020 + 2.0;
     assert!(reads as f64 <= most && reads < 500, "{reads} reads, {most}");
 }

@@ -18,15 +18,15 @@ fn requests(count: usize) -> Vec<Request> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_locks_than_one_call_takes_are_acquired_and_released() {
     // One of them is held by another owner, and one request is invalid: its call fails as a whole, the other does not.
-    let world = ClientAndServer::start().await;
-    let other = world
+    let server = ClientAndServer::start().await;
+    let other = server
         .client()
         .acquire(Request::new("r-7", TTL).owner("w2"))
         .await
         .unwrap();
     let mut requests = requests(513);
     requests[512] = Request::new("", TTL);
-    let results = world.client().acquire_many(&requests).await;
+    let results = server.client().acquire_many(&requests).await;
     assert_eq!(results.len(), 513);
     let mut leases = Vec::new();
     for (number, result) in results.into_iter().enumerate() {
@@ -41,12 +41,12 @@ async fn more_locks_than_one_call_takes_are_acquired_and_released() {
         }
     }
     assert_eq!(leases.len(), 511);
-    world.held_by("r-511", "w1").await;
+    server.held_by("r-511", "w1").await;
     let states: Vec<_> = leases.iter().map(leasehold_client::Lease::state).collect();
-    world.client().release_many(leases).await;
+    server.client().release_many(leases).await;
     assert!(states.iter().all(leasehold_client::LeaseState::is_lost));
     for number in [0, 100, 511] {
-        assert!(world.is_free(&format!("r-{number}")).await, "{number}");
+        assert!(server.is_free(&format!("r-{number}")).await, "{number}");
     }
     assert!(!other.is_lost());
 }
@@ -54,17 +54,17 @@ async fn more_locks_than_one_call_takes_are_acquired_and_released() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_answer_to_a_batch_loses_no_lock() {
     // Trap 22: the server grants every lock, and its answer is lost; the repeated call gets the same leases.
-    let world = ClientAndServer::start().await;
-    world.link.set(Link::OnlyToServer).await;
-    let client = world.client();
+    let server = ClientAndServer::start().await;
+    server.link.set(Link::OnlyToServer).await;
+    let client = server.client();
     let acquiring = aside(async move { client.acquire_many(&requests(20)).await });
-    eventually("the locks are granted", async || !world.is_free("r-19").await).await;
-    world.link.set(Link::Cut).await;
-    world.link.set(Link::Pass).await;
+    eventually("the locks are granted", async || !server.is_free("r-19").await).await;
+    server.link.set(Link::Cut).await;
+    server.link.set(Link::Pass).await;
     let results = acquiring.await.unwrap();
     assert!(results.iter().all(Result::is_ok), "{results:?}");
     for number in 0..20 {
-        let resource = world.resource(&format!("r-{number}")).await;
+        let resource = server.resource(&format!("r-{number}")).await;
         assert_eq!(resource["lastFencingToken"], 1, "{resource}");
     }
 }

@@ -41,7 +41,7 @@ impl ClientAndServer {
     pub(super) async fn start_with(config: LeaseConfig) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let port = free_port().unwrap();
-        let mut world = Self {
+        let mut running = Self {
             store: Store::sqlite(),
             port,
             server: None,
@@ -49,8 +49,8 @@ impl ClientAndServer {
             token: None,
             http: reqwest::Client::new(),
         };
-        world.serve(config).await;
-        world
+        running.serve(config).await;
+        running
     }
 
     /// Again on the same port and store.

@@ -25,7 +25,7 @@ pub(super) fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
 }
 
 /// Standard output; a failing command fails the test.
-async fn output(world: &ClientAndServer, program: &str, script: &str, more: &[(&str, &str)]) -> String {
+async fn output(server: &ClientAndServer, program: &str, script: &str, more: &[(&str, &str)]) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_leasehold"));
     let path = std::env::join_paths(
         std::iter::once(binary.parent().unwrap().to_owned())
@@ -38,8 +38,8 @@ async fn output(world: &ClientAndServer, program: &str, script: &str, more: &[(&
         .arg(script)
         .env_clear()
         .env("PATH", path.unwrap())
-        .env("LEASEHOLD_SERVER", world.direct())
-        .env("LEASEHOLD_TOKEN", world.token())
+        .env("LEASEHOLD_SERVER", server.direct())
+        .env("LEASEHOLD_TOKEN", server.token())
         .envs(more.iter().copied())
         .current_dir(folder.path())
         .stdin(Stdio::null())
@@ -54,8 +54,8 @@ async fn output(world: &ClientAndServer, program: &str, script: &str, more: &[(&
     String::from_utf8(output.stdout).unwrap()
 }
 
-async fn was_held_once(world: &ClientAndServer, resource: &str) {
-    let seen = world.resource(resource).await;
+async fn was_held_once(server: &ClientAndServer, resource: &str) {
+    let seen = server.resource(resource).await;
     assert_eq!(
         (&seen["holder"], &seen["lastFencingToken"]),
         (&().into(), &1.into()),
@@ -66,11 +66,11 @@ async fn was_held_once(world: &ClientAndServer, resource: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shell_commands_of_the_page_do_what_it_says() {
     // `leasehold run`, then curl: acquired, renewed and released, each once.
-    let world = ClientAndServer::start().await;
+    let server = ClientAndServer::start().await;
     let [run, curl] = blocks(CLIENTS, "sh").try_into().unwrap();
-    assert_eq!(output(&world, "sh", run, &[]).await, "closing under token 1\n");
-    was_held_once(&world, "billing:close:2026-04").await;
-    let printed = output(&world, "sh", curl, &[]).await;
+    assert_eq!(output(&server, "sh", run, &[]).await, "closing under token 1\n");
+    was_held_once(&server, "billing:close:2026-04").await;
+    let printed = output(&server, "sh", curl, &[]).await;
     for word in [
         "\"renewed\":true",
         "each write carries token 1\n",
@@ -78,19 +78,19 @@ async fn the_shell_commands_of_the_page_do_what_it_says() {
     ] {
         assert!(printed.contains(word), "{printed}");
     }
-    was_held_once(&world, "billing:close:2026-05").await;
+    was_held_once(&server, "billing:close:2026-05").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_python_of_the_page_holds_renews_and_releases() {
     // The example unchanged; then with a TTL of 4 s and 6 s of work, which needs renewals; then with a lost lease.
-    let world = ClientAndServer::start().await;
+    let server = ClientAndServer::start().await;
     let [page] = blocks(CLIENTS, "python").try_into().unwrap();
     assert_eq!(
-        output(&world, "python3", page, &[]).await,
+        output(&server, "python3", page, &[]).await,
         "each write carries token 1\n"
     );
-    was_held_once(&world, "billing:close:2026-07").await;
+    was_held_once(&server, "billing:close:2026-07").await;
     let (class, use_of_it) = page.split_once("\nlease = ").unwrap();
     let longer = format!("\nlease = {use_of_it}")
         .replace("ttl_s=30", "ttl_s=4")
@@ -100,9 +100,9 @@ async fn the_python_of_the_page_holds_renews_and_releases() {
             "time.sleep(6)\nlease.checkpoint(0)\nlease.release()",
         );
     assert!(longer.contains("time.sleep(6)"), "{longer}");
-    output(&world, "python3", &format!("{class}{longer}"), &[]).await;
+    output(&server, "python3", &format!("{class}{longer}"), &[]).await;
     assert_eq!(
-        world.resource("billing:close:2026-07").await["lastFencingToken"],
+        server.resource("billing:close:2026-07").await["lastFencingToken"],
         2
     );
     let loses = longer
@@ -111,7 +111,7 @@ async fn the_python_of_the_page_holds_renews_and_releases() {
             "call('DELETE', f'/v1/locks/{lease.id}')\nlease.gone.wait(20)",
         )
         .replace("lease.checkpoint(0)\nlease.release()", "print(lease.why)");
-    let printed = output(&world, "python3", &format!("{class}{loses}"), &[]).await;
+    let printed = output(&server, "python3", &format!("{class}{loses}"), &[]).await;
     assert!(printed.contains("\"code\":\"released\""), "{printed}");
 }
 
@@ -172,29 +172,35 @@ async fn documented_rust_equals_the_tested_code() {
         let is_imports = code.lines().all(|line| line.starts_with("use "));
         assert!(is_imports || sources.contains(code), "not tested:\n{code}");
     }
-    let world = ClientAndServer::start().await;
-    assert_eq!(close_the_month(&world.direct(), world.token()).await.unwrap(), 1);
-    was_held_once(&world, "billing:close:2026-06").await;
-    assert_eq!(take_partitions(&world.direct(), world.token()).await.unwrap(), 16);
+    let server = ClientAndServer::start().await;
+    assert_eq!(
+        close_the_month(&server.direct(), server.token()).await.unwrap(),
+        1
+    );
+    was_held_once(&server, "billing:close:2026-06").await;
+    assert_eq!(
+        take_partitions(&server.direct(), server.token()).await.unwrap(),
+        16
+    );
     for partition in 0..16 {
-        was_held_once(&world, &format!("billing:partition:{partition}")).await;
+        was_held_once(&server, &format!("billing:partition:{partition}")).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shell_commands_of_the_fencing_page_write_and_report() {
     // A document behind the page's own handler: written under token 1; then a refusal is reported to the ledger.
-    let world = ClientAndServer::start().await;
+    let running = ClientAndServer::start().await;
     let document = Arc::<Mutex<Document>>::default();
     let app = Router::new().route("/", put(write)).with_state(document.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let server = aside(async move { axum::serve(listener, app).await.unwrap() });
     let [writes, reports] = blocks(FENCING, "sh").try_into().unwrap();
-    output(&world, "sh", writes, &[("DOCUMENT_URL", &url)]).await;
+    output(&running, "sh", writes, &[("DOCUMENT_URL", &url)]).await;
     assert_eq!(document.lock().unwrap().text, "the report");
-    output(&world, "sh", reports, &[]).await;
-    let ledger = world.ledger().await;
+    output(&running, "sh", reports, &[]).await;
+    let ledger = running.ledger().await;
     assert_eq!(
         ledger,
         [(1, Some(2), "report-service".to_owned(), "reported".to_owned())]

@@ -18,8 +18,8 @@ async fn a_killed_supervisor_ends_the_command_and_the_lock_expires() {
         (format!("trap 'echo >tidy; exit' TERM; {BEATS}"), true),
         (format!("trap '' TERM; {BEATS}"), false),
     ] {
-        let world = ClientAndServer::start().await;
-        let mut run = world.run(&FLAGS, &script);
+        let server = ClientAndServer::start().await;
+        let mut run = server.run(&FLAGS, &script);
         run.wrote("beats").await;
         run.send(Signal::KILL);
         let killed = now();
@@ -28,7 +28,7 @@ async fn a_killed_supervisor_ends_the_command_and_the_lock_expires() {
         let ran = run.last_beat().since(killed);
         assert!(ran <= GRACE + SLACK, "it ran on for {ran:?}");
         assert_eq!(run.file("tidy").exists(), tidied);
-        eventually("the lock is free", || world.is_free("r")).await;
+        eventually("the lock is free", || server.is_free("r")).await;
         no_later(now(), killed, TTL);
     }
 }
@@ -36,8 +36,8 @@ async fn a_killed_supervisor_ends_the_command_and_the_lock_expires() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_watchdog_is_replaced() {
     // The next renewal fails; the new watcher acts when we are killed. The command sees no change before that.
-    let world = ClientAndServer::start().await;
-    let mut run = world.run(&FLAGS, BEATS);
+    let server = ClientAndServer::start().await;
+    let mut run = server.run(&FLAGS, BEATS);
     run.wrote("beats").await;
     let first = run.watcher().await;
     kill_process(first, Signal::KILL).unwrap();
@@ -59,13 +59,13 @@ async fn a_killed_watchdog_is_replaced() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_watchdog_a_lost_lease_ends_the_command() {
     // The watcher is killed and the lease revoked before it can be replaced.
-    let world = ClientAndServer::start().await;
+    let server = ClientAndServer::start().await;
     let script = format!("echo $LEASEHOLD_LEASE_ID >lease; trap '' TERM; {BEATS}");
-    let mut run = world.run(&["--resource", "r", "--ttl", "60s", "--grace", "1s"], &script);
+    let mut run = server.run(&["--resource", "r", "--ttl", "60s", "--grace", "1s"], &script);
     run.wrote("beats").await;
     kill_process(run.watcher().await, Signal::KILL).unwrap();
     let revoked = now();
-    world.revoke(run.read("lease").trim()).await;
+    server.revoke(run.read("lease").trim()).await;
     assert_eq!(run.ended().await.0, 76);
     assert!(!run.is_running());
     no_later(run.last_beat(), revoked, Duration::from_secs(1) + GRACE);
@@ -74,8 +74,8 @@ async fn without_a_watchdog_a_lost_lease_ends_the_command() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killing_supervisor_and_watchdog_signals_the_command() {
     // No child process is left: its first process gets SIGTERM.
-    let world = ClientAndServer::start().await;
-    let mut run = world.run(&FLAGS, &format!("trap 'echo yes >signalled; exit' TERM; {BEATS}"));
+    let server = ClientAndServer::start().await;
+    let mut run = server.run(&FLAGS, &format!("trap 'echo yes >signalled; exit' TERM; {BEATS}"));
     run.wrote("beats").await;
     let watcher = run.watcher().await;
     // Both are stopped first, so that neither observes the end of the other.

@@ -15,8 +15,8 @@ const TTL: Duration = Duration::from_secs(2);
 async fn a_lease_is_renewed_until_its_release() {
     // A lease is held over three TTLs under one token, then released: the lock is free at once, and a second release
     // does not affect the next owner.
-    let world = ClientAndServer::start().await;
-    let lease = world
+    let server = ClientAndServer::start().await;
+    let lease = server
         .client()
         .acquire(Request::new("r", TTL).owner("w1"))
         .await
@@ -25,19 +25,19 @@ async fn a_lease_is_renewed_until_its_release() {
     while now() < until {
         let left = lease.checkpoint(Duration::from_millis(1)).unwrap();
         assert!(left <= TTL);
-        let seen = world.resource("r").await;
+        let seen = server.resource("r").await;
         assert_eq!(seen["holder"]["fencingToken"], lease.fencing_token(), "{seen}");
         // The pace of the worker, over several real renewals.
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     lease.release().await.unwrap();
-    assert!(world.is_free("r").await && lease.is_lost());
+    assert!(server.is_free("r").await && lease.is_lost());
     assert_eq!(lease.loss(), Some(Loss::Released));
     assert_eq!(
         lease.checkpoint(Duration::ZERO),
         Err(CheckpointError::Lost(Loss::Released))
     );
-    let next = world
+    let next = server
         .client()
         .acquire(Request::new("r", TTL).owner("w2"))
         .await
@@ -48,7 +48,7 @@ async fn a_lease_is_renewed_until_its_release() {
     // A loss cannot be waited for: a whole TTL in which the old lease must not end the next one.
     tokio::time::sleep(TTL).await;
     assert!(!next.is_lost());
-    assert_eq!(world.resource("r").await["holder"]["ownerId"], "w2");
+    assert_eq!(server.resource("r").await["holder"]["ownerId"], "w2");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -56,11 +56,11 @@ async fn an_old_lease_neither_renews_nor_stops_the_next_one() {
     // Trap 25: one process, one owner, one resource. The first lease is revoked without a notification and the second
     // acquired; the first learns of it, is released and dropped; the second lives on. After its release no task renews
     // the next holder's lease.
-    let world = ClientAndServer::start().await;
-    let client = world.client();
+    let server = ClientAndServer::start().await;
+    let client = server.client();
     let request = || Request::new("r", TTL).owner("w1");
     let old = client.acquire(request()).await.unwrap();
-    world.revoke(old.id()).await;
+    server.revoke(old.id()).await;
     let next = client.acquire(request()).await.unwrap();
     assert!(next.fencing_token() > old.fencing_token());
     let loss = old.lost().await;
@@ -71,7 +71,7 @@ async fn an_old_lease_neither_renews_nor_stops_the_next_one() {
     while now() < until {
         assert!(!next.is_lost(), "{:?}", next.loss());
         assert_eq!(
-            world.resource("r").await["holder"]["fencingToken"],
+            server.resource("r").await["holder"]["fencingToken"],
             next.fencing_token()
         );
         // The pace of the worker, over several real renewals.
@@ -80,16 +80,16 @@ async fn an_old_lease_neither_renews_nor_stops_the_next_one() {
     next.release().await.unwrap();
     let body = json!({"resource": "r", "ownerId": "w1", "ttlSeconds": 2});
     let began = now();
-    assert_eq!(world.post("/v1/locks/acquire", &body).await["fencingToken"], 3);
-    eventually("it ran out", || world.is_free("r")).await;
+    assert_eq!(server.post("/v1/locks/acquire", &body).await["fencingToken"], 3);
+    eventually("it ran out", || server.is_free("r")).await;
     no_later(now(), began, TTL);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revocation_arrives_with_actor_and_reason() {
     // TTL 60 s: the next renewal is far away, so the event stream must report the loss.
-    let world = ClientAndServer::start().await;
-    let client = world.builder().build().unwrap();
+    let server = ClientAndServer::start().await;
+    let client = server.builder().build().unwrap();
     let lease = client
         .acquire(Request::new("r", Duration::from_secs(60)))
         .await
@@ -98,7 +98,7 @@ async fn a_revocation_arrives_with_actor_and_reason() {
     let heard = aside(async move { (state.lost().await, now()) });
     // A listener that subscribes after the loss receives it too.
     let revoked = now();
-    world.revoke(lease.id()).await;
+    server.revoke(lease.id()).await;
     let (loss, at) = heard.await.unwrap();
     no_later(at, revoked, Duration::from_secs(1));
     let expected = Loss::Revoked {
@@ -112,8 +112,8 @@ async fn a_revocation_arrives_with_actor_and_reason() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_lease_is_released_before_its_ttl() {
     // TTL 60 s; the drop releases the lease without being awaited.
-    let world = ClientAndServer::start().await;
-    let lease = world
+    let server = ClientAndServer::start().await;
+    let lease = server
         .client()
         .acquire(Request::new("r", Duration::from_secs(60)))
         .await
@@ -121,19 +121,19 @@ async fn a_dropped_lease_is_released_before_its_ttl() {
     let state = lease.state();
     drop(lease);
     assert!(state.is_lost());
-    eventually("it is free", || world.is_free("r")).await;
+    eventually("it is free", || server.is_free("r")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grant_after_a_long_queue_has_its_full_ttl() {
     // Trap 27: its request was sent 3 s before the grant, and the TTL is 2 s: counted from there it would be over.
-    let world = ClientAndServer::start().await;
-    let first = world
+    let server = ClientAndServer::start().await;
+    let first = server
         .client()
         .acquire(Request::new("r", TTL).owner("w1"))
         .await
         .unwrap();
-    let client = world.client();
+    let client = server.client();
     let request = Request::new("r", TTL).owner("w2").wait(Duration::from_secs(20));
     let waiting = aside(async move { client.acquire(request).await.unwrap() });
     // Longer than one renewal interval: the holder keeps the lease by renewing it.
@@ -150,15 +150,15 @@ async fn a_grant_after_a_long_queue_has_its_full_ttl() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_names_the_holder_and_a_bad_request_its_field() {
     // Without a wait and after a wait that timed out; a TTL beyond the server's limit is a permanent error.
-    let world = ClientAndServer::start().await;
-    let _held = world
+    let server = ClientAndServer::start().await;
+    let _held = server
         .client()
         .acquire(Request::new("r", TTL).owner("w1"))
         .await
         .unwrap();
     for wait in [0, 1] {
         let request = Request::new("r", TTL).owner("w2").wait(Duration::from_secs(wait));
-        let error = world.client().acquire(request).await.unwrap_err();
+        let error = server.client().acquire(request).await.unwrap_err();
         let AcquireError::Held {
             held_by: Some(by), ..
         } = &error
@@ -167,7 +167,7 @@ async fn a_refusal_names_the_holder_and_a_bad_request_its_field() {
         };
         assert_eq!((by.owner.as_str(), by.fencing_token), ("w1", 1));
     }
-    let error = world
+    let error = server
         .client()
         .acquire(Request::new("s", Duration::from_secs(9_999)))
         .await
@@ -187,9 +187,9 @@ async fn a_lease_at_its_lifetime_cap_is_held_until_it_expires() {
         max_lifetime: Duration::from_secs(3),
         ..LeaseConfig::default()
     };
-    let world = ClientAndServer::start_with(config).await;
+    let server = ClientAndServer::start_with(config).await;
     let began = now();
-    let lease = world.client().acquire(Request::new("r", TTL)).await.unwrap();
+    let lease = server.client().acquire(Request::new("r", TTL)).await.unwrap();
     let loss = lease.lost().await;
     assert!(matches!(loss, Loss::LifetimeReached | Loss::Expired), "{loss}");
     no_later(now(), began, Duration::from_secs(3));

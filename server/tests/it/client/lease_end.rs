@@ -14,12 +14,12 @@ const FLAGS: [&str; 6] = ["--resource", "r", "--ttl", "3s", "--grace", "1s"];
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revocation_ends_the_command_with_actor_and_reason() {
     // TTL 60 s; the command gets SIGTERM and has time to tidy up; 76.
-    let world = ClientAndServer::start().await;
+    let server = ClientAndServer::start().await;
     let script = "trap 'echo tidied >tidy; exit 0' TERM; echo $LEASEHOLD_LEASE_ID >lease; while :; do sleep 0.02; done";
-    let mut run = world.run(&["--resource", "r", "--ttl", "60s"], script);
+    let mut run = server.run(&["--resource", "r", "--ttl", "60s"], script);
     run.wrote("lease").await;
     let revoked = now();
-    world.revoke(run.read("lease").trim()).await;
+    server.revoke(run.read("lease").trim()).await;
     let (code, stderr) = run.ended().await;
     no_later(now(), revoked, Duration::from_secs(1));
     assert_eq!((code, run.read("tidy").as_str()), (76, "tidied\n"), "{stderr}");
@@ -29,12 +29,12 @@ async fn a_revocation_ends_the_command_with_actor_and_reason() {
 }
 
 async fn ends_in_time(link: Link, script: &str) {
-    let world = ClientAndServer::start().await;
-    let mut run = world.run(&FLAGS, script);
+    let server = ClientAndServer::start().await;
+    let mut run = server.run(&FLAGS, script);
     run.wrote("beats").await;
     // Over a renewal.
     run.beats_after(now().plus(TTL / 2)).await;
-    world.link.set(link).await;
+    server.link.set(link).await;
     let broken = now();
     let (code, stderr) = run.ended().await;
     assert_eq!(code, 76, "{stderr}");
@@ -75,21 +75,21 @@ async fn a_command_survives_outages_shorter_than_its_ttl() {
     // A server restart and a network cut, each for a third of the TTL: same token, and the command's own exit code.
     // The last third is tolerance for a slow machine that stops and starts a server.
     let ttl = Duration::from_secs(6);
-    let mut world = ClientAndServer::start().await;
+    let mut server = ClientAndServer::start().await;
     let script = format!("({BEATS}) & until [ -e done ]; do sleep 0.02; done; kill $!; exit 5");
-    let mut run = world.run(&["--resource", "r", "--ttl", "6s", "--grace", "1s"], &script);
+    let mut run = server.run(&["--resource", "r", "--ttl", "6s", "--grace", "1s"], &script);
     run.wrote("beats").await;
-    world.stop_serving().await;
+    server.stop_serving().await;
     // The server is away for less than the TTL.
     tokio::time::sleep(ttl / 3).await;
-    world.serve(LeaseConfig::default()).await;
+    server.serve(LeaseConfig::default()).await;
     run.beats_after(now().plus(ttl)).await;
-    world.link.set(Link::Cut).await;
+    server.link.set(Link::Cut).await;
     // The link is cut for less than the TTL.
     tokio::time::sleep(ttl / 3).await;
-    world.link.set(Link::Pass).await;
+    server.link.set(Link::Pass).await;
     run.beats_after(now().plus(ttl)).await;
-    assert_eq!(world.resource("r").await["holder"]["fencingToken"], 1);
+    assert_eq!(server.resource("r").await["holder"]["fencingToken"], 1);
     std::fs::write(run.file("done"), "").unwrap();
     assert_eq!(run.ended().await, (5, String::new()));
 }
@@ -97,16 +97,16 @@ async fn a_command_survives_outages_shorter_than_its_ttl() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_starts_under_the_lease_whose_reply_was_lost() {
     // The grant's answer never arrives: the same grant is found again, and one token is spent.
-    let world = ClientAndServer::start().await;
-    world.link.set(Link::OnlyToServer).await;
-    let mut run = world.run(
+    let server = ClientAndServer::start().await;
+    server.link.set(Link::OnlyToServer).await;
+    let mut run = server.run(
         &["--resource", "r", "--ttl", "30s", "--owner", "w1"],
         "echo $LEASEHOLD_FENCING_TOKEN >token",
     );
-    world.held_by("r", "w1").await;
-    world.link.set(Link::Cut).await;
-    world.link.set(Link::Pass).await;
+    server.held_by("r", "w1").await;
+    server.link.set(Link::Cut).await;
+    server.link.set(Link::Pass).await;
     let (code, stderr) = run.ended().await;
     assert_eq!((code, run.read("token").as_str()), (0, "1\n"), "{stderr}");
-    assert_eq!(world.resource("r").await["lastFencingToken"], 1);
+    assert_eq!(server.resource("r").await["lastFencingToken"], 1);
 }

@@ -16,8 +16,8 @@ async fn a_paused_supervisor_ends_its_command_by_the_deadline() {
     // The command runs while no process renews: the watcher ends it, even when it ignores SIGTERM; continued, the
     // client exits with 76.
     for trap in ["", "trap '' TERM; "] {
-        let world = ClientAndServer::start().await;
-        let mut run = world.run(&FLAGS, &format!("{trap}{BEATS}"));
+        let server = ClientAndServer::start().await;
+        let mut run = server.run(&FLAGS, &format!("{trap}{BEATS}"));
         run.wrote("beats").await;
         run.beats_after(now().plus(TTL)).await;
         run.send(Signal::STOP);
@@ -39,8 +39,8 @@ async fn a_paused_supervisor_ends_its_command_by_the_deadline() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_paused_with_its_supervisor_never_resumes() {
     // Both are stopped past the deadline and the grace: the watcher kills the stopped command.
-    let world = ClientAndServer::start().await;
-    let mut run = world.run(&FLAGS, &format!("echo $$ >pid; trap '' TERM; {BEATS}"));
+    let server = ClientAndServer::start().await;
+    let mut run = server.run(&FLAGS, &format!("echo $$ >pid; trap '' TERM; {BEATS}"));
     let command = run.command().await;
     run.wrote("beats").await;
     run.send(Signal::STOP);
@@ -56,8 +56,8 @@ async fn a_command_paused_with_its_supervisor_never_resumes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_full_pause_the_deadline_is_checked_first() {
     // All of them stopped, as by a paused machine, past the deadline and the grace: on waking it is killed, at once.
-    let world = ClientAndServer::start().await;
-    let mut run = world.run(&FLAGS, &format!("echo $$ >pid; trap '' TERM; {BEATS}"));
+    let server = ClientAndServer::start().await;
+    let mut run = server.run(&FLAGS, &format!("echo $$ >pid; trap '' TERM; {BEATS}"));
     let (command, watcher) = (run.command().await, run.watcher().await);
     run.wrote("beats").await;
     run.send(Signal::STOP);
@@ -78,8 +78,8 @@ async fn after_a_full_pause_the_deadline_is_checked_first() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_short_pause_loses_no_lease() {
     // Stopped for at least half of the time left, then continued: the lease lives on under its token.
-    let world = ClientAndServer::start().await;
-    let mut run = world.run(
+    let server = ClientAndServer::start().await;
+    let mut run = server.run(
         &["--resource", "r", "--ttl", "6s"],
         &format!("({BEATS}) & until [ -e done ]; do sleep 0.02; done; kill $!"),
     );
@@ -89,7 +89,7 @@ async fn a_short_pause_loses_no_lease() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     run.send(Signal::CONT);
     run.beats_after(now().plus(Duration::from_secs(6))).await;
-    assert_eq!(world.resource("r").await["holder"]["fencingToken"], 1);
+    assert_eq!(server.resource("r").await["holder"]["fencingToken"], 1);
     std::fs::write(run.file("done"), "").unwrap();
     assert_eq!(run.ended().await.0, 0);
 }
@@ -97,8 +97,8 @@ async fn a_short_pause_loses_no_lease() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ctrl_z_stops_the_command_too() {
     // SIGTSTP: neither beats while both are stopped; SIGCONT to us continues both.
-    let world = ClientAndServer::start().await;
-    let mut run = world.run(
+    let server = ClientAndServer::start().await;
+    let mut run = server.run(
         &["--resource", "r", "--ttl", "20s"],
         &format!("({BEATS}) & until [ -e done ]; do sleep 0.02; done; kill $!"),
     );

@@ -16,7 +16,7 @@ const FLAGS: [&str; 4] = ["--resource", "r", "--ttl", "10s"];
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_exit_code_is_that_of_the_command() {
     // Success, failure, death by a signal, no such command, one that cannot be run; free at once each time.
-    let world = ClientAndServer::start().await;
+    let server = ClientAndServer::start().await;
     for (command, code) in [
         (&["true"][..], 0),
         (&["sh", "-c", "exit 3"], 3),
@@ -25,30 +25,30 @@ async fn the_exit_code_is_that_of_the_command() {
         (&["/nowhere/to/be/found"], 127),
         (&["/etc/passwd"], 126),
     ] {
-        let mut run = world.run_command(&FLAGS, command);
+        let mut run = server.run_command(&FLAGS, command);
         let (ended, stderr) = run.ended().await;
         assert_eq!(ended, code, "{command:?}: {stderr}");
-        assert!(world.is_free("r").await);
+        assert!(server.is_free("r").await);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_command_gets_its_lease_in_the_environment() {
     // Resource, lease id and token of this very grant, the second one; arguments and input arrive as they are.
-    let world = ClientAndServer::start().await;
-    world.run_command(&FLAGS, &["true"]).ended().await;
+    let server = ClientAndServer::start().await;
+    server.run_command(&FLAGS, &["true"]).ended().await;
     let script = "printenv LEASEHOLD_RESOURCE LEASEHOLD_LEASE_ID LEASEHOLD_FENCING_TOKEN >environment; cat >input; \
                   until [ -e seen ]; do sleep 0.02; done";
-    let mut run = world.run(&[&FLAGS[..], &["--owner", "w7"]].concat(), script);
+    let mut run = server.run(&[&FLAGS[..], &["--owner", "w7"]].concat(), script);
     run.wrote("environment").await;
     let environment: Vec<String> = run.read("environment").lines().map(str::to_owned).collect();
-    let seen = world.resource("r").await;
+    let seen = server.resource("r").await;
     assert_eq!((environment[0].as_str(), environment[2].as_str()), ("r", "2"));
     assert_eq!(
         (&seen["holder"]["ownerId"], &seen["holder"]["fencingToken"]),
         (&"w7".into(), &2.into())
     );
-    let lease = world.get(&format!("/v1/locks/{}", environment[1])).await;
+    let lease = server.get(&format!("/v1/locks/{}", environment[1])).await;
     assert_eq!(lease["state"], "held");
     std::fs::write(run.file("seen"), "").unwrap();
     assert_eq!(run.ended().await, (0, String::new()));
@@ -58,22 +58,22 @@ async fn the_command_gets_its_lease_in_the_environment() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_lock_the_exit_code_is_75() {
     // The lock is held by another owner, with and without a wait; then the server is down.
-    let world = ClientAndServer::start().await;
-    let held = world
+    let server = ClientAndServer::start().await;
+    let held = server
         .client()
         .acquire(Request::new("r", Duration::from_secs(30)).owner("w1"))
         .await
         .unwrap();
     for wait in ["0s", "1s"] {
-        let mut run = world.run(&[&FLAGS[..], &["--wait", wait]].concat(), "echo >ran");
+        let mut run = server.run(&[&FLAGS[..], &["--wait", wait]].concat(), "echo >ran");
         let (code, stderr) = run.ended().await;
         assert_eq!(code, 75);
         assert!(stderr.contains("r was not obtained: held by w1"), "{stderr}");
         assert!(!run.file("ran").exists());
     }
     held.release().await.unwrap();
-    world.link.set(Link::Cut).await;
-    let mut run = world.run(&FLAGS, "echo >ran");
+    server.link.set(Link::Cut).await;
+    let mut run = server.run(&FLAGS, "echo >ran");
     let (code, stderr) = run.ended().await;
     assert_eq!((code, run.file("ran").exists()), (75, false));
     assert!(stderr.contains("Connection refused"), "{stderr}");
@@ -82,7 +82,7 @@ async fn without_the_lock_the_exit_code_is_75() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn invalid_arguments_exit_2() {
     // By the flags alone, and by the server's word.
-    let world = ClientAndServer::start().await;
+    let server = ClientAndServer::start().await;
     for flags in [
         &["--resource", "r"][..],
         &["--resource", "r", "--ttl", "1500ms"],
@@ -90,28 +90,28 @@ async fn invalid_arguments_exit_2() {
         &["--resource", " r", "--ttl", "10s"],
         &["--resource", "r", "--ttl", "9999s"],
     ] {
-        let (code, stderr) = world.run(flags, "true").ended().await;
+        let (code, stderr) = server.run(flags, "true").ended().await;
         assert_eq!(code, 2, "{flags:?}: {stderr}");
     }
-    let (code, _) = world.run_command(&FLAGS, &[]).ended().await;
+    let (code, _) = server.run_command(&FLAGS, &[]).ended().await;
     assert_eq!(code, 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_ends_with_the_lock() {
     // Queued behind another owner for 1 s; then the command runs under the next token.
-    let world = ClientAndServer::start().await;
-    let first = world
+    let server = ClientAndServer::start().await;
+    let first = server
         .client()
         .acquire(Request::new("r", Duration::from_secs(30)))
         .await
         .unwrap();
-    let mut run = world.run(
+    let mut run = server.run(
         &[&FLAGS[..], &["--wait", "30s"]].concat(),
         "echo $LEASEHOLD_FENCING_TOKEN >token",
     );
     eventually("it waits", || async {
-        world.resource("r").await["waiters"][0].is_object()
+        server.resource("r").await["waiters"][0].is_object()
     })
     .await;
     // The wait must outlast a renewal of the holder.
@@ -124,21 +124,21 @@ async fn a_wait_ends_with_the_lock() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ctrl_c_while_waiting_leaves_the_queue() {
     // The exit code is 128 plus the signal's number; the queue position is removed.
-    let world = ClientAndServer::start().await;
-    let _first = world
+    let server = ClientAndServer::start().await;
+    let _first = server
         .client()
         .acquire(Request::new("r", Duration::from_secs(30)))
         .await
         .unwrap();
-    let mut run = world.run(&[&FLAGS[..], &["--wait", "30s"]].concat(), "echo >ran");
+    let mut run = server.run(&[&FLAGS[..], &["--wait", "30s"]].concat(), "echo >ran");
     eventually("it waits", || async {
-        world.resource("r").await["waiters"][0].is_object()
+        server.resource("r").await["waiters"][0].is_object()
     })
     .await;
     run.send(Signal::INT);
     assert_eq!(run.ended().await.0, 130);
     eventually("the queue is empty", || async {
-        world.resource("r").await["waiters"][0].is_null()
+        server.resource("r").await["waiters"][0].is_null()
     })
     .await;
 }
@@ -146,10 +146,10 @@ async fn ctrl_c_while_waiting_leaves_the_queue() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn signals_reach_the_command_once() {
     // Each signal to `leasehold run` alone; then SIGINT to its whole group, as Ctrl-C in a terminal does.
-    let world = ClientAndServer::start().await;
+    let server = ClientAndServer::start().await;
     let script = "for s in HUP INT QUIT TERM USR1 USR2; do trap \"echo $s >>got\" $s; done; echo $$ >pid; \
                   until [ -e done ]; do sleep 0.02; done; exit 9";
-    let mut run = world.run(&FLAGS, script);
+    let mut run = server.run(&FLAGS, script);
     run.command().await;
     let mut expected = String::new();
     for (signal, name) in [
@@ -178,28 +178,28 @@ async fn signals_reach_the_command_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child_processes_end_before_the_lock_is_released() {
     // A job in the background, deaf to SIGTERM, when the command ends with 4: killed after the grace.
-    let world = ClientAndServer::start().await;
+    let server = ClientAndServer::start().await;
     let script = "sh -c 'trap \"\" TERM; while :; do echo >>left; sleep 0.05; done' & until [ -s left ]; do :; done; exit 4";
-    let mut run = world.run(&[&FLAGS[..], &["--grace", "500ms"]].concat(), script);
+    let mut run = server.run(&[&FLAGS[..], &["--grace", "500ms"]].concat(), script);
     let began = now();
     let (code, stderr) = run.ended().await;
     assert_eq!(code, 4, "{stderr}");
     assert!(!run.is_running() && now().since(began) >= Duration::from_millis(500));
-    assert!(world.is_free("r").await);
+    assert!(server.is_free("r").await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_that_reads_the_terminal_is_explained() {
     // Under `script`, which makes a terminal; the message comes, and Ctrl-C's signal still ends it.
-    let world = ClientAndServer::start().await;
+    let server = ClientAndServer::start().await;
     let line = format!(
         "{} run --resource r --ttl 10s -- sh -c 'read line'",
         env!("CARGO_BIN_EXE_leasehold")
     );
     let mut terminal = tokio::process::Command::new("script")
         .args(["-qec", &line, "/dev/null"])
-        .env("LEASEHOLD_SERVER", world.linked())
-        .env("LEASEHOLD_TOKEN", world.token())
+        .env("LEASEHOLD_SERVER", server.linked())
+        .env("LEASEHOLD_TOKEN", server.token())
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .kill_on_drop(true)
@@ -219,5 +219,5 @@ async fn a_command_that_reads_the_terminal_is_explained() {
     // The terminal hangs up: SIGHUP is forwarded to the stopped command.
     drop(terminal.stdin.take());
     terminal.start_kill().unwrap();
-    eventually("the lock is free", || world.is_free("r")).await;
+    eventually("the lock is free", || server.is_free("r")).await;
 }

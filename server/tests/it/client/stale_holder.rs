@@ -59,11 +59,11 @@ async fn believes(State(resource): State<Resource>, text: String) -> StatusCode 
 }
 
 /// The answer to the late write, and the final text of the document.
-async fn late_write(world: &ClientAndServer, way: &str) -> (String, String) {
+async fn late_write(running: &ClientAndServer, way: &str) -> (String, String) {
     let resource = Resource {
         document: Arc::default(),
-        leasehold: world.direct(),
-        http: world.http().clone(),
+        leasehold: running.direct(),
+        http: running.http().clone(),
     };
     let app = Router::new()
         .route("/compares", put(compares))
@@ -85,15 +85,15 @@ async fn late_write(world: &ClientAndServer, way: &str) -> (String, String) {
         "echo $$ >pid; until [ -e go ]; do sleep 0.02; done; {}; sleep 60",
         writes("the zombie")
     );
-    let mut zombie = world.run(&flags, &script);
+    let mut zombie = running.run(&flags, &script);
     let (command, watcher) = (zombie.command().await, zombie.watcher().await);
     zombie.send(Signal::STOP);
     kill_process(watcher, Signal::STOP).unwrap();
     kill_process_group(command, Signal::STOP).unwrap();
     std::fs::write(zombie.file("go"), "").unwrap();
-    eventually("its lease ran out", || world.is_free("report")).await;
+    eventually("its lease ran out", || running.is_free("report")).await;
 
-    let mut next = world.run(&flags, &writes("the next holder"));
+    let mut next = running.run(&flags, &writes("the next holder"));
     assert_eq!(next.ended().await.0, 0);
     assert_eq!(next.read("answer"), "204\n");
     assert_eq!(resource.document.lock().unwrap().text, "the next holder");
@@ -112,10 +112,10 @@ async fn late_write(world: &ClientAndServer, way: &str) -> (String, String) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_zombie_write_is_rejected_and_recorded() {
     // The resource compares tokens itself and reports the rejection; the next holder's text stays.
-    let world = ClientAndServer::start().await;
-    let (answer, text) = late_write(&world, "compares").await;
+    let server = ClientAndServer::start().await;
+    let (answer, text) = late_write(&server, "compares").await;
     assert_eq!((answer.as_str(), text.as_str()), ("412", "the next holder"));
-    let ledger = world.ledger().await;
+    let ledger = server.ledger().await;
     assert_eq!(
         ledger,
         [(1, Some(2), "report-service".to_owned(), "reported".to_owned())]
@@ -125,10 +125,10 @@ async fn a_zombie_write_is_rejected_and_recorded() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resource_that_checks_tokens_rejects_the_zombie() {
     // The resource stores no token: the lease service compares it and records the rejection itself.
-    let world = ClientAndServer::start().await;
-    let (answer, text) = late_write(&world, "asks").await;
+    let server = ClientAndServer::start().await;
+    let (answer, text) = late_write(&server, "asks").await;
     assert_eq!((answer.as_str(), text.as_str()), ("412", "the next holder"));
-    let ledger = world.ledger().await;
+    let ledger = server.ledger().await;
     assert_eq!(
         ledger,
         [(1, Some(2), "report-service".to_owned(), "stale".to_owned())]
@@ -138,8 +138,8 @@ async fn a_resource_that_checks_tokens_rejects_the_zombie() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_fencing_the_zombie_overwrites_the_next_holder() {
     // The negative control: the same pause, the same lock, no comparison. No lock service can prevent this.
-    let world = ClientAndServer::start().await;
-    let (answer, text) = late_write(&world, "believes").await;
+    let server = ClientAndServer::start().await;
+    let (answer, text) = late_write(&server, "believes").await;
     assert_eq!((answer.as_str(), text.as_str()), ("204", "the zombie"));
-    assert!(world.ledger().await.is_empty());
+    assert!(server.ledger().await.is_empty());
 }

@@ -12,9 +12,9 @@ use crate::support::watching::{refresh, scan};
 #[tokio::test]
 async fn the_adapter_recovers_when_the_agent_returns() {
     // Every question names the refusal; no question needs the adapter rebuilt.
-    let world = WatchedConsul::start().await;
-    world.consul.stop().await.unwrap();
-    let backend = backend(&world.consul.url(), |_, _| {});
+    let watched = WatchedConsul::start().await;
+    watched.consul.stop().await.unwrap();
+    let backend = backend(&watched.consul.url(), |_, _| {});
     let (source, resource) = kv("locks/a");
     for error in [
         scan(&backend).await.unwrap_err(),
@@ -27,15 +27,15 @@ async fn the_adapter_recovers_when_the_agent_returns() {
             "{error:?}"
         );
     }
-    world.consul.restart().await.unwrap();
+    watched.consul.restart().await.unwrap();
     assert!(scan(&backend).await.unwrap().is_whole());
 }
 
 #[tokio::test]
 async fn a_silent_agent_costs_one_timeout() {
     // A black hole before and after the first answer.
-    let world = WatchedConsul::start().await;
-    let proxy = Proxy::start(world.consul.port()).await;
+    let watched = WatchedConsul::start().await;
+    let proxy = Proxy::start(watched.consul.port()).await;
     let backend = backend(&format!("http://127.0.0.1:{}", proxy.port()), |config, _| {
         config.timeout = Duration::from_millis(700);
     });

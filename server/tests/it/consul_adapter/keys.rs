@@ -10,8 +10,8 @@ use crate::support::watching::{owner, refresh, scan, token};
 #[tokio::test]
 async fn only_keys_that_a_session_holds_are_locks() {
     // A held key, a released one, one never held, one outside the prefix; names with characters that a URL escapes.
-    let world = WatchedConsul::start().await;
-    let client = &world.client;
+    let watched = WatchedConsul::start().await;
+    let client = &watched.client;
     let session = client.session("billing", "30s", "15s", "release").await;
     assert!(client.acquire("locks/job", &session, r#"{"step":1}"#).await);
     assert!(client.acquire("locks/a%20b/%C3%A9%3F", &session, "").await);
@@ -19,7 +19,7 @@ async fn only_keys_that_a_session_holds_are_locks() {
     assert!(client.release("locks/released", &session).await);
     client.put("kv/locks/plain", "value").await;
     assert!(client.acquire("elsewhere/job", &session, "").await);
-    let seen = scan(&world.backend).await.unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
     assert!(seen.is_whole(), "{:?}", seen.pass);
     assert_eq!(seen.names(), ["locks/a b/é?", "locks/job"]);
     let lock = seen.lock("locks/job");
@@ -34,7 +34,7 @@ async fn only_keys_that_a_session_holds_are_locks() {
     assert!(why.contains("twice its TTL"), "{why}");
     let (source, resource) = kv("locks/a b/é?");
     assert!(
-        world
+        watched
             .backend
             .inspect(&source, &resource)
             .await
@@ -43,7 +43,7 @@ async fn only_keys_that_a_session_holds_are_locks() {
             .is_some()
     );
     let seen = refresh(
-        &world.backend,
+        &watched.backend,
         "kv",
         &["locks/job", "locks/released", "elsewhere/job"],
     )
@@ -55,8 +55,8 @@ async fn only_keys_that_a_session_holds_are_locks() {
 #[tokio::test]
 async fn the_detail_has_the_session_and_its_other_keys() {
     // A session with a check and no TTL; two keys on it.
-    let world = WatchedConsul::start().await;
-    let client = &world.client;
+    let watched = WatchedConsul::start().await;
+    let client = &watched.client;
     let mut session = String::new();
     // The check of a node fails until its agent has joined.
     testkit::eventually("the node is healthy", async || {
@@ -68,9 +68,9 @@ async fn the_detail_has_the_session_and_its_other_keys() {
     .await;
     assert!(client.acquire("locks/a", &session, "step 3").await);
     assert!(client.acquire("locks/b", &session, "").await);
-    scan(&world.backend).await.unwrap();
+    scan(&watched.backend).await.unwrap();
     let (source, resource) = kv("locks/a");
-    let detail = world.backend.inspect(&source, &resource).await.unwrap();
+    let detail = watched.backend.inspect(&source, &resource).await.unwrap();
     let raw = |name: &str| {
         let field = detail.raw.iter().find(|field| field.name == name);
         field
@@ -100,11 +100,11 @@ async fn the_detail_has_the_session_and_its_other_keys() {
 #[tokio::test]
 async fn a_lock_taken_again_has_a_new_generation_and_token() {
     // Taken again by another session; the key deleted and taken again by the same one. New values change nothing.
-    let world = WatchedConsul::start().await;
-    let client = &world.client;
+    let watched = WatchedConsul::start().await;
+    let client = &watched.client;
     let (one, two) = (client.long_session("one").await, client.long_session("two").await);
     let seen = async || {
-        let seen = scan(&world.backend).await.unwrap();
+        let seen = scan(&watched.backend).await.unwrap();
         let lock = seen.lock("locks/job");
         (lock.generation.known().unwrap().clone(), token(lock))
     };
@@ -124,11 +124,11 @@ async fn a_lock_taken_again_has_a_new_generation_and_token() {
 #[tokio::test]
 async fn contenders_of_a_semaphore_are_not_shown_as_holders() {
     // A contender key, with the flags of Consul's own clients.
-    let world = WatchedConsul::start().await;
-    let session = world.client.long_session("worker").await;
+    let watched = WatchedConsul::start().await;
+    let session = watched.client.long_session("worker").await;
     let path = format!("kv/locks/pool/{session}?acquire={session}&flags=16210313421097356768");
-    assert_eq!(world.client.put(&path, "").await, "true");
-    let seen = scan(&world.backend).await.unwrap();
+    assert_eq!(watched.client.put(&path, "").await, "true");
+    let seen = scan(&watched.backend).await.unwrap();
     let lock = seen.lock(&format!("locks/pool/{session}"));
     assert!(
         matches!(&lock.condition, Some(ObservedCondition::Unrecognised { why }) if why.contains("semaphore"))
@@ -139,8 +139,8 @@ async fn contenders_of_a_semaphore_are_not_shown_as_holders() {
 #[tokio::test]
 async fn a_datacenter_or_namespace_that_does_not_exist_is_named() {
     // The free version has no namespaces.
-    let world = WatchedConsul::start().await;
-    let nowhere = backend(&world.consul.url(), |_, consul| {
+    let watched = WatchedConsul::start().await;
+    let nowhere = backend(&watched.consul.url(), |_, consul| {
         consul.datacenter = Some("nowhere".to_owned())
     });
     let error = scan(&nowhere).await.unwrap_err();
@@ -148,7 +148,7 @@ async fn a_datacenter_or_namespace_that_does_not_exist_is_named() {
         error.to_string().contains("datacenter") && error.remedy().contains("`datacenter`"),
         "{error}"
     );
-    let spaced = backend(&world.consul.url(), |_, consul| {
+    let spaced = backend(&watched.consul.url(), |_, consul| {
         consul.namespace = Some("team-1".to_owned())
     });
     let error = scan(&spaced).await.unwrap_err();
@@ -156,7 +156,7 @@ async fn a_datacenter_or_namespace_that_does_not_exist_is_named() {
         error.to_string().contains("namespaces") && error.remedy().contains("`namespace`"),
         "{error}"
     );
-    let here = backend(&world.consul.url(), |_, consul| {
+    let here = backend(&watched.consul.url(), |_, consul| {
         consul.datacenter = Some("dc1".to_owned())
     });
     assert!(scan(&here).await.unwrap().is_whole());

@@ -19,20 +19,20 @@ fn remaining_ms(lock: &ObservedLock) -> i64 {
 #[tokio::test]
 async fn a_lost_session_leaves_a_lock_delay_that_counts_down() {
     // Keys that are released and deleted with their sessions; a key that a living session released has none.
-    let world = WatchedConsul::start().await;
-    let client = &world.client;
+    let watched = WatchedConsul::start().await;
+    let client = &watched.client;
     for (key, behavior) in [("locks/released", "release"), ("locks/deleted", "delete")] {
         let session = client.session("lost", "1h", "40s", behavior).await;
         assert!(client.acquire(key, &session, "").await);
     }
     let living = client.session("living", "1h", "40s", "release").await;
     assert!(client.acquire("locks/free", &living, "").await);
-    assert_eq!(scan(&world.backend).await.unwrap().locks.len(), 3);
+    assert_eq!(scan(&watched.backend).await.unwrap().locks.len(), 3);
     for key in ["locks/released", "locks/deleted"] {
         client.destroy(&client.holder(key).await.unwrap()).await;
     }
     assert!(client.release("locks/free", &living).await);
-    let seen = scan(&world.backend).await.unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
     assert_eq!(seen.names(), ["locks/deleted", "locks/released"]);
     let lock = seen.lock("locks/deleted");
     assert_eq!(owner(lock), "lost@throwaway");
@@ -43,11 +43,11 @@ async fn a_lost_session_leaves_a_lock_delay_that_counts_down() {
     assert!((1..=40_000).contains(&first), "{first}");
     // Consul itself refuses the key meanwhile.
     assert!(!client.acquire("locks/deleted", &living, "").await);
-    let again = refresh(&world.backend, "kv", &["locks/deleted"]).await.unwrap();
+    let again = refresh(&watched.backend, "kv", &["locks/deleted"]).await.unwrap();
     assert!(remaining_ms(again.lock("locks/deleted")) <= first);
     // There is no holder to unlock.
     let (source, resource) = kv("locks/released");
-    let answer = world
+    let answer = watched
         .backend
         .release(&source, &resource, &Generation::new("session:x@1.1"), &act())
         .await;
@@ -57,17 +57,17 @@ async fn a_lost_session_leaves_a_lock_delay_that_counts_down() {
 #[tokio::test]
 async fn a_lock_delay_ends_when_the_key_is_held_again() {
     // A short one; its end is Consul's, and the row is the next holder's then.
-    let world = WatchedConsul::start().await;
-    let client = &world.client;
+    let watched = WatchedConsul::start().await;
+    let client = &watched.client;
     let session = client.session("lost", "1h", "1s", "release").await;
     assert!(client.acquire("locks/job", &session, "").await);
-    scan(&world.backend).await.unwrap();
+    scan(&watched.backend).await.unwrap();
     client.destroy(&session).await;
     let next = client.long_session("next").await;
     testkit::eventually("the next session acquires the key", async || {
         client.acquire("locks/job", &next, "").await
     })
     .await;
-    let seen = scan(&world.backend).await.unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
     assert_eq!(owner(seen.lock("locks/job")), "next@throwaway");
 }

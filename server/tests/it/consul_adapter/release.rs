@@ -15,16 +15,16 @@ use crate::support::unlocking::{Users, act, generation, lose_answers, race, unlo
 async fn only_the_key_is_released_and_its_session_stays() {
     // Two keys of one session; value and flags stay; the next session acquires the key at once, in spite of a
     // lock-delay; the old generation is refused then.
-    let world = WatchedConsul::start().await;
-    let client = &world.client;
+    let watched = WatchedConsul::start().await;
+    let client = &watched.client;
     let session = client.session("w", "1h", "15s", "release").await;
     assert!(client.acquire("locks/a", &session, "step 3").await);
     assert!(client.acquire("locks/b", &session, "").await);
     let before = client.key("locks/a").await.unwrap();
     let (source, resource) = kv("locks/a");
-    let old = generation(&world.backend, &source, &resource).await;
+    let old = generation(&watched.backend, &source, &resource).await;
     let release = async || {
-        world
+        watched
             .backend
             .release(&source, &resource, &old, &act())
             .await
@@ -51,14 +51,14 @@ async fn only_the_key_is_released_and_its_session_stays() {
 #[tokio::test]
 async fn the_same_session_on_the_key_again_is_another_holding() {
     // Released and acquired again by the same session: only the lock index differs.
-    let world = WatchedConsul::start().await;
-    let client = &world.client;
+    let watched = WatchedConsul::start().await;
+    let client = &watched.client;
     let session = client.long_session("w").await;
     assert!(client.acquire("locks/a", &session, "").await);
     let (source, resource) = kv("locks/a");
-    let old = generation(&world.backend, &source, &resource).await;
+    let old = generation(&watched.backend, &source, &resource).await;
     assert!(client.release("locks/a", &session).await && client.acquire("locks/a", &session, "").await);
-    let answer = world
+    let answer = watched
         .backend
         .release(&source, &resource, &old, &act())
         .await
@@ -70,10 +70,10 @@ async fn the_same_session_on_the_key_again_is_another_holding() {
 #[tokio::test]
 async fn without_a_token_for_unlocks_release_is_refused() {
     // No `unlock_token_file`; and a name outside the prefixes.
-    let world = WatchedConsul::start().await;
-    let session = world.client.long_session("w").await;
-    assert!(world.client.acquire("locks/a", &session, "").await);
-    let watcher = backend(&world.consul.url(), |_, _| {});
+    let watched = WatchedConsul::start().await;
+    let session = watched.client.long_session("w").await;
+    assert!(watched.client.acquire("locks/a", &session, "").await);
+    let watcher = backend(&watched.consul.url(), |_, _| {});
     assert!(no_release(&watcher).unwrap().contains("unlock_token_file"));
     let (source, resource) = kv("locks/a");
     let answer = unlock(&watcher, &source, &resource).await;
@@ -81,9 +81,9 @@ async fn without_a_token_for_unlocks_release_is_refused() {
         matches!(&answer, Release::Refused { why, .. } if why.contains("unlock_token_file")),
         "{answer:?}"
     );
-    let seen = generation(&world.backend, &source, &resource).await;
+    let seen = generation(&watched.backend, &source, &resource).await;
     let (_, stranger) = kv("elsewhere/a");
-    let answer = world
+    let answer = watched
         .backend
         .release(&source, &stranger, &seen, &act())
         .await
@@ -124,31 +124,31 @@ impl Users for Sessions {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn racing_unlocks_never_hit_the_next_holder() {
     // Every holding that was cut short is one that an unlock reports.
-    let world = WatchedConsul::start().await;
+    let watched = WatchedConsul::start().await;
     let users = Sessions {
-        client: world.client.clone(),
+        client: watched.client.clone(),
         count: Cell::new(0),
     };
     let (source, resource) = kv("locks/race");
-    race(&world.backend, &source, &resource, &users).await;
+    race(&watched.backend, &source, &resource, &users).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_response_is_an_unknown_outcome() {
     // The transaction's answer stops in the proxy.
-    let world = WatchedConsul::start().await;
-    let proxy = Proxy::start(world.consul.port()).await;
+    let watched = WatchedConsul::start().await;
+    let proxy = Proxy::start(watched.consul.port()).await;
     let through = backend(&format!("http://127.0.0.1:{}", proxy.port()), |config, consul| {
         config.timeout = Duration::from_millis(600);
         consul.unlock_token = Some("00000000-0000-0000-0000-0000000000aa".to_owned().into());
     });
-    let direct = unlocker(&world.consul.url());
-    let session = world.client.long_session("w").await;
+    let direct = unlocker(&watched.consul.url());
+    let session = watched.client.long_session("w").await;
     let (source, resource) = kv("locks/a");
     let take = async || -> Generation {
-        assert!(world.client.acquire("locks/a", &session, "").await);
+        assert!(watched.client.acquire("locks/a", &session, "").await);
         generation(&direct, &source, &resource).await
     };
-    let is_held = async || world.client.holder("locks/a").await.is_some();
+    let is_held = async || watched.client.holder("locks/a").await.is_some();
     lose_answers(&through, &proxy, (&source, &resource), take, is_held).await;
 }

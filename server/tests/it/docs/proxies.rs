@@ -25,12 +25,12 @@ async fn free_port() -> u16 {
 
 /// A server that believes a proxy on this machine.
 async fn served(front: u16) -> TestServer {
-    let stage = TestServer::builder().config(&format!(
+    let server = TestServer::builder().config(&format!(
         "listen = \"127.0.0.1:0\"\npublic_url = \"https://localhost:{front}\"\n[proxy]\ntrusted = [\"127.0.0.1\"]\n"
     )).start()
     .await;
-    stage.add_user("ada", on(Role::Admin, None, None)).await;
-    stage
+    server.add_user("ada", on(Role::Admin, None, None)).await;
+    server
 }
 
 fn started(program: &str, args: &[&str], folder: &Path) -> Child {
@@ -50,7 +50,7 @@ fn started(program: &str, args: &[&str], folder: &Path) -> Child {
 }
 
 /// Requests that every proxy must pass on, and requests that it must reject.
-async fn speaks(front: u16, stage: &TestServer, certs: &Certs, log: &Path) {
+async fn speaks(front: u16, server: &TestServer, certs: &Certs, log: &Path) {
     let base = format!("https://localhost:{front}");
     // From another address than the proxy's own.
     let client = client(&certs.ca(), [127, 0, 0, 2]);
@@ -74,7 +74,7 @@ async fn speaks(front: u16, stage: &TestServer, certs: &Certs, log: &Path) {
         .header(header::ORIGIN, "https://evil.example")
         .header("sec-fetch-site", "cross-site");
     assert_eq!(foreign.send().await.unwrap().status(), StatusCode::FORBIDDEN);
-    let token = token(&stage.serving, Role::Client).await;
+    let token = token(&server.serving, Role::Client).await;
     streams(&client, &base, token.expose()).await;
     // A client's own value in the proxy's header does not become its address.
     let wrong = [("name", "ada"), ("password", "wrong, on purpose")];
@@ -83,7 +83,7 @@ async fn speaks(front: u16, stage: &TestServer, certs: &Certs, log: &Path) {
         .header("x-forwarded-for", "203.0.113.9")
         .form(&wrong);
     assert!(!forged.send().await.unwrap().status().is_success());
-    let record = stage.audit_entries().await;
+    let record = server.audit_entries().await;
     let logins: Vec<_> = record.iter().filter(|row| row.action == "LOGIN").collect();
     assert_eq!(logins.len(), 2, "{record:?}");
     for row in logins {
@@ -147,13 +147,13 @@ async fn documented_nginx_passes_users_forms_and_streams() {
     // Its own ports and certificate; every other line of the file is used.
     let folder = tempfile::tempdir().unwrap();
     let (front, plain) = (free_port().await, free_port().await);
-    let stage = served(front).await;
+    let server = served(front).await;
     let certs = certified(folder.path());
     let shown = folder.path().display();
     let site = include_str!("../../../../docs/deploy/nginx.conf")
         .replace(
             "server 127.0.0.1:3000",
-            &format!("server {}", stage.serving.address),
+            &format!("server {}", server.serving.address),
         )
         .replace("listen 443 ssl", &format!("listen 127.0.0.1:{front} ssl"))
         .replace("listen 80", &format!("listen 127.0.0.1:{plain}"))
@@ -181,7 +181,7 @@ async fn documented_nginx_passes_users_forms_and_streams() {
         config.to_str().unwrap(),
     ];
     let _nginx = started("nginx", &args, folder.path());
-    speaks(front, &stage, &certs, &folder.path().join("proxy.log")).await;
+    speaks(front, &server, &certs, &folder.path().join("proxy.log")).await;
     let client = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .build()
@@ -215,7 +215,7 @@ async fn documented_caddy_passes_users_forms_and_streams() {
     // With a certificate of its own instead of one from an authority of the internet, which the file shows in a comment.
     let folder = tempfile::tempdir().unwrap();
     let front = free_port().await;
-    let stage = served(front).await;
+    let server = served(front).await;
     let certs = certified(folder.path());
     let shown = folder.path().display();
     let site = include_str!("../../../../docs/deploy/Caddyfile")
@@ -227,7 +227,7 @@ async fn documented_caddy_passes_users_forms_and_streams() {
         .replace("/etc/leasehold/", &format!("{shown}/"))
         .replace(
             "reverse_proxy 127.0.0.1:3000",
-            &format!("reverse_proxy {}", stage.serving.address),
+            &format!("reverse_proxy {}", server.serving.address),
         );
     let whole = format!(
         "{{\n\tadmin off\n\tauto_https disable_redirects\n\tstorage file_system {shown}/caddy\n}}\n{site}"
@@ -242,5 +242,5 @@ async fn documented_caddy_passes_users_forms_and_streams() {
         config.to_str().unwrap(),
     ];
     let _caddy = started("caddy", &args, folder.path());
-    speaks(front, &stage, &certs, &folder.path().join("proxy.log")).await;
+    speaks(front, &server, &certs, &folder.path().join("proxy.log")).await;
 }

@@ -135,58 +135,61 @@ impl ReferenceRun {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_of_the_reference_runs() {
     // Ordered so that each example finds the objects that it names; the remaining ones only read.
-    let mut world = ReferenceRun::start().await;
-    let lease = world.run("post-v1-locks-acquire").await;
-    world.keep("LEASE_ID", &lease["leaseId"]);
-    world.run("post-v1-locks-leaseid-renew").await;
-    world.run("post-v1-locks-batch").await;
-    let user = world.run("post-v1-users").await;
-    world.keep("USER_ID", &user["id"]);
+    let mut reference = ReferenceRun::start().await;
+    let lease = reference.run("post-v1-locks-acquire").await;
+    reference.keep("LEASE_ID", &lease["leaseId"]);
+    reference.run("post-v1-locks-leaseid-renew").await;
+    reference.run("post-v1-locks-batch").await;
+    let user = reference.run("post-v1-users").await;
+    reference.keep("USER_ID", &user["id"]);
     for id in [
         "put-v1-users-id-grants",
         "put-v1-users-id-password",
         "post-v1-users-id-link",
     ] {
-        world.run(id).await;
+        reference.run(id).await;
     }
-    world.run("post-v1-users-id-disable").await;
-    world.run("post-v1-users-id-enable").await;
+    reference.run("post-v1-users-id-disable").await;
+    reference.run("post-v1-users-id-enable").await;
     // By its name.
-    let token = world.run("post-v1-tokens").await;
+    let token = reference.run("post-v1-tokens").await;
     assert!(token["token"].is_string(), "{token}");
-    world.keep("TOKEN_ID", &"billing".into());
-    world.run("delete-v1-tokens-id").await;
-    world.run("put-v1-protected-prefixes").await;
-    let protected_prefixes = world.run("get-v1-protected-prefixes").await;
-    world.keep(
+    reference.keep("TOKEN_ID", &"billing".into());
+    reference.run("delete-v1-tokens-id").await;
+    reference.run("put-v1-protected-prefixes").await;
+    let protected_prefixes = reference.run("get-v1-protected-prefixes").await;
+    reference.keep(
         "PROTECTED_PREFIX_ID",
         &protected_prefixes["protectedPrefixes"][0]["id"],
     );
-    world.run("delete-v1-protected-prefixes-id").await;
-    world.run("post-v1-receivers").await;
-    world.run("put-v1-receivers-name").await;
-    world.run("delete-v1-receivers-name").await;
-    world
+    reference.run("delete-v1-protected-prefixes-id").await;
+    reference.run("post-v1-receivers").await;
+    reference.run("put-v1-receivers-name").await;
+    reference.run("delete-v1-receivers-name").await;
+    reference
         .run_refused("post-v1-receivers-name-test", "not_found")
         .await;
-    world.run("put-v1-rules").await;
-    world.run("post-v1-rules-preview").await;
-    world.run("delete-v1-rules-id").await;
-    let silence = world.run("post-v1-silences").await;
-    world.keep("SILENCE_ID", &silence["id"]);
-    world.run("delete-v1-silences-id").await;
-    world
+    reference.run("put-v1-rules").await;
+    reference.run("post-v1-rules-preview").await;
+    reference.run("delete-v1-rules-id").await;
+    let silence = reference.run("post-v1-silences").await;
+    reference.keep("SILENCE_ID", &silence["id"]);
+    reference.run("delete-v1-silences-id").await;
+    reference
         .run_refused("post-v1-notifications-id-retry", "not_found")
         .await;
-    world.run_refused("post-v1-alerts-id-ack", "not_found").await;
-    world.server.add_user("sam", on(Role::Viewer, None, None)).await;
-    let _browser = world.server.signed_in("sam").await;
-    let sessions = world.run("get-v1-sessions").await;
-    world.keep("SESSION_ID", &sessions["sessions"][0]["id"]);
-    world.run("delete-v1-sessions-id").await;
-    unlocks(&mut world).await;
-    world.run("delete-v1-locks-leaseid").await;
-    let left: Vec<String> = world.examples.keys().cloned().collect();
+    reference.run_refused("post-v1-alerts-id-ack", "not_found").await;
+    reference
+        .server
+        .add_user("sam", on(Role::Viewer, None, None))
+        .await;
+    let _browser = reference.server.signed_in("sam").await;
+    let sessions = reference.run("get-v1-sessions").await;
+    reference.keep("SESSION_ID", &sessions["sessions"][0]["id"]);
+    reference.run("delete-v1-sessions-id").await;
+    unlocks(&mut reference).await;
+    reference.run("delete-v1-locks-leaseid").await;
+    let left: Vec<String> = reference.examples.keys().cloned().collect();
     for id in left {
         if id.ends_with("events") {
             // It never ends by itself.
@@ -196,16 +199,16 @@ async fn every_example_of_the_reference_runs() {
             id.starts_with("get-") || id.starts_with("post-v1-fencing") || id == "put-v1-read-only",
             "{id}"
         );
-        world.run(&id).await;
+        reference.run(&id).await;
     }
 }
 
 /// Review and confirm on the built-in lease, then the requests refused afterwards; the bulk unlock on locks that do
 /// not exist.
-async fn unlocks(world: &mut ReferenceRun) {
+async fn unlocks(reference: &mut ReferenceRun) {
     let path = "/v1/inventory/builtin/billing:close:2026-04";
-    let token = world.variables["LEASEHOLD_TOKEN"].clone();
-    let url = world.server.url(path);
+    let token = reference.variables["LEASEHOLD_TOKEN"].clone();
+    let url = reference.server.url(path);
     let found = std::cell::RefCell::new(Value::Null);
     testkit::eventually("the lease is in the inventory", || async {
         let answer = reqwest::Client::new()
@@ -220,21 +223,21 @@ async fn unlocks(world: &mut ReferenceRun) {
         is_there
     })
     .await;
-    world.keep("GENERATION", &found.take()["generation"]);
-    world.run("get-v1-inventory-backend-resource").await;
-    let several = world.run("post-v1-unlocks-bulk").await;
-    world.keep("UNLOCK_ID", &several["results"][0]["unlock"]["unlockId"]);
-    world.run("post-v1-unlocks-unlockid-cancel").await;
-    world.run("post-v1-unlocks-bulk-confirm").await;
+    reference.keep("GENERATION", &found.take()["generation"]);
+    reference.run("get-v1-inventory-backend-resource").await;
+    let several = reference.run("post-v1-unlocks-bulk").await;
+    reference.keep("UNLOCK_ID", &several["results"][0]["unlock"]["unlockId"]);
+    reference.run("post-v1-unlocks-unlockid-cancel").await;
+    reference.run("post-v1-unlocks-bulk-confirm").await;
     // No user approves or reviews their own request.
-    let intent = world.run("post-v1-unlocks").await;
-    world.keep("UNLOCK_ID", &intent["unlockId"]);
-    world
+    let intent = reference.run("post-v1-unlocks").await;
+    reference.keep("UNLOCK_ID", &intent["unlockId"]);
+    reference
         .run_refused("post-v1-unlocks-unlockid-approve", "forbidden")
         .await;
-    let done = world.run("post-v1-unlocks-unlockid-confirm").await;
+    let done = reference.run("post-v1-unlocks-unlockid-confirm").await;
     assert_eq!(done["state"], "released", "{done}");
-    world
+    reference
         .run_refused("post-v1-unlocks-unlockid-review", "forbidden")
         .await;
 }

@@ -10,14 +10,14 @@ async fn an_unreachable_backend_is_named_with_address_and_remedy() {
     // A Redis that just stopped, and one that runs.
     let gone = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let there = Throwaway::redis(RedisOptions::default()).await.unwrap();
-    let stage = ConfigFolder::new(&format!(
+    let config = ConfigFolder::new(&format!(
         "[[backend]]\nname = \"gone\"\nkind = \"redis\"\nurls = [\"{}\"]\ntimeout = \"2s\"\n\
          [[backend]]\nname = \"there\"\nkind = \"redis\"\nurls = [\"{}\"]\n",
         gone.url(),
         there.url()
     ));
     drop(gone);
-    let report = stage.doctor().await;
+    let report = config.doctor().await;
     report.has_one_fault(&["backend gone: ", "cannot connect", "→ Check that the server runs"]);
     assert!(
         report
@@ -47,12 +47,12 @@ async fn wrong_permissions_come_with_the_correcting_grant() {
         .execute(&mut admin)
         .await
         .unwrap();
-    let stage = ConfigFolder::new(&format!(
+    let config = ConfigFolder::new(&format!(
         "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\n\
          [[backend.lease_table]]\ntable = \"public.hidden\"\n[[backend.lease_table]]\ntable = \"public.written\"\n",
         postgres.url("watch", "postgres")
     ));
-    let report = stage.doctor().await;
+    let report = config.doctor().await;
     assert_eq!(report.code, 1, "{report:#?}");
     let faults = report.level("fault").join("\n");
     assert!(
@@ -67,13 +67,13 @@ async fn wrong_permissions_come_with_the_correcting_grant() {
 async fn clock_offsets_are_reported_per_backend() {
     // Our clock is an hour ahead: every backend's is an hour behind it.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
-    let stage = ConfigFolder::new(&format!(
+    let config = ConfigFolder::new(&format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\n",
         redis.url()
     ));
     let found = std::process::Command::new("faketime").arg("--version").output();
     found.expect("faketime is not installed; install it with: apt-get install -y faketime");
-    let mut command = stage.command("faketime");
+    let mut command = config.command("faketime");
     command
         .args([
             "-f",

@@ -97,9 +97,9 @@ async fn backend_certificates_are_checked() {
 async fn collector_certificates_from_the_environment_are_checked() {
     // An authority with one day left, then a file without a certificate.
     let certs = Certs::make();
-    let stage = ConfigFolder::new("");
+    let config = ConfigFolder::new("");
     let doctor = async |file: String| {
-        let mut command = stage.leasehold();
+        let mut command = config.leasehold();
         command.args(["doctor", "--json"]);
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://127.0.0.1:1");
         command.env("OTEL_EXPORTER_OTLP_CERTIFICATE", file);

@@ -20,12 +20,12 @@ pub(super) struct DoctorReport {
 impl ConfigFolder {
     /// With a store in the folder, unless the text names another.
     pub(super) fn new(toml: &str) -> Self {
-        let stage = Self {
+        let config = Self {
             folder: tempfile::tempdir().unwrap(),
         };
         let text = format!("listen = \"127.0.0.1:0\"\n{toml}");
-        std::fs::write(stage.path().join("leasehold.toml"), text).unwrap();
-        stage
+        std::fs::write(config.path().join("leasehold.toml"), text).unwrap();
+        config
     }
 
     pub(super) fn path(&self) -> &Path {

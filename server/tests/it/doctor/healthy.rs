@@ -22,7 +22,7 @@ async fn a_healthy_installation_has_no_finding_and_no_write() {
     let mut admin = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
     let account = "CREATE ROLE watch LOGIN; GRANT pg_read_all_stats TO watch;";
     sqlx::raw_sql(account).execute(&mut admin).await.unwrap();
-    let stage = ConfigFolder::new(&format!(
+    let config = ConfigFolder::new(&format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\n\
          [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\n\
          [[backend]]\nname = \"zk\"\nkind = \"zookeeper\"\nconnect = \"{}\"\npaths = [\"/zookeeper\"]\n\
@@ -34,11 +34,11 @@ async fn a_healthy_installation_has_no_finding_and_no_write() {
         consul.url(),
         postgres.url("watch", "postgres")
     ));
-    let mut migrate = stage.leasehold();
+    let mut migrate = config.leasehold();
     migrate.arg("migrate");
     assert_eq!(output(migrate).await.0, 0);
-    let before = stage.files();
-    let report = stage.doctor().await;
+    let before = config.files();
+    let report = config.doctor().await;
     assert_eq!(
         (report.code, report.level("fault")),
         (0, Vec::new()),
@@ -59,9 +59,9 @@ async fn a_healthy_installation_has_no_finding_and_no_write() {
     ] {
         assert!(fine.contains(part), "{part}: {fine}");
     }
-    let _again = stage.doctor().await;
-    assert_eq!(stage.files(), before);
-    let mut text = stage.leasehold();
+    let _again = config.doctor().await;
+    assert_eq!(config.files(), before);
+    let mut text = config.leasehold();
     text.arg("doctor");
     let (code, out, _) = output(text).await;
     assert_eq!(code, 0);
@@ -74,8 +74,8 @@ async fn a_healthy_installation_has_no_finding_and_no_write() {
 #[tokio::test]
 async fn all_config_errors_are_reported_with_remedies() {
     // Two errors of the configuration; no other check runs, and the exit code is that of an invalid configuration.
-    let stage = ConfigFolder::new("listn = 1\n[history]\nretention = \"1s\"\n");
-    let report = stage.doctor().await;
+    let config = ConfigFolder::new("listn = 1\n[history]\nretention = \"1s\"\n");
+    let report = config.doctor().await;
     assert_eq!((report.code, report.level("fault").len()), (2, 2), "{report:#?}");
     assert!(
         report.level("fault")[0].contains("leasehold.toml:2"),

@@ -12,16 +12,16 @@ async fn etcd() -> EtcdCluster {
     Throwaway::etcd_cluster(3, options).await.unwrap()
 }
 
-fn stage(addresses: &str) -> ConfigFolder {
+fn config_for(addresses: &str) -> ConfigFolder {
     ConfigFolder::new(&format!("[lease]\nstore = \"etcd://{addresses}/leasehold/\""))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_etcd_for_leases_is_examined_and_created() {
     let etcd = etcd().await;
-    let stage = stage(&etcd.addresses());
+    let config = config_for(&etcd.addresses());
     let found = async || {
-        let report = stage.doctor().await;
+        let report = config.doctor().await;
         assert_eq!(report.code, 0, "{report:#?}");
         report.level("ok").join("\n") + &report.level("warning").join("\n")
     };
@@ -38,7 +38,7 @@ async fn an_etcd_for_leases_is_examined_and_created() {
             "{\"epoch\":2,\"migrated\":true}\n",
         ),
     ] {
-        let mut migrate = stage.leasehold();
+        let mut migrate = config.leasehold();
         migrate.args(args);
         let (code, out, err) = output(migrate).await;
         assert_eq!((code, out.as_str()), (0, answer), "{err}");
@@ -57,7 +57,7 @@ async fn an_etcd_for_leases_is_examined_and_created() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_etcd_that_cannot_hold_leases_is_one_fault() {
     let etcd = etcd().await;
-    let one = stage(&format!("127.0.0.1:{}", etcd.members[0].port()));
+    let one = config_for(&format!("127.0.0.1:{}", etcd.members[0].port()));
     let part = [
         "lease.store",
         "3 members with a vote",
@@ -69,31 +69,34 @@ async fn an_etcd_that_cannot_hold_leases_is_one_fault() {
         "/leasehold/locks/a was not written by the lease service",
         "another prefix",
     ];
-    stage(&etcd.addresses()).doctor().await.has_one_fault(&foreign);
+    config_for(&etcd.addresses())
+        .doctor()
+        .await
+        .has_one_fault(&foreign);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_that_were_moved_are_one_fault_without_their_store() {
     let etcd = etcd().await;
-    let stage = stage(&etcd.addresses());
-    let config = stage.path().join("leasehold.toml");
+    let config_folder = config_for(&etcd.addresses());
+    let config = config_folder.path().join("leasehold.toml");
     let with_etcd = std::fs::read_to_string(&config).unwrap();
     let set = |text: &str| std::fs::write(&config, text).unwrap();
     set("listen = \"127.0.0.1:0\"\n");
-    let mut create = stage.leasehold();
+    let mut create = config_folder.leasehold();
     create.arg("migrate");
     assert_eq!(output(create).await.0, 0);
     set(&with_etcd);
-    let mut moving = stage.leasehold();
+    let mut moving = config_folder.leasehold();
     moving.args(["migrate", "--to", "etcd"]);
     let (code, _, err) = output(moving).await;
     assert_eq!(code, 0, "{err}");
-    let found = stage.doctor().await.level("ok").join("\n");
+    let found = config_folder.doctor().await.level("ok").join("\n");
     assert!(
         found.contains("store: its leases were moved to etcd://"),
         "{found}"
     );
     set("listen = \"127.0.0.1:0\"\n");
     let words = ["moved to etcd://", "set lease.store to etcd://"];
-    stage.doctor().await.has_one_fault(&words);
+    config_folder.doctor().await.has_one_fault(&words);
 }

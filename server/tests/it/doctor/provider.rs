@@ -3,7 +3,7 @@
 use super::command::{ConfigFolder, report};
 use crate::oidc::provider::{CLIENT, Lie, Provider, SECRET};
 
-fn stage(issuer: &str) -> ConfigFolder {
+fn config_for(issuer: &str) -> ConfigFolder {
     ConfigFolder::new(&format!(
         "[oidc]\nissuer = \"{issuer}\"\nclient_id = \"{CLIENT}\"\nclient_secret = \"{SECRET}\"\n\
          [[oidc.role]]\nvalue = \"*\"\nrole = \"viewer\"\n"
@@ -15,7 +15,7 @@ async fn the_provider_check_equals_a_sign_in_request() {
     // The doctor checks more than an open port: healthy, then another issuer, then no key, then down; the output never
     // has the client secret.
     let (provider, away) = Provider::start().await;
-    let sound = stage(provider.issuer()).doctor().await;
+    let sound = config_for(provider.issuer()).doctor().await;
     assert_eq!(sound.code, 0, "{sound:#?}");
     let ok = sound.level("ok").join("\n");
     assert!(
@@ -25,18 +25,18 @@ async fn the_provider_check_equals_a_sign_in_request() {
     assert!(ok.contains("oidc: its clock is "), "{ok}");
 
     let named = provider.issuer().replace("127.0.0.1", "localhost");
-    stage(&named).doctor().await.has_one_fault(&[
+    config_for(&named).doctor().await.has_one_fault(&[
         "oidc: its issuer is http://127.0.0.1:",
         "→ issuer = \"http://127.0.0.1:",
     ]);
     let lost = format!("{}/nowhere", provider.issuer());
-    stage(&lost)
+    config_for(&lost)
         .doctor()
         .await
         .has_one_fault(&["answers 404", "→ set oidc.issuer"]);
 
     provider.lie(Lie::NoKeys);
-    let keyless = stage(provider.issuer()).doctor().await;
+    let keyless = config_for(provider.issuer()).doctor().await;
     keyless.has_one_fault(&[
         "oidc: none of its keys has a supported signature algorithm",
         "→ give the client",
@@ -45,7 +45,7 @@ async fn the_provider_check_equals_a_sign_in_request() {
 
     drop(away);
     let gone = "http://127.0.0.1:1";
-    let gone = stage(gone).doctor().await;
+    let gone = config_for(gone).doctor().await;
     gone.has_one_fault(&[
         "oidc: ",
         "→ curl -f http://127.0.0.1:1/.well-known/openid-configuration",
@@ -57,8 +57,8 @@ async fn the_provider_check_equals_a_sign_in_request() {
 async fn a_clock_offset_that_breaks_sign_in_is_reported() {
     // Our clock is an hour ahead of the provider's.
     let (provider, _away) = Provider::start().await;
-    let stage = stage(provider.issuer());
-    let mut command = stage.command("faketime");
+    let config = config_for(provider.issuer());
+    let mut command = config.command("faketime");
     let doctor = [
         "-f",
         "+3600s",

@@ -18,9 +18,9 @@ const HERE: &str = "[notify]\nallowed_networks = [\"127.0.0.1/32\", \"::1/128\"]
 const SECRET: &str = "a secret of thirty-two characters";
 
 /// Adds a receiver as an admin does on the page.
-async fn add(stage: &ConfigFolder, name: &str, url: &str) {
+async fn add(config_folder: &ConfigFolder, name: &str, url: &str) {
     let _installed = rustls::crypto::ring::default_provider().install_default();
-    let store = format!("sqlite:{}", stage.path().join("leasehold.db").display());
+    let store = format!("sqlite:{}", config_folder.path().join("leasehold.db").display());
     let db = Db::open(&store).await.unwrap();
     let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
     let stop = CancellationToken::new();
@@ -43,19 +43,19 @@ async fn add(stage: &ConfigFolder, name: &str, url: &str) {
     db.close().await;
 }
 
-fn write(stage: &ConfigFolder, toml: &str) {
+fn write(config: &ConfigFolder, toml: &str) {
     let text = format!("listen = \"127.0.0.1:0\"\n{toml}");
-    std::fs::write(stage.path().join("leasehold.toml"), text).unwrap();
+    std::fs::write(config.path().join("leasehold.toml"), text).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unreachable_receiver_is_named_and_no_notification_is_sent() {
     // The check sends no alert, path or secret, and passes through the SSRF guard; each fault has a remedy. One
     // receiver answers, one is down; then this machine is no longer declared.
-    let stage = ConfigFolder::new(HERE);
+    let config = ConfigFolder::new(HERE);
     let sink = WebhookSink::open().await;
-    add(&stage, "ops", &format!("{}/hook/s3cret?token=t0ken", sink.url)).await;
-    let sound = stage.doctor().await;
+    add(&config, "ops", &format!("{}/hook/s3cret?token=t0ken", sink.url)).await;
+    let sound = config.doctor().await;
     assert_eq!(sound.code, 0, "{sound:#?}");
     let ok = sound.level("ok").join("\n");
     assert!(ok.contains("receiver ops: ") && ok.contains("answers"), "{ok}");
@@ -64,18 +64,18 @@ async fn unreachable_receiver_is_named_and_no_notification_is_sent() {
     assert_eq!((heard[0].path.as_str(), heard[0].body.as_str()), ("/", ""));
     assert!(!format!("{:?} {sound:?}", heard[0]).contains("t0ken"));
 
-    write(&stage, "");
-    stage.doctor().await.has_one_fault(&[
+    write(&config, "");
+    config.doctor().await.has_one_fault(&[
         "receiver ops: ",
         "127.0.0.1 is this machine (loopback)",
         "[notify] allowed_networks = [\"127.0.0.1/32\"]",
     ]);
     assert_eq!(sink.heard().len(), 1, "the guard was passed");
 
-    write(&stage, HERE);
+    write(&config, HERE);
     let port = free_port().unwrap();
-    add(&stage, "gone", &format!("http://127.0.0.1:{port}/x")).await;
-    let gone = stage.doctor().await;
+    add(&config, "gone", &format!("http://127.0.0.1:{port}/x")).await;
+    let gone = config.doctor().await;
     gone.has_one_fault(&[
         "receiver gone: ",
         "cannot be reached",
@@ -94,10 +94,15 @@ async fn a_receiver_with_an_untrusted_certificate_is_named() {
         tls.key.display()
     );
     let there = TestServer::builder().config(&served).start().await;
-    let stage = ConfigFolder::new(HERE);
-    add(&stage, "ops", &format!("https://127.0.0.1:{}/hook", there.port())).await;
+    let config_folder = ConfigFolder::new(HERE);
+    add(
+        &config_folder,
+        "ops",
+        &format!("https://127.0.0.1:{}/hook", there.port()),
+    )
+    .await;
     let doctor = async |roots: Option<&Certs>| -> DoctorReport {
-        let mut command = stage.leasehold();
+        let mut command = config_folder.leasehold();
         command.args(["doctor", "--json"]);
         command.envs(roots.map(|certs| ("SSL_CERT_FILE", certs.ca())));
         report(command).await

@@ -6,21 +6,21 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 use super::command::{ConfigFolder, DoctorReport, output, report};
 
 async fn migrated() -> ConfigFolder {
-    let stage = ConfigFolder::new("");
-    let mut migrate = stage.leasehold();
+    let config = ConfigFolder::new("");
+    let mut migrate = config.leasehold();
     migrate.args(["migrate", "--json"]);
     let (code, out, err) = output(migrate).await;
     assert_eq!((code, out.as_str()), (0, "{\"migrated\":true}\n"), "{err}");
-    stage
+    config
 }
 
 /// Runs a statement on the lease store's file and leaves no other file.
-async fn sql(stage: &ConfigFolder, statement: &str) {
-    sql_in(stage, "leasehold.db", statement).await;
+async fn sql(config: &ConfigFolder, statement: &str) {
+    sql_in(config, "leasehold.db", statement).await;
 }
 
-async fn sql_in(stage: &ConfigFolder, file: &str, statement: &str) {
-    let url = format!("sqlite:{}", stage.path().join(file).display());
+async fn sql_in(config: &ConfigFolder, file: &str, statement: &str) {
+    let url = format!("sqlite:{}", config.path().join(file).display());
     let mut connection = SqliteConnection::connect(&url).await.unwrap();
     let statement = AssertSqlSafe(statement.to_owned());
     sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
@@ -42,35 +42,35 @@ fn is_warned(report: &DoctorReport, words: &[&str]) {
 #[tokio::test]
 async fn old_new_and_partial_schemas_are_distinguished() {
     // The last migration missing, an unknown one, an unfinished one, a removed table.
-    let stage = migrated().await;
+    let config = migrated().await;
     sql(
-        &stage,
+        &config,
         "DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)",
     )
     .await;
     is_warned(
-        &stage.doctor().await,
+        &config.doctor().await,
         &["1 migration behind", "→ leasehold migrate"],
     );
-    let stage = migrated().await;
-    sql(&stage, &NEWER.replace("DESCRIPTION", "add a column")).await;
+    let config = migrated().await;
+    sql(&config, &NEWER.replace("DESCRIPTION", "add a column")).await;
     is_warned(
-        &stage.doctor().await,
+        &config.doctor().await,
         &["migration 9001, which is newer than this binary and only adds"],
     );
-    let stage = migrated().await;
+    let config = migrated().await;
     sql(
-        &stage,
+        &config,
         "UPDATE _sqlx_migrations SET success = false WHERE version = 2",
     )
     .await;
-    stage
+    config
         .doctor()
         .await
         .has_one_fault(&["migration 2 started but did not complete", "→ restore the backup"]);
-    let stage = migrated().await;
-    sql(&stage, &NEWER.replace("DESCRIPTION", "contract drop a column")).await;
-    stage.doctor().await.has_one_fault(&[
+    let config = migrated().await;
+    sql(&config, &NEWER.replace("DESCRIPTION", "contract drop a column")).await;
+    config.doctor().await.has_one_fault(&[
         "migration 9001 (contract drop a column)",
         "→ install the newer version",
     ]);
@@ -79,24 +79,24 @@ async fn old_new_and_partial_schemas_are_distinguished() {
 #[tokio::test]
 async fn missing_or_readable_secret_key_is_reported_with_its_remedy() {
     // A lost key is reported before the first alert fails to be sent.
-    let stage = migrated().await;
+    let config = migrated().await;
     let sealed = "INSERT INTO receivers (id, name, kind, urls, secret, created_at, created_by) VALUES
         ('a_1', 'ops', 'webhook', 'leasehold-sealed:1:0badcafe:AAAA', 'leasehold-sealed:1:0badcafe:AAAA', 0, 'ann')";
-    sql_in(&stage, "leasehold.console.db", sealed).await;
-    let files = stage.files();
-    stage.doctor().await.has_one_fault(&[
+    sql_in(&config, "leasehold.console.db", sealed).await;
+    let files = config.files();
+    config.doctor().await.has_one_fault(&[
         "the key that encrypted them is missing",
         "leasehold.secret_key from the backup",
     ]);
-    assert_eq!(stage.files(), files, "it made something");
-    let file = stage.path().join("leasehold.secret_key");
+    assert_eq!(config.files(), files, "it made something");
+    let file = config.path().join("leasehold.secret_key");
     std::fs::write(
         &file,
         "99e2b6a0c4d8f3957a6b1c2d3e4f5061728394a5b6c7d8e9f00112233445566b\n",
     )
     .unwrap();
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    let report = stage.doctor().await;
+    let report = config.doctor().await;
     let warnings = report.level("warning").join("\n");
     assert!(warnings.contains("→ chmod 600"), "{report:#?}");
     report.has_one_fault(&["ops cannot be notified", "0badcafe", "→ set previous_secret_key"]);
@@ -105,16 +105,16 @@ async fn missing_or_readable_secret_key_is_reported_with_its_remedy() {
 #[tokio::test]
 async fn restored_backup_is_refused_until_the_named_command_runs() {
     // A copy from before two grants replaces the store; the witness file has a higher token.
-    let stage = migrated().await;
+    let config = migrated().await;
     let witness = |grants: u32| {
-        let file = stage.path().join("leasehold.db.witness");
+        let file = config.path().join("leasehold.db.witness");
         let text = std::fs::read_to_string(&file).unwrap();
         let mut seen: serde_json::Value = serde_json::from_str(&text).unwrap();
         seen["grants"] = grants.into();
         std::fs::write(&file, seen.to_string()).unwrap();
     };
     let serve = || {
-        let mut command = stage.command("timeout");
+        let mut command = config.command("timeout");
         command.args([
             "--preserve-status",
             "-k",
@@ -128,9 +128,9 @@ async fn restored_backup_is_refused_until_the_named_command_runs() {
         output(command)
     };
     // A store that was served once has a witness.
-    once_served(&stage).await;
+    once_served(&config).await;
     witness(3);
-    stage.doctor().await.has_one_fault(&[
+    config.doctor().await.has_one_fault(&[
         "it was rewound",
         "the witness file records 3 in epoch 1",
         "→ leasehold migrate --raise-epoch",
@@ -140,7 +140,7 @@ async fn restored_backup_is_refused_until_the_named_command_runs() {
         code == 1 && err.contains("`leasehold migrate --raise-epoch`"),
         "{code} {err}"
     );
-    let mut raise = stage.leasehold();
+    let mut raise = config.leasehold();
     raise.args(["migrate", "--raise-epoch", "--json"]);
     let (code, out, err) = output(raise).await;
     assert_eq!(
@@ -148,7 +148,7 @@ async fn restored_backup_is_refused_until_the_named_command_runs() {
         (0, "{\"epoch\":2,\"migrated\":true}\n"),
         "{err}"
     );
-    let report = stage.doctor().await;
+    let report = config.doctor().await;
     assert_eq!(
         (report.code, report.level("fault")),
         (0, Vec::new()),
@@ -157,8 +157,8 @@ async fn restored_backup_is_refused_until_the_named_command_runs() {
 }
 
 /// Opened and closed by the service itself.
-async fn once_served(stage: &ConfigFolder) {
-    let url = format!("sqlite:{}", stage.path().join("leasehold.db").display());
+async fn once_served(config: &ConfigFolder) {
+    let url = format!("sqlite:{}", config.path().join("leasehold.db").display());
     let stop = tokio_util::sync::CancellationToken::new();
     let clock = runtime::clock::Clock::start();
     let service = lease::LeaseService::open(&url, lease::LeaseConfig::default(), clock, stop.clone());
@@ -170,9 +170,9 @@ async fn once_served(stage: &ConfigFolder) {
 #[tokio::test]
 async fn an_unwritable_folder_is_reported() {
     // A file system mounted read-only for this process alone.
-    let stage = ConfigFolder::new("store = \"sqlite:disk/leasehold.db\"\n");
-    std::fs::create_dir(stage.path().join("disk")).unwrap();
-    let mut command = stage.command("unshare");
+    let config = ConfigFolder::new("store = \"sqlite:disk/leasehold.db\"\n");
+    std::fs::create_dir(config.path().join("disk")).unwrap();
+    let mut command = config.command("unshare");
     if !rustix::process::geteuid().is_root() {
         command.args(["--user", "--map-root-user"]);
     }
@@ -195,8 +195,8 @@ async fn postgres() -> Postgres {
 async fn a_postgres_store_without_durable_commits_is_reported() {
     // Sound first; then its role commits without waiting for the disk.
     let postgres = postgres().await;
-    let stage = ConfigFolder::new(&format!("store = \"{}\"\n", postgres.superuser_url()));
-    let report = stage.doctor().await;
+    let config = ConfigFolder::new(&format!("store = \"{}\"\n", postgres.superuser_url()));
+    let report = config.doctor().await;
     assert_eq!(report.level("fault"), Vec::<String>::new(), "{report:#?}");
     assert!(
         report
@@ -210,12 +210,12 @@ async fn a_postgres_store_without_durable_commits_is_reported() {
         .execute(&mut admin)
         .await
         .unwrap();
-    stage.doctor().await.has_one_fault(&[
+    config.doctor().await.has_one_fault(&[
         "synchronous_commit is off",
         "→ ALTER ROLE leasehold SET synchronous_commit = on;",
     ]);
     drop(postgres);
-    stage
+    config
         .doctor()
         .await
         .has_one_fault(&["store: ", "→ check that Postgres runs"]);

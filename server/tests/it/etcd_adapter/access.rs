@@ -11,8 +11,8 @@ use etcd_client::{Client, ConnectOptions, Permission};
 use super::watched_etcd::{WatchedEtcd, backend, refreshed, seen};
 
 /// Users `root` and `reader` (reads below /locks/), authentication on; a client as root.
-async fn with_users(world: &WatchedEtcd) -> Client {
-    let mut client = world.client.clone();
+async fn with_users(watched: &WatchedEtcd) -> Client {
+    let mut client = watched.client.clone();
     for (user, role) in [("root", "root"), ("reader", "reader"), ("writer", "writer")] {
         client.user_add(user, "secret-pw", None).await.unwrap();
         client.role_add(role).await.unwrap();
@@ -28,7 +28,7 @@ async fn with_users(world: &WatchedEtcd) -> Client {
         .unwrap();
     client.auth_enable().await.unwrap();
     let options = ConnectOptions::new().with_user("root", "secret-pw");
-    Client::connect([world.etcd.endpoint()], Some(options))
+    Client::connect([watched.etcd.endpoint()], Some(options))
         .await
         .unwrap()
 }
@@ -51,11 +51,11 @@ fn allowed<'a>(rights: &'a [AccountPermission], what: &str) -> &'a Reported<bool
 #[tokio::test]
 async fn disabled_authentication_is_reported_as_writable_by_all() {
     // Without a user, and with a user that etcd has no use for.
-    let mut world = WatchedEtcd::start().await;
-    world.put("/locks/a", "o", 0).await;
-    let with_user = backend(&[world.etcd.endpoint()], &["/locks/"], as_user("reader", "pw"));
+    let mut watched = WatchedEtcd::start().await;
+    watched.put("/locks/a", "o", 0).await;
+    let with_user = backend(&[watched.etcd.endpoint()], &["/locks/"], as_user("reader", "pw"));
     assert_eq!(seen(&with_user).await.unwrap().locks.len(), 1);
-    for backend in [&world.backend, &with_user] {
+    for backend in [&watched.backend, &with_user] {
         let rights = backend.probe().await.unwrap().rights;
         let right = rights
             .iter()
@@ -69,13 +69,13 @@ async fn disabled_authentication_is_reported_as_writable_by_all() {
 #[tokio::test]
 async fn a_read_only_user_sees_all_locks_and_has_no_excess() {
     // Permissions come from etcd's own roles; the check writes no key.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(60).await;
-    world.put("/locks/a", "o", lease).await;
-    world.enqueue("/locks/job", "", 60).await;
-    let _root = with_users(&world).await;
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(60).await;
+    watched.put("/locks/a", "o", lease).await;
+    watched.enqueue("/locks/job", "", 60).await;
+    let _root = with_users(&watched).await;
     let reader = backend(
-        &[world.etcd.endpoint()],
+        &[watched.etcd.endpoint()],
         &["/locks/"],
         as_user("reader", "secret-pw"),
     );
@@ -99,7 +99,11 @@ async fn a_read_only_user_sees_all_locks_and_has_no_excess() {
     assert_eq!(allowed(&probe.rights, "read the keys"), &Reported::Value(true));
     assert_eq!(allowed(&probe.rights, "write keys"), &Reported::Value(false));
     for name in ["writer", "root"] {
-        let other = backend(&[world.etcd.endpoint()], &["/locks/"], as_user(name, "secret-pw"));
+        let other = backend(
+            &[watched.etcd.endpoint()],
+            &["/locks/"],
+            as_user(name, "secret-pw"),
+        );
         assert_eq!(
             allowed(&other.probe().await.unwrap().rights, "write keys"),
             &Reported::Value(true),
@@ -111,11 +115,11 @@ async fn a_read_only_user_sees_all_locks_and_has_no_excess() {
 #[tokio::test]
 async fn an_unreadable_prefix_is_named_and_others_are_read() {
     // One of two prefixes; then only the forbidden one.
-    let mut world = WatchedEtcd::start().await;
-    world.put("/locks/a", "o", 0).await;
-    world.put("/secret/b", "o", 0).await;
-    let mut root = with_users(&world).await;
-    let endpoint = [world.etcd.endpoint()];
+    let mut watched_etcd = WatchedEtcd::start().await;
+    watched_etcd.put("/locks/a", "o", 0).await;
+    watched_etcd.put("/secret/b", "o", 0).await;
+    let mut root = with_users(&watched_etcd).await;
+    let endpoint = [watched_etcd.etcd.endpoint()];
     let both = backend(
         &endpoint,
         &["/locks/", "/secret/"],
@@ -171,9 +175,9 @@ async fn an_unreadable_prefix_is_named_and_others_are_read() {
 #[tokio::test]
 async fn invalid_logins_are_denied_without_secrets() {
     // Three ways to be rejected; each error has its remedy.
-    let world = WatchedEtcd::start().await;
-    let _root = with_users(&world).await;
-    let endpoint = [world.etcd.endpoint()];
+    let watched = WatchedEtcd::start().await;
+    let _root = with_users(&watched).await;
+    let endpoint = [watched.etcd.endpoint()];
     for backend in [
         backend(&endpoint, &["/locks/"], as_user("reader", "hunter2")),
         backend(&endpoint, &["/locks/"], as_user("nobody", "hunter2")),
@@ -193,18 +197,18 @@ async fn invalid_logins_are_denied_without_secrets() {
 #[tokio::test]
 async fn a_restart_that_drops_the_login_leads_to_a_new_login() {
     // etcd keeps simple tokens in memory only.
-    let mut world = WatchedEtcd::start().await;
-    world.put("/locks/a", "o", 0).await;
-    let _root = with_users(&world).await;
+    let mut watched = WatchedEtcd::start().await;
+    watched.put("/locks/a", "o", 0).await;
+    let _root = with_users(&watched).await;
     let reader = backend(
-        &[world.etcd.endpoint()],
+        &[watched.etcd.endpoint()],
         &["/locks/"],
         as_user("reader", "secret-pw"),
     );
     for _ in 0..3 {
         assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
-        world.etcd.kill().await.unwrap();
-        world.etcd.restart().await.unwrap();
+        watched.etcd.kill().await.unwrap();
+        watched.etcd.restart().await.unwrap();
     }
     assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
 }
@@ -212,15 +216,15 @@ async fn a_restart_that_drops_the_login_leads_to_a_new_login() {
 #[tokio::test]
 async fn the_adapter_follows_authentication_on_and_off() {
     // A configured user logs in as soon as etcd requires it, and keeps access when etcd no longer does.
-    let mut world = WatchedEtcd::start().await;
-    world.put("/locks/a", "o", 0).await;
+    let mut watched = WatchedEtcd::start().await;
+    watched.put("/locks/a", "o", 0).await;
     let reader = backend(
-        &[world.etcd.endpoint()],
+        &[watched.etcd.endpoint()],
         &["/locks/"],
         as_user("reader", "secret-pw"),
     );
     assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
-    let mut root = with_users(&world).await;
+    let mut root = with_users(&watched).await;
     assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
     assert_eq!(
         allowed(&reader.probe().await.unwrap().rights, "write keys"),
@@ -228,6 +232,6 @@ async fn the_adapter_follows_authentication_on_and_off() {
     );
     root.auth_disable().await.unwrap();
     assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
-    world.client.delete("/locks/a", None).await.unwrap();
+    watched.client.delete("/locks/a", None).await.unwrap();
     assert_eq!(seen(&reader).await.unwrap().locks.len(), 0);
 }

@@ -77,7 +77,7 @@ async fn run_as_root(endpoint: &str) {
 
 /// A plain key and a queue below `/locks/`, a key elsewhere, and the guide's account.
 struct Guarded {
-    world: WatchedEtcd,
+    watched: WatchedEtcd,
     watcher: EtcdBackend,
     /// On a key below `/locks/`, on a key elsewhere, and on none; in hex.
     leases: [String; 3],
@@ -85,23 +85,23 @@ struct Guarded {
 
 impl Guarded {
     async fn make() -> Self {
-        let mut world = WatchedEtcd::start().await;
+        let mut watched = WatchedEtcd::start().await;
         let leases = [
-            world.lease(600).await,
-            world.lease(600).await,
-            world.lease(600).await,
+            watched.lease(600).await,
+            watched.lease(600).await,
+            watched.lease(600).await,
         ];
-        world.put("/locks/a", "o", leases[0]).await;
-        world.put("/elsewhere", "o", leases[1]).await;
-        world.enqueue("/locks/job", "", 600).await;
-        run_as_root(&world.etcd.endpoint()).await;
-        let watcher = backend(&[world.etcd.endpoint()], &["/locks/"], |config| {
+        watched.put("/locks/a", "o", leases[0]).await;
+        watched.put("/elsewhere", "o", leases[1]).await;
+        watched.enqueue("/locks/job", "", 600).await;
+        run_as_root(&watched.etcd.endpoint()).await;
+        let watcher = backend(&[watched.etcd.endpoint()], &["/locks/"], |config| {
             config.user = Some("leasehold-watch".to_owned());
             config.password = Some(PASSWORD.to_owned().into());
         });
         let leases = leases.map(|lease| format!("{lease:x}"));
         Self {
-            world,
+            watched,
             watcher,
             leases,
         }
@@ -158,7 +158,7 @@ async fn the_documented_account_sees_all_locks() {
 async fn documented_account_changes_no_lock_and_its_rights_are_named() {
     // Each line of the guide's table, by etcdctl as that account; all locks are there afterwards.
     let guarded = Guarded::make().await;
-    let endpoint = guarded.world.etcd.endpoint();
+    let endpoint = guarded.watched.etcd.endpoint();
     let user = format!("leasehold-watch:{PASSWORD}");
     let [lease, foreign, empty] = &guarded.leases;
     for args in [
@@ -195,7 +195,7 @@ async fn documented_unlock_account_is_limited_to_its_prefixes() {
     // With the account of the guide: a plain key and a mutex are released; the limits of the account, and those that
     // etcd cannot enforce, match the guide.
     let mut guarded = Guarded::make().await;
-    let endpoint = guarded.world.etcd.endpoint();
+    let endpoint = guarded.watched.etcd.endpoint();
     guarded.watcher = try_backend_with(
         std::slice::from_ref(&endpoint),
         &["/locks/"],
@@ -233,7 +233,7 @@ async fn an_unlock_account_without_rights_changes_nothing() {
     let guarded = Guarded::make().await;
     let unlocker = |user: &str, password: &str| {
         try_backend_with(
-            &[guarded.world.etcd.endpoint()],
+            &[guarded.watched.etcd.endpoint()],
             &["/locks/"],
             |config| {
                 config.user = Some("leasehold-watch".to_owned());

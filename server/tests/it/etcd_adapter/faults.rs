@@ -14,9 +14,9 @@ use crate::support::proxy::{Link, Proxy};
 #[tokio::test]
 async fn the_adapter_recovers_when_the_server_returns() {
     // Made before the server runs; every question names the refusal; no question needs the adapter rebuilt.
-    let world = WatchedEtcd::start().await;
-    world.etcd.stop().await.unwrap();
-    let backend = backend(&[world.etcd.endpoint()], &["/locks/"], |_| {});
+    let watched = WatchedEtcd::start().await;
+    watched.etcd.stop().await.unwrap();
+    let backend = backend(&[watched.etcd.endpoint()], &["/locks/"], |_| {});
     let source = source_of("key");
     for error in [
         seen(&backend).await.unwrap_err(),
@@ -29,7 +29,7 @@ async fn the_adapter_recovers_when_the_server_returns() {
             "{error:?}"
         );
     }
-    world.etcd.restart().await.unwrap();
+    watched.etcd.restart().await.unwrap();
     assert!(seen(&backend).await.unwrap().whole());
     assert_eq!(
         backend.inspect(&source, &"/locks/a".into()).await.unwrap(),
@@ -40,8 +40,8 @@ async fn the_adapter_recovers_when_the_server_returns() {
 #[tokio::test]
 async fn a_black_hole_costs_one_timeout() {
     // The connection opens and no data comes back, as behind a firewall that drops packets.
-    let world = WatchedEtcd::start().await;
-    let proxy = Proxy::start(world.etcd.port()).await;
+    let watched = WatchedEtcd::start().await;
+    let proxy = Proxy::start(watched.etcd.port()).await;
     let endpoint = format!("http://127.0.0.1:{}", proxy.port());
     let backend = backend(&[endpoint], &["/locks/"], |config| {
         config.timeout = Duration::from_millis(700)
@@ -69,15 +69,15 @@ async fn a_black_hole_costs_one_timeout() {
 #[tokio::test]
 async fn a_paused_server_times_out_and_recovers() {
     // SIGSTOP: the kernel still accepts connections.
-    let mut world = WatchedEtcd::start().await;
-    let backend = backend(&[world.etcd.endpoint()], &["/locks/"], |config| {
+    let mut watched = WatchedEtcd::start().await;
+    let backend = backend(&[watched.etcd.endpoint()], &["/locks/"], |config| {
         config.timeout = Duration::from_millis(500)
     });
-    world.put("/locks/a", "o", 0).await;
+    watched.put("/locks/a", "o", 0).await;
     assert_eq!(seen(&backend).await.unwrap().locks.len(), 1);
-    world.etcd.pause().await.unwrap();
+    watched.etcd.pause().await.unwrap();
     let error = seen(&backend).await.unwrap_err();
-    world.etcd.resume().await.unwrap();
+    watched.etcd.resume().await.unwrap();
     assert!(matches!(error, BackendError::NoAnswer { .. }), "{error:?}");
     assert_eq!(seen(&backend).await.unwrap().locks.len(), 1);
 }
@@ -86,15 +86,15 @@ async fn a_paused_server_times_out_and_recovers() {
 async fn a_dead_or_silent_endpoint_is_skipped() {
     // First a closed port, then an endpoint that never answers, then the real one; and the reverse, when the endpoint
     // in use stops answering.
-    let mut world = WatchedEtcd::start().await;
-    world.put("/locks/a", "o", 0).await;
-    let proxy = Proxy::start(world.etcd.port()).await;
+    let mut watched = WatchedEtcd::start().await;
+    watched.put("/locks/a", "o", 0).await;
+    let proxy = Proxy::start(watched.etcd.port()).await;
     let dead = format!("http://127.0.0.1:{}", free_port().unwrap());
     let silent = format!("http://127.0.0.1:{}", proxy.port());
     proxy.set(Link::Blackhole).await;
     let timeout = |config: &mut config::BackendConfig| config.timeout = Duration::from_millis(1_500);
     let first = backend(
-        &[dead.clone(), silent.clone(), world.etcd.endpoint()],
+        &[dead.clone(), silent.clone(), watched.etcd.endpoint()],
         &["/locks/"],
         timeout,
     );
@@ -107,7 +107,7 @@ async fn a_dead_or_silent_endpoint_is_skipped() {
         clock.tick()
     );
     proxy.set(Link::Pass).await;
-    let second = backend(&[silent, world.etcd.endpoint()], &["/locks/"], timeout);
+    let second = backend(&[silent, watched.etcd.endpoint()], &["/locks/"], timeout);
     assert_eq!(seen(&second).await.unwrap().locks.len(), 1);
     proxy.set(Link::Blackhole).await;
     assert_eq!(seen(&second).await.unwrap().locks.len(), 1);
@@ -116,7 +116,7 @@ async fn a_dead_or_silent_endpoint_is_skipped() {
 #[tokio::test]
 async fn address_errors_contain_no_secret() {
     // No URL, another scheme, TLS towards a plain port, another protocol; a password in the URL shows nowhere.
-    let world = WatchedEtcd::start().await;
+    let watched = WatchedEtcd::start().await;
     for endpoint in ["", "redis://h:1", "http://", "http://u:hunter2@h:notaport"] {
         let error = try_backend(&[endpoint.to_owned()], &["/locks/"], |_| {})
             .err()
@@ -125,8 +125,8 @@ async fn address_errors_contain_no_secret() {
         assert!(!format!("{error:?}").contains("hunter2"));
     }
     assert!(try_backend(&[], &["/locks/"], |_| {}).is_err());
-    assert!(try_backend(&[world.etcd.endpoint()], &[], |_| {}).is_err());
-    let plain = world.etcd.endpoint();
+    assert!(try_backend(&[watched.etcd.endpoint()], &[], |_| {}).is_err());
+    let plain = watched.etcd.endpoint();
     assert!(
         try_backend(
             &[plain.clone(), plain.replace("http", "https")],
@@ -155,8 +155,8 @@ async fn address_errors_contain_no_secret() {
 #[tokio::test]
 async fn the_probe_reports_version_member_and_role() {
     // The version that Debian's etcd reports.
-    let world = WatchedEtcd::start().await;
-    let probe = world.backend.probe().await.unwrap();
+    let watched = WatchedEtcd::start().await;
+    let probe = watched.backend.probe().await.unwrap();
     let Reported::Value(version) = probe.version else {
         panic!("{probe:?}")
     };
@@ -164,7 +164,7 @@ async fn the_probe_reports_version_member_and_role() {
         version.starts_with("3.") && version.contains("leader, term"),
         "{version}"
     );
-    let names: Vec<String> = world
+    let names: Vec<String> = watched
         .backend
         .capabilities()
         .into_iter()

@@ -9,10 +9,10 @@ use super::watched_etcd::{WatchedEtcd, granted_ms, owner, remaining_ms, seen, so
 #[tokio::test]
 async fn a_key_on_a_lease_is_a_lock_with_owner_token_and_both_times() {
     // One key on a lease of 60 s; everything that contracts promise about it.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(60).await;
-    let revision = world.put("/locks/orders:1", "worker-7", lease).await;
-    let seen = world.seen().await;
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(60).await;
+    let revision = watched.put("/locks/orders:1", "worker-7", lease).await;
+    let seen = watched.seen().await;
     let lock = seen.lock("key", "/locks/orders:1");
     assert_eq!(owner(lock), "worker-7");
     assert_eq!(lock.lease_id.known().unwrap().as_ref(), format!("{lease:x}"));
@@ -26,9 +26,9 @@ async fn a_key_on_a_lease_is_a_lock_with_owner_token_and_both_times() {
     assert!((50_000..=60_000).contains(&remaining_ms(lock)), "{lock:?}");
     assert!(lock.acquired_at.is_unknown() && lock.renewed_at.is_unknown() && lock.waiter_count.is_unknown());
     assert!(seen.whole() && seen.pass().clock.is_unknown());
-    assert_eq!(world.backend.grain_ms(&source_of("key")), 1_000);
+    assert_eq!(watched.backend.grain_ms(&source_of("key")), 1_000);
     assert_eq!(
-        world.backend.safety(&source_of("key")).class.as_str(),
+        watched.backend.safety(&source_of("key")).class.as_str(),
         "correctness"
     );
 }
@@ -36,11 +36,11 @@ async fn a_key_on_a_lease_is_a_lock_with_owner_token_and_both_times() {
 #[tokio::test]
 async fn the_token_stays_over_a_rewrite_and_rises_with_a_new_key() {
     // The holder rewrites its value; then the key is deleted and created again.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(60).await;
-    let first = world.put("/locks/a", "one", lease).await;
-    world.put("/locks/a", "two", lease).await;
-    let again = world.seen().await;
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(60).await;
+    let first = watched.put("/locks/a", "one", lease).await;
+    watched.put("/locks/a", "two", lease).await;
+    let again = watched.seen().await;
     assert_eq!(
         (
             token(again.lock("key", "/locks/a")),
@@ -48,24 +48,24 @@ async fn the_token_stays_over_a_rewrite_and_rises_with_a_new_key() {
         ),
         (first, "two")
     );
-    world.client.delete("/locks/a", None).await.unwrap();
-    let second = world.put("/locks/a", "three", lease).await;
+    watched.client.delete("/locks/a", None).await.unwrap();
+    let second = watched.put("/locks/a", "three", lease).await;
     assert!(second > first);
-    assert_eq!(token(world.seen().await.lock("key", "/locks/a")), second);
+    assert_eq!(token(watched.seen().await.lock("key", "/locks/a")), second);
 }
 
 #[tokio::test]
 async fn owners_are_read_from_json_text_or_the_lease() {
     // Four values as clients write them.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(60).await;
-    world
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(60).await;
+    watched
         .put("/locks/json", r#"{"ownerId":"pod-3","since":1}"#, lease)
         .await;
-    world.put("/locks/empty", "", lease).await;
-    world.put("/locks/bytes", b"w\xff".to_vec(), lease).await;
-    world.put("/locks/long", "x".repeat(1_000_000), lease).await;
-    let seen = world.seen().await;
+    watched.put("/locks/empty", "", lease).await;
+    watched.put("/locks/bytes", b"w\xff".to_vec(), lease).await;
+    watched.put("/locks/long", "x".repeat(1_000_000), lease).await;
+    let seen = watched.seen().await;
     assert_eq!(owner(seen.lock("key", "/locks/json")), "pod-3");
     assert_eq!(owner(seen.lock("key", "/locks/empty")), format!("{lease:x}"));
     assert_eq!(owner(seen.lock("key", "/locks/bytes")), "0x77ff");
@@ -78,13 +78,17 @@ async fn owners_are_read_from_json_text_or_the_lease() {
 #[tokio::test]
 async fn a_key_without_a_lease_has_no_ttl_with_a_reason() {
     // The adapter reports neither a lease nor a time for it.
-    let mut world = WatchedEtcd::start().await;
-    world.put("/locks/for-ever", "me", 0).await;
-    let seen = world.seen().await;
+    let mut watched = WatchedEtcd::start().await;
+    watched.put("/locks/for-ever", "me", 0).await;
+    let seen = watched.seen().await;
     let lock = seen.lock("key", "/locks/for-ever");
     assert!(matches!(lock.lifetime, Lifetime::NoTtl { .. }));
     assert!(lock.lease_id.is_absent());
-    let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
+    let detail = watched
+        .backend
+        .inspect(&lock.source, &lock.resource)
+        .await
+        .unwrap();
     assert!(
         detail
             .raw
@@ -98,7 +102,7 @@ async fn a_key_without_a_lease_has_no_ttl_with_a_reason() {
 #[tokio::test]
 async fn hostile_names_are_read_byte_for_byte() {
     // Not UTF-8, backslashes, quotes, control and bidirectional characters, 10 KB, glob signs, and the ends of ranges.
-    let mut world = WatchedEtcd::start().await;
+    let mut watched = WatchedEtcd::start().await;
     let names: Vec<Vec<u8>> = vec![
         b"/locks/\xff\xfe\x00end".to_vec(),
         b"/locks/back\\slash".to_vec(),
@@ -112,12 +116,12 @@ async fn hostile_names_are_read_byte_for_byte() {
         "/locks//".into(),
     ];
     for name in &names {
-        world.put(name.clone(), "o", 0).await;
+        watched.put(name.clone(), "o", 0).await;
     }
     // Just outside.
-    world.put("/locks0", "o", 0).await;
-    world.put("/locks", "o", 0).await;
-    let seen = world.seen().await;
+    watched.put("/locks0", "o", 0).await;
+    watched.put("/locks", "o", 0).await;
+    let seen = watched.seen().await;
     assert!(seen.whole());
     let mut expected = names.clone();
     let mut found: Vec<Vec<u8>> = seen
@@ -129,7 +133,11 @@ async fn hostile_names_are_read_byte_for_byte() {
     found.sort();
     assert_eq!(found, expected);
     for (_, lock) in seen.locks.values() {
-        let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
+        let detail = watched
+            .backend
+            .inspect(&lock.source, &lock.resource)
+            .await
+            .unwrap();
         assert_eq!(detail.lock.unwrap().resource, lock.resource);
     }
 }
@@ -137,17 +145,19 @@ async fn hostile_names_are_read_byte_for_byte() {
 #[tokio::test]
 async fn oversized_names_and_values_make_the_scan_partial() {
     // A key of 70 KB is skipped and reported; 60 values of 1 MB exceed one response.
-    let mut world = WatchedEtcd::start().await;
+    let mut watched = WatchedEtcd::start().await;
     for n in 0..60 {
-        world
+        watched
             .put(format!("/locks/big/{n:02}"), vec![b'v'; 1_000_000], 0)
             .await;
     }
-    let seen = world.seen().await;
+    let seen = watched.seen().await;
     assert_eq!(seen.locks.len(), 60);
     assert!(seen.whole(), "{:?}", seen.pass());
-    world.put(format!("/locks/{}", "k".repeat(70_000)), "o", 0).await;
-    let seen = world.seen().await;
+    watched
+        .put(format!("/locks/{}", "k".repeat(70_000)), "o", 0)
+        .await;
+    let seen = watched.seen().await;
     assert_eq!(seen.locks.len(), 60);
     let coverage = &seen.pass().sources[0].coverage;
     assert!(
@@ -161,22 +171,22 @@ async fn a_value_over_the_response_limit_is_not_read() {
     // etcd set up for large values: the key is shown without its value, the others in full, and a queue keeps its
     // holder.
     let etcd = super::watched_etcd::etcd(&["--max-request-bytes=30000000"]).await;
-    let mut world = WatchedEtcd {
+    let mut watched = WatchedEtcd {
         client: super::watched_etcd::client(&etcd.endpoint()).await,
         backend: super::watched_etcd::backend(&[etcd.endpoint()], &["/locks/"], |_| {}),
         etcd,
     };
-    world.put("/locks/a", "worker", 0).await;
-    world.put("/locks/large", vec![b'v'; 10_000_000], 0).await;
+    watched.put("/locks/a", "worker", 0).await;
+    watched.put("/locks/large", vec![b'v'; 10_000_000], 0).await;
     for n in 0..100 {
-        world.put(format!("/locks/z/{n:03}"), "worker", 0).await;
+        watched.put(format!("/locks/z/{n:03}"), "worker", 0).await;
     }
-    let (lease, _) = world.enqueue("/locks/queue", "first", 60).await;
-    world
+    let (lease, _) = watched.enqueue("/locks/queue", "first", 60).await;
+    watched
         .put(format!("/locks/queue/{lease:x}"), vec![b'v'; 10_000_000], lease)
         .await;
-    let (_, revision) = world.enqueue("/locks/queue", "second", 60).await;
-    let seen = world.seen().await;
+    let (_, revision) = watched.enqueue("/locks/queue", "second", 60).await;
+    let seen = watched.seen().await;
     assert!(seen.whole(), "{:?}", seen.pass());
     assert_eq!(seen.locks.len(), 103);
     let lock = |name: &str| {
@@ -192,7 +202,7 @@ async fn a_value_over_the_response_limit_is_not_read() {
     let queue = lock("/locks/queue");
     assert!(queue.owner.is_unknown() && queue.waiter_count == Reported::Value(1));
     assert!(queue.generation.is_known() && queue.fencing_token.known().unwrap().number() < revision);
-    let detail = world
+    let detail = watched
         .backend
         .inspect(&large.source, &large.resource)
         .await
@@ -205,11 +215,11 @@ async fn a_value_over_the_response_limit_is_not_read() {
 #[tokio::test]
 async fn overlapping_prefixes_and_the_empty_one_list_each_key_once() {
     // Counted through the batches, where a repeat would show.
-    let mut world = WatchedEtcd::start().await;
+    let mut watched = WatchedEtcd::start().await;
     for key in ["/locks/a", "/locks/b/c", "elsewhere"] {
-        world.put(key, "o", 0).await;
+        watched.put(key, "o", 0).await;
     }
-    let endpoint = [world.etcd.endpoint()];
+    let endpoint = [watched.etcd.endpoint()];
     let backend = super::watched_etcd::backend(&endpoint, &["/locks/b/", "/locks/", "/locks/"], |_| {});
     assert_eq!(
         seen(&backend).await.unwrap().names(),

@@ -11,33 +11,33 @@ use testkit::eventually;
 #[tokio::test]
 async fn a_renewal_is_found_by_the_next_scan_without_an_event() {
     // A lease of 30 s runs down for a while, then its owner renews.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(30).await;
-    world.put("/locks/a", "o", lease).await;
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(30).await;
+    watched.put("/locks/a", "o", lease).await;
     eventually("two seconds are gone", async || {
-        remaining_ms(world.seen().await.lock("key", "/locks/a")) <= 28_000
+        remaining_ms(watched.seen().await.lock("key", "/locks/a")) <= 28_000
     })
     .await;
-    let (mut keeper, mut answers) = world.client.lease_keep_alive(lease).await.unwrap();
-    keeper.keep_alive().await.unwrap();
+    let (mut keep_alive_requests, mut answers) = watched.client.lease_keep_alive(lease).await.unwrap();
+    keep_alive_requests.keep_alive().await.unwrap();
     answers.message().await.unwrap().unwrap();
-    assert!(remaining_ms(world.seen().await.lock("key", "/locks/a")) >= 29_000);
+    assert!(remaining_ms(watched.seen().await.lock("key", "/locks/a")) >= 29_000);
 }
 
 #[tokio::test]
 async fn a_lease_refilled_by_a_restart_is_no_new_acquisition() {
     // The granted TTL is constant, the time left rises on renewal, and the acquisition time is unknown.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(30).await;
-    world.put("/locks/a", "o", lease).await;
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(30).await;
+    watched.put("/locks/a", "o", lease).await;
     eventually("some seconds are gone", async || {
-        remaining_ms(world.seen().await.lock("key", "/locks/a")) <= 26_000
+        remaining_ms(watched.seen().await.lock("key", "/locks/a")) <= 26_000
     })
     .await;
-    let before = remaining_ms(world.seen().await.lock("key", "/locks/a"));
-    world.etcd.kill().await.unwrap();
-    world.etcd.restart().await.unwrap();
-    let seen = world.seen().await;
+    let before = remaining_ms(watched.seen().await.lock("key", "/locks/a"));
+    watched.etcd.kill().await.unwrap();
+    watched.etcd.restart().await.unwrap();
+    let seen = watched.seen().await;
     let lock = seen.lock("key", "/locks/a");
     assert!(remaining_ms(lock) > before, "{lock:?}, before {before}");
     assert_eq!(granted_ms(lock), 30_000);
@@ -48,12 +48,12 @@ async fn a_lease_refilled_by_a_restart_is_no_new_acquisition() {
 #[tokio::test]
 async fn an_expired_lease_removes_its_lock() {
     // Observed all the while: never shown with more than its TTL, and gone in the end, not shown as free time.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(1).await;
-    world.put("/locks/short", "o", lease).await;
-    assert!(remaining_ms(world.seen().await.lock("key", "/locks/short")) <= 1_000);
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(1).await;
+    watched.put("/locks/short", "o", lease).await;
+    assert!(remaining_ms(watched.seen().await.lock("key", "/locks/short")) <= 1_000);
     eventually("it is gone", async || {
-        let seen = world.seen().await;
+        let seen = watched.seen().await;
         assert!(seen.whole(), "{:?}", seen.pass());
         for (_, lock) in seen.locks.values() {
             assert!(remaining_ms(lock) <= 1_000, "{lock:?}");
@@ -61,7 +61,7 @@ async fn an_expired_lease_removes_its_lock() {
         seen.locks.is_empty()
     })
     .await;
-    let seen = refreshed(&world.backend, &[("key", "/locks/short")])
+    let seen = refreshed(&watched.backend, &[("key", "/locks/short")])
         .await
         .unwrap();
     assert_eq!((seen.locks.len(), seen.gone.len()), (0, 1));
@@ -70,18 +70,22 @@ async fn an_expired_lease_removes_its_lock() {
 #[tokio::test]
 async fn keys_that_share_a_lease_name_each_other() {
     // Three keys on one lease: two plain ones and a place in a queue outside the configured prefix.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(60).await;
-    world.put("/locks/a", "o", lease).await;
-    world.put("/locks/b", "o", lease).await;
-    world.put("/other/\u{202e}c", "o", lease).await;
-    let seen = world.seen().await;
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(60).await;
+    watched.put("/locks/a", "o", lease).await;
+    watched.put("/locks/b", "o", lease).await;
+    watched.put("/other/\u{202e}c", "o", lease).await;
+    let seen = watched.seen().await;
     assert_eq!(
         remaining_ms(seen.lock("key", "/locks/a")),
         remaining_ms(seen.lock("key", "/locks/b"))
     );
     let lock = seen.lock("key", "/locks/a");
-    let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
+    let detail = watched
+        .backend
+        .inspect(&lock.source, &lock.resource)
+        .await
+        .unwrap();
     assert_eq!(detail.shares_fate_with.len(), 2, "{:?}", detail.shares_fate_with);
     assert!(
         detail.shares_fate_with[0].contains("/locks/b") && detail.shares_fate_with[1].contains("/other/")
@@ -100,12 +104,12 @@ async fn keys_that_share_a_lease_name_each_other() {
 #[tokio::test]
 async fn a_lease_in_its_last_second_is_not_expired() {
     // etcd reports 0 for it; it must then read as a fraction of a second, never as expired.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(2).await;
-    world.put("/locks/a", "o", lease).await;
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(2).await;
+    watched.put("/locks/a", "o", lease).await;
     let slivers = AtomicUsize::new(0);
     eventually("it is gone", async || {
-        let seen = world.seen().await;
+        let seen = watched.seen().await;
         for (_, lock) in seen.locks.values() {
             assert!(
                 !matches!(lock.condition, Some(ObservedCondition::Note { .. })),

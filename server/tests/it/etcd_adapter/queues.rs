@@ -13,11 +13,11 @@ use testkit::eventually;
 #[tokio::test]
 async fn the_lowest_create_revision_holds_and_waiters_are_not_locks() {
     // Three in one queue; one row, with two waiters in the order of their create revisions.
-    let mut world = WatchedEtcd::start().await;
-    let (holder, revision) = world.enqueue("/locks/job", "", 60).await;
-    let (second, _) = world.enqueue("/locks/job", "", 50).await;
-    let (third, _) = world.enqueue("/locks/job", "", 40).await;
-    let seen = world.seen().await;
+    let mut watched = WatchedEtcd::start().await;
+    let (holder, revision) = watched.enqueue("/locks/job", "", 60).await;
+    let (second, _) = watched.enqueue("/locks/job", "", 50).await;
+    let (third, _) = watched.enqueue("/locks/job", "", 40).await;
+    let seen = watched.seen().await;
     assert_eq!(seen.names(), [("mutex", "/locks/job")]);
     let lock = seen.lock("mutex", "/locks/job");
     assert_eq!(
@@ -25,7 +25,11 @@ async fn the_lowest_create_revision_holds_and_waiters_are_not_locks() {
         (format!("{holder:x}").as_str(), revision)
     );
     assert_eq!(lock.waiter_count.known(), Some(&2));
-    let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
+    let detail = watched
+        .backend
+        .inspect(&lock.source, &lock.resource)
+        .await
+        .unwrap();
     let waiters: Vec<(u32, &str)> = detail
         .waiters
         .iter()
@@ -53,18 +57,18 @@ async fn the_lowest_create_revision_holds_and_waiters_are_not_locks() {
 #[tokio::test]
 async fn the_next_waiter_becomes_holder_with_a_higher_token() {
     // The holder's lease is revoked; a hint's refresh already shows the new one.
-    let mut world = WatchedEtcd::start().await;
-    let (holder, first) = world.enqueue("/locks/job", "", 60).await;
-    let (next, second) = world.enqueue("/locks/job", "", 60).await;
-    assert_eq!(token(world.seen().await.lock("mutex", "/locks/job")), first);
-    world.client.lease_revoke(holder).await.unwrap();
-    let seen = refreshed(&world.backend, &[("mutex", "/locks/job")])
+    let mut watched = WatchedEtcd::start().await;
+    let (holder, first) = watched.enqueue("/locks/job", "", 60).await;
+    let (next, second) = watched.enqueue("/locks/job", "", 60).await;
+    assert_eq!(token(watched.seen().await.lock("mutex", "/locks/job")), first);
+    watched.client.lease_revoke(holder).await.unwrap();
+    let seen = refreshed(&watched.backend, &[("mutex", "/locks/job")])
         .await
         .unwrap();
     let lock = seen.lock("mutex", "/locks/job");
     assert_eq!((owner(lock), token(lock)), (format!("{next:x}").as_str(), second));
-    world.client.lease_revoke(next).await.unwrap();
-    let seen = refreshed(&world.backend, &[("mutex", "/locks/job")])
+    watched.client.lease_revoke(next).await.unwrap();
+    let seen = refreshed(&watched.backend, &[("mutex", "/locks/job")])
         .await
         .unwrap();
     assert!(seen.locks.is_empty());
@@ -75,18 +79,18 @@ async fn the_next_waiter_becomes_holder_with_a_higher_token() {
 async fn a_key_that_resembles_a_queue_key_is_a_plain_key() {
     // Hex names that are not the key's own lease; keys without a lease; and a queue cut by the prefix, which is
     // reported.
-    let mut world = WatchedEtcd::start().await;
-    let lease = world.lease(60).await;
-    let other = world.lease(60).await;
-    world.put(format!("/locks/a/{other:x}"), "o", lease).await;
-    world.put(format!("/locks/a/{lease:x}"), "o", 0).await;
-    world.put("/locks/a/beef", "o", lease).await;
-    let (holder, _) = world.enqueue("/locks/job", "", 60).await;
-    let seen = world.seen().await;
+    let mut watched = WatchedEtcd::start().await;
+    let lease = watched.lease(60).await;
+    let other = watched.lease(60).await;
+    watched.put(format!("/locks/a/{other:x}"), "o", lease).await;
+    watched.put(format!("/locks/a/{lease:x}"), "o", 0).await;
+    watched.put("/locks/a/beef", "o", lease).await;
+    let (holder, _) = watched.enqueue("/locks/job", "", 60).await;
+    let seen = watched.seen().await;
     let keys = seen.names().iter().filter(|(source, _)| *source == "key").count();
     assert_eq!((keys, seen.locks.len()), (3, 4));
     let prefix = format!("/locks/job/{}", &format!("{holder:x}")[..4]);
-    let cut = super::watched_etcd::backend(&[world.etcd.endpoint()], &[&prefix], |_| {});
+    let cut = super::watched_etcd::backend(&[watched.etcd.endpoint()], &[&prefix], |_| {});
     let seen = super::watched_etcd::seen(&cut).await.unwrap();
     let lock = seen.lock("key", &format!("/locks/job/{holder:x}"));
     assert!(
@@ -98,7 +102,7 @@ async fn a_key_that_resembles_a_queue_key_is_a_plain_key() {
 #[tokio::test]
 async fn queues_are_grouped_by_their_full_name() {
     // Names that share beginnings, nest, end in a slash, or are the prefix itself.
-    let mut world = WatchedEtcd::start().await;
+    let mut watched = WatchedEtcd::start().await;
     for name in [
         "/locks/a",
         "/locks/a/b",
@@ -107,10 +111,10 @@ async fn queues_are_grouped_by_their_full_name() {
         "/locks",
         "/locks/a/",
     ] {
-        world.enqueue(name, "", 60).await;
-        world.enqueue(name, "", 60).await;
+        watched.enqueue(name, "", 60).await;
+        watched.enqueue(name, "", 60).await;
     }
-    let seen = world.seen().await;
+    let seen = watched.seen().await;
     let expected = [
         "/locks",
         "/locks/a",
@@ -128,10 +132,10 @@ async fn queues_are_grouped_by_their_full_name() {
 #[tokio::test]
 async fn five_thousand_waiters_are_counted_across_pages() {
     // One queue over many pages, between two neighbours: still one holder, the first that came.
-    let mut world = WatchedEtcd::start().await;
-    world.enqueue("/locks/a", "", 600).await;
-    let (_, first) = world.enqueue("/locks/crowd", "first", 600).await;
-    let client = world.client.clone();
+    let mut watched = WatchedEtcd::start().await;
+    watched.enqueue("/locks/a", "", 600).await;
+    let (_, first) = watched.enqueue("/locks/crowd", "first", 600).await;
+    let client = watched.client.clone();
     super::scan::in_parallel(5_000, async |_| {
         let mut client = client.clone();
         let lease = client.lease_grant(600, None).await.unwrap().id();
@@ -142,15 +146,19 @@ async fn five_thousand_waiters_are_counted_across_pages() {
             .unwrap();
     })
     .await;
-    world.enqueue("/locks/z", "", 600).await;
-    let seen = world.seen().await;
+    watched.enqueue("/locks/z", "", 600).await;
+    let seen = watched.seen().await;
     assert_eq!(seen.locks.len(), 3);
     let lock = seen.lock("mutex", "/locks/crowd");
     assert_eq!(
         (owner(lock), token(lock), lock.waiter_count.known()),
         ("first", first, Some(&5_000))
     );
-    let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
+    let detail = watched
+        .backend
+        .inspect(&lock.source, &lock.resource)
+        .await
+        .unwrap();
     assert_eq!(detail.waiters.len(), domain::limits::WAITERS_KEPT_MAX);
 }
 
@@ -180,8 +188,8 @@ fn first_in_line_holds(before: &ObservedLock, after: &ObservedLock) {
 #[tokio::test]
 async fn etcdctl_lock_and_elect_are_shown_as_in_etcdctl() {
     // Three real `etcdctl lock` and two real `etcdctl elect`; holder and order are compared with the tools' output.
-    let world = WatchedEtcd::start().await;
-    let endpoint = world.etcd.endpoint();
+    let watched = WatchedEtcd::start().await;
+    let endpoint = watched.etcd.endpoint();
     let lock = || {
         let mut command = etcdctl(&endpoint);
         command.args(["lock", "/locks/deploy", "--ttl", "30"]);
@@ -193,7 +201,7 @@ async fn etcdctl_lock_and_elect_are_shown_as_in_etcdctl() {
     for n in 1..=2u32 {
         waiting.push(lock().stdout(Stdio::null()).spawn().unwrap());
         eventually("another one waits", async || {
-            world
+            watched
                 .seen()
                 .await
                 .lock("mutex", "/locks/deploy")
@@ -209,19 +217,18 @@ async fn etcdctl_lock_and_elect_are_shown_as_in_etcdctl() {
         command
     })
     .await;
-    let seen = world.seen().await;
+    let seen = watched.seen().await;
     assert_eq!(owner(seen.lock("mutex", "/locks/leader")), "node-1");
     assert!(leader_key.starts_with("/locks/leader/"), "{leader_key}");
     let held = seen.lock("mutex", "/locks/deploy");
     assert_eq!(format!("/locks/deploy/{}", owner(held)), holder_key);
     assert!((20_000..=30_000).contains(&remaining_ms(held)), "{held:?}");
-    let detail = world.backend.inspect(&held.source, &held.resource).await.unwrap();
-    queue.extend(
-        detail
-            .waiters
-            .iter()
-            .map(|waiter| format!("/locks/deploy/{}", waiter.owner_id)),
-    );
+    let detail = watched.backend.inspect(&held.source, &held.resource).await;
+    let waiters = detail.unwrap().waiters;
+    let keys = waiters
+        .iter()
+        .map(|waiter| format!("/locks/deploy/{}", waiter.owner_id));
+    queue.extend(keys);
     let listed = etcdctl(&endpoint)
         .args([
             "get",
@@ -240,8 +247,8 @@ async fn etcdctl_lock_and_elect_are_shown_as_in_etcdctl() {
     // Killed, its lease runs on: it still holds. Its lease revoked, the first waiter does.
     first.kill().await.unwrap();
     let lease = i64::from_str_radix(owner(held), 16).unwrap();
-    world.client.clone().lease_revoke(lease).await.unwrap();
-    let after = world.seen().await;
+    watched.client.clone().lease_revoke(lease).await.unwrap();
+    let after = watched.seen().await;
     assert_eq!(
         format!("/locks/deploy/{}", owner(after.lock("mutex", "/locks/deploy"))),
         queue[1]

@@ -33,19 +33,19 @@ fn mutex(name: &str) -> (Source, Resource) {
     (source_of("mutex"), name.into())
 }
 
-async fn is_there(world: &WatchedEtcd, key: &str) -> bool {
-    let found = world.client.kv_client().get(key, None).await.unwrap();
+async fn is_there(watched: &WatchedEtcd, key: &str) -> bool {
+    let found = watched.client.kv_client().get(key, None).await.unwrap();
     found.count() > 0
 }
 
 #[tokio::test]
 async fn only_the_key_is_deleted_and_its_lease_stays() {
     // Two keys on one lease; the unlock names the other key, and reports "free" when repeated.
-    let mut world = WatchedEtcd::start().await;
-    let etcd = unlocker(world.etcd.endpoint());
-    let lease = world.lease(60).await;
-    world.put("/locks/a", "w1", lease).await;
-    world.put("/locks/b", "w1", lease).await;
+    let mut watched = WatchedEtcd::start().await;
+    let etcd = unlocker(watched.etcd.endpoint());
+    let lease = watched.lease(60).await;
+    watched.put("/locks/a", "w1", lease).await;
+    watched.put("/locks/b", "w1", lease).await;
     let (source, resource) = key("/locks/a");
     let seen = etcd.inspect(&source, &resource).await.unwrap();
     let radius = seen.blast_radius.known().unwrap();
@@ -57,8 +57,8 @@ async fn only_the_key_is_deleted_and_its_lease_stays() {
     let seen = generation(&etcd, &source, &resource).await;
     let release = || async { etcd.release(&source, &resource, &seen, &act()).await.unwrap() };
     assert_eq!(release().await, Release::Released);
-    assert!(!is_there(&world, "/locks/a").await && is_there(&world, "/locks/b").await);
-    let left = world
+    assert!(!is_there(&watched, "/locks/a").await && is_there(&watched, "/locks/b").await);
+    let left = watched
         .client
         .lease_client()
         .time_to_live(lease, None)
@@ -71,13 +71,13 @@ async fn only_the_key_is_deleted_and_its_lease_stays() {
 #[tokio::test]
 async fn the_next_in_the_queue_holds_after_the_holder_was_unlocked() {
     // Three in a mutex; then the old generation no longer exists, and the new holder stays.
-    let mut world = WatchedEtcd::start().await;
-    let etcd = unlocker(world.etcd.endpoint());
-    let (first, _) = world.enqueue("/locks/job", "w1", 60).await;
-    world.enqueue("/locks/job", "w2", 60).await;
-    world.enqueue("/locks/job", "w3", 60).await;
+    let mut watched = WatchedEtcd::start().await;
+    let etcd = unlocker(watched.etcd.endpoint());
+    let (first, _) = watched.enqueue("/locks/job", "w1", 60).await;
+    watched.enqueue("/locks/job", "w2", 60).await;
+    watched.enqueue("/locks/job", "w3", 60).await;
     // A neighbour on the holder's lease.
-    world.put("/locks/other", "w1", first).await;
+    watched.put("/locks/other", "w1", first).await;
     let (source, resource) = mutex("/locks/job");
     let seen = etcd.inspect(&source, &resource).await.unwrap();
     let radius = seen.blast_radius.known().unwrap();
@@ -91,7 +91,7 @@ async fn the_next_in_the_queue_holds_after_the_holder_was_unlocked() {
         panic!("the next one holds it")
     };
     assert_eq!(now.owner_id.known().unwrap().as_str(), "w2");
-    assert!(is_there(&world, "/locks/other").await);
+    assert!(is_there(&watched, "/locks/other").await);
     let queue = etcd.inspect(&source, &resource).await.unwrap();
     assert_eq!(queue.waiters.len(), 1);
 }
@@ -99,12 +99,14 @@ async fn the_next_in_the_queue_holds_after_the_holder_was_unlocked() {
 #[tokio::test]
 async fn a_proclaiming_leader_keeps_its_generation() {
     // A new value under the same place in the queue is no new holding.
-    let mut world = WatchedEtcd::start().await;
-    let etcd = unlocker(world.etcd.endpoint());
-    let (lease, _) = world.enqueue("/locks/leader", "one", 60).await;
+    let mut watched = WatchedEtcd::start().await;
+    let etcd = unlocker(watched.etcd.endpoint());
+    let (lease, _) = watched.enqueue("/locks/leader", "one", 60).await;
     let (source, resource) = mutex("/locks/leader");
     let old = generation(&etcd, &source, &resource).await;
-    world.put(format!("/locks/leader/{lease:x}"), "two", lease).await;
+    watched
+        .put(format!("/locks/leader/{lease:x}"), "two", lease)
+        .await;
     assert_eq!(generation(&etcd, &source, &resource).await, old);
     assert_eq!(
         etcd.release(&source, &resource, &old, &act()).await.unwrap(),
@@ -116,26 +118,26 @@ async fn a_proclaiming_leader_keeps_its_generation() {
 async fn a_new_holder_of_the_key_is_not_touched() {
     // Between review and release: overwritten by another owner (same create revision), deleted and created again by
     // the same owner (same value). A rewrite by the same owner is the same holding.
-    let mut world = WatchedEtcd::start().await;
-    let etcd = unlocker(world.etcd.endpoint());
+    let mut watched = WatchedEtcd::start().await;
+    let etcd = unlocker(watched.etcd.endpoint());
     let (source, resource) = key("/locks/a");
-    world.put("/locks/a", r#"{"ownerId":"w1","beat":1}"#, 0).await;
+    watched.put("/locks/a", r#"{"ownerId":"w1","beat":1}"#, 0).await;
     let old = generation(&etcd, &source, &resource).await;
-    world.put("/locks/a", r#"{"ownerId":"w1","beat":2}"#, 0).await;
+    watched.put("/locks/a", r#"{"ownerId":"w1","beat":2}"#, 0).await;
     assert_eq!(generation(&etcd, &source, &resource).await, old);
-    world.put("/locks/a", r#"{"ownerId":"w2","beat":1}"#, 0).await;
+    watched.put("/locks/a", r#"{"ownerId":"w2","beat":1}"#, 0).await;
     let answer = etcd.release(&source, &resource, &old, &act()).await.unwrap();
     assert!(
         matches!(&answer, Release::HolderChanged { now } if now.owner_id.known().unwrap().as_str() == "w2"),
         "{answer:?}"
     );
     let old = generation(&etcd, &source, &resource).await;
-    world.client.delete("/locks/a", None).await.unwrap();
-    world.put("/locks/a", r#"{"ownerId":"w2","beat":1}"#, 0).await;
+    watched.client.delete("/locks/a", None).await.unwrap();
+    watched.put("/locks/a", r#"{"ownerId":"w2","beat":1}"#, 0).await;
     let answer = etcd.release(&source, &resource, &old, &act()).await.unwrap();
     assert!(matches!(answer, Release::HolderChanged { .. }), "{answer:?}");
-    assert!(is_there(&world, "/locks/a").await);
-    world.put("/elsewhere", "w2", 0).await;
+    assert!(is_there(&watched, "/locks/a").await);
+    watched.put("/elsewhere", "w2", 0).await;
     let (source, stranger) = key("/elsewhere");
     let answer = etcd.release(&source, &stranger, &old, &act()).await.unwrap();
     assert!(
@@ -147,10 +149,10 @@ async fn a_new_holder_of_the_key_is_not_touched() {
 #[tokio::test]
 async fn without_account_or_complete_queue_release_is_refused() {
     // No `unlock_user`; and a prefix that cuts a queue, whose key may be a waiter's.
-    let mut world = WatchedEtcd::start().await;
-    let (lease, _) = world.enqueue("/locks/job", "w1", 60).await;
+    let mut watched = WatchedEtcd::start().await;
+    let (lease, _) = watched.enqueue("/locks/job", "w1", 60).await;
     let (source, resource) = mutex("/locks/job");
-    let watcher = backend(&[world.etcd.endpoint()], &["/locks/"], |_| {});
+    let watcher = backend(&[watched.etcd.endpoint()], &["/locks/"], |_| {});
     assert!(no_release(&watcher).unwrap().contains("unlock_user"));
     let answer = unlock(&watcher, &source, &resource).await;
     assert!(
@@ -158,7 +160,7 @@ async fn without_account_or_complete_queue_release_is_refused() {
         "{answer:?}"
     );
     let cutting = try_backend_with(
-        &[world.etcd.endpoint()],
+        &[watched.etcd.endpoint()],
         &["/locks/job/"],
         |_| {},
         |etcd| etcd.unlock_user = Some("u".to_owned()),
@@ -168,7 +170,7 @@ async fn without_account_or_complete_queue_release_is_refused() {
     // The prefix shows the whole queue here; one character more cuts it.
     let half = format!("/locks/job/{}", &format!("{lease:x}")[..2]);
     let cutting_more = try_backend_with(
-        &[world.etcd.endpoint()],
+        &[watched.etcd.endpoint()],
         &[&half],
         |_| {},
         |etcd| etcd.unlock_user = Some("u".to_owned()),
@@ -228,11 +230,11 @@ impl Users for Takers {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn racing_unlocks_never_hit_the_next_holder() {
     // Clients acquire and release continuously; every holding that was cut short is one that an unlock reports.
-    let mut world = WatchedEtcd::start().await;
-    let etcd = unlocker(world.etcd.endpoint());
-    let lease = world.lease(600).await;
+    let mut watched = WatchedEtcd::start().await;
+    let etcd = unlocker(watched.etcd.endpoint());
+    let lease = watched.lease(600).await;
     let users = Takers {
-        client: world.client.clone(),
+        client: watched.client.clone(),
         lease,
         count: Cell::new(0),
     };
@@ -243,8 +245,8 @@ async fn racing_unlocks_never_hit_the_next_holder() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_response_is_an_unknown_outcome() {
     // The transaction's answer stops in the proxy.
-    let world = WatchedEtcd::start().await;
-    let proxy = Proxy::start(world.etcd.port()).await;
+    let watched = WatchedEtcd::start().await;
+    let proxy = Proxy::start(watched.etcd.port()).await;
     let through = try_backend_with(
         &[format!("http://127.0.0.1:{}", proxy.port())],
         &["/locks/"],
@@ -252,10 +254,10 @@ async fn a_lost_response_is_an_unknown_outcome() {
         |etcd| etcd.unlock_user = Some("leasehold-unlock".to_owned()),
     )
     .unwrap();
-    let direct = unlocker(world.etcd.endpoint());
+    let direct = unlocker(watched.etcd.endpoint());
     let (source, resource) = key("/locks/a");
     let take = async || -> Generation {
-        world
+        watched
             .client
             .kv_client()
             .put("/locks/a", "w1", None)
@@ -263,6 +265,6 @@ async fn a_lost_response_is_an_unknown_outcome() {
             .unwrap();
         generation(&direct, &source, &resource).await
     };
-    let is_held = async || is_there(&world, "/locks/a").await;
+    let is_held = async || is_there(&watched, "/locks/a").await;
     lose_answers(&through, &proxy, (&source, &resource), take, is_held).await;
 }

@@ -38,13 +38,13 @@ async fn fill(client: &Client, prefix: &str, count: usize, lease: i64) {
 async fn every_page_is_of_one_revision() {
     // A key moves from the end of the list to its beginning and back during the scan: at each revision exactly one of
     // the two exists, so each scan must return exactly one, and all constant keys.
-    let mut world = WatchedEtcd::start().await;
-    fill(&world.client, "/locks/k", 6_000, 0).await;
-    world.put("/locks/a", "o", 0).await;
-    let mut mover = world.client.clone();
+    let mut watched = WatchedEtcd::start().await;
+    fill(&watched.client, "/locks/k", 6_000, 0).await;
+    watched.put("/locks/a", "o", 0).await;
+    let mut mover = watched.client.clone();
     let lists = async {
         for _ in 0..12 {
-            let seen = world.seen().await;
+            let seen = watched.seen().await;
             assert_eq!(seen.locks.len(), 6_001);
             assert!(seen.whole());
         }
@@ -67,9 +67,9 @@ async fn every_page_is_of_one_revision() {
 async fn a_compaction_during_the_list_restarts_it_or_makes_it_partial() {
     // History is compacted as fast as it grows during scans of several pages: each result is complete or names the
     // reason; never an error, never an incomplete list marked as complete.
-    let mut world = WatchedEtcd::start().await;
-    fill(&world.client, "/locks/k", 20_000, 0).await;
-    let mut compactor = world.client.clone();
+    let mut watched = WatchedEtcd::start().await;
+    fill(&watched.client, "/locks/k", 20_000, 0).await;
+    let mut compactor = watched.client.clone();
     let compact = async {
         loop {
             let put = compactor.put("/noise", "x", None).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_compaction_during_the_list_restarts_it_or_makes_it_partial() {
     let lists = async {
         let mut partial = 0;
         for _ in 0..20 {
-            let seen = world.seen().await;
+            let seen = watched.seen().await;
             match &seen.pass().sources[0].coverage {
                 Coverage::Complete => assert_eq!(seen.locks.len(), 20_000),
                 Coverage::Partial { why, seen: count, .. } => {
@@ -98,17 +98,17 @@ async fn a_compaction_during_the_list_restarts_it_or_makes_it_partial() {
     };
     assert!(partial > 0, "no list was compacted under");
     // At rest it is whole again.
-    assert!(world.seen().await.whole());
-    world.put("/locks/one-more", "o", 0).await;
-    assert_eq!(world.seen().await.locks.len(), 20_001);
+    assert!(watched.seen().await.whole());
+    watched.put("/locks/one-more", "o", 0).await;
+    assert_eq!(watched.seen().await.locks.len(), 20_001);
 }
 
 #[tokio::test]
 async fn a_scan_timeout_is_partial_with_its_share() {
     // 20,000 keys with a timeout of 1 ms: cut after at most one page, without an error.
-    let world = WatchedEtcd::start().await;
-    fill(&world.client, "/locks/k", 20_000, 0).await;
-    let seen = seen_within(&world.backend, Duration::from_millis(1))
+    let watched = WatchedEtcd::start().await;
+    fill(&watched.client, "/locks/k", 20_000, 0).await;
+    let seen = seen_within(&watched.backend, Duration::from_millis(1))
         .await
         .unwrap();
     let source = &seen.pass().sources[0];
@@ -117,7 +117,7 @@ async fn a_scan_timeout_is_partial_with_its_share() {
         "{source:?}"
     );
     assert!(seen.locks.len() <= 2_000);
-    assert!(world.seen().await.whole());
+    assert!(watched.seen().await.whole());
 }
 
 /// `count` keys on as many leases of an hour.

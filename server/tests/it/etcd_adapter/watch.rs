@@ -78,22 +78,22 @@ fn adapter(etcd: &Etcd) -> Arc<dyn Backend> {
 #[tokio::test]
 async fn each_change_is_named_and_queues_by_their_name() {
     // Create, change, delete, expiry; a plain key, one with a numeric name, and places in a queue; both prefixes.
-    let mut world = WatchedEtcd::start().await;
-    let mut watching = Watching::start(adapter(&world.etcd));
+    let mut watched = WatchedEtcd::start().await;
+    let mut watching = Watching::start(adapter(&watched.etcd));
     let begun = |pending: &Pending| pending.relist && pending.state == Some(WatchState::Live);
     watching
         .until("live, with a list because there was none", begun)
         .await;
-    let lease = world.lease(60).await;
-    world.put("/locks/a", "o", lease).await;
+    let lease = watched.lease(60).await;
+    watched.put("/locks/a", "o", lease).await;
     watching.named("key", "/locks/a").await;
-    world.client.delete("/locks/a", None).await.unwrap();
+    watched.client.delete("/locks/a", None).await.unwrap();
     watching.named("key", "/locks/a").await;
-    world.put("/more/12345", "o", lease).await;
+    watched.put("/more/12345", "o", lease).await;
     watching.named("key", "/more/12345").await;
-    let (holder, _) = world.enqueue("/locks/job", "", 60).await;
+    let (holder, _) = watched.enqueue("/locks/job", "", 60).await;
     watching.named("mutex", "/locks/job").await;
-    world.client.lease_revoke(holder).await.unwrap();
+    watched.client.lease_revoke(holder).await.unwrap();
     let pending = watching
         .until("the queue", |pending| {
             pending.names.contains(&(source_of("mutex"), "/locks/job".into()))
@@ -101,8 +101,8 @@ async fn each_change_is_named_and_queues_by_their_name() {
         .await;
     // A deletion has no lease; the key before it has, so no plain key of that name is notified.
     assert_eq!(pending.names.len(), 1, "{:?}", pending.names);
-    let short = world.lease(1).await;
-    world.put("/locks/short", "o", short).await;
+    let short = watched.lease(1).await;
+    watched.put("/locks/short", "o", short).await;
     watching.named("key", "/locks/short").await;
     watching.named("key", "/locks/short").await;
 }
@@ -110,10 +110,10 @@ async fn each_change_is_named_and_queues_by_their_name() {
 #[tokio::test]
 async fn a_watch_resumes_from_the_snapshot_without_loss() {
     // Listed, then changed, and only then watched: the change is hinted without a list.
-    let mut world = WatchedEtcd::start().await;
-    let adapter = Arc::new(backend(&[world.etcd.endpoint()], &["/locks/"], |_| {}));
+    let mut watched = WatchedEtcd::start().await;
+    let adapter = Arc::new(backend(&[watched.etcd.endpoint()], &["/locks/"], |_| {}));
     seen(&adapter).await.unwrap();
-    world.put("/locks/between", "o", 0).await;
+    watched.put("/locks/between", "o", 0).await;
     let mut watching = Watching::start(adapter);
     let name = (source_of("key"), Resource::from("/locks/between"));
     let pending = watching
@@ -125,14 +125,14 @@ async fn a_watch_resumes_from_the_snapshot_without_loss() {
 #[tokio::test]
 async fn a_compacted_watch_resyncs_and_continues() {
     // The snapshot's revision is compacted away before the watch begins.
-    let mut world = WatchedEtcd::start().await;
-    let adapter = Arc::new(backend(&[world.etcd.endpoint()], &["/locks/"], |_| {}));
+    let mut watched = WatchedEtcd::start().await;
+    let adapter = Arc::new(backend(&[watched.etcd.endpoint()], &["/locks/"], |_| {}));
     seen(&adapter).await.unwrap();
     let mut revision = 0;
     for _ in 0..5 {
-        revision = world.put("/locks/a", "o", 0).await;
+        revision = watched.put("/locks/a", "o", 0).await;
     }
-    world
+    watched
         .client
         .compact(i64::try_from(revision).unwrap(), None)
         .await
@@ -140,7 +140,7 @@ async fn a_compacted_watch_resyncs_and_continues() {
     let mut watching = Watching::start(adapter);
     watching.until("a list", |pending| pending.relist).await;
     watching.live().await;
-    world.put("/locks/b", "o", 0).await;
+    watched.put("/locks/b", "o", 0).await;
     watching.named("key", "/locks/b").await;
 }
 
@@ -148,23 +148,23 @@ async fn a_compacted_watch_resyncs_and_continues() {
 async fn watch_and_calls_survive_ten_restarts() {
     // Killed and started again ten times: each time the watch reconnects, requests a resync, names a new key, and a
     // scan finds it.
-    let mut world = WatchedEtcd::start().await;
-    let adapter = Arc::new(backend(&[world.etcd.endpoint()], &["/locks/"], |_| {}));
+    let mut watched = WatchedEtcd::start().await;
+    let adapter = Arc::new(backend(&[watched.etcd.endpoint()], &["/locks/"], |_| {}));
     let mut watching = Watching::start(Arc::clone(&adapter) as Arc<dyn Backend>);
     watching.live().await;
     for round in 0..10 {
-        world.etcd.kill().await.unwrap();
+        watched.etcd.kill().await.unwrap();
         assert!(
             seen(&adapter).await.is_err(),
             "a server that is down must not look like one without locks"
         );
         watching.reconnecting().await;
-        world.etcd.restart().await.unwrap();
+        watched.etcd.restart().await.unwrap();
         let back = |pending: &Pending| pending.relist && pending.state == Some(WatchState::Live);
         watching.until("live again, with a list", back).await;
         let key = format!("/locks/{round}");
-        world.client = client(&world.etcd.endpoint()).await;
-        world.put(key.as_str(), "o", 0).await;
+        watched.client = client(&watched.etcd.endpoint()).await;
+        watched.put(key.as_str(), "o", 0).await;
         watching.named("key", &key).await;
         let seen = seen(&adapter).await.unwrap();
         assert_eq!(seen.locks.len(), round + 1);
@@ -174,8 +174,8 @@ async fn watch_and_calls_survive_ten_restarts() {
 #[tokio::test]
 async fn a_half_open_connection_is_detected_and_replaced() {
     // The link drops all data without closing: only the missing heartbeat shows it.
-    let mut world = WatchedEtcd::start().await;
-    let proxy = Proxy::start(world.etcd.port()).await;
+    let mut watched = WatchedEtcd::start().await;
+    let proxy = Proxy::start(watched.etcd.port()).await;
     let endpoint = format!("http://127.0.0.1:{}", proxy.port());
     let adapter: Arc<dyn Backend> = Arc::new(backend(&[endpoint], &["/locks/"], |config| {
         config.timeout = Duration::from_millis(600);
@@ -186,7 +186,7 @@ async fn a_half_open_connection_is_detected_and_replaced() {
     watching.reconnecting().await;
     proxy.set(Link::Pass).await;
     watching.until("a list", |pending| pending.relist).await;
-    world.put("/locks/after", "o", 0).await;
+    watched.put("/locks/after", "o", 0).await;
     watching.named("key", "/locks/after").await;
     assert!(watching.states.contains(&WatchState::Live));
 }
@@ -194,8 +194,8 @@ async fn a_half_open_connection_is_detected_and_replaced() {
 #[tokio::test]
 async fn a_quiet_watch_stays_live() {
     // Heartbeats are requested and arrive: no reconnect in ten heartbeat intervals without changes.
-    let world = WatchedEtcd::start().await;
-    let adapter: Arc<dyn Backend> = Arc::new(backend(&[world.etcd.endpoint()], &["/locks/"], |config| {
+    let watched = WatchedEtcd::start().await;
+    let adapter: Arc<dyn Backend> = Arc::new(backend(&[watched.etcd.endpoint()], &["/locks/"], |config| {
         config.timeout = Duration::from_millis(400);
     }));
     let mut watching = Watching::start(adapter);
@@ -230,8 +230,8 @@ async fn a_restored_store_with_a_lower_revision_leads_to_a_resync() {
 #[tokio::test]
 async fn lost_and_repeated_events_leave_no_difference_to_a_scan() {
     // Changes while the link is cut repeatedly: a mirror that follows notifications and resyncs equals etcd at rest.
-    let mut world = WatchedEtcd::start().await;
-    let proxy = Proxy::start(world.etcd.port()).await;
+    let mut watched = WatchedEtcd::start().await;
+    let proxy = Proxy::start(watched.etcd.port()).await;
     let endpoint = format!("http://127.0.0.1:{}", proxy.port());
     let adapter = Arc::new(backend(&[endpoint], &["/locks/"], |config| {
         config.timeout = Duration::from_secs(2)
@@ -242,9 +242,9 @@ async fn lost_and_repeated_events_leave_no_difference_to_a_scan() {
         for n in 0..40 {
             let key = format!("/locks/{}", (n * 7 + round) % 25);
             if n % 3 == 0 {
-                world.client.delete(key, None).await.unwrap();
+                watched.client.delete(key, None).await.unwrap();
             } else {
-                world.put(key, format!("{round}-{n}"), 0).await;
+                watched.put(key, format!("{round}-{n}"), 0).await;
             }
             if n == 20 {
                 proxy.set(Link::Cut).await;
@@ -256,10 +256,10 @@ async fn lost_and_repeated_events_leave_no_difference_to_a_scan() {
             .await;
     }
     let mirror = seen(&adapter).await.unwrap();
-    world.put("/locks/last", "o", 0).await;
+    watched.put("/locks/last", "o", 0).await;
     watching.named("key", "/locks/last").await;
     eventually("the same as etcd", async || {
-        let direct = world.seen().await;
+        let direct = watched.seen().await;
         direct.locks.len() == mirror.locks.len() + 1
             && mirror
                 .locks

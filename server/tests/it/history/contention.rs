@@ -55,7 +55,7 @@ async fn sums_are_hidden_unless_all_their_names_are_visible() {
 
 #[tokio::test]
 async fn an_invalid_query_names_its_field() {
-    // Unknown words, half a cell, both kinds of range, a foreign parameter: 400 by both doors, never a 500.
+    // Unknown words, half a cell, both kinds of range, a foreign parameter: 400 by page and API, never a 500.
     let server = TestServer::builder().operator().start().await;
     let operator = server.operator().await;
     let bad = [

@@ -20,59 +20,62 @@ pub(super) const CHANGES_MEANWHILE: u32 = 60;
 const CHANGES_AT_ONCE: u32 = 5;
 
 /// Answers after how many milliseconds all of the broken system's rows were stale, where they were to be.
-pub(super) async fn strike(world: &mut Systems, dice: &mut Dice, fault: InjectedFault) -> Option<i64> {
+pub(super) async fn strike(all_systems: &mut Systems, dice: &mut Dice, fault: InjectedFault) -> Option<i64> {
     let on = fault.on;
     match fault.kind {
-        FaultKind::Cut => Some(unlinked(world, dice, on, Link::Cut, 0).await),
+        FaultKind::Cut => Some(unlinked(all_systems, dice, on, Link::Cut, 0).await),
         FaultKind::LongCut => {
             let long_ms = i64::try_from(LONG_MS.start + dice.below(LONG_MS.len())).unwrap();
-            Some(unlinked(world, dice, on, Link::Cut, long_ms).await)
+            Some(unlinked(all_systems, dice, on, Link::Cut, long_ms).await)
         }
-        FaultKind::Blackhole => Some(unlinked(world, dice, on, Link::Blackhole, 0).await),
-        FaultKind::NoAnswers => Some(unlinked(world, dice, on, Link::OnlyToServer, 0).await),
+        FaultKind::Blackhole => Some(unlinked(all_systems, dice, on, Link::Blackhole, 0).await),
+        FaultKind::NoAnswers => Some(unlinked(all_systems, dice, on, Link::OnlyToServer, 0).await),
         FaultKind::Compaction => {
-            let before = world.truth_of(on);
-            world.proxy(on).set(Link::Cut).await;
-            let stale_ms = blind(world, dice, (on, &before), None, 0).await;
-            world.coord.compact().await;
-            world.proxy(on).set(Link::Pass).await;
+            let before = all_systems.truth_of(on);
+            all_systems.proxy(on).set(Link::Cut).await;
+            let stale_ms = blind(all_systems, dice, (on, &before), None, 0).await;
+            all_systems.coord.compact().await;
+            all_systems.proxy(on).set(Link::Pass).await;
             Some(stale_ms)
         }
         FaultKind::Pause => {
-            let before = world.truth_of(on);
-            world.server(on).pause().await.unwrap();
-            let stale_ms = blind(world, dice, (on, &before), Some(on), 0).await;
-            world.server(on).resume().await.unwrap();
+            let before = all_systems.truth_of(on);
+            all_systems.server(on).pause().await.unwrap();
+            let stale_ms = blind(all_systems, dice, (on, &before), Some(on), 0).await;
+            all_systems.server(on).resume().await.unwrap();
             Some(stale_ms)
         }
         FaultKind::Restart => {
-            restarted(world, on).await;
-            world.changes(CHANGES_MEANWHILE, None, dice).await;
+            restarted(all_systems, on).await;
+            all_systems.changes(CHANGES_MEANWHILE, None, dice).await;
             None
         }
         FaultKind::Flush => {
-            world.keys.flush().await;
-            world.changes(CHANGES_MEANWHILE, None, dice).await;
+            all_systems.keys.flush().await;
+            all_systems.changes(CHANGES_MEANWHILE, None, dice).await;
             None
         }
         FaultKind::Slow => {
-            world.proxy(on).set(Link::Slow(Duration::from_millis(100))).await;
-            world.changes(CHANGES_MEANWHILE, None, dice).await;
-            world.rest(None).await;
-            world.proxy(on).set(Link::Pass).await;
+            all_systems
+                .proxy(on)
+                .set(Link::Slow(Duration::from_millis(100)))
+                .await;
+            all_systems.changes(CHANGES_MEANWHILE, None, dice).await;
+            all_systems.rest(None).await;
+            all_systems.proxy(on).set(Link::Pass).await;
             None
         }
     }
 }
 
-async fn unlinked(world: &mut Systems, dice: &mut Dice, on: System, link: Link, at_least_ms: i64) -> i64 {
-    let before = world.truth_of(on);
-    let resets = world.proxy(on).traffic().reset();
-    world.proxy(on).set(link).await;
-    let stale_ms = blind(world, dice, (on, &before), None, at_least_ms).await;
-    world.proxy(on).set(Link::Pass).await;
+async fn unlinked(systems: &mut Systems, dice: &mut Dice, on: System, link: Link, at_least_ms: i64) -> i64 {
+    let before = systems.truth_of(on);
+    let resets = systems.proxy(on).traffic().reset();
+    systems.proxy(on).set(link).await;
+    let stale_ms = blind(systems, dice, (on, &before), None, at_least_ms).await;
+    systems.proxy(on).set(Link::Pass).await;
     assert!(
-        link != Link::Cut || world.proxy(on).traffic().reset() > resets,
+        link != Link::Cut || systems.proxy(on).traffic().reset() > resets,
         "the fault hit nothing"
     );
     stale_ms
@@ -80,23 +83,23 @@ async fn unlinked(world: &mut Systems, dice: &mut Dice, on: System, link: Link, 
 
 /// While the console cannot reach the system, its rows keep their last state and soon become stale.
 async fn blind(
-    world: &mut Systems,
+    systems: &mut Systems,
     dice: &mut Dice,
     (on, before): (System, &Locks),
     spared: Option<System>,
     at_least_ms: i64,
 ) -> i64 {
-    let began = world.clock.tick();
+    let began = systems.clock.tick();
     let (mut left, mut stale_ms) = (CHANGES_MEANWHILE, None);
     loop {
         let now = left.min(CHANGES_AT_ONCE);
-        world.changes(now, spared, dice).await;
+        systems.changes(now, spared, dice).await;
         left -= now;
         // Read before the list is requested, so the list is at least as recent.
-        let asked_ms = world.clock.tick().since(began);
-        let all_stale = stays(world, on, before).await;
+        let asked_ms = systems.clock.tick().since(began);
+        let all_stale = stays(systems, on, before).await;
         match stale_ms {
-            None if all_stale => stale_ms = Some(world.clock.tick().since(began)),
+            None if all_stale => stale_ms = Some(systems.clock.tick().since(began)),
             None => assert!(
                 asked_ms <= STALE_WITHIN_MS,
                 "{on:?}: not all stale after {asked_ms} ms"
@@ -108,7 +111,7 @@ async fn blind(
             && asked_ms >= at_least_ms
         {
             // Short leases expire before the end of the fault, so that their expiry is not caused by a later step.
-            world.rest(spared).await;
+            systems.rest(spared).await;
             return stale_ms;
         }
         // Pause between two polls of a real system.
@@ -117,8 +120,8 @@ async fn blind(
 }
 
 /// The console's rows of the system are unchanged. Returns whether all of them are stale.
-async fn stays(world: &Systems, on: System, before: &Locks) -> bool {
-    let shown = world.view.backend(Systems::backend(on)).await;
+async fn stays(systems: &Systems, on: System, before: &Locks) -> bool {
+    let shown = systems.view.backend(Systems::backend(on)).await;
     let wrong = differences(before, &shown.locks);
     assert!(
         wrong.is_empty(),
@@ -129,22 +132,22 @@ async fn stays(world: &Systems, on: System, before: &Locks) -> bool {
 }
 
 /// kill -9, and back with its data; no lock vanishes meanwhile.
-async fn restarted(world: &mut Systems, on: System) {
-    let before = world.truth_of(on);
-    let pid = world.server(on).pid();
+async fn restarted(systems: &mut Systems, on: System) {
+    let before = systems.truth_of(on);
+    let pid = systems.server(on).pid();
     let restart = async {
-        world.server(on).kill().await.unwrap();
-        world.server(on).restart().await.unwrap();
+        systems.server(on).kill().await.unwrap();
+        systems.server(on).restart().await.unwrap();
     };
     let look = async {
         loop {
-            stays(world, on, &before).await;
+            stays(systems, on, &before).await;
         }
     };
     tokio::select! {
         () = restart => {}
         () = look => {}
     }
-    assert_ne!(pid, world.server(on).pid(), "the fault did not happen");
-    world.reconnect(on).await;
+    assert_ne!(pid, systems.server(on).pid(), "the fault did not happen");
+    systems.reconnect(on).await;
 }

@@ -55,22 +55,22 @@ impl fmt::Display for Totals {
 }
 
 pub(super) async fn play(
-    world: &mut Systems,
+    systems: &mut Systems,
     dice: &mut Dice,
     number: u32,
     fault: InjectedFault,
     totals: &mut Totals,
 ) {
-    let began = world.clock.tick();
-    world.changes(CHANGES_BEFORE, None, dice).await;
-    let spent_ms = world.clock.tick().since(began).max(1);
+    let began = systems.clock.tick();
+    systems.changes(CHANGES_BEFORE, None, dice).await;
+    let spent_ms = systems.clock.tick().since(began).max(1);
     totals.slowest_rate = totals
         .slowest_rate
         .min(f64::from(CHANGES_BEFORE) * 1_000.0 / spent_ms as f64);
-    let quiet_ms = equal_again(world, totals, &format!("round {number}, before {fault}")).await;
+    let quiet_ms = equal_again(systems, totals, &format!("round {number}, before {fault}")).await;
 
-    let stale_ms = strike(world, dice, fault).await;
-    let equal_ms = equal_again(world, totals, &format!("round {number}, after {fault}")).await;
+    let stale_ms = strike(systems, dice, fault).await;
+    let equal_ms = equal_again(systems, totals, &format!("round {number}, after {fault}")).await;
     println!(
         "round {number}: {fault}; {:.0} changes/s; equal after {quiet_ms} ms at rest, {equal_ms} ms after the fault; \
          stale after {stale_ms:?} ms",
@@ -82,13 +82,13 @@ pub(super) async fn play(
 }
 
 /// Returns how long it took, in milliseconds.
-async fn equal_again(world: &mut Systems, totals: &mut Totals, when: &str) -> i64 {
-    world.rest(None).await;
-    let (truth, began) = (world.truth(), world.clock.tick());
+async fn equal_again(systems: &mut Systems, totals: &mut Totals, when: &str) -> i64 {
+    systems.rest(None).await;
+    let (truth, began) = (systems.truth(), systems.clock.tick());
     loop {
-        let shown = world.view.all().await;
+        let shown = systems.view.all().await;
         let wrong = differences(&truth, &shown.locks);
-        let spent_ms = world.clock.tick().since(began);
+        let spent_ms = systems.clock.tick().since(began);
         if wrong.is_empty() && shown.stale.is_empty() && shown.is_complete {
             totals.locks_compared += truth.len();
             totals.slowest_equal_ms = totals.slowest_equal_ms.max(spent_ms);

@@ -17,28 +17,28 @@ fn by_id(kind: &str, lease: &Value) -> Value {
     json!({kind: {"leaseId": lease["leaseId"]}})
 }
 
-async fn batch(stage: &LeaseServer, operations: &[Value]) -> (StatusCode, Value) {
-    stage
+async fn batch(server: &LeaseServer, operations: &[Value]) -> (StatusCode, Value) {
+    server
         .post("/v1/locks/batch", json!({"operations": operations}))
         .await
 }
 
-async fn results(stage: &LeaseServer, operations: &[Value]) -> Vec<Value> {
-    let (status, body) = batch(stage, operations).await;
+async fn results(server: &LeaseServer, operations: &[Value]) -> Vec<Value> {
+    let (status, body) = batch(server, operations).await;
     assert_eq!(status, StatusCode::OK, "{body}");
     body["results"].as_array().unwrap().clone()
 }
 
-on_every_store!(operations_of_a_batch_succeed_or_fail_alone, |home| {
-    let stage = home.serve().await;
+on_every_store!(operations_of_a_batch_succeed_or_fail_alone, |store| {
+    let server = store.serve().await;
     let [held, kept, ended] = ["held", "kept", "ended"];
-    let held = stage.acquire(held, "o", 60).await;
-    let kept = stage.acquire(kept, "o", 60).await;
-    let ended = stage.acquire(ended, "o", 60).await;
-    stage.delete(&ended).await;
+    let held = server.acquire(held, "o", 60).await;
+    let kept = server.acquire(kept, "o", 60).await;
+    let ended = server.acquire(ended, "o", 60).await;
+    server.delete(&ended).await;
     let unknown = json!({"leaseId": "01980000-0000-7000-8000-000000000000"});
     let done = results(
-        &stage,
+        &server,
         &[
             acquire("new"),
             acquire("held"),
@@ -68,19 +68,19 @@ on_every_store!(operations_of_a_batch_succeed_or_fail_alone, |home| {
         ids.clone().count() == 3 && ids.into_iter().all(|id| !id.is_empty()),
         "{done:?}"
     );
-    assert_eq!(stage.resource("new").await["holder"]["ownerId"], "o");
-    stage.close().await;
+    assert_eq!(server.resource("new").await["holder"]["ownerId"], "o");
+    server.close().await;
 });
 
-on_both_stores!(a_full_batch_is_granted_once, |home| {
+on_both_stores!(a_full_batch_is_granted_once, |store| {
     // Repeated with its key: the same leases. With another key: none.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     let operations: Vec<_> = (0..BATCH_OPERATIONS_MAX)
         .map(|number| acquire(&format!("r/{number}")))
         .collect();
     let body = json!({"operations": operations});
     let call = |key: &'static str| {
-        let request = stage.http.post(format!("{}/v1/locks/batch", stage.base));
+        let request = server.http.post(format!("{}/v1/locks/batch", server.base));
         answer(request.header("Idempotency-Key", key).json(&body))
     };
     let ids = |body: &Value| -> Vec<Value> {
@@ -99,23 +99,23 @@ on_both_stores!(a_full_batch_is_granted_once, |home| {
     assert!(ids(&other.1).iter().all(Value::is_null));
     // Another request under the key of a position is refused, and only that one.
     let (_, changed) = answer(
-        stage
+        server
             .http
-            .post(format!("{}/v1/locks/batch", stage.base))
+            .post(format!("{}/v1/locks/batch", server.base))
             .header("Idempotency-Key", "a")
             .json(&json!({"operations": [acquire("r/0"), acquire("other")]})),
     )
     .await;
     assert_eq!(changed["results"][0]["acquire"]["leaseId"], granted[0]);
     assert_eq!(changed["results"][1]["problem"]["status"], 409, "{changed}");
-    stage.close().await;
+    server.close().await;
 });
 
 #[tokio::test]
 async fn an_invalid_operation_stops_the_whole_batch() {
     // Every mistake is named by its position, and nothing is granted.
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let stage = home.serve().await;
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
     let mut bad = acquire("b");
     bad["acquire"]["ttlSeconds"] = json!(0);
     bad["acquire"]["ownerId"] = json!("");
@@ -125,7 +125,7 @@ async fn an_invalid_operation_stops_the_whole_batch() {
         acquire("a"),
         json!({"renew": {"leaseId": "x"}}),
     ];
-    let (status, problem) = batch(&stage, &twice).await;
+    let (status, problem) = batch(&server, &twice).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     let fields: Vec<_> = problem["errors"]
         .as_array()
@@ -143,7 +143,7 @@ async fn an_invalid_operation_stops_the_whole_batch() {
         ],
         "{problem}"
     );
-    assert_eq!(stage.resource("a").await["lastFencingToken"], 0);
+    assert_eq!(server.resource("a").await["lastFencingToken"], 0);
     for (operations, field) in [
         (json!([]), "operations"),
         (json!(vec![acquire("a"); BATCH_OPERATIONS_MAX + 1]), "operations"),
@@ -152,7 +152,7 @@ async fn an_invalid_operation_stops_the_whole_batch() {
             "operations[0].acquire.waitSeconds",
         ),
     ] {
-        let (status, problem) = stage
+        let (status, problem) = server
             .post("/v1/locks/batch", json!({"operations": operations}))
             .await;
         assert_eq!(
@@ -161,5 +161,5 @@ async fn an_invalid_operation_stops_the_whole_batch() {
             "{problem}"
         );
     }
-    stage.close().await;
+    server.close().await;
 }

@@ -14,12 +14,12 @@ fn keys(value: &Value) -> String {
     keys.join(" ")
 }
 
-on_every_store!(a_live_lease_has_the_fields_of_the_contract, |home| {
+on_every_store!(a_live_lease_has_the_fields_of_the_contract, |store| {
     // Acquire, refusal, renew, reads: the sets of names are exact. Trap 10: the token is a JSON number.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     let body =
         json!({"resource": "a:b/c d", "ownerId": "w1", "ttlSeconds": 30, "metadata": {"b": "2", "a": "1"}});
-    let (status, lease) = stage.post("/v1/locks/acquire", body).await;
+    let (status, lease) = server.post("/v1/locks/acquire", body).await;
     assert_eq!(status, StatusCode::OK);
     let granted = "acquired expiresAt fencingToken leaseId remainingMs ttlSeconds";
     assert_eq!(keys(&lease), granted);
@@ -29,7 +29,7 @@ on_every_store!(a_live_lease_has_the_fields_of_the_contract, |home| {
         "{lease}"
     );
 
-    let refused = stage.acquire("a:b/c d", "w1", 5).await;
+    let refused = server.acquire("a:b/c d", "w1", 5).await;
     assert_eq!(keys(&refused), "acquired heldBy retryAfterMs waiters");
     assert_eq!(keys(&refused["heldBy"]), "fencingToken ownerId remainingMs");
     assert_eq!(
@@ -38,7 +38,7 @@ on_every_store!(a_live_lease_has_the_fields_of_the_contract, |home| {
     );
 
     let path = format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap());
-    let (status, renewed) = stage
+    let (status, renewed) = server
         .post(&format!("{path}/renew"), json!({"ttlSeconds": 60}))
         .await;
     assert_eq!(status, StatusCode::OK, "{renewed}");
@@ -47,10 +47,10 @@ on_every_store!(a_live_lease_has_the_fields_of_the_contract, |home| {
         "expiresAt fencingToken leaseId remainingMs renewed ttlSeconds"
     );
     assert_eq!(renewed["ttlSeconds"], 60);
-    let (_, kept) = stage.renew(&lease).await;
+    let (_, kept) = server.renew(&lease).await;
     assert_eq!(kept["ttlSeconds"], 60, "an empty body keeps the stored TTL");
 
-    let (_, read) = stage.get(&path).await;
+    let (_, read) = server.get(&path).await;
     let whole =
         "acquiredAt expiresAt fencingToken leaseId metadata ownerId remainingMs resource state ttlSeconds";
     assert_eq!(keys(&read), whole);
@@ -58,27 +58,27 @@ on_every_store!(a_live_lease_has_the_fields_of_the_contract, |home| {
         (&read["state"], &read["metadata"]),
         (&json!("held"), &json!({"a": "1", "b": "2"}))
     );
-    let (_, list) = stage.get("/v1/locks?prefix=a:b/").await;
+    let (_, list) = server.get("/v1/locks?prefix=a:b/").await;
     assert_eq!(
         (keys(&list), keys(&list["locks"][0])),
         ("complete locks nextCursor".to_owned(), whole.to_owned())
     );
-    let resource = stage.resource("a:b/c d").await;
+    let resource = server.resource("a:b/c d").await;
     assert_eq!(keys(&resource), "holder lastFencingToken resource waiters");
     assert_eq!(
         keys(&resource["holder"]),
         "acquiredAt fencingToken ownerId remainingMs ttlSeconds"
     );
 
-    stage.close().await;
+    server.close().await;
 });
 
-on_every_store!(an_ended_lease_has_the_status_codes_of_the_contract, |home| {
+on_every_store!(an_ended_lease_has_the_status_codes_of_the_contract, |store| {
     // Check, report, release twice, renew after it; a lease never granted; malformed ids.
-    let stage = home.serve().await;
-    let lease = stage.acquire("a:b/c d", "w1", 30).await;
+    let server = store.serve().await;
+    let lease = server.acquire("a:b/c d", "w1", 30).await;
     let question = json!({"resource": "a:b/c d", "fencingToken": 1});
-    let (_, checked) = stage.post("/v1/fencing/check", question).await;
+    let (_, checked) = server.post("/v1/fencing/check", question).await;
     assert_eq!(
         keys(&checked),
         "accepted fencingToken highestToken holder leaseState"
@@ -86,30 +86,30 @@ on_every_store!(an_ended_lease_has_the_status_codes_of_the_contract, |home| {
     assert_eq!(checked["accepted"], true);
     let report = json!({"resource": "a:b/c d", "fencingToken": 1, "highestToken": 2, "source": "db", "at": "2026-01-02T03:04:05Z"});
     assert_eq!(
-        stage.post("/v1/fencing/rejections", report).await.0,
+        server.post("/v1/fencing/rejections", report).await.0,
         StatusCode::ACCEPTED
     );
 
     assert_eq!(
-        stage.delete(&lease).await,
+        server.delete(&lease).await,
         (StatusCode::OK, json!({"released": true}))
     );
     assert_eq!(
-        stage.delete(&lease).await,
+        server.delete(&lease).await,
         (StatusCode::OK, json!({"released": false, "state": "released"}))
     );
-    let (status, lost) = stage.renew(&lease).await;
+    let (status, lost) = server.renew(&lease).await;
     assert_eq!((status, &lost["code"]), (StatusCode::GONE, &json!("released")));
     assert!(!lost["requestId"].as_str().unwrap().is_empty());
-    let never = stage.resource("never").await;
+    let never = server.resource("never").await;
     assert_eq!(
         never,
         json!({"resource": "never", "holder": null, "lastFencingToken": 0, "waiters": []})
     );
     for method in ["GET", "DELETE"] {
         for id in ["nonsense", "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b", "%FF"] {
-            let url = format!("{}/v1/locks/{id}", stage.base);
-            let (status, problem) = answer(stage.http.request(method.parse().unwrap(), url)).await;
+            let url = format!("{}/v1/locks/{id}", server.base);
+            let (status, problem) = answer(server.http.request(method.parse().unwrap(), url)).await;
             assert_eq!(
                 (status, &problem["code"]),
                 (StatusCode::NOT_FOUND, &json!("not_found")),
@@ -117,19 +117,19 @@ on_every_store!(an_ended_lease_has_the_status_codes_of_the_contract, |home| {
             );
         }
     }
-    stage.close().await;
+    server.close().await;
 });
 
-on_every_store!(a_check_rejects_and_records_every_other_token, |home| {
+on_every_store!(a_check_rejects_and_records_every_other_token, |store| {
     // Stale, never issued, and reported by a resource itself: three rows; an accepted token leaves no row.
-    let stage = home.serve().await;
-    let first = stage.acquire("r", "w1", 30).await;
-    stage.delete(&first).await;
-    stage.acquire("r", "w2", 30).await;
+    let server = store.serve().await;
+    let first = server.acquire("r", "w1", 30).await;
+    server.delete(&first).await;
+    server.acquire("r", "w2", 30).await;
     for (presented, reason) in [(1, json!("stale")), (2, Value::Null), (3, json!("never_issued"))] {
         let question =
             json!({"resource": "r", "fencingToken": presented, "ownerId": "w1", "source": "ledger"});
-        let (_, checked) = stage.post("/v1/fencing/check", question).await;
+        let (_, checked) = server.post("/v1/fencing/check", question).await;
         assert_eq!(
             (&checked["reason"], &checked["highestToken"]),
             (&reason, &json!(2)),
@@ -137,8 +137,8 @@ on_every_store!(a_check_rejects_and_records_every_other_token, |home| {
         );
     }
     let report = json!({"resource": "r", "fencingToken": 1, "source": "db"});
-    stage.post("/v1/fencing/rejections", report).await;
-    let rows = stage.service.rejections(None).await.unwrap();
+    server.post("/v1/fencing/rejections", report).await;
+    let rows = server.service.rejections(None).await.unwrap();
     let rejections: Vec<(i64, &str, &str)> = rows
         .iter()
         .map(|row| (row.token, &*row.reason, &*row.source))
@@ -151,16 +151,16 @@ on_every_store!(a_check_rejects_and_records_every_other_token, |home| {
             (1, "stale", "ledger")
         ]
     );
-    stage.close().await;
+    server.close().await;
 });
 
 #[tokio::test]
 async fn the_examples_of_the_description_work() {
     // Every request body's example in the served OpenAPI is sent unchanged.
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let stage = home.serve().await;
-    let (_, api) = stage.get("/v1/openapi.json").await;
-    let lease = stage.acquire("for-the-path", "o", 30).await;
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
+    let (_, api) = server.get("/v1/openapi.json").await;
+    let lease = server.acquire("for-the-path", "o", 30).await;
     let mut sent = 0;
     for (path, calls) in api["paths"].as_object().unwrap() {
         let body = calls["post"]["requestBody"].to_string();
@@ -172,7 +172,7 @@ async fn the_examples_of_the_description_work() {
             continue;
         };
         let path = path.replace("{leaseId}", lease["leaseId"].as_str().unwrap());
-        let (status, answer) = stage
+        let (status, answer) = server
             .post(&path, api["components"]["schemas"][name]["example"].clone())
             .await;
         assert!(status.is_success(), "{path}: {answer}");
@@ -187,15 +187,15 @@ async fn the_examples_of_the_description_work() {
     ] {
         assert!(api["paths"][path]["get"].is_object(), "{path}");
     }
-    stage.close().await;
+    server.close().await;
 }
 
-on_every_store!(the_list_is_in_order_and_cut_into_pages, |home| {
+on_every_store!(the_list_is_in_order_and_cut_into_pages, |store| {
     // By bytes, literal prefix (`_` and `%` are no wildcards), cursor to the end.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     let names = ["a:1", "a:2", "aX:3", "a_:4", "a%:5", "b", "é", "e\u{301}"];
     for name in names {
-        assert!(is_granted(&stage.acquire(name, "o", 60).await));
+        assert!(is_granted(&server.acquire(name, "o", 60).await));
     }
     let listed = |list: &Value| -> Vec<String> {
         let locks = list["locks"].as_array().unwrap();
@@ -206,12 +206,12 @@ on_every_store!(the_list_is_in_order_and_cut_into_pages, |home| {
     };
     let mut sorted = names.map(str::to_owned).to_vec();
     sorted.sort_unstable();
-    assert_eq!(listed(&stage.get("/v1/locks").await.1), sorted);
-    assert_eq!(listed(&stage.get("/v1/locks?prefix=a_").await.1), ["a_:4"]);
-    assert_eq!(listed(&stage.get("/v1/locks?prefix=a%25").await.1), ["a%:5"]);
+    assert_eq!(listed(&server.get("/v1/locks").await.1), sorted);
+    assert_eq!(listed(&server.get("/v1/locks?prefix=a_").await.1), ["a_:4"]);
+    assert_eq!(listed(&server.get("/v1/locks?prefix=a%25").await.1), ["a%:5"]);
     let (mut paged, mut path) = (Vec::new(), "/v1/locks?limit=3".to_owned());
     loop {
-        let (_, page) = stage.get(&path).await;
+        let (_, page) = server.get(&path).await;
         paged.extend(listed(&page));
         let Some(cursor) = page["nextCursor"].as_str() else {
             break;
@@ -219,12 +219,12 @@ on_every_store!(the_list_is_in_order_and_cut_into_pages, |home| {
         path = format!("/v1/locks?limit=3&cursor={cursor}");
     }
     assert_eq!(paged, sorted);
-    stage.close().await;
+    server.close().await;
 });
 
-on_every_store!(a_scope_is_whole_segments_everywhere, |home| {
+on_every_store!(a_scope_is_whole_segments_everywhere, |store| {
     // Trap 37: `team_a` reaches neither `team_ab` nor `teamXa`; by name 403, by id 404, and no rows in lists.
-    let open = home.serve_with(LeaseConfig::default(), None).await;
+    let open = store.serve_with(LeaseConfig::default(), None).await;
     let foreign = open.acquire("teamXa:job", "o", 60).await;
     open.acquire("team_a:own", "o", 60).await;
     open.acquire("team_ab:job", "o", 60).await;
@@ -233,46 +233,46 @@ on_every_store!(a_scope_is_whole_segments_everywhere, |home| {
         principal: LeasePrincipal::new("token-a"),
         scope: Scope::prefixes(["team_a".to_owned()]),
     };
-    let stage = home.serve_with(LeaseConfig::default(), Some(caller)).await;
+    let server = store.serve_with(LeaseConfig::default(), Some(caller)).await;
     for name in ["teamXa:job", "team_ab:job", "team_ab:free"] {
         let body = json!({"resource": name, "ownerId": "o", "ttlSeconds": 5});
-        let (status, problem) = stage.post("/v1/locks/acquire", body).await;
+        let (status, problem) = server.post("/v1/locks/acquire", body).await;
         assert_eq!(
             (status, &problem["code"]),
             (StatusCode::FORBIDDEN, &json!("out_of_scope"))
         );
         assert_eq!(
-            stage.get(&format!("/v1/resources/{name}")).await.0,
+            server.get(&format!("/v1/resources/{name}")).await.0,
             StatusCode::FORBIDDEN
         );
         let question = json!({"resource": name, "fencingToken": 1});
         assert_eq!(
-            stage.post("/v1/fencing/check", question).await.0,
+            server.post("/v1/fencing/check", question).await.0,
             StatusCode::FORBIDDEN
         );
     }
-    assert_eq!(stage.renew(&foreign).await.0, StatusCode::NOT_FOUND);
-    assert_eq!(stage.delete(&foreign).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(server.renew(&foreign).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(server.delete(&foreign).await.0, StatusCode::NOT_FOUND);
     assert_eq!(
-        stage
+        server
             .get(&format!("/v1/locks/{}", foreign["leaseId"].as_str().unwrap()))
             .await
             .0,
         StatusCode::NOT_FOUND
     );
-    let (_, list) = stage.get("/v1/locks").await;
+    let (_, list) = server.get("/v1/locks").await;
     assert_eq!(list["locks"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(
         (&list["locks"][0]["resource"], &list["locks"][0]["leaseId"]),
         (&json!("team_a:own"), &Value::Null)
     );
-    assert_eq!(stage.get("/v1/locks?prefix=teamX").await.1["locks"], json!([]));
-    stage.close().await;
+    assert_eq!(server.get("/v1/locks?prefix=teamX").await.1["locks"], json!([]));
+    server.close().await;
 });
 
-on_every_store!(lookalike_names_are_different_locks, |home| {
+on_every_store!(lookalike_names_are_different_locks, |store| {
     // Trap 38: NFC and NFD, case, inner spaces: each its own lock on both stores; edges and 12 KB are refused on both.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     let names = [
         "caf\u{e9}",
         "cafe\u{301}",
@@ -284,11 +284,11 @@ on_every_store!(lookalike_names_are_different_locks, |home| {
         "ab",
     ];
     for (place, name) in names.iter().enumerate() {
-        let lease = stage.acquire(name, &format!("o{place}"), 60).await;
+        let lease = server.acquire(name, &format!("o{place}"), 60).await;
         assert!(is_granted(&lease) && token(&lease) == 1, "{name:?}: {lease}");
     }
     for (place, name) in names.iter().enumerate() {
-        let found = stage.resource(name).await;
+        let found = server.resource(name).await;
         assert_eq!(
             (&found["resource"], &found["holder"]["ownerId"]),
             (&json!(name), &json!(format!("o{place}")))
@@ -297,25 +297,25 @@ on_every_store!(lookalike_names_are_different_locks, |home| {
     for name in ["ab ".to_owned(), "a\0b".to_owned(), "x".repeat(12_288)] {
         let body = json!({"resource": name, "ownerId": "o", "ttlSeconds": 5});
         assert_eq!(
-            stage.post("/v1/locks/acquire", body).await.0,
+            server.post("/v1/locks/acquire", body).await.0,
             StatusCode::BAD_REQUEST
         );
     }
-    stage.close().await;
+    server.close().await;
 });
 
-on_every_store!(an_idempotency_key_finds_the_lease_whose_reply_was_lost, |home| {
+on_every_store!(an_idempotency_key_finds_the_lease_whose_reply_was_lost, |store| {
     // Trap 22: same key and body give the same lease and token, also after a restart; another body 409; once lost 410.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     let body = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 30, "metadata": {"a": "1", "b": "2"}});
-    let keyed = |stage: &crate::lease::lease_server::LeaseServer, key: &str, body: &Value| {
-        let request = stage
+    let keyed = |server: &crate::lease::lease_server::LeaseServer, key: &str, body: &Value| {
+        let request = server
             .http
-            .post(format!("{}/v1/locks/acquire", stage.base))
+            .post(format!("{}/v1/locks/acquire", server.base))
             .header("Idempotency-Key", key);
         answer(request.json(body))
     };
-    let together = futures::future::join_all((0..8).map(|_| keyed(&stage, "k1", &body))).await;
+    let together = futures::future::join_all((0..8).map(|_| keyed(&server, "k1", &body))).await;
     let first = together[0].1.clone();
     for (status, answer) in &together {
         assert_eq!(
@@ -327,32 +327,32 @@ on_every_store!(an_idempotency_key_finds_the_lease_whose_reply_was_lost, |home| 
     }
     let reordered = json!({"metadata": {"b": "2", "a": "1"}, "waitSeconds": 0, "ttlSeconds": 30, "ownerId": "o", "resource": "r"});
     assert_eq!(
-        keyed(&stage, "k1", &reordered).await.1["leaseId"],
+        keyed(&server, "k1", &reordered).await.1["leaseId"],
         first["leaseId"]
     );
     let other = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 31});
-    let (status, problem) = keyed(&stage, "k1", &other).await;
+    let (status, problem) = keyed(&server, "k1", &other).await;
     assert_eq!(
         (status, &problem["code"]),
         (StatusCode::CONFLICT, &json!("idempotency_key_reused"))
     );
     for bad in ["", "a b", &"k".repeat(129)] {
         assert_eq!(
-            keyed(&stage, bad, &body).await.0,
+            keyed(&server, bad, &body).await.0,
             StatusCode::BAD_REQUEST,
             "{bad:?}"
         );
     }
     // Refused, then free: a retry with the same key tries again.
     let blocked = json!({"resource": "r", "ownerId": "p", "ttlSeconds": 30});
-    assert!(!is_granted(&keyed(&stage, "k2", &blocked).await.1));
-    stage.close().await;
-    let stage = home.serve().await;
-    let (_, again) = keyed(&stage, "k1", &body).await;
+    assert!(!is_granted(&keyed(&server, "k2", &blocked).await.1));
+    server.close().await;
+    let server = store.serve().await;
+    let (_, again) = keyed(&server, "k1", &body).await;
     assert_eq!((&again["leaseId"], token(&again)), (&first["leaseId"], 1));
-    stage.delete(&first).await;
-    let (status, problem) = keyed(&stage, "k1", &body).await;
+    server.delete(&first).await;
+    let (status, problem) = keyed(&server, "k1", &body).await;
     assert_eq!((status, &problem["code"]), (StatusCode::GONE, &json!("released")));
-    assert_eq!(token(&keyed(&stage, "k2", &blocked).await.1), 2);
-    stage.close().await;
+    assert_eq!(token(&keyed(&server, "k2", &blocked).await.1), 2);
+    server.close().await;
 });

@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use super::lease_server::{LeaseStore, StoreKind, answer, is_granted, on_both_stores, token};
 use testkit::eventually;
 
-async fn open(home: &LeaseStore) -> Result<(), LeaseOpenError> {
+async fn open(lease_store: &LeaseStore) -> Result<(), LeaseOpenError> {
     let opened = LeaseService::open(
-        &home.url,
+        &lease_store.url,
         LeaseConfig::default(),
         Clock::start(),
         CancellationToken::new(),
@@ -30,15 +30,15 @@ async fn open(home: &LeaseStore) -> Result<(), LeaseOpenError> {
 #[tokio::test]
 async fn a_second_server_on_one_sqlite_file_is_refused_by_name() {
     // Also through a link to the file; the refusal names the process; once it is closed the file opens.
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let stage = home.serve().await;
-    let refusal = open(&home).await.unwrap_err().to_string();
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
+    let refusal = open(&store).await.unwrap_err().to_string();
     assert!(
         refusal.contains(&format!("pid {}", std::process::id())),
         "{refusal}"
     );
-    let link = home.folder.path().join("link.db");
-    std::os::unix::fs::symlink(home.folder.path().join("leases.db"), &link).unwrap();
+    let link = store.folder.path().join("link.db");
+    std::os::unix::fs::symlink(store.folder.path().join("leases.db"), &link).unwrap();
     let linked = format!("sqlite:{}", link.display());
     let again = LeaseService::open(
         &linked,
@@ -48,8 +48,8 @@ async fn a_second_server_on_one_sqlite_file_is_refused_by_name() {
     )
     .await;
     assert!(matches!(again.map(drop), Err(LeaseOpenError::InUse { .. })));
-    stage.close().await;
-    eventually("the lock is free", || async { open(&home).await.is_ok() }).await;
+    server.close().await;
+    eventually("the lock is free", || async { open(&store).await.is_ok() }).await;
 }
 
 #[tokio::test]
@@ -61,23 +61,24 @@ async fn a_postgres_with_asynchronous_commit_is_refused() {
         settings,
         ..Default::default()
     };
-    let home = LeaseStore::postgres(tempfile::tempdir().unwrap(), options).await;
-    let refusal = open(&home).await.unwrap_err();
+    let store = LeaseStore::postgres(tempfile::tempdir().unwrap(), options).await;
+    let refusal = open(&store).await.unwrap_err();
     assert!(matches!(refusal, LeaseOpenError::NotDurable(_)), "{refusal}");
-    home.sql("ALTER ROLE postgres SET synchronous_commit = on").await;
-    open(&home).await.unwrap();
+    store.sql("ALTER ROLE postgres SET synchronous_commit = on").await;
+    open(&store).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_sqlite_file_of_another_journal_mode_is_made_durable() {
     // Trap 8: the file reports WAL afterwards; `synchronous` is asserted on the writer's own session at start.
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    std::fs::write(home.folder.path().join("leases.db"), b"").unwrap();
-    home.sql("PRAGMA journal_mode = DELETE; CREATE TABLE other (n INTEGER)")
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    std::fs::write(store.folder.path().join("leases.db"), b"").unwrap();
+    store
+        .sql("PRAGMA journal_mode = DELETE; CREATE TABLE other (n INTEGER)")
         .await;
-    open(&home).await.unwrap();
+    open(&store).await.unwrap();
     use sqlx::Connection as _;
-    let mut connection = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
+    let mut connection = sqlx::SqliteConnection::connect(&store.url).await.unwrap();
     let mode: String = sqlx::query_scalar("PRAGMA journal_mode")
         .fetch_one(&mut connection)
         .await
@@ -90,15 +91,15 @@ async fn every_sqlite_writer_syncs_each_commit() {
     // Trap 8: the pragmas as the writer's own session reports them; and again after that session was replaced, because
     // a foreign transaction had blocked it for too long.
     use sqlx::{Connection as _, Executor as _};
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let path = home.url.strip_prefix("sqlite:").unwrap();
+    let lease_store = LeaseStore::new(StoreKind::Sqlite).await;
+    let path = lease_store.url.strip_prefix("sqlite:").unwrap();
     let store = SqliteStore::open(path.as_ref(), Clock::start()).await.unwrap();
     let durable = ("wal".to_owned(), 2);
     assert_eq!(store.writer_settings().await.unwrap(), durable);
     let note = [Operation::Expire {
         resource: Resource::from("r"),
     }];
-    let mut blocker = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
+    let mut blocker = sqlx::SqliteConnection::connect(&lease_store.url).await.unwrap();
     blocker
         .execute("BEGIN IMMEDIATE; UPDATE store_meta SET epoch = epoch")
         .await
@@ -114,157 +115,164 @@ async fn every_sqlite_writer_syncs_each_commit() {
 async fn a_postgres_that_turns_asynchronous_is_refused() {
     // Trap 6: the role's setting is changed and our sessions are ended: the next ones confirm no commit until it is
     // restored.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "o", 60).await;
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let server = store.serve().await;
+    let lease = server.acquire("r", "o", 60).await;
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'leasehold'";
-    home.sql("ALTER ROLE postgres SET synchronous_commit = off").await;
-    home.sql(end).await;
+    store
+        .sql("ALTER ROLE postgres SET synchronous_commit = off")
+        .await;
+    store.sql(end).await;
     // The first call may find the ended session.
     for _ in 0..3 {
         let body = json!({"resource": "new", "ownerId": "o", "ttlSeconds": 30});
-        let (status, problem) = stage.post("/v1/locks/acquire", body).await;
+        let (status, problem) = server.post("/v1/locks/acquire", body).await;
         assert_eq!(
             (status.as_u16(), &problem["code"]),
             (503, &json!("store_unavailable"))
         );
-        assert_eq!(stage.renew(&lease).await.0.as_u16(), 503);
+        assert_eq!(server.renew(&lease).await.0.as_u16(), 503);
     }
-    home.sql("ALTER ROLE postgres SET synchronous_commit = on").await;
+    store.sql("ALTER ROLE postgres SET synchronous_commit = on").await;
     eventually("it serves again", || async {
-        stage.renew(&lease).await.0.is_success()
+        server.renew(&lease).await.0.is_success()
     })
     .await;
-    assert_eq!(token(&stage.acquire("new", "o", 30).await), 1);
-    stage.close().await;
+    assert_eq!(token(&server.acquire("new", "o", 30).await), 1);
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_restored_backup_is_refused_until_its_epoch_is_raised() {
     // Trap 9: tokens 2 and 3 were issued after the copy; they never come again.
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let stage = home.serve().await;
-    stage.delete(&stage.acquire("r", "o", 30).await).await;
-    stage.close().await;
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
+    server.delete(&server.acquire("r", "o", 30).await).await;
+    server.close().await;
     let (file, copy) = (
-        home.folder.path().join("leases.db"),
-        home.folder.path().join("copy.db"),
+        store.folder.path().join("leases.db"),
+        store.folder.path().join("copy.db"),
     );
     std::fs::copy(&file, &copy).unwrap();
-    let stage = home.serve().await;
+    let server = store.serve().await;
     for expected in [2, 3] {
-        let lease = stage.acquire("r", "o", 30).await;
+        let lease = server.acquire("r", "o", 30).await;
         assert_eq!(token(&lease), expected);
-        stage.delete(&lease).await;
+        server.delete(&lease).await;
     }
-    stage.close().await;
+    server.close().await;
     for tail in ["-wal", "-shm"] {
-        let _ = std::fs::remove_file(home.folder.path().join(format!("leases.db{tail}")));
+        let _ = std::fs::remove_file(store.folder.path().join(format!("leases.db{tail}")));
     }
     std::fs::copy(&copy, &file).unwrap();
-    assert!(matches!(open(&home).await, Err(LeaseOpenError::Rewound(_))));
+    assert!(matches!(open(&store).await, Err(LeaseOpenError::Rewound(_))));
     assert_eq!(
-        raise_epoch(&home.url, &LeaseConfig::default(), None)
+        raise_epoch(&store.url, &LeaseConfig::default(), None)
             .await
             .unwrap(),
         [2]
     );
-    let stage = home.serve().await;
-    assert!(token(&stage.acquire("r", "o", 30).await) > 1 << 32);
-    stage.close().await;
+    let server = store.serve().await;
+    assert!(token(&server.acquire("r", "o", 30).await) > 1 << 32);
+    server.close().await;
 }
 
-on_both_stores!(a_decreased_counter_is_refused_until_the_epoch_is_raised, |home| {
-    // Traps 9, 36: the row can neither be deleted nor lowered while its triggers exist; without them the start detects
-    // it.
-    let stage = home.serve().await;
-    for _ in 0..2 {
-        stage.delete(&stage.acquire("r", "o", 30).await).await;
-    }
-    stage.close().await;
-    let refuse = |statement: &'static str| async move {
-        use sqlx::Connection as _;
-        if home.postgres.is_some() {
-            let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
-            sqlx::raw_sql(statement).execute(&mut connection).await.is_err()
-        } else {
-            let mut connection = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
-            sqlx::raw_sql(statement).execute(&mut connection).await.is_err()
+on_both_stores!(
+    a_decreased_counter_is_refused_until_the_epoch_is_raised,
+    |store| {
+        // Traps 9, 36: the row can neither be deleted nor lowered while its triggers exist; without them the start detects
+        // it.
+        let server = store.serve().await;
+        for _ in 0..2 {
+            server.delete(&server.acquire("r", "o", 30).await).await;
         }
-    };
-    assert!(refuse("DELETE FROM resource_tokens").await);
-    assert!(refuse("UPDATE resource_tokens SET last_token = 1").await);
-    let on = if home.postgres.is_some() {
-        " ON resource_tokens"
-    } else {
-        ""
-    };
-    home.sql(&format!(
-        "DROP TRIGGER resource_tokens_no_decrease{on}; UPDATE resource_tokens SET last_token = 1"
-    ))
-    .await;
-    assert!(matches!(open(home).await, Err(LeaseOpenError::Rewound(_))));
-    raise_epoch(&home.url, &LeaseConfig::default(), None)
-        .await
-        .unwrap();
-    let stage = home.serve().await;
-    assert!(token(&stage.acquire("r", "o", 30).await) > 1 << 32);
-    stage.close().await;
-});
+        server.close().await;
+        let refuse = |statement: &'static str| async move {
+            use sqlx::Connection as _;
+            if store.postgres.is_some() {
+                let mut connection = sqlx::PgConnection::connect(&store.url).await.unwrap();
+                sqlx::raw_sql(statement).execute(&mut connection).await.is_err()
+            } else {
+                let mut connection = sqlx::SqliteConnection::connect(&store.url).await.unwrap();
+                sqlx::raw_sql(statement).execute(&mut connection).await.is_err()
+            }
+        };
+        assert!(refuse("DELETE FROM resource_tokens").await);
+        assert!(refuse("UPDATE resource_tokens SET last_token = 1").await);
+        let on = if store.postgres.is_some() {
+            " ON resource_tokens"
+        } else {
+            ""
+        };
+        store
+            .sql(&format!(
+                "DROP TRIGGER resource_tokens_no_decrease{on}; UPDATE resource_tokens SET last_token = 1"
+            ))
+            .await;
+        assert!(matches!(open(store).await, Err(LeaseOpenError::Rewound(_))));
+        raise_epoch(&store.url, &LeaseConfig::default(), None)
+            .await
+            .unwrap();
+        let server = store.serve().await;
+        assert!(token(&server.acquire("r", "o", 30).await) > 1 << 32);
+        server.close().await;
+    }
+);
 
 #[tokio::test]
 async fn a_promoted_or_restored_postgres_raises_every_token() {
     // Traps 6, 7: another timeline may lack the last commits; the change is detected at start, recorded once, and
     // logged.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let stage = home.serve().await;
-    stage.delete(&stage.acquire("r", "o", 30).await).await;
-    stage.close().await;
-    home.sql("UPDATE store_meta SET cluster_identity = 'another:00000007'")
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let server = store.serve().await;
+    server.delete(&server.acquire("r", "o", 30).await).await;
+    server.close().await;
+    store
+        .sql("UPDATE store_meta SET cluster_identity = 'another:00000007'")
         .await;
-    let stage = home.serve().await;
-    let lifted = token(&stage.acquire("r", "o", 30).await);
+    let server = store.serve().await;
+    let lifted = token(&server.acquire("r", "o", 30).await);
     assert!(lifted > 1 << 32);
-    stage.close().await;
-    let stage = home.serve().await;
-    let other = stage.acquire("other", "o", 30).await;
+    server.close().await;
+    let server = store.serve().await;
+    let other = server.acquire("other", "o", 30).await;
     assert_eq!(token(&other), lifted, "lifted once, not at each start");
-    stage.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn the_last_answer_survives_a_killed_postgres() {
     // Trap 5 with a single client: no later commit can make the answered grant durable before kill -9.
-    let home = LeaseStore::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
-    let postgres = home.postgres.as_ref().unwrap();
-    let stage = home.serve().await;
+    let store = LeaseStore::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
+    let postgres = store.postgres.as_ref().unwrap();
+    let server = store.serve().await;
     for round in 0..3 {
         let resource = format!("r{round}");
-        let lease = stage.acquire(&resource, "o", 30).await;
+        let lease = server.acquire(&resource, "o", 30).await;
         postgres.kill().await.unwrap();
         postgres.restart().await.unwrap();
         eventually("it serves again", || async {
             let body = json!({"resource": "probe", "ownerId": "o", "ttlSeconds": 1});
-            stage.post("/v1/locks/acquire", body).await.0.is_success()
+            server.post("/v1/locks/acquire", body).await.0.is_success()
         })
         .await;
-        let kept = stage.resource(&resource).await["lastFencingToken"].as_u64();
+        let kept = server.resource(&resource).await["lastFencingToken"].as_u64();
         assert_eq!(kept, Some(token(&lease)), "round {round}");
     }
-    stage.close().await;
+    server.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acknowledged_token_survives_a_killed_postgres() {
     // Trap 5: kill -9 of the whole server under load; every answered grant is in the store afterwards, and no token
     // repeats.
-    let home = LeaseStore::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
-    let postgres = home.postgres.as_ref().unwrap();
-    let stage = home.serve().await;
+    let store = LeaseStore::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
+    let postgres = store.postgres.as_ref().unwrap();
+    let server = store.serve().await;
     let mut seen: HashMap<String, u64> = HashMap::new();
     for round in 0..2 {
         let work = |number: usize| {
-            let (http, base) = (stage.http.clone(), stage.base.clone());
+            let (http, base) = (server.http.clone(), server.base.clone());
             async move {
                 let mut tokens = Vec::new();
                 loop {
@@ -301,11 +309,11 @@ async fn an_acknowledged_token_survives_a_killed_postgres() {
         }
         eventually("it serves again", || async {
             let body = json!({"resource": "probe", "ownerId": "o", "ttlSeconds": 1});
-            stage.post("/v1/locks/acquire", body).await.0.is_success()
+            server.post("/v1/locks/acquire", body).await.0.is_success()
         })
         .await;
         for (resource, last) in &seen {
-            let now = stage.resource(resource).await["lastFencingToken"]
+            let now = server.resource(resource).await["lastFencingToken"]
                 .as_u64()
                 .unwrap();
             assert!(now >= *last, "{resource}: answered {last}, kept {now}");
@@ -315,5 +323,5 @@ async fn an_acknowledged_token_survives_a_killed_postgres() {
         seen.values().sum::<u64>() > 100,
         "too little load to prove anything: {seen:?}"
     );
-    stage.close().await;
+    server.close().await;
 }

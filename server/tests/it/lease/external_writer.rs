@@ -5,19 +5,21 @@ use serde_json::json;
 
 use super::lease_server::{LeaseStore, StoreKind, is_granted, on_both_stores, token};
 
-on_both_stores!(writes_of_another_connection_are_read_by_the_next_call, |home| {
+on_both_stores!(writes_of_another_connection_are_read_by_the_next_call, |store| {
     // A lease that the service has just granted, and so remembers, is made to run out by hand; then its counter is lifted.
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "w1", 60).await;
-    assert!(!is_granted(&stage.acquire("r", "w2", 60).await));
-    home.sql("UPDATE leases SET expires_at = acquired_at WHERE resource = 'r'")
+    let server = store.serve().await;
+    let lease = server.acquire("r", "w1", 60).await;
+    assert!(!is_granted(&server.acquire("r", "w2", 60).await));
+    store
+        .sql("UPDATE leases SET expires_at = acquired_at WHERE resource = 'r'")
         .await;
-    let (status, problem) = stage.renew(&lease).await;
+    let (status, problem) = server.renew(&lease).await;
     assert_eq!((status, &problem["code"]), (StatusCode::GONE, &json!("expired")));
-    home.sql("UPDATE resource_tokens SET last_token = 41 WHERE resource = 'r'")
+    store
+        .sql("UPDATE resource_tokens SET last_token = 41 WHERE resource = 'r'")
         .await;
-    let next = stage.acquire("r", "w2", 60).await;
+    let next = server.acquire("r", "w2", 60).await;
     assert!(is_granted(&next), "{next}");
     assert_eq!(token(&next), 42);
-    stage.close().await;
+    server.close().await;
 });

@@ -9,10 +9,10 @@ use testkit::eventually;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_outage_answers_503_and_recovers() {
     // Postgres killed, then paused: 503 while it is down, and no grant; served again without a server restart.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let postgres = home.postgres.as_ref().unwrap();
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "o", 60).await;
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let postgres = store.postgres.as_ref().unwrap();
+    let server = store.serve().await;
+    let lease = server.acquire("r", "o", 60).await;
     for paused in [false, true] {
         if paused {
             postgres.pause().await.unwrap();
@@ -21,7 +21,7 @@ async fn a_store_outage_answers_503_and_recovers() {
         }
         for _ in 0..3 {
             let body = json!({"resource": format!("new{paused}"), "ownerId": "o", "ttlSeconds": 30});
-            let (status, problem) = stage.post("/v1/locks/acquire", body).await;
+            let (status, problem) = server.post("/v1/locks/acquire", body).await;
             assert_eq!(
                 (status, &problem["code"]),
                 (StatusCode::SERVICE_UNAVAILABLE, &json!("store_unavailable"))
@@ -31,7 +31,7 @@ async fn a_store_outage_answers_503_and_recovers() {
                 !text.contains("postgres") && !text.contains("127.0.0.1"),
                 "{text}"
             );
-            assert_eq!(stage.renew(&lease).await.0, StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(server.renew(&lease).await.0, StatusCode::SERVICE_UNAVAILABLE);
         }
         if paused {
             postgres.resume().await.unwrap();
@@ -39,13 +39,13 @@ async fn a_store_outage_answers_503_and_recovers() {
             postgres.restart().await.unwrap();
         }
         eventually("it serves again", || async {
-            stage.renew(&lease).await.0 == StatusCode::OK
+            server.renew(&lease).await.0 == StatusCode::OK
         })
         .await;
         eventually("the lock is free for the next acquire", || async {
-            is_granted(&stage.acquire(&format!("new{paused}"), "p", 30).await)
+            is_granted(&server.acquire(&format!("new{paused}"), "p", 30).await)
         })
         .await;
     }
-    stage.close().await;
+    server.close().await;
 }

@@ -29,20 +29,20 @@ fn builtin(service: &Arc<LeaseService>) -> Builtin {
     Builtin::new(service.clone(), "sqlite:leasehold.db".to_owned(), Clock::start())
 }
 
-async fn lost(stage: &LeaseServer, lease: &serde_json::Value) -> serde_json::Value {
-    let (status, body) = stage.renew(lease).await;
+async fn lost(server: &LeaseServer, lease: &serde_json::Value) -> serde_json::Value {
+    let (status, body) = server.renew(lease).await;
     assert_eq!(status, StatusCode::GONE, "{body}");
     body
 }
 
-on_every_store!(the_owner_gets_actor_and_reason_and_the_token_rises, |home| {
+on_every_store!(the_owner_gets_actor_and_reason_and_the_token_rises, |store| {
     // Held, with one waiter; unlocked; the owner's renewal reports it, the waiter gets the lock with the next token.
-    let stage = home.serve().await;
-    let backend = builtin(&stage.service);
+    let server = store.serve().await;
+    let backend = builtin(&server.service);
     assert_eq!(no_release(&backend), None);
     let resource = Resource::from("r");
-    let held = stage.acquire("r", "w1", 600).await;
-    let waiting = stage.acquire_waiting("r", "w2", 600, 60);
+    let held = server.acquire("r", "w1", 600).await;
+    let waiting = server.acquire_waiting("r", "w2", 600, 60);
     let unlocked = async {
         let seen = loop {
             let seen = backend.inspect(&source(), &resource).await.unwrap();
@@ -59,7 +59,7 @@ on_every_store!(the_owner_gets_actor_and_reason_and_the_token_rises, |home| {
     let (granted, (answer, old)) = futures::join!(waiting, unlocked);
     assert_eq!(answer, Release::Released);
     assert!(is_granted(&granted) && token(&granted) == token(&held) + 1);
-    let problem = lost(&stage, &held).await;
+    let problem = lost(&server, &held).await;
     assert_eq!(
         (
             &problem["code"],
@@ -85,14 +85,14 @@ on_every_store!(the_owner_gets_actor_and_reason_and_the_token_rises, |home| {
         holding.generation.known().unwrap().as_str().starts_with(&now),
         "{holding:?}"
     );
-    assert_eq!(stage.renew(&granted).await.0, StatusCode::OK);
-    stage.close().await;
+    assert_eq!(server.renew(&granted).await.0, StatusCode::OK);
+    server.close().await;
 });
 
-on_every_store!(an_ended_lease_is_free_and_no_other_is_touched, |home| {
+on_every_store!(an_ended_lease_is_free_and_no_other_is_touched, |store| {
     // Released, never held, and the generation of another resource's lease.
-    let stage = home.serve().await;
-    let backend = builtin(&stage.service);
+    let server = store.serve().await;
+    let backend = builtin(&server.service);
     let release = async |resource: &str, generation| {
         let resource = Resource::from(resource);
         backend
@@ -100,13 +100,13 @@ on_every_store!(an_ended_lease_is_free_and_no_other_is_touched, |home| {
             .await
             .unwrap()
     };
-    let held = stage.acquire("a", "w1", 600).await;
+    let held = server.acquire("a", "w1", 600).await;
     let gone = generation(&backend, &source(), &"a".into()).await;
-    stage.delete(&held).await;
+    server.delete(&held).await;
     assert_eq!(release("a", &gone).await, Release::AlreadyFree);
     assert_eq!(release("never", &gone).await, Release::AlreadyFree);
-    let a = stage.acquire("a", "w1", 600).await;
-    let b = stage.acquire("b", "w1", 600).await;
+    let a = server.acquire("a", "w1", 600).await;
+    let b = server.acquire("b", "w1", 600).await;
     let of_a = generation(&backend, &source(), &"a".into()).await;
     assert!(matches!(release("b", &of_a).await, Release::HolderChanged { .. }));
     let empty = Act {
@@ -118,33 +118,33 @@ on_every_store!(an_ended_lease_is_free_and_no_other_is_touched, |home| {
         .await
         .unwrap();
     assert!(matches!(answer, Release::Refused { .. }), "{answer:?}");
-    assert_eq!(stage.renew(&a).await.0, StatusCode::OK);
-    assert_eq!(stage.renew(&b).await.0, StatusCode::OK);
-    stage.close().await;
+    assert_eq!(server.renew(&a).await.0, StatusCode::OK);
+    assert_eq!(server.renew(&b).await.0, StatusCode::OK);
+    server.close().await;
 });
 
-on_every_store!(the_lock_delay_blocks_acquires_after_an_unlock, |home| {
+on_every_store!(the_lock_delay_blocks_acquires_after_an_unlock, |store| {
     // lock_delay of two seconds: refused at once, granted to an acquire that waits long enough.
     let config = LeaseConfig {
         lock_delay: Duration::from_secs(2),
         ..LeaseConfig::default()
     };
-    let stage = home.serve_with(config, None).await;
-    let backend = builtin(&stage.service);
+    let server = store.serve_with(config, None).await;
+    let backend = builtin(&server.service);
     let hints = Hints::default();
-    let held = stage.acquire("r", "w1", 600).await;
+    let held = server.acquire("r", "w1", 600).await;
     let seen = backend.inspect(&source(), &"r".into()).await.unwrap();
     assert!(seen.blast_radius.known().unwrap().warnings[0].contains("2 s"));
-    let announcing = RefreshOnRelease::new(Arc::new(builtin(&stage.service)), hints.clone(), |_, _, _| {});
+    let announcing = RefreshOnRelease::new(Arc::new(builtin(&server.service)), hints.clone(), |_, _, _| {});
     assert_eq!(
         unlock(&announcing, &source(), &"r".into()).await,
         Release::Released
     );
     assert!(hints.take().await.names.contains(&(source(), "r".into())));
-    assert!(!is_granted(&stage.acquire("r", "w2", 600).await));
-    let granted = stage.acquire_waiting("r", "w2", 600, 30).await;
+    assert!(!is_granted(&server.acquire("r", "w2", 600).await));
+    let granted = server.acquire_waiting("r", "w2", 600, 30).await;
     assert!(is_granted(&granted) && token(&granted) > token(&held));
-    stage.close().await;
+    server.close().await;
 });
 
 /// Acquires and releases leases of the service.
@@ -186,17 +186,17 @@ async fn acquire(service: &LeaseService, resource: &str, owner: &str) -> Option<
     }
 }
 
-on_every_store!(racing_unlocks_never_hit_the_next_holder, |home| {
+on_every_store!(racing_unlocks_never_hit_the_next_holder, |store| {
     // Clients acquire and release continuously; every lease that was cut short is one that an unlock reports, and
     // tokens rise.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     let users = Takers {
-        service: stage.service.clone(),
+        service: server.service.clone(),
         count: Cell::new(0),
         tokens: Cell::new(0),
     };
-    race(&builtin(&stage.service), &source(), &"race".into(), &users).await;
-    stage.close().await;
+    race(&builtin(&server.service), &source(), &"race".into(), &users).await;
+    server.close().await;
 });
 
 /// The end of a lease waits in its COMMIT for as long as the test wants.
@@ -210,23 +210,23 @@ CREATE CONSTRAINT TRIGGER hold AFTER UPDATE ON leases DEFERRABLE INITIALLY DEFER
 async fn a_response_lost_after_the_commit_is_an_unknown_outcome() {
     // The store is a Postgres behind a proxy. Its COMMIT is delayed until answers are cut off, and then executed: a
     // second server with a direct connection sees the lease revoked.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let port = home.postgres.as_ref().unwrap().port();
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let port = store.postgres.as_ref().unwrap().port();
     let proxy = Proxy::start(port).await;
-    let url = home
+    let url = store
         .url
         .replace(&format!(":{port}/"), &format!(":{}/", proxy.port()));
-    assert_ne!(url, home.url);
+    assert_ne!(url, store.url);
     let (stop, config) = (CancellationToken::new(), LeaseConfig::default());
     let open = async |url: &str| {
         LeaseService::open(url, config.clone(), Clock::start(), stop.clone())
             .await
             .unwrap()
     };
-    let (direct, through) = (open(&home.url).await, open(&url).await);
+    let (direct, through) = (open(&store.url).await, open(&url).await);
     let (truth, backend) = (builtin(&direct), builtin(&through));
-    home.sql(HOLD_COMMIT).await;
-    let mut keeper = PgConnection::connect(&home.url).await.unwrap();
+    store.sql(HOLD_COMMIT).await;
+    let mut blocker = PgConnection::connect(&store.url).await.unwrap();
     let resource = Resource::from("r");
     let held = async || truth.inspect(&source(), &resource).await.unwrap().lock.is_some();
     for _ in 0..20 {
@@ -234,17 +234,17 @@ async fn a_response_lost_after_the_commit_is_an_unknown_outcome() {
             acquire(&direct, "r", "w1").await.unwrap();
         }
         let seen = generation(&backend, &source(), &resource).await;
-        keeper.execute("SELECT pg_advisory_lock(777)").await.unwrap();
+        blocker.execute("SELECT pg_advisory_lock(777)").await.unwrap();
         let silence = async {
             let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
             while sqlx::query_scalar::<_, i64>(waits)
-                .fetch_one(&mut keeper)
+                .fetch_one(&mut blocker)
                 .await
                 .unwrap()
                 == 0
             {}
             proxy.set(Link::OnlyToServer).await;
-            keeper.execute("SELECT pg_advisory_unlock(777)").await.unwrap();
+            blocker.execute("SELECT pg_advisory_unlock(777)").await.unwrap();
         };
         let (lease, why) = (source(), act());
         let (answer, ()) = futures::join!(backend.release(&lease, &resource, &seen, &why), silence);

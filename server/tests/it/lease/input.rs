@@ -8,11 +8,11 @@ use super::lease_server::{LeaseStore, StoreKind, answer};
 #[tokio::test]
 async fn an_invalid_ttl_names_its_field() {
     // Trap 32: thirty that JSON can carry, five that it cannot.
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let stage = home.serve().await;
-    let url = format!("{}/v1/locks/acquire", stage.base);
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
+    let url = format!("{}/v1/locks/acquire", server.base);
     let send = |body: String| {
-        let request = stage.http.post(&url).header("content-type", "application/json");
+        let request = server.http.post(&url).header("content-type", "application/json");
         answer(request.body(body))
     };
     let ttls = r#"0 -1 -0 3601 1e308 1e3 1.5 10.0 1e-1 "10" "" null true [] [10] {} 9223372036854775807 -9223372036854775808 9223372036854775808 18446744073709551616 1e400 0.0 -1.5 4294967296 2147483648 3600.0000001 "NaN" "Infinity" "1e1" "10s""#;
@@ -35,18 +35,18 @@ async fn an_invalid_ttl_names_its_field() {
             "{ttl}"
         );
     }
-    assert_eq!(stage.service.metrics().granted.read(), 0);
-    stage.close().await;
+    assert_eq!(server.service.metrics().granted.read(), 0);
+    server.close().await;
 }
 
 #[tokio::test]
 async fn an_invalid_member_names_its_field() {
     // Hostile and oversized names, wrong types, unknown fields, broken and huge bodies, another content type.
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let stage = home.serve().await;
-    let url = format!("{}/v1/locks/acquire", stage.base);
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
+    let url = format!("{}/v1/locks/acquire", server.base);
     let send = |body: String| {
-        let request = stage.http.post(&url).header("content-type", "application/json");
+        let request = server.http.post(&url).header("content-type", "application/json");
         answer(request.body(body))
     };
     let good = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 10});
@@ -95,7 +95,7 @@ async fn an_invalid_member_names_its_field() {
         StatusCode::PAYLOAD_TOO_LARGE
     );
     let plain = answer(
-        stage
+        server
             .http
             .post(&url)
             .header("content-type", "text/plain")
@@ -103,15 +103,15 @@ async fn an_invalid_member_names_its_field() {
     )
     .await;
     assert_eq!(plain.0, StatusCode::UNSUPPORTED_MEDIA_TYPE);
-    assert_eq!(stage.service.metrics().granted.read(), 0);
-    stage.close().await;
+    assert_eq!(server.service.metrics().granted.read(), 0);
+    server.close().await;
 }
 
 #[tokio::test]
 async fn an_invalid_parameter_names_its_field() {
     // Of the listing, and a resource that is no name.
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let stage = home.serve().await;
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
     for query in [
         "limit=0",
         "limit=1001",
@@ -120,7 +120,7 @@ async fn an_invalid_parameter_names_its_field() {
         "prefix=%00",
         "nope=1",
     ] {
-        let (status, problem) = stage.get(&format!("/v1/locks?{query}")).await;
+        let (status, problem) = server.get(&format!("/v1/locks?{query}")).await;
         let field = query.split('=').next().unwrap();
         assert_eq!(
             (status, &problem["field"]),
@@ -129,13 +129,13 @@ async fn an_invalid_parameter_names_its_field() {
         );
     }
     for name in ["%FF", "%00", "%20x"] {
-        let (status, problem) = stage.get(&format!("/v1/resources/{name}")).await;
+        let (status, problem) = server.get(&format!("/v1/resources/{name}")).await;
         assert_eq!(
             (status, &problem["field"]),
             (StatusCode::BAD_REQUEST, &json!("resource")),
             "{name}"
         );
     }
-    assert_eq!(stage.service.metrics().granted.read(), 0);
-    stage.close().await;
+    assert_eq!(server.service.metrics().granted.read(), 0);
+    server.close().await;
 }

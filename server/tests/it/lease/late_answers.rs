@@ -14,65 +14,65 @@ const SLOW_COMMIT: &str = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgs
     CREATE CONSTRAINT TRIGGER slow AFTER INSERT OR UPDATE ON leases DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (NEW.resource LIKE 'slow%' AND NEW.ended_at IS NULL) EXECUTE FUNCTION slow()";
 
-async fn kept(home: &LeaseStore, resource: &str) -> i64 {
+async fn kept(store: &LeaseStore, resource: &str) -> i64 {
     use sqlx::Connection as _;
-    let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
+    let mut connection = sqlx::PgConnection::connect(&store.url).await.unwrap();
     let query = sqlx::query_scalar("SELECT count(*) FROM leases WHERE resource = $1").bind(resource);
     query.fetch_one(&mut connection).await.unwrap()
 }
 
-async fn acquire(stage: &LeaseServer, resource: &str, wait: i64) -> (StatusCode, serde_json::Value) {
+async fn acquire(server: &LeaseServer, resource: &str, wait: i64) -> (StatusCode, serde_json::Value) {
     let body = json!({"resource": resource, "ownerId": "o", "ttlSeconds": 1, "waitSeconds": wait});
-    stage.post("/v1/locks/acquire", body).await
+    server.post("/v1/locks/acquire", body).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_expired_before_its_response_is_not_acquired() {
     // Trap 21: committed, and expired before the commit was confirmed: 503 and no grant, both at once and for a
     // waiter.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let stage = home.serve().await;
-    home.sql(SLOW_COMMIT).await;
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let server = store.serve().await;
+    store.sql(SLOW_COMMIT).await;
     for wait in [0, 5] {
         let mut committed = 0;
         // On a slow machine the store may exceed the outage limit, which proves nothing.
         for number in 0..5 {
             let resource = format!("slow:{wait}:{number}");
-            let (status, answer) = acquire(&stage, &resource, wait).await;
+            let (status, answer) = acquire(&server, &resource, wait).await;
             assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
-            committed += kept(&home, &resource).await;
+            committed += kept(&store, &resource).await;
             if committed > 0 {
                 break;
             }
         }
         assert!(committed > 0, "no lease was ever committed late");
     }
-    stage.close().await;
+    server.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewal_expired_before_its_response_is_not_renewed() {
     // Traps 20, 21: the renewal is stored, but its new expiry is past when the answer arrives.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let stage = home.serve().await;
-    let lease = stage.acquire("slow:r", "o", 30).await;
-    home.sql(SLOW_COMMIT).await;
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let server = store.serve().await;
+    let lease = server.acquire("slow:r", "o", 30).await;
+    store.sql(SLOW_COMMIT).await;
     let path = format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap());
-    let (status, answer) = stage.post(&path, json!({"ttlSeconds": 1})).await;
+    let (status, answer) = server.post(&path, json!({"ttlSeconds": 1})).await;
     assert!(
         status == StatusCode::GONE || status == StatusCode::SERVICE_UNAVAILABLE,
         "{answer}"
     );
-    stage.close().await;
+    server.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outdated_reading_is_repeated() {
     // The store's answer to one server is held for longer than the lease had left; the lease is renewed through another.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let proxy = Proxy::start(home.postgres.as_ref().unwrap().port()).await;
-    let near = home.serve().await;
-    let mut far = url::Url::parse(&home.url).unwrap();
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let proxy = Proxy::start(store.postgres.as_ref().unwrap().port()).await;
+    let near = store.serve().await;
+    let mut far = url::Url::parse(&store.url).unwrap();
     far.set_port(Some(proxy.port())).unwrap();
     let far = super::lease_server::serve_at(far.as_str()).await;
     let mut answered = 0;

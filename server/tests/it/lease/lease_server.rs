@@ -47,11 +47,11 @@ impl LeaseStore {
             },
             StoreKind::Etcd => Self::etcd(folder, EtcdOptions::default()).await,
             StoreKind::EtcdShards => {
-                let home = Self::etcd(folder, EtcdOptions::default()).await;
-                let of = |shard: &str| home.url.replace("/leasehold/", &format!("/leasehold-{shard}/"));
+                let store = Self::etcd(folder, EtcdOptions::default()).await;
+                let of = |shard: &str| store.url.replace("/leasehold/", &format!("/leasehold-{shard}/"));
                 Self {
                     url: format!("{} {}", of("0"), of("1")),
-                    ..home
+                    ..store
                 }
             }
             StoreKind::PostgresShards => {
@@ -59,12 +59,12 @@ impl LeaseStore {
                     fast: true,
                     ..Default::default()
                 };
-                let home = Self::postgres(folder, options).await;
-                home.sql("CREATE DATABASE shard_1").await;
-                let second = home.postgres.as_ref().unwrap().superuser_url_to("shard_1");
+                let store = Self::postgres(folder, options).await;
+                store.sql("CREATE DATABASE shard_1").await;
+                let second = store.postgres.as_ref().unwrap().superuser_url_to("shard_1");
                 Self {
-                    url: format!("{} {second}", home.url),
-                    ..home
+                    url: format!("{} {second}", store.url),
+                    ..store
                 }
             }
             StoreKind::Postgres => {
@@ -287,11 +287,11 @@ pub(super) fn is_granted(answer: &Value) -> bool {
 
 /// The same test on each of these stores.
 macro_rules! on_stores {
-    ($name:ident, |$home:ident| $body:block, $($test:ident: $kind:ident),+) => {
+    ($name:ident, |$store:ident| $body:block, $($test:ident: $kind:ident),+) => {
         mod $name {
             use super::*;
 
-            async fn run($home: &LeaseStore) $body
+            async fn run($store: &LeaseStore) $body
 
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -305,9 +305,9 @@ macro_rules! on_stores {
 pub(super) use on_stores;
 
 macro_rules! on_every_store {
-    ($name:ident, |$home:ident| $body:block) => {
+    ($name:ident, |$store:ident| $body:block) => {
         $crate::lease::lease_server::on_stores!(
-            $name, |$home| $body, on_sqlite: Sqlite, on_postgres: Postgres, on_etcd: Etcd,
+            $name, |$store| $body, on_sqlite: Sqlite, on_postgres: Postgres, on_etcd: Etcd,
             on_postgres_shards: PostgresShards, on_etcd_shards: EtcdShards
         );
     };
@@ -316,8 +316,8 @@ pub(super) use on_every_store;
 
 /// On both SQL stores.
 macro_rules! on_both_stores {
-    ($name:ident, |$home:ident| $body:block) => {
-        $crate::lease::lease_server::on_stores!($name, |$home| $body, on_sqlite: Sqlite, on_postgres: Postgres);
+    ($name:ident, |$store:ident| $body:block) => {
+        $crate::lease::lease_server::on_stores!($name, |$store| $body, on_sqlite: Sqlite, on_postgres: Postgres);
     };
 }
 pub(super) use on_both_stores;

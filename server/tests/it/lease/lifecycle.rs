@@ -18,69 +18,69 @@ fn path(lease: &Value, tail: &str) -> String {
     format!("/v1/locks/{}{tail}", lease["leaseId"].as_str().unwrap())
 }
 
-async fn until_free(stage: &LeaseServer, resource: &str) {
+async fn until_free(server: &LeaseServer, resource: &str) {
     eventually("it ran out", || async {
-        stage.resource(resource).await["holder"].is_null()
+        server.resource(resource).await["holder"].is_null()
     })
     .await;
 }
 
-on_every_store!(a_lease_ends_by_the_clock_and_not_by_the_reaper, |home| {
+on_every_store!(a_lease_ends_by_the_clock_and_not_by_the_reaper, |store| {
     // Traps 20, 28: past its own TTL a renew is 410 and the next acquire gets the lock, whatever TTL it requests.
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "w1", 2).await;
+    let server = store.serve().await;
+    let lease = server.acquire("r", "w1", 2).await;
     assert!(
-        !is_granted(&stage.acquire("r", "w2", 1).await),
+        !is_granted(&server.acquire("r", "w2", 1).await),
         "a contender's shorter TTL takes nothing away"
     );
-    until_free(&stage, "r").await;
-    let (status, problem) = stage.renew(&lease).await;
+    until_free(&server, "r").await;
+    let (status, problem) = server.renew(&lease).await;
     assert_eq!((status, &problem["code"]), (StatusCode::GONE, &json!("expired")));
-    assert_eq!(stage.get(&path(&lease, "")).await.1["state"], "expired");
-    assert_eq!(token(&stage.acquire("r", "w2", 5).await), 2);
-    stage.close().await;
+    assert_eq!(server.get(&path(&lease, "")).await.1["state"], "expired");
+    assert_eq!(token(&server.acquire("r", "w2", 5).await), 2);
+    server.close().await;
 });
 
-on_every_store!(a_restart_neither_ends_nor_refills_a_lease, |home| {
+on_every_store!(a_restart_neither_ends_nor_refills_a_lease, |store| {
     // Trap 29: the time left survives the restart, less the time that passed; the lease is renewed by the next
     // process.
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "w1", 30).await;
-    let short = stage.acquire("s", "w1", 1).await;
-    stage.close().await;
+    let server = store.serve().await;
+    let lease = server.acquire("r", "w1", 30).await;
+    let short = server.acquire("s", "w1", 1).await;
+    server.close().await;
     // The short lease ends while no server runs.
     tokio::time::sleep(Duration::from_millis(1_100)).await;
-    let stage = home.serve().await;
-    let left = stage.get(&path(&lease, "")).await.1["remainingMs"]
+    let server = store.serve().await;
+    let left = server.get(&path(&lease, "")).await.1["remainingMs"]
         .as_i64()
         .unwrap();
     assert!((20_000..=28_900).contains(&left), "{left}");
-    assert_eq!(stage.renew(&short).await.0, StatusCode::GONE);
-    assert_eq!(stage.renew(&lease).await.0, StatusCode::OK);
-    stage.close().await;
+    assert_eq!(server.renew(&short).await.0, StatusCode::GONE);
+    assert_eq!(server.renew(&lease).await.0, StatusCode::OK);
+    server.close().await;
 });
 
 fn time(text: &Value) -> chrono::DateTime<chrono::FixedOffset> {
     chrono::DateTime::parse_from_rfc3339(text.as_str().unwrap()).unwrap()
 }
 
-on_every_store!(renewals_cannot_exceed_the_maximum_lifetime, |home| {
+on_every_store!(renewals_cannot_exceed_the_maximum_lifetime, |store| {
     // Trap 31: cap 3 s, TTL 2 s: renewed, then capped, then refused as capped; the lock is free at the cap.
     let config = LeaseConfig {
         max_ttl: Duration::from_secs(2),
         max_lifetime: Duration::from_secs(3),
         ..LeaseConfig::default()
     };
-    let stage = home.serve_with(config, None).await;
+    let server = store.serve_with(config, None).await;
     let body = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 3});
     assert_eq!(
-        stage.post("/v1/locks/acquire", body).await.0,
+        server.post("/v1/locks/acquire", body).await.0,
         StatusCode::BAD_REQUEST
     );
-    let lease = stage.acquire("r", "w1", 2).await;
-    let acquired_at = time(&stage.get(&path(&lease, "")).await.1["acquiredAt"]);
+    let lease = server.acquire("r", "w1", 2).await;
+    let acquired_at = time(&server.get(&path(&lease, "")).await.1["acquiredAt"]);
     eventually("the lifetime is reached", async || {
-        let (status, answer) = stage.renew(&lease).await;
+        let (status, answer) = server.renew(&lease).await;
         if status == StatusCode::CONFLICT {
             assert_eq!(answer["code"], "lifetime_reached");
             return true;
@@ -91,15 +91,15 @@ on_every_store!(renewals_cannot_exceed_the_maximum_lifetime, |home| {
         false
     })
     .await;
-    until_free(&stage, "r").await;
-    stage.close().await;
+    until_free(&server, "r").await;
+    server.close().await;
 });
 
 /// The events of a lease until the stream ends.
-async fn listen(stage: &LeaseServer, lease: &Value) -> tokio::task::JoinHandle<Vec<(String, Value)>> {
-    let response = stage
+async fn listen(server: &LeaseServer, lease: &Value) -> tokio::task::JoinHandle<Vec<(String, Value)>> {
+    let response = server
         .http
-        .get(format!("{}{}", stage.base, path(lease, "/events")))
+        .get(format!("{}{}", server.base, path(lease, "/events")))
         .send()
         .await
         .unwrap();
@@ -118,13 +118,13 @@ async fn listen(stage: &LeaseServer, lease: &Value) -> tokio::task::JoinHandle<V
     })
 }
 
-on_every_store!(the_owner_gets_cause_and_actor_of_a_lost_lease, |home| {
+on_every_store!(the_owner_gets_cause_and_actor_of_a_lost_lease, |store| {
     // Trap 26: renewed, then revoked; the event has the actor, the reason and the audit entry, within 1 s; 410 has the
     // same; late subscribers too.
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "w1", 30).await;
-    let heard = listen(&stage, &lease).await;
-    stage.renew(&lease).await;
+    let server = store.serve().await;
+    let lease = server.acquire("r", "w1", 30).await;
+    let heard = listen(&server, &lease).await;
+    server.renew(&lease).await;
     // The server coalesces events: the renewal is sent before the revocation comes.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let revocation = Revocation {
@@ -132,7 +132,7 @@ on_every_store!(the_owner_gets_cause_and_actor_of_a_lost_lease, |home| {
         reason: "stuck".into(),
         audit_id: "audit-7".into(),
     };
-    stage
+    server
         .service
         .revoke(id(&lease), revocation, Duration::ZERO)
         .await
@@ -150,31 +150,31 @@ on_every_store!(the_owner_gets_cause_and_actor_of_a_lost_lease, |home| {
         (&events[1].1["type"], token(&events[1].1)),
         (&json!("revoked"), 1)
     );
-    let (status, problem) = stage.renew(&lease).await;
+    let (status, problem) = server.renew(&lease).await;
     assert_eq!((status, cause(&problem)), (StatusCode::GONE, cause(&events[1].1)));
     assert_eq!(
-        stage.delete(&lease).await.1,
+        server.delete(&lease).await.1,
         json!({"released": false, "state": "revoked"})
     );
-    let late = listen(&stage, &lease).await.await.unwrap();
+    let late = listen(&server, &lease).await.await.unwrap();
     assert_eq!(late.len(), 1);
 
-    let short = stage.acquire("s", "w1", 1).await;
-    let heard = listen(&stage, &short).await;
+    let short = server.acquire("s", "w1", 1).await;
+    let heard = listen(&server, &short).await;
     let events = tokio::time::timeout(Duration::from_millis(2_000), heard)
         .await
         .expect("TTL and 1 s")
         .unwrap();
     assert_eq!(events[0].0, "expired");
-    let given = stage.acquire("t", "w1", 30).await;
-    let heard = listen(&stage, &given).await;
-    stage.delete(&given).await;
+    let given = server.acquire("t", "w1", 30).await;
+    let heard = listen(&server, &given).await;
+    server.delete(&given).await;
     let events = tokio::time::timeout(Duration::from_secs(1), heard)
         .await
         .expect("within 1 s")
         .unwrap();
     assert_eq!(events[0].0, "released");
-    stage.close().await;
+    server.close().await;
 });
 
 /// The event stream of a lease at one server; each renewal at another one is its next event.
@@ -196,16 +196,16 @@ async fn sends_each_renewal(here: &LeaseServer, there: &LeaseServer) {
     }
 }
 
-on_every_store!(each_renewal_is_an_event_of_the_lease, |home| {
-    let stage = home.serve().await;
-    sends_each_renewal(&stage, &stage).await;
-    stage.close().await;
+on_every_store!(each_renewal_is_an_event_of_the_lease, |store| {
+    let server = store.serve().await;
+    sends_each_renewal(&server, &server).await;
+    server.close().await;
 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn renewal_at_another_replica_is_an_event_too() {
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let (one, other) = (home.serve().await, home.serve().await);
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let (one, other) = (store.serve().await, store.serve().await);
     sends_each_renewal(&one, &other).await;
     one.close().await;
     other.close().await;
@@ -214,8 +214,8 @@ async fn renewal_at_another_replica_is_an_event_too() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_replica_notifies_the_owner() {
     // Trap 26 over two replicas: revoked on one, reported by the other within 1 s.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let (one, other) = (home.serve().await, home.serve().await);
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let (one, other) = (store.serve().await, store.serve().await);
     let lease = one.acquire("r", "w1", 30).await;
     let heard = listen(&one, &lease).await;
     other.delete(&lease).await;
@@ -231,30 +231,31 @@ async fn another_replica_notifies_the_owner() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wall_clock_set_back_does_not_lengthen_leases() {
     // Trap 33: the file's stored clock is one hour ahead of now; the restart continues from it, not from the past.
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "w1", 5).await;
-    stage.close().await;
-    home.sql("UPDATE store_meta SET clock_ms = clock_ms + 3600000")
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
+    let lease = server.acquire("r", "w1", 5).await;
+    server.close().await;
+    store
+        .sql("UPDATE store_meta SET clock_ms = clock_ms + 3600000")
         .await;
-    let stage = home.serve().await;
-    assert_eq!(stage.renew(&lease).await.0, StatusCode::GONE);
-    let next = stage.acquire("r", "w2", 2).await;
+    let server = store.serve().await;
+    assert_eq!(server.renew(&lease).await.0, StatusCode::GONE);
+    let next = server.acquire("r", "w2", 2).await;
     assert_eq!(token(&next), 2);
     assert!(
         (1..=2_000).contains(&next["remainingMs"].as_i64().unwrap()),
         "{next}"
     );
-    until_free(&stage, "r").await;
-    stage.close().await;
+    until_free(&server, "r").await;
+    server.close().await;
 }
 
 /// Returns the 99th percentile of the duration of a renewal meanwhile.
-async fn expire_at_once(home: &LeaseStore, leases: usize) -> Duration {
-    let stage = home.serve().await;
+async fn expire_at_once(store: &LeaseStore, leases: usize) -> Duration {
+    let server = store.serve().await;
     let owner = domain::names::OwnerId::new("o");
     let lanes = futures::stream::iter(0..leases).for_each_concurrent(256, |number| {
-        let (stage, owner) = (&stage, owner.clone());
+        let (server, owner) = (&server, owner.clone());
         async move {
             let request = lease::AcquireRequest {
                 resource: domain::lease::names::resource(&format!("bulk:{number}")).unwrap(),
@@ -264,7 +265,7 @@ async fn expire_at_once(home: &LeaseStore, leases: usize) -> Duration {
                 metadata: domain::lease::Metadata::default(),
                 idempotency_key: None,
             };
-            stage
+            server
                 .service
                 .acquire(&lease::LeaseCaller::open(), request)
                 .await
@@ -272,25 +273,26 @@ async fn expire_at_once(home: &LeaseStore, leases: usize) -> Duration {
         }
     });
     lanes.await;
-    let kept = stage.acquire("kept", "o", 30).await;
+    let kept = server.acquire("kept", "o", 30).await;
     // All of them run out now, at one stroke.
-    home.sql("UPDATE leases SET expires_at = 1 WHERE resource LIKE 'bulk:%'")
+    store
+        .sql("UPDATE leases SET expires_at = 1 WHERE resource LIKE 'bulk:%'")
         .await;
     let mut waits = Vec::new();
-    while stage.service.metrics().expirations.read() < u64::try_from(leases).unwrap() {
+    while server.service.metrics().expirations.read() < u64::try_from(leases).unwrap() {
         let watch = stopwatch();
-        assert_eq!(stage.renew(&kept).await.0, StatusCode::OK);
+        assert_eq!(server.renew(&kept).await.0, StatusCode::OK);
         waits.push(watch.elapsed());
     }
     waits.sort_unstable();
     let p99 = waits[waits.len() * 99 / 100];
-    stage.close().await;
+    server.close().await;
     p99
 }
 
-on_both_stores!(renewals_succeed_while_thousands_expire, |home| {
+on_both_stores!(renewals_succeed_while_thousands_expire, |store| {
     // Trap 34, in small; the 50,000 of the contract and their limit in time are in the long run.
-    expire_at_once(home, 3_000).await;
+    expire_at_once(store, 3_000).await;
 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

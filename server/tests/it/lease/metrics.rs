@@ -24,16 +24,16 @@ async fn until(what: &str, metrics: &LeaseMetrics, holds: impl Fn(&LeaseMetrics)
     eventually(what, || async { holds(metrics) }).await;
 }
 
-on_every_store!(attempts_are_counted_by_their_outcome, |home| {
+on_every_store!(attempts_are_counted_by_their_outcome, |store| {
     // A grant, a refusal, a replay, a waiter that is served, one that disconnects, a grant that is not delivered.
-    let stage = home.serve().await;
-    let metrics = stage.service.metrics();
+    let server = store.serve().await;
+    let metrics = server.service.metrics();
     let caller = LeaseCaller::open();
-    let held = stage.acquire("r", "w1", 30).await;
-    assert!(!is_granted(&stage.acquire("r", "w2", 30).await));
+    let held = server.acquire("r", "w1", 30).await;
+    assert!(!is_granted(&server.acquire("r", "w2", 30).await));
     assert_eq!((metrics.granted.read(), metrics.refused.read()), (1, 1));
     for _ in 0..2 {
-        stage
+        server
             .service
             .acquire(&caller, request("keyed", Duration::ZERO, Some("k1")))
             .await
@@ -41,7 +41,7 @@ on_every_store!(attempts_are_counted_by_their_outcome, |home| {
     }
     assert_eq!((metrics.granted.read(), metrics.replayed.read()), (2, 1));
 
-    let hung_up = stage
+    let hung_up = server
         .service
         .acquire(&caller, request("r", Duration::from_secs(30), None));
     assert!(
@@ -51,14 +51,14 @@ on_every_store!(attempts_are_counted_by_their_outcome, |home| {
     );
     until("the waiter is gone", metrics, |it| it.waiters_gone.read() == 1).await;
 
-    let waiting = stage
+    let waiting = server
         .service
         .acquire(&caller, request("r", Duration::from_secs(30), None));
     let release = async {
-        eventually("it waits", || async { stage.service.waiters() == 1 }).await;
+        eventually("it waits", || async { server.service.waiters() == 1 }).await;
         // The wait that is measured is not zero.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        stage.delete(&held).await
+        server.delete(&held).await
     };
     let (granted, _) = tokio::join!(waiting, release);
     granted.unwrap();
@@ -66,7 +66,7 @@ on_every_store!(attempts_are_counted_by_their_outcome, |home| {
     assert!(metrics.wait_ms.read() >= 50 && metrics.grant_attempts.read() >= 1);
 
     let mut untaken = Box::pin(
-        stage
+        server
             .service
             .acquire(&caller, request("untaken", Duration::ZERO, None)),
     );
@@ -77,38 +77,38 @@ on_every_store!(attempts_are_counted_by_their_outcome, |home| {
     })
     .await;
     assert_eq!(metrics.granted.read(), 4);
-    stage.close().await;
+    server.close().await;
 });
 
-on_every_store!(the_ends_of_leases_are_counted_by_their_kind, |home| {
+on_every_store!(the_ends_of_leases_are_counted_by_their_kind, |store| {
     // Renewed and released after a while, revoked, expired and noted, expired and reclaimed at once, renewed too late.
-    let stage = home.serve().await;
-    let metrics = stage.service.metrics();
-    let lease = stage.acquire("r", "w1", 30).await;
+    let server = store.serve().await;
+    let metrics = server.service.metrics();
+    let lease = server.acquire("r", "w1", 30).await;
     // The hold time that is measured.
     tokio::time::sleep(Duration::from_millis(30)).await;
-    stage.renew(&lease).await;
-    stage.delete(&lease).await;
-    stage.delete(&lease).await;
+    server.renew(&lease).await;
+    server.delete(&lease).await;
+    server.delete(&lease).await;
     assert_eq!((metrics.renewals.read(), metrics.releases.read()), (1, 1));
     assert!(metrics.hold_ms.read() >= 30);
     assert_eq!(metrics.losses.read(), 0, "a second release loses nothing");
-    let revoked = stage.acquire("r", "w1", 30).await;
+    let revoked = server.acquire("r", "w1", 30).await;
     let revocation = Revocation {
         by: "ada".into(),
         reason: "stuck".into(),
         audit_id: "a1".into(),
     };
-    stage
+    server
         .service
         .revoke(id(&revoked), revocation, Duration::ZERO)
         .await
         .unwrap();
     assert_eq!(metrics.revocations.read(), 1);
-    stage.renew(&revoked).await;
+    server.renew(&revoked).await;
     assert_eq!(metrics.losses.read(), 1);
 
-    stage.acquire("short", "w1", 1).await;
+    server.acquire("short", "w1", 1).await;
     until("the expiry is counted once", metrics, |it| {
         it.expirations.read() == 1
     })
@@ -118,19 +118,19 @@ on_every_store!(the_ends_of_leases_are_counted_by_their_kind, |home| {
     while metrics.reclaims.read() == 0 {
         rounds += 1;
         assert!(rounds < 20, "no reclaim in {rounds} rounds");
-        stage.acquire("short", "w1", 1).await;
-        while !is_granted(&stage.acquire("short", "w2", 1).await) {}
+        server.acquire("short", "w1", 1).await;
+        while !is_granted(&server.acquire("short", "w2", 1).await) {}
     }
-    stage.close().await;
+    server.close().await;
 });
 
-on_both_stores!(rejections_and_failures_are_counted, |home| {
+on_both_stores!(rejections_and_failures_are_counted, |store| {
     // A token that is too low; then a store without its table, and with it again.
-    let stage = home.serve().await;
-    let metrics = stage.service.metrics();
-    let held = stage.acquire("r", "w1", 30).await;
+    let server = store.serve().await;
+    let metrics = server.service.metrics();
+    let held = server.acquire("r", "w1", 30).await;
     let check = json!({"resource": "r", "fencingToken": token(&held) + 1});
-    let (_, refused) = stage.post("/v1/fencing/check", check).await;
+    let (_, refused) = server.post("/v1/fencing/check", check).await;
     assert_eq!(refused["accepted"], json!(false));
     until("the refusal is counted", metrics, |it| it.rejections.read() == 1).await;
     assert!(metrics.batches.read() >= 2 && metrics.operations.read() >= 2);
@@ -138,18 +138,18 @@ on_both_stores!(rejections_and_failures_are_counted, |home| {
         (metrics.unavailable.read(), metrics.failed_batches.read()),
         (0, 0)
     );
-    home.sql("ALTER TABLE leases RENAME TO leases_aside").await;
-    let failed = stage
+    store.sql("ALTER TABLE leases RENAME TO leases_aside").await;
+    let failed = server
         .service
         .acquire(&LeaseCaller::open(), request("s", Duration::ZERO, None))
         .await;
     assert!(failed.is_err());
     assert!(metrics.unavailable.read() >= 1 && metrics.failed_batches.read() >= 1);
-    home.sql("ALTER TABLE leases_aside RENAME TO leases").await;
+    store.sql("ALTER TABLE leases_aside RENAME TO leases").await;
     eventually("it serves again", || async {
         let again = request("s2", Duration::ZERO, None);
-        stage.service.acquire(&LeaseCaller::open(), again).await.is_ok()
+        server.service.acquire(&LeaseCaller::open(), again).await.is_ok()
     })
     .await;
-    stage.close().await;
+    server.close().await;
 });

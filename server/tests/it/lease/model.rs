@@ -193,7 +193,12 @@ const RETENTION: LeaseRetention = LeaseRetention {
     lifetime_max: Duration::from_secs(86_400),
 };
 
-async fn run_case(home: &LeaseStore, (store, clock): (&dyn Store, &Clock), number: usize, rounds: &[Round]) {
+async fn run_case(
+    lease_store: &LeaseStore,
+    (store, clock): (&dyn Store, &Clock),
+    number: usize,
+    rounds: &[Round],
+) {
     let mut model = Model::default();
     let mut case = Case {
         number,
@@ -203,12 +208,12 @@ async fn run_case(home: &LeaseStore, (store, clock): (&dyn Store, &Clock), numbe
     };
     store.run_maintenance(&RETENTION).await.unwrap();
     for (place, (acts, ms)) in rounds.iter().enumerate() {
-        if *ms > 0 && home.etcd.is_some() {
+        if *ms > 0 && lease_store.etcd.is_some() {
             // The store's time follows our clock.
             clock.advance(Duration::from_millis(ms.unsigned_abs()));
         } else if *ms > 0 {
             shift(&mut model, *ms);
-            home.sql(&format!(
+            lease_store.sql(&format!(
                 "UPDATE leases SET acquired_at = acquired_at - {ms}, expires_at = expires_at - {ms},
                     renewed_at = renewed_at - {ms} WHERE ended_at IS NULL AND resource LIKE 'case{number}:%';
                  UPDATE resource_tokens SET locked_until = locked_until - {ms} WHERE resource LIKE 'case{number}:%'"
@@ -245,19 +250,23 @@ async fn run_case(home: &LeaseStore, (store, clock): (&dyn Store, &Clock), numbe
 }
 
 async fn run_cases(kind: StoreKind, cases: usize) {
-    let home = LeaseStore::new(kind).await;
+    let lease_store = LeaseStore::new(kind).await;
     let clock = Clock::start();
     let store: Box<dyn Store> = match kind {
         StoreKind::Sqlite => {
-            let path = home.url.strip_prefix("sqlite:").unwrap();
+            let path = lease_store.url.strip_prefix("sqlite:").unwrap();
             Box::new(SqliteStore::open(path.as_ref(), clock.clone()).await.unwrap())
         }
-        StoreKind::Postgres => Box::new(PostgresStore::open(&home.url, clock.clone()).await.unwrap()),
+        StoreKind::Postgres => Box::new(
+            PostgresStore::open(&lease_store.url, clock.clone())
+                .await
+                .unwrap(),
+        ),
         StoreKind::Etcd => {
             // Without a margin an expired lock is free at once, as in the model.
             let config = LeaseStoreConfig {
                 max_clock_skew: Duration::ZERO,
-                ..LeaseStoreConfig::at(EtcdAddress::parse(&home.url).unwrap())
+                ..LeaseStoreConfig::at(EtcdAddress::parse(&lease_store.url).unwrap())
             };
             Box::new(EtcdStore::open(&config, clock.clone()).await.unwrap())
         }
@@ -271,7 +280,7 @@ async fn run_cases(kind: StoreKind, cases: usize) {
     let strategy = rounds();
     for number in 0..cases {
         let rounds = strategy.new_tree(&mut runner).unwrap().current();
-        run_case(&home, (store.as_ref(), &clock), number, &rounds).await;
+        run_case(&lease_store, (store.as_ref(), &clock), number, &rounds).await;
     }
     store.close().await;
 }

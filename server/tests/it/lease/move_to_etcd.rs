@@ -26,9 +26,9 @@ async fn moved(from: &LeaseStore, to: &LeaseStore) -> Result<MovedLeases, LeaseO
 }
 
 /// The id that the first command on this SQL store has made.
-async fn installation(home: &LeaseStore) -> String {
+async fn installation(store: &LeaseStore) -> String {
     let select = "SELECT value FROM settings WHERE key = 'installation'";
-    let db = Db::open_existing(&home.url).await.unwrap();
+    let db = Db::open_existing(&store.url).await.unwrap();
     let id = on_either!(&db, Db, |pool| sqlx::query_scalar(select)
         .fetch_one(pool)
         .await
@@ -43,9 +43,9 @@ async fn refused(url: &str, config: LeaseConfig) -> String {
     format!("{:#}", anyhow::Error::from(opened.err().expect("it started")))
 }
 
-on_both_stores!(tokens_and_held_leases_are_moved_with_their_ids, |home| {
+on_both_stores!(tokens_and_held_leases_are_moved_with_their_ids, |store| {
     let etcd = LeaseStore::new(StoreKind::Etcd).await;
-    let server = home.serve().await;
+    let server = store.serve().await;
     for _ in 0..3 {
         let lease = server.acquire("free", "o", 60).await;
         server.delete(&lease).await;
@@ -53,7 +53,7 @@ on_both_stores!(tokens_and_held_leases_are_moved_with_their_ids, |home| {
     let held = server.acquire("held", "o", 600).await;
     let short = server.acquire("expires", "o", 1).await;
     server.close().await;
-    let all = moved(home, &etcd).await.unwrap();
+    let all = moved(store, &etcd).await.unwrap();
     assert_eq!((all.resources, all.held), (3, 2));
 
     let server = etcd.serve().await;
@@ -69,29 +69,29 @@ on_both_stores!(tokens_and_held_leases_are_moved_with_their_ids, |home| {
     }
     server.close().await;
 
-    let why = refused(&home.url, LeaseConfig::default()).await;
+    let why = refused(&store.url, LeaseConfig::default()).await;
     assert!(
         why.contains(&etcd.url) && why.contains("Set lease.store"),
         "{why}"
     );
-    let again = moved(home, &etcd).await.unwrap_err().to_string();
+    let again = moved(store, &etcd).await.unwrap_err().to_string();
     assert!(
         again.contains("there is a lease store below /leasehold/ already"),
         "{again}"
     );
     // Undone: tokens are above all that the other store may have issued.
-    raise_epoch(&home.url, &LeaseConfig::default(), None)
+    raise_epoch(&store.url, &LeaseConfig::default(), None)
         .await
         .unwrap();
-    let server = home.serve().await;
+    let server = store.serve().await;
     assert!(token(&server.acquire("free", "o", 60).await) > 1 << 32);
     server.close().await;
 });
 
-on_both_stores!(leases_are_not_moved_while_a_server_runs, |home| {
+on_both_stores!(leases_are_not_moved_while_a_server_runs, |store| {
     let etcd = LeaseStore::new(StoreKind::Etcd).await;
-    let server = home.serve().await;
-    let error = moved(home, &etcd).await.unwrap_err();
+    let server = store.serve().await;
+    let error = moved(store, &etcd).await.unwrap_err();
     assert!(
         matches!(error, LeaseOpenError::InUse { .. } | LeaseOpenError::Running),
         "{error}"
@@ -99,27 +99,28 @@ on_both_stores!(leases_are_not_moved_while_a_server_runs, |home| {
     // It serves on, and starts again.
     assert!(is_granted(&server.acquire("r", "o", 60).await));
     server.close().await;
-    home.serve().await.close().await;
-    assert_eq!(moved(home, &etcd).await.unwrap().resources, 1);
+    store.serve().await.close().await;
+    assert_eq!(moved(store, &etcd).await.unwrap().resources, 1);
 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_killed_in_the_middle_is_served_by_neither() {
-    let (home, etcd) = (
+    let (lease_store, etcd) = (
         LeaseStore::new(StoreKind::Sqlite).await,
         LeaseStore::new(StoreKind::Etcd).await,
     );
-    home.serve().await.close().await;
-    home.sql(&format!(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY})
+    lease_store.serve().await.close().await;
+    lease_store
+        .sql(&format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY})
          INSERT INTO resource_tokens (resource, last_token) SELECT 'r' || i, i FROM n"
-    ))
-    .await;
+        ))
+        .await;
     let toml = format!(
         "listen = \"127.0.0.1:0\"\nstore = \"{}\"\n[lease]\nstore = \"{}\"\n",
-        home.url, etcd.url
+        lease_store.url, etcd.url
     );
-    let file = home.folder.path().join("leasehold.toml");
+    let file = lease_store.folder.path().join("leasehold.toml");
     std::fs::write(&file, toml).unwrap();
     let command = || {
         let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_leasehold"));
@@ -139,12 +140,12 @@ async fn a_move_killed_in_the_middle_is_served_by_neither() {
     }
     killed.kill().await.unwrap();
 
-    let half = refused(&home.url, target(&etcd)).await;
+    let half = refused(&lease_store.url, target(&etcd)).await;
     assert!(
         half.contains("not all have arrived") && half.contains("migrate --to etcd"),
         "{half}"
     );
-    let old = refused(&home.url, LeaseConfig::default()).await;
+    let old = refused(&lease_store.url, LeaseConfig::default()).await;
     assert!(old.contains("repeat `leasehold migrate --to etcd`"), "{old}");
 
     let done = command().output().await.unwrap();
@@ -162,7 +163,7 @@ async fn a_move_killed_in_the_middle_is_served_by_neither() {
         .store
         .as_mut()
         .unwrap()
-        .set_installation(&installation(&home).await);
+        .set_installation(&installation(&lease_store).await);
     let server = etcd.serve_with(moved, None).await;
     for resource in [1, 7_777, MANY] {
         let next = server.acquire(&format!("r{resource}"), "o", 60).await;
@@ -173,21 +174,21 @@ async fn a_move_killed_in_the_middle_is_served_by_neither() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_raised_epoch_is_moved() {
-    let (home, etcd) = (
+    let (store, etcd) = (
         LeaseStore::new(StoreKind::Sqlite).await,
         LeaseStore::new(StoreKind::Etcd).await,
     );
-    home.serve().await.close().await;
-    raise_epoch(&home.url, &LeaseConfig::default(), None)
+    store.serve().await.close().await;
+    raise_epoch(&store.url, &LeaseConfig::default(), None)
         .await
         .unwrap();
-    moved(&home, &etcd).await.unwrap();
+    moved(&store, &etcd).await.unwrap();
     let server = etcd.serve().await;
     // A resource that was never locked before.
     assert!(token(&server.acquire("new", "o", 60).await) > 1 << 32);
     server.close().await;
     let error = Box::pin(move_to_etcd(
-        &home.url,
+        &store.url,
         &LeaseConfig::default(),
         Clock::start(),
         |_, _| {},
@@ -195,6 +196,6 @@ async fn a_raised_epoch_is_moved() {
     .await;
     assert!(matches!(error, Err(LeaseOpenError::NoTarget)), "{error:?}");
     let shards = LeaseStore::new(StoreKind::EtcdShards).await;
-    let error = moved(&home, &shards).await.unwrap_err();
+    let error = moved(&store, &shards).await.unwrap_err();
     assert!(matches!(error, LeaseOpenError::SeveralTargets(2)), "{error}");
 }

@@ -46,38 +46,41 @@ async fn is_unknown_to(service: &LeaseService, caller: &LeaseCaller, id: LeaseId
     );
 }
 
-on_every_store!(lease_is_unknown_to_every_other_principal, |home| {
+on_every_store!(lease_is_unknown_to_every_other_principal, |store| {
     // Held, released, superseded by another principal's grant; with a successor, and from a newly started server.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     let (one, other) = (caller("one", &[]), caller("other", &[]));
-    let heir = caller("heir", &["one"]);
-    let service = &stage.service;
+    let successor = caller("successor", &["one"]);
+    let service = &server.service;
     let first = acquire(service, &one, "r").await;
     is_unknown_to(service, &other, first).await;
     assert!(service.renew(&one, first, None).await.is_ok());
-    assert!(service.renew(&heir, first, None).await.is_ok());
-    assert!(matches!(service.release(&heir, first).await, Ok(Ended::Now(_))));
+    assert!(service.renew(&successor, first, None).await.is_ok());
+    assert!(matches!(
+        service.release(&successor, first).await,
+        Ok(Ended::Now(_))
+    ));
     is_unknown_to(service, &other, first).await;
     let second = acquire(service, &other, "r").await;
     is_unknown_to(service, &other, first).await;
-    is_unknown_to(service, &heir, second).await;
+    is_unknown_to(service, &successor, second).await;
     assert!(matches!(service.release(&one, first).await, Ok(Ended::Before(_))));
-    stage.close().await;
+    server.close().await;
 
-    let stage = home.serve().await;
-    let service = &stage.service;
+    let server = store.serve().await;
+    let service = &server.service;
     is_unknown_to(service, &other, first).await;
     is_unknown_to(service, &one, second).await;
     assert!(matches!(service.lease(&one, first).await, Ok(seen) if seen.state() == "released"));
     assert!(service.renew(&other, second, None).await.is_ok());
-    stage.close().await;
+    server.close().await;
 });
 
-on_every_store!(requests_without_sign_in_are_one_principal, |home| {
+on_every_store!(requests_without_sign_in_are_one_principal, |store| {
     // No identity: a lease that one request acquired, the next one renews and releases.
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "o", 30).await;
-    assert_eq!(stage.renew(&lease).await.0, StatusCode::OK);
-    assert_eq!(stage.delete(&lease).await.0, StatusCode::OK);
-    stage.close().await;
+    let server = store.serve().await;
+    let lease = server.acquire("r", "o", 30).await;
+    assert_eq!(server.renew(&lease).await.0, StatusCode::OK);
+    assert_eq!(server.delete(&lease).await.0, StatusCode::OK);
+    server.close().await;
 });

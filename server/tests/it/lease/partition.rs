@@ -11,23 +11,23 @@ use testkit::eventually;
 const REQUESTS: usize = 1_000;
 
 /// Every kind of call, those that write and those that read.
-fn request(stage: &LeaseServer, lease: &Value, number: usize) -> reqwest::RequestBuilder {
-    let url = |path: &str| format!("{}{path}", stage.base);
+fn request(server: &LeaseServer, lease: &Value, number: usize) -> reqwest::RequestBuilder {
+    let url = |path: &str| format!("{}{path}", server.base);
     let id = lease["leaseId"].as_str().unwrap();
     match number % 5 {
-        0 => stage.http.get(url("/v1/locks?limit=1000")),
-        1 => stage.http.get(url("/v1/resources/kept")),
-        2 => stage.http.post(url(&format!("/v1/locks/{id}/renew"))),
+        0 => server.http.get(url("/v1/locks?limit=1000")),
+        1 => server.http.get(url("/v1/resources/kept")),
+        2 => server.http.post(url(&format!("/v1/locks/{id}/renew"))),
         _ => {
             let body = json!({"resource": format!("r{}", number % 17), "ownerId": "o", "ttlSeconds": 1});
-            stage.http.post(url("/v1/locks/acquire")).json(&body)
+            server.http.post(url("/v1/locks/acquire")).json(&body)
         }
     }
 }
 
-async fn no_transaction_stays_open(home: &LeaseStore) {
-    let Some(_) = home.postgres else { return };
-    let mut connection = home.first_database().await;
+async fn no_transaction_stays_open(store: &LeaseStore) {
+    let Some(_) = store.postgres else { return };
+    let mut connection = store.first_database().await;
     let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'leasehold'
         AND state LIKE 'idle in transaction%' AND state_change < clock_timestamp() - interval '200 ms'";
     eventually("no transaction stays open", async || {
@@ -42,28 +42,28 @@ async fn no_transaction_stays_open(home: &LeaseStore) {
 
 on_every_store!(
     a_thousand_requests_cut_off_leave_every_connection_usable,
-    |home| {
-        // Trap 15: aborted at every stage; then each kind of call is answered at once, more often than there are connections.
-        let stage = home.serve().await;
-        let lease = stage.acquire("kept", "o", 60).await;
+    |store| {
+        // Trap 15: aborted at every server; then each kind of call is answered at once, more often than there are connections.
+        let server = store.serve().await;
+        let lease = server.acquire("kept", "o", 60).await;
         for number in 0..REQUESTS {
-            let sent = aside(request(&stage, &lease, number).send());
-            // A moment of the abort at any stage of a request.
+            let sent = aside(request(&server, &lease, number).send());
+            // A moment of the abort at any server of a request.
             tokio::time::sleep(Duration::from_micros(u64::try_from(number % 40).unwrap() * 100)).await;
             sent.abort();
         }
-        no_transaction_stays_open(home).await;
+        no_transaction_stays_open(store).await;
         for round in 0..10 {
-            assert_eq!(stage.renew(&lease).await.0, StatusCode::OK);
-            assert_eq!(stage.get("/v1/locks?limit=10").await.0, StatusCode::OK);
-            assert_eq!(stage.resource("kept").await["holder"]["ownerId"], "o");
-            assert!(is_granted(&stage.acquire(&format!("new{round}"), "o", 30).await));
+            assert_eq!(server.renew(&lease).await.0, StatusCode::OK);
+            assert_eq!(server.get("/v1/locks?limit=10").await.0, StatusCode::OK);
+            assert_eq!(server.resource("kept").await["holder"]["ownerId"], "o");
+            assert!(is_granted(&server.acquire(&format!("new{round}"), "o", 30).await));
         }
         eventually("an undelivered grant is free again", || async {
-            let (_, page) = stage.get("/v1/locks?prefix=r&limit=100").await;
+            let (_, page) = server.get("/v1/locks?prefix=r&limit=100").await;
             page["locks"].as_array().unwrap().is_empty()
         })
         .await;
-        stage.close().await;
+        server.close().await;
     }
 );

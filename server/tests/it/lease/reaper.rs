@@ -12,10 +12,14 @@ use runtime::clock::Clock;
 use super::lease_server::{LeaseStore, StoreKind, on_both_stores};
 use testkit::eventually;
 
-pub(super) async fn open(home: &LeaseStore) -> Box<dyn Store> {
-    match home.url.strip_prefix("sqlite:") {
+pub(super) async fn open(lease_store: &LeaseStore) -> Box<dyn Store> {
+    match lease_store.url.strip_prefix("sqlite:") {
         Some(path) => Box::new(SqliteStore::open(path.as_ref(), Clock::start()).await.unwrap()),
-        None => Box::new(PostgresStore::open(&home.url, Clock::start()).await.unwrap()),
+        None => Box::new(
+            PostgresStore::open(&lease_store.url, Clock::start())
+                .await
+                .unwrap(),
+        ),
     }
 }
 
@@ -50,9 +54,9 @@ async fn one(store: &dyn Store, operation: Operation) -> OperationResult {
     applied.done.into_iter().next().unwrap()
 }
 
-on_both_stores!(a_stalled_reaper_ends_no_live_lease, |home| {
+on_both_stores!(a_stalled_reaper_ends_no_live_lease, |lease_store| {
     // Trap 30: it finds an expired lease and stalls; meanwhile the next owner acquires and renews the lock.
-    let store = open(home).await;
+    let store = open(lease_store).await;
     let expire = Operation::Expire {
         resource: Resource::from("r"),
     };

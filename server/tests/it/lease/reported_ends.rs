@@ -16,15 +16,15 @@ use super::lease_server::{
 use super::reaper::open;
 
 /// How the stored row of this resource's lease says that it ended.
-async fn stored_ending(home: &LeaseStore, resource: &str) -> Option<String> {
+async fn stored_ending(lease_store: &LeaseStore, resource: &str) -> Option<String> {
     use sqlx::Connection as _;
     let text = "SELECT ended_how FROM leases WHERE resource = $1";
-    if home.postgres.is_some() {
-        let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
+    if lease_store.postgres.is_some() {
+        let mut connection = sqlx::PgConnection::connect(&lease_store.url).await.unwrap();
         let query = sqlx::query_scalar(text).bind(resource);
         return query.fetch_one(&mut connection).await.unwrap();
     }
-    let mut connection = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
+    let mut connection = sqlx::SqliteConnection::connect(&lease_store.url).await.unwrap();
     let query = sqlx::query_scalar(text).bind(resource);
     query.fetch_one(&mut connection).await.unwrap()
 }
@@ -35,46 +35,50 @@ async fn asked_until_ended<F: Future<Output = bool>>(ended: impl Fn() -> F) {
     tokio::time::timeout(Duration::from_secs(10), all).await.unwrap();
 }
 
-on_both_stores!(an_expiry_is_stored_before_it_is_reported, |home| {
+on_both_stores!(an_expiry_is_stored_before_it_is_reported, |store| {
     // By reading the lease, by reading the resource, and by an idempotent replay.
-    let stage = home.serve().await;
-    let lease = stage.acquire("lease", "o", 1).await;
+    let server = store.serve().await;
+    let lease = server.acquire("lease", "o", 1).await;
     let path = format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap());
-    asked_until_ended(|| async { stage.get(&path).await.1["state"] == "expired" }).await;
-    assert_eq!(stored_ending(home, "lease").await.as_deref(), Some("expired"));
+    asked_until_ended(|| async { server.get(&path).await.1["state"] == "expired" }).await;
+    assert_eq!(stored_ending(store, "lease").await.as_deref(), Some("expired"));
 
-    stage.acquire("resource", "o", 1).await;
-    asked_until_ended(|| async { stage.resource("resource").await["holder"].is_null() }).await;
-    assert_eq!(stored_ending(home, "resource").await.as_deref(), Some("expired"));
+    server.acquire("resource", "o", 1).await;
+    asked_until_ended(|| async { server.resource("resource").await["holder"].is_null() }).await;
+    assert_eq!(stored_ending(store, "resource").await.as_deref(), Some("expired"));
 
     let acquire = || async {
         let body = json!({"resource": "replay", "ownerId": "o", "ttlSeconds": 1});
-        let url = format!("{}/v1/locks/acquire", stage.base);
-        answer(stage.http.post(url).json(&body).header("idempotency-key", "k")).await
+        let url = format!("{}/v1/locks/acquire", server.base);
+        answer(server.http.post(url).json(&body).header("idempotency-key", "k")).await
     };
     assert_eq!(acquire().await.0, StatusCode::OK);
     asked_until_ended(|| async { acquire().await.0 == StatusCode::GONE }).await;
-    assert_eq!(stored_ending(home, "replay").await.as_deref(), Some("expired"));
-    stage.close().await;
+    assert_eq!(stored_ending(store, "replay").await.as_deref(), Some("expired"));
+    server.close().await;
 });
 
-on_every_store!(a_refusal_after_a_revocation_names_no_holder, |home| {
+on_every_store!(a_refusal_after_a_revocation_names_no_holder, |store| {
     // During the lock delay the revoked lease is not live, so it is not named, and the answer says when to retry.
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "o", 60).await;
+    let server = store.serve().await;
+    let lease = server.acquire("r", "o", 60).await;
     let revocation = Revocation {
         by: "ops".into(),
         reason: "test".into(),
         audit_id: "1".into(),
     };
     let delay = Duration::from_secs(30);
-    stage.service.revoke(id(&lease), revocation, delay).await.unwrap();
-    let refused = stage.acquire("r", "next", 5).await;
+    server
+        .service
+        .revoke(id(&lease), revocation, delay)
+        .await
+        .unwrap();
+    let refused = server.acquire("r", "next", 5).await;
     assert!(!is_granted(&refused) && refused["heldBy"].is_null(), "{refused}");
     assert_eq!(refused["waiters"], 0);
     let retry_ms = refused["retryAfterMs"].as_i64().unwrap();
     assert!((20_000..=30_000).contains(&retry_ms), "{refused}");
-    stage.close().await;
+    server.close().await;
 });
 
 /// The COMMIT of each renewal takes longer than the lease's time left, and less than an outage.
@@ -101,9 +105,9 @@ async fn read_during_renewal(near: &LeaseServer, far: &LeaseServer, resource: &s
 async fn a_renewal_in_its_commit_is_not_reported_as_expired() {
     // Decided before the expiry and committed after it: a concurrent read waits for it. A slow machine may decide the
     // renewal too late or answer 503, which proves nothing.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let (near, far) = (home.serve().await, home.serve().await);
-    home.sql(SLOW_RENEWALS).await;
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let (near, far) = (store.serve().await, store.serve().await);
+    store.sql(SLOW_RENEWALS).await;
     let mut proven = 0;
     for number in 0..5 {
         let (state, renewed) = read_during_renewal(&near, &far, &format!("r{number}")).await;
@@ -121,18 +125,18 @@ async fn a_renewal_in_its_commit_is_not_reported_as_expired() {
     far.close().await;
 }
 
-on_both_stores!(the_expired_event_follows_the_stored_expiry, |home| {
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "o", 1).await;
+on_both_stores!(the_expired_event_follows_the_stored_expiry, |store| {
+    let server = store.serve().await;
+    let lease = server.acquire("r", "o", 1).await;
     let url = format!(
         "{}/v1/locks/{}/events",
-        stage.base,
+        server.base,
         lease["leaseId"].as_str().unwrap()
     );
-    let stream = stage.http.get(url).send().await.unwrap().text().await.unwrap();
+    let stream = server.http.get(url).send().await.unwrap().text().await.unwrap();
     assert!(stream.contains("event: expired"), "{stream}");
-    assert_eq!(stored_ending(home, "r").await.as_deref(), Some("expired"));
-    stage.close().await;
+    assert_eq!(stored_ending(store, "r").await.as_deref(), Some("expired"));
+    server.close().await;
 });
 
 fn acquire(number: u8, mode: AcquireMode) -> Operation {
@@ -148,9 +152,9 @@ fn acquire(number: u8, mode: AcquireMode) -> Operation {
     }))
 }
 
-on_both_stores!(a_refusal_because_of_waiters_names_no_holder, |home| {
+on_both_stores!(a_refusal_because_of_waiters_names_no_holder, |lease_store| {
     // The holder releases; the waiter is next and has not been granted yet.
-    let store = open(home).await;
+    let store = open(lease_store).await;
     let release = Operation::Release {
         lease: LeaseId::from_parts(1_700_000_000_000, [1; 10]),
         principal: LeasePrincipal::new(""),

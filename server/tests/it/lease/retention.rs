@@ -14,8 +14,8 @@ const ROWS: u32 = 60_000;
 const LIMIT: Duration = Duration::from_secs(40);
 
 /// Leases of other resources, created and ended long ago. Ids are `id(1)` and so on.
-fn ended_long_ago(home: &LeaseStore, how: &str) -> String {
-    let digits = if home.postgres.is_some() {
+fn ended_long_ago(store: &LeaseStore, how: &str) -> String {
+    let digits = if store.postgres.is_some() {
         "lpad(i::text, 12, '0')"
     } else {
         "printf('%012d', i)"
@@ -33,16 +33,16 @@ fn id(digit: u8) -> String {
     format!("00000000-0001-7000-8000-00000000000{digit}")
 }
 
-async fn count(home: &LeaseStore, of: &str) -> i64 {
+async fn count(store: &LeaseStore, of: &str) -> i64 {
     let query = AssertSqlSafe(format!("SELECT count(*) FROM {of}"));
-    if home.postgres.is_some() {
-        let mut connection = PgConnection::connect(&home.url).await.unwrap();
+    if store.postgres.is_some() {
+        let mut connection = PgConnection::connect(&store.url).await.unwrap();
         return sqlx::query_scalar(query)
             .fetch_one(&mut connection)
             .await
             .unwrap();
     }
-    let mut connection = SqliteConnection::connect(&home.url).await.unwrap();
+    let mut connection = SqliteConnection::connect(&store.url).await.unwrap();
     sqlx::query_scalar(query)
         .fetch_one(&mut connection)
         .await
@@ -50,91 +50,94 @@ async fn count(home: &LeaseStore, of: &str) -> i64 {
 }
 
 /// Makes the lease of a resource one that was created in 1970, and ended `ago` milliseconds before now, if it has ended.
-async fn age(home: &LeaseStore, resource: &str, id: &str, ago_ms: i64) {
-    home.sql(&format!(
+async fn age(store: &LeaseStore, resource: &str, id: &str, ago_ms: i64) {
+    store
+        .sql(&format!(
         "UPDATE leases SET lease_id = '{id}', ended_at = ended_at - {ago_ms} WHERE resource = '{resource}';
          UPDATE resource_tokens SET lease_id = '{id}' WHERE resource = '{resource}'"
     ))
-    .await;
+        .await;
 }
 
-async fn status(stage: &LeaseServer, id: &str) -> StatusCode {
-    stage.get(&format!("/v1/locks/{id}")).await.0
+async fn status(server: &LeaseServer, id: &str) -> StatusCode {
+    server.get(&format!("/v1/locks/{id}")).await.0
 }
 
-on_both_stores!(only_ended_leases_are_deleted, |home| {
+on_both_stores!(only_ended_leases_are_deleted, |store| {
     // Trap 30. Ended an hour and a second ago: deleted after a release, known after a forced unlock. A live lease stays
     // however old it is.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     for name in ["live", "revoked", "released"] {
-        let lease = stage.acquire(name, "o", 60).await;
+        let lease = server.acquire(name, "o", 60).await;
         if name != "live" {
-            stage.delete(&lease).await;
+            server.delete(&lease).await;
         }
     }
-    stage.close().await;
+    server.close().await;
     let hour_ms = 3_601_000;
     for (digit, name) in (1..).zip(["live", "revoked", "released"]) {
-        age(home, name, &id(digit), hour_ms).await;
+        age(store, name, &id(digit), hour_ms).await;
     }
-    home.sql(
-        "UPDATE leases SET ended_how = 'revoked', revoked_by = 'a', revoke_reason = 'b', audit_id = 'c'
+    store
+        .sql(
+            "UPDATE leases SET ended_how = 'revoked', revoked_by = 'a', revoke_reason = 'b', audit_id = 'c'
          WHERE resource = 'revoked'",
-    )
-    .await;
+        )
+        .await;
     // A restart begins at the oldest lease; the released one is the last of the three.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     within(LIMIT, "the released lease is deleted", || async {
-        status(&stage, &id(3)).await == StatusCode::NOT_FOUND
+        status(&server, &id(3)).await == StatusCode::NOT_FOUND
     })
     .await;
-    assert_ne!(status(&stage, &id(2)).await, StatusCode::NOT_FOUND);
+    assert_ne!(status(&server, &id(2)).await, StatusCode::NOT_FOUND);
     assert_eq!(
-        stage.get(&format!("/v1/locks/{}", id(1))).await.1["state"],
+        server.get(&format!("/v1/locks/{}", id(1))).await.1["state"],
         "held"
     );
-    assert!(!is_granted(&stage.acquire("live", "p", 1).await));
-    assert_eq!(stage.resource("released").await["lastFencingToken"], 1);
-    stage.close().await;
+    assert!(!is_granted(&server.acquire("live", "p", 1).await));
+    assert_eq!(server.resource("released").await["lastFencingToken"], 1);
+    server.close().await;
 });
 
-on_both_stores!(deletion_follows_the_pace_of_leases, |home| {
-    let stage = home.serve().await;
-    home.sql(&ended_long_ago(home, "expired")).await;
-    assert!(count(home, "leases").await >= i64::from(ROWS) / 2);
+on_both_stores!(deletion_follows_the_pace_of_leases, |store| {
+    let server = store.serve().await;
+    store.sql(&ended_long_ago(store, "expired")).await;
+    assert!(count(store, "leases").await >= i64::from(ROWS) / 2);
     // While leases come and go, and afterwards.
     for number in 0..200 {
-        let lease = stage.acquire(&format!("r/{number}"), "o", 60).await;
+        let lease = server.acquire(&format!("r/{number}"), "o", 60).await;
         assert!(is_granted(&lease), "{lease}");
         if number % 2 == 0 {
-            stage.delete(&lease).await;
+            server.delete(&lease).await;
         }
     }
     within(LIMIT, "all old leases are deleted", || async {
-        count(home, "leases WHERE resource = 'old'").await == 0
+        count(store, "leases WHERE resource = 'old'").await == 0
     })
     .await;
-    assert_eq!(count(home, "leases WHERE ended_at IS NULL").await, 100);
-    assert_eq!(count(home, "leases").await, 200);
-    stage.close().await;
+    assert_eq!(count(store, "leases WHERE ended_at IS NULL").await, 100);
+    assert_eq!(count(store, "leases").await, 200);
+    server.close().await;
 });
 
-on_both_stores!(idempotency_keys_are_deleted_after_their_window, |home| {
-    let stage = home.serve().await;
+on_both_stores!(idempotency_keys_are_deleted_after_their_window, |store| {
+    let server = store.serve().await;
     let acquire = |key: &str| {
         let body = json!({"resource": format!("r/{key}"), "ownerId": "o", "ttlSeconds": 60});
-        let request = stage.http.post(format!("{}/v1/locks/acquire", stage.base));
+        let request = server.http.post(format!("{}/v1/locks/acquire", server.base));
         answer(request.header("Idempotency-Key", key).json(&body))
     };
     for key in ["past", "present"] {
         assert_eq!(acquire(key).await.0, StatusCode::OK);
     }
-    home.sql("UPDATE idempotency_keys SET created_at = created_at - 600001 WHERE key = 'past'")
+    store
+        .sql("UPDATE idempotency_keys SET created_at = created_at - 600001 WHERE key = 'past'")
         .await;
     within(LIMIT, "the key past its window is deleted", || async {
-        count(home, "idempotency_keys WHERE key = 'past'").await == 0
+        count(store, "idempotency_keys WHERE key = 'past'").await == 0
     })
     .await;
-    assert_eq!(count(home, "idempotency_keys").await, 1);
-    stage.close().await;
+    assert_eq!(count(store, "idempotency_keys").await, 1);
+    server.close().await;
 });

@@ -10,17 +10,17 @@ use super::lease_server::{LeaseStore, StoreKind, on_both_stores};
 type Tables = BTreeMap<String, BTreeSet<String>>;
 
 /// Of `leases.db`: each SQLite file has the tables of all three.
-async fn tables(home: &LeaseStore) -> Tables {
+async fn tables(store: &LeaseStore) -> Tables {
     let of_postgres = "SELECT table_name::text, column_name::text FROM information_schema.columns
         WHERE table_schema = 'public'";
     let of_sqlite = "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c
         WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'";
-    let columns: Vec<(String, String)> = if home.postgres.is_some() {
-        let mut connection = PgConnection::connect(&home.url).await.unwrap();
+    let columns: Vec<(String, String)> = if store.postgres.is_some() {
+        let mut connection = PgConnection::connect(&store.url).await.unwrap();
         let query = sqlx::query_as(of_postgres);
         query.fetch_all(&mut connection).await.unwrap()
     } else {
-        let mut connection = SqliteConnection::connect(&home.url).await.unwrap();
+        let mut connection = SqliteConnection::connect(&store.url).await.unwrap();
         let query = sqlx::query_as(of_sqlite);
         query.fetch_all(&mut connection).await.unwrap()
     };
@@ -31,30 +31,30 @@ async fn tables(home: &LeaseStore) -> Tables {
     tables
 }
 
-async fn migrations(home: &LeaseStore) -> Vec<(i64, String)> {
+async fn migrations(store: &LeaseStore) -> Vec<(i64, String)> {
     let select = "SELECT version, CAST(installed_on AS TEXT) FROM _sqlx_migrations ORDER BY version";
-    if home.postgres.is_some() {
-        let mut connection = PgConnection::connect(&home.url).await.unwrap();
+    if store.postgres.is_some() {
+        let mut connection = PgConnection::connect(&store.url).await.unwrap();
         let query = sqlx::query_as(select);
         query.fetch_all(&mut connection).await.unwrap()
     } else {
-        let mut connection = SqliteConnection::connect(&home.url).await.unwrap();
+        let mut connection = SqliteConnection::connect(&store.url).await.unwrap();
         let query = sqlx::query_as(select);
         query.fetch_all(&mut connection).await.unwrap()
     }
 }
 
-on_both_stores!(a_second_migration_changes_nothing, |home| {
+on_both_stores!(a_second_migration_changes_nothing, |store| {
     // The first start makes every table; `leasehold migrate` and another start change nothing.
-    home.serve().await.close().await;
-    let (applied, made) = (migrations(home).await, tables(home).await);
+    store.serve().await.close().await;
+    let (applied, made) = (migrations(store).await, tables(store).await);
     assert_eq!(applied.len(), 9, "{applied:?}");
-    ::lease::migrate(&home.url, &::lease::LeaseConfig::default())
+    ::lease::migrate(&store.url, &::lease::LeaseConfig::default())
         .await
         .unwrap();
-    home.serve().await.close().await;
-    assert_eq!(migrations(home).await, applied);
-    assert_eq!(tables(home).await, made);
+    store.serve().await.close().await;
+    assert_eq!(migrations(store).await, applied);
+    assert_eq!(tables(store).await, made);
 });
 
 /// Tables of one store only, with the reason in its migration.
@@ -77,9 +77,9 @@ const POSTGRES_ALONE: &[&str] = &[
 async fn both_stores_have_the_same_tables_and_columns() {
     let mut names = Vec::new();
     for kind in [StoreKind::Sqlite, StoreKind::Postgres] {
-        let home = LeaseStore::new(kind).await;
-        home.serve().await.close().await;
-        let tables = tables(&home).await.into_iter();
+        let store = LeaseStore::new(kind).await;
+        store.serve().await.close().await;
+        let tables = tables(&store).await.into_iter();
         let of = |(table, columns): (String, BTreeSet<String>)| {
             let named = columns.into_iter().map(move |column| format!("{table}.{column}"));
             named.collect::<Vec<_>>()

@@ -193,8 +193,8 @@ fn ended(answer: Result<Ended, LeaseError>) -> Seen {
 }
 
 async fn run_cases(kind: StoreKind, cases: usize) {
-    let home = LeaseStore::new(kind).await;
-    let server = home.serve().await;
+    let store = LeaseStore::new(kind).await;
+    let server = store.serve().await;
     let service = &server.service;
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);

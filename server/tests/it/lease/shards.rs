@@ -55,11 +55,11 @@ async fn open(urls: &str, installation: &str) -> Result<(), String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_resource_is_in_the_database_of_its_shard() {
     // The rows, the shard in the lease id, and a list of both in the order of names, in pages.
-    let home = LeaseStore::new(StoreKind::PostgresShards).await;
-    let server = home.serve().await;
+    let store = LeaseStore::new(StoreKind::PostgresShards).await;
+    let server = store.serve().await;
     let map = ShardMap::new(2).unwrap();
     let mut all = BTreeSet::new();
-    for (shard, url) in (0..).zip(home.url.split(' ')) {
+    for (shard, url) in (0..).zip(store.url.split(' ')) {
         let names = names(shard, 5);
         for name in &names {
             let lease = server.acquire(name, "o", 60).await;
@@ -96,8 +96,8 @@ async fn each_resource_is_in_the_database_of_its_shard() {
 async fn a_key_is_bound_to_one_request_over_all_shards() {
     // Whatever the shards of the key and of the two resources: the first request has it, and has one lease.
     for kind in [StoreKind::PostgresShards, StoreKind::EtcdShards] {
-        let home = LeaseStore::new(kind).await;
-        let servers = [home.serve().await, home.serve().await];
+        let store = LeaseStore::new(kind).await;
+        let servers = [store.serve().await, store.serve().await];
         let pairs: Vec<(String, String)> = names(0, 8).into_iter().zip(names(1, 8)).collect();
         for (number, (one, other)) in pairs.iter().enumerate() {
             let key = format!("key-{number}");
@@ -117,8 +117,8 @@ async fn a_key_is_bound_to_one_request_over_all_shards() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_claimed_key_without_a_grant_is_granted_once() {
     // As after a crash between the claim and the grant: the claim is all there is, and the retry goes on.
-    let home = LeaseStore::new(StoreKind::PostgresShards).await;
-    let server = home.serve().await;
+    let store = LeaseStore::new(StoreKind::PostgresShards).await;
+    let server = store.serve().await;
     let mut claimed = 0;
     for (number, name) in names(0, 8).iter().enumerate() {
         let key = format!("key-{number}");
@@ -128,9 +128,9 @@ async fn a_claimed_key_without_a_grant_is_granted_once() {
              acquired_at, ended_how = 'expired' WHERE lease_id = '{}'",
             first["leaseId"].as_str().unwrap()
         );
-        home.sql(&forget).await;
+        store.sql(&forget).await;
         let mut claims = 0;
-        for url in home.url.split(' ') {
+        for url in store.url.split(' ') {
             let mut connection = PgConnection::connect(url).await.unwrap();
             let select = "SELECT count(*) FROM idempotency_keys WHERE key = $1";
             let found: i64 = sqlx::query_scalar(select)
@@ -155,9 +155,9 @@ async fn a_claimed_key_without_a_grant_is_granted_once() {
 async fn a_set_that_was_not_created_is_refused() {
     // Another number, another order, one store twice, another installation, a lost shard, and one shard as `store`.
     for kind in [StoreKind::PostgresShards, StoreKind::EtcdShards] {
-        let home = LeaseStore::new(kind).await;
-        let [first, second] = home.url.split(' ').collect::<Vec<_>>().try_into().unwrap();
-        let server = serve_at(&home.url).await;
+        let store = LeaseStore::new(kind).await;
+        let [first, second] = store.url.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        let server = serve_at(&store.url).await;
         for name in names(0, 1).iter().chain(&names(1, 1)) {
             server.acquire(name, "o", 60).await;
         }
@@ -166,8 +166,8 @@ async fn a_set_that_was_not_created_is_refused() {
         // Two more stores, which do not exist yet.
         let more = match kind {
             StoreKind::PostgresShards => {
-                home.sql_once("CREATE DATABASE shard_2").await;
-                home.sql_once("CREATE DATABASE shard_3").await;
+                store.sql_once("CREATE DATABASE shard_2").await;
+                store.sql_once("CREATE DATABASE shard_3").await;
                 [
                     second.replace("shard_1", "shard_2"),
                     second.replace("shard_1", "shard_3"),
@@ -187,28 +187,28 @@ async fn a_set_that_was_not_created_is_refused() {
             let refusal = open(&urls, "test").await.unwrap_err();
             assert!(refusal.contains(why), "{refusal}");
         }
-        open(&home.url, "test").await.unwrap();
+        open(&store.url, "test").await.unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_of_others_does_not_become_a_shard() {
-    let home = LeaseStore::new(StoreKind::PostgresShards).await;
-    let [first, second] = home.url.split(' ').collect::<Vec<_>>().try_into().unwrap();
-    let server = serve_at(&home.url).await;
+    let store = LeaseStore::new(StoreKind::PostgresShards).await;
+    let [first, second] = store.url.split(' ').collect::<Vec<_>>().try_into().unwrap();
+    let server = serve_at(&store.url).await;
     server.acquire(&names(0, 1)[0], "o", 60).await;
     server.close().await;
-    let other = open(&home.url, "other").await.unwrap_err();
+    let other = open(&store.url, "other").await.unwrap_err();
     assert!(other.contains("another installation"), "{other}");
     let one = open(first, "test").await.unwrap_err();
     assert!(one.contains("holds the leases of shard 0 of 2"), "{one}");
     // The database of shard 1 is lost, and an empty one has its name.
-    home.sql_once("DROP DATABASE shard_1").await;
-    home.sql_once("CREATE DATABASE shard_1").await;
-    let lost = open(&home.url, "test").await.unwrap_err();
+    store.sql_once("DROP DATABASE shard_1").await;
+    store.sql_once("CREATE DATABASE shard_1").await;
+    let lost = open(&store.url, "test").await.unwrap_err();
     assert!(lost.contains("is empty, and shard 0 has issued"), "{lost}");
     // A store with leases of its own.
-    home.sql_once("CREATE DATABASE alone").await;
+    store.sql_once("CREATE DATABASE alone").await;
     let alone = second.replace("shard_1", "alone");
     let server = serve_at(&alone).await;
     server.acquire("r", "o", 60).await;

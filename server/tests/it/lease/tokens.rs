@@ -23,71 +23,71 @@ fn revocation() -> Revocation {
 
 on_every_store!(
     the_token_rises_over_release_revocation_expiry_and_restart,
-    |home| {
+    |store| {
         // Traps 1, 3, 4, 7, 36: each end of a lease is followed by a grant with exactly the next token, also by a new process.
-        let stage = home.serve().await;
-        let released = stage.acquire("r", "w1", 30).await;
-        stage.delete(&released).await;
-        let revoked = stage.acquire("r", "w2", 30).await;
-        let done = stage
+        let server = store.serve().await;
+        let released = server.acquire("r", "w1", 30).await;
+        server.delete(&released).await;
+        let revoked = server.acquire("r", "w2", 30).await;
+        let done = server
             .service
             .revoke(id(&revoked), revocation(), Duration::ZERO)
             .await
             .unwrap();
         assert!(matches!(done, Ended::Now(_)));
-        let expired = stage.acquire("r", "w3", 1).await;
+        let expired = server.acquire("r", "w3", 1).await;
         eventually("it ran out", || async {
-            stage.resource("r").await["holder"].is_null()
+            server.resource("r").await["holder"].is_null()
         })
         .await;
-        stage.close().await;
-        let stage = home.serve().await;
-        let last = stage.acquire("r", "w4", 30).await;
+        server.close().await;
+        let server = store.serve().await;
+        let last = server.acquire("r", "w4", 30).await;
         assert_eq!([&released, &revoked, &expired, &last].map(token), [1, 2, 3, 4]);
-        assert_eq!(stage.resource("r").await["lastFencingToken"], 4);
+        assert_eq!(server.resource("r").await["lastFencingToken"], 4);
         // No lease is held when the process ends, and the next process has no memory of them: only the counter is
         // left.
-        stage.delete(&last).await;
-        stage.close().await;
-        let stage = home.serve().await;
-        assert_eq!(token(&stage.acquire("r", "w5", 30).await), 5);
-        stage.close().await;
+        server.delete(&last).await;
+        server.close().await;
+        let server = store.serve().await;
+        assert_eq!(token(&server.acquire("r", "w5", 30).await), 5);
+        server.close().await;
     }
 );
 
-on_every_store!(an_old_owner_cannot_touch_the_next_owners_lease, |home| {
+on_every_store!(an_old_owner_cannot_touch_the_next_owners_lease, |store| {
     // Traps 18, 19: renew and release name the lease; the stale owner's calls change nothing, and a revoke does not
     // affect the next lease.
-    let stage = home.serve().await;
-    let old = stage.acquire("r", "same-worker", 1).await;
+    let server = store.serve().await;
+    let old = server.acquire("r", "same-worker", 1).await;
     eventually("it ran out", || async {
-        stage.resource("r").await["holder"].is_null()
+        server.resource("r").await["holder"].is_null()
     })
     .await;
-    let new = stage.acquire("r", "same-worker", 30).await;
+    let new = server.acquire("r", "same-worker", 30).await;
     assert_eq!((token(&old), token(&new)), (1, 2));
-    let (status, problem) = stage.renew(&old).await;
+    let (status, problem) = server.renew(&old).await;
     assert_eq!((status, &problem["code"]), (StatusCode::GONE, &json!("expired")));
     assert_eq!(
-        stage.delete(&old).await.1,
+        server.delete(&old).await.1,
         json!({"released": false, "state": "expired"})
     );
-    let done = stage
+    let done = server
         .service
         .revoke(id(&old), revocation(), Duration::ZERO)
         .await
         .unwrap();
     assert!(matches!(done, Ended::Before(_)));
-    assert_eq!(stage.renew(&new).await.0, StatusCode::OK);
-    stage.close().await;
+    assert_eq!(server.renew(&new).await.0, StatusCode::OK);
+    server.close().await;
 });
 
-on_both_stores!(one_holder_per_resource_and_rising_tokens, |home| {
+on_both_stores!(one_holder_per_resource_and_rising_tokens, |store| {
     // Traps 2, 12: many clients on few resources, on Postgres through two replicas; a shared record of each client's
     // belief.
-    let first = home.serve().await;
-    let second = match home.postgres {
-        Some(_) => Some(home.serve().await),
+    let first = store.serve().await;
+    let second = match store.postgres {
+        Some(_) => Some(store.serve().await),
         None => None,
     };
     let bases = [
@@ -155,8 +155,8 @@ on_both_stores!(one_holder_per_resource_and_rising_tokens, |home| {
 async fn names_with_equal_hashes_are_different_locks() {
     // Trap 14: two names that Postgres' own 32-bit hash cannot tell apart are both granted, on both stores.
     use sqlx::Connection as _;
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let mut connection = sqlx::PgConnection::connect(&store.url).await.unwrap();
     let pair: (String, String) = sqlx::query_as(
         "SELECT min(name), max(name) FROM (SELECT 'job:' || n AS name FROM generate_series(1, 300000) n) names
          GROUP BY hashtext(name) HAVING count(*) > 1 LIMIT 1",
@@ -164,12 +164,12 @@ async fn names_with_equal_hashes_are_different_locks() {
     .fetch_one(&mut connection)
     .await
     .unwrap();
-    for home in [home, LeaseStore::new(StoreKind::Sqlite).await] {
-        let stage = home.serve().await;
+    for store in [store, LeaseStore::new(StoreKind::Sqlite).await] {
+        let server = store.serve().await;
         for name in [&pair.0, &pair.1] {
-            assert!(is_granted(&stage.acquire(name, "o", 30).await), "{name}");
+            assert!(is_granted(&server.acquire(name, "o", 30).await), "{name}");
         }
-        stage.close().await;
+        server.close().await;
     }
 }
 
@@ -177,16 +177,16 @@ async fn names_with_equal_hashes_are_different_locks() {
 async fn a_lease_granted_after_a_row_lock_wait_has_its_full_ttl() {
     // Trap 11: a foreign session holds the row's lock for 0.8 s; the TTL of 10 s counts from after that, with 0.7 s for a busy machine.
     use sqlx::{Connection as _, Executor as _};
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let stage = home.serve().await;
-    let first = stage.acquire("r", "o", 30).await;
-    stage.delete(&first).await;
-    let mut blocker = sqlx::PgConnection::connect(&home.url).await.unwrap();
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let server = store.serve().await;
+    let first = server.acquire("r", "o", 30).await;
+    server.delete(&first).await;
+    let mut blocker = sqlx::PgConnection::connect(&store.url).await.unwrap();
     blocker
         .execute("BEGIN; SELECT FROM resource_tokens WHERE resource = 'r' FOR UPDATE")
         .await
         .unwrap();
-    let waiting = stage.acquire("r", "o", 10);
+    let waiting = server.acquire("r", "o", 10);
     let unblock = async {
         // The store delays the request: this time must not count as held.
         tokio::time::sleep(Duration::from_millis(800)).await;
@@ -203,22 +203,22 @@ async fn a_lease_granted_after_a_row_lock_wait_has_its_full_ttl() {
     .await
     .unwrap();
     assert!(left > 9_300, "{left} ms are left in the store");
-    stage.close().await;
+    server.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_foreign_write_transaction_only_delays_a_grant() {
     // Trap 13: BEGIN IMMEDIATE waits for the other writer of the file; a deferred one would fail at once.
     use sqlx::{Connection as _, Executor as _};
-    let home = LeaseStore::new(StoreKind::Sqlite).await;
-    let stage = home.serve().await;
-    stage.acquire("other", "o", 30).await;
-    let mut blocker = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
+    server.acquire("other", "o", 30).await;
+    let mut blocker = sqlx::SqliteConnection::connect(&store.url).await.unwrap();
     blocker
         .execute("BEGIN IMMEDIATE; UPDATE store_meta SET epoch = epoch")
         .await
         .unwrap();
-    let waiting = stage.acquire("r", "o", 30);
+    let waiting = server.acquire("r", "o", 30);
     let unblock = async {
         // The store delays the request.
         tokio::time::sleep(Duration::from_millis(300)).await;
@@ -226,5 +226,5 @@ async fn a_foreign_write_transaction_only_delays_a_grant() {
     };
     let (lease, ()) = tokio::join!(waiting, unblock);
     assert!(is_granted(&lease), "{lease}");
-    stage.close().await;
+    server.close().await;
 }

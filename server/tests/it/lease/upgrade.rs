@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::lease_server::{LeaseStore, StoreKind, on_both_stores};
 
 /// As the next version would: a column in each table of leases, a table of its own, and the note that it was done.
-async fn migrated_by_the_next_version(home: &LeaseStore, description: &str) {
+async fn migrated_by_the_next_version(store: &LeaseStore, description: &str) {
     for table in [
         "leases",
         "resource_tokens",
@@ -18,56 +18,59 @@ async fn migrated_by_the_next_version(home: &LeaseStore, description: &str) {
         "store_meta",
         "fencing_rejections",
     ] {
-        home.sql(&format!("ALTER TABLE {table} ADD COLUMN of_next_version text"))
+        store
+            .sql(&format!("ALTER TABLE {table} ADD COLUMN of_next_version text"))
             .await;
     }
-    home.sql("CREATE TABLE of_next_version (id bigint PRIMARY KEY)")
+    store
+        .sql("CREATE TABLE of_next_version (id bigint PRIMARY KEY)")
         .await;
-    noted(home, 9_001, description).await;
+    noted(store, 9_001, description).await;
 }
 
-async fn noted(home: &LeaseStore, version: i64, description: &str) {
-    let nothing = if home.postgres.is_some() {
+async fn noted(store: &LeaseStore, version: i64, description: &str) {
+    let nothing = if store.postgres.is_some() {
         "''::bytea"
     } else {
         "x''"
     };
-    home.sql(&format!(
+    store
+        .sql(&format!(
         "INSERT INTO _sqlx_migrations (version, description, installed_on, success, checksum, execution_time)
          VALUES ({version}, '{description}', CURRENT_TIMESTAMP, true, {nothing}, 0)"
     ))
-    .await;
+        .await;
 }
 
-on_both_stores!(additions_of_a_newer_version_are_ignored, |home| {
+on_both_stores!(additions_of_a_newer_version_are_ignored, |store| {
     // Migrated under a running server, which continues; then this version starts on it, as after a rollback.
-    let stage = home.serve().await;
-    let lease = stage.acquire("r", "o", 60).await;
-    if home.postgres.is_some() {
-        migrated_by_the_next_version(home, "add columns").await;
-        assert_eq!(stage.renew(&lease).await.0, StatusCode::OK);
-        assert_eq!(stage.acquire("r2", "o", 60).await["acquired"], true);
+    let server = store.serve().await;
+    let lease = server.acquire("r", "o", 60).await;
+    if store.postgres.is_some() {
+        migrated_by_the_next_version(store, "add columns").await;
+        assert_eq!(server.renew(&lease).await.0, StatusCode::OK);
+        assert_eq!(server.acquire("r2", "o", 60).await["acquired"], true);
     }
-    stage.close().await;
-    if home.postgres.is_none() {
-        migrated_by_the_next_version(home, "add columns").await;
+    server.close().await;
+    if store.postgres.is_none() {
+        migrated_by_the_next_version(store, "add columns").await;
     }
-    let stage = home.serve().await;
-    assert_eq!(stage.renew(&lease).await.0, StatusCode::OK);
-    let next = stage.acquire("r3", "o", 60).await;
+    let server = store.serve().await;
+    assert_eq!(server.renew(&lease).await.0, StatusCode::OK);
+    let next = server.acquire("r3", "o", 60).await;
     assert_eq!(next["acquired"], true);
     let check = json!({"resource": "r", "fencingToken": 1});
-    assert_eq!(stage.post("/v1/fencing/check", check).await.0, StatusCode::OK);
-    assert!(stage.delete(&next).await.0.is_success());
-    stage.close().await;
+    assert_eq!(server.post("/v1/fencing/check", check).await.0, StatusCode::OK);
+    assert!(server.delete(&next).await.0.is_success());
+    server.close().await;
 });
 
-on_both_stores!(a_contracted_schema_refuses_the_start, |home| {
+on_both_stores!(a_contracted_schema_refuses_the_start, |store| {
     // An unknown migration of kind contract: refused, and named.
-    home.serve().await.close().await;
-    noted(home, 9_001, "contract drop the old column").await;
+    store.serve().await.close().await;
+    noted(store, 9_001, "contract drop the old column").await;
     let open = LeaseService::open(
-        &home.url,
+        &store.url,
         LeaseConfig::default(),
         Clock::start(),
         CancellationToken::new(),

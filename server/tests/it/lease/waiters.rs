@@ -10,8 +10,8 @@ use super::lease_server::{
 };
 use testkit::eventually;
 
-async fn waiters(stage: &LeaseServer, resource: &str) -> Vec<String> {
-    let found = stage.resource(resource).await;
+async fn waiters(server: &LeaseServer, resource: &str) -> Vec<String> {
+    let found = server.resource(resource).await;
     let line = found["waiters"].as_array().unwrap();
     line.iter()
         .map(|waiter| waiter["ownerId"].as_str().unwrap().to_owned())
@@ -20,15 +20,15 @@ async fn waiters(stage: &LeaseServer, resource: &str) -> Vec<String> {
 
 /// An acquire that waits, in a task of its own.
 fn stand(
-    stage: &LeaseServer,
+    server: &LeaseServer,
     resource: &str,
     owner: &str,
     wait: i64,
 ) -> tokio::task::JoinHandle<(StatusCode, Value)> {
     let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": 30, "waitSeconds": wait});
-    let request = stage
+    let request = server
         .http
-        .post(format!("{}/v1/locks/acquire", stage.base))
+        .post(format!("{}/v1/locks/acquire", server.base))
         .json(&body);
     aside(super::lease_server::answer(request))
 }
@@ -58,7 +58,7 @@ async fn serve_in_order(stages: &[&LeaseServer], count: usize) {
     let attempts = || {
         stages
             .iter()
-            .map(|stage| stage.service.metrics().grant_attempts.read())
+            .map(|server| server.service.metrics().grant_attempts.read())
             .sum::<u64>()
     };
     let mut holder = stages[0].acquire("r", "first", 60).await;
@@ -84,82 +84,82 @@ async fn serve_in_order(stages: &[&LeaseServer], count: usize) {
     );
 }
 
-on_every_store!(waiters_are_served_in_order_one_for_each_release, |home| {
+on_every_store!(waiters_are_served_in_order_one_for_each_release, |store| {
     // Trap 35: 60 waiters; each release wakes one, with at most 2 attempts each.
-    let stage = home.serve().await;
-    serve_in_order(&[&stage], 60).await;
-    stage.close().await;
+    let server = store.serve().await;
+    serve_in_order(&[&server], 60).await;
+    server.close().await;
 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_replicas_share_one_queue() {
     // Waiters alternate between two servers on one Postgres; the order is the table's.
-    let home = LeaseStore::new(StoreKind::Postgres).await;
-    let (one, other) = (home.serve().await, home.serve().await);
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let (one, other) = (store.serve().await, store.serve().await);
     serve_in_order(&[&one, &other], 12).await;
     one.close().await;
     other.close().await;
 }
 
-on_every_store!(a_disconnected_waiter_is_removed_and_never_granted, |home| {
+on_every_store!(a_disconnected_waiter_is_removed_and_never_granted, |store| {
     // Trap 23: the first of two hangs up; it is out of the line within 1 s, and the release goes to the second.
-    let stage = home.serve().await;
-    let holder = stage.acquire("r", "first", 60).await;
-    let mut line = stand_in_order(&[&stage], "r", 2).await;
+    let server = store.serve().await;
+    let holder = server.acquire("r", "first", 60).await;
+    let mut line = stand_in_order(&[&server], "r", 2).await;
     let second = line.pop().unwrap();
     line.pop().unwrap().abort();
-    eventually("it is gone", || async { waiters(&stage, "r").await == ["w1"] }).await;
-    stage.delete(&holder).await;
+    eventually("it is gone", || async { waiters(&server, "r").await == ["w1"] }).await;
+    server.delete(&holder).await;
     let (_, granted) = second.await.unwrap();
     assert_eq!((is_granted(&granted), token(&granted)), (true, 2));
-    stage.delete(&granted).await;
-    assert_eq!(stage.resource("r").await["lastFencingToken"], 2);
-    stage.close().await;
+    server.delete(&granted).await;
+    assert_eq!(server.resource("r").await["lastFencingToken"], 2);
+    server.close().await;
 });
 
-on_every_store!(a_waiter_that_times_out_holds_nothing, |home| {
+on_every_store!(a_waiter_that_times_out_holds_nothing, |store| {
     // A wait of 1 s against a lease of 30 s: false after 1 s; against one of 1 s: the lease, as soon as it expires.
-    let stage = home.serve().await;
-    stage.acquire("long", "first", 30).await;
-    stage.acquire("short", "first", 1).await;
+    let server = store.serve().await;
+    server.acquire("long", "first", 30).await;
+    server.acquire("short", "first", 1).await;
     let began = stopwatch();
-    let refused = stand(&stage, "long", "w", 1);
-    let granted = stand(&stage, "short", "w", 10);
+    let refused = stand(&server, "long", "w", 1);
+    let granted = stand(&server, "short", "w", 10);
     let (status, answer) = refused.await.unwrap();
     assert_eq!((status, is_granted(&answer)), (StatusCode::OK, false), "{answer}");
     assert_eq!(answer["heldBy"]["ownerId"], "first");
     assert!(began.elapsed() >= Duration::from_secs(1));
     let (_, answer) = granted.await.unwrap();
     assert!(is_granted(&answer), "{answer}");
-    assert_eq!(waiters(&stage, "long").await, Vec::<String>::new());
-    stage.close().await;
+    assert_eq!(waiters(&server, "long").await, Vec::<String>::new());
+    server.close().await;
 });
 
-on_every_store!(a_new_acquire_does_not_overtake_the_queue, |home| {
+on_every_store!(a_new_acquire_does_not_overtake_the_queue, |store| {
     // Released while an owner waits: an acquire without a wait is refused, with the waiter as the holder.
-    let stage = home.serve().await;
-    let holder = stage.acquire("r", "first", 60).await;
-    let mut line = stand_in_order(&[&stage], "r", 1).await;
-    let (_, newcomer) = tokio::join!(stage.delete(&holder), stage.acquire("r", "newcomer", 30));
+    let server = store.serve().await;
+    let holder = server.acquire("r", "first", 60).await;
+    let mut line = stand_in_order(&[&server], "r", 1).await;
+    let (_, newcomer) = tokio::join!(server.delete(&holder), server.acquire("r", "newcomer", 30));
     let (_, granted) = line.pop().unwrap().await.unwrap();
     assert!(
         is_granted(&granted) && !is_granted(&newcomer),
         "{granted} {newcomer}"
     );
-    stage.close().await;
+    server.close().await;
 });
 
-on_every_store!(requests_that_are_cut_off_leave_nothing_behind, |home| {
+on_every_store!(requests_that_are_cut_off_leave_nothing_behind, |store| {
     // Traps 15, 16: 300 acquires and 100 waiting ones are aborted at random moments; the next is served, no lock stays
     // held or queued, and a release whose client disconnected still wakes the waiter.
-    let stage = home.serve().await;
+    let server = store.serve().await;
     let mut aborted = Vec::new();
     for number in 0..400_u64 {
         let wait = if number % 4 == 0 { 30 } else { 0 };
-        aborted.push((stand(&stage, &format!("r{}", number % 7), "o", wait), number % 5));
+        aborted.push((stand(&server, &format!("r{}", number % 7), "o", wait), number % 5));
         if aborted.len() >= 20 {
             for (task, ms) in aborted.drain(..) {
-                // A moment of the abort at any stage of a request.
+                // A moment of the abort at any server of a request.
                 tokio::time::sleep(Duration::from_millis(ms)).await;
                 task.abort();
             }
@@ -168,81 +168,81 @@ on_every_store!(requests_that_are_cut_off_leave_nothing_behind, |home| {
     for number in 0..7 {
         let resource = format!("r{number}");
         eventually("the queue is empty", || async {
-            waiters(&stage, &resource).await.is_empty()
+            waiters(&server, &resource).await.is_empty()
         })
         .await;
     }
     // Answers that arrived before the abort hold their lease until it is released here.
-    let (_, list) = stage.get("/v1/locks").await;
+    let (_, list) = server.get("/v1/locks").await;
     for lock in list["locks"].as_array().unwrap() {
-        stage.delete(lock).await;
+        server.delete(lock).await;
     }
-    let holder = stage.acquire("r1", "o", 30).await;
+    let holder = server.acquire("r1", "o", 30).await;
     assert!(is_granted(&holder), "{holder}");
-    let waiter = stand(&stage, "r1", "next", 30);
-    eventually("it waits", || async { waiters(&stage, "r1").await.len() == 1 }).await;
-    let url = format!("{}/v1/locks/{}", stage.base, holder["leaseId"].as_str().unwrap());
-    let release = aside(stage.http.delete(url).send());
+    let waiter = stand(&server, "r1", "next", 30);
+    eventually("it waits", || async { waiters(&server, "r1").await.len() == 1 }).await;
+    let url = format!("{}/v1/locks/{}", server.base, holder["leaseId"].as_str().unwrap());
+    let release = aside(server.http.delete(url).send());
     eventually("the waiter has it", || async {
         // However the release's client fares.
-        let now = stage.resource("r1").await;
+        let now = server.resource("r1").await;
         now["holder"]["ownerId"] == "next"
     })
     .await;
     release.abort();
     assert!(is_granted(&waiter.await.unwrap().1));
-    stage.close().await;
+    server.close().await;
 });
 
-on_every_store!(a_crowd_of_waiters_starves_no_renewal, |home| {
+on_every_store!(a_crowd_of_waiters_starves_no_renewal, |store| {
     // Trap 17: 150 wait without a connection each; renewals and other acquires go through meanwhile, quickly.
-    let stage = home.serve().await;
-    let holder = stage.acquire("r", "first", 60).await;
+    let server = store.serve().await;
+    let holder = server.acquire("r", "first", 60).await;
     let crowd: Vec<_> = (0..150)
-        .map(|place| stand(&stage, "r", &format!("w{place}"), 30))
+        .map(|place| stand(&server, "r", &format!("w{place}"), 30))
         .collect();
     eventually("all waiters are queued", || async {
-        waiters(&stage, "r").await.len() == 150
+        waiters(&server, "r").await.len() == 150
     })
     .await;
     for round in 0..30 {
-        assert_eq!(stage.renew(&holder).await.0, StatusCode::OK);
+        assert_eq!(server.renew(&holder).await.0, StatusCode::OK);
         assert!(is_granted(
-            &stage.acquire(&format!("other{round}"), "o", 30).await
+            &server.acquire(&format!("other{round}"), "o", 30).await
         ));
     }
     // Of patience 30 s: they waited all the while.
-    assert_eq!(waiters(&stage, "r").await.len(), 150);
+    assert_eq!(waiters(&server, "r").await.len(), 150);
     for waiter in crowd {
         waiter.abort();
     }
     eventually("the line is empty", || async {
-        waiters(&stage, "r").await.is_empty()
+        waiters(&server, "r").await.is_empty()
     })
     .await;
-    stage.close().await;
+    server.close().await;
 });
 
-on_every_store!(waiters_are_rejected_at_shutdown, |home| {
+on_every_store!(waiters_are_rejected_at_shutdown, |store| {
     // On shutdown: 503 with Retry-After, no grant, the lease stays valid, all within 10 s.
-    let stage = home.serve().await;
-    let holder = stage.acquire("r", "first", 60).await;
+    let server = store.serve().await;
+    let holder = server.acquire("r", "first", 60).await;
     let body = json!({"resource": "r", "ownerId": "w", "ttlSeconds": 5, "waitSeconds": 60});
-    let request = stage
+    let request = server
         .http
-        .post(format!("{}/v1/locks/acquire", stage.base))
+        .post(format!("{}/v1/locks/acquire", server.base))
         .json(&body);
     let waiter = aside(request.send());
-    eventually("it waits", || async { waiters(&stage, "r").await.len() == 1 }).await;
-    stage.close().await;
+    eventually("it waits", || async { waiters(&server, "r").await.len() == 1 }).await;
+    server.close().await;
     let response = waiter.await.unwrap().unwrap();
     assert_eq!(
         (response.status().as_u16(), &response.headers()["retry-after"]),
         (503, &"1".parse().unwrap())
     );
-    let stage = home.serve().await;
-    assert_eq!(stage.renew(&holder).await.0, StatusCode::OK);
-    assert_eq!(waiters(&stage, "r").await, Vec::<String>::new());
-    assert_eq!(stage.resource("r").await["lastFencingToken"], 1);
-    stage.close().await;
+    let server = store.serve().await;
+    assert_eq!(server.renew(&holder).await.0, StatusCode::OK);
+    assert_eq!(waiters(&server, "r").await, Vec::<String>::new());
+    assert_eq!(server.resource("r").await["lastFencingToken"], 1);
+    server.close().await;
 });

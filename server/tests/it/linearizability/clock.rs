@@ -43,43 +43,43 @@ pub(super) async fn written_down(url: &str) -> bool {
 }
 
 /// Moves the clock to this far from the true one.
-pub(super) async fn move_to(world: &mut Cluster, seconds: i64) {
-    if world.kind == StoreKind::Postgres {
+pub(super) async fn move_to(cluster: &mut Cluster, seconds: i64) {
+    if cluster.kind == StoreKind::Postgres {
         // Leases end early by a clock that is set ahead. Setting it back or correcting it must change nothing.
-        world.history.clock_moved |= seconds > 0;
+        cluster.history.clock_moved |= seconds > 0;
         run(
-            &world.url,
+            &cluster.url,
             format!("UPDATE moved.by_how_much SET seconds = {seconds}"),
         )
         .await;
     } else {
         // A running replica on etcd does not follow its wall clock, and one that starts follows the other.
-        world.wall_moved = world.kind != StoreKind::Etcd;
-        std::fs::write(world.folder.path().join("offset.next"), format!("{seconds:+}")).unwrap();
+        cluster.wall_moved = cluster.kind != StoreKind::Etcd;
+        std::fs::write(cluster.folder.path().join("offset.next"), format!("{seconds:+}")).unwrap();
         std::fs::rename(
-            world.folder.path().join("offset.next"),
-            world.folder.path().join("offset"),
+            cluster.folder.path().join("offset.next"),
+            cluster.folder.path().join("offset"),
         )
         .unwrap();
     }
 }
 
 /// How far the clock is from ours, as the store or its server shows it.
-pub(super) async fn offset_seconds(world: &mut Cluster) -> i64 {
-    if world.kind == StoreKind::Postgres {
+pub(super) async fn offset_seconds(cluster: &mut Cluster) -> i64 {
+    if cluster.kind == StoreKind::Postgres {
         use sqlx::Connection as _;
-        let mut connection = sqlx::PgConnection::connect(&world.url).await.unwrap();
+        let mut connection = sqlx::PgConnection::connect(&cluster.url).await.unwrap();
         let read = "SELECT extract(epoch FROM clock_timestamp() - pg_catalog.clock_timestamp())::bigint";
         return sqlx::query_scalar(read).fetch_one(&mut connection).await.unwrap();
     }
     // A lease's id begins with the milliseconds of its server's wall clock.
-    let number = world.history.calls.len();
-    let (_, answer) = world.probe(&format!("clock:{number}")).await;
+    let number = cluster.history.calls.len();
+    let (_, answer) = cluster.probe(&format!("clock:{number}")).await;
     let RecordedAnswer::Granted { lease, .. } = answer else {
         return 0;
     };
     let shown_ms = i64::from_str_radix(&lease.replace('-', "")[..12], 16).unwrap();
-    let file = world.folder.path().join("now");
+    let file = cluster.folder.path().join("now");
     // The writer of the file sets the machine's time.
     std::fs::write(&file, "").unwrap();
     let ours: chrono::DateTime<chrono::Utc> = std::fs::metadata(&file).unwrap().modified().unwrap().into();

@@ -85,7 +85,7 @@ impl Cluster {
         for number in 0..CLIENTS as usize {
             proxies.push(Proxy::start(servers[number % count].port).await);
         }
-        let mut world = Self {
+        let mut cluster = Self {
             kind,
             folder,
             postgres,
@@ -111,13 +111,13 @@ impl Cluster {
             looker: None,
         };
         for place in 0..CLIENTS as usize {
-            let client = world.hire(place);
-            world.clients.push(client);
+            let client = cluster.hire(place);
+            cluster.clients.push(client);
         }
-        let urls: Vec<String> = world.servers.iter().map(|server| server.url("")).collect();
-        let http = client(&world.token, Duration::from_secs(2));
-        world.looker = Some(super::aside(read_directly(urls, http, world.looking.clone())));
-        world
+        let urls: Vec<String> = cluster.servers.iter().map(|server| server.url("")).collect();
+        let http = client(&cluster.token, Duration::from_secs(2));
+        cluster.looker = Some(super::aside(read_directly(urls, http, cluster.looking.clone())));
+        cluster
     }
 
     fn hire(&mut self, place: usize) -> Client {

@@ -21,24 +21,24 @@ fn fill_up(file: &std::path::Path) {
 }
 
 /// Fills the disk until the service answers 503 to every write, then frees space.
-pub(super) async fn fill(world: &mut Cluster) -> String {
-    let filler = world.servers[0].seen_by_it("disk/filler");
+pub(super) async fn fill(cluster: &mut Cluster) -> String {
+    let filler = cluster.servers[0].seen_by_it("disk/filler");
     // Space that the store frees meanwhile is filled as well.
-    until_granted(world, || fill_up(&filler)).await;
+    until_granted(cluster, || fill_up(&filler)).await;
     sleep(Duration::from_secs(1)).await;
     std::fs::remove_file(&filler).unwrap();
-    let log = world.servers[0].read_log();
+    let log = cluster.servers[0].read_log();
     let seen = "database or disk is full";
     assert!(log.contains(seen), "{log}");
     format!("SQLite: {seen}")
 }
 
 /// Probes until ten answers were 503.
-async fn until_granted(world: &mut Cluster, before_each: impl Fn()) {
+async fn until_granted(cluster: &mut Cluster, before_each: impl Fn()) {
     let (mut refused, mut tries) = (0, 0);
     while refused < 10 {
         before_each();
-        let (status, _) = world.probe("disk").await;
+        let (status, _) = cluster.probe("disk").await;
         refused += u32::from(status == 503);
         tries += 1;
         assert!(tries < 1_000, "a full disk is not noticed");
@@ -48,14 +48,14 @@ async fn until_granted(world: &mut Cluster, before_each: impl Fn()) {
 
 /// No process of Postgres may write far into a file: its log of changes fails like on a full disk, and it gives up; it is
 /// started again when there is room.
-pub(super) async fn fill_postgres(world: &mut Cluster) -> String {
-    let first = world.postgres.as_ref().unwrap().pid().unwrap();
-    until_granted(world, || {
+pub(super) async fn fill_postgres(cluster: &mut Cluster) -> String {
+    let first = cluster.postgres.as_ref().unwrap().pid().unwrap();
+    until_granted(cluster, || {
         family(first).into_iter().for_each(|pid| limit(pid, "262144:"));
     })
     .await;
     family(first).into_iter().for_each(|pid| limit(pid, "unlimited:"));
-    let postgres = world.postgres.as_ref().unwrap();
+    let postgres = cluster.postgres.as_ref().unwrap();
     postgres.restart().await.unwrap();
     let log = std::fs::read_to_string(postgres.log()).unwrap();
     let seen = "File too large";

@@ -92,60 +92,60 @@ impl InjectedFault {
     }
 
     /// Injects the fault, verifies its effect, heals it. Returns the observed effect.
-    pub(super) async fn strike(self, world: &mut Cluster, dice: &mut Dice) -> String {
-        let unknown = world.unknown();
+    pub(super) async fn strike(self, cluster: &mut Cluster, dice: &mut Dice) -> String {
+        let unknown = cluster.unknown();
         let seen = match self {
-            Self::ClientStop => return client_stop(world).await,
-            Self::ClientKill => return client_kill(world).await,
-            Self::ServerKill => server_end(world, dice, Signal::KILL).await,
-            Self::ServerTerm => server_end(world, dice, Signal::TERM).await,
-            Self::ServerStop => server_stop(world, dice).await,
+            Self::ClientStop => return client_stop(cluster).await,
+            Self::ClientKill => return client_kill(cluster).await,
+            Self::ServerKill => server_end(cluster, dice, Signal::KILL).await,
+            Self::ServerTerm => server_end(cluster, dice, Signal::TERM).await,
+            Self::ServerStop => server_stop(cluster, dice).await,
             // Two members serve meanwhile: an answer may be late, and need not be.
-            Self::StoreKill if world.etcd.is_some() => return members::kill_leader(world).await,
-            Self::StorePause if world.etcd.is_some() => return members::pause(world, dice).await,
-            Self::Defragment => return members::defragment(world).await,
-            Self::LeaderCutOff => return members::cut_off_leader(world).await,
-            Self::MembersCutOff => members::cut_off_all(world).await,
-            Self::MajorityKill => members::kill_majority(world).await,
-            Self::StoreKill => kill_postgres(world.postgres.as_ref().unwrap()).await,
-            Self::ShardKill => shard_kill(world).await,
-            Self::StorePause => store_pause(world).await,
-            Self::ReplyLost => links(world, Link::OnlyToServer, LONG).await,
-            Self::Cut => links(world, Link::Cut, SHORT).await,
-            Self::HalfOpen => links(world, Link::Blackhole, LONG).await,
-            Self::Slow => return slow(world).await,
-            Self::ClockAhead => return clock_moves(world, HOUR_S).await,
-            Self::ClockBack => return clock_moves(world, -HOUR_S).await,
-            Self::DiskFull if world.postgres.is_some() => disk::fill_postgres(world).await,
-            Self::DiskFull => disk::fill(world).await,
-            Self::NoFiles => no_files(world, dice).await,
+            Self::StoreKill if cluster.etcd.is_some() => return members::kill_leader(cluster).await,
+            Self::StorePause if cluster.etcd.is_some() => return members::pause(cluster, dice).await,
+            Self::Defragment => return members::defragment(cluster).await,
+            Self::LeaderCutOff => return members::cut_off_leader(cluster).await,
+            Self::MembersCutOff => members::cut_off_all(cluster).await,
+            Self::MajorityKill => members::kill_majority(cluster).await,
+            Self::StoreKill => kill_postgres(cluster.postgres.as_ref().unwrap()).await,
+            Self::ShardKill => shard_kill(cluster).await,
+            Self::StorePause => store_pause(cluster).await,
+            Self::ReplyLost => links(cluster, Link::OnlyToServer, LONG).await,
+            Self::Cut => links(cluster, Link::Cut, SHORT).await,
+            Self::HalfOpen => links(cluster, Link::Blackhole, LONG).await,
+            Self::Slow => return slow(cluster).await,
+            Self::ClockAhead => return clock_moves(cluster, HOUR_S).await,
+            Self::ClockBack => return clock_moves(cluster, -HOUR_S).await,
+            Self::DiskFull if cluster.postgres.is_some() => disk::fill_postgres(cluster).await,
+            Self::DiskFull => disk::fill(cluster).await,
+            Self::NoFiles => no_files(cluster, dice).await,
         };
         // Clients give up after their patience at the latest.
-        eventually("a client saw it", || async { world.unknown() > unknown }).await;
-        format!("{seen}; {} answers lost", world.unknown() - unknown)
+        eventually("a client saw it", || async { cluster.unknown() > unknown }).await;
+        format!("{seen}; {} answers lost", cluster.unknown() - unknown)
     }
 }
 
 /// A holder is stopped between its read and its write until another client has written, then continues.
-async fn client_stop(world: &mut Cluster) -> String {
+async fn client_stop(cluster: &mut Cluster) -> String {
     loop {
-        let Some(section) = world.register.section_between_read_and_write() else {
+        let Some(section) = cluster.register.section_between_read_and_write() else {
             sleep(Duration::from_millis(1)).await;
             continue;
         };
-        let Some(client) = world.clients.iter().find(|client| client.number == section.0) else {
+        let Some(client) = cluster.clients.iter().find(|client| client.number == section.0) else {
             // Of a client that was killed.
-            world.register.forget(&section);
+            cluster.register.forget(&section);
             continue;
         };
         client.signal(Signal::STOP);
         // Requests sent before the stop arrive within this time.
         sleep(Duration::from_millis(50)).await;
-        if !world.register.is_open(&section) {
+        if !cluster.register.is_open(&section) {
             client.signal(Signal::CONT);
             continue;
         }
-        let overtaken = || async { world.register.overtaken(&section) };
+        let overtaken = || async { cluster.register.overtaken(&section) };
         within(
             Duration::from_secs(20),
             "another client wrote meanwhile",
@@ -154,7 +154,7 @@ async fn client_stop(world: &mut Cluster) -> String {
         .await;
         client.signal(Signal::CONT);
         eventually("the stopped one wrote too", || async {
-            !world.register.is_open(&section)
+            !cluster.register.is_open(&section)
         })
         .await;
         return format!(
@@ -165,21 +165,25 @@ async fn client_stop(world: &mut Cluster) -> String {
 }
 
 /// A holder is killed; its lock has to be free in time, which the checker derives from the answers to other clients.
-async fn client_kill(world: &mut Cluster) -> String {
+async fn client_kill(cluster: &mut Cluster) -> String {
     loop {
-        let Some(section) = world.register.section_between_read_and_write() else {
+        let Some(section) = cluster.register.section_between_read_and_write() else {
             sleep(Duration::from_millis(1)).await;
             continue;
         };
-        let Some(place) = world.clients.iter().position(|client| client.number == section.0) else {
-            world.register.forget(&section);
+        let Some(place) = cluster
+            .clients
+            .iter()
+            .position(|client| client.number == section.0)
+        else {
+            cluster.register.forget(&section);
             continue;
         };
-        let dead = world.replace(place, DEAD_FREE_MS).await;
-        if !world.register.is_open(&section) {
+        let dead = cluster.replace(place, DEAD_FREE_MS).await;
+        if !cluster.register.is_open(&section) {
             continue;
         }
-        let overtaken = || async { world.register.overtaken(&section) };
+        let overtaken = || async { cluster.register.overtaken(&section) };
         within(Duration::from_secs(20), "another client has its lock", overtaken).await;
         // The checker uses answers after the bound.
         sleep(Duration::from_millis(DEAD_FREE_MS.unsigned_abs() + 500)).await;
@@ -187,33 +191,33 @@ async fn client_kill(world: &mut Cluster) -> String {
     }
 }
 
-async fn server_end(world: &mut Cluster, dice: &mut Dice, signal: Signal) -> String {
-    let place = dice.below(world.servers.len());
-    let status = world.servers[place].end(signal).await;
+async fn server_end(cluster: &mut Cluster, dice: &mut Dice, signal: Signal) -> String {
+    let place = dice.below(cluster.servers.len());
+    let status = cluster.servers[place].end(signal).await;
     if signal == Signal::TERM {
-        assert_eq!(status.code(), Some(0), "{}", world.servers[place].read_log());
+        assert_eq!(status.code(), Some(0), "{}", cluster.servers[place].read_log());
     }
     sleep(SHORT).await;
-    world.restart(place).await;
+    cluster.restart(place).await;
     format!("server {place} ended: {status}")
 }
 
-async fn server_stop(world: &mut Cluster, dice: &mut Dice) -> String {
-    let place = dice.below(world.servers.len());
-    world.servers[place].signal(Signal::STOP);
+async fn server_stop(cluster: &mut Cluster, dice: &mut Dice) -> String {
+    let place = dice.below(cluster.servers.len());
+    cluster.servers[place].signal(Signal::STOP);
     sleep(LONG).await;
-    let stat = format!("/proc/{}/stat", world.servers[place].pid().as_raw_nonzero());
+    let stat = format!("/proc/{}/stat", cluster.servers[place].pid().as_raw_nonzero());
     let stopped = std::fs::read_to_string(stat).unwrap().contains(") T ");
-    world.servers[place].signal(Signal::CONT);
+    cluster.servers[place].signal(Signal::CONT);
     assert!(stopped, "the server was not stopped");
     format!("server {place} stood still for {LONG:?}")
 }
 
 /// Meanwhile resources of the other shard are granted.
-async fn shard_kill(world: &mut Cluster) -> String {
-    let before = world.known();
-    let seen = kill_postgres(world.second.as_ref().unwrap()).await;
-    let meanwhile = world.known() - before;
+async fn shard_kill(cluster: &mut Cluster) -> String {
+    let before = cluster.known();
+    let seen = kill_postgres(cluster.second.as_ref().unwrap()).await;
+    let meanwhile = cluster.known() - before;
     assert!(meanwhile > 0, "the other shard did not serve");
     format!("second shard: {seen}, {meanwhile} answers meanwhile")
 }
@@ -228,9 +232,9 @@ async fn kill_postgres(postgres: &Postgres) -> String {
     format!("Postgres: {seen}")
 }
 
-async fn store_pause(world: &mut Cluster) -> String {
-    let Some(postgres) = world.postgres.as_ref() else {
-        return sqlite_writer(world).await;
+async fn store_pause(cluster: &mut Cluster) -> String {
+    let Some(postgres) = cluster.postgres.as_ref() else {
+        return sqlite_writer(cluster).await;
     };
     postgres.pause().await.unwrap();
     sleep(LONG).await;
@@ -239,9 +243,9 @@ async fn store_pause(world: &mut Cluster) -> String {
 }
 
 /// A foreign transaction holds the file's write lock.
-async fn sqlite_writer(world: &Cluster) -> String {
+async fn sqlite_writer(cluster: &Cluster) -> String {
     use sqlx::{Connection as _, Executor as _};
-    let mut writer = sqlx::SqliteConnection::connect(&world.url).await.unwrap();
+    let mut writer = sqlx::SqliteConnection::connect(&cluster.url).await.unwrap();
     let begin = "PRAGMA busy_timeout = 10000; BEGIN IMMEDIATE; UPDATE store_meta SET epoch = epoch";
     writer.execute(begin).await.unwrap();
     sleep(LONG).await;
@@ -251,8 +255,8 @@ async fn sqlite_writer(world: &Cluster) -> String {
 }
 
 /// Half of the clients are cut off in some way.
-async fn links(world: &Cluster, link: Link, time: Duration) -> String {
-    let half = || world.proxies.iter().step_by(2);
+async fn links(cluster: &Cluster, link: Link, time: Duration) -> String {
+    let half = || cluster.proxies.iter().step_by(2);
     for proxy in half() {
         proxy.set(link).await;
     }
@@ -264,43 +268,43 @@ async fn links(world: &Cluster, link: Link, time: Duration) -> String {
     format!("{link:?} for {time:?}, {reset} connections reset so far")
 }
 
-async fn slow(world: &Cluster) -> String {
-    for proxy in &world.proxies {
+async fn slow(cluster: &Cluster) -> String {
+    for proxy in &cluster.proxies {
         proxy.set(Link::Slow(Duration::from_millis(120))).await;
     }
-    let before = world.known();
+    let before = cluster.known();
     sleep(LONG).await;
-    let meanwhile = world.known() - before;
-    for proxy in &world.proxies {
+    let meanwhile = cluster.known() - before;
+    for proxy in &cluster.proxies {
         proxy.set(Link::Pass).await;
     }
     assert!(meanwhile > 0, "slow is not dead");
     format!("{meanwhile} answers in {LONG:?} over slow links")
 }
 
-async fn clock_moves(world: &mut Cluster, seconds: i64) -> String {
-    clock::move_to(world, seconds).await;
+async fn clock_moves(cluster: &mut Cluster, seconds: i64) -> String {
+    clock::move_to(cluster, seconds).await;
     let mut tries = 0;
-    while (clock::offset_seconds(world).await - seconds).abs() > 60 {
+    while (clock::offset_seconds(cluster).await - seconds).abs() > 60 {
         tries += 1;
         assert!(tries < 200, "the clock has not moved");
         sleep(Duration::from_millis(50)).await;
     }
     sleep(LONG).await;
-    clock::move_to(world, 0).await;
+    clock::move_to(cluster, 0).await;
     sleep(SHORT).await;
     format!("the clock stood {seconds} s off for {LONG:?}")
 }
 
 /// The server can open no more files or connections; all clients have to reconnect.
-async fn no_files(world: &Cluster, dice: &mut Dice) -> String {
-    let place = dice.below(world.servers.len());
-    world.servers[place].limit_files(true);
-    for proxy in &world.proxies {
+async fn no_files(cluster: &Cluster, dice: &mut Dice) -> String {
+    let place = dice.below(cluster.servers.len());
+    cluster.servers[place].limit_files(true);
+    for proxy in &cluster.proxies {
         proxy.set(Link::Cut).await;
         proxy.set(Link::Pass).await;
     }
     sleep(LONG).await;
-    world.servers[place].limit_files(false);
+    cluster.servers[place].limit_files(false);
     format!("server {place} without free file descriptors for {LONG:?}")
 }

@@ -63,13 +63,13 @@ impl RunCounts {
     ) {
         println!("{kind:?}, servers: {servers}, seed {seed}: {faults:?}");
         let mut dice = Dice::new(seed);
-        let mut world = Box::pin(Cluster::start((kind, servers), seed)).await;
+        let mut cluster = Box::pin(Cluster::start((kind, servers), seed)).await;
         for fault in faults {
-            let rate = rate(&world).await;
+            let rate = rate(&cluster).await;
             self.slowest = Some(self.slowest.map_or(rate, |slowest| slowest.min(rate)));
-            let seen = Box::pin(fault.strike(&mut world, &mut dice)).await;
+            let seen = Box::pin(fault.strike(&mut cluster, &mut dice)).await;
             println!("{kind:?}: {fault:?} at {rate} answers/s: {seen}");
-            world.all_served_again().await;
+            cluster.all_served_again().await;
             *self
                 .faults
                 .entry((format!("{kind:?}, servers: {servers}"), *fault))
@@ -77,7 +77,7 @@ impl RunCounts {
         }
         // Calls after the last fault are checked too.
         sleep(Duration::from_secs(1)).await;
-        let history = Box::pin(world.finish()).await;
+        let history = Box::pin(cluster.finish()).await;
         println!("{kind:?}: {}", summary(&history));
         self.judge(&history);
     }
@@ -99,14 +99,14 @@ impl RunCounts {
 }
 
 /// Answers per second, once there are enough of them; a machine that cannot is no place for this proof.
-async fn rate(world: &Cluster) -> u64 {
+async fn rate(cluster: &Cluster) -> u64 {
     let mut best = 0;
     for _ in 0..WARM_MAX_S {
-        let (before, began) = (world.known(), now());
+        let (before, began) = (cluster.known(), now());
         sleep(Duration::from_secs(1)).await;
         let took_us = u64::try_from(now() - began).unwrap();
-        best = best.max((world.known() - before) * 1_000_000 / took_us);
-        if best >= rate_min(world.kind) {
+        best = best.max((cluster.known() - before) * 1_000_000 / took_us);
+        if best >= rate_min(cluster.kind) {
             return best;
         }
     }

@@ -33,7 +33,7 @@ async fn open() -> Open {
     let router = Router::new()
         .route("/quick", get(|| async { "quick" }))
         .route("/never", get(std::future::pending::<&'static str>));
-    let doors = Listener {
+    let served = Listener {
         listener,
         tls: None,
         limits: LIMITS,
@@ -43,7 +43,7 @@ async fn open() -> Open {
         clock: Clock::start(),
     };
     let stop = CancellationToken::new();
-    aside(doors.serve(router, stop.clone()));
+    aside(served.serve(router, stop.clone()));
     Open {
         address,
         _stop: stop.drop_guard(),

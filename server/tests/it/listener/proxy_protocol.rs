@@ -78,7 +78,7 @@ async fn hop(listener: TcpListener, port: u16, certs: Option<&Certs>) -> DropGua
         };
         Certificate::load(&files).unwrap().acceptor().unwrap()
     });
-    let doors = Listener {
+    let served = Listener {
         listener,
         tls,
         limits: Limits::from_process(),
@@ -88,7 +88,7 @@ async fn hop(listener: TcpListener, port: u16, certs: Option<&Certs>) -> DropGua
         clock: Clock::start(),
     };
     let stop = CancellationToken::new();
-    aside(doors.serve(router, stop.clone()));
+    aside(served.serve(router, stop.clone()));
     stop.drop_guard()
 }
 

@@ -80,7 +80,7 @@ async fn open(certs: Option<&Certs>) -> Open {
         };
         Certificate::load(&files).unwrap().acceptor().unwrap()
     });
-    let doors = Listener {
+    let served = Listener {
         listener,
         tls,
         limits: QUICK,
@@ -92,7 +92,7 @@ async fn open(certs: Option<&Certs>) -> Open {
     let stop = CancellationToken::new();
     Open {
         address,
-        ended: aside(doors.serve(router, stop.clone())),
+        ended: aside(served.serve(router, stop.clone())),
         stop,
         is_dropped,
     }

@@ -32,12 +32,12 @@ async fn a_public_address_serves_https_only() {
     // On every address, with our certificate: pages, HSTS, a Secure cookie; plain HTTP and an unknown authority are
     // refused.
     let (certs, strangers) = (Certs::make(), Certs::make());
-    let stage = TestServer::builder()
+    let console = TestServer::builder()
         .config(&toml("0.0.0.0:0", &certs.server().cert, &certs.server().key))
         .start()
         .await;
-    stage.add_user("ada", on(Role::Admin, None, None)).await;
-    let home = format!("https://localhost:{}", stage.port());
+    console.add_user("ada", on(Role::Admin, None, None)).await;
+    let home = format!("https://localhost:{}", console.port());
     let http = client(&certs.ca(), [127, 0, 0, 1]);
     let led = http.get(&home).send().await.unwrap();
     assert_eq!(led.status(), StatusCode::SEE_OTHER);
@@ -67,7 +67,7 @@ async fn a_public_address_serves_https_only() {
             .await
             .is_err()
     );
-    let mut plain = TcpStream::connect(loopback(stage.port())).await.unwrap();
+    let mut plain = TcpStream::connect(loopback(console.port())).await.unwrap();
     plain
         .write_all(b"GET /sign-in HTTP/1.1\r\nhost: x\r\n\r\n")
         .await
@@ -85,7 +85,7 @@ async fn a_public_address_serves_https_only() {
 async fn browsers_get_http_2_over_tls_1_3() {
     // The protocol that the handshake negotiates, by a client that offers both.
     let certs = Certs::make();
-    let stage = TestServer::builder()
+    let console = TestServer::builder()
         .config(&toml("127.0.0.1:0", &certs.server().cert, &certs.server().key))
         .start()
         .await;
@@ -97,7 +97,7 @@ async fn browsers_get_http_2_over_tls_1_3() {
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let stream = TcpStream::connect(loopback(stage.port())).await.unwrap();
+    let stream = TcpStream::connect(loopback(console.port())).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let stream = TlsConnector::from(Arc::new(config))
         .connect(name, stream)
@@ -116,11 +116,11 @@ async fn a_renewed_certificate_is_used_without_a_restart() {
     let (cert, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
     std::fs::copy(old.server().cert, &cert).unwrap();
     std::fs::copy(old.server().key, &key).unwrap();
-    let stage = TestServer::builder()
+    let console = TestServer::builder()
         .config(&toml("127.0.0.1:0", &cert, &key))
         .start()
         .await;
-    let url = format!("https://localhost:{}/healthz", stage.port());
+    let url = format!("https://localhost:{}/healthz", console.port());
     let greets = async |certs: &Certs| client(&certs.ca(), [127, 0, 0, 1]).get(&url).send().await.is_ok();
     assert!(greets(&old).await);
     std::fs::copy(new.server().cert, &cert).unwrap();

@@ -35,17 +35,17 @@ fn statuses(behind: &WebhookSink) -> Vec<String> {
 async fn survives_a_restart(store: Store) {
     let behind = WebhookSink::open().await;
     let manager = manager(&behind).await;
-    let stage = TestNotifier::on(store, config()).await;
-    stage
+    let notifier = TestNotifier::on(store, config()).await;
+    notifier
         .add("am", ReceiverKind::Alertmanager, &[&manager.url()])
         .await;
-    stage.enqueue_notice(&firing("a")).await;
-    stage.are(DeliveryState::Delivered).await;
+    notifier.enqueue_notice(&firing("a")).await;
+    notifier.are(DeliveryState::Delivered).await;
     behind.hears(1).await;
     let first = held(&manager).await;
     assert_eq!(first[0]["labels"]["resource"], "a");
     assert_eq!(first[0]["generatorURL"], format!("{HOME}/locks/builtin/jobs"));
-    let stage = stage.again().await;
+    let notifier = notifier.again().await;
     // Sent again before it expires, four seconds after the last time.
     eventually("it is renewed", async || {
         let now = held(&manager).await;
@@ -61,13 +61,13 @@ async fn survives_a_restart(store: Store) {
         now[0]["updatedAt"].as_str().unwrap() > until.as_str()
     })
     .await;
-    stage.enqueue_notice(&resolved(firing("a"))).await;
+    notifier.enqueue_notice(&resolved(firing("a"))).await;
     behind.hears(2).await;
     eventually("it is gone", async || held(&manager).await.is_empty()).await;
     // The resolution is sent several times, and then no more.
     eventually("no alert is active", async || {
         let count = "SELECT count(*) FROM active_alerts";
-        let left: i64 = match &stage.db {
+        let left: i64 = match &notifier.db {
             runtime::db::Db::Sqlite(pool) => sqlx::query_scalar(count).fetch_one(pool).await.unwrap(),
             runtime::db::Db::Postgres(pool) => sqlx::query_scalar(count).fetch_one(pool).await.unwrap(),
         };
@@ -90,12 +90,12 @@ async fn every_alertmanager_peer_is_notified_also_after_an_outage() {
     let behind = WebhookSink::open().await;
     let (one, two) = (manager(&behind).await, manager(&behind).await);
     two.kill().await.unwrap();
-    let stage = TestNotifier::start().await;
-    stage
+    let notifier = TestNotifier::start().await;
+    notifier
         .add("am", ReceiverKind::Alertmanager, &[&one.url(), &two.url()])
         .await;
-    stage.enqueue_notice(&firing("a")).await;
-    let delivered = stage.are(DeliveryState::Delivered).await;
+    notifier.enqueue_notice(&firing("a")).await;
+    let delivered = notifier.are(DeliveryState::Delivered).await;
     let status = delivered[0].answer.as_deref().unwrap();
     assert!(
         status.starts_with("1 of 2 took it; http://127.0.0.1:"),
@@ -114,14 +114,14 @@ async fn alerts_of_a_dead_console_expire() {
     // No server repeats the alert: four intervals later it expires in Alertmanager.
     let behind = WebhookSink::open().await;
     let manager = manager(&behind).await;
-    let stage = TestNotifier::start().await;
-    stage
+    let notifier = TestNotifier::start().await;
+    notifier
         .add("am", ReceiverKind::Alertmanager, &[&manager.url()])
         .await;
-    stage.enqueue_notice(&firing("a")).await;
-    stage.are(DeliveryState::Delivered).await;
+    notifier.enqueue_notice(&firing("a")).await;
+    notifier.are(DeliveryState::Delivered).await;
     behind.hears(1).await;
-    let _left = stage.stopped().await;
+    let _left = notifier.stopped().await;
     eventually("it lapses", async || held(&manager).await.is_empty()).await;
     eventually("the resolution is sent", async || {
         statuses(&behind).last().unwrap() == "\"a\" \"resolved\""

@@ -37,22 +37,22 @@ async fn arrives(store: Store) {
         WebhookSink::open().await,
         WebhookSink::open().await,
     );
-    let stage = TestNotifier::on(store, config()).await;
-    stage
+    let notifier = TestNotifier::on(store, config()).await;
+    notifier
         .add("hook", ReceiverKind::Webhook, &[&format!("{}/in", hook.url)])
         .await;
-    stage
+    notifier
         .add(
             "chat",
             ReceiverKind::Slack,
             &[&format!("{}/services/x", chat.url)],
         )
         .await;
-    stage.add("other", ReceiverKind::Webhook, &[&other.url]).await;
+    notifier.add("other", ReceiverKind::Webhook, &[&other.url]).await;
     let mut notice = firing("jobs/nightly");
     notice.receivers = vec!["hook".to_owned(), "chat".to_owned()];
-    assert_eq!(stage.enqueue_notice(&notice).await, 2);
-    let all = stage.are(DeliveryState::Delivered).await;
+    assert_eq!(notifier.enqueue_notice(&notice).await, 2);
+    let all = notifier.are(DeliveryState::Delivered).await;
     let heard: Vec<Heard> = [hook.heard(), chat.heard()].concat();
     assert_eq!((heard.len(), all.len(), other.heard().len()), (2, 2, 0));
     let (signed, body) = (&heard[0], heard[0].json());
@@ -80,25 +80,27 @@ async fn a_signed_message_reaches_each_receiver_once() {
 async fn an_unchanged_group_is_not_resent_after_a_restart() {
     // Twice; after a restart; then a changed alert, which is sent at once; then the same after the repeat interval.
     let sink = WebhookSink::open().await;
-    let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    let notifier = TestNotifier::start().await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     let notice = firing("a");
-    assert_eq!(stage.enqueue_notice(&notice).await, 1);
-    assert_eq!(stage.enqueue_notice(&notice).await, 0);
+    assert_eq!(notifier.enqueue_notice(&notice).await, 1);
+    assert_eq!(notifier.enqueue_notice(&notice).await, 0);
     sink.hears(1).await;
-    let stage = stage.again().await;
+    let notifier = notifier.again().await;
     let mut later = notice.clone();
     later.alerts[0].starts_at += 5_000;
     later.alerts[0]
         .annotations
         .insert("summary".to_owned(), "held for 42 m".to_owned());
-    assert_eq!(stage.enqueue_notice(&later).await, 0);
-    assert_eq!(stage.enqueue_notice(&firing("b")).await, 1);
-    assert_eq!(stage.enqueue_notice(&resolved(notice.clone())).await, 1);
-    assert_eq!(stage.enqueue_notice(&notice).await, 1);
-    stage.sql("UPDATE notification_groups SET at = at - 301000").await;
-    assert_eq!(stage.enqueue_notice(&notice).await, 1);
-    assert_eq!(stage.are(DeliveryState::Delivered).await.len(), 5);
+    assert_eq!(notifier.enqueue_notice(&later).await, 0);
+    assert_eq!(notifier.enqueue_notice(&firing("b")).await, 1);
+    assert_eq!(notifier.enqueue_notice(&resolved(notice.clone())).await, 1);
+    assert_eq!(notifier.enqueue_notice(&notice).await, 1);
+    notifier
+        .sql("UPDATE notification_groups SET at = at - 301000")
+        .await;
+    assert_eq!(notifier.enqueue_notice(&notice).await, 1);
+    assert_eq!(notifier.are(DeliveryState::Delivered).await.len(), 5);
     assert_eq!(sink.heard().len(), 5);
 }
 
@@ -107,13 +109,13 @@ async fn an_unreachable_receiver_gets_messages_later_in_order() {
     // Two refusals; meanwhile the group's end waits behind its beginning, and another group does not wait.
     let sink = WebhookSink::open().await;
     sink.answers([Reply::Status(500), Reply::Status(503)]);
-    let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
-    stage.enqueue_notice(&firing("a")).await;
+    let notifier = TestNotifier::start().await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    notifier.enqueue_notice(&firing("a")).await;
     sink.hears(1).await;
-    stage.enqueue_notice(&resolved(firing("a"))).await;
-    stage.enqueue_notice(&firing("b")).await;
-    let all = stage.are(DeliveryState::Delivered).await;
+    notifier.enqueue_notice(&resolved(firing("a"))).await;
+    notifier.enqueue_notice(&firing("b")).await;
+    let all = notifier.are(DeliveryState::Delivered).await;
     let status = |heard: &Heard| {
         let body = heard.json();
         let alert = &body["alerts"][0];
@@ -138,13 +140,13 @@ async fn retry_after_is_respected() {
     // 429 with three seconds: the next attempt comes after them, though our own pause would have been one.
     let sink = WebhookSink::open().await;
     sink.answers([Reply::With(429, "retry-after", "3".to_owned())]);
-    let stage = TestNotifier::start().await;
-    stage.add("chat", ReceiverKind::Slack, &[&sink.url]).await;
-    stage.enqueue_notice(&firing("a")).await;
+    let notifier = TestNotifier::start().await;
+    notifier.add("chat", ReceiverKind::Slack, &[&sink.url]).await;
+    notifier.enqueue_notice(&firing("a")).await;
     let heard = sink.hears(2).await;
     let pause = heard[1].at - heard[0].at;
     assert!((2_900..10_000).contains(&pause), "{pause} ms");
-    assert_eq!(stage.are(DeliveryState::Delivered).await[0].attempts, 2);
+    assert_eq!(notifier.are(DeliveryState::Delivered).await[0].attempts, 2);
 }
 
 #[tokio::test]
@@ -152,29 +154,31 @@ async fn a_refused_message_is_a_dead_letter_to_retry() {
     // 404 is permanent; a retry after the receiver was fixed arrives; a second retry finds no dead letter.
     let sink = WebhookSink::open().await;
     sink.answers([Reply::Status(404)]);
-    let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
-    stage.enqueue_notice(&firing("a")).await;
-    let dead = stage.are(DeliveryState::Dead).await;
+    let test_notifier = TestNotifier::start().await;
+    test_notifier
+        .add("hook", ReceiverKind::Webhook, &[&sink.url])
+        .await;
+    test_notifier.enqueue_notice(&firing("a")).await;
+    let dead = test_notifier.are(DeliveryState::Dead).await;
     assert_eq!(
         (dead[0].attempts, dead[0].answer.as_deref()),
         (1, Some("answered 404: not accepted"))
     );
-    let view = &stage.notifier.receivers().await.unwrap()[0];
+    let view = &test_notifier.notifier.receivers().await.unwrap()[0];
     assert_eq!(
         (view.dead, view.waiting, view.fault()),
         (1, 0, Some("answered 404: not accepted"))
     );
     let who = Principal::system("test");
-    stage.notifier.retry(&who, dead[0].id).await.unwrap();
-    stage.are(DeliveryState::Delivered).await;
+    test_notifier.notifier.retry(&who, dead[0].id).await.unwrap();
+    test_notifier.are(DeliveryState::Delivered).await;
     assert_eq!(sink.heard().len(), 2);
-    let again = stage.notifier.retry(&who, dead[0].id).await;
+    let again = test_notifier.notifier.retry(&who, dead[0].id).await;
     assert!(
         matches!(again, Err(NotifyError::NotDead { state: "delivered" })),
         "{again:?}"
     );
-    let view = &stage.notifier.receivers().await.unwrap()[0];
+    let view = &test_notifier.notifier.receivers().await.unwrap()[0];
     assert_eq!((view.dead, view.fault()), (0, None));
 }
 
@@ -185,12 +189,12 @@ async fn delivery_stops_after_the_max_retry_time() {
         max_retry_time: Duration::from_secs(1),
         ..config()
     };
-    let stage = TestNotifier::on(Store::sqlite(), config).await;
-    stage
+    let notifier = TestNotifier::on(Store::sqlite(), config).await;
+    notifier
         .add("hook", ReceiverKind::Webhook, &["http://127.0.0.1:1/"])
         .await;
-    stage.enqueue_notice(&firing("a")).await;
-    let dead = stage.are(DeliveryState::Dead).await;
+    notifier.enqueue_notice(&firing("a")).await;
+    let dead = notifier.are(DeliveryState::Dead).await;
     assert!(dead[0].attempts >= 2, "{dead:?}");
     assert!(dead[0].answer.as_deref().unwrap().contains("refused"), "{dead:?}");
 }
@@ -200,35 +204,39 @@ async fn messages_claimed_by_a_dead_server_are_sent_by_another() {
     // Claimed, and never marked: once the claim is over it is sent, whether or not it was sent before.
     let sink = WebhookSink::open().await;
     let (store, config) = TestNotifier::start().await.stopped().await;
-    let stage = TestNotifier::on(store, config).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    let notifier = TestNotifier::on(store, config).await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     sink.answers([Reply::Silence]);
-    stage.enqueue_notice(&firing("a")).await;
+    notifier.enqueue_notice(&firing("a")).await;
     sink.hears(1).await;
     // As after the end of the sending server: the claim of another server expires.
-    stage.sql("UPDATE deliveries SET attempts = 7, next_at = 0").await;
+    notifier
+        .sql("UPDATE deliveries SET attempts = 7, next_at = 0")
+        .await;
     eventually("it is sent again", async || {
-        stage.outbox().await[0].attempts == 8 && sink.heard().len() == 2
+        notifier.outbox().await[0].attempts == 8 && sink.heard().len() == 2
     })
     .await;
-    stage.are(DeliveryState::Delivered).await;
+    notifier.are(DeliveryState::Delivered).await;
 }
 
 #[tokio::test]
 async fn an_alert_without_an_existing_receiver_goes_to_all() {
     // Its receiver was removed; and without any receiver no message is stored.
     let sink = WebhookSink::open().await;
-    let stage = TestNotifier::start().await;
-    assert_eq!(stage.enqueue_notice(&firing("a")).await, 0);
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    let test_notifier = TestNotifier::start().await;
+    assert_eq!(test_notifier.enqueue_notice(&firing("a")).await, 0);
+    test_notifier
+        .add("hook", ReceiverKind::Webhook, &[&sink.url])
+        .await;
     let mut notice = firing("a");
     notice.receivers = vec!["gone".to_owned()];
-    assert_eq!(stage.enqueue_notice(&notice).await, 1);
+    assert_eq!(test_notifier.enqueue_notice(&notice).await, 1);
     sink.hears(1).await;
-    stage
+    test_notifier
         .notifier
         .remove(&Principal::system("test"), "hook")
         .await
         .unwrap();
-    assert!(stage.outbox().await.is_empty());
+    assert!(test_notifier.outbox().await.is_empty());
 }

@@ -29,13 +29,13 @@ async fn the_documented_python_verifies_the_signature() {
         .expect("python3 is not installed; install it with: apt-get install -y python3");
     let mut lines = BufReader::new(python.stdout.take().unwrap()).lines();
     let url = lines.next_line().await.unwrap().unwrap();
-    let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&url]).await;
-    stage.enqueue_notice(&firing("jobs/nightly")).await;
+    let notifier = TestNotifier::start().await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&url]).await;
+    notifier.enqueue_notice(&firing("jobs/nightly")).await;
     let line = lines.next_line().await.unwrap().unwrap();
     assert_eq!(line, format!("firing LongHeld {HOME}/locks/builtin/jobs"));
     assert_eq!(
-        stage.are(DeliveryState::Delivered).await[0].answer.as_deref(),
+        notifier.are(DeliveryState::Delivered).await[0].answer.as_deref(),
         Some("answered 204")
     );
     let post = async |signature: &str| {

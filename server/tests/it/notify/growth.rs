@@ -8,21 +8,21 @@ use serde_json::json;
 use super::notifier::{Store, TestNotifier, config, firing};
 use crate::support::webhook_sink::WebhookSink;
 
-async fn enqueue(stage: &TestNotifier, notice: &Notice, occasion: Occasion) -> u64 {
-    let mut tx = stage.db.begin().await.unwrap();
+async fn enqueue(test_notifier: &TestNotifier, notice: &Notice, occasion: Occasion) -> u64 {
+    let mut tx = test_notifier.db.begin().await.unwrap();
     let now = Clock::start().now().wall.timestamp_millis();
     let receivers = enqueue_at(&mut tx, notice, occasion, Pacing::AT_ONCE, now)
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    stage.notifier.wake();
+    test_notifier.notifier.wake();
     receivers
 }
 
 async fn grows(store: Store) {
     let hook = WebhookSink::open().await;
-    let stage = TestNotifier::on(store, config()).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&hook.url]).await;
+    let notifier = TestNotifier::on(store, config()).await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&hook.url]).await;
     let of_size = |size: u64| Notice {
         truncated: size - 1,
         ..firing("jobs/nightly")
@@ -36,10 +36,10 @@ async fn grows(store: Store) {
         (Occasion::Change, 1_300, 1),
     ];
     for (occasion, size, receivers) in steps {
-        let notified = enqueue(&stage, &of_size(size), occasion).await;
+        let notified = enqueue(&notifier, &of_size(size), occasion).await;
         assert_eq!(notified, receivers, "{occasion:?} {size}");
     }
-    stage.are(DeliveryState::Delivered).await;
+    notifier.are(DeliveryState::Delivered).await;
     let mut truncated: Vec<_> = hook
         .heard()
         .iter()

@@ -31,13 +31,13 @@ fn notice(fires: &[(&str, i64)], resolved: &[(&str, i64)], now: i64) -> Notice {
     }
 }
 
-async fn enqueue(stage: &TestNotifier, notice: &Notice, now: i64) -> u64 {
-    let mut tx = stage.db.begin().await.unwrap();
+async fn enqueue(test_notifier: &TestNotifier, notice: &Notice, now: i64) -> u64 {
+    let mut tx = test_notifier.db.begin().await.unwrap();
     let enqueued = enqueue_at(&mut tx, notice, Occasion::Change, PACING, now)
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    stage.notifier.wake();
+    test_notifier.notifier.wake();
     enqueued
 }
 
@@ -57,17 +57,17 @@ fn alerts(delivery: &Delivery) -> Vec<(&str, NoticeStatus)> {
 
 async fn changes_wait_and_are_merged(store: Store) {
     let hook = WebhookSink::open().await;
-    let stage = TestNotifier::on(store, config()).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&hook.url]).await;
+    let notifier = TestNotifier::on(store, config()).await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&hook.url]).await;
     let now = Clock::start().now().wall.timestamp_millis();
-    assert_eq!(enqueue(&stage, &notice(&[("a", now)], &[], now), now).await, 1);
-    stage.are(DeliveryState::Delivered).await;
+    assert_eq!(enqueue(&notifier, &notice(&[("a", now)], &[], now), now).await, 1);
+    notifier.are(DeliveryState::Delivered).await;
 
     // A second lock fires: it waits for the rest of the interval.
     let second = now + MINUTE;
     let both = [("a", now), ("b", second)];
-    assert_eq!(enqueue(&stage, &notice(&both, &[], second), second).await, 1);
-    let all = stage.outbox().await;
+    assert_eq!(enqueue(&notifier, &notice(&both, &[], second), second).await, 1);
+    let all = notifier.outbox().await;
     let expected = vec![("a", NoticeStatus::Firing), ("b", NoticeStatus::Firing)];
     assert_eq!(waiting(&all).len(), 1);
     assert_eq!(alerts(waiting(&all)[0]), expected);
@@ -76,16 +76,16 @@ async fn changes_wait_and_are_merged(store: Store) {
     // It resolves: nothing has changed, and no message is left.
     let third = second + MINUTE;
     let resolved = notice(&[("a", now)], &[("b", second)], third);
-    assert_eq!(enqueue(&stage, &resolved, third).await, 0);
-    assert_eq!(waiting(&stage.outbox().await).len(), 0);
+    assert_eq!(enqueue(&notifier, &resolved, third).await, 0);
+    assert_eq!(waiting(&notifier.outbox().await).len(), 0);
 
     // The first resolves and a third fires: one message, at the same time as before.
     let fourth = third + MINUTE;
     let resolved = notice(&[], &[("a", now)], fourth);
-    assert_eq!(enqueue(&stage, &resolved, fourth).await, 1);
+    assert_eq!(enqueue(&notifier, &resolved, fourth).await, 1);
     let other = notice(&[("c", fourth)], &[], fourth);
-    assert_eq!(enqueue(&stage, &other, fourth).await, 1);
-    let all = stage.outbox().await;
+    assert_eq!(enqueue(&notifier, &other, fourth).await, 1);
+    let all = notifier.outbox().await;
     assert_eq!(waiting(&all).len(), 1);
     let expected = vec![("a", NoticeStatus::Resolved), ("c", NoticeStatus::Firing)];
     assert_eq!(alerts(waiting(&all)[0]), expected);
@@ -94,11 +94,11 @@ async fn changes_wait_and_are_merged(store: Store) {
     // After the interval a change is sent at once.
     let later = now + 20 * MINUTE;
     let grown = notice(&[("d", later)], &[], later);
-    stage
+    notifier
         .sql("UPDATE deliveries SET state = 'delivered', ended_at = 1")
         .await;
-    assert_eq!(enqueue(&stage, &grown, later).await, 1);
-    assert_eq!(waiting(&stage.outbox().await)[0].next_at, later);
+    assert_eq!(enqueue(&notifier, &grown, later).await, 1);
+    assert_eq!(waiting(&notifier.outbox().await)[0].next_at, later);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,11 +114,19 @@ async fn changes_within_the_interval_are_one_message_on_postgres() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alertmanager_gets_every_change_at_once() {
     let sink = WebhookSink::open().await;
-    let stage = TestNotifier::on(Store::sqlite(), config()).await;
-    stage.add("peers", ReceiverKind::Alertmanager, &[&sink.url]).await;
+    let notifier = TestNotifier::on(Store::sqlite(), config()).await;
+    notifier
+        .add("peers", ReceiverKind::Alertmanager, &[&sink.url])
+        .await;
     let now = Clock::start().now().wall.timestamp_millis();
     for (lock, at) in [("a", now), ("b", now + 1)] {
-        assert_eq!(enqueue(&stage, &notice(&[(lock, at)], &[], at), at).await, 1);
+        assert_eq!(enqueue(&notifier, &notice(&[(lock, at)], &[], at), at).await, 1);
     }
-    assert!(stage.outbox().await.iter().all(|one| one.next_at <= now + MINUTE));
+    assert!(
+        notifier
+            .outbox()
+            .await
+            .iter()
+            .all(|one| one.next_at <= now + MINUTE)
+    );
 }

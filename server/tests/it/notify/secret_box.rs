@@ -53,9 +53,9 @@ fn is_sealed(text: &str, sink: &WebhookSink) {
     assert_eq!(text.matches("leasehold-sealed:1:").count(), 2, "{text}");
 }
 
-async fn says(stage: &TestNotifier, sink: &WebhookSink, resource: &str) {
+async fn says(notifier: &TestNotifier, sink: &WebhookSink, resource: &str) {
     let before = sink.heard().len();
-    stage.enqueue_notice(&firing(resource)).await;
+    notifier.enqueue_notice(&firing(resource)).await;
     sink.hears(before + 1).await;
 }
 
@@ -63,25 +63,25 @@ async fn says(stage: &TestNotifier, sink: &WebhookSink, resource: &str) {
 async fn plain_secrets_are_encrypted_at_the_next_start() {
     // Would catch secrets of an older version left in clear, sealed for good, or a key that others may read.
     let sink = WebhookSink::open().await;
-    let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
-    is_sealed(&stored(&stage.db).await, &sink);
+    let notifier = TestNotifier::start().await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    is_sealed(&stored(&notifier.db).await, &sink);
     // As a version that did not seal wrote them.
     let clear = format!(
         "UPDATE receivers SET urls = '[\"{}\"]', secret = '{SECRET}'",
         sink.url
     );
-    stage.sql(&clear).await;
-    let file = stage.store.folder().join("leasehold.secret_key");
+    notifier.sql(&clear).await;
+    let file = notifier.store.folder().join("leasehold.secret_key");
     let key = std::fs::read_to_string(&file).unwrap();
-    let stage = stage.again().await;
-    is_sealed(&stored(&stage.db).await, &sink);
+    let notifier = notifier.again().await;
+    is_sealed(&stored(&notifier.db).await, &sink);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), key);
     assert_eq!(
         std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    says(&stage, &sink, "a").await;
+    says(&notifier, &sink, "a").await;
     assert!(sink.heard()[0].header("x-signature").starts_with("sha256="));
 }
 
@@ -89,26 +89,31 @@ async fn plain_secrets_are_encrypted_at_the_next_start() {
 async fn a_wrong_key_loses_no_secret_and_has_a_remedy() {
     // Would catch a message that is dropped, a secret that is overwritten, or a new key in the place of the missing one.
     let sink = WebhookSink::open().await;
-    let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
-    let sealed = stored(&stage.db).await;
-    let file = stage.store.folder().join("leasehold.secret_key");
-    let (store, _) = stage.stopped().await;
+    let test_notifier = TestNotifier::start().await;
+    test_notifier
+        .add("hook", ReceiverKind::Webhook, &[&sink.url])
+        .await;
+    let sealed = stored(&test_notifier.db).await;
+    let file = test_notifier.store.folder().join("leasehold.secret_key");
+    let (store, _) = test_notifier.stopped().await;
     let kept = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     for config in [config(), with_key(NEW, None)] {
         let has_key = config.secret_key.is_some();
-        let stage = TestNotifier::on(store.shared(), config).await;
-        assert_eq!(stored(&stage.db).await, sealed);
+        let test_notifier = TestNotifier::on(store.shared(), config).await;
+        assert_eq!(stored(&test_notifier.db).await, sealed);
         assert!(!file.exists(), "a second key lies where the first is put back");
-        let view = &stage.notifier.receivers().await.unwrap()[0];
+        let view = &test_notifier.notifier.receivers().await.unwrap()[0];
         let why = view.fault().unwrap();
         assert!(why.contains("previous_secret_key") && view.has_secret, "{why}");
-        let tried = stage.notifier.try_out(&Principal::system("test"), "hook").await;
+        let tried = test_notifier
+            .notifier
+            .try_out(&Principal::system("test"), "hook")
+            .await;
         assert!(matches!(tried, Err(NotifyError::Locked { .. })), "{tried:?}");
         // A partial re-encryption would lose the other part.
         let urls = [sink.url.as_str().into()];
-        let half = stage
+        let half = test_notifier
             .notifier
             .change(&Principal::system("test"), "hook", &urls, None)
             .await;
@@ -116,26 +121,26 @@ async fn a_wrong_key_loses_no_secret_and_has_a_remedy() {
             matches!(half, Err(NotifyError::Invalid { field: "secret", .. })),
             "{half:?}"
         );
-        stage
+        test_notifier
             .enqueue_notice(&firing(if has_key { "b" } else { "a" }))
             .await;
         eventually("it was tried", async || {
-            stage.outbox().await.iter().all(|one| one.attempts > 0)
+            test_notifier.outbox().await.iter().all(|one| one.attempts > 0)
         })
         .await;
         assert!(
-            stage
+            test_notifier
                 .outbox()
                 .await
                 .iter()
                 .all(|one| one.state == DeliveryState::Pending)
         );
-        stage.stopped().await;
+        test_notifier.stopped().await;
     }
     std::fs::write(&file, kept).unwrap();
-    let stage = TestNotifier::on(store, config()).await;
-    assert_eq!(stored(&stage.db).await, sealed);
-    stage.are(DeliveryState::Delivered).await;
+    let test_notifier = TestNotifier::on(store, config()).await;
+    assert_eq!(stored(&test_notifier.db).await, sealed);
+    test_notifier.are(DeliveryState::Delivered).await;
     assert_eq!(sink.heard().len(), 2);
 }
 
@@ -143,29 +148,29 @@ async fn a_wrong_key_loses_no_secret_and_has_a_remedy() {
 async fn a_key_is_rotated_with_the_previous_key() {
     // Would catch rows left with the old key, so that they are lost when it is thrown away.
     let sink = WebhookSink::open().await;
-    let stage = TestNotifier::on(Store::sqlite(), with_key(OLD, None)).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
-    assert!(!stage.store.folder().join("leasehold.secret_key").exists());
-    let old = stored(&stage.db).await;
-    let (store, _) = stage.stopped().await;
-    let stage = TestNotifier::on(store, with_key(NEW, Some(OLD))).await;
-    let new = stored(&stage.db).await;
+    let notifier = TestNotifier::on(Store::sqlite(), with_key(OLD, None)).await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    assert!(!notifier.store.folder().join("leasehold.secret_key").exists());
+    let old = stored(&notifier.db).await;
+    let (store, _) = notifier.stopped().await;
+    let notifier = TestNotifier::on(store, with_key(NEW, Some(OLD))).await;
+    let new = stored(&notifier.db).await;
     assert_ne!(new, old);
-    let (store, _) = stage.stopped().await;
-    let stage = TestNotifier::on(store, with_key(NEW, None)).await;
-    assert_eq!(stored(&stage.db).await, new);
-    says(&stage, &sink, "a").await;
+    let (store, _) = notifier.stopped().await;
+    let notifier = TestNotifier::on(store, with_key(NEW, None)).await;
+    assert_eq!(stored(&notifier.db).await, new);
+    says(&notifier, &sink, "a").await;
 }
 
 #[tokio::test]
 async fn on_postgres_secrets_are_sealed_once_a_key_is_configured() {
     // Would catch a start that is refused, or that seals with a key that the other servers do not have.
     let sink = WebhookSink::open().await;
-    let stage = TestNotifier::on(Store::postgres().await, config()).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
-    assert!(stored(&stage.db).await.contains(SECRET));
-    let (store, _) = stage.stopped().await;
-    let stage = TestNotifier::on(store, with_key(OLD, None)).await;
-    is_sealed(&stored(&stage.db).await, &sink);
-    says(&stage, &sink, "a").await;
+    let notifier = TestNotifier::on(Store::postgres().await, config()).await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    assert!(stored(&notifier.db).await.contains(SECRET));
+    let (store, _) = notifier.stopped().await;
+    let notifier = TestNotifier::on(store, with_key(OLD, None)).await;
+    is_sealed(&stored(&notifier.db).await, &sink);
+    says(&notifier, &sink, "a").await;
 }

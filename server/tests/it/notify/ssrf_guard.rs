@@ -10,9 +10,9 @@ use super::notifier::{Store, TestNotifier, firing};
 use crate::support::webhook_sink::{Reply, WebhookSink};
 
 /// Past the check at saving, as if the name had led elsewhere then.
-async fn pretend(stage: &TestNotifier, url: &str) {
+async fn pretend(test_notifier: &TestNotifier, url: &str) {
     let statement = format!("UPDATE receivers SET urls = '[\"{url}\"]'");
-    stage.sql(&statement).await;
+    test_notifier.sql(&statement).await;
 }
 
 #[tokio::test]
@@ -30,13 +30,13 @@ async fn an_internal_address_is_refused_at_the_connection() {
         ("http://169.254.169.254/latest".to_owned(), "metadata"),
         ("http://1.1.1.1/".to_owned(), "plain HTTP"),
     ] {
-        let stage = TestNotifier::on(Store::sqlite(), NotifyConfig::default()).await;
-        stage
+        let notifier = TestNotifier::on(Store::sqlite(), NotifyConfig::default()).await;
+        notifier
             .add("hook", ReceiverKind::Webhook, &["https://1.1.1.1/"])
             .await;
-        pretend(&stage, &url).await;
-        stage.enqueue_notice(&firing("a")).await;
-        let dead = stage.are(DeliveryState::Dead).await;
+        pretend(&notifier, &url).await;
+        notifier.enqueue_notice(&firing("a")).await;
+        let dead = notifier.are(DeliveryState::Dead).await;
         let fault = dead[0].answer.as_deref().unwrap();
         assert!(
             fault.starts_with("not sent: ") && fault.contains(why),
@@ -51,10 +51,10 @@ async fn a_redirect_is_not_followed() {
     // A redirect from a declared address to another one that would accept it.
     let (sink, elsewhere) = (WebhookSink::open().await, WebhookSink::open().await);
     sink.answers([Reply::With(307, "location", elsewhere.url.clone())]);
-    let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
-    stage.enqueue_notice(&firing("a")).await;
-    let dead = stage.are(DeliveryState::Dead).await;
+    let notifier = TestNotifier::start().await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    notifier.enqueue_notice(&firing("a")).await;
+    let dead = notifier.are(DeliveryState::Dead).await;
     assert!(
         dead[0]
             .answer
@@ -70,17 +70,17 @@ async fn a_silent_receiver_times_out_without_delaying_others() {
     // One never answers; the other receives its message meanwhile.
     let (mute, sink) = (WebhookSink::open().await, WebhookSink::open().await);
     mute.answers([Reply::Silence]);
-    let stage = TestNotifier::start().await;
-    stage.add("mute", ReceiverKind::Webhook, &[&mute.url]).await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    let notifier = TestNotifier::start().await;
+    notifier.add("mute", ReceiverKind::Webhook, &[&mute.url]).await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     let clock = Clock::start();
-    stage.enqueue_notice(&firing("a")).await;
+    notifier.enqueue_notice(&firing("a")).await;
     sink.hears(1).await;
     assert!(clock.tick().0 < 4_000, "{:?}", clock.tick());
     let heard = mute.hears(2).await;
     let pause = heard[1].at - heard[0].at;
     assert!((5_000..12_000).contains(&pause), "{pause} ms");
-    stage.are(DeliveryState::Delivered).await;
+    notifier.are(DeliveryState::Delivered).await;
 }
 
 #[tokio::test]
@@ -88,11 +88,11 @@ async fn an_endless_response_is_cut() {
     // Taken all the same, and long before it could have been read.
     let sink = WebhookSink::open().await;
     sink.answers([Reply::Flood]);
-    let stage = TestNotifier::start().await;
-    stage.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
+    let notifier = TestNotifier::start().await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     let delivered = tokio::time::timeout(Duration::from_secs(4), async {
-        stage.enqueue_notice(&firing("a")).await;
-        stage.are(DeliveryState::Delivered).await
+        notifier.enqueue_notice(&firing("a")).await;
+        notifier.are(DeliveryState::Delivered).await
     });
     assert_eq!(
         delivered.await.unwrap()[0].answer.as_deref(),

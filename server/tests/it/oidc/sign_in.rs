@@ -21,10 +21,10 @@ use testkit::eventually;
 #[tokio::test]
 async fn a_provider_user_gets_the_roles_of_the_claim() {
     // By the button, back to the requested page; then with another group, whose permissions apply from then on.
-    let stage = ProviderSignIn::start().await;
-    let page = stage
+    let flow = ProviderSignIn::start().await;
+    let page = flow
         .http
-        .get(stage.url("/sign-in?next=%2Flocks"))
+        .get(flow.url("/sign-in?next=%2Flocks"))
         .send()
         .await
         .unwrap();
@@ -34,8 +34,8 @@ async fn a_provider_user_gets_the_roles_of_the_claim() {
         "{page}"
     );
     assert!(page.contains("href=\"/sign-in/oidc?next=%2Flocks\""), "{page}");
-    let back = stage.go("/sign-in/oidc?next=%2Flocks").await;
-    let answer = stage.come_back(&back).await;
+    let back = flow.go("/sign-in/oidc?next=%2Flocks").await;
+    let answer = flow.come_back(&back).await;
     assert_eq!(
         (answer.status(), location(&answer).as_str()),
         (StatusCode::SEE_OTHER, "/locks")
@@ -45,13 +45,13 @@ async fn a_provider_user_gets_the_roles_of_the_claim() {
         set[0].starts_with("leasehold=lhs_") && set[1] == "leasehold-oidc=",
         "{set:?}"
     );
-    let me = stage.me(&set[0]).await;
+    let me = flow.me(&set[0]).await;
     assert_eq!(me["name"], "ada", "{me}");
     assert_eq!(
         me["grants"],
         json!([{"role": "operator", "backend": null, "prefix": "team_1:"}])
     );
-    let rows = stage.console.audit_entries().await;
+    let rows = flow.console.audit_entries().await;
     let recorded: Vec<_> = rows
         .iter()
         .map(|row| (row.action.as_str(), row.actor_name.as_str()))
@@ -59,19 +59,19 @@ async fn a_provider_user_gets_the_roles_of_the_claim() {
     assert_eq!(recorded, [("LOGIN", "ada"), ("USER_CREATE", "ada")]);
     assert!(rows[0].after.as_ref().unwrap().contains("\"oidc\""));
 
-    stage.provider.visit(Visitor {
+    flow.provider.visit(Visitor {
         groups: vec!["lock-admins", "others"],
-        ..stage.provider.visitor()
+        ..flow.provider.visitor()
     });
-    let session = stage.sign_in().await;
+    let session = flow.sign_in().await;
     let grants = json!([{"role": "admin", "backend": null, "prefix": null}]);
-    assert_eq!(stage.me(&session).await["grants"], grants);
-    let rows = stage.console.audit_entries().await;
+    assert_eq!(flow.me(&session).await["grants"], grants);
+    let rows = flow.console.audit_entries().await;
     assert_eq!(
         (rows[1].action.as_str(), rows[1].outcome.as_str()),
         ("USER_CHANGE", "ok")
     );
-    let users = stage.console.serving.identity.directory().users.len();
+    let users = flow.console.serving.identity().directory().users.len();
     assert_eq!(users, 1);
 }
 
@@ -79,21 +79,21 @@ async fn a_provider_user_gets_the_roles_of_the_claim() {
 async fn a_user_is_identified_by_the_subject_only() {
     // The same subject under another name stays the same user; another subject with the name of a local admin is a new
     // user, with another name and none of the admin's permissions.
-    let stage = ProviderSignIn::start().await;
-    stage.console.add_user("root", on(Role::Admin, None, None)).await;
-    let first = stage.me(&stage.sign_in().await).await;
-    stage.provider.visit(Visitor {
+    let flow = ProviderSignIn::start().await;
+    flow.console.add_user("root", on(Role::Admin, None, None)).await;
+    let first = flow.me(&flow.sign_in().await).await;
+    flow.provider.visit(Visitor {
         name: "ada.lovelace",
-        ..stage.provider.visitor()
+        ..flow.provider.visitor()
     });
-    let renamed = stage.me(&stage.sign_in().await).await;
+    let renamed = flow.me(&flow.sign_in().await).await;
     assert_eq!((&first["id"], &first["name"]), (&renamed["id"], &renamed["name"]));
-    stage.provider.visit(Visitor {
+    flow.provider.visit(Visitor {
         subject: "s-2",
         name: "root",
-        ..stage.provider.visitor()
+        ..flow.provider.visitor()
     });
-    let other = stage.me(&stage.sign_in().await).await;
+    let other = flow.me(&flow.sign_in().await).await;
     assert_eq!(other["name"], "root+2");
     assert_ne!(other["id"], first["id"]);
     assert_eq!(other["grants"], first["grants"]);
@@ -102,15 +102,15 @@ async fn a_user_is_identified_by_the_subject_only() {
 #[tokio::test]
 async fn rotated_provider_keys_are_used_and_old_ones_rejected() {
     // A sign-in by the first key, the next one by the second, and then one that still uses the first.
-    let stage = ProviderSignIn::start().await;
-    stage.sign_in().await;
-    stage.provider.rotate();
-    stage.sign_in().await;
-    stage.provider.lie(Lie::FirstKey);
-    let back = stage.go("/sign-in/oidc").await;
-    let answer = stage.come_back(&back).await;
+    let flow = ProviderSignIn::start().await;
+    flow.sign_in().await;
+    flow.provider.rotate();
+    flow.sign_in().await;
+    flow.provider.lie(Lie::FirstKey);
+    let back = flow.go("/sign-in/oidc").await;
+    let answer = flow.come_back(&back).await;
     assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
-    let rows = stage.console.audit_entries().await;
+    let rows = flow.console.audit_entries().await;
     let after = rows[0].after.as_ref().unwrap();
     assert!(after.contains("\"unknown_key\""), "{after}");
 }
@@ -118,15 +118,15 @@ async fn rotated_provider_keys_are_used_and_old_ones_rejected() {
 #[tokio::test]
 async fn a_disabled_user_cannot_sign_in_through_the_provider() {
     // Disabled after a sign-in: the session ends, the next sign-in is refused, recorded and explained.
-    let stage = ProviderSignIn::start().await;
-    let session = stage.sign_in().await;
-    let id = stage.me(&session).await["id"].as_str().unwrap().to_owned();
-    let identity = &stage.console.serving.identity;
+    let flow = ProviderSignIn::start().await;
+    let session = flow.sign_in().await;
+    let id = flow.me(&session).await["id"].as_str().unwrap().to_owned();
+    let identity = flow.console.serving.identity();
     identity
         .disable_user(&Principal::system("test"), &id)
         .await
         .unwrap();
-    let answer = stage.come_back(&stage.go("/sign-in/oidc").await).await;
+    let answer = flow.come_back(&flow.go("/sign-in/oidc").await).await;
     assert_eq!(answer.status(), StatusCode::FORBIDDEN);
     assert!(cookies(&answer).iter().all(|cookie| !cookie.contains("lhs_")));
     assert!(
@@ -136,7 +136,7 @@ async fn a_disabled_user_cannot_sign_in_through_the_provider() {
             .unwrap()
             .contains("Your user is disabled here")
     );
-    let row = &stage.console.audit_entries().await[0];
+    let row = &flow.console.audit_entries().await[0];
     assert_eq!((row.action.as_str(), row.outcome.as_str()), ("LOGIN", "refused"));
     assert!(row.after.as_ref().unwrap().contains("disabled"));
 }
@@ -144,18 +144,18 @@ async fn a_disabled_user_cannot_sign_in_through_the_provider() {
 #[tokio::test]
 async fn provider_users_have_no_password() {
     // A password would let them sign in after the provider has removed them.
-    let stage = ProviderSignIn::start().await;
-    let session = stage.sign_in().await;
-    let form = stage
+    let flow = ProviderSignIn::start().await;
+    let session = flow.sign_in().await;
+    let form = flow
         .http
-        .post(stage.url("/settings/password"))
+        .post(flow.url("/settings/password"))
         .form(&[("password", PASSWORD)]);
     let answer = form.header(header::COOKIE, session).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
     let form = [("name", "ada"), ("password", PASSWORD)];
-    let guess = stage
+    let guess = flow
         .http
-        .post(stage.url("/sign-in"))
+        .post(flow.url("/sign-in"))
         .form(&form)
         .send()
         .await
@@ -166,18 +166,18 @@ async fn provider_users_have_no_password() {
 #[tokio::test]
 async fn a_user_without_a_role_is_refused_and_loses_grants() {
     // Out of every group that brings one: no session, and the rights of the open one are gone.
-    let stage = ProviderSignIn::start().await;
-    let session = stage.sign_in().await;
-    stage.provider.visit(Visitor {
+    let flow = ProviderSignIn::start().await;
+    let session = flow.sign_in().await;
+    flow.provider.visit(Visitor {
         groups: vec!["gardeners"],
-        ..stage.provider.visitor()
+        ..flow.provider.visitor()
     });
-    let answer = stage.come_back(&stage.go("/sign-in/oidc").await).await;
+    let answer = flow.come_back(&flow.go("/sign-in/oidc").await).await;
     assert_eq!(answer.status(), StatusCode::FORBIDDEN);
     assert!(answer.text().await.unwrap().contains("has no role here"));
-    let page = stage
+    let page = flow
         .http
-        .get(stage.url("/v1/backends"))
+        .get(flow.url("/v1/backends"))
         .header(header::COOKIE, session);
     assert_eq!(page.send().await.unwrap().status(), StatusCode::FORBIDDEN);
 }
@@ -185,14 +185,14 @@ async fn a_user_without_a_role_is_refused_and_loses_grants() {
 #[tokio::test]
 async fn an_unreachable_provider_is_reported_and_passwords_work() {
     // It stops before the first request.
-    let mut stage = ProviderSignIn::start().await;
-    stage.console.add_user("root", on(Role::Admin, None, None)).await;
-    drop(stage.away.take());
+    let mut flow = ProviderSignIn::start().await;
+    flow.console.add_user("root", on(Role::Admin, None, None)).await;
+    drop(flow.away.take());
     testkit::eventually("the provider is away", || async {
-        stage.http.get(stage.provider.issuer()).send().await.is_err()
+        flow.http.get(flow.provider.issuer()).send().await.is_err()
     })
     .await;
-    let answer = stage.http.get(stage.url("/sign-in/oidc")).send().await.unwrap();
+    let answer = flow.http.get(flow.url("/sign-in/oidc")).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     let page = answer.text().await.unwrap();
     assert!(
@@ -200,9 +200,9 @@ async fn an_unreachable_provider_is_reported_and_passwords_work() {
         "{page}"
     );
     let form = [("name", "root"), ("password", PASSWORD)];
-    let welcome = stage
+    let welcome = flow
         .http
-        .post(stage.url("/sign-in"))
+        .post(flow.url("/sign-in"))
         .form(&form)
         .send()
         .await
@@ -213,38 +213,38 @@ async fn an_unreachable_provider_is_reported_and_passwords_work() {
 #[tokio::test]
 async fn only_a_recent_sign_in_counts_as_fresh() {
     // By the provider's auth_time: hours ago, missing, and after a new login that we requested.
-    let stage = ProviderSignIn::start().await;
-    let identity = &stage.console.serving.identity;
+    let flow = ProviderSignIn::start().await;
+    let identity = flow.console.serving.identity();
     let is_fresh = async |cookie: &str| {
         let secret = cookie.split_once('=').unwrap().1;
         let session = identity.session(secret).await.unwrap().unwrap();
         identity.is_fresh(&session)
     };
-    assert!(is_fresh(&stage.sign_in().await).await);
-    stage.provider.visit(Visitor {
+    assert!(is_fresh(&flow.sign_in().await).await);
+    flow.provider.visit(Visitor {
         proved_s_ago: Some(3_600),
-        ..stage.provider.visitor()
+        ..flow.provider.visitor()
     });
-    assert!(!is_fresh(&stage.sign_in().await).await);
-    let again = stage.come_back(&stage.go("/sign-in/oidc?again=1").await).await;
+    assert!(!is_fresh(&flow.sign_in().await).await);
+    let again = flow.come_back(&flow.go("/sign-in/oidc?again=1").await).await;
     assert!(is_fresh(&cookies(&again)[0]).await);
-    stage.provider.visit(Visitor {
+    flow.provider.visit(Visitor {
         proved_s_ago: None,
-        ..stage.provider.visitor()
+        ..flow.provider.visitor()
     });
-    assert!(!is_fresh(&stage.sign_in().await).await);
-    let unsaid = stage.come_back(&stage.go("/sign-in/oidc?again=1").await).await;
+    assert!(!is_fresh(&flow.sign_in().await).await);
+    let unsaid = flow.come_back(&flow.go("/sign-in/oidc?again=1").await).await;
     assert_eq!(unsaid.status(), StatusCode::BAD_REQUEST);
 }
 
 /// The principal of one of the console's users.
-fn user(stage: &ProviderSignIn, name: &str) -> Principal {
-    let directory = stage.console.serving.identity.directory();
+fn user(flow: &ProviderSignIn, name: &str) -> Principal {
+    let directory = flow.console.serving.identity().directory();
     let user = directory.user_named(name).unwrap();
     let session = Session {
         id: "s_test".to_owned(),
         user_id: user.id.clone(),
-        authenticated_at: stage.console.serving.clock.now().wall.timestamp_millis(),
+        authenticated_at: flow.console.serving.clock.now().wall.timestamp_millis(),
         link_created_by_id: None,
         root_user_id: None,
     };
@@ -263,31 +263,31 @@ fn user(stage: &ProviderSignIn, name: &str) -> Principal {
 async fn two_sign_in_methods_do_not_make_a_second_approver() {
     // Ada with a password begins to unlock a protected lock; the provider's Ada may not approve it, another user of
     // the provider may.
-    let stage = ProviderSignIn::start().await;
-    stage.console.add_user("ada", on(Role::Admin, None, None)).await;
-    let (unlocks, builtin) = (&stage.console.serving.unlocks, BackendName::builtin());
+    let flow = ProviderSignIn::start().await;
+    flow.console.add_user("ada", on(Role::Admin, None, None)).await;
+    let (unlocks, builtin) = (&flow.console.serving.unlocks, BackendName::builtin());
     for (subject, name) in [("s-1", "Ada@example.com"), ("s-2", "grace")] {
         let groups = vec!["lock-admins"];
-        stage.provider.visit(Visitor {
+        flow.provider.visit(Visitor {
             subject,
             name,
             groups,
             proved_s_ago: Some(1),
         });
-        stage.sign_in().await;
+        flow.sign_in().await;
     }
     unlocks
         .set_protected_prefix(&Principal::system("test"), None, "r", ProtectionLevel::Protected)
         .await
         .unwrap();
-    let client = token(&stage.console.serving, Role::Client).await;
-    let taken = stage
+    let client = token(&flow.console.serving, Role::Client).await;
+    let taken = flow
         .http
-        .post(stage.url("/v1/locks/acquire"))
+        .post(flow.url("/v1/locks/acquire"))
         .bearer_auth(client.expose())
         .json(&json!({"resource": "r", "ownerId": "worker-1", "ttlSeconds": 600}));
     assert_eq!(taken.send().await.unwrap().status(), StatusCode::OK);
-    let (ada, begun) = (user(&stage, "ada"), std::cell::RefCell::new(String::new()));
+    let (ada, begun) = (user(&flow, "ada"), std::cell::RefCell::new(String::new()));
     eventually("an intent", async || {
         let Ok(seen) = unlocks.preview(&ada, &builtin, None, "r").await else {
             return false;
@@ -305,13 +305,13 @@ async fn two_sign_in_methods_do_not_make_a_second_approver() {
     .await;
     let id = begun.into_inner();
     let own = unlocks
-        .approve(&user(&stage, "Ada@example.com"), &id)
+        .approve(&user(&flow, "Ada@example.com"), &id)
         .await
         .unwrap_err();
     assert_eq!(own.code(), "forbidden", "{own}");
     assert!(
         unlocks
-            .approve(&user(&stage, "grace"), &id)
+            .approve(&user(&flow, "grace"), &id)
             .await
             .unwrap()
             .approval
@@ -322,10 +322,10 @@ async fn two_sign_in_methods_do_not_make_a_second_approver() {
 #[tokio::test]
 async fn sign_in_starts_are_limited_per_address() {
     // Would catch a row for each of a thousand requests, and an office shut out by a neighbour.
-    let stage = ProviderSignIn::start().await;
+    let flow = ProviderSignIn::start().await;
     let mut begun = 0;
     let refused = loop {
-        let answer = stage.http.get(stage.url("/sign-in/oidc")).send().await.unwrap();
+        let answer = flow.http.get(flow.url("/sign-in/oidc")).send().await.unwrap();
         if answer.status() != StatusCode::SEE_OTHER {
             break answer;
         }
@@ -340,6 +340,6 @@ async fn sign_in_starts_are_limited_per_address() {
         .local_address(IpAddr::from([127, 0, 0, 2]))
         .build()
         .unwrap();
-    let answer = elsewhere.get(stage.url("/sign-in/oidc")).send().await.unwrap();
+    let answer = elsewhere.get(flow.url("/sign-in/oidc")).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
 }

@@ -6,7 +6,7 @@ use super::provider::Lie;
 use super::provider_sign_in::{Back, ProviderSignIn, cookies};
 
 /// No session, the sign-in page with a remedy, and an audit entry with the reason.
-async fn refused(stage: &ProviderSignIn, answer: Response, why: &str) {
+async fn refused(flow: &ProviderSignIn, answer: Response, why: &str) {
     let set = cookies(&answer);
     assert!(
         set.iter().all(|cookie| !cookie.contains("lhs_")),
@@ -20,7 +20,7 @@ async fn refused(stage: &ProviderSignIn, answer: Response, why: &str) {
         "{why}: {page}"
     );
     // A second answer that is refused for the same reason within the minute is counted, and written when it is over.
-    let rows = stage.console.audit_entries().await;
+    let rows = flow.console.audit_entries().await;
     let is_recorded = rows.iter().any(|row| {
         let after = row.after.as_deref().unwrap_or_default();
         (row.action.as_str(), row.outcome.as_str()) == ("LOGIN", "refused")
@@ -49,7 +49,7 @@ fn with(back: &Back, name: &str, value: Option<&str>) -> Back {
 #[tokio::test]
 async fn fifteen_tampered_responses_are_refused_and_recorded() {
     // Thirteen invalid ID tokens, and six forged redirects; then a valid one is accepted.
-    let stage = ProviderSignIn::start().await;
+    let flow = ProviderSignIn::start().await;
     for (lie, why) in [
         (Lie::Nonce, "wrong_nonce"),
         (Lie::Issuer, "wrong_issuer"),
@@ -65,24 +65,24 @@ async fn fifteen_tampered_responses_are_refused_and_recorded() {
         (Lie::Payload, "wrong_signature"),
         (Lie::NoSubject, "unreadable"),
     ] {
-        stage.provider.lie(lie);
-        let back = stage.go("/sign-in/oidc").await;
-        refused(&stage, stage.come_back(&back).await, why).await;
+        flow.provider.lie(lie);
+        let back = flow.go("/sign-in/oidc").await;
+        refused(&flow, flow.come_back(&back).await, why).await;
     }
-    stage.provider.lie(Lie::Nothing);
+    flow.provider.lie(Lie::Nothing);
 
-    let back = stage.go("/sign-in/oidc").await;
-    let wrong = stage.come_back(&with(&back, "state", Some("another"))).await;
-    refused(&stage, wrong, "wrong_state").await;
-    let missing = stage.come_back(&with(&back, "state", None)).await;
-    refused(&stage, missing, "wrong_state").await;
+    let back = flow.go("/sign-in/oidc").await;
+    let wrong = flow.come_back(&with(&back, "state", Some("another"))).await;
+    refused(&flow, wrong, "wrong_state").await;
+    let missing = flow.come_back(&with(&back, "state", None)).await;
+    refused(&flow, missing, "wrong_state").await;
     let no_cookie = Back {
         cookie: "a=b".to_owned(),
         ..back.clone()
     };
-    refused(&stage, stage.come_back(&no_cookie).await, "no_cookie").await;
+    refused(&flow, flow.come_back(&no_cookie).await, "no_cookie").await;
     // Another browser, with the first one's code: its verifier does not match the challenge.
-    let theirs = stage.go("/sign-in/oidc").await;
+    let theirs = flow.go("/sign-in/oidc").await;
     let code = Url::parse(&back.url).unwrap();
     let code = code
         .query_pairs()
@@ -91,17 +91,17 @@ async fn fifteen_tampered_responses_are_refused_and_recorded() {
         .1
         .into_owned();
     refused(
-        &stage,
-        stage.come_back(&with(&theirs, "code", Some(&code))).await,
+        &flow,
+        flow.come_back(&with(&theirs, "code", Some(&code))).await,
         "wrong_code",
     )
     .await;
-    let own = stage.go("/sign-in/oidc").await;
-    let invented = stage.come_back(&with(&own, "code", Some("0123"))).await;
-    refused(&stage, invented, "wrong_code").await;
+    let own = flow.go("/sign-in/oidc").await;
+    let invented = flow.come_back(&with(&own, "code", Some("0123"))).await;
+    refused(&flow, invented, "wrong_code").await;
 
-    let good = stage.go("/sign-in/oidc").await;
-    assert_eq!(stage.come_back(&good).await.status(), StatusCode::SEE_OTHER);
-    refused(&stage, stage.come_back(&good).await, "spent").await;
-    assert_eq!(stage.console.serving.identity.directory().users.len(), 1);
+    let good = flow.go("/sign-in/oidc").await;
+    assert_eq!(flow.come_back(&good).await.status(), StatusCode::SEE_OTHER);
+    refused(&flow, flow.come_back(&good).await, "spent").await;
+    assert_eq!(flow.console.serving.identity().directory().users.len(), 1);
 }

@@ -126,7 +126,7 @@ pub(crate) async fn token(serving: &Serving, role: Role) -> Secret {
         expires_in: None,
     };
     let who = Principal::system("test");
-    serving.identity.create_token(&who, new).await.unwrap()
+    serving.identity().create_token(&who, new).await.unwrap()
 }
 
 pub(crate) fn bearer(token: &str) -> HeaderMap {

@@ -249,7 +249,7 @@ impl TestServer {
     }
 
     pub(crate) fn identity(&self) -> &std::sync::Arc<Identity> {
-        &self.serving.identity
+        self.serving.identity()
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -7,7 +7,7 @@ use super::server_process::ServerProcess;
 use testkit::eventually;
 
 async fn changes_nothing(endpoint: &str, protocol: &str) {
-    let mut stage = ServerProcess::start(&[
+    let mut server = ServerProcess::start(&[
         ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "1000"),
@@ -18,11 +18,11 @@ async fn changes_nothing(endpoint: &str, protocol: &str) {
     ])
     .await;
     for number in 0..100 {
-        let lease = stage.acquire(&format!("jobs:{number}"), None).await;
-        stage.release(&lease, None).await;
+        let lease = server.acquire(&format!("jobs:{number}"), None).await;
+        server.release(&lease, None).await;
     }
     eventually("the page says that it fails", async || {
-        let page = stage.text("/backends").await;
+        let page = server.text("/backends").await;
         ["metrics", "traces", "logs"].iter().all(|signal| {
             page.split(&format!("pushes {signal}"))
                 .nth(1)
@@ -30,15 +30,15 @@ async fn changes_nothing(endpoint: &str, protocol: &str) {
         })
     })
     .await;
-    let page = stage.text("/backends").await;
+    let page = server.text("/backends").await;
     assert!(page.contains("nothing has arrived yet"));
     // Polls go on: the service's own backend is live.
     eventually("the backend is live", async || {
-        stage.json("/v1/backends").await[0]["status"] == json!("live")
+        server.json("/v1/backends").await[0]["status"] == json!("live")
     })
     .await;
-    assert_eq!(stage.stop().await, Some(0), "{}", stage.log());
-    assert!(stage.log().contains("cannot be pushed to"), "{}", stage.log());
+    assert_eq!(server.stop().await, Some(0), "{}", server.log());
+    assert!(server.log().contains("cannot be pushed to"), "{}", server.log());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

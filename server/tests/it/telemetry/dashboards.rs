@@ -51,37 +51,37 @@ async fn has_data(prometheus: &Prometheus, query: &str) -> bool {
 }
 
 /// A grant, a refusal, a wait in vain, a renewal, a refused write, a release.
-async fn live(stage: &ServerProcess) {
-    let lease = stage.acquire("jobs:1", None).await;
+async fn live(server: &ServerProcess) {
+    let lease = server.acquire("jobs:1", None).await;
     for wait in [0, 1] {
         let body = json!({"resource": "jobs:1", "ownerId": "b", "ttlSeconds": 9, "waitSeconds": wait});
-        let (_, answer) = stage.post("/v1/locks/acquire", &body, None).await;
+        let (_, answer) = server.post("/v1/locks/acquire", &body, None).await;
         assert_eq!(answer["acquired"], false);
     }
     let renew = format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap());
-    assert_eq!(stage.post(&renew, &json!({}), None).await.0, 200);
+    assert_eq!(server.post(&renew, &json!({}), None).await.0, 200);
     let write = json!({"resource": "jobs:1", "token": 0, "source": "db"});
-    stage.post("/v1/fencing/check", &write, None).await;
-    stage.release(&lease, None).await;
+    server.post("/v1/fencing/check", &write, None).await;
+    server.release(&lease, None).await;
     // Held from now on, so that something is.
-    stage.acquire("jobs:2", None).await;
+    server.acquire("jobs:2", None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dashboard_queries_and_rule_metrics_have_data() {
     // A query with a name or a label that is not ours draws an empty panel, and a rule that never fires.
-    let stage = ServerProcess::start(&[]).await;
+    let server = ServerProcess::start(&[]).await;
     let config = format!(
         "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: leasehold\n  authorization: {{credentials: {}}}\n  \
          static_configs: [{{targets: ['127.0.0.1:{}']}}]\n",
-        stage.token, stage.port
+        server.token, server.port
     );
     let options = PrometheusOptions {
         config,
         files: Vec::new(),
     };
     let prometheus = Throwaway::prometheus(options).await.unwrap();
-    live(&stage).await;
+    live(&server).await;
     let mut queries = panels();
     assert!(queries.len() > 20);
     queries.extend(

@@ -21,8 +21,8 @@ const OPERATIONS: [&str; 10] = [
     "unlock",
 ];
 
-async fn operations(stage: &ServerProcess) -> BTreeSet<String> {
-    let page = stage.text("/metrics").await;
+async fn operations(server: &ServerProcess) -> BTreeSet<String> {
+    let page = server.text("/metrics").await;
     let own = page
         .lines()
         .filter(|line| line.starts_with("db_client_operation_duration_seconds_count"));
@@ -38,22 +38,22 @@ async fn operations(stage: &ServerProcess) -> BTreeSet<String> {
 async fn every_module_with_queries_has_database_metrics() {
     // Would catch a part that is not measured, and a name that is more than a part. A lease, a rule, a silence, a sign-in that
     // fails; history, alerts and notifications look by themselves.
-    let stage = ServerProcess::start(&[]).await;
-    let lease = stage.acquire("jobs:1", None).await;
-    stage.release(&lease, None).await;
+    let server = ServerProcess::start(&[]).await;
+    let lease = server.acquire("jobs:1", None).await;
+    server.release(&lease, None).await;
     let silence =
         json!({"matchers": [{"label": "prefix", "value": "jobs:"}], "lasts": "2h", "comment": "a drill"});
-    let (status, _) = stage.post("/v1/silences", &silence, None).await;
+    let (status, _) = server.post("/v1/silences", &silence, None).await;
     assert_eq!(status, 201);
     eventually("each part has its series", async || {
-        let seen = operations(&stage).await;
+        let seen = operations(&server).await;
         OPERATIONS
             .iter()
             .filter(|name| **name != "unlock")
             .all(|name| seen.contains(*name))
     })
     .await;
-    for name in operations(&stage).await {
+    for name in operations(&server).await {
         assert!(OPERATIONS.contains(&name.as_str()), "{name}");
     }
 }

@@ -41,11 +41,11 @@ fn pushed(sink: &Sink, name: &str) -> Values {
 }
 
 /// A Prometheus that scrapes it each second.
-pub(super) async fn scraping(stage: &ServerProcess) -> Prometheus {
+pub(super) async fn scraping(server: &ServerProcess) -> Prometheus {
     let config = format!(
         "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: leasehold\n  authorization: {{credentials: {}}}\n  \
          static_configs: [{{targets: ['127.0.0.1:{}']}}]\n",
-        stage.token, stage.port
+        server.token, server.port
     );
     let options = PrometheusOptions {
         config,
@@ -55,16 +55,16 @@ pub(super) async fn scraping(stage: &ServerProcess) -> Prometheus {
 }
 
 /// Ten grants, three refusals, ten releases.
-pub(super) async fn work(stage: &ServerProcess) {
+pub(super) async fn work(server: &ServerProcess) {
     for number in 0..10 {
         let resource = format!("jobs:{number}");
-        let lease = stage.acquire(&resource, None).await;
+        let lease = server.acquire(&resource, None).await;
         if number < 3 {
             let body = serde_json::json!({"resource": resource, "ownerId": "b", "ttlSeconds": 9});
-            let (_, acquired) = stage.post("/v1/locks/acquire", &body, None).await;
+            let (_, acquired) = server.post("/v1/locks/acquire", &body, None).await;
             assert_eq!(acquired["acquired"], false);
         }
-        stage.release(&lease, None).await;
+        server.release(&lease, None).await;
     }
 }
 
@@ -72,14 +72,14 @@ pub(super) async fn work(stage: &ServerProcess) {
 async fn pushed_and_scraped_metrics_are_equal() {
     // Ten grants, three refusals, ten releases: counted alike by both ways, under the same names and labels.
     let sink = Sink::open().await;
-    let stage = ServerProcess::start(&[
+    let server = ServerProcess::start(&[
         ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &sink.url),
         ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"),
         ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
     ])
     .await;
-    let prometheus = scraping(&stage).await;
-    work(&stage).await;
+    let prometheus = scraping(&server).await;
+    work(&server).await;
     for (name, in_prometheus, sum) in [
         (
             "distributed_lock.acquire.attempts",
@@ -108,6 +108,6 @@ async fn pushed_and_scraped_metrics_are_equal() {
         })
         .await;
     }
-    let page = stage.text("/backends").await;
+    let page = server.text("/backends").await;
     assert!(page.contains("pushes metrics") && page.contains("last arrived at"));
 }

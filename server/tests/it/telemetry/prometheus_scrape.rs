@@ -144,7 +144,7 @@ async fn metrics_are_for_readers_of_everything() {
     };
     let narrow = console
         .serving
-        .identity
+        .identity()
         .create_token(&Principal::system("test"), new)
         .await
         .unwrap();

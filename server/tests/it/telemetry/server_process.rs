@@ -45,7 +45,7 @@ impl ServerProcess {
         let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         let child = run(&["serve"]).stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        let mut stage = Self {
+        let mut server = Self {
             child,
             client: client(&token, Duration::from_secs(30)),
             token,
@@ -53,13 +53,13 @@ impl ServerProcess {
             folder,
         };
         eventually("the server is ready", async || {
-            let ended = stage.child.try_wait().unwrap();
-            assert!(ended.is_none(), "{}", stage.log());
+            let ended = server.child.try_wait().unwrap();
+            assert!(ended.is_none(), "{}", server.log());
             let answer = reqwest::get(format!("http://127.0.0.1:{port}/readyz")).await;
             answer.is_ok_and(|answer| answer.status().is_success())
         })
         .await;
-        stage
+        server
     }
 
     pub(super) fn log(&self) -> String {

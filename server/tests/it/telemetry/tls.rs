@@ -9,7 +9,7 @@ use testkit::eventually;
 
 const PROTOCOLS: [&str; 2] = ["grpc", "http/protobuf"];
 
-async fn stage(sink: &Sink, protocol: &str, files: &[(&str, String)]) -> ServerProcess {
+async fn exporting(sink: &Sink, protocol: &str, files: &[(&str, String)]) -> ServerProcess {
     let mut variables = vec![
         ("OTEL_EXPORTER_OTLP_ENDPOINT", sink.url.as_str()),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
@@ -39,29 +39,29 @@ fn shown(certs: &Certs) -> [(&'static str, String); 2] {
 }
 
 /// All three signals arrive, and the page reports it.
-async fn arrives(stage: &mut ServerProcess, sink: &Sink, protocol: &str) {
-    let lease = stage.acquire("jobs:1", None).await;
-    stage.release(&lease, None).await;
+async fn arrives(server: &mut ServerProcess, sink: &Sink, protocol: &str) {
+    let lease = server.acquire("jobs:1", None).await;
+    server.release(&lease, None).await;
     eventually(&format!("metrics, traces and logs over {protocol}"), async || {
         !sink.values().is_empty() && !sink.spans().is_empty() && !sink.logs().is_empty()
     })
     .await;
     eventually("the page says when", async || {
-        let page = stage.text("/backends").await;
+        let page = server.text("/backends").await;
         page.matches("last arrived at").count() == 3 && !page.contains("pushes failed")
     })
     .await;
-    assert_eq!(stage.stop().await, Some(0), "{}", stage.log());
+    assert_eq!(server.stop().await, Some(0), "{}", server.log());
 }
 
 /// No signal arrives, the page reports it, and leases, scans and the shutdown still work.
-async fn fails(stage: &mut ServerProcess, sink: &Sink, protocol: &str) {
+async fn fails(server: &mut ServerProcess, sink: &Sink, protocol: &str) {
     for number in 0..20 {
-        let lease = stage.acquire(&format!("jobs:{number}"), None).await;
-        stage.release(&lease, None).await;
+        let lease = server.acquire(&format!("jobs:{number}"), None).await;
+        server.release(&lease, None).await;
     }
     eventually(&format!("the page says that {protocol} fails"), async || {
-        let page = stage.text("/backends").await;
+        let page = server.text("/backends").await;
         ["metrics", "traces", "logs"].iter().all(|signal| {
             page.split(&format!("pushes {signal}"))
                 .nth(1)
@@ -69,14 +69,14 @@ async fn fails(stage: &mut ServerProcess, sink: &Sink, protocol: &str) {
         })
     })
     .await;
-    assert!(stage.text("/backends").await.contains("nothing has arrived yet"));
+    assert!(server.text("/backends").await.contains("nothing has arrived yet"));
     assert!(sink.values().is_empty() && sink.spans().is_empty() && sink.logs().is_empty());
     eventually("the backend is live", async || {
-        stage.json("/v1/backends").await[0]["status"] == json!("live")
+        server.json("/v1/backends").await[0]["status"] == json!("live")
     })
     .await;
-    assert_eq!(stage.stop().await, Some(0), "{}", stage.log());
-    assert!(stage.log().contains("cannot be pushed to"), "{}", stage.log());
+    assert_eq!(server.stop().await, Some(0), "{}", server.log());
+    assert!(server.log().contains("cannot be pushed to"), "{}", server.log());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,14 +86,14 @@ async fn a_collector_is_trusted_only_with_its_authority() {
     let (certs, others) = (Certs::make(), Certs::make());
     for protocol in PROTOCOLS {
         let sink = Sink::open_with_tls(&certs.server()).await;
-        let mut named = stage(&sink, protocol, &[authority(&certs)]).await;
+        let mut named = exporting(&sink, protocol, &[authority(&certs)]).await;
         arrives(&mut named, &sink, protocol).await;
         let sink = Sink::open_with_tls(&certs.server()).await;
         let roots = ("SSL_CERT_FILE", certs.ca().display().to_string());
-        let mut trusted = stage(&sink, protocol, &[roots]).await;
+        let mut trusted = exporting(&sink, protocol, &[roots]).await;
         arrives(&mut trusted, &sink, protocol).await;
         let sink = Sink::open_with_tls(&certs.server()).await;
-        let mut wrong = stage(&sink, protocol, &[authority(&others)]).await;
+        let mut wrong = exporting(&sink, protocol, &[authority(&others)]).await;
         fails(&mut wrong, &sink, protocol).await;
     }
 }
@@ -105,13 +105,13 @@ async fn collector_with_client_auth_requires_our_certificate() {
     for protocol in PROTOCOLS {
         let sink = Sink::open_with_tls(&certs.mutual()).await;
         let [cert, key] = shown(&certs);
-        let mut known = stage(&sink, protocol, &[authority(&certs), cert, key]).await;
+        let mut known = exporting(&sink, protocol, &[authority(&certs), cert, key]).await;
         arrives(&mut known, &sink, protocol).await;
         let sink = Sink::open_with_tls(&certs.mutual()).await;
         let [cert, key] = shown(&others);
-        let mut stranger = stage(&sink, protocol, &[authority(&certs), cert, key]).await;
+        let mut stranger = exporting(&sink, protocol, &[authority(&certs), cert, key]).await;
         fails(&mut stranger, &sink, protocol).await;
-        let mut nobody = stage(&sink, protocol, &[authority(&certs)]).await;
+        let mut nobody = exporting(&sink, protocol, &[authority(&certs)]).await;
         fails(&mut nobody, &sink, protocol).await;
     }
 }

@@ -9,7 +9,7 @@ use testkit::eventually;
 
 const LOCK: &str = "tenant_1:billing-close:2026-04";
 
-async fn stage(sink: &Sink) -> ServerProcess {
+async fn server(sink: &Sink) -> ServerProcess {
     ServerProcess::start(&[
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &sink.url),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
@@ -34,9 +34,9 @@ fn span_named<'a>(all: &'a [Item], trace: &str, name: &str) -> Option<&'a Item> 
 async fn a_client_trace_reaches_the_store_and_the_lock_page() {
     // An acquire with a traceparent: its request and the commit are in that trace, with the log record; the page links it.
     let sink = Sink::open().await;
-    let stage = stage(&sink).await;
+    let server = server(&sink).await;
     let (trace, caller) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
-    let lease = stage
+    let lease = server
         .acquire(LOCK, Some(&format!("00-{trace}-{caller}-01")))
         .await;
     eventually("both spans are pushed", async || {
@@ -63,13 +63,13 @@ async fn a_client_trace_reaches_the_store_and_the_lock_page() {
     assert_eq!(record.attributes["leaseId"], lease["leaseId"].as_str().unwrap());
     let link = format!("https://tracing.example/t/{trace}");
     eventually("the page links the trace", async || {
-        stage
+        server
             .text(&format!("/locks/builtin/{LOCK}"))
             .await
             .contains(&link)
     })
     .await;
-    let detail = stage.json(&format!("/v1/inventory/builtin/{LOCK}")).await;
+    let detail = server.json(&format!("/v1/inventory/builtin/{LOCK}")).await;
     assert_eq!(detail["seen"][0]["traceId"], trace, "{detail}");
 }
 
@@ -77,13 +77,13 @@ async fn a_client_trace_reaches_the_store_and_the_lock_page() {
 async fn a_forced_unlock_is_one_trace_with_its_audit_id() {
     // Confirmed under a traceparent: the act's span, the commit and the log record are in one trace and name one record.
     let sink = Sink::open().await;
-    let stage = stage(&sink).await;
-    stage.acquire(LOCK, None).await;
+    let server = server(&sink).await;
+    server.acquire(LOCK, None).await;
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let caller = format!("00-{trace}-00f067aa0ba902b7-01");
     let generation = std::cell::RefCell::new(String::new());
     eventually("the lock is seen", async || {
-        let detail = stage.json(&format!("/v1/inventory/builtin/{LOCK}")).await;
+        let detail = server.json(&format!("/v1/inventory/builtin/{LOCK}")).await;
         let seen = detail["lock"]["generation"]
             .as_str()
             .or(detail["generation"].as_str());
@@ -95,7 +95,7 @@ async fn a_forced_unlock_is_one_trace_with_its_audit_id() {
         "reason": "INC-2291, the host is gone"});
     let intent = std::cell::RefCell::new(String::new());
     eventually("an intent", async || {
-        let (status, unlock) = stage.post("/v1/unlocks", &body, None).await;
+        let (status, unlock) = server.post("/v1/unlocks", &body, None).await;
         assert!(
             status == 201 || unlock["code"] == "backend_stale",
             "{status} {unlock}"
@@ -105,7 +105,9 @@ async fn a_forced_unlock_is_one_trace_with_its_audit_id() {
     })
     .await;
     let path = format!("/v1/unlocks/{}/confirm", intent.into_inner());
-    let (status, unlock) = stage.post(&path, &json!({"resource": LOCK}), Some(&caller)).await;
+    let (status, unlock) = server
+        .post(&path, &json!({"resource": LOCK}), Some(&caller))
+        .await;
     assert_eq!(status, 200, "{unlock}");
     eventually("the act's span and the commit", async || {
         let spans = sink.spans();
@@ -126,14 +128,14 @@ async fn a_forced_unlock_is_one_trace_with_its_audit_id() {
     assert_eq!((&*record.trace, &record.attributes["audit.id"]), (trace, &audit));
     // Who logs in has no secret of theirs in it.
     let everything = format!("{:?}{:?}", sink.logs(), sink.spans());
-    assert!(!everything.contains(&stage.token));
+    assert!(!everything.contains(&server.token));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leasehold_run_forwards_only_a_valid_trace() {
     // With a traceparent in its environment; then with an invalid one, which is ignored.
     let sink = Sink::open().await;
-    let stage = stage(&sink).await;
+    let server = server(&sink).await;
     let trace = "7bf92f3577b34da6a3ce929d0e0e4799";
     for (value, resource) in [
         (format!("00-{trace}-00f067aa0ba902b7-01"), "jobs:traced"),
@@ -142,11 +144,11 @@ async fn leasehold_run_forwards_only_a_valid_trace() {
         let ran = tokio::process::Command::new(env!("CARGO_BIN_EXE_leasehold"))
             .env_clear()
             .env("TRACEPARENT", value)
-            .env("LEASEHOLD_TOKEN", &stage.token)
+            .env("LEASEHOLD_TOKEN", &server.token)
             .args([
                 "run",
                 "--server",
-                &stage.url(""),
+                &server.url(""),
                 "--resource",
                 resource,
                 "--ttl",

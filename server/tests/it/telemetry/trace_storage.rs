@@ -34,13 +34,13 @@ const QUERIES: [(&str, f64); 6] = [
 async fn otlp_and_scraped_metrics_answer_promql_alike() {
     // Would catch a name, a unit, a suffix, a bucket or a temporality that a receiver understands otherwise than we mean it.
     let victoria = Throwaway::victoria().await.unwrap();
-    let stage = ServerProcess::start(&[
+    let server = ServerProcess::start(&[
         ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &victoria.otlp_url()),
         ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
     ])
     .await;
-    let prometheus = scraping(&stage).await;
-    work(&stage).await;
+    let prometheus = scraping(&server).await;
+    work(&server).await;
     for (promql, sum) in QUERIES {
         eventually(&format!("{promql} is the same by both ways"), async || {
             let (pulled, pushed) = (
@@ -51,6 +51,6 @@ async fn otlp_and_scraped_metrics_answer_promql_alike() {
         })
         .await;
     }
-    let page = stage.text("/backends").await;
+    let page = server.text("/backends").await;
     assert!(page.contains("pushes metrics") && page.contains("last arrived at"));
 }

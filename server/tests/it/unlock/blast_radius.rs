@@ -13,7 +13,7 @@ const COUNTED: &str =
     "CREATE TABLE counted (resource text PRIMARY KEY, owner_id text, lease_id text, fencing_token bigint);
     INSERT INTO counted VALUES ('jobs/a', 'w', 'l-1', 7)";
 
-pub(crate) async fn world() -> (Postgres, TestServer) {
+pub(crate) async fn postgres_and_server() -> (Postgres, TestServer) {
     let options = PostgresOptions {
         fast: true,
         ..Default::default()
@@ -54,7 +54,7 @@ fn dies(unlock: &Value, kind: &str) -> usize {
 async fn the_blast_radius_of_a_session_is_complete_and_exact() {
     // One session with two keys: a user who may release only one of them is refused, without the other's name; a user
     // who may release both sees it.
-    let (postgres, server) = world().await;
+    let (postgres, server) = postgres_and_server().await;
     let operator = server.operator().await;
     let key = "advisory:postgres:42";
     let narrow = server.token("narrow", on(Role::Operator, None, Some(key))).await;
@@ -86,7 +86,7 @@ async fn the_blast_radius_of_a_session_is_complete_and_exact() {
 async fn a_grown_blast_radius_prevents_the_unlock() {
     // Between review and confirm the same session acquires one more key: refused, with the reason; after a new review
     // it is released.
-    let (postgres, server) = world().await;
+    let (postgres, server) = postgres_and_server().await;
     let operator = server.operator().await;
     let key = "advisory:postgres:42";
     let mut holder = session(&postgres, "billing", "SELECT pg_advisory_lock(42)").await;
@@ -113,7 +113,7 @@ async fn a_grown_blast_radius_prevents_the_unlock() {
 #[tokio::test]
 async fn an_unknown_blast_radius_prevents_the_unlock() {
     // A row that holds its own token: 503 with the reason, an audit entry, and the lock stays.
-    let (postgres, server) = world().await;
+    let (postgres, server) = postgres_and_server().await;
     let operator = server.operator().await;
     let held = server.inventory_lock(&operator, "orders-db", "jobs/a").await;
     let refused = server.begin(&operator, &held).await;

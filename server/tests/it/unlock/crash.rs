@@ -51,7 +51,7 @@ impl CrashTest {
         let patience = redis::AsyncConnectionConfig::new()
             .set_connection_timeout(Some(Duration::from_secs(100)))
             .set_response_timeout(Some(Duration::from_secs(100)));
-        let mut world = Self {
+        let mut test = Self {
             home,
             driver: client
                 .get_multiplexed_async_connection_with_config(&patience)
@@ -66,7 +66,7 @@ impl CrashTest {
                 .unwrap(),
             server: None,
         };
-        let identity = Identity::open(world.db().await, world.audit().await, Clock::start())
+        let identity = Identity::open(test.db().await, test.audit().await, Clock::start())
             .await
             .unwrap();
         let new = NewToken {
@@ -78,14 +78,14 @@ impl CrashTest {
             .create_token(&Principal::system("test"), new)
             .await
             .unwrap();
-        token.expose().clone_into(&mut world.token);
+        token.expose().clone_into(&mut test.token);
         let toml = format!(
             "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{0}\"]\nunlock_url = \"{0}\"\n\
              patterns = [\"lock:*\"]\npoll_interval = \"1s\"\n",
-            world.redis.url()
+            test.redis.url()
         );
-        std::fs::write(world.home.folder().join("leasehold.toml"), toml).unwrap();
-        world
+        std::fs::write(test.home.folder().join("leasehold.toml"), toml).unwrap();
+        test
     }
 
     async fn db(&self) -> Db {
@@ -248,8 +248,8 @@ async fn kill_in_mid_act(home: Store, trials: usize, waits: bool) -> Tally {
     let seed = seed();
     eprintln!("LEASEHOLD_TEST_SEED={seed}");
     let mut dice = Dice::new(seed);
-    let mut world = CrashTest::new(home).await;
-    world.serve().await;
+    let mut test = CrashTest::new(home).await;
+    test.serve().await;
     let mut tally = Tally::default();
     let mut tried = Vec::new();
     while tally.trials < trials {
@@ -257,22 +257,22 @@ async fn kill_in_mid_act(home: Store, trials: usize, waits: bool) -> Tally {
         for place in 0..AT_ONCE {
             let name = format!("{}-{place}.", tally.trials);
             taken.push(if place % 2 == 0 {
-                world.take("builtin", name).await
+                test.take("builtin", name).await
             } else {
-                world.take("cache", format!("lock:{name}")).await
+                test.take("cache", format!("lock:{name}")).await
             });
         }
         let after = Duration::from_micros(dice.below(2 * WHOLE_MS * 1_000) as u64);
         let all = taken
             .iter()
-            .map(|(tried, generation)| world.unlock(tried, generation));
+            .map(|(tried, generation)| test.unlock(tried, generation));
         // Not a wait for something: the random moment of the kill.
         let _cut = tokio::time::timeout(after, futures::future::join_all(all)).await;
-        world.kill().await;
+        test.kill().await;
         for (tried, _) in &taken {
-            let rows = world.rows(&tried.resource).await;
+            let rows = test.rows(&tried.resource).await;
             let place = |phase: &str| rows.iter().position(|row| row.phase == phase);
-            let Some(by) = world.was_ended(tried).await else {
+            let Some(by) = test.was_ended(tried).await else {
                 tally.held += 1;
                 continue;
             };
@@ -284,12 +284,12 @@ async fn kill_in_mid_act(home: Store, trials: usize, waits: bool) -> Tally {
                 "reported under another entry"
             );
         }
-        world.serve().await;
+        test.serve().await;
         tried.extend(taken.into_iter().map(|(tried, _)| tried));
-        if world.home.is_sqlite() {
+        if test.home.is_sqlite() {
             for tried in std::mem::take(&mut tried) {
                 tally.acts_cut_off +=
-                    usize::from(world.is_cut_off(&tried).await.expect("the act has an outcome"));
+                    usize::from(test.is_cut_off(&tried).await.expect("the act has an outcome"));
             }
         }
         tally.trials += 1;
@@ -298,14 +298,14 @@ async fn kill_in_mid_act(home: Store, trials: usize, waits: bool) -> Tally {
         for tried in &tried {
             let cut_off = std::cell::Cell::new(None);
             within(OTHERS_ACT_MAX, "every act has an outcome", async || {
-                cut_off.set(world.is_cut_off(tried).await);
+                cut_off.set(test.is_cut_off(tried).await);
                 cut_off.get().is_some()
             })
             .await;
             tally.acts_cut_off += usize::from(cut_off.get() == Some(true));
         }
     }
-    world.kill().await;
+    test.kill().await;
     tally
 }
 

@@ -280,42 +280,42 @@ impl RaceTest {
 }
 
 /// Reviewed, then released and acquired by another, then confirmed.
-async fn changed_before(world: &mut RaceTest, kind: RaceKind, number: usize) {
-    let first = world.take(kind, number, LOOKER).await;
-    let held = world.seen(kind, number, LOOKER).await;
-    let id = world.server.begun(&world.operator, &held).await;
-    world.give_back(kind, number, first).await;
-    let mut next = world.take(kind, number, NEXT).await;
-    let reply = world.confirm(&id, &held.resource).await;
+async fn changed_before(test: &mut RaceTest, kind: RaceKind, number: usize) {
+    let first = test.take(kind, number, LOOKER).await;
+    let held = test.seen(kind, number, LOOKER).await;
+    let id = test.server.begun(&test.operator, &held).await;
+    test.give_back(kind, number, first).await;
+    let mut next = test.take(kind, number, NEXT).await;
+    let reply = test.confirm(&id, &held.resource).await;
     assert_eq!(code(&reply), (409, "holder_changed"), "{kind:?}: {}", reply.1);
     assert!(
-        world.is_next_there(kind, number, &mut next).await,
+        test.is_next_there(kind, number, &mut next).await,
         "{kind:?} was broken: {}",
         reply.1
     );
-    world.give_back(kind, number, next).await;
+    test.give_back(kind, number, next).await;
 }
 
 /// The same during the release: it released the reviewed holding, found it gone, or found another; no other result.
-async fn changed_meanwhile(world: &mut RaceTest, kind: RaceKind, number: usize, dice: &mut Dice) -> String {
-    let first = world.take(kind, number, LOOKER).await;
-    let held = world.seen(kind, number, LOOKER).await;
-    let id = world.server.begun(&world.operator, &held).await;
-    let request = world
+async fn changed_meanwhile(test: &mut RaceTest, kind: RaceKind, number: usize, dice: &mut Dice) -> String {
+    let first = test.take(kind, number, LOOKER).await;
+    let held = test.seen(kind, number, LOOKER).await;
+    let id = test.server.begun(&test.operator, &held).await;
+    let request = test
         .server
-        .as_user(&world.operator)
+        .as_user(&test.operator)
         .request(reqwest::Method::POST, &format!("/v1/unlocks/{id}/confirm"))
         .json(&json!({"resource": held.resource}));
     let after = Duration::from_micros(dice.below(8_000) as u64);
     let changing = async {
         // Not a wait for something: the random moment of the change.
         tokio::time::sleep(after).await;
-        world.give_back(kind, number, first).await;
-        world.take(kind, number, NEXT).await
+        test.give_back(kind, number, first).await;
+        test.take(kind, number, NEXT).await
     };
     let (reply, mut next) = tokio::join!(crate::support::reply(request), changing);
     assert!(
-        world.is_next_there(kind, number, &mut next).await,
+        test.is_next_there(kind, number, &mut next).await,
         "{kind:?} was broken: {}",
         reply.1
     );
@@ -326,7 +326,7 @@ async fn changed_meanwhile(world: &mut RaceTest, kind: RaceKind, number: usize, 
             "holder_changed".to_owned()
         }
     };
-    world.give_back(kind, number, next).await;
+    test.give_back(kind, number, next).await;
     ended
 }
 
@@ -334,18 +334,18 @@ async fn race(rounds: usize) {
     let seed = seed();
     eprintln!("LEASEHOLD_TEST_SEED={seed}");
     let mut dice = Dice::new(seed);
-    let mut world = Box::pin(RaceTest::new()).await;
+    let mut test = Box::pin(RaceTest::new()).await;
     for kind in RaceKind::ALL {
         let mut tally = std::collections::BTreeMap::<String, usize>::new();
         for round in 0..rounds {
-            Box::pin(changed_before(&mut world, kind, 2 * round + 1)).await;
-            let ended = changed_meanwhile(&mut world, kind, 2 * round + 2, &mut dice);
+            Box::pin(changed_before(&mut test, kind, 2 * round + 1)).await;
+            let ended = changed_meanwhile(&mut test, kind, 2 * round + 2, &mut dice);
             let ended = Box::pin(ended).await;
             *tally.entry(ended).or_default() += 1;
         }
     }
     // The chain is whole, and each refusal is in it.
-    let record = world.server.unlock_entries().await;
+    let record = test.server.unlock_entries().await;
     let refused = record
         .iter()
         .filter(|row| row.phase == "outcome" && row.outcome == "holder_changed");

@@ -211,10 +211,10 @@ async fn an_unlock_that_cannot_be_recorded_is_not_made() {
     let operator = server.operator().await;
     let held = server.hold(&operator, "r").await;
     let id = server.begun(&operator, &held).await;
-    let mut keeper = SqliteConnection::connect(&server.store.console_url())
+    let mut blocker = SqliteConnection::connect(&server.store.console_url())
         .await
         .unwrap();
-    keeper.execute("BEGIN IMMEDIATE").await.unwrap();
+    blocker.execute("BEGIN IMMEDIATE").await.unwrap();
     assert_eq!(
         code(&server.begin(&operator, &held).await),
         (503, "audit_unavailable")
@@ -224,7 +224,7 @@ async fn an_unlock_that_cannot_be_recorded_is_not_made() {
         (503, "audit_unavailable")
     );
     assert!(server.is_held(&operator, &held).await);
-    keeper.execute("ROLLBACK").await.unwrap();
+    blocker.execute("ROLLBACK").await.unwrap();
     assert_eq!(
         state(&server.confirm(&operator, &id, "r").await),
         (200, "released")

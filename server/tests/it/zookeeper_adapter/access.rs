@@ -10,18 +10,18 @@ use crate::support::watching::{owner, refresh, scan};
 #[tokio::test]
 async fn a_hidden_node_is_a_row_of_unknown_state() {
     // A lock node that only its creator may list; a contender whose data only its creator may read; another lock.
-    let world = WatchedZookeeper::start().await;
-    let cluster = world.zookeeper.cluster();
-    folder(&world.client, "/locks/open").await;
-    enqueue(&world.client, "/locks/open/lock-", "w-1").await;
+    let watched = WatchedZookeeper::start().await;
+    let cluster = watched.zookeeper.cluster();
+    folder(&watched.client, "/locks/open").await;
+    enqueue(&watched.client, "/locks/open/lock-", "w-1").await;
     let app = Client::connector().with_auth("digest", b"app:secret");
     let app = app.connect(&cluster).await.unwrap();
     let own = CreateMode::Persistent.with_acls(Acls::creator_all());
     app.create("/locks/secret", b"", &own).await.unwrap();
-    folder(&world.client, "/locks/private").await;
+    folder(&watched.client, "/locks/private").await;
     let own = CreateMode::EphemeralSequential.with_acls(Acls::creator_all());
     app.create("/locks/private/lock-", b"w-2", &own).await.unwrap();
-    let seen = scan(&world.backend).await.unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
     assert_eq!(seen.names(), ["/locks/open", "/locks/private", "/locks/secret"]);
     let hidden = seen.lock("/locks/secret");
     assert!(hidden.generation.is_unknown() && hidden.owner.is_unknown());
@@ -34,19 +34,21 @@ async fn a_hidden_node_is_a_row_of_unknown_state() {
         matches!(&private.condition, Some(ObservedCondition::Note { why }) if why.contains("hides its data"))
     );
     let (source, resource) = node("/locks/secret");
-    let detail = world.backend.inspect(&source, &resource).await.unwrap();
+    let detail = watched.backend.inspect(&source, &resource).await.unwrap();
     assert!(detail.blast_radius.is_unknown());
-    let again = refresh(&world.backend, "node", &["/locks/secret"]).await.unwrap();
+    let again = refresh(&watched.backend, "node", &["/locks/secret"])
+        .await
+        .unwrap();
     assert_eq!(again.names(), ["/locks/secret"]);
 }
 
 #[tokio::test]
 async fn a_missing_path_or_chroot_is_named() {
     // One path of two is missing; a chroot that does not exist; a hidden path among others.
-    let world = WatchedZookeeper::start().await;
-    let cluster = world.zookeeper.cluster();
-    folder(&world.client, "/locks/job").await;
-    enqueue(&world.client, "/locks/job/lock-", "w-1").await;
+    let watched = WatchedZookeeper::start().await;
+    let cluster = watched.zookeeper.cluster();
+    folder(&watched.client, "/locks/job").await;
+    enqueue(&watched.client, "/locks/job/lock-", "w-1").await;
     let two = backend(&cluster, |_, zookeeper| {
         zookeeper.paths.push("/mistyped".to_owned())
     });

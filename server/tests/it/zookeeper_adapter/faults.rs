@@ -14,9 +14,9 @@ use crate::support::watching::{refresh, scan, scan_within};
 #[tokio::test]
 async fn the_adapter_recovers_when_the_server_returns() {
     // Made before the server runs; every question names the refusal; no question needs the adapter rebuilt.
-    let world = WatchedZookeeper::start().await;
-    world.zookeeper.stop().await.unwrap();
-    let backend = backend(&world.zookeeper.cluster(), |_, _| {});
+    let watched = WatchedZookeeper::start().await;
+    watched.zookeeper.stop().await.unwrap();
+    let backend = backend(&watched.zookeeper.cluster(), |_, _| {});
     let (source, resource) = node("/locks/a");
     for error in [
         scan(&backend).await.unwrap_err(),
@@ -29,7 +29,7 @@ async fn the_adapter_recovers_when_the_server_returns() {
             "{error:?}"
         );
     }
-    world.zookeeper.restart().await.unwrap();
+    watched.zookeeper.restart().await.unwrap();
     scan(&backend).await.unwrap();
     assert_eq!(
         backend.inspect(&source, &resource).await.unwrap(),
@@ -40,10 +40,10 @@ async fn the_adapter_recovers_when_the_server_returns() {
 #[tokio::test]
 async fn a_silent_server_costs_one_timeout() {
     // A black hole before and after the first answer; the next server of the list is used instead.
-    let world = WatchedZookeeper::start().await;
-    folder(&world.client, "/locks/job").await;
-    enqueue(&world.client, "/locks/job/lock-", "w-1").await;
-    let proxy = Proxy::start(world.zookeeper.port()).await;
+    let watched = WatchedZookeeper::start().await;
+    folder(&watched.client, "/locks/job").await;
+    enqueue(&watched.client, "/locks/job/lock-", "w-1").await;
+    let proxy = Proxy::start(watched.zookeeper.port()).await;
     let silent = format!("127.0.0.1:{}", proxy.port());
     let alone = backend(&silent, |config, _| config.timeout = Duration::from_millis(700));
     for is_warm in [false, true] {
@@ -59,7 +59,7 @@ async fn a_silent_server_costs_one_timeout() {
         );
     }
     let dead = format!("127.0.0.1:{}", free_port().unwrap());
-    let both = backend(&format!("{dead},{}", world.zookeeper.cluster()), |_, _| {});
+    let both = backend(&format!("{dead},{}", watched.zookeeper.cluster()), |_, _| {});
     assert_eq!(scan(&both).await.unwrap().names(), ["/locks/job"]);
     proxy.set(Link::Pass).await;
     assert_eq!(scan(&alone).await.unwrap().names(), ["/locks/job"]);
@@ -80,13 +80,13 @@ async fn another_kind_of_server_is_named() {
 #[tokio::test]
 async fn a_scan_without_time_is_partial() {
     // Few requests per second, and little time for many nodes.
-    let world = WatchedZookeeper::start().await;
+    let watched = WatchedZookeeper::start().await;
     for number in 0..60 {
         let path = format!("/locks/job-{number}");
-        folder(&world.client, &path).await;
-        enqueue(&world.client, &format!("{path}/lock-"), "w-1").await;
+        folder(&watched.client, &path).await;
+        enqueue(&watched.client, &format!("{path}/lock-"), "w-1").await;
     }
-    let slow = backend(&world.zookeeper.cluster(), |_, zookeeper| {
+    let slow = backend(&watched.zookeeper.cluster(), |_, zookeeper| {
         zookeeper.requests_per_second = 100;
     });
     let seen = scan_within(&slow, Duration::from_millis(500)).await.unwrap();
@@ -95,7 +95,7 @@ async fn a_scan_without_time_is_partial() {
     };
     assert!(*read > 0 && of.unwrap() > *read, "{read} of {of:?}");
     assert!(why.contains("scan_timeout"), "{why}");
-    let all = scan(&backend(&world.zookeeper.cluster(), |_, _| {}))
+    let all = scan(&backend(&watched.zookeeper.cluster(), |_, _| {}))
         .await
         .unwrap();
     assert_eq!(all.locks.len(), 60);
@@ -104,9 +104,9 @@ async fn a_scan_without_time_is_partial() {
 #[tokio::test]
 async fn the_version_is_that_of_the_server() {
     // From the command `srvr`, with its part in the ensemble.
-    let world = WatchedZookeeper::start().await;
-    folder(&world.client, "/locks").await;
-    let Reported::Value(version) = world.backend.probe().await.unwrap().version else {
+    let watched = WatchedZookeeper::start().await;
+    folder(&watched.client, "/locks").await;
+    let Reported::Value(version) = watched.backend.probe().await.unwrap().version else {
         panic!("the throwaway server allows the command")
     };
     assert!(

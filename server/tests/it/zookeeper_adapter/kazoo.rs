@@ -30,10 +30,14 @@ impl KazooLock {
     }
 }
 
-async fn until_seen(world: &WatchedZookeeper, what: &str, is_seen: impl Fn(&SeenLocks) -> bool) -> SeenLocks {
+async fn until_seen(
+    watched: &WatchedZookeeper,
+    what: &str,
+    is_seen: impl Fn(&SeenLocks) -> bool,
+) -> SeenLocks {
     let mut last = SeenLocks::default();
     testkit::eventually(what, async || {
-        last = scan(&world.backend).await.unwrap();
+        last = scan(&watched.backend).await.unwrap();
         is_seen(&last)
     })
     .await;
@@ -48,42 +52,42 @@ fn waits(seen: &SeenLocks, path: &str, count: u32) -> bool {
 #[tokio::test]
 async fn a_forced_unlock_wakes_the_next_waiter_of_kazoo() {
     // A holder and two waiters; the evicted holder lets go of nothing; the queue goes on.
-    let world = WatchedZookeeper::start().await;
-    let cluster = world.zookeeper.cluster();
+    let watched = WatchedZookeeper::start().await;
+    let cluster = watched.zookeeper.cluster();
     let start = |identifier| KazooLock::start(&cluster, "Lock", "/locks/job", identifier);
     let mut first = start("worker-1");
     first.says("held").await;
     let mut second = start("worker-2");
-    until_seen(&world, "a waiter of kazoo", |seen| waits(seen, "/locks/job", 1)).await;
+    until_seen(&watched, "a waiter of kazoo", |seen| waits(seen, "/locks/job", 1)).await;
     let mut third = start("worker-3");
-    let seen = until_seen(&world, "two waiters of kazoo", |seen| {
+    let seen = until_seen(&watched, "two waiters of kazoo", |seen| {
         waits(seen, "/locks/job", 2)
     })
     .await;
     assert_eq!(owner(seen.lock("/locks/job")), "worker-1");
     let (source, resource) = node("/locks/job");
-    let detail = world.backend.inspect(&source, &resource).await.unwrap();
+    let detail = watched.backend.inspect(&source, &resource).await.unwrap();
     let waiters: Vec<&str> = detail.waiters.iter().map(|one| one.owner_id.as_str()).collect();
     assert_eq!(waiters, ["worker-2", "worker-3"]);
     assert_eq!(
-        unlock(&world.backend, &source, &resource).await,
+        unlock(&watched.backend, &source, &resource).await,
         Release::Released
     );
     second.says("held").await;
     first.let_go().await;
-    let seen = scan(&world.backend).await.unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
     assert_eq!(owner(seen.lock("/locks/job")), "worker-2");
     second.let_go().await;
     third.says("held").await;
     third.let_go().await;
-    assert_eq!(scan(&world.backend).await.unwrap().names(), [""; 0]);
+    assert_eq!(scan(&watched.backend).await.unwrap().names(), [""; 0]);
 }
 
 #[tokio::test]
 async fn readers_writers_and_leaders_of_kazoo_are_recognised() {
     // Two readers and a waiting writer; an election with a candidate.
-    let world = WatchedZookeeper::start().await;
-    let cluster = world.zookeeper.cluster();
+    let watched = WatchedZookeeper::start().await;
+    let cluster = watched.zookeeper.cluster();
     let mut readers =
         ["reader-1", "reader-2"].map(|name| KazooLock::start(&cluster, "ReadLock", "/locks/rw", name));
     for reader in &mut readers {
@@ -92,15 +96,15 @@ async fn readers_writers_and_leaders_of_kazoo_are_recognised() {
     let mut writer = KazooLock::start(&cluster, "WriteLock", "/locks/rw", "writer-1");
     let mut leader = KazooLock::start(&cluster, "Election", "/locks/leader", "leader-1");
     leader.says("held").await;
-    let seen = until_seen(&world, "the writer waits", |seen| waits(seen, "/locks/rw", 1)).await;
+    let seen = until_seen(&watched, "the writer waits", |seen| waits(seen, "/locks/rw", 1)).await;
     assert_eq!(seen.lock("/locks/rw").owner_count, 2);
     assert_eq!(owner(seen.lock("/locks/leader")), "leader-1");
     let (source, resource) = node("/locks/rw");
     assert_eq!(
-        unlock(&world.backend, &source, &resource).await,
+        unlock(&watched.backend, &source, &resource).await,
         Release::Released
     );
     writer.says("held").await;
-    let seen = scan(&world.backend).await.unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
     assert_eq!(owner(seen.lock("/locks/rw")), "writer-1");
 }

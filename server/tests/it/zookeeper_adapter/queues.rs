@@ -12,8 +12,8 @@ use crate::support::watching::{owner, refresh, scan, token};
 async fn contenders_of_known_clients_queue_in_order() {
     // Curator's names, kazoo's and plain ones, in folders of one and two levels; an empty lock node; no path is below
     // another one twice.
-    let world = WatchedZookeeper::start().await;
-    let client = &world.client;
+    let watched = WatchedZookeeper::start().await;
+    let client = &watched.client;
     for path in [
         "/locks/curator",
         "/locks/kazoo",
@@ -33,7 +33,7 @@ async fn contenders_of_known_clients_queue_in_order() {
     )
     .await;
     enqueue(client, "/locks/team/plain/lock-", r#"{"ownerId":"w-2"}"#).await;
-    let seen = scan(&world.backend).await.unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
     assert!(seen.is_whole(), "{:?}", seen.pass);
     assert_eq!(
         seen.names(),
@@ -52,7 +52,7 @@ async fn contenders_of_known_clients_queue_in_order() {
     };
     assert!(ttl_ms.is_unknown() && why.contains("timeout of a session"));
     let (source, resource) = node("/locks/curator");
-    let detail = world.backend.inspect(&source, &resource).await.unwrap();
+    let detail = watched.backend.inspect(&source, &resource).await.unwrap();
     assert_eq!(detail.waiters[0].owner_id.as_str(), "10.0.0.8");
     assert_eq!(detail.lock.unwrap().generation, lock.generation);
 }
@@ -60,8 +60,8 @@ async fn contenders_of_known_clients_queue_in_order() {
 #[tokio::test]
 async fn readers_before_the_first_writer_share_a_row() {
     // kazoo's, Curator's and the recipe's readers and writers; the leases of a semaphore all hold.
-    let world = WatchedZookeeper::start().await;
-    let client = &world.client;
+    let watched = WatchedZookeeper::start().await;
+    let client = &watched.client;
     let guid = "0123456789abcdef0123456789abcdef";
     let queues = [
         (
@@ -83,13 +83,13 @@ async fn readers_before_the_first_writer_share_a_row() {
     for owner in ["s-1", "s-2"] {
         enqueue(client, "/locks/semaphore/leases/lease-", owner).await;
     }
-    let seen = scan(&world.backend).await.unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
     for (path, ..) in &queues {
         let lock = seen.lock(path);
         assert_eq!((owner(lock), lock.owner_count), ("r-1", 2), "{path}");
         assert_eq!(lock.waiter_count, Reported::Value(2), "{path}");
         let (source, resource) = node(path);
-        let detail = world.backend.inspect(&source, &resource).await.unwrap();
+        let detail = watched.backend.inspect(&source, &resource).await.unwrap();
         let owners: Vec<&str> = detail.owners.iter().map(|owner| owner.as_str()).collect();
         assert_eq!(owners, ["r-1", "r-2"]);
         let waiters: Vec<&str> = detail.waiters.iter().map(|one| one.owner_id.as_str()).collect();
@@ -101,7 +101,7 @@ async fn readers_before_the_first_writer_share_a_row() {
 #[tokio::test]
 async fn a_wrapped_counter_keeps_the_order() {
     // Across 2147483647 and across 0; the sorted names would be in another order.
-    let world = WatchedZookeeper::start().await;
+    let watched = WatchedZookeeper::start().await;
     for (path, names) in [
         (
             "/locks/high",
@@ -112,13 +112,13 @@ async fn a_wrapped_counter_keeps_the_order() {
             ["lock--000000002", "lock--000000001", "lock-0000000000"],
         ),
     ] {
-        folder(&world.client, path).await;
+        folder(&watched.client, path).await;
         // Not created in this order.
         for at in [2, 0, 1] {
-            contender(&world.client, &format!("{path}/{}", names[at]), names[at]).await;
+            contender(&watched.client, &format!("{path}/{}", names[at]), names[at]).await;
         }
         let (source, resource) = node(path);
-        let detail = world.backend.inspect(&source, &resource).await.unwrap();
+        let detail = watched.backend.inspect(&source, &resource).await.unwrap();
         assert_eq!(owner(&detail.lock.unwrap()), names[0]);
         let waiters: Vec<&str> = detail.waiters.iter().map(|one| one.owner_id.as_str()).collect();
         assert_eq!(waiters, names[1..]);
@@ -129,8 +129,8 @@ async fn a_wrapped_counter_keeps_the_order() {
 async fn only_ephemeral_sequential_children_contend() {
     // The items of a queue and a lock below one of them; members without a sequence; data that name no owner; data of
     // 64 KiB and more.
-    let world = WatchedZookeeper::start().await;
-    let client = &world.client;
+    let watched = WatchedZookeeper::start().await;
+    let client = &watched.client;
     folder(client, "/locks/queue").await;
     let item = CreateMode::PersistentSequential.with_acls(Acls::anyone_all());
     for _ in 0..2 {
@@ -146,7 +146,7 @@ async fn only_ephemeral_sequential_children_contend() {
         folder(client, path).await;
         enqueue(client, &format!("{path}/lock-"), &data).await;
     }
-    let seen = scan(&world.backend).await.unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
     assert_eq!(
         seen.names(),
         ["/locks/binary", "/locks/large", "/locks/queue/item-0000000001"]
@@ -159,12 +159,12 @@ async fn only_ephemeral_sequential_children_contend() {
     // New data are read although the node is the same.
     let (path, _) = enqueue(client, "/locks/queue/lock-", "before").await;
     assert_eq!(
-        owner(scan(&world.backend).await.unwrap().lock("/locks/queue")),
+        owner(scan(&watched.backend).await.unwrap().lock("/locks/queue")),
         "before"
     );
     client.set_data(&path, b"after", None).await.unwrap();
     assert_eq!(
-        owner(scan(&world.backend).await.unwrap().lock("/locks/queue")),
+        owner(scan(&watched.backend).await.unwrap().lock("/locks/queue")),
         "after"
     );
 }
@@ -172,10 +172,10 @@ async fn only_ephemeral_sequential_children_contend() {
 #[tokio::test]
 async fn names_are_relative_to_the_chroot() {
     // The same node through a chroot; a refresh by name; names outside the paths.
-    let world = WatchedZookeeper::start().await;
-    folder(&world.client, "/app/locks/job").await;
-    enqueue(&world.client, "/app/locks/job/lock-", "w-1").await;
-    let chrooted = backend(&format!("{}/app", world.zookeeper.cluster()), |_, _| {});
+    let watched = WatchedZookeeper::start().await;
+    folder(&watched.client, "/app/locks/job").await;
+    enqueue(&watched.client, "/app/locks/job/lock-", "w-1").await;
+    let chrooted = backend(&format!("{}/app", watched.zookeeper.cluster()), |_, _| {});
     assert_eq!(scan(&chrooted).await.unwrap().names(), ["/locks/job"]);
     let seen = refresh(
         &chrooted,
@@ -191,17 +191,17 @@ async fn names_are_relative_to_the_chroot() {
 #[tokio::test]
 async fn a_lock_ends_with_the_session_of_its_holder() {
     // The holder's session closes: the next one holds. A lost session is closed by the server.
-    let world = WatchedZookeeper::start().await;
-    folder(&world.client, "/locks/job").await;
-    let holder = super::watched_zookeeper::client(&world.zookeeper.cluster()).await;
+    let watched = WatchedZookeeper::start().await;
+    folder(&watched.client, "/locks/job").await;
+    let holder = super::watched_zookeeper::client(&watched.zookeeper.cluster()).await;
     enqueue(&holder, "/locks/job/lock-", "first").await;
-    enqueue(&world.client, "/locks/job/lock-", "second").await;
-    let before = scan(&world.backend).await.unwrap();
+    enqueue(&watched.client, "/locks/job/lock-", "second").await;
+    let before = scan(&watched.backend).await.unwrap();
     assert_eq!(owner(before.lock("/locks/job")), "first");
     let line = before.lock("/locks/job").line[0].generation.clone();
     drop(holder);
     testkit::eventually("the next one holds", async || {
-        let seen = scan(&world.backend).await.unwrap();
+        let seen = scan(&watched.backend).await.unwrap();
         let lock = seen.lock("/locks/job");
         owner(lock) == "second" && lock.generation == Reported::Value(line.clone())
     })

@@ -20,21 +20,21 @@ async fn exists(client: &Client, path: &str) -> bool {
 #[tokio::test]
 async fn the_next_in_the_queue_holds_after_the_holder_was_unlocked() {
     // Three in a queue; the holder's session and its other node stay; the old generation is refused then.
-    let world = WatchedZookeeper::start().await;
-    let client = &world.client;
+    let watched = WatchedZookeeper::start().await;
+    let client = &watched.client;
     folder(client, "/locks/job").await;
     folder(client, "/locks/other").await;
     let (first, _) = enqueue(client, "/locks/job/lock-", "w-1").await;
     let (other, _) = enqueue(client, "/locks/other/lock-", "w-1").await;
     enqueue(client, "/locks/job/lock-", "w-2").await;
     let (source, resource) = node("/locks/job");
-    let seen = world.backend.inspect(&source, &resource).await.unwrap();
+    let seen = watched.backend.inspect(&source, &resource).await.unwrap();
     let radius = seen.blast_radius.known().unwrap();
     assert_eq!(radius.next.as_ref().unwrap().as_str(), "w-2");
     assert!(radius.dies.is_empty());
-    let old = generation(&world.backend, &source, &resource).await;
+    let old = generation(&watched.backend, &source, &resource).await;
     let release = async || {
-        world
+        watched
             .backend
             .release(&source, &resource, &old, &act())
             .await
@@ -50,7 +50,7 @@ async fn the_next_in_the_queue_holds_after_the_holder_was_unlocked() {
     let children = client.list_children("/locks/job").await.unwrap();
     assert_eq!(children.len(), 1, "{children:?}");
     assert_eq!(
-        unlock(&world.backend, &source, &resource).await,
+        unlock(&watched.backend, &source, &resource).await,
         Release::Released
     );
     assert_eq!(release().await, Release::AlreadyFree);
@@ -59,40 +59,40 @@ async fn the_next_in_the_queue_holds_after_the_holder_was_unlocked() {
 #[tokio::test]
 async fn all_readers_of_a_row_are_released_or_none() {
     // Two readers; with a third one the reviewed holding is another one; then all three.
-    let world = WatchedZookeeper::start().await;
-    let client = &world.client;
+    let watched = WatchedZookeeper::start().await;
+    let client = &watched.client;
     folder(client, "/locks/rw").await;
     for owner in ["r-1", "r-2"] {
         enqueue(client, "/locks/rw/read-", owner).await;
     }
     let (source, resource) = node("/locks/rw");
-    let two = generation(&world.backend, &source, &resource).await;
+    let two = generation(&watched.backend, &source, &resource).await;
     enqueue(client, "/locks/rw/read-", "r-3").await;
     enqueue(client, "/locks/rw/write-", "w-1").await;
-    let changed = world
+    let changed = watched
         .backend
         .release(&source, &resource, &two, &act())
         .await
         .unwrap();
     assert!(matches!(changed, Release::HolderChanged { .. }), "{changed:?}");
-    let seen = world.backend.inspect(&source, &resource).await.unwrap();
+    let seen = watched.backend.inspect(&source, &resource).await.unwrap();
     let radius = seen.blast_radius.known().unwrap();
     assert!(radius.warnings[0].contains("3 readers"), "{radius:?}");
     assert_eq!(
-        unlock(&world.backend, &source, &resource).await,
+        unlock(&watched.backend, &source, &resource).await,
         Release::Released
     );
-    let after = scan(&world.backend).await.unwrap();
+    let after = scan(&watched.backend).await.unwrap();
     assert_eq!(owner(after.lock("/locks/rw")), "w-1");
 }
 
 #[tokio::test]
 async fn without_account_or_path_release_is_refused() {
     // No `unlock_user`; a name outside the paths.
-    let world = WatchedZookeeper::start().await;
-    folder(&world.client, "/locks/job").await;
-    enqueue(&world.client, "/locks/job/lock-", "w-1").await;
-    let watcher = backend(&world.zookeeper.cluster(), |_, _| {});
+    let watched = WatchedZookeeper::start().await;
+    folder(&watched.client, "/locks/job").await;
+    enqueue(&watched.client, "/locks/job/lock-", "w-1").await;
+    let watcher = backend(&watched.zookeeper.cluster(), |_, _| {});
     assert!(no_release(&watcher).unwrap().contains("unlock_user"));
     let (source, resource) = node("/locks/job");
     let answer = unlock(&watcher, &source, &resource).await;
@@ -100,10 +100,10 @@ async fn without_account_or_path_release_is_refused() {
         matches!(&answer, Release::Refused { why, .. } if why.contains("unlock_user")),
         "{answer:?}"
     );
-    assert_eq!(no_release(&world.backend), None);
-    let seen = generation(&world.backend, &source, &resource).await;
+    assert_eq!(no_release(&watched.backend), None);
+    let seen = generation(&watched.backend, &source, &resource).await;
     let (_, stranger) = node("/elsewhere/job");
-    let answer = world
+    let answer = watched
         .backend
         .release(&source, &stranger, &seen, &act())
         .await
@@ -159,46 +159,51 @@ impl Users for Recreating {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn racing_unlocks_never_hit_the_next_holder_of_the_same_name() {
     // The lock node is deleted after each holding, so that its counter starts again and the names repeat.
-    let world = WatchedZookeeper::start().await;
-    folder(&world.client, "/locks").await;
+    let watched = WatchedZookeeper::start().await;
+    folder(&watched.client, "/locks").await;
     let users = Recreating {
-        client: world.client.clone(),
+        client: watched.client.clone(),
         count: Cell::new(0),
     };
     let (source, resource) = node("/locks/race");
-    race(&world.backend, &source, &resource, &users).await;
+    race(&watched.backend, &source, &resource, &users).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_response_is_an_unknown_outcome() {
     // The transaction's answer stops in the proxy.
-    let world = WatchedZookeeper::start().await;
-    folder(&world.client, "/locks/job").await;
-    let proxy = Proxy::start(world.zookeeper.port()).await;
+    let watched = WatchedZookeeper::start().await;
+    folder(&watched.client, "/locks/job").await;
+    let proxy = Proxy::start(watched.zookeeper.port()).await;
     let through = backend(&format!("127.0.0.1:{}", proxy.port()), |config, zookeeper| {
         config.timeout = Duration::from_millis(600);
         zookeeper.unlock_user = Some("leasehold-unlock".to_owned());
     });
-    let direct = unlocker(&world.zookeeper.cluster());
+    let direct = unlocker(&watched.zookeeper.cluster());
     let (source, resource) = node("/locks/job");
     let held = std::cell::RefCell::new(String::new());
     let take = async || -> Generation {
         // What an earlier attempt left.
         let old = held.take();
         if !old.is_empty() {
-            let _ = world.client.delete(&old, None).await;
+            let _ = watched.client.delete(&old, None).await;
         }
         testkit::eventually("sessions of earlier attempts end", async || {
-            world.client.list_children("/locks/job").await.unwrap().is_empty()
+            watched
+                .client
+                .list_children("/locks/job")
+                .await
+                .unwrap()
+                .is_empty()
         })
         .await;
-        let (path, _) = enqueue(&world.client, "/locks/job/lock-", "w-1").await;
+        let (path, _) = enqueue(&watched.client, "/locks/job/lock-", "w-1").await;
         held.replace(path);
         generation(&direct, &source, &resource).await
     };
     let is_held = async || {
         let path = held.borrow().clone();
-        exists(&world.client, &path).await
+        exists(&watched.client, &path).await
     };
     lose_answers(&through, &proxy, (&source, &resource), take, is_held).await;
 }

@@ -12,9 +12,9 @@ use crate::support::watching::{Watching, owner, scan};
 #[tokio::test]
 async fn each_change_names_its_lock() {
     // A path that does not exist yet; joining, new data, leaving, and the lock node itself.
-    let world = WatchedZookeeper::start().await;
-    let client = &world.client;
-    let mut watching = Watching::start(Arc::new(backend(&world.zookeeper.cluster(), |_, _| {})));
+    let watched = WatchedZookeeper::start().await;
+    let client = &watched.client;
+    let mut watching = Watching::start(Arc::new(backend(&watched.zookeeper.cluster(), |_, _| {})));
     watching.live().await;
     folder(client, "/locks/team/job").await;
     let (path, _) = enqueue(client, "/locks/team/job/lock-", "w-1").await;

@@ -72,7 +72,7 @@ fn waits(lanes: &mut Lanes, input: &TimelineInput<'_>, scale: TimeScale, now: i6
             until: at.min(scale.until()),
             place: None,
             is_cut: from < scale.from() || at > scale.until(),
-            is_told: true,
+            is_begin_known: true,
         });
     }
     for waiter in input.waiters {
@@ -83,7 +83,7 @@ fn waits(lanes: &mut Lanes, input: &TimelineInput<'_>, scale: TimeScale, now: i6
                 until: now.min(scale.until()),
                 place: Some(waiter.place),
                 is_cut: since < scale.from(),
-                is_told: waiter.since.is_some(),
+                is_begin_known: waiter.since.is_some(),
             });
         }
     }

@@ -148,7 +148,7 @@ fn a_wait_that_ended_with_a_grant_is_drawn_up_to_it() {
         until: 5 * MINUTE,
         place: None,
         is_cut: true,
-        is_told: true,
+        is_begin_known: true,
     };
     assert_eq!((waits, timeline.waits_left_out), (vec![&expected], 0));
     assert_eq!(drawn_blocks(&timeline)[0], ("b".to_owned(), 5, 60, End::Now));

@@ -5,7 +5,7 @@ use app::page_data::audit::{AuditEntryData, AuditTableRow};
 use domain::audit::{AuditEntry, AuditQuery, Readable};
 
 use super::diff;
-use super::page_rows::Fates;
+use super::page_rows::UnlocksById;
 use super::pending_reviews::review;
 use crate::audit::RecordWithNeighbours;
 use crate::http::audit::unreadable;
@@ -52,9 +52,9 @@ impl Services {
                 .chain(&look.newer)
                 .cloned(),
         );
-        let fates = self.fates(&all).await?;
-        let fate = look.row.unlock_id.as_ref().and_then(|id| fates.get(id));
-        let review = fate.and_then(|unlock| review(who, unlock));
+        let unlocks = self.unlocks(&all).await?;
+        let unlock = look.row.unlock_id.as_ref().and_then(|id| unlocks.get(id));
+        let review = unlock.and_then(|unlock| review(who, unlock));
         let RecordWithNeighbours {
             row,
             gives_its_hash,
@@ -62,15 +62,15 @@ impl Services {
             older,
             newer,
         } = look;
-        let Some(line) = self.one(&row, &fates).await else {
+        let Some(line) = self.one(&row, &unlocks).await else {
             return Ok(None);
         };
         Ok(Some(AuditEntryData {
             row: line,
             changes: diff::changes(row.before.as_deref(), row.after.as_deref()),
-            steps: self.lines(&steps, &fates).await,
-            older: self.maybe(older.as_ref(), &fates).await,
-            newer: self.maybe(newer.as_ref(), &fates).await,
+            steps: self.lines(&steps, &unlocks).await,
+            older: self.maybe(older.as_ref(), &unlocks).await,
+            newer: self.maybe(newer.as_ref(), &unlocks).await,
             is_hash_valid: gives_its_hash,
             follows_previous: follows,
             review,
@@ -86,12 +86,12 @@ impl Services {
         }))
     }
 
-    async fn one(&self, row: &AuditEntry, fates: &Fates) -> Option<AuditTableRow> {
-        self.lines(std::slice::from_ref(row), fates).await.pop()
+    async fn one(&self, row: &AuditEntry, unlocks: &UnlocksById) -> Option<AuditTableRow> {
+        self.lines(std::slice::from_ref(row), unlocks).await.pop()
     }
 
-    async fn maybe(&self, row: Option<&AuditEntry>, fates: &Fates) -> Option<AuditTableRow> {
-        self.one(row?, fates).await
+    async fn maybe(&self, row: Option<&AuditEntry>, unlocks: &UnlocksById) -> Option<AuditTableRow> {
+        self.one(row?, unlocks).await
     }
 
     /// Oldest first.

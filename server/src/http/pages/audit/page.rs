@@ -53,9 +53,9 @@ impl Services {
 
     async fn entries(&self, query: &AuditQuery) -> Result<AuditSearchResult, sqlx::Error> {
         let page = self.auth.audit.page(query).await?;
-        let fates = self.fates(&page.rows).await?;
+        let unlocks = self.unlocks(&page.rows).await?;
         Ok(AuditSearchResult::Entries {
-            rows: self.lines(&page.rows, &fates).await,
+            rows: self.lines(&page.rows, &unlocks).await,
             older: page.next_cursor,
             is_first: query.before_seq.is_none(),
         })

@@ -10,12 +10,12 @@ use domain::unlock::{Unlock, UnlockState};
 use crate::http::state::Services;
 
 /// States of the unlocks whose steps are shown.
-pub(super) type Fates = HashMap<String, Unlock>;
+pub(super) type UnlocksById = HashMap<String, Unlock>;
 
 impl Services {
     /// # Errors
     /// The store does not answer.
-    pub(super) async fn fates(&self, rows: &[AuditEntry]) -> Result<Fates, sqlx::Error> {
+    pub(super) async fn unlocks(&self, rows: &[AuditEntry]) -> Result<UnlocksById, sqlx::Error> {
         let mut ids: Vec<&str> = rows.iter().filter_map(|row| row.unlock_id.as_deref()).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -23,14 +23,14 @@ impl Services {
     }
 
     /// In the order given, but the steps of each unlock are grouped at its first step.
-    pub(super) async fn lines(&self, rows: &[AuditEntry], fates: &Fates) -> Vec<AuditTableRow> {
+    pub(super) async fn lines(&self, rows: &[AuditEntry], unlocks: &UnlocksById) -> Vec<AuditTableRow> {
         let names = self.names(rows).await;
         let shown: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let mut lines = Vec::with_capacity(rows.len());
         for group in together(rows) {
             let (last, first) = (group.len() - 1, group.first().copied());
             for (place, row) in group.into_iter().enumerate() {
-                let fate = row.unlock_id.as_ref().and_then(|id| fates.get(id));
+                let unlock = row.unlock_id.as_ref().and_then(|id| unlocks.get(id));
                 let mut line = line(row, &names);
                 line.join = match place {
                     _ if last == 0 => Join::Alone,
@@ -41,9 +41,9 @@ impl Services {
                 if let Some(first) = first.filter(|_| place > 0) {
                     say_once(&mut line, first);
                 }
-                line.flag = fate.map_or(EntryFlag::Nothing, |fate| flag(row, fate));
-                line.pair = fate
-                    .and_then(|fate| pair(row, fate))
+                line.flag = unlock.map_or(EntryFlag::Nothing, |unlock| flag(row, unlock));
+                line.pair = unlock
+                    .and_then(|unlock| pair(row, unlock))
                     .filter(|(_, other)| !shown.contains(other.to_string().as_str()));
                 lines.push(line);
             }
@@ -148,14 +148,14 @@ fn number(row: &AuditEntry) -> i64 {
     row.id.parse().unwrap_or_default()
 }
 
-fn flag(row: &AuditEntry, fate: &Unlock) -> EntryFlag {
-    let is_open = fate.state == UnlockState::OutcomeUnknown;
-    let is_last = fate.outcome_entry.or(fate.act_entry) == Some(number(row));
-    let alone = fate.break_glass.as_ref();
+fn flag(row: &AuditEntry, unlock: &Unlock) -> EntryFlag {
+    let is_open = unlock.state == UnlockState::OutcomeUnknown;
+    let is_last = unlock.outcome_entry.or(unlock.act_entry) == Some(number(row));
+    let alone = unlock.break_glass.as_ref();
     let is_unreviewed = alone.is_some_and(|alone| alone.review.is_none());
     if is_open && is_last {
         EntryFlag::Open
-    } else if is_unreviewed && fate.act_entry == Some(number(row)) {
+    } else if is_unreviewed && unlock.act_entry == Some(number(row)) {
         EntryFlag::NotReviewed
     } else {
         EntryFlag::Nothing
@@ -164,21 +164,24 @@ fn flag(row: &AuditEntry, fate: &Unlock) -> EntryFlag {
 
 /// Text and entry of the link to a related entry: from an intent to its outcome, from an act with an unknown outcome to the
 /// outcome that was found later, from every other entry to its intent.
-fn pair(row: &AuditEntry, fate: &Unlock) -> Option<(String, i64)> {
+fn pair(row: &AuditEntry, unlock: &Unlock) -> Option<(String, i64)> {
     let own = number(row);
-    let is_first = own == fate.intent_entry;
+    let is_first = own == unlock.intent_entry;
     let was_unknown = row.outcome == UnlockState::OutcomeUnknown.as_str();
-    match fate.outcome_entry {
+    match unlock.outcome_entry {
         Some(outcome) if is_first => Some((
-            format!("{}, entry {outcome}", outcome_label(fate.state.as_str())),
+            format!("{}, entry {outcome}", outcome_label(unlock.state.as_str())),
             outcome,
         )),
         Some(outcome) if was_unknown && outcome != own => {
-            let found = outcome_label(fate.state.as_str());
+            let found = outcome_label(unlock.state.as_str());
             Some((format!("found out later: {found}, entry {outcome}"), outcome))
         }
-        None if is_first => fate.act_entry.map(|act| (format!("begun, entry {act}"), act)),
-        _ => Some((format!("intent, entry {}", fate.intent_entry), fate.intent_entry)),
+        None if is_first => unlock.act_entry.map(|act| (format!("begun, entry {act}"), act)),
+        _ => Some((
+            format!("intent, entry {}", unlock.intent_entry),
+            unlock.intent_entry,
+        )),
     }
 }
 
@@ -224,11 +227,11 @@ mod tests {
             row("2", Some("b")),
             row("1", None),
         ];
-        let told: Vec<Vec<&str>> = together(&rows)
+        let ids: Vec<Vec<&str>> = together(&rows)
             .iter()
             .map(|group| group.iter().map(|row| row.id.as_str()).collect())
             .collect();
-        assert_eq!(told, [vec!["6", "3"], vec!["5", "2"], vec!["4"], vec!["1"]]);
+        assert_eq!(ids, [vec!["6", "3"], vec!["5", "2"], vec!["4"], vec!["1"]]);
     }
 
     #[test]

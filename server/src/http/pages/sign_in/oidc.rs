@@ -22,20 +22,20 @@ pub(in crate::http) struct OidcStart {
 }
 
 pub(in crate::http) async fn begin(
-    State(gate): State<Arc<Authenticator>>,
+    State(auth): State<Arc<Authenticator>>,
     CurrentUser(who): CurrentUser,
     Query(asked): Query<OidcStart>,
 ) -> Response {
     let next = cookie::next_path(asked.next.as_deref());
-    let Some(oidc) = &gate.oidc else {
-        return none(&gate, next);
+    let Some(oidc) = &auth.oidc else {
+        return none(&auth, next);
     };
     match oidc.begin(next, asked.again.is_some(), &who.origin).await {
         Ok((begun, url)) => with_cookie(
             Redirect::to(&url).into_response(),
-            cookie::set_flow(&begun.secret, gate.is_secure),
+            cookie::set_flow(&begun.secret, auth.is_secure),
         ),
-        Err(error) => refused(&gate, &error, next),
+        Err(error) => refused(&auth, &error, next),
     }
 }
 
@@ -47,29 +47,29 @@ pub(in crate::http) struct OidcCallback {
 }
 
 pub(in crate::http) async fn finish(
-    State(gate): State<Arc<Authenticator>>,
+    State(auth): State<Arc<Authenticator>>,
     CurrentUser(who): CurrentUser,
     headers: HeaderMap,
     Query(answer): Query<OidcCallback>,
 ) -> Response {
-    let Some(oidc) = &gate.oidc else {
-        return none(&gate, "/");
+    let Some(oidc) = &auth.oidc else {
+        return none(&auth, "/");
     };
     let returned = Returned {
         code: answer.code,
         state: answer.state,
         error: answer.error,
-        cookie: cookie::read_flow(&headers, gate.is_secure),
+        cookie: cookie::read_flow(&headers, auth.is_secure),
     };
     let response = match oidc.finish(returned, &who.origin).await {
-        Ok((signed_in, next)) => welcome(&gate, &signed_in, cookie::next_path(Some(&next))),
-        Err(error) => refused(&gate, &error, "/"),
+        Ok((signed_in, next)) => welcome(&auth, &signed_in, cookie::next_path(Some(&next))),
+        Err(error) => refused(&auth, &error, "/"),
     };
-    with_cookie(response, cookie::clear_flow(gate.is_secure))
+    with_cookie(response, cookie::clear_flow(auth.is_secure))
 }
 
-fn refused(gate: &Authenticator, error: &OidcError, next: &str) -> Response {
-    let name = gate.oidc.as_ref().map_or("", |oidc| oidc.name());
+fn refused(auth: &Authenticator, error: &OidcError, next: &str) -> Response {
+    let name = auth.oidc.as_ref().map_or("", |oidc| oidc.name());
     let (status, why) = match error {
         OidcError::Down(_) => (
             StatusCode::SERVICE_UNAVAILABLE,
@@ -99,7 +99,7 @@ fn refused(gate: &Authenticator, error: &OidcError, next: &str) -> Response {
     };
     let content = sign_in::SignIn {
         refusal: Some(why),
-        ..form(gate, next.to_owned())
+        ..form(auth, next.to_owned())
     };
     let mut response = page(status, sign_in::sign_in(content));
     if let OidcError::TooOften { wait_s } = error {
@@ -110,10 +110,10 @@ fn refused(gate: &Authenticator, error: &OidcError, next: &str) -> Response {
     response
 }
 
-fn none(gate: &Authenticator, next: &str) -> Response {
+fn none(auth: &Authenticator, next: &str) -> Response {
     let content = sign_in::SignIn {
         refusal: Some("No identity provider is configured.".to_owned()),
-        ..form(gate, next.to_owned())
+        ..form(auth, next.to_owned())
     };
     page(StatusCode::NOT_FOUND, sign_in::sign_in(content))
 }

@@ -30,15 +30,15 @@ impl Stage {
     /// A connection from this address, one second after the previous one. Returns whether it was admitted.
     fn connect(&mut self, peer: &str) -> bool {
         self.clock.advance(Duration::from_secs(1));
-        let pulse = IdleTracker::new(self.clock.clone());
-        let place = self.places.admit(peer.parse().unwrap(), &pulse);
-        place.map(|place| self.open.push((pulse, place))).is_some()
+        let idle = IdleTracker::new(self.clock.clone());
+        let place = self.places.admit(peer.parse().unwrap(), &idle);
+        place.map(|place| self.open.push((idle, place))).is_some()
     }
 
     /// Indexes of admitted connections that have been closed.
     fn closed(&self) -> Vec<usize> {
-        let is_closed = |(number, (pulse, _)): (usize, &(Arc<IdleTracker>, ConnectionSlot))| {
-            pulse.is_closed().then_some(number)
+        let is_closed = |(number, (idle, _)): (usize, &(Arc<IdleTracker>, ConnectionSlot))| {
+            idle.is_closed().then_some(number)
         };
         self.open.iter().enumerate().filter_map(is_closed).collect()
     }
@@ -52,7 +52,7 @@ fn a_full_share_closes_the_longest_idle_of_its_source() {
         assert!(stage.connect(&format!("2001:db8::{number}")));
     }
     assert_eq!(stage.closed(), [0]);
-    let _busy: Vec<_> = stage.open.iter().map(|(pulse, _)| pulse.request()).collect();
+    let _busy: Vec<_> = stage.open.iter().map(|(idle, _)| idle.request()).collect();
     assert!(!stage.connect("2001:db8::9"));
     assert!(stage.connect("2001:db8:0:1::9"));
     assert_eq!(stage.closed(), [0]);

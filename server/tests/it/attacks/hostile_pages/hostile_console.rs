@@ -75,7 +75,7 @@ impl HostileConsole {
             ("builtin", format!("d-{p}")),
             ("builtin", format!("g-{p}")),
         ];
-        let mut world = Self {
+        let mut hostile_console = Self {
             payload: p.to_owned(),
             console,
             locks: locks
@@ -92,8 +92,8 @@ impl HostileConsole {
             viewer,
             servers,
         };
-        world.plant().await;
-        world
+        hostile_console.plant().await;
+        hostile_console
     }
 
     pub(super) fn unlockable(&self) -> impl Iterator<Item = String> {

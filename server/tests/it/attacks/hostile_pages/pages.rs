@@ -41,21 +41,21 @@ fn post(by: As, path: &str, fields: Vec<(&'static str, String)>, shows: Shows) -
     page(by, Ask::Post(path.to_owned(), fields), shows)
 }
 
-pub(super) fn pages(world: &HostileConsole) -> Vec<Page> {
+pub(super) fn pages(console: &HostileConsole) -> Vec<Page> {
     let mut all: Vec<Page> = Vec::new();
-    let text = world.shown_paths();
+    let text = console.shown_paths();
     all.extend(
         text.into_iter()
             .map(|path| page(As::Admin, Ask::Get(path), Shows::Text)),
     );
-    let anything = world.other_paths();
+    let anything = console.other_paths();
     all.extend(
         anything
             .into_iter()
             .map(|path| page(As::Admin, Ask::Get(path), Shows::Anything)),
     );
-    all.extend(signed_out(&world.payload));
-    all.extend(forms(world));
+    all.extend(signed_out(&console.payload));
+    all.extend(forms(console));
     all
 }
 
@@ -182,10 +182,10 @@ fn signed_out(payload: &str) -> Vec<Page> {
 }
 
 /// Rejected forms with their input.
-fn forms(world: &HostileConsole) -> Vec<Page> {
-    let text = || world.payload.clone();
-    let lock = world.unlockable().next().unwrap_or_default();
-    let confirm = format!("/unlocks/{}/confirm", world.pending);
+fn forms(console: &HostileConsole) -> Vec<Page> {
+    let text = || console.payload.clone();
+    let lock = console.unlockable().next().unwrap_or_default();
+    let confirm = format!("/unlocks/{}/confirm", console.pending);
     let silence = vec![("comment", text()), (SMUGGLED, text())];
     let user = vec![("name", text()), ("role", text())];
     let password = vec![("old", text()), ("password", "short".to_owned())];
@@ -199,7 +199,7 @@ fn forms(world: &HostileConsole) -> Vec<Page> {
         post(As::Admin, "/settings/password", password, Shows::Anything),
         post(
             As::Admin,
-            &format!("/settings/users/{}/link", segment(&world.payload)),
+            &format!("/settings/users/{}/link", segment(&console.payload)),
             Vec::new(),
             Shows::Text,
         ),
@@ -220,7 +220,7 @@ fn forms(world: &HostileConsole) -> Vec<Page> {
         ),
         post(As::Admin, "/unlocks", several, Shows::Text),
     ];
-    all.extend(alert_forms(&world.payload));
+    all.extend(alert_forms(&console.payload));
     all
 }
 

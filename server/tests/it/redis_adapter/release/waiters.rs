@@ -102,7 +102,7 @@ async fn a_short_value_is_a_weak_identity() {
         let seen = backend.inspect(&key(), &name.into()).await.unwrap();
         let radius = seen.blast_radius.known().unwrap();
         assert_eq!(radius.weak_identity.is_some(), is_weak, "{name}: {radius:?}");
-        let is_told = radius.warnings.iter().any(|line| line.contains("5 bytes"));
-        assert_eq!(is_told, is_weak);
+        let is_warned = radius.warnings.iter().any(|line| line.contains("5 bytes"));
+        assert_eq!(is_warned, is_weak);
     }
 }
