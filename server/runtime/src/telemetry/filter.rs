@@ -12,13 +12,13 @@ type Read = fn(&str) -> Result<EnvFilter, ParseError>;
 type Changeable<S> = (reload::Layer<EnvFilter, S>, Handle<EnvFilter, S>);
 type Set = dyn Fn(&str) -> Result<(), TelemetryError> + Send;
 
-/// Current filter and its setter; `None` before logging was started.
-struct Kept {
-    now: String,
-    set: Vec<Box<Set>>,
+/// `None` before logging was started.
+struct CurrentFilter {
+    text: String,
+    setters: Vec<Box<Set>>,
 }
 
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+static CURRENT: Mutex<Option<CurrentFilter>> = Mutex::new(None);
 
 /// A filter layer that [`set_filter`] changes.
 ///
@@ -34,12 +34,12 @@ where
     Handle<EnvFilter, S>: Send,
 {
     let set = move |filter: &str| Ok(handle.reload(read(filter)?)?);
-    let mut kept = KEPT.lock();
-    let kept = kept.get_or_insert_with(|| Kept {
-        now: filter.to_owned(),
-        set: Vec::new(),
+    let mut current = CURRENT.lock();
+    let current = current.get_or_insert_with(|| CurrentFilter {
+        text: filter.to_owned(),
+        setters: Vec::new(),
     });
-    kept.set.push(Box::new(set));
+    current.setters.push(Box::new(set));
 }
 
 /// Sets the log filter. Returns whether it changed.
@@ -48,13 +48,31 @@ where
 /// It does not parse (the configuration has checked it).
 pub fn set_filter(filter: &str) -> Result<bool, TelemetryError> {
     EnvFilter::builder().parse(filter)?;
-    let mut kept = KEPT.lock();
-    let Some(kept) = kept.as_mut().filter(|kept| kept.now != filter) else {
+    let mut current = CURRENT.lock();
+    let Some(current) = current.as_mut().filter(|current| current.text != filter) else {
         return Ok(false);
     };
-    for set in &kept.set {
+    for set in &current.setters {
         set(filter)?;
     }
-    filter.clone_into(&mut kept.now);
+    filter.clone_into(&mut current.text);
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::level_filters::LevelFilter;
+
+    use config::LogConfig;
+
+    #[test]
+    fn the_filter_limits_the_level_of_the_process() {
+        // Fails if a layer without a limit enables debug spans: acquire, renew and release would then go through the router.
+        super::super::start(&LogConfig::default()).unwrap();
+        assert_eq!(LevelFilter::current(), LevelFilter::INFO);
+        assert!(super::set_filter("leasehold=debug,info").unwrap());
+        assert_eq!(LevelFilter::current(), LevelFilter::DEBUG);
+        assert!(super::set_filter("warn").unwrap());
+        assert_eq!(LevelFilter::current(), LevelFilter::WARN);
+    }
 }
