@@ -56,7 +56,7 @@ async fn messages(text: &str) -> Vec<Value> {
     .await;
     let mut messages = Vec::new();
     for sink in &sinks {
-        messages.push(sink.hears(1).await[0].json());
+        messages.push(sink.wait_for(1).await[0].json());
     }
     messages
 }

@@ -28,11 +28,11 @@ async fn stage_with_receiver() -> (TestServer, WebhookSink) {
 
 /// What receivers were sent: the change and its summary, by summary.
 async fn sent(sink: &WebhookSink, count: usize) -> Vec<(String, String)> {
-    let heard = sink.hears(count).await;
-    let mut sent: Vec<(String, String)> = heard
+    let received = sink.wait_for(count).await;
+    let mut sent: Vec<(String, String)> = received
         .iter()
-        .map(|heard| {
-            let body = heard.json();
+        .map(|received| {
+            let body = received.json();
             let alert = &body["alerts"][0];
             assert_eq!(alert["labels"]["alertname"], "AccessChange", "{body}");
             let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();

@@ -19,7 +19,7 @@ pub(super) const LANES: u32 = 4;
 
 /// One client's output so far.
 #[derive(Default)]
-struct Heard {
+struct RecordedCalls {
     calls: HashMap<u64, Call>,
     last_known: Micros,
 }
@@ -33,7 +33,7 @@ pub(super) struct FleetCounts {
 pub(super) struct Client {
     pub(super) number: u32,
     child: Child,
-    heard: Arc<Mutex<Heard>>,
+    recorded: Arc<Mutex<RecordedCalls>>,
     listener: JoinHandle<()>,
 }
 
@@ -53,9 +53,9 @@ impl Client {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        let heard: Arc<Mutex<Heard>> = Arc::default();
+        let recorded: Arc<Mutex<RecordedCalls>> = Arc::default();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (to, tally) = (heard.clone(), tally.clone());
+        let (to, tally) = (recorded.clone(), tally.clone());
         let listener = super::aside(async move {
             while let Ok(Some(line)) = lines.next_line().await {
                 // The half line of a killed client was never a call.
@@ -70,7 +70,7 @@ impl Client {
         Self {
             number,
             child,
-            heard,
+            recorded,
             listener,
         }
     }
@@ -82,7 +82,7 @@ impl Client {
 
     /// When it last had a definite answer.
     pub(super) fn last_known(&self) -> Micros {
-        self.heard.lock().unwrap().last_known
+        self.recorded.lock().unwrap().last_known
     }
 
     /// Killed as by a power cut; its recorded answers stay. Returns the moment of its death, and its calls.
@@ -90,7 +90,7 @@ impl Client {
         self.child.kill().await.unwrap();
         let died = now();
         self.listener.await.unwrap();
-        (died, calls(&self.heard))
+        (died, calls(&self.recorded))
     }
 
     /// Asks it to stop; it finishes its current call.
@@ -100,12 +100,12 @@ impl Client {
         let status = ended.expect("a client exits when asked to stop").unwrap();
         assert!(status.success(), "client {}: {status}", self.number);
         self.listener.await.unwrap();
-        calls(&self.heard)
+        calls(&self.recorded)
     }
 }
 
-fn calls(heard: &Mutex<Heard>) -> Vec<Call> {
-    heard
+fn calls(recorded: &Mutex<RecordedCalls>) -> Vec<Call> {
+    recorded
         .lock()
         .unwrap()
         .calls
@@ -114,7 +114,7 @@ fn calls(heard: &Mutex<Heard>) -> Vec<Call> {
         .collect()
 }
 
-fn record_output(client: u32, heard: &mut Heard, tally: &FleetCounts, line: ClientOutput) {
+fn record_output(client: u32, recorded: &mut RecordedCalls, tally: &FleetCounts, line: ClientOutput) {
     match line {
         ClientOutput::Begin { id, at, what } => {
             let call = Call {
@@ -124,16 +124,16 @@ fn record_output(client: u32, heard: &mut Heard, tally: &FleetCounts, line: Clie
                 what,
                 answer: RecordedAnswer::Unknown,
             };
-            heard.calls.insert(id, call);
+            recorded.calls.insert(id, call);
         }
         ClientOutput::End { id, at, answer } => {
-            let call = heard.calls.get_mut(&id).expect("it began");
+            let call = recorded.calls.get_mut(&id).expect("it began");
             if answer == RecordedAnswer::Unknown {
                 tally.unknown.fetch_add(1, Ordering::Relaxed);
             } else {
                 tally.known.fetch_add(1, Ordering::Relaxed);
                 call.end = Some(at);
-                heard.last_known = at;
+                recorded.last_known = at;
             }
             call.answer = answer;
         }

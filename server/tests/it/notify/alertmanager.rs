@@ -29,7 +29,11 @@ async fn held(manager: &Alertmanager) -> Vec<Value> {
 /// Notifications that it sent on: resource and status.
 fn statuses(behind: &WebhookSink) -> Vec<String> {
     let status = |body: Value| format!("{} {}", body["alerts"][0]["labels"]["resource"], body["status"]);
-    behind.heard().iter().map(|heard| status(heard.json())).collect()
+    behind
+        .received()
+        .iter()
+        .map(|received| status(received.json()))
+        .collect()
 }
 
 async fn survives_a_restart(store: Store) {
@@ -41,7 +45,7 @@ async fn survives_a_restart(store: Store) {
         .await;
     notifier.enqueue_notice(&firing("a")).await;
     notifier.are(DeliveryState::Delivered).await;
-    behind.hears(1).await;
+    behind.wait_for(1).await;
     let first = held(&manager).await;
     assert_eq!(first[0]["labels"]["resource"], "a");
     assert_eq!(first[0]["generatorURL"], format!("{HOME}/locks/builtin/jobs"));
@@ -62,7 +66,7 @@ async fn survives_a_restart(store: Store) {
     })
     .await;
     notifier.enqueue_notice(&resolved(firing("a"))).await;
-    behind.hears(2).await;
+    behind.wait_for(2).await;
     eventually("it is gone", async || held(&manager).await.is_empty()).await;
     // The resolution is sent several times, and then no more.
     eventually("no alert is active", async || {
@@ -120,7 +124,7 @@ async fn alerts_of_a_dead_console_expire() {
         .await;
     notifier.enqueue_notice(&firing("a")).await;
     notifier.are(DeliveryState::Delivered).await;
-    behind.hears(1).await;
+    behind.wait_for(1).await;
     let _left = notifier.stopped().await;
     eventually("it lapses", async || held(&manager).await.is_empty()).await;
     eventually("the resolution is sent", async || {

@@ -62,13 +62,13 @@ async fn receiver_changes_by_admins_are_audited() {
             .unwrap()
             .contains("This is a test. Nothing is wrong.")
     );
-    assert_eq!(sink.heard().len(), 1);
+    assert_eq!(sink.received().len(), 1);
     let change = json!({"urls": [format!("{}/other", sink.url)]});
     assert_eq!(ask(Method::PUT, "/v1/receivers/ops", change).await.0, 204);
     sink.answers([Reply::Status(500)]);
     let (_, tried) = ask(Method::POST, "/v1/receivers/ops/test", Value::Null).await;
     assert_eq!(tried["trials"][0]["fault"], "answered 500: not accepted");
-    assert_eq!(sink.heard()[1].path, "/other");
+    assert_eq!(sink.received()[1].path, "/other");
     assert_eq!(ask(Method::DELETE, "/v1/receivers/ops", Value::Null).await.0, 204);
     assert_eq!(ask(Method::DELETE, "/v1/receivers/ops", Value::Null).await.0, 404);
     let rows = server.audit_entries().await;
@@ -181,7 +181,7 @@ async fn a_dead_letter_is_listed_and_retried() {
     let path = format!("/v1/notifications/{}/retry", dead["id"].as_str().unwrap());
     let (status, _) = send(&server, &admin, Method::POST, &path, &Value::Null).await;
     assert_eq!(status, 204);
-    sink.hears(2).await;
+    sink.wait_for(2).await;
     eventually("it is delivered", async || {
         let (_, all) = server
             .as_user(&admin)

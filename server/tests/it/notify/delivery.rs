@@ -10,7 +10,7 @@ use leasehold::notify::{DeliveryState, NotifyError, ReceiverKind};
 use serde_json::json;
 
 use super::notifier::{SECRET, Store, TestNotifier, config, firing, resolved};
-use crate::support::webhook_sink::{Heard, Reply, WebhookSink};
+use crate::support::webhook_sink::{ReceivedRequest, Reply, WebhookSink};
 use testkit::eventually;
 
 /// By another program than ours.
@@ -53,9 +53,9 @@ async fn arrives(store: Store) {
     notice.receivers = vec!["hook".to_owned(), "chat".to_owned()];
     assert_eq!(notifier.enqueue_notice(&notice).await, 2);
     let all = notifier.are(DeliveryState::Delivered).await;
-    let heard: Vec<Heard> = [hook.heard(), chat.heard()].concat();
-    assert_eq!((heard.len(), all.len(), other.heard().len()), (2, 2, 0));
-    let (signed, body) = (&heard[0], heard[0].json());
+    let received: Vec<ReceivedRequest> = [hook.received(), chat.received()].concat();
+    assert_eq!((received.len(), all.len(), other.received().len()), (2, 2, 0));
+    let (signed, body) = (&received[0], received[0].json());
     let text = format!("{}.{}", signed.header("x-timestamp"), signed.body);
     assert_eq!(
         signed.header("x-signature"),
@@ -64,9 +64,9 @@ async fn arrives(store: Store) {
     assert_eq!(signed.header("x-notification-id"), all[0].notification_id);
     assert_eq!((signed.path.as_str(), &body["receiver"]), ("/in", &json!("hook")));
     assert_eq!(body["alerts"][0]["labels"]["resource"], "jobs/nightly");
-    assert_eq!(heard[1].json()["text"], "Firing: LongHeld");
-    assert_eq!(heard[1].json()["blocks"].as_array().unwrap().len(), 3);
-    assert!(heard[1].headers.get("x-signature").is_none());
+    assert_eq!(received[1].json()["text"], "Firing: LongHeld");
+    assert_eq!(received[1].json()["blocks"].as_array().unwrap().len(), 3);
+    assert!(received[1].headers.get("x-signature").is_none());
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn an_unchanged_group_is_not_resent_after_a_restart() {
     let notice = firing("a");
     assert_eq!(notifier.enqueue_notice(&notice).await, 1);
     assert_eq!(notifier.enqueue_notice(&notice).await, 0);
-    sink.hears(1).await;
+    sink.wait_for(1).await;
     let notifier = notifier.again().await;
     let mut later = notice.clone();
     later.alerts[0].starts_at += 5_000;
@@ -101,7 +101,7 @@ async fn an_unchanged_group_is_not_resent_after_a_restart() {
         .await;
     assert_eq!(notifier.enqueue_notice(&notice).await, 1);
     assert_eq!(notifier.are(DeliveryState::Delivered).await.len(), 5);
-    assert_eq!(sink.heard().len(), 5);
+    assert_eq!(sink.received().len(), 5);
 }
 
 #[tokio::test]
@@ -112,25 +112,32 @@ async fn an_unreachable_receiver_gets_messages_later_in_order() {
     let notifier = TestNotifier::start().await;
     notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     notifier.enqueue_notice(&firing("a")).await;
-    sink.hears(1).await;
+    sink.wait_for(1).await;
     notifier.enqueue_notice(&resolved(firing("a"))).await;
     notifier.enqueue_notice(&firing("b")).await;
     let all = notifier.are(DeliveryState::Delivered).await;
-    let status = |heard: &Heard| {
-        let body = heard.json();
+    let status = |received: &ReceivedRequest| {
+        let body = received.json();
         let alert = &body["alerts"][0];
         format!("{} {}", alert["labels"]["resource"], alert["status"])
     };
-    let heard: Vec<String> = sink.heard().iter().map(status).collect();
-    let of_a: Vec<&String> = heard.iter().filter(|status| status.contains("\"a\"")).collect();
-    assert_eq!(of_a.last().unwrap().as_str(), "\"a\" \"resolved\"", "{heard:?}");
+    let received: Vec<String> = sink.received().iter().map(status).collect();
+    let of_a: Vec<&String> = received
+        .iter()
+        .filter(|status| status.contains("\"a\""))
+        .collect();
+    assert_eq!(
+        of_a.last().unwrap().as_str(),
+        "\"a\" \"resolved\"",
+        "{received:?}"
+    );
     let ends = of_a.iter().filter(|status| status.contains("resolved")).count();
-    assert_eq!((heard.len(), ends), (5, 1), "{heard:?}");
+    assert_eq!((received.len(), ends), (5, 1), "{received:?}");
     // Attempts of one message carry one id.
     let ids: std::collections::BTreeSet<String> = sink
-        .heard()
+        .received()
         .iter()
-        .map(|heard| heard.header("x-notification-id").to_owned())
+        .map(|received| received.header("x-notification-id").to_owned())
         .collect();
     assert_eq!((ids.len(), all.len()), (3, 3));
 }
@@ -143,8 +150,8 @@ async fn retry_after_is_respected() {
     let notifier = TestNotifier::start().await;
     notifier.add("chat", ReceiverKind::Slack, &[&sink.url]).await;
     notifier.enqueue_notice(&firing("a")).await;
-    let heard = sink.hears(2).await;
-    let pause = heard[1].at - heard[0].at;
+    let received = sink.wait_for(2).await;
+    let pause = received[1].at - received[0].at;
     assert!((2_900..10_000).contains(&pause), "{pause} ms");
     assert_eq!(notifier.are(DeliveryState::Delivered).await[0].attempts, 2);
 }
@@ -172,7 +179,7 @@ async fn a_refused_message_is_a_dead_letter_to_retry() {
     let who = Principal::system("test");
     test_notifier.notifier.retry(&who, dead[0].id).await.unwrap();
     test_notifier.are(DeliveryState::Delivered).await;
-    assert_eq!(sink.heard().len(), 2);
+    assert_eq!(sink.received().len(), 2);
     let again = test_notifier.notifier.retry(&who, dead[0].id).await;
     assert!(
         matches!(again, Err(NotifyError::NotDead { state: "delivered" })),
@@ -208,13 +215,13 @@ async fn messages_claimed_by_a_dead_server_are_sent_by_another() {
     notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     sink.answers([Reply::Silence]);
     notifier.enqueue_notice(&firing("a")).await;
-    sink.hears(1).await;
+    sink.wait_for(1).await;
     // As after the end of the sending server: the claim of another server expires.
     notifier
         .sql("UPDATE deliveries SET attempts = 7, next_at = 0")
         .await;
     eventually("it is sent again", async || {
-        notifier.outbox().await[0].attempts == 8 && sink.heard().len() == 2
+        notifier.outbox().await[0].attempts == 8 && sink.received().len() == 2
     })
     .await;
     notifier.are(DeliveryState::Delivered).await;
@@ -232,7 +239,7 @@ async fn an_alert_without_an_existing_receiver_goes_to_all() {
     let mut notice = firing("a");
     notice.receivers = vec!["gone".to_owned()];
     assert_eq!(test_notifier.enqueue_notice(&notice).await, 1);
-    sink.hears(1).await;
+    sink.wait_for(1).await;
     test_notifier
         .notifier
         .remove(&Principal::system("test"), "hook")

@@ -41,9 +41,9 @@ async fn grows(store: Store) {
     }
     notifier.are(DeliveryState::Delivered).await;
     let mut truncated: Vec<_> = hook
-        .heard()
+        .received()
         .iter()
-        .map(|heard| heard.json()["truncatedAlerts"].clone())
+        .map(|received| received.json()["truncatedAlerts"].clone())
         .collect();
     truncated.sort_by_key(serde_json::Value::as_u64);
     assert_eq!(truncated, [json!(299), json!(599), json!(1_299)]);

@@ -132,5 +132,5 @@ async fn hostile_names_in_messages_and_responses_are_escaped() {
         .post(&format!("/alerts/notifications/{id}/retry"), &[])
         .await;
     assert_eq!(retried.headers()["location"], "/alerts/receivers?retried");
-    sink.hears(2).await;
+    sink.wait_for(2).await;
 }

@@ -54,9 +54,9 @@ fn is_sealed(text: &str, sink: &WebhookSink) {
 }
 
 async fn says(notifier: &TestNotifier, sink: &WebhookSink, resource: &str) {
-    let before = sink.heard().len();
+    let before = sink.received().len();
     notifier.enqueue_notice(&firing(resource)).await;
-    sink.hears(before + 1).await;
+    sink.wait_for(before + 1).await;
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn plain_secrets_are_encrypted_at_the_next_start() {
         0o600
     );
     says(&notifier, &sink, "a").await;
-    assert!(sink.heard()[0].header("x-signature").starts_with("sha256="));
+    assert!(sink.received()[0].header("x-signature").starts_with("sha256="));
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn a_wrong_key_loses_no_secret_and_has_a_remedy() {
     let test_notifier = TestNotifier::on(store, config()).await;
     assert_eq!(stored(&test_notifier.db).await, sealed);
     test_notifier.are(DeliveryState::Delivered).await;
-    assert_eq!(sink.heard().len(), 2);
+    assert_eq!(sink.received().len(), 2);
 }
 
 #[tokio::test]

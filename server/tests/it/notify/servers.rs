@@ -47,9 +47,9 @@ async fn serve(store: &Store) -> Child {
 /// How often each message was received, by its id.
 fn counted(sink: &WebhookSink) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for heard in sink.heard() {
+    for received in sink.received() {
         *counts
-            .entry(heard.header("x-notification-id").to_owned())
+            .entry(received.header("x-notification-id").to_owned())
             .or_default() += 1;
     }
     counts
@@ -69,15 +69,15 @@ async fn two_servers_send_each_message_once_despite_a_kill() {
     for n in 0..200 {
         enqueue_notice(&db, &firing(&format!("first-{n}"))).await;
     }
-    sink.hears(200).await;
+    sink.wait_for(200).await;
     let counts = counted(&sink);
-    assert_eq!((counts.len(), sink.heard().len()), (200, 200));
+    assert_eq!((counts.len(), sink.received().len()), (200, 200));
     // The server that claimed these four cannot finish them; the other one sends the rest.
     sink.answers([Reply::Silence, Reply::Silence, Reply::Silence, Reply::Silence]);
     for n in 0..100 {
         enqueue_notice(&db, &firing(&format!("second-{n}"))).await;
     }
-    sink.hears(203).await;
+    sink.wait_for(203).await;
     one.kill().await.unwrap();
     eventually("everything arrives", async || counted(&sink).len() == 300).await;
     let left = "SELECT count(*) FROM deliveries WHERE state <> 'delivered'";

@@ -43,7 +43,7 @@ async fn an_internal_address_is_refused_at_the_connection() {
             "{url}: {fault}"
         );
     }
-    assert_eq!(sink.heard().len(), 0);
+    assert_eq!(sink.received().len(), 0);
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn a_redirect_is_not_followed() {
             .unwrap()
             .contains("redirects are not followed")
     );
-    assert_eq!((sink.heard().len(), elsewhere.heard().len()), (1, 0));
+    assert_eq!((sink.received().len(), elsewhere.received().len()), (1, 0));
 }
 
 #[tokio::test]
@@ -75,10 +75,10 @@ async fn a_silent_receiver_times_out_without_delaying_others() {
     notifier.add("hook", ReceiverKind::Webhook, &[&sink.url]).await;
     let clock = Clock::start();
     notifier.enqueue_notice(&firing("a")).await;
-    sink.hears(1).await;
+    sink.wait_for(1).await;
     assert!(clock.tick().0 < 4_000, "{:?}", clock.tick());
-    let heard = mute.hears(2).await;
-    let pause = heard[1].at - heard[0].at;
+    let received = mute.wait_for(2).await;
+    let pause = received[1].at - received[0].at;
     assert!((5_000..12_000).contains(&pause), "{pause} ms");
     notifier.are(DeliveryState::Delivered).await;
 }

@@ -18,8 +18,8 @@ const LONG: Duration = Duration::from_secs(300);
 
 /// Messages about the rule: number of its alerts and status of each.
 fn messages(sink: &WebhookSink) -> Vec<(u64, String)> {
-    let heard = sink.heard();
-    let all = heard.iter().map(|heard| heard.json());
+    let received = sink.received();
+    let all = received.iter().map(|received| received.json());
     let of_rule = all.filter(|body| body["alerts"][0]["labels"]["alertname"] == "Held");
     let before = of_rule.map(|body| {
         let listed = body["alerts"].as_array().unwrap().len() as u64;

@@ -18,7 +18,7 @@ use testkit::eventually;
 
 /// One request.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
@@ -26,7 +26,7 @@ pub(crate) struct Heard {
     pub(crate) at: i64,
 }
 
-impl Heard {
+impl ReceivedRequest {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -51,7 +51,7 @@ pub(crate) enum Reply {
 #[derive(Clone)]
 struct Inner {
     clock: Clock,
-    heard: Arc<Mutex<Vec<Heard>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
     replies: Arc<Mutex<VecDeque<Reply>>>,
 }
 
@@ -69,7 +69,7 @@ impl WebhookSink {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let inner = Inner {
             clock: Clock::start(),
-            heard: Arc::default(),
+            received: Arc::default(),
             replies: Arc::default(),
         };
         let router = Router::new().fallback(receive).with_state(inner.clone());
@@ -93,21 +93,24 @@ impl WebhookSink {
         self.inner.replies.lock().unwrap().extend(replies);
     }
 
-    pub(crate) fn heard(&self) -> Vec<Heard> {
-        self.inner.heard.lock().unwrap().clone()
+    pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
+        self.inner.received.lock().unwrap().clone()
     }
 
     /// Waits until it has received `count` requests.
-    pub(crate) async fn hears(&self, count: usize) -> Vec<Heard> {
-        eventually(&format!("{count} messages"), async || self.heard().len() >= count).await;
-        self.heard()
+    pub(crate) async fn wait_for(&self, count: usize) -> Vec<ReceivedRequest> {
+        eventually(&format!("{count} messages"), async || {
+            self.received().len() >= count
+        })
+        .await;
+        self.received()
     }
 }
 
 async fn receive(State(inner): State<Inner>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-    inner.heard.lock().unwrap().push(Heard {
+    inner.received.lock().unwrap().push(ReceivedRequest {
         path: parts.uri.path().to_owned(),
         headers: parts.headers,
         body: String::from_utf8(bytes.to_vec()).unwrap(),

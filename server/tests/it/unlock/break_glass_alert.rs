@@ -10,7 +10,7 @@ use serde_json::json;
 
 use testkit::eventually;
 
-use crate::support::webhook_sink::{Heard, WebhookSink};
+use crate::support::webhook_sink::{ReceivedRequest, WebhookSink};
 
 const ALONE: &str = "no approver answers the pager";
 
@@ -75,8 +75,8 @@ async fn break_glass_notifies_every_receiver() {
         .await;
     assert_eq!(state(&done), (200, "released"), "{}", done.1);
     for sink in [&one, &two] {
-        let heard = sink.hears(1).await;
-        let body = heard[0].json();
+        let received = sink.wait_for(1).await;
+        let body = received[0].json();
         let alert = &body["alerts"][0];
         let labels = json!({
             "alertname": "ForcedUnlockBreakGlass", "severity": "critical", "backend": "builtin",
@@ -96,14 +96,19 @@ async fn break_glass_notifies_every_receiver() {
     }
     assert_eq!(server.unlock_step(&bob, &id, "review").await.0, 200);
     // The rule on forced unlocks may notify in between.
-    let resolved = |heard: &Heard| heard.json()["status"] == "resolved";
-    eventually("the end of it", async || one.heard().iter().any(resolved)).await;
-    let over = one.heard().iter().find(|heard| resolved(heard)).unwrap().json();
+    let resolved = |received: &ReceivedRequest| received.json()["status"] == "resolved";
+    eventually("the end of it", async || one.received().iter().any(resolved)).await;
+    let over = one
+        .received()
+        .iter()
+        .find(|received| resolved(received))
+        .unwrap()
+        .json();
     assert_eq!(
         (&over["status"], &over["alerts"][0]["annotations"]["description"]),
         (&json!("resolved"), &json!("bob has reviewed it."))
     );
-    two.hears(2).await;
+    two.wait_for(2).await;
 }
 
 #[tokio::test]
@@ -137,7 +142,7 @@ async fn break_glass_without_notification_does_not_begin() {
         .post(&format!("/v1/unlocks/{id}/confirm"), &body)
         .await;
     assert_eq!(state(&done), (200, "released"), "{}", done.1);
-    sink.hears(1).await;
+    sink.wait_for(1).await;
 }
 
 #[tokio::test]

@@ -4,10 +4,10 @@ use leasehold::notify::{DeliveryState, ReceiverKind};
 
 use super::assert_snapshot;
 use crate::notify::notifier::{TestNotifier, firing, resolved};
-use crate::support::webhook_sink::{Heard, WebhookSink};
+use crate::support::webhook_sink::{ReceivedRequest, WebhookSink};
 
-fn headers(heard: &Heard) -> String {
-    let ours = heard
+fn headers(received: &ReceivedRequest) -> String {
+    let ours = received
         .headers
         .iter()
         .filter(|(name, _)| name.as_str().starts_with("x-") || *name == "content-type");
@@ -18,8 +18,8 @@ fn headers(heard: &Heard) -> String {
     lines.join("\n")
 }
 
-fn body(heard: &Heard) -> String {
-    serde_json::to_string_pretty(&heard.json()).unwrap()
+fn body(received: &ReceivedRequest) -> String {
+    serde_json::to_string_pretty(&received.json()).unwrap()
 }
 
 async fn sent(kind: ReceiverKind, name: &str) {
@@ -27,16 +27,17 @@ async fn sent(kind: ReceiverKind, name: &str) {
     let notifier = TestNotifier::start().await;
     notifier.add("ops", kind, &[&sink.url]).await;
     notifier.enqueue_notice(&firing("jobs/nightly")).await;
-    let firing_message = sink.hears(1).await[0].clone();
+    let firing_message = sink.wait_for(1).await[0].clone();
     notifier.are(DeliveryState::Delivered).await;
     assert_snapshot(&format!("notification-{name}-headers"), &headers(&firing_message));
     assert_snapshot(&format!("notification-{name}-firing"), &body(&firing_message));
     notifier.enqueue_notice(&resolved(firing("jobs/nightly"))).await;
     notifier.are(DeliveryState::Delivered).await;
     // An Alertmanager is sent a firing alert again and again.
-    let first = |heard: &Heard| heard.body.contains("esolved") || kind == ReceiverKind::Alertmanager;
-    let all = sink.heard();
-    let last = all.iter().rev().find(|heard| first(heard)).unwrap();
+    let first =
+        |received: &ReceivedRequest| received.body.contains("esolved") || kind == ReceiverKind::Alertmanager;
+    let all = sink.received();
+    let last = all.iter().rev().find(|received| first(received)).unwrap();
     assert_snapshot(&format!("notification-{name}-resolved"), &body(last));
 }
 
