@@ -35,10 +35,10 @@ impl Authenticator {
     /// layer decides.
     pub(in crate::http) fn admit_token(&self, request: &Request, route: Route) -> Option<SessionGuard> {
         let value = request.headers().get(header::AUTHORIZATION)?;
-        let token = self.identity.known_token(bearer(value)?)?;
         if transport_security::refusal(request, &self.proxies, &self.home).is_some() {
             return None;
         }
+        let token = self.identity.known_token(bearer(value)?)?;
         let who = self.token_principal(&token, client_ip::from_request(request, &self.proxies));
         self.check(&who, route.access?, request).ok()?;
         Some(SessionGuard {

@@ -6,6 +6,7 @@ use domain::quorum::QuorumState;
 use super::{Nodes, quorum, redlock};
 use crate::redis_adapter::observe;
 use crate::support::lock_client::LockClient;
+use testkit::eventually;
 
 /// One holder.
 pub(super) struct Holder {
@@ -24,6 +25,18 @@ impl Holder {
         Self { client, value }
     }
 
+    /// A free lock. The library returns as soon as a quorum has it; this waits for every node.
+    pub(super) async fn acquire_on_all(nodes: &Nodes, key: &str, ttl_ms: u32) -> Self {
+        let holder = Self::acquire(nodes, key, ttl_ms).await;
+        assert!(holder.value.is_some(), "{key} is not free");
+        eventually("each node has it", async || {
+            let values = nodes.values(key).await;
+            values.iter().all(|value| *value == holder.value)
+        })
+        .await;
+        holder
+    }
+
     /// `extend` or `release`; whether it succeeded.
     pub(super) async fn run(&mut self, what: &str) -> bool {
         self.client.send(what).await;
@@ -36,9 +49,7 @@ async fn a_real_client_is_one_row_until_it_releases() {
     // Acquire, extend, release, as the library does them on three nodes.
     let nodes = Nodes::start(3).await;
     let backend = nodes.backend();
-    let mut holder = Holder::acquire(&nodes, "lock:orders", 30_000).await;
-    let value = holder.value.clone().expect("it is free");
-    assert_eq!(nodes.values("lock:orders").await, vec![Some(value); 3]);
+    let mut holder = Holder::acquire_on_all(&nodes, "lock:orders", 30_000).await;
     let (pass, seen) = observe(&backend).await;
     assert_eq!(seen.locks.len(), 1);
     let row = seen.named("lock:orders");
@@ -64,8 +75,10 @@ async fn a_real_client_is_one_row_until_it_releases() {
     assert_eq!(Holder::acquire(&nodes, "lock:orders", 30_000).await.value, None);
     assert!(holder.run("extend").await);
     assert!(holder.run("release").await);
-    let (_, seen) = observe(&backend).await;
-    assert!(seen.locks.is_empty(), "{:?}", seen.locks);
+    eventually("each node has released it", async || {
+        observe(&backend).await.1.locks.is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]

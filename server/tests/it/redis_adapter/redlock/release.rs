@@ -7,8 +7,7 @@ async fn a_real_holder_is_released_on_all_nodes_and_cannot_extend() {
     // Compare-and-delete on each node; the next client gets it at once.
     let nodes = Nodes::start(3).await;
     let backend = nodes.backend();
-    let mut holder = Holder::acquire(&nodes, "lock:orders", 600_000).await;
-    assert!(holder.value.is_some());
+    let mut holder = Holder::acquire_on_all(&nodes, "lock:orders", 600_000).await;
     let resource = Resource::from("lock:orders");
     let seen = generation(&backend, &redlock(), &resource).await;
     assert_eq!(
