@@ -26,11 +26,12 @@ step() {
 # processor which the others leave free, and no folder of theirs.
 steps_in_background() {
   BACKGROUND=$(mktemp -d)
+  local table=$BACKGROUND/table
   (
     BACKGROUND=''
     STEPS_TABLE=()
     "$1"
-    printf '%s\n' "${STEPS_TABLE[@]}"
+    printf '%s\n' "${STEPS_TABLE[@]}" >"$table"
   ) >"$BACKGROUND/output" 2>&1 &
   BACKGROUND_PID=$!
 }
@@ -45,13 +46,14 @@ steps_joined() {
   fi
 }
 
-# background_ended: waits for the steps in the background, if there are any, and shows their output, times last. Returns their
-# status.
+# background_ended: waits for the steps in the background, if there are any, and shows their output. Returns their status.
 background_ended() {
-  local status=0
+  local status=0 lines=()
   [[ -n ${BACKGROUND:-} ]] || return 0
   wait "$BACKGROUND_PID" || status=$?
   cat "$BACKGROUND/output"
+  [[ ! -e $BACKGROUND/table ]] || mapfile -t lines <"$BACKGROUND/table"
+  STEPS_TABLE+=("${lines[@]}")
   rm -rf "$BACKGROUND"
   BACKGROUND=''
   return "$status"

@@ -159,7 +159,7 @@ impl Evaluator {
         outcome.left_out.merge(std::mem::take(&mut seen.left_out));
         instruments().firing(firing(&rules, &outcome.active));
         let resolved: Vec<Active> = outcome.over.iter().map(|(alert, _)| alert.clone()).collect();
-        let notified = notices(
+        let history = notices(
             &rules,
             &outcome.active,
             &resolved,
@@ -168,7 +168,7 @@ impl Evaluator {
             &path,
             at,
         );
-        self.write(token, outcome, notified, &unchanged, (&rules, &silences), at)
+        self.write(token, outcome, history, &unchanged, (&rules, &silences), at)
             .await
     }
 
@@ -306,17 +306,17 @@ impl Evaluator {
         &mut self,
         token: i64,
         mut outcome: RoundOutcome,
-        notified: NotificationHistory,
+        history: NotificationHistory,
         before: &HashMap<i64, Active>,
         (rules, silences): (&[Rule], &[Silence]),
         now: i64,
     ) -> Result<bool, sqlx::Error> {
-        for place in &notified.notified {
+        for place in &history.notified {
             let alert = &mut outcome.active[*place];
             let rule = rules.iter().find(|rule| rule.id == alert.rule);
             alert.notified = rule.map(|rule| rule.severity);
         }
-        for (place, silence) in &notified.suppressed {
+        for (place, silence) in &history.suppressed {
             outcome.active[*place].silenced_by = Some(silence.clone());
         }
         let changed = outcome.active.iter().filter(|alert| {
@@ -324,8 +324,8 @@ impl Evaluator {
             !old.is_some_and(|old| equals_stored(old, alert, now))
         });
         let changed: Vec<&Active> = changed.collect();
-        let is_news = !outcome.over.is_empty() || !changed.is_empty() || !notified.is_nothing();
-        if !is_news && notified.storms.is_empty() && now - self.noted_at < NOTE_EVERY_MS {
+        let is_news = !outcome.over.is_empty() || !changed.is_empty() || !history.is_nothing();
+        if !is_news && history.storms.is_empty() && now - self.noted_at < NOTE_EVERY_MS {
             return Ok(true);
         }
         let mut tx = self.alerts.db.begin().await?;
@@ -346,7 +346,7 @@ impl Evaluator {
             store::upsert(&mut tx, alert).await?;
         }
         for silence in silences {
-            let count = notified
+            let count = history
                 .suppressed
                 .iter()
                 .filter(|(_, id)| *id == silence.id)
@@ -355,12 +355,12 @@ impl Evaluator {
                 store::suppressed(&mut tx, &silence.id, count as i64).await?;
             }
         }
-        for notice in &notified.notices {
+        for notice in &history.notices {
             self.notices
                 .enqueue(&mut tx, notice, Occasion::Change, now)
                 .await?;
         }
-        for notice in &notified.storms {
+        for notice in &history.storms {
             self.notices
                 .enqueue(&mut tx, notice, Occasion::Growth, now)
                 .await?;
@@ -370,7 +370,7 @@ impl Evaluator {
         if is_news {
             self.alerts.shelf.wrote();
         }
-        if !notified.notices.is_empty() || !notified.storms.is_empty() {
+        if !history.notices.is_empty() || !history.storms.is_empty() {
             self.notices.wake();
         }
         Ok(true)
