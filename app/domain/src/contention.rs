@@ -5,10 +5,12 @@
 mod page;
 mod query;
 pub mod recommendations;
+mod selection;
 pub mod trees;
 
-pub use page::{AllLocks, CellDetail, CellSums, ContentionPage, MapRow, PageInput, Selection, TopPrefix};
+pub use page::{AllLocks, ContentionPage, MapRow, PageInput, TopPrefix};
 pub use query::ContentionQuery;
+pub use selection::{CellDetail, CellSums, Selection};
 
 use serde::{Deserialize, Serialize};
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::recommendations::Advice;
+use super::selection::{Selection, is_prefix};
 use super::{By, Contention, ContentionQuery, ContentionRow, Others};
 use crate::blockers::Blocker;
 use crate::charts::hold_time::{DurationChart, DurationsOf, Holds};
@@ -69,38 +70,6 @@ pub struct TopPrefix {
     pub advice: Vec<Advice>,
 }
 
-/// The cell in the URL; without one, that with the longest wait.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Selection {
-    /// Nothing was selected, and there was no wait.
-    Nothing,
-    Cell(CellDetail),
-    /// Time has passed, or the prefix is not among the worst any more.
-    NotShown {
-        prefix: String,
-        at: Option<i64>,
-    },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CellDetail {
-    /// Places in the map.
-    pub row: usize,
-    pub cell: usize,
-    /// `None`: no data.
-    pub sums: Option<CellSums>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CellSums {
-    pub waited_ms: u64,
-    pub waits: u64,
-    pub p95_ms: Option<i64>,
-    pub longest_ms: Option<i64>,
-    /// Known for the lease service only.
-    pub refused: Option<u64>,
-}
-
 /// What the page is made of.
 pub struct PageInput<'a> {
     pub query: &'a ContentionQuery,
@@ -152,7 +121,7 @@ impl ContentionPage {
             title: found.title(&words),
             lead: format!("{}{}", found.lead(&words), compared(found.waited_ms, before_ms)),
             span: found.span,
-            selected: selected(&found, query),
+            selected: Selection::new(&found, query),
             map: found.rows.iter().map(map_row).collect(),
             others: found.others,
             by: query.by,
@@ -193,10 +162,6 @@ fn compared(waited_ms: u64, before_ms: Option<u64>) -> String {
     let word = if waited_ms > before { "more" } else { "less" };
     let length = format::period(super::rounded(difference));
     format!(" {length} {word} than in the same span before.")
-}
-
-fn is_prefix(row: &ContentionRow, (backend, prefix): &(String, String)) -> bool {
-    row.backend.as_str() == backend && row.prefix == *prefix
 }
 
 fn durations(total: &Rollup, prefix: &str) -> (DurationChart, DurationChart) {
@@ -251,65 +216,6 @@ fn top_row(row: ContentionRow) -> TopPrefix {
 fn permille(part: u64, whole: u64) -> u32 {
     let share = part.saturating_mul(1_000).checked_div(whole).unwrap_or(0);
     u32::try_from(share.min(1_000)).unwrap_or(1_000)
-}
-
-fn selected(found: &Contention, query: &ContentionQuery) -> Selection {
-    let Some(prefix) = &query.prefix else {
-        let place = longest_wait(found);
-        return place.map_or(Selection::Nothing, |(row, cell)| {
-            Selection::Cell(detail(found, row, cell))
-        });
-    };
-    let row = found.rows.iter().position(|row| is_prefix(row, prefix));
-    let place = row.and_then(|row| {
-        let cell = match query.at {
-            Some(at) => found.span.cell_of(at),
-            None => longest_of(&found.rows[row].cells),
-        };
-        Some((row, cell?))
-    });
-    match place {
-        Some((row, cell)) => Selection::Cell(detail(found, row, cell)),
-        None => Selection::NotShown {
-            prefix: prefix.1.clone(),
-            at: query.at,
-        },
-    }
-}
-
-fn waited(cell: &Option<Rollup>) -> u64 {
-    cell.as_ref().map_or(0, |sum| sum.waiting_ms)
-}
-
-/// The last of those with the longest wait.
-fn longest_of(cells: &[Option<Rollup>]) -> Option<usize> {
-    let cells = cells.iter().enumerate();
-    cells
-        .max_by_key(|(place, cell)| (waited(cell), *place))
-        .map(|(place, _)| place)
-}
-
-/// Row and cell; `None` where nothing waited.
-fn longest_wait(found: &Contention) -> Option<(usize, usize)> {
-    let rows = found.rows.iter().enumerate();
-    let cells = rows.filter_map(|(row, of)| Some((row, longest_of(&of.cells)?)));
-    let of = |(row, cell): &(usize, usize)| waited(&found.rows[*row].cells[*cell]);
-    cells
-        .max_by_key(|place| (of(place), place.1))
-        .filter(|place| of(place) > 0)
-}
-
-fn detail(found: &Contention, row: usize, cell: usize) -> CellDetail {
-    let of = &found.rows[row];
-    let sum = of.cells.get(cell).and_then(Option::as_ref);
-    let sums = sum.map(|sum| CellSums {
-        waited_ms: sum.waiting_ms,
-        waits: sum.waits.count(),
-        p95_ms: sum.waits.quantile(0.95),
-        longest_ms: sum.waits.quantile(1.0),
-        refused: (of.backend == BackendName::builtin()).then_some(sum.refused),
-    });
-    CellDetail { row, cell, sums }
 }
 
 #[cfg(test)]
@@ -380,9 +286,11 @@ mod tests {
             Selection::Cell(it) => Some((it.row, it.cell)),
             Selection::Nothing => None,
             Selection::NotShown { prefix, at } => {
+                // The time is named only where the prefix is on the map.
+                let at_expected = query.at.filter(|_| prefix == "a:*");
                 assert_eq!(
                     (Some(prefix), at),
-                    (query.prefix.clone().map(|it| it.1), query.at)
+                    (query.prefix.clone().map(|it| it.1), at_expected)
                 );
                 None
             }
@@ -393,9 +301,10 @@ mod tests {
         assert_eq!(
             [
                 place(&query_for("c:*", None)),
+                place(&query_for("c:*", Some(0))),
                 place(&query_for("a:*", Some(9_000_000)))
             ],
-            [None, None]
+            [None, None, None]
         );
     }
 

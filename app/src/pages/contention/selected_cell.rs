@@ -22,17 +22,16 @@ fn selected(data: &ContentionPage, url: &PageUrl) -> Option<AnyView> {
     match &data.selected {
         Selection::Nothing => None,
         Selection::Cell(cell) => shown(data, url, cell),
-        Selection::NotShown { prefix, at } => Some(not_shown(data, url, prefix, *at)),
+        Selection::NotShown { prefix, at } => Some(not_shown(url, prefix, *at)),
     }
 }
 
-fn not_shown(data: &ContentionPage, url: &PageUrl, prefix: &str, at: Option<i64>) -> AnyView {
+fn not_shown(url: &PageUrl, prefix: &str, at: Option<i64>) -> AnyView {
     let name = visible(prefix).into_owned();
-    let is_on_map = data.map.iter().any(|row| row.prefix == prefix);
     let at = at.and_then(DateTime::from_timestamp_millis);
     let (time, sentence) = match at {
-        Some(at) if is_on_map => (format!(", {}", dated(at)), "not in this range"),
-        _ => (String::new(), "not among the prefixes of this range"),
+        Some(at) => (format!(", {}", dated(at)), "not in this range"),
+        None => (String::new(), "not among the prefixes of this range"),
     };
     let longest = url.without(&ContentionQuery::SELECTION).href();
     view! {

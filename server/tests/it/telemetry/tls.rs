@@ -111,7 +111,7 @@ async fn collector_with_client_auth_requires_our_certificate() {
         let [cert, key] = shown(&others);
         let mut stranger = exporting(&sink, protocol, &[authority(&certs), cert, key]).await;
         fails(&mut stranger, &sink, protocol).await;
-        let mut nobody = exporting(&sink, protocol, &[authority(&certs)]).await;
-        fails(&mut nobody, &sink, protocol).await;
+        let mut uncertified = exporting(&sink, protocol, &[authority(&certs)]).await;
+        fails(&mut uncertified, &sink, protocol).await;
     }
 }
