@@ -44,7 +44,7 @@ export async function open(page: Page, path: string): Promise<void> {
   await hydrated(page);
 }
 
-/** Hydrated, and the stream speaks. */
+/** Hydrated, and events of the stream arrive. */
 export async function openLive(page: Page, path: string): Promise<void> {
   await open(page, path);
   await expect(liveBar(page)).toContainText('Live');

@@ -131,8 +131,8 @@ impl Live {
         }
     }
 
-    /// As [`Self::set_shown`], for data without a revision: as new as the last event, or older
-    /// than any before the first.
+    /// As [`Self::set_shown`], for data without a revision: as new as the last event; before the
+    /// first event, older than any.
     pub fn set_arrived(self, topics: Topics) {
         let mut revisions = self.seen.get_value();
         if self.pulse.with_untracked(Option::is_none) {

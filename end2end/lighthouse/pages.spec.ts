@@ -63,7 +63,7 @@ function missed(of: Scores): string[] {
 
 test('every page meets the goals of Lighthouse', async ({ demo, api }) => {
   test.setTimeout(3_600_000);
-  // Until the demo has made its trouble: a notice that appears meanwhile would count as the page's last paint.
+  // Until a backend of the demo is stale: a notice that appears meanwhile would count as the page's last paint.
   await expect.poll(async () => (await api<Backend[]>('backends')).map((it) => it.status), { timeout: 60_000 }).toContain('stale');
   const lock = (await api<Locks>('inventory?limit=500')).locks.find((it) => it.waiterCount);
   const alerts = await api<{ alerts: { rule: string }[] }>('alerts');

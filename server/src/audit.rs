@@ -49,7 +49,7 @@ pub struct Actor {
     /// Id of the user or the token; `anonymous`; `system` for automatic operations.
     pub id: String,
     pub name: String,
-    /// The role that allowed it, or did not.
+    /// The role that allowed the operation, if any.
     pub role: Option<String>,
 }
 

@@ -50,7 +50,7 @@ pub use charts::ChartSources;
 
 /// Timeout of history queries for a page.
 const HISTORY_PATIENCE: Duration = Duration::from_millis(500);
-/// Longest time that a stored page is answered, in milliseconds. Roll-ups change once a minute; a rejection has no revision.
+/// Longest time that a stored page is served, in milliseconds. Roll-ups change once a minute; a rejection has no revision.
 const CONTENTION_STEP_MS: i64 = 1_000;
 const FENCING_STEP_MS: i64 = 250;
 const LIST_STEP_MS: i64 = 250;
@@ -134,7 +134,7 @@ impl ServerConsole {
         }
         let key = format!("{:?}", query.to_pairs());
         let stamp = || self.stamp(LIST_STEP_MS);
-        // Refusals too: each of those who wait would try in turn.
+        // Refusals are stored too: otherwise the waiting requests would try one after the other.
         let page = async { Ok::<_, Infallible>(self.compute_list_page(query).await) };
         let Ok(page) = self.list_pages.get((&key, &self.visible), stamp, page).await;
         page

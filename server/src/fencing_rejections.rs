@@ -1,6 +1,6 @@
 //! Fencing rejections for pages: a time range, with owners from the history of grants.
 //!
-//! The lease service records them; statistics are in `domain::ledger`.
+//! The lease service records them; statistics are in `domain::fencing_rejections`.
 
 use std::collections::HashMap;
 

@@ -3,8 +3,8 @@
 //! Owns storage, retention, gaps, and reading by lock. Events come from the inventory; their display belongs to the
 //! pages. With SQLite this is a separate file, so that history slows neither leases nor pages.
 //!
-//! **Invariants:** of several replicas on one Postgres only the leader writes, and the store checks the fencing
-//! token of its lease; a time without observation is recorded as a gap.
+//! **Invariants:** of several replicas on one Postgres only the leader writes changes of the inventory, and the store
+//! checks the fencing token of its lease; a time without observation is recorded as a gap.
 
 mod bulk_insert;
 pub mod events;
@@ -128,7 +128,7 @@ impl History {
     }
 }
 
-/// What was written and what is still on its way there, together.
+/// Stored events merged with those in memory, which may not be stored yet.
 pub fn together(written: Vec<SeenEvent>, mut seen: Vec<SeenEvent>, most: usize) -> Vec<SeenEvent> {
     let key = |event: &SeenEvent| {
         (

@@ -66,7 +66,7 @@ pub fn router(state: AppState) -> Router {
     with_layers(router, guard)
 }
 
-/// Without the query: one-time links and the codes of identity providers stand there.
+/// Without the query, which may contain one-time links and codes of identity providers.
 fn span<B>(request: &Request<B>) -> tracing::Span {
     let span = tracing::debug_span!(
         "request",
@@ -96,7 +96,7 @@ where
     router.layer((
         MapRequestLayer::new(request_id::remove_invalid),
         SetRequestIdLayer::new(REQUEST_ID, RandomId),
-        // What fails says why where it fails; a refusal while the server ends is no failure.
+        // Failures are logged where they occur; a refusal during shutdown is not a failure.
         TraceLayer::new_for_http()
             .make_span_with(span)
             .on_failure(DefaultOnFailure::new().level(tracing::Level::DEBUG)),

@@ -1,6 +1,6 @@
 //! The Leasehold server: adapters, inventory, HTTP, pages and command line.
 //!
-//! The crates below hold the direction of imports: `leasehold → inventory → backends → lease → etcd-cluster → runtime →
+//! The crates below enforce the direction of imports: `leasehold → inventory → backends → lease → etcd-cluster → runtime →
 //! config → domain`. Inside this crate nothing below `console` imports `http` or `console`.
 
 pub mod alerts;

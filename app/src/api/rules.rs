@@ -14,7 +14,7 @@ pub async fn rule(id: String, search: String) -> Result<RuleEditorData, ApiError
     asked.set_status(asked.pages()?.rule(id, search).await)
 }
 
-/// Of the form's fields as a query string; if they are empty, of the rule as the page opens it.
+/// The preview of `fields`, the form as a query string; if empty, of the rule as the page opens it.
 /// `part` is `newest` for a quick result, else empty.
 #[server(name = GetRulePreview, prefix = "/api", endpoint = "rule-preview", input = GetUrl, output = EncodedResponse)]
 pub async fn rule_preview(

@@ -124,7 +124,7 @@ fn chart_note(measure: Measure, chart: &DurationChart) -> String {
         return subject(&chart.of);
     }
     let (one, many) = measure.words();
-    // With the middle of their bounds.
+    // Drawn at the middle of their bounds.
     let uncertain = match chart.uncertain {
         0 => String::new(),
         count => format!("; {} of uncertain length", format::counted(count, one, many)),

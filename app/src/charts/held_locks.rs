@@ -72,7 +72,7 @@ fn compare_link(chart: &HeldLocksChart, url: &PageUrl) -> AnyView {
     view! { <a class="link" href=href title=title data-noscroll="">{word}</a> }.into_any()
 }
 
-/// Prefixes whose locks were held in a time span.
+/// URL of the prefixes whose locks were held in a time span.
 fn locks_of(from: i64, until: i64) -> String {
     let range = TimeRange::at_least_a_minute(from, until).pairs();
     with_query(

@@ -105,7 +105,7 @@ fn lane(
     .into_any()
 }
 
-/// The begin of a wait; of one that was first seen then, its latest begin.
+/// The start of a wait; its latest possible start, if it was first seen then.
 fn began(wait: &WaitView, scale: TimeScale) -> String {
     let at = moment(scale.until() - wait.waited_ms, scale);
     if wait.is_at_least {

@@ -1,5 +1,5 @@
 //! Age of a backend's last observation on a scale of four poll intervals; the tick at two marks
-//! the begin of stale.
+//! the start of stale.
 
 use domain::backend::BackendView;
 use domain::format;

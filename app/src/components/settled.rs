@@ -67,7 +67,7 @@ mod server {
             self.0.html_len()
         }
 
-        // `to_html_async_with_buf` is the trait's: it writes this.
+        // The trait's own `to_html_async_with_buf` calls this.
         fn to_html_with_buf(
             self,
             buf: &mut String,

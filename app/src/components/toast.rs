@@ -48,7 +48,7 @@ impl Default for Toast {
 pub fn ToastMessage() -> impl IntoView {
     let toast = use_toast();
     let location = use_location();
-    // Of the page before.
+    // Clears the message of the previous page.
     Effect::new(move |before: Option<String>| {
         let path = location.pathname.get();
         if before.is_some_and(|before| before != path) {

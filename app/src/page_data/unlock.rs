@@ -77,7 +77,7 @@ pub struct HolderData {
     pub ttl_ms: Reported<i64>,
     pub remaining_ms: Reported<i64>,
     pub renewal: Reported<Renewal>,
-    /// Its holder has stopped to renew.
+    /// Its holder has stopped renewing.
     pub is_silent: bool,
     pub read_at: DateTime<Utc>,
 }

@@ -10,7 +10,7 @@ test('filters, state, prefix and order are in the URL and survive a reload', asy
   await page.locator('.filters summary', { hasText: 'backend' }).click();
   await page.getByRole('checkbox', { name: 'pg-orders' }).check();
   await expect(page).toHaveURL(/backend=pg-orders/);
-  // It would cover the states.
+  // The open list of backends would cover the states.
   await page.locator('.filters summary', { hasText: 'backend' }).click();
   await page.getByRole('navigation', { name: 'filter by state' }).getByRole('link', { name: /healthy/ }).click();
   await expect(page).toHaveURL(/state=healthy/);

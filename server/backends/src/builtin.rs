@@ -178,7 +178,7 @@ impl Backend for Builtin {
             if found.reads.is_empty() && !found.unread.is_empty() {
                 return Err(failed(LeaseError::Unavailable));
             }
-            // Of a shard that did not answer nothing is known.
+            // Nothing is known of a shard that did not answer.
             let mut seen: HashSet<Resource> = found.unread.into_iter().collect();
             for read in found.reads {
                 batch

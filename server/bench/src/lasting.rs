@@ -1,4 +1,4 @@
-//! Whether the pace lasts: the load of the pace on a store with 10,000,000 ended leases, which fall due for deletion as fast as
+//! Whether the pace lasts: the load of `pace` on a store with 10,000,000 ended leases, which fall due for deletion as fast as
 //! the load ends new ones.
 
 mod fill;

@@ -1,5 +1,5 @@
-//! Our service with its leases in etcd, and that etcd sent to directly by its own client: the same clients on the same three
-//! members, in turn.
+//! Our service with its leases in etcd, and the same etcd used directly through its own client: the same number of clients on
+//! the same three members, in turn.
 
 use ::config::{EtcdAddress, LeaseStoreConfig, LeaseStores};
 use testkit::{EtcdCluster, EtcdOptions, Throwaway, ThrowawayFolder};
@@ -12,7 +12,7 @@ use super::throughput::{SPAN, Say, TURNS, report, run_keyed, run_on_etcd};
 use lease::LeaseConfig;
 
 const MEMBERS: usize = 3;
-/// Of our pace to that of etcd.
+/// Minimum ratio of our pace to that of etcd.
 const LEAST: f64 = 0.9;
 
 struct Turn {

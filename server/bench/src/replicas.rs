@@ -22,7 +22,7 @@ const SPAN: LoadSpan = LoadSpan {
     time: Duration::from_secs(4),
 };
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Of the total pace of four servers to that of one.
+/// Minimum ratio of the total pace of four servers to that of one.
 const GROWTH_LEAST: f64 = 1.6;
 /// The wait event of NOTIFY's lock, which Postgres takes for a whole commit. The connections that only notify may wait for it.
 const OBJECT_WAITS: &str = "SELECT count(*) FROM pg_stat_activity
@@ -122,7 +122,7 @@ fn figures(turns: &[Turn]) -> Vec<Figure> {
     figures
 }
 
-/// That Postgres uses.
+/// CPU cores that Postgres uses.
 fn database_cores(pace: &Pace) -> f64 {
     let processes = pace.threads.iter().filter(|cpu| cpu.name == "postgres");
     processes.map(|cpu| cpu.user_us + cpu.system_us).sum::<f64>() * pace.pairs_per_s / 1_000_000.0

@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn only_a_valid_traceparent_is_sent() {
-        // The standard's example; and other content of such a variable.
+        // The standard's example is valid; other content is not.
         assert!(is_traceparent(
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         ));

@@ -11,7 +11,7 @@ use crate::{rng, schedule};
 /// The server sends at least a comment every 5 s.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 const OPEN_MAX: Duration = Duration::from_secs(5);
-/// Maximum delay before reopening a stream that is refused or keeps ending.
+/// Maximum delay before reopening a stream that does not open or ends without data.
 const REOPEN_MAX: Duration = Duration::from_secs(15);
 /// Bytes kept of one event; longer ones are dropped.
 const EVENT_BYTES_MAX: usize = 64 * 1024;

@@ -34,7 +34,7 @@ pub enum CheckpointError {
 }
 
 impl Inner {
-    /// Records the loss of a lease whose deadline has passed. Called first by every method.
+    /// Records the loss of a lease whose deadline has passed. Called before each use of `loss`.
     fn refresh(&mut self, now: Moment) -> bool {
         if self.loss.is_some() || now < self.deadline {
             return false;

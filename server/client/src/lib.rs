@@ -23,16 +23,16 @@
 //! - A lease counts as held until its **deadline**: the moment *before* the last successful request was sent, plus the
 //!   `remainingMs` of its answer. Neither the time of the answer nor `expiresAt` counts, and the wall clock is never
 //!   read. With a server that keeps its promises, the deadline lies before the end that the server knows.
-//! - It is renewed at a third of what is left, with jitter. A renewal that fails (no connection, no answer, 5xx) is
+//! - It is renewed after a third of the time left, with jitter. A renewal that fails (no connection, no answer, 5xx) is
 //!   tried again, with back-off, until the deadline and not past it; every request is bounded by what is left.
 //! - The server's word that the lease is gone (410, 404) ends it at once. So does its event stream, usually within
 //!   a second; nothing relies on that stream.
-//! - A loss is final: a response that arrives after the deadline revives nothing, and nothing is ever done by the name
-//!   of the resource, so that what is left of an old lease cannot touch the next one.
+//! - A loss is final: a response that arrives after the deadline revives nothing. Renewals and releases name only the
+//!   lease id, so an old lease never affects the next one of its resource.
 //!
 //! # What does not
 //! No client can stop a paused process from writing: between a check and the write that follows it, the process can be
-//! stopped for as long as it pleases the machine. [`Lease::checkpoint`] narrows that gap. Only the protected resource
+//! stopped for any length of time. [`Lease::checkpoint`] narrows that gap. Only the protected resource
 //! closes it, by comparing [`Lease::fencing_token`].
 //!
 //! # Clocks

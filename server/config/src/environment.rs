@@ -15,7 +15,6 @@ const FOR_COMMANDS: [&str; 3] = ["LEASEHOLD_CONFIG", "LEASEHOLD_SERVER", "LEASEH
 /// Variables of the process with our prefix. An empty one counts as unset, because compose files set `X=${X:-}`.
 ///
 /// # Errors
-/// Names a variable that is not UTF-8.
 /// Names a variable whose value is not UTF-8.
 pub(super) fn read_process() -> Result<BTreeMap<String, String>, ConfigErrors> {
     #[expect(

@@ -74,7 +74,7 @@ impl ClusterReader {
         })
     }
 
-    /// Asks all members at the same time. Takes at most three times the timeout of a member.
+    /// Asks all members at the same time. Takes at most twice the timeout of a member.
     pub async fn read(&self) -> ClusterView {
         let asked = self.links.iter().map(|link| self.read_status(link));
         let answers = futures::future::join_all(asked).await;
@@ -118,7 +118,7 @@ impl ClusterReader {
         Ok(link.client.lock().get_or_insert(client).clone())
     }
 
-    /// The list of members, from one that answers; the last one stays if none gives it.
+    /// The list of members, from one that answers; the previous list stays if none gives it.
     async fn read_list(&self, answers: &[Result<MemberStatus, String>]) {
         let answering = self.links.iter().zip(answers).find(|(_, answer)| {
             let role = answer.as_ref().map(MemberStatus::role);

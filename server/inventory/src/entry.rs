@@ -49,7 +49,7 @@ pub(super) struct Entry {
     /// When its lease runs out, on our monotonic clock; never later than the true time.
     pub(super) deadline: Tick,
     pub(super) read_at: Tick,
-    /// A reading after this time is long-held.
+    /// A reading after this time finds the lock long-held.
     pub(super) long_after: Tick,
     pub(super) cadence: Option<Box<Cadence>>,
     pub(super) condition: Option<Box<ObservedCondition>>,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use domain::observation::{InLine, WaitIdentity};
 use domain::tick::Tick;
 
-/// Limits: tracked locks with waiters, and tracked waiters per lock.
+/// Limits: tracked locks with waiters per source, and tracked waiters per lock.
 const LINES_MAX: usize = 20_000;
 const PLACES_MAX: usize = domain::limits::WAITERS_KEPT_MAX;
 

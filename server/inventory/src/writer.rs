@@ -154,7 +154,7 @@ impl InventoryWriter {
         self.recheck_sooner.notified().await;
     }
 
-    /// Applies locks read by name after change notifications, for immediate display.
+    /// Called after the locks that notifications named were applied: displays them immediately.
     pub fn refreshed(&self, names: &[(Source, Resource)], now: ClockReading) {
         let mut state = self.slot.write();
         state.confirm_notified(names);
@@ -179,7 +179,7 @@ impl InventoryWriter {
         state.shard.sources.push(info);
     }
 
-    /// Ends a scan. Returns how many locks differed from the state built by notifications.
+    /// Ends a scan: removes missing locks of completely read sources, and updates clock, coverage and health.
     pub fn end(&self, pass: Pass, now: ClockReading) {
         let mut state = self.slot.write();
         for part in &pass.sources {

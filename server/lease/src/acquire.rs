@@ -157,7 +157,7 @@ impl LeaseService {
     }
 }
 
-/// Counts an attempt that never reached the store, and therefore has no batch result.
+/// Counts an attempt that ended with an error; grants and refusals are counted from the activity log.
 fn count_unanswered(resource: &Resource, error: &LeaseError) {
     let outcome = match error {
         LeaseError::OutOfScope | LeaseError::Reserved | LeaseError::KeyReused | LeaseError::Invalid(_) => {

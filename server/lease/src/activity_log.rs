@@ -82,7 +82,7 @@ pub struct DrainedActivity {
 pub struct ActivityLog(Mutex<Option<DrainedActivity>>);
 
 impl ActivityLog {
-    /// Starts to store entries for [`take`](Self::take).
+    /// Starts to store entries for [`drain`](Self::drain).
     pub fn open(&self) {
         self.lock().get_or_insert_default();
     }

@@ -80,7 +80,7 @@ pub(super) struct Core {
     /// Whether the store did not answer the last batch or maintenance run.
     is_down: AtomicBool,
     urgent: mpsc::Sender<Job>,
-    /// Operations on one resource all go through the same lane, in order.
+    /// Operations that name the same resource go through the same lane, in order.
     main: Vec<mpsc::Sender<Job>>,
 }
 
@@ -286,7 +286,7 @@ impl Core {
         }
     }
 
-    /// Notifies a waiter of this process when to try. A waiter that is gone is removed from the
+    /// Sets when a waiter of this process should try. A waiter that is gone is removed from the
     /// queue.
     pub(super) fn notify_waiter(&self, head: &super::operation::QueueHead, read_at: Tick) {
         if head.replica != *self.store.replica() {

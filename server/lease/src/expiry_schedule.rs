@@ -59,13 +59,13 @@ impl ExpirySchedule {
     }
 
     /// Resources, at most `limit`, whose leases may have expired at our time `at`. Each is returned once: call
-    /// [`record_attempt`](Self::record_attempt) when its end was to be recorded.
+    /// [`record_attempt`](Self::record_attempt) after the attempt to record its end.
     pub(super) fn take_due(&self, at: Tick, limit: usize) -> Vec<Resource> {
         let mut state = self.state.lock();
         let Some((read, read_at)) = state.reading else {
             return Vec::new();
         };
-        // The store's clock is at most this late, so an attempt is rather early than late.
+        // The store's clock shows at most this time, so an attempt comes early rather than late.
         let now = read.plus(at.since(read_at));
         let mut due = Vec::new();
         while due.len() < limit
@@ -82,7 +82,7 @@ impl ExpirySchedule {
         due
     }
 
-    /// `now`: the store's clock when the expiry was to be recorded; `None`: the store did not do it.
+    /// `now`: the store's clock at the attempt to record the expiry; `None`: the attempt failed.
     pub(super) fn record_attempt(&self, resource: Resource, now: Option<StoreTime>) {
         let mut state = self.state.lock();
         let Some(until) = state.held.get(&resource).map(|held| held.until) else {

@@ -1,10 +1,10 @@
-//! Which main lane of a store serves an operation: those on one resource all go through the same one, in order.
+//! Which main lane of a store serves an operation: those that name one resource go through the same one, in order.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use super::operation::Operation;
 
-/// The main lane of an operation: by resource where it names one, otherwise by lease id. A
+/// The main lane of an operation: by resource where it names one, otherwise by lease id or key. A
 /// client that names a lease has already received the answer to its acquire.
 pub(super) fn route(operation: &Operation) -> u64 {
     match operation {

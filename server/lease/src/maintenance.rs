@@ -17,7 +17,7 @@ const REAP_INTERVAL: Duration = Duration::from_millis(250);
 const REAP_MAX: u32 = 400;
 /// Between sweeps, which find the expired leases that this process does not know of.
 const SWEEP_INTERVAL_MS: i64 = 1_000;
-/// A sweep reads every held lease: it takes at most this share of the time.
+/// A sweep reads every held lease: it takes at most 1/200 of the time.
 const SWEEP_SHARE: i64 = 200;
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(400);
 /// While rows past their retention are left.
@@ -149,8 +149,8 @@ impl Core {
             let read_at = self.clock.tick();
             let news = self.store.next_notification().await;
             for head in &news.heads {
-                // The notification was under way for at most the time we waited for it; an early
-                // attempt is harmless, a late one is not.
+                // A delay counts from the receipt: the time that the notification was under way makes
+                // the attempt late, until the queue check corrects it.
                 let at = if head.in_ms == 0 {
                     read_at
                 } else {

@@ -1,5 +1,5 @@
-//! The `Store` port: persistence of leases. One transaction per batch; expiry is decided by the
-//! store's clock.
+//! The `Store` port: persistence of leases. One transaction per batch, on etcd per resource;
+//! expiry is decided by the store's clock.
 //!
 //! A store loads, locks and writes. Decisions are made by [`super::batch::run`].
 
@@ -39,9 +39,8 @@ const BATCH_MAX: usize = 512;
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 pub trait Store: Send + Sync + 'static {
-    /// Applies a batch, sorted by resource, in one transaction, and returns once it is durable.
-    /// Never cancelled by a client. Each `lane` has its own connection, so that lanes never wait
-    /// for each other.
+    /// Applies a batch in one transaction (on etcd: one per resource), and returns once it is durable.
+    /// Never cancelled by a client. Lanes never wait for each other, unless they share one writer.
     fn apply<'a>(&'a self, lane: Lane, operations: &'a [Operation]) -> StoreFuture<'a, Applied>;
 
     /// Whether both lanes share one writer, so that one loop should serve both.

@@ -191,7 +191,7 @@ impl Db {
     /// Begins a write transaction. On SQLite it takes the write lock immediately: one that began with a read could
     /// not upgrade.
     ///
-    /// A cancelled caller does not cancel `BEGIN`: the driver would return the connection to the pool without a
+    /// On Postgres, a cancelled caller does not cancel `BEGIN`: the driver would return the connection to the pool without a
     /// rollback (launchbadge/sqlx#4385), and later writes on it would wait for a commit that never comes.
     ///
     /// # Errors

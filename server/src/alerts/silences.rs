@@ -1,4 +1,4 @@
-//! Silences and acknowledgements, limited to the principal's scope.
+//! Silences, limited to the principal's scope.
 
 use domain::access::{Permission, Visible};
 use domain::alerts::{

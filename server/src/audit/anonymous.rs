@@ -2,8 +2,8 @@
 //! their number.
 //!
 //! The first of a source is written immediately. However many anonymous requests arrive, the audit log grows by at
-//! most [`BURST`] and [`EVERY`]; the excess is written as one entry per minute for all other sources. A killed
-//! server loses the counts of at most one minute.
+//! most [`BURST`] entries at once and one per [`EVERY`]; the excess is written as one entry per minute for all other
+//! sources. A killed server loses the counts of at most one minute.
 
 mod counts;
 

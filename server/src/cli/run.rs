@@ -4,7 +4,7 @@
 //! that receives each new deadline and ends the command if this process is killed, stopped or hangs.
 //!
 //! **Invariant:** the command does not start before the watcher knows its process group, and no process of the group
-//! runs longer than the lease's deadline plus the grace period, unless both helper processes are killed at once:
+//! runs longer than the lease's deadline plus the grace period, unless this process and the watcher are killed at once:
 //! even then its first process gets SIGTERM from the kernel.
 
 mod command;
@@ -95,7 +95,7 @@ impl Args {
 }
 
 /// # Errors
-/// Signals cannot be watched, or processes cannot be started for want of something.
+/// Signals cannot be watched, or a process cannot be started.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let connection = &args.connection;
     let mut builder = Client::builder(connection.server.as_str());

@@ -13,7 +13,7 @@ use super::{ChartSources, HISTORY_PATIENCE, ServerConsole};
 use crate::history;
 use inventory::{LookUp, SEEN_MAX};
 
-/// Longest time that a stored page is answered, in milliseconds: the backend is read at most this often for it.
+/// Longest time that a stored page is served, in milliseconds: the backend is read at most this often for it.
 const LOCK_STEP_MS: i64 = 500;
 /// The same for its charts.
 const CHARTS_STEP_MS: i64 = 1_000;
@@ -27,7 +27,7 @@ impl ServerConsole {
         resource: &str,
     ) -> Result<LockDetail, ConsoleError> {
         let key = key(&[backend.as_str(), source.map_or("", Source::as_str), resource]);
-        // That it is not held too: each of those who wait would read the history in turn.
+        // "Not held" is stored too: otherwise the waiting requests would read the history one after the other.
         let computed = async { Ok::<_, Infallible>(self.compute_lock_page(backend, source, resource).await) };
         let stamp = || self.stamp(LOCK_STEP_MS);
         let Ok(page) = self.lock_pages.get((&key, &self.visible), stamp, computed).await;

@@ -21,7 +21,7 @@ use super::{ChartSources, ServerConsole};
 use inventory::LookUp;
 use lease::{LeaseCaller, RejectionQuery};
 
-/// Timeout of these queries, without which there is no page.
+/// Timeout of the queries for stored facts, without which there is no page.
 const MEMORY_PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// Forced releases read per name: two sources can have the same name.

@@ -6,7 +6,7 @@ use domain::waits::view::GraphView;
 
 use super::ServerConsole;
 
-/// Longest time that a stored page is answered, in milliseconds: backends become stale by time
+/// Longest time that a stored page is served, in milliseconds: backends become stale by time
 /// alone.
 const WAITS_STEP_MS: i64 = 1_000;
 /// Deadlocks on the overview; the page has all.

@@ -20,7 +20,7 @@ type Row = (
 );
 
 impl History {
-    /// Grants with a token, newest first. `places`: only names on these backends; `None`: all.
+    /// Grants with a token, newest first. `places`: only these ranges of names on these backends; `None`: all.
     ///
     /// # Errors
     /// The store does not answer.

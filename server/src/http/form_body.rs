@@ -10,7 +10,7 @@ use domain::names::BackendName;
 
 use crate::identity::IdentityError;
 
-/// Three bytes for one, as a name of other letters is sent, and room for the rest.
+/// The longest name percent-encoded, three bytes for each of its bytes, and room for the other fields.
 const BYTES_MAX: usize = 3 * RESOURCE_BYTES_MAX + 64 * 1024;
 
 /// A posted form; empty when it is too large or not a form.
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn rows_without_a_role_are_skipped_and_invalid_ones_named() {
-        // Two roles with a spare row between them; then a role and a backend that are none.
+        // Two roles with a spare row between them; then an unknown role and an invalid backend name.
         let pairs = |all: &[[&str; 3]]| {
             let fields = all.iter().flat_map(|row| {
                 ["role", "backend", "prefix"]

@@ -1,4 +1,4 @@
-//! `/healthz`: the process answers. `/readyz`: every backend was tried once, so that the view is not empty by haste, and
+//! `/healthz`: the process answers. `/readyz`: every backend was tried once, so that the view is not empty after a start, and
 //! the process is not about to end.
 //!
 //! Public, but only the status. Readers of every backend also read which tasks panicked and which backends

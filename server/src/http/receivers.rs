@@ -216,7 +216,7 @@ fn wanted(query: &str) -> Result<DeliveryFilter, ValidationError> {
                     state.ok_or_else(|| ValidationError::new("state", format!("must be one of {}", words())));
                 wanted.state = Some(state?);
             }
-            // Postgres takes no text that has one, and no name has.
+            // Postgres takes no text with a NUL character, and no name has one.
             "receiver" => wanted.receiver = Some(value.replace('\0', " ")),
             "before" => wanted.before = Some(number(i64::MAX)?),
             "limit" => wanted.limit = Some(number(LISTED_MAX)?),

@@ -51,7 +51,7 @@ pub struct Returned {
 
 #[derive(Debug, Error)]
 pub enum OidcError {
-    /// The provider does not answer, or not as one. The text is for the log.
+    /// The provider does not answer, or its answer is unusable. The text is for the log.
     #[error("the request to the identity provider failed: {0}")]
     Down(String),
     /// `why` is for the audit log, `detail` for the server log.

@@ -110,7 +110,7 @@ async fn receivers(tx: &mut Tx) -> Result<Vec<Known>, sqlx::Error> {
     Ok(known)
 }
 
-/// The named receivers. If a name no longer exists, all receivers: an alert must not be lost.
+/// The named receivers. If no name exists any more, all receivers: an alert must not be lost.
 fn meant<'k>(all: &'k [Known], named: &[String]) -> Vec<&'k Known> {
     let found: Vec<&Known> = all
         .iter()

@@ -65,7 +65,7 @@ impl Pacing {
         let is_grown = self.is_grown(notice, last);
         let at = if is_grown { now } else { due };
         let changes = changes_since(&sent, waiting.as_ref(), notice, now);
-        // The alerts that are listed may be the same.
+        // A group that has grown is sent even if the listed alerts are the same.
         let (scheduled, at) = match changes.or_else(|| is_grown.then(|| notice.clone())) {
             Some(changes) => (Scheduled::Merged(Box::new(changes), at), at),
             None => (Scheduled::Nothing, due - self.group_interval_ms),
@@ -93,8 +93,8 @@ pub(super) async fn last_message(tx: &mut Tx, of: Of<'_>) -> Result<Option<LastM
     Ok(last.map(|(at, size)| LastMessage { at, size }))
 }
 
-/// Removes the message of this group that no attempt was made to send; with the time at which it was due. Without it if
-/// a newer version wrote another format.
+/// Removes the message of this group that no attempt was made to send, and returns it with the time at which it was due;
+/// `None` for the message if a newer version wrote another format.
 async fn take_waiting(
     tx: &mut Tx,
     of: Of<'_>,

@@ -1,4 +1,4 @@
-//! Errors of the steps of a forced unlock. In each case the lock was not touched.
+//! Errors of the steps of a forced unlock. In each case except `CutOff` the lock was not touched.
 
 use domain::force_release::Holding;
 use domain::names::Source;

@@ -226,7 +226,6 @@ pub(super) async fn insert(tx: &mut Tx, unlock: &Unlock, role: Option<&str>) -> 
 ///
 /// # Errors
 /// The store refuses or does not answer.
-/// The store refuses or does not answer.
 pub(super) async fn end(
     tx: &mut Tx,
     id: &str,

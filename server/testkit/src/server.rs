@@ -20,8 +20,8 @@ const STOP_DEADLINE: Duration = Duration::from_secs(20);
 const PROBE_POLL: Duration = Duration::from_millis(10);
 pub(crate) const PORT_ATTEMPTS: u32 = 5;
 
-/// A throwaway server's process and folder. [`Postgres`](super::Postgres), [`Redis`](super::Redis) and
-/// [`Etcd`](super::Etcd) and their like dereference to it. All methods take `&self`, so that a fault can be injected while clients run.
+/// A throwaway server's process and folder. [`Postgres`](super::Postgres), [`Redis`](super::Redis),
+/// [`Etcd`](super::Etcd) and others dereference to it. All methods take `&self`, so that a fault can be injected while clients run.
 #[derive(Debug)]
 pub struct Server {
     what: &'static str,

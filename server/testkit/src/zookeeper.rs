@@ -76,7 +76,7 @@ impl Zookeeper {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Packets that it has received from all clients: requests, pings, and commands as this one.
+    /// Packets that it has received from all clients: requests, pings, and commands such as this one.
     ///
     /// # Errors
     /// It does not answer.

@@ -22,7 +22,7 @@ pub(super) fn builtin_rule(kind: ConditionKind) -> Option<Rule> {
             for_ms: info.for_ms,
             keep_ms: info.keep_ms,
         },
-        // One cause, such as a dead host, has alerts on many locks of several owners.
+        // One cause, such as a dead host, raises alerts on many locks of several owners.
         group_by: match info.about {
             About::Lock | About::Prefix => Vec::new(),
             About::Backend => vec![GroupBy::Backend],

@@ -239,7 +239,7 @@ const WAITS: &[Param] = &[
     window(15 * M),
 ];
 const FAILURES: &[Param] = &[number(3), window(5 * M)];
-/// Of one prefix: each loss is an alert of its own before, of `not_renewing`.
+/// Losses of one prefix; each loss has had an alert of `not_renewing` before.
 const LOSSES: &[Param] = &[number(20), window(5 * M)];
 const ANY: &[Param] = &[number(1), window(5 * M)];
 const COVERAGE: &[Param] = &[main(with_text(

@@ -115,7 +115,7 @@ impl Holds {
         self.uncertain
     }
 
-    /// Only blocks whose both ends were observed. A block that began or ended in an outage
+    /// Only blocks of which both ends were observed. A block that began or ended in an outage
     /// counts with the middle of its bounds.
     pub fn from_blocks(blocks: &[Block]) -> Self {
         let is_whole = |block: &&Block| {

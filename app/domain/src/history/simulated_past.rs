@@ -35,7 +35,7 @@ pub struct SimulatedHold {
     pub ttl_ms: Option<u32>,
     /// `None`: never renewed.
     pub renews_every_ms: Option<i64>,
-    /// Before its end: without renewals.
+    /// Time before its end without renewals.
     pub silent_ms: i64,
     /// Owners that wait while it is held; the first of them is granted next.
     pub waiters: u32,

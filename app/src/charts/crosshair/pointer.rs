@@ -19,7 +19,7 @@ type Open = Arc<dyn Fn(&str) + Send + Sync>;
 pub(super) struct Pointer {
     pub(super) rows: Memo<Vec<Vec<Reading>>>,
     pub(super) place: RwSignal<Option<Place>>,
-    /// Begin and end of the drag, in per cent.
+    /// Start and end of the drag, in per cent.
     pub(super) dragged: RwSignal<Option<(f64, f64)>>,
     /// The last press was by touch: it reads, and does not open.
     pub(super) is_touch: StoredValue<bool>,

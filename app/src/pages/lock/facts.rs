@@ -76,7 +76,7 @@ fn renewing(lock: &Lock) -> AnyView {
     })
 }
 
-/// Promise 2: "held until, as observed at", never "safe".
+/// "Held until, as observed at", never "safe".
 fn until(lock: &Lock) -> AnyView {
     let age = lock.age_ms;
     let backend = lock.id.backend.to_string();

@@ -22,7 +22,7 @@ pub struct DisplayedRow {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Page {
-    /// Begin of this page; `None` for the first one.
+    /// Start of this page; `None` for the first one.
     cursor: Option<String>,
     rows: Vec<DisplayedRow>,
 }

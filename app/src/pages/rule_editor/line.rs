@@ -1,5 +1,5 @@
-//! The threshold line in the preview's chart: a slider whose number field follows it at once. Each preview draws it again, so no
-//! preview is shown from its first movement until that of the value where it was let go.
+//! The threshold line in the preview's chart: a slider whose number field follows it at once. Each preview redraws it, so from
+//! its first movement on no preview is shown until the one for the value at which it was released.
 
 use leptos::ev::{self, Event};
 use leptos::prelude::*;

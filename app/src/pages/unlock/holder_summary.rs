@@ -165,7 +165,7 @@ pub(super) fn next_up(effects: &ReleaseEffects, backend: &BackendName) -> AnyVie
     view! { <h3>"Next in the queue"</h3>{rows}{more}{order} }.into_any()
 }
 
-/// Promise: no lock stops a holder that does not check it.
+/// No lock stops a holder that does not check it.
 fn still_writes(seen: &HolderData, effects: &ReleaseEffects, backend: &BackendName) -> AnyView {
     let who = match &seen.owner_id {
         Reported::Value(owner) => view! { "Can "{name(owner.as_str())}" still write?" }.into_any(),

@@ -12,7 +12,7 @@ use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::links;
 
-/// `deadlock`: without its times, which are those of the deadlock at this place of the page. `is_one_of_many`: with its own
+/// `deadlock` is without its times: what shows them reads the deadlock at place `at` of `page`. `is_one_of_many`: with its own
 /// title.
 pub fn deadlock_sections(
     at: usize,

@@ -20,7 +20,7 @@ use runtime::clock::Clock;
 const ACTIVE_MS: i64 = 300_000;
 /// A reading is reused for this long, in milliseconds; longer if reading is slow.
 const FRESH_MS: i64 = 250;
-/// Reading takes at most one part in this many of the time.
+/// Readings take at most 1/`SHARE` of the time.
 const SHARE: i64 = 20;
 
 /// The newest write of each resource, shared by concurrent readings.

@@ -15,7 +15,7 @@ const BACKOFF_MIN: Duration = Duration::from_millis(200);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
 /// Consul answers a blocking query after this time even without a change, plus a sixteenth.
 const WAIT: Duration = Duration::from_secs(30);
-/// Pause after a change, at least; and the pause per duration of a scan.
+/// Shortest pause after a change, and the pause as a multiple of the duration of a scan.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const SCAN_SHARE: u64 = 4;
 

@@ -110,7 +110,7 @@ impl EtcdBackend {
                 .with_fragment()
                 .with_start_revision(start)
         };
-        // etcd is requested_at to split larger responses.
+        // etcd is asked to split larger responses.
         let mut watch = client.watch_client().max_decoding_message_size(ANSWER_BYTES_MAX);
         let mut prefixes = self.link.settings.prefixes.iter();
         let first = prefixes.next().cloned().unwrap_or_default();

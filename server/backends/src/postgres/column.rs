@@ -1,4 +1,4 @@
-//! A column of a lease table: which roles it may have, and as SQL: as text, as a moment, as a flag.
+//! A column of a lease table: the roles that it may have, and its SQL as text, as a moment or as a flag.
 
 use super::ident::quoted;
 use super::table::Role;

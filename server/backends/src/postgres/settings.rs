@@ -98,8 +98,8 @@ pub(super) fn read(
     })
 }
 
-/// Sessions of forced unlocks; `None` if not configured. `user` and `password` are the other
-/// account's.
+/// Sessions of forced unlocks; `None` if not configured. `user` and `password` are those of the
+/// watching account.
 pub(super) fn for_unlocks(
     config: &BackendConfig,
     postgres: &PostgresConfig,

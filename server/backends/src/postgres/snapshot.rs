@@ -80,7 +80,7 @@ pub(super) struct Snapshot {
     pub(super) parties: HashMap<i32, Party>,
 }
 
-/// Takes the snapshot: one round trip if there are no locks, three otherwise.
+/// Takes the snapshot: one round trip if there are no locks, otherwise two, or three with prepared transactions.
 pub(super) async fn take(link: &mut Link<'_>) -> Result<Snapshot, StatementError> {
     let answer = link.rows(sqlx::query(LOCKS).bind(WAITING_MAX)).await?;
     let now = answer.first().and_then(|row| row.try_get("now").ok());

@@ -11,7 +11,7 @@ use super::connection::RedisConnection;
 use super::server_info::text;
 use crate::BackendError;
 
-/// A command, its arguments after the key, and its purpose.
+/// A command, whether it takes a key, its arguments after the key, and whether the account should be allowed to run it.
 struct Wish {
     command: &'static [&'static str],
     key: bool,

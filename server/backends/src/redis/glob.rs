@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn glob_elements_match_like_redis() {
-        // One line per element and edge case; the comparison with a server is in tests/it.
+        // One line per element and edge case; the next test compares with a server.
         for (pattern, name, expected) in [
             ("lock:*", "lock:a", true),
             ("lock:*", "lock:", true),

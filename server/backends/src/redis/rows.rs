@@ -139,7 +139,7 @@ impl Rows {
         self.unrecognised(key, why)
     }
 
-    /// A hash or a sorted set, in words, that takes more memory than a lock.
+    /// A hash or a sorted set (`noun`) that takes more memory than a lock.
     pub(super) fn large_collection(&self, key: &[u8], noun: &str, bytes: u64) -> ObservedLock {
         let size = format::bytes(bytes);
         let why = format!("The key is a {noun} of {size} of memory: not read, because locks are smaller");

@@ -160,8 +160,8 @@ async fn read_all(
     })
 }
 
-/// The server's clock, and whether it is plausible. An error if it does not run in the mode that
-/// the configuration names.
+/// The server's clock and its `INFO`. An error if the server does not run in the mode that the
+/// configuration names.
 pub(super) async fn probe_server(
     settings: &Settings,
     line: &RedisConnection,

@@ -71,7 +71,7 @@ mod tests {
     const A: &str = "A+/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     const B: &str = "BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB=";
 
-    /// The key is left for 5 s: the time is 1,764,000,000,000 if the last score is 5 s later.
+    /// The key has 5 s left: the server's time is 5 s before the last score.
     fn parse(members: &[(&str, &str)]) -> Option<SymfonyLock> {
         let bytes = |(member, score): &(&str, &str)| (member.as_bytes().to_vec(), score.as_bytes().to_vec());
         let members: Vec<_> = members.iter().map(bytes).collect();

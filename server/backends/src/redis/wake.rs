@@ -23,7 +23,7 @@ redis.call('LTRIM', KEYS[2], 0, 0)";
 const IOREDIS_MUTEX: &str = "
 redis.call('PUBLISH', 'mutex-unlock', KEYS[1])";
 
-/// `None`: no library is configured, or the key has not the prefix that the library gives it.
+/// `None`: no library is configured, or the key does not have the prefix that the library gives it.
 pub(super) fn signal(wake: RedisWake, key: &[u8]) -> Option<Signal> {
     let beside = |prefix: &[u8]| Some([prefix, key.strip_prefix(b"lock:")?].concat());
     let (script, key) = match wake {

@@ -145,8 +145,8 @@ impl Link {
         worst
     }
 
-    /// The answer to a command of four letters from the first server that answers. It has no
-    /// session, and servers answer only the commands on their list.
+    /// The answer to a command of four letters from the first server that answers. A command needs
+    /// no session, and servers answer only the commands on their list.
     pub(super) async fn command(&self, command: &[u8]) -> Option<String> {
         for server in &self.settings.servers {
             let answer = tokio::time::timeout(self.settings.timeout / 2, send_command(server, command)).await;

@@ -6,10 +6,10 @@
 
 /// Digits of a sequence: ZooKeeper writes `%010d`.
 const DIGITS: usize = 10;
-/// Ends of the prefix of a contender that shares the lock with its like. `lease-` is a lease of
+/// Ends of the prefix of a contender that shares the lock with others like it. `lease-` is a lease of
 /// Curator's semaphore: all of them hold.
 const SHARED: [&str; 4] = ["__rlock__", "__READ__", "read-", "lease-"];
-/// Characters from which a globally unique part of a name counts as one.
+/// A hexadecimal part of a name with at least this many characters counts as globally unique.
 const GUID_CHARS_MIN: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

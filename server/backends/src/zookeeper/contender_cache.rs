@@ -42,7 +42,7 @@ pub(super) struct KnownChild {
 /// Children of one node whose names have a sequence.
 pub(super) type KnownChildren = HashMap<NameKey, KnownChild>;
 
-/// How many owners behind the first holder of a lock a scan reads for the first time; the next scans read the others. Each takes
+/// New owners that one scan reads behind the first holders of locks; the next scans read the others. Each takes
 /// two requests, and the locks themselves must be read within the scan timeout.
 const IDENTIFIED_PER_SCAN: usize = 2_000;
 
@@ -160,7 +160,7 @@ impl Drop for NodeReading<'_> {
     }
 }
 
-/// Of two of one key the first is kept.
+/// If a key occurs twice, the first entry is kept.
 fn sorted(all: impl Iterator<Item = (NodeKey, PackedChildren)>) -> Box<[(NodeKey, PackedChildren)]> {
     let mut all: Vec<(NodeKey, PackedChildren)> = all.collect();
     all.sort_by_key(|(key, _)| *key);

@@ -223,7 +223,7 @@ fn keep(children: &mut KnownChildren, contender: &Contender, owner: &KnownOwner)
     }
 }
 
-/// Clients write the data of a contender once: of those in a queue they are read once.
+/// Clients write the data of a contender only once, so the data of queued ones are read only once.
 async fn queue_owners(
     link: &Link,
     cache: &ContenderCache,
@@ -266,7 +266,7 @@ pub(super) async fn stat(link: &Link, path: &str) -> Result<Option<Stat>, Zookee
         .await
 }
 
-/// `None`: the node has gone, or is another one by now. `known` spares the data of a version that was read.
+/// `None`: the node has gone, or is another one by now. With `known`, data of the same version are not read again.
 pub(super) async fn owner_of(
     link: &Link,
     parent: &str,

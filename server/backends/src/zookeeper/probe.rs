@@ -57,7 +57,7 @@ impl ZookeeperBackend {
         })
     }
 
-    /// Nodes have ACLs of their own and inherit none, so this speaks of the path alone.
+    /// Nodes have ACLs of their own and inherit none, so the result is valid for this path only.
     async fn may_write(&self, path: &str) -> Result<Reported<bool>, ZookeeperError> {
         let acl = self
             .link

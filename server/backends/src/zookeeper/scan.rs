@@ -138,7 +138,7 @@ impl ZookeeperBackend {
                 }
             }
         }
-        // Unread; the number of paths counts.
+        // Reads in progress count as unread; only the number of these paths is used.
         walk.waiting
             .resize(walk.waiting.len() + reads.len(), String::new());
     }

@@ -72,7 +72,7 @@ pub(super) async fn measure(served: Served, calls: Calls, span: LoadSpan) -> Res
     pace
 }
 
-/// Keyed pairs on a server that goes on.
+/// Keyed pairs on a server that keeps running.
 pub(crate) async fn run_keyed(served: &Served, span: LoadSpan) -> Result<Pace, BenchError> {
     load::run(clients(served, 0..CLIENTS, Calls::Keyed).await?, span).await
 }

@@ -18,7 +18,7 @@ struct Store {
     against: &'static str,
     theirs: fn(&BenchRound) -> &Pace,
     pairs_least: f64,
-    /// Of the p99 and the CPU time of a pair; `None`: without a goal.
+    /// Maximum ratios of the p99 and of the CPU time of a pair; `None`: without a goal.
     most: Option<(f64, f64)>,
 }
 

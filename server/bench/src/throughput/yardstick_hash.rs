@@ -1,5 +1,5 @@
-//! The yardstick is frozen: ratios of different versions are comparable only against the same program. Its hash is printed
-//! with the figures.
+//! The yardstick (`baseline.rs`) is frozen: ratios of different versions are comparable only against the same program. Its
+//! hash is printed with the figures.
 
 use domain::hex;
 use sha2::{Digest as _, Sha256};

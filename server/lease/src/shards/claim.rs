@@ -7,7 +7,7 @@
 //! 1. The shard of the key binds the key to the request, or answers that another request has it.
 //! 2. The shard of the resource grants, and binds the key to the lease, in one transaction.
 //!
-//! A crash, a cut or a lost answer between the two leaves a claimed key without a grant; a retry of the same request
+//! A crash, a network cut or a lost answer between the two leaves a claimed key without a grant; a retry of the same request
 //! finds its own claim, goes on, and gets at most one lease, because step 2 alone decides that.
 //!
 //! A shard that does not answer refuses its own resources and nothing else, so a claim that gets no answer does not

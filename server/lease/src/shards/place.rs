@@ -50,7 +50,7 @@ impl ShardPlace {
 
     /// Compares the place that a store keeps with this one, where the configuration names it.
     pub(crate) fn check(&self, kept: &Self, address: &str) -> Result<(), ShardError> {
-        // `leasehold doctor` does not know it.
+        // `leasehold doctor` does not know the installation.
         let is_foreign = !self.installation.is_empty() && kept.installation != self.installation;
         let (reason, remedy) = if is_foreign {
             (

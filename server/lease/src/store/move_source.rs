@@ -16,7 +16,7 @@ use crate::error::LeaseOpenError;
 
 /// Resources of one page.
 const PAGE: i64 = 1_000;
-/// Replicas of a Postgres count as running for 10 s after their last heartbeat, also after they have stopped.
+/// Replicas of a Postgres store count as running for 10 s after their last heartbeat, also after they have stopped.
 const REPLICAS_POLLS: u32 = 60;
 const REPLICAS_POLL: Duration = Duration::from_millis(200);
 const MARK: &str = "UPDATE store_meta SET moved_to = $1";

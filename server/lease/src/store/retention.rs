@@ -1,8 +1,8 @@
 //! Which rows of the store are past their retention: ended leases and idempotency keys.
 //!
 //! A lease id begins with its creation time, so the primary key of `leases` is the order of creation. Two cursors follow
-//! it, each at a distance behind the present: the first deletes the leases that were released soon, the second all that
-//! ended. Each visits a row once, so the cost follows the rate at which leases are granted, without an index on
+//! it, each at a distance behind the present: the first deletes the leases that were released after a short hold, the
+//! second all that ended. Each visits a row once, so the cost follows the rate at which leases are granted, without an index on
 //! `ended_at` that each release would have to write. A restart begins at the oldest row.
 //!
 //! **Invariant:** a lease that has not ended is never deleted, and neither is a row of `resource_tokens`.

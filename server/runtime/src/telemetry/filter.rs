@@ -12,12 +12,12 @@ type Read = fn(&str) -> Result<EnvFilter, ParseError>;
 type Changeable<S> = (reload::Layer<EnvFilter, S>, Handle<EnvFilter, S>);
 type Set = dyn Fn(&str) -> Result<(), TelemetryError> + Send;
 
-/// `None` before logging was started.
 struct CurrentFilter {
     text: String,
     setters: Vec<Box<Set>>,
 }
 
+/// `None` before logging was started.
 static CURRENT: Mutex<Option<CurrentFilter>> = Mutex::new(None);
 
 /// A filter layer that [`set_filter`] changes.

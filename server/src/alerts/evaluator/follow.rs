@@ -75,7 +75,7 @@ fn of_lock(alert: &Active) -> Option<(LockId, String)> {
     }
 }
 
-/// Its usual hold time has changed.
+/// The lock of an event that ends a holding: its usual hold time has changed.
 fn lock_of_end(event: HistoryEvent) -> Option<LockId> {
     let is_end = matches!(
         event.kind,

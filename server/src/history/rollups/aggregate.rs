@@ -170,7 +170,7 @@ impl Gatherer {
         beat.late_ms.into_iter().for_each(|ms| sum.late.add(ms));
     }
 
-    /// Adds a change of any backend but for its renewal.
+    /// Adds a change of any backend, without the interval of a renewal.
     fn transition(&mut self, change: &LockChange) {
         let at = change.at.timestamp_millis();
         let id = || {

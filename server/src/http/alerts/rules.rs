@@ -99,7 +99,7 @@ pub(in crate::http) async fn remove(
 )]
 pub(in crate::http) async fn preview(
     State(state): State<AppState>,
-    // Before the user, which takes them.
+    // Before `user`, which takes the headers out of the request.
     headers: HeaderMap,
     user: ApiUser,
     body: Body,

@@ -1,4 +1,4 @@
-//! `GET /v1/audit/export`: the same rows as a file, row by row from the store to the wire. It is in the record itself.
+//! `GET /v1/audit/export`: the same rows as a file, row by row from the store to the wire. The export is an entry itself.
 
 use app::console::ConsoleError;
 use axum::Extension;
@@ -74,7 +74,7 @@ impl Format {
 
 /// Every row that fits, newest first, as a file: CSV that no spreadsheet takes for formulas, or one JSON object a line.
 ///
-/// It holds the rows that stood before it was query_parsed for; that it was is a row of its own.
+/// It holds the entries written before the request. The request is an entry too, and not in it.
 #[utoipa::path(
     get, path = "/v1/audit/export", tag = "audit",
     params(

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn next_redirects_only_to_own_pages() {
-        // Ways that other consoles were led away.
+        // Redirects to other sites that a weaker check would let pass.
         for bad in [
             "//evil.example",
             "https://evil.example",

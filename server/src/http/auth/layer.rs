@@ -61,7 +61,7 @@ where
     type Future = BoxFuture<'static, Result<Response, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // What is behind is asked once the request is let in.
+        // The inner service is polled once the request is admitted.
         Poll::Ready(Ok(()))
     }
 

@@ -65,7 +65,7 @@ pub fn find(method: &Method, matched: Option<&str>) -> Route {
     let Some(path) = matched else {
         return Route {
             pattern: "no route",
-            // Signed-in users get the page of a missing page.
+            // Signed-in users get the page for unknown addresses.
             access: method.is_safe().then_some(Access::SignedIn),
             is_for_fresh: false,
             is_known: false,
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_route_that_is_not_in_the_table_is_refused() {
-        // Another method of a known path, an unknown path, a longer one; and what is known is found by any name.
+        // Another method of a known path, an unknown path, a longer one; and known routes, whatever their parameters are called.
         let access = |method, path| access(&method, Some(path));
         assert_eq!(access(Method::POST, "/v1/inventory"), None);
         assert_eq!(access(Method::GET, "/v1/secrets"), None);
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn every_form_target_has_a_page_above_it() {
-        // Of a page, of a row in a list, of a thing with a page of its own, of every page; then all that the table names.
+        // Forms of a page, of a row in a list, of an object with its own page, of the header; then every form of the table.
         assert_eq!(page_above("/alerts/silences"), "/alerts");
         assert_eq!(
             page_above("/settings/protected-prefixes/t_1/remove"),
@@ -215,12 +215,12 @@ mod tests {
 
     #[test]
     fn every_mutating_route_needs_a_mutating_permission() {
-        // Reading the table itself: no mutating GET, no mutation by looking alone.
+        // Every row of the table but GETs.
         for RouteRow {
             method, path, access, ..
         } in TABLE
         {
-            // One's own affairs: they need nothing but oneself.
+            // The user's own account, sessions and tour: no permission is needed.
             let own = [
                 "/settings/password",
                 "/settings/sessions/{id}/end",

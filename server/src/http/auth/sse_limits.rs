@@ -54,7 +54,7 @@ pub fn is_event_stream(response: &Response) -> bool {
 }
 
 impl Streams {
-    /// The same stream, which ends with the right to it; or how many are open already.
+    /// The same stream, which ends when its principal loses access; or the limit, if it is reached.
     pub(super) fn open(
         &self,
         response: Response,

@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn only_loopback_and_https_proxies_are_secure() {
-        // A neighbour who claims HTTPS; a proxy with, without and against its word; two words in one line.
+        // Loopback; another peer that claims HTTPS; a proxy without the header, with HTTPS, with HTTP, with two values in it.
         let proxies = Proxies::new(&["10.0.0.0/8".parse().unwrap()]);
         let safe = |peer: &str, proto: Option<&'static str>| {
             let line = proto.map(|proto| {

@@ -73,7 +73,7 @@ pub struct RuleDto {
     /// Thresholds by name.
     #[serde(default)]
     with: BTreeMap<String, String>,
-    /// The one that is changed; of another nothing is.
+    /// The version that is changed. If the rule has another version by now, nothing is changed.
     #[serde(default)]
     pub version: Option<i64>,
     /// Also a prefix that covers nothing yet.

@@ -83,7 +83,7 @@ pub(super) fn from_serde(error: &serde_path_to_error::Error<serde_json::Error>) 
     }
 }
 
-/// serde_path_to_error names an unknown member in the path, a missing or repeated one not.
+/// serde_path_to_error names an unknown member in the path, but not a missing or repeated one.
 fn child(path: &str, member: &str) -> String {
     if path.is_empty() || path == member {
         return member.to_owned();

@@ -26,7 +26,7 @@ pub trait PageSource: Clone + Send + Sync + 'static {
     fn session(&self, extensions: &Extensions) -> impl Future<Output = Session> + Send;
 }
 
-/// The same console for everyone.
+/// Pages without authentication.
 impl PageSource for ConsoleFor {
     fn console(&self, extensions: &Extensions) -> SharedConsole {
         self.from_extensions(extensions)

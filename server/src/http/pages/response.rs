@@ -38,7 +38,7 @@ pub(in crate::http) fn status_of(error: &IdentityError) -> StatusCode {
     }
 }
 
-/// Also in a header when to try again, where that is known.
+/// Adds `Retry-After`, if it is known when to try again.
 pub(in crate::http) fn with_retry_after(mut response: Response, error: &IdentityError) -> Response {
     if let Some(seconds) = error.retry_after_s() {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());

@@ -40,7 +40,7 @@ async fn init(initdb: &Path, folder: &Folder, authentication: &[&str]) -> Result
         "--locale=C",
         "--no-sync",
         "--no-instructions",
-        // Its first segment is written whole.
+        // The first WAL segment is written in full: 1 MB instead of 16 MB.
         "--wal-segsize=1",
         &user,
     ];

@@ -10,7 +10,7 @@ const CONFIG: &str = "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n";
 
 #[tokio::test]
 async fn alertmanager_recovers_after_a_kill_and_a_pause() {
-    // Nothing of an alert is on disk at once; that it comes back is what is wanted.
+    // Only the process must come back: alerts are not written to disk at once.
     let _installed = rustls::crypto::ring::default_provider().install_default();
     let config = CONFIG.to_owned();
     let manager = Throwaway::alertmanager(AlertmanagerOptions { config })

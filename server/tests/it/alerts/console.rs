@@ -72,7 +72,7 @@ async fn alerts_are_acknowledged_and_silenced_with_audit_entries() {
     }
 }
 
-/// Rows of the record with this action.
+/// Audit entries with this action.
 async fn recorded(console: &TestServer, admin: &str, action: &str) -> usize {
     let url = console.url(&format!("/v1/audit?action={action}"));
     let acquiring = reqwest::Client::new().get(url).headers(bearer(admin));

@@ -1,5 +1,5 @@
-//! Ten minutes of the demo under the built-in rules, replayed with the time of the recording: found is every planted
-//! fault, notified is at most once a minute.
+//! Ten minutes of the demo under the built-in rules, replayed with the time of the recording: every planted fault is
+//! found, and at most ten notifications are sent.
 //!
 //! `demo_replay.tsv` says when each condition held: rule, backend, source, name, owner, holding, and from when until
 //! when, in milliseconds since the start. It was recorded from `leasehold demo`.

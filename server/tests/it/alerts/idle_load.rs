@@ -24,7 +24,7 @@ fn read_counts(console: &TestServer) -> [u64; 3] {
 async fn idle_reads(console: &TestServer) -> [u64; 3] {
     eventually("the server is idle", async || {
         let before = read_counts(console);
-        // A read may be under way: none is once a second passes without one.
+        // A read may be under way; it has ended when a second passes without a new one.
         tokio::time::sleep(Duration::from_secs(1)).await;
         read_counts(console) == before
     })
@@ -58,7 +58,7 @@ async fn idle_server_reads_nothing_and_still_fires_an_alert() {
         all.iter().any(|alert| alert["rule"] == "fencing_rejections")
     })
     .await;
-    // What is counted here is really read.
+    // The counter does count reads.
     assert!(
         read_counts(&console)[0] > before[0],
         "the rejected write was read"

@@ -34,7 +34,7 @@ async fn fires_after(serving: &Serving, for_: &str) {
         .unwrap();
 }
 
-/// Passes that failed, one after the other.
+/// Waits for this number of passes, all of which fail.
 async fn failed(serving: &Serving, passes: usize) {
     eventually("it was looked at", async || {
         let views = serving.inventory.backends(serving.clock.now());

@@ -44,7 +44,7 @@ async fn firing() -> (TestServer, Browser) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_is_expanded_acknowledged_and_undone_on_the_page() {
-    // The count is in the title of every page, and falls with the acknowledgement.
+    // The number of groups is in the title of other pages; an acknowledged group does not fire until that is undone.
     let (_server, browser) = firing().await;
     let (_, page) = shown(browser.get("/alerts").await).await;
     let group = between(&page, "name=\"group\" value=\"", "\"").to_owned();

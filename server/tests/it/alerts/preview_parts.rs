@@ -27,7 +27,7 @@ fn long_held() -> Rule {
     rules.find(|rule| rule.id.as_str() == "long_held").unwrap()
 }
 
-/// A clock that passes no full hour during a test: there a preview begins to cover other events.
+/// A clock that passes no full hour during a test, because a preview then begins to cover other events.
 fn clock_within_an_hour() -> Clock {
     let (clock, hour_ms) = (Clock::start(), 3_600_000);
     let left_ms = hour_ms - clock.now().wall.timestamp_millis().rem_euclid(hour_ms);
@@ -173,7 +173,7 @@ async fn continued(home: Store) {
     let first = server.alerts.preview(&long_held()).await.unwrap();
     let read = server.alerts.preview_rows_read();
     hold_two_more(&server.history, &clock).await;
-    // It is noticed as a write of the server itself.
+    // Rows written by SQL are noticed only after a write of the server itself.
     server.refuse("jobs/1").await;
     let preview = async || {
         let mut run = server.alerts.preview_run(rules());
@@ -187,7 +187,7 @@ async fn continued(home: Store) {
     .await;
     let second = preview().await;
     assert_eq!(second.events, EVENTS + 4);
-    // The part before the last hour is not read again, not even for the first figure.
+    // The part before the last hour is not read again.
     assert!(server.alerts.preview_rows_read() - read < EVENTS / 10);
     // It equals a preview that reads everything.
     let span = PreviewSpan {

@@ -197,14 +197,14 @@ async fn a_restart_neither_loses_nor_repeats_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_neither_loses_nor_repeats_on_postgres() {
-    // The same where the turn is a lease.
+    // The same on Postgres, where the evaluating server holds a lease.
     Box::pin(restarts(Store::postgres().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_servers_evaluates_and_the_other_takes_over() {
-    // One rejected write is notified once by one of them; it resolves; the next is notified
-    // once by the other.
+    // One rejected write is notified once by one of them; that server stops; the next write is
+    // notified once by the other.
     let home = Store::postgres().await;
     let (one, two) = (Server::start(&home).await, Server::start(&home).await);
     one.refuse("jobs/1").await;
@@ -230,7 +230,7 @@ async fn one_of_two_servers_evaluates_and_the_other_takes_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_show_on_the_writing_server_at_once() {
-    // A rule is changed twice; both servers cache rules.
+    // A rule is changed three times; both servers cache rules.
     let home = Store::postgres().await;
     let (one, two) = (Server::start(&home).await, Server::start(&home).await);
     let who = Principal::system("test");
@@ -254,7 +254,7 @@ async fn changes_show_on_the_writing_server_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_paused_in_a_transaction_blocks_no_evaluator() {
-    // The lock of the evaluator's row is held by a session that sends nothing more, as that of a paused process.
+    // The lock of the evaluator's table is held by a session that sends nothing more, as that of a paused process.
     let home = Store::postgres().await;
     let db = Db::open(&home.url).await.unwrap();
     let Db::Postgres(pool) = &db else {

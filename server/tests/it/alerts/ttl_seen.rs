@@ -1,4 +1,4 @@
-//! Redis tells no TTL: the live rules and the preview judge by the most that was ever left.
+//! Redis reports no TTL: the live rules and the preview use the largest time left that was observed.
 
 use crate::support::{TestServer, client, token};
 use std::time::Duration;

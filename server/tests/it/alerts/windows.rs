@@ -55,7 +55,7 @@ async fn save(server: &Server, id: &str, prefix: &str) {
 async fn counts_the_past(home: Store) {
     fill(&home).await;
     let server = Server::start(&home).await;
-    // The built-in rule: half of the attempts at all names of the prefix, with the past of the start.
+    // The built-in rule counts the attempts of all names: half of them waited, which is not above its share.
     let half = server.alerts.rule("contention").await.unwrap().rule;
     assert_eq!(server.alerts.preview(&half).await.unwrap().count, 0);
     // New rules on one tenant each: all attempts at the first waited, none at the second.

@@ -30,8 +30,7 @@ async fn addresses_of_one_ipv6_64_count_as_one_source() {
 
 #[tokio::test]
 async fn addresses_of_a_botnet_share_the_budget_of_a_name() {
-    // 200 sources at one name; a user who signed in from their source before still can, also
-    // after a restart.
+    // 200 sources at one name; a user who signed in from their source before still can.
     let proxied = ProxiedServer::start().await;
     proxied.server.add_user("ada", on(Role::Admin, None, None)).await;
     proxied.session("203.0.113.1:5678", "ada").await;

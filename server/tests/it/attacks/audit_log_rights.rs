@@ -117,7 +117,7 @@ async fn findings(store: &str) -> Vec<(Level, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_roles_cannot_hold_the_lock_of_the_audit_log() {
-    // A role that may connect takes the advisory lock of earlier versions, and tries the row that counts.
+    // A role that may connect takes the advisory lock of earlier versions, and tries to lock the row that is used now.
     let postgres = start_postgres().await;
     let store = Store::at(&postgres.superuser_url_to(DATABASE));
     let running = TestServer::builder().start_on(store).await;
@@ -145,7 +145,7 @@ async fn other_roles_cannot_hold_the_lock_of_the_audit_log() {
 
 #[tokio::test]
 async fn a_row_of_the_audit_log_cannot_be_replaced_on_sqlite() {
-    // `INSERT OR REPLACE` deletes the row before it: by the connections of the server, triggers see that.
+    // `INSERT OR REPLACE` first deletes the row: on connections of the server, triggers fire for that too.
     let folder = tempfile::tempdir().unwrap();
     let store = format!("sqlite:{}", folder.path().join("leasehold.db").display());
     let Db::Sqlite(pool) = Db::open(&store).await.unwrap() else {

@@ -56,7 +56,7 @@ fn events(stream: &str) -> Vec<(String, Value)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn line_ends_in_texts_add_no_event_to_a_stream() {
-    // The reason of a forced unlock reaches the stream of the lease; the name of a backend that of the pages.
+    // The reason of a forced unlock reaches the stream of the lease as text; the stream of pages begins with `hello`.
     let console = TestServer::builder().operator().start().await;
     let owner = token(&console.serving, Role::Client).await;
     let operator = bearer(console.operator_token());

@@ -91,7 +91,7 @@ async fn large_hash(driver: &mut MultiplexedConnection, key: &str, field: &str, 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn values_of_400_mb_cost_no_memory_and_show_their_size() {
-    // A string, a hash with one field, a hash that resembles a lock, and as many values just
+    // A string, a hash with one field, a hash that resembles a lock, and 1,500 values just
     // below the limit.
     let (_redis, mut driver, running) = start().await;
     let memory = Memory::read(running.pid());

@@ -30,7 +30,7 @@ async fn lookalike_names_are_refused() {
 
 #[tokio::test]
 async fn setup_link_stays_usable_after_a_refused_name() {
-    // A taken name of a user without admin role: the link was once used up by it.
+    // A taken name, and one with a letter of another script: a refused name once used up the link.
     let server = TestServer::builder().redis().start().await;
     server.add_user("ada", on(Role::Viewer, None, None)).await;
     let link = server.identity().setup_link().await.unwrap().unwrap();

@@ -9,8 +9,8 @@ use crate::support::form::Form as _;
 
 #[tokio::test]
 async fn oversized_passwords_are_refused_before_they_count() {
-    // More than a bucket holds, at sign-in and at reauthentication: each 400 with field, limit
-    // and remedy; none hashed, counted or recorded.
+    // More than a bucket holds at sign-in, each 400 with field, limit and remedy; one at a change of
+    // the password, 422; none hashed, counted or recorded.
     let proxied = ProxiedServer::start().await;
     proxied.server.add_user("ada", on(Role::Admin, None, None)).await;
     let cookie = proxied.session("203.0.113.1", "ada").await;

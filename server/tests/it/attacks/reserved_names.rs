@@ -72,7 +72,7 @@ async fn reserved_name_cannot_be_acquired_by_anyone() {
 
 #[tokio::test]
 async fn reserved_lock_cannot_be_unlocked() {
-    // Held by the server; an admin's intent over the API and several at once: refused, in the record, and still held.
+    // Held by the server; an admin's intent over the API and several at once: refused, audited, and still held.
     let console = TestServer::builder().redis().start().await;
     let request = AcquireRequest {
         resource: Resource::from(ALERTS),

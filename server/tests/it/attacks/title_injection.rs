@@ -49,7 +49,7 @@ async fn a_lock_name_cannot_leave_the_page_title() {
 
 #[test]
 fn titles_and_text_areas_are_escaped_everywhere() {
-    // Clippy refuses calls of it; this also sees imports and other elements of the head, which are written unescaped too.
+    // Clippy refuses calls of `leptos_meta::Title`; this also sees imports and other elements of the head, also unescaped.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../app");
     let mut files = vec![root.join("src")];
     let mut seen = 0;

@@ -19,7 +19,7 @@ fn leasehold(args: &[&str], variables: &[(&str, &str)]) -> Output {
 
 #[test]
 fn a_token_is_not_sent_over_plain_http_to_another_host() {
-    // Every command that speaks with a server; a name, an address, and a token of the environment.
+    // Every command that calls a server; a name, an address, and a token of the environment.
     let export = ["rules", "export"];
     let locks = ["locks"];
     let unlock = [

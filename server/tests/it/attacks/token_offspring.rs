@@ -70,7 +70,7 @@ async fn revoking_a_token_revokes_the_tokens_it_created() {
         }
         assert!(identity.open_link(&unused, &Origin::default()).await.is_err());
         assert!(works(&server, &other).await && works(&server, &beside).await);
-        // The entry names them all; the user, whom others know too, stays.
+        // The entry names them all; the user bob, whom none of them created, stays.
         let query = domain::audit::AuditQuery {
             limit: 10,
             action: Some(domain::audit::Action::TokenRevoke),

@@ -1,4 +1,4 @@
-//! Many requests with tokens that never were: each is a miss in the server's memory.
+//! Many requests with tokens that were never issued: each is a miss in the server's memory.
 
 use crate::support::{TestServer, token};
 use domain::access::Role;
@@ -8,7 +8,7 @@ use runtime::clock::Stopwatch;
 
 #[tokio::test]
 async fn unknown_tokens_share_few_reads_of_the_store() {
-    // 400 at the same time and 100 after each other; meanwhile a token that is known works.
+    // 400 at the same time and 100 one after the other; then a known token works.
     let console = TestServer::builder().operator().start().await;
     let watch = Stopwatch::start();
     let client = reqwest::Client::new();

@@ -55,7 +55,7 @@ async fn the_store_refuses_changed_or_deleted_entries() {
 
 #[tokio::test]
 async fn the_audit_log_is_paged_newest_first_and_filtered() {
-    // Cursor, actor, whole prefixes as bytes (an underscore is no wildcard), action and outcome.
+    // Cursor, actor, whole prefixes as bytes (an underscore is no wildcard), and action.
     for home in [Store::sqlite(), Store::postgres().await] {
         let audit = home.open_audit().await;
         fill(&audit, 25).await;

@@ -100,7 +100,7 @@ async fn every_parameter_filters_entries() {
 
 #[tokio::test]
 async fn invalid_filters_are_400_with_their_field() {
-    // For the list and for the export, which has no pages and wants a format that there is.
+    // For the list and for the export, which has no pages and needs a known format.
     let server = AuditServer::on(Store::sqlite()).await;
     let auditor = server.auditor().await;
     for (path, field) in [

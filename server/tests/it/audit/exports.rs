@@ -1,4 +1,4 @@
-//! The record as a file: whole, in pieces, harmless in a spreadsheet, and itself recorded.
+//! Exports of the audit log: complete, harmless in a spreadsheet, and themselves recorded.
 
 use super::audit_server::{AuditServer, about};
 use super::chain::fill;

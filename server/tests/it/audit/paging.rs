@@ -56,7 +56,7 @@ async fn pages_are_exact(home: Store) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn paging_neither_loses_nor_repeats_entries_during_appends() {
-    // Pages of two lengths through the whole record, with another process writing as fast as it can.
+    // Pages of two lengths through the whole audit log, with another connection appending as fast as it can.
     pages_are_exact(Store::sqlite()).await;
     pages_are_exact(Store::postgres().await).await;
 }

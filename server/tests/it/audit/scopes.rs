@@ -65,7 +65,7 @@ async fn a_limited_reader_sees_only_entries_in_scope() {
 
 #[tokio::test]
 async fn readers_without_permission_are_refused_everywhere() {
-    // A viewer and an operator: 403 as a problem for programs, and as a page for users.
+    // Every role without the permission: 403 as a problem for programs, and as a page for users.
     let server = AuditServer::on(Store::sqlite()).await;
     for role in [Role::Viewer, Role::Operator, Role::Approver, Role::Client] {
         let caller = server.token(role.as_str(), on(role, None, None)).await;
@@ -102,7 +102,7 @@ async fn readers_without_permission_are_refused_everywhere() {
 
 #[tokio::test]
 async fn foreign_casualties_are_hidden_from_a_tenant() {
-    // A lease with keys of two tenants: the one reads how many more, an auditor reads which.
+    // A lease with keys of two tenants: a tenant reads how many more, an auditor reads which.
     let server = AuditServer::on(Store::sqlite()).await;
     let auditor = server.auditor().await;
     let tenant = server
@@ -132,7 +132,7 @@ async fn foreign_casualties_are_hidden_from_a_tenant() {
 
 #[tokio::test]
 async fn rejected_read_of_the_audit_log_changes_nothing() {
-    // The record is read and never written over HTTP.
+    // The audit log is read and never written over HTTP.
     let server = AuditServer::on(Store::sqlite()).await;
     let auditor = server.auditor().await;
     for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {

@@ -51,7 +51,7 @@ async fn a_deleted_entry_is_detected() {
 
 #[tokio::test]
 async fn an_inserted_entry_is_detected() {
-    // A copy of a row at the end, with an invented hash: it gives another.
+    // A copy of a row at the end, with an invented hash: its fields give another.
     let insert = format!(
         "INSERT INTO audit_entries (seq, {COLUMNS}, prev_hash, hash)
          SELECT {ROWS} + 1, {COLUMNS}, 'invented', 'invented too' FROM audit_entries WHERE seq = 5"
@@ -101,7 +101,7 @@ async fn a_completely_rewritten_log_is_detected() {
 
 #[tokio::test]
 async fn a_fork_is_detected() {
-    // The end goes and another grows in its place: the exported checkpoints know both.
+    // The last entries are deleted and others appended: the exported checkpoints differ.
     for home in [Store::sqlite(), Store::postgres().await] {
         let audit = home.open_audit().await;
         fill(&audit, ROWS).await;

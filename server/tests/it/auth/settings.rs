@@ -26,7 +26,7 @@ async fn text(answer: Response, status: u16) -> String {
 
 #[tokio::test]
 async fn a_user_is_added_sets_a_password_and_is_disabled() {
-    // All by pages: the link is shown once and works once; the new password works; disabled, nothing does any more.
+    // All by pages: the link is shown once and works once; the new password works; after disabling, nothing works.
     let server = TestServer::builder().redis().start().await;
     server.add_user("root", on(Role::Admin, None, None)).await;
     let root = server.signed_in("root").await;
@@ -165,7 +165,7 @@ async fn a_token_is_shown_once_on_its_page_and_revoked_there() {
 
 #[tokio::test]
 async fn sessions_are_ended_only_by_admins_and_their_owner() {
-    // Bea ends her other one; she cannot end root's, which is answered like none; root ends hers.
+    // Bea cannot end root's session, which is answered like an unknown one, and ends her own; root's continues.
     let server = TestServer::builder().redis().start().await;
     server.add_user("root", on(Role::Admin, None, None)).await;
     let bea_id = server.add_user("bea", on(Role::Viewer, None, None)).await;
@@ -225,7 +225,7 @@ async fn recorded(server: &TestServer, wanted: &[&str]) {
 
 #[tokio::test]
 async fn the_users_api_equals_the_users_pages() {
-    // Added, given a link, roles and a password, disabled and enabled with an admin's token; each a row of the record.
+    // Added, given a link, roles and a password, disabled and enabled with an admin's token; each has an audit entry.
     let server = TestServer::builder().redis().start().await;
     let admin = server.token("admin", on(Role::Admin, None, None)).await;
     let send = async |method, path: &str, body| send(&server, &admin, (method, path), body).await;
@@ -282,7 +282,7 @@ async fn the_api_refuses_bad_users_and_names_the_field() {
 
 #[tokio::test]
 async fn the_token_session_and_switch_apis_equal_their_pages() {
-    // A token shown once and revoked; a session ended; the switch thrown; each a row of the record.
+    // A token shown once and revoked; a session ended; the switch thrown; each has an audit entry.
     let server = TestServer::builder().redis().start().await;
     let admin = server.token("admin", on(Role::Admin, None, None)).await;
     server.add_user("bea", on(Role::Viewer, None, None)).await;

@@ -1,5 +1,5 @@
-//! Every route of the router with callers who may not use it. The list is the router's own, so
-//! that a new route without an entry in the permission table fails here.
+//! Every route of the permission table with callers who may not use it. The routes that the server
+//! describes must be in the table, so that a new one without an entry fails here.
 
 use crate::support::{TestServer, on};
 use axum::http::Method;
@@ -67,7 +67,7 @@ async fn anonymous_requests_are_refused_on_every_route() {
 #[tokio::test]
 async fn get_on_a_form_target_redirects_and_the_api_refuses() {
     // A URL from the browser's history that only accepts a form; an API call is no page, and
-    // neither are sub-resources of a page.
+    // OPTIONS opens none.
     let server = TestServer::builder().redis().start().await;
     let token = server.token("reader", on(Role::Viewer, None, None)).await;
     let client = Client::builder()

@@ -63,7 +63,7 @@ impl ChartPages {
         self.server.as_user(&self.client).done(method, path, body).await
     }
 
-    /// Answers lease and token.
+    /// Returns lease and token.
     pub(super) async fn acquire(&self, resource: &str, owner: &str) -> (String, u64) {
         let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": 30});
         let lease = self.call(Method::POST, "/v1/locks/acquire", &body).await;

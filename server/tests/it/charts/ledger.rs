@@ -19,7 +19,7 @@ async fn without_reports_the_fencing_page_explains_reporting() {
 
 #[tokio::test]
 async fn refused_writes_are_counted_listed_and_filtered() {
-    // Three writes on two locks by two sources; each filter alone, all ranges, and the chart with its table.
+    // Three writes on two locks by two sources; each filter alone, two ranges, and the chart with its table.
     let pages = ChartPages::start().await;
     for (resource, source) in [
         ("tenant_1:a", "ledger-db"),

@@ -1,4 +1,4 @@
-//! `leasehold locks` over HTTP. What answers here speaks our protocol by heart; the server's own tests hold it to it.
+//! `leasehold locks` over HTTP. The server here is a stub with fixed answers; the server's own tests check the protocol.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;

@@ -65,7 +65,7 @@ impl RulesCli {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn import_of_an_export_changes_nothing_and_diffs_apply_once() {
-    // Out and in again; a new rule and a changed threshold, tried first; once more.
+    // Exported and imported again; a new rule and a changed threshold, first as a dry run, then twice.
     let cli = RulesCli::start().await;
     let (code, toml, err) = cli.rules(&["export"]).await;
     assert_eq!(code, 0, "{err}");
@@ -115,7 +115,7 @@ async fn import_of_an_export_changes_nothing_and_diffs_apply_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_rules_file_changes_nothing_and_names_the_line() {
     // One valid rule before one without an id, with a repeated id, with an invalid threshold,
-    // of invalid TOML; no server is called.
+    // of invalid TOML; then a server that cannot be reached.
     let cli = RulesCli::start().await;
     let good = "[[rule]]\nid = \"good\"\ncondition = \"coverage\"\n\n";
     for (bad, why) in [

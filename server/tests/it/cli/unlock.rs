@@ -84,7 +84,7 @@ async fn a_script_confirms_by_name_and_prints_the_outcome() {
 
 #[tokio::test]
 async fn without_terminal_and_flag_no_unlock_is_made() {
-    // 2; what would end is shown, the intent is cancelled.
+    // Exit code 2; what would end is shown, and nothing is released.
     let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "r").await;
     let (code, out, err) = unlock(&console, &["r", "--reason", REASON]).await;
@@ -101,7 +101,7 @@ async fn without_terminal_and_flag_no_unlock_is_made() {
 
 #[tokio::test]
 async fn wrong_confirmation_exits_2_and_releases_nothing() {
-    // A weak reason, another name, a free lock (8), an unknown backend.
+    // A weak reason, another name, a free lock (8).
     let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "r").await;
     let weak = unlock(
@@ -130,7 +130,7 @@ async fn wrong_confirmation_exits_2_and_releases_nothing() {
 
 #[tokio::test]
 async fn viewers_and_protected_names_are_refused_with_a_remedy() {
-    // 5 each: without the right, and where a user is wanted; the intent is given up.
+    // Exit code 5 each: without the permission, and for a protected name, which needs a user.
     let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "jobs/close").await;
     let viewer = token(&console.serving, Role::Viewer).await;

@@ -72,7 +72,7 @@ impl ClientAndServer {
         self.server.take().unwrap().stop().await;
     }
 
-    /// Environment for the client programs under test.
+    /// The token of the client programs under test.
     pub(super) fn token(&self) -> &str {
         self.token.as_ref().unwrap().expose()
     }

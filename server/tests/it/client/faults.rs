@@ -35,7 +35,7 @@ async fn a_killed_supervisor_ends_the_command_and_the_lock_expires() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_watchdog_is_replaced() {
-    // The next renewal fails; the new watcher acts when we are killed. The command sees no change before that.
+    // A killed watcher is replaced at the next renewal; the new one acts when we are killed, the command runs until then.
     let server = ClientAndServer::start().await;
     let mut run = server.run(&FLAGS, BEATS);
     run.wrote("beats").await;
@@ -73,7 +73,7 @@ async fn without_a_watchdog_a_lost_lease_ends_the_command() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killing_supervisor_and_watchdog_signals_the_command() {
-    // No child process is left: its first process gets SIGTERM.
+    // Neither is left: the command's first process gets SIGTERM.
     let server = ClientAndServer::start().await;
     let mut run = server.run(&FLAGS, &format!("trap 'echo yes >signalled; exit' TERM; {BEATS}"));
     run.wrote("beats").await;

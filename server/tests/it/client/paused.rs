@@ -77,7 +77,7 @@ async fn after_a_full_pause_the_deadline_is_checked_first() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_short_pause_loses_no_lease() {
-    // Stopped for at least half of the time left, then continued: the lease lives on under its token.
+    // Stopped for a third of the TTL, then continued: the lease lives on under its token.
     let server = ClientAndServer::start().await;
     let mut run = server.run(
         &["--resource", "r", "--ttl", "6s"],

@@ -114,7 +114,7 @@ async fn a_wait_ends_with_the_lock() {
         server.resource("r").await["waiters"][0].is_object()
     })
     .await;
-    // The wait must outlast a renewal of the holder.
+    // The time in the queue.
     tokio::time::sleep(Duration::from_secs(1)).await;
     first.release().await.unwrap();
     assert_eq!(run.ended().await.0, 0);
@@ -190,7 +190,7 @@ async fn child_processes_end_before_the_lock_is_released() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_that_reads_the_terminal_is_explained() {
-    // Under `script`, which makes a terminal; the message comes, and Ctrl-C's signal still ends it.
+    // Under `script`, which makes a terminal; the message comes, and a hang-up still ends it.
     let server = ClientAndServer::start().await;
     let line = format!(
         "{} run --resource r --ttl 10s -- sh -c 'read line'",

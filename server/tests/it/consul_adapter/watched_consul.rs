@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// For everything, where ACLs are on.
 pub(crate) const ROOT_TOKEN: &str = "5b1c8f0a-6f0e-4d7e-9a55-2f9f0b7a1c11";
-/// A token that no test makes: it is any token's place where ACLs are off.
+/// A token that no test makes: any token is accepted where ACLs are off.
 const ANY_TOKEN: &str = "00000000-0000-0000-0000-0000000000aa";
 
 /// Consul's API as its clients use it.

@@ -114,7 +114,7 @@ fn copy(from: &Installation, to: &Installation, folder: &str, into: &str) {
     }
 }
 
-/// With the account and the database that the page speaks of.
+/// With the account and the database that the page names.
 async fn postgres() -> Postgres {
     let options = PostgresOptions {
         fast: true,
@@ -131,7 +131,7 @@ async fn postgres() -> Postgres {
     postgres
 }
 
-/// Served on Postgres, dumped under load, and gone on from there.
+/// An installation on Postgres, dumped under load, which continued after that.
 struct Dumped {
     cluster: Postgres,
     here: Installation,

@@ -63,7 +63,7 @@ async fn shell(script: &str, variables: &BTreeMap<&str, String>) -> (bool, Strin
     (output.status.success(), text)
 }
 
-/// Objects that the examples speak of, made by the examples themselves.
+/// Objects that the examples use, made by the examples themselves.
 struct ReferenceRun {
     server: TestServer,
     variables: BTreeMap<&'static str, String>,

@@ -1,4 +1,4 @@
-//! Certificates in files: soon over, over, without their key, and without a right to read them.
+//! Certificates in files: near expiry, expired, of another key, and files without a certificate.
 
 use ::testkit::{RedisOptions, Throwaway, Tls};
 

@@ -41,7 +41,7 @@ fn is_warned(report: &DoctorReport, words: &[&str]) {
 
 #[tokio::test]
 async fn old_new_and_partial_schemas_are_distinguished() {
-    // The last migration missing, an unknown one, an unfinished one, a removed table.
+    // The last migration missing, a newer one that only adds, an unfinished one, a newer one that removes a column.
     let config = migrated().await;
     sql(
         &config,

@@ -26,7 +26,7 @@ async fn a_renewal_is_found_by_the_next_scan_without_an_event() {
 
 #[tokio::test]
 async fn a_lease_refilled_by_a_restart_is_no_new_acquisition() {
-    // The granted TTL is constant, the time left rises on renewal, and the acquisition time is unknown.
+    // The granted TTL is constant, the time left rises by the restart, and the acquisition time is unknown.
     let mut watched = WatchedEtcd::start().await;
     let lease = watched.lease(30).await;
     watched.put("/locks/a", "o", lease).await;
@@ -47,7 +47,7 @@ async fn a_lease_refilled_by_a_restart_is_no_new_acquisition() {
 
 #[tokio::test]
 async fn an_expired_lease_removes_its_lock() {
-    // Observed all the while: never shown with more than its TTL, and gone in the end, not shown as free time.
+    // Observed all the while: never shown with more than its TTL, and gone in the end.
     let mut watched = WatchedEtcd::start().await;
     let lease = watched.lease(1).await;
     watched.put("/locks/short", "o", lease).await;
@@ -69,7 +69,7 @@ async fn an_expired_lease_removes_its_lock() {
 
 #[tokio::test]
 async fn keys_that_share_a_lease_name_each_other() {
-    // Three keys on one lease: two plain ones and a place in a queue outside the configured prefix.
+    // Three keys on one lease: two below the configured prefix and one outside of it.
     let mut watched = WatchedEtcd::start().await;
     let lease = watched.lease(60).await;
     watched.put("/locks/a", "o", lease).await;

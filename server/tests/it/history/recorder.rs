@@ -51,7 +51,7 @@ impl HistoryStore {
             .unwrap()
     }
 
-    /// One statement directly on the store: makes rows a week old.
+    /// One statement directly on the store, for example to make rows older.
     pub(super) async fn sql(&self, statement: &str) {
         let statement = AssertSqlSafe(statement.to_owned());
         match self.db().await {

@@ -24,7 +24,7 @@ fn leased(name: &str, remaining_ms: i64, waiters: u32) -> ObservedLock {
     }
 }
 
-/// All that is in the store of now.
+/// A span around now that covers all that is in the store.
 fn today(server: &Server) -> HistorySpan {
     let now = server.clock.now().wall.timestamp_millis();
     HistorySpan::new(now - 3_600_000, now + 60_000, now)
@@ -40,7 +40,7 @@ async fn renewals_are_one_row(home: HistoryStore) {
         server.saw(vec![leased("jobs/1", 30_000, 0)]);
     }
     let from = server.clock.now().wall.timestamp_millis() - 60_000;
-    // It has its turn.
+    // Waits until it is the writer.
     server.written(&home, 1).await;
     server.stopped().await;
     let second = Server::start(&home).await;

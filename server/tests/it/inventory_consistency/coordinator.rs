@@ -113,7 +113,7 @@ impl Coord {
                 self.client.delete(name.as_str(), None).await.unwrap();
                 self.held.remove(&name);
             }
-            // The same key in another hand: created when it was.
+            // The same key with another owner keeps its create revision.
             Some(key) if dice.percent(50) => {
                 key.owner = owner(dice);
                 let options = PutOptions::new().with_ignore_lease();
@@ -218,7 +218,7 @@ impl Coord {
         keys.chain(mutexes).collect()
     }
 
-    /// The driver is not mistaken.
+    /// Fails if the driver's record differs from the server.
     pub(super) async fn check(&self) {
         let all = GetOptions::new().with_prefix();
         let kvs = self

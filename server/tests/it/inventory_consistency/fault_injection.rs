@@ -13,13 +13,13 @@ use super::systems::{POLL_MS, Systems};
 
 /// Two poll periods, and a little: the pass that was on its way, and our own reading.
 const STALE_WITHIN_MS: i64 = 2 * POLL_MS + 600;
-/// Long enough for retries to have become seldom, and of any length: the next one may have just been missed.
+/// Long enough for retries to have become rare, and of any length: the next one may have just been missed.
 const LONG_MS: std::ops::Range<usize> = 8_000..14_000;
 pub(super) const CHANGES_MEANWHILE: u32 = 60;
-/// Interval between two reads of the list.
+/// Changes between two reads of the list.
 const CHANGES_AT_ONCE: u32 = 5;
 
-/// Answers after how many milliseconds all of the broken system's rows were stale, where they were to be.
+/// Returns after how many milliseconds all of the broken system's rows were stale, if they should be.
 pub(super) async fn strike(all_systems: &mut Systems, dice: &mut Dice, fault: InjectedFault) -> Option<i64> {
     let on = fault.on;
     match fault.kind {

@@ -138,7 +138,7 @@ impl Keys {
         self.held.iter().map(lock).collect()
     }
 
-    /// The driver is not mistaken.
+    /// Fails if the driver's record differs from the server.
     pub(super) async fn check(&self) {
         let keys: BTreeSet<Vec<u8>> = cmd("KEYS")
             .arg("*")

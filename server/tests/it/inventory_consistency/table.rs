@@ -88,7 +88,7 @@ impl Table {
         self.held.iter().map(lock).collect()
     }
 
-    /// The driver is not mistaken.
+    /// Fails if the driver's record differs from the server.
     pub(super) async fn check(&self) {
         let rows: Vec<(String, String, i64)> =
             sqlx::query_as("SELECT resource, owner_id, fencing_token FROM distributed_locks")

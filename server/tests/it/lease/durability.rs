@@ -54,7 +54,7 @@ async fn a_second_server_on_one_sqlite_file_is_refused_by_name() {
 
 #[tokio::test]
 async fn a_postgres_with_asynchronous_commit_is_refused() {
-    // Trap 6: synchronous_commit off, for all roles or for this one, is found at start.
+    // Trap 6: synchronous_commit off for all roles is found at start; with on for this role the store opens.
     let settings = vec![("synchronous_commit".to_owned(), "off".to_owned())];
     let options = PostgresOptions {
         fast: true,
@@ -221,8 +221,8 @@ on_both_stores!(
 
 #[tokio::test]
 async fn a_promoted_or_restored_postgres_raises_every_token() {
-    // Traps 6, 7: another timeline may lack the last commits; the change is detected at start, recorded once, and
-    // logged.
+    // Traps 6, 7: another timeline may lack the last commits; the change is detected at start, and tokens are
+    // raised once.
     let store = LeaseStore::new(StoreKind::Postgres).await;
     let server = store.serve().await;
     server.delete(&server.acquire("r", "o", 30).await).await;

@@ -1,4 +1,4 @@
-//! A lease belongs to the principal that acquired it: the same on both stores, decided where the store decides.
+//! A lease belongs to the principal that acquired it, on every store.
 
 use std::sync::Arc;
 use std::time::Duration;

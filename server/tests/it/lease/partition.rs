@@ -10,7 +10,7 @@ use testkit::eventually;
 
 const REQUESTS: usize = 1_000;
 
-/// Every kind of call, those that write and those that read.
+/// Calls of several kinds, those that write and those that read.
 fn request(server: &LeaseServer, lease: &Value, number: usize) -> reqwest::RequestBuilder {
     let url = |path: &str| format!("{}{path}", server.base);
     let id = lease["leaseId"].as_str().unwrap();
@@ -43,12 +43,12 @@ async fn no_transaction_stays_open(store: &LeaseStore) {
 on_every_store!(
     a_thousand_requests_cut_off_leave_every_connection_usable,
     |store| {
-        // Trap 15: aborted at every server; then each kind of call is answered at once, more often than there are connections.
+        // Trap 15: aborted at every stage; then each kind of call is answered at once, more often than there are connections.
         let server = store.serve().await;
         let lease = server.acquire("kept", "o", 60).await;
         for number in 0..REQUESTS {
             let sent = aside(request(&server, &lease, number).send());
-            // A moment of the abort at any server of a request.
+            // The abort may hit any stage of a request.
             tokio::time::sleep(Duration::from_micros(u64::try_from(number % 40).unwrap() * 100)).await;
             sent.abort();
         }

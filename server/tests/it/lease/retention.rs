@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 use super::lease_server::{LeaseServer, LeaseStore, StoreKind, answer, is_granted, on_both_stores};
 use testkit::within;
 
-/// More than the pace of the oldest version deleted within `LIMIT`, on either store.
+/// More than the oldest version could delete within `LIMIT`, on either store.
 const ROWS: u32 = 60_000;
 const LIMIT: Duration = Duration::from_secs(40);
 

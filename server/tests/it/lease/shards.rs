@@ -153,7 +153,7 @@ async fn a_claimed_key_without_a_grant_is_granted_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_that_was_not_created_is_refused() {
-    // Another number, another order, one store twice, another installation, a lost shard, and one shard as `store`.
+    // Another order, one store twice, and another number; then the right set opens.
     for kind in [StoreKind::PostgresShards, StoreKind::EtcdShards] {
         let store = LeaseStore::new(kind).await;
         let [first, second] = store.url.split(' ').collect::<Vec<_>>().try_into().unwrap();

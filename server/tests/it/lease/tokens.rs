@@ -175,7 +175,7 @@ async fn names_with_equal_hashes_are_different_locks() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_granted_after_a_row_lock_wait_has_its_full_ttl() {
-    // Trap 11: a foreign session holds the row's lock for 0.8 s; the TTL of 10 s counts from after that, with 0.7 s for a busy machine.
+    // Trap 11: another session holds the row's lock for 0.8 s; the TTL of 10 s counts from then on, with 0.7 s for a busy machine.
     use sqlx::{Connection as _, Executor as _};
     let store = LeaseStore::new(StoreKind::Postgres).await;
     let server = store.serve().await;

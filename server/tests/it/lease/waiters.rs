@@ -136,7 +136,7 @@ on_every_store!(a_waiter_that_times_out_holds_nothing, |store| {
 });
 
 on_every_store!(a_new_acquire_does_not_overtake_the_queue, |store| {
-    // Released while an owner waits: an acquire without a wait is refused, with the waiter as the holder.
+    // Released while an owner waits: an acquire without a wait is refused, and the waiter gets the lock.
     let server = store.serve().await;
     let holder = server.acquire("r", "first", 60).await;
     let mut line = stand_in_order(&[&server], "r", 1).await;
@@ -159,7 +159,7 @@ on_every_store!(requests_that_are_cut_off_leave_nothing_behind, |store| {
         aborted.push((stand(&server, &format!("r{}", number % 7), "o", wait), number % 5));
         if aborted.len() >= 20 {
             for (task, ms) in aborted.drain(..) {
-                // A moment of the abort at any server of a request.
+                // The abort may hit any stage of a request.
                 tokio::time::sleep(Duration::from_millis(ms)).await;
                 task.abort();
             }
@@ -184,7 +184,7 @@ on_every_store!(requests_that_are_cut_off_leave_nothing_behind, |store| {
     let url = format!("{}/v1/locks/{}", server.base, holder["leaseId"].as_str().unwrap());
     let release = aside(server.http.delete(url).send());
     eventually("the waiter has it", || async {
-        // However the release's client fares.
+        // Whatever happens to the release's client.
         let now = server.resource("r1").await;
         now["holder"]["ownerId"] == "next"
     })
@@ -211,7 +211,7 @@ on_every_store!(a_crowd_of_waiters_starves_no_renewal, |store| {
             &server.acquire(&format!("other{round}"), "o", 30).await
         ));
     }
-    // Of patience 30 s: they waited all the while.
+    // They wait for up to 30 s: all of them are still queued.
     assert_eq!(waiters(&server, "r").await.len(), 150);
     for waiter in crowd {
         waiter.abort();

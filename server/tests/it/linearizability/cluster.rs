@@ -219,7 +219,7 @@ impl Cluster {
 }
 
 impl Cluster {
-    /// Ends the servers in good order. Answers where the store is.
+    /// Ends the servers in good order. Returns where the store is.
     async fn close(&mut self) -> String {
         if self.kind == StoreKind::SqliteOnSmallDisk {
             // The disk is removed with its server: both files are copied while the server is stopped.

@@ -20,7 +20,7 @@ pub(super) struct History {
     pub(super) deaths: Vec<Death>,
     /// The longest life of a lease that the servers were configured with.
     pub(super) lifetime_ms_max: i64,
-    /// For which a lease stays held after its expiry: of stores that several clocks judge.
+    /// Time for which a lease stays held after its expiry, on stores that several clocks judge.
     pub(super) margin_ms: i64,
     /// The store's clock was set ahead: leases may end early.
     pub(super) clock_moved: bool,

@@ -22,7 +22,7 @@ const fn rate_min(kind: StoreKind) -> u64 {
 }
 const WARM_MAX_S: u64 = 40;
 
-/// Measured in earlier runs.
+/// Counts over all histories of a run.
 #[derive(Default)]
 pub(super) struct RunCounts {
     pub(super) histories: u32,

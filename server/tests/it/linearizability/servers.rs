@@ -88,7 +88,7 @@ impl Server {
         std::fs::write(self.folder.join(TOKEN), created.stdout).unwrap();
     }
 
-    /// With which clients of this server are let in.
+    /// The token for clients of this server.
     pub(super) fn token(&self) -> String {
         let text = std::fs::read_to_string(self.folder.join(TOKEN)).unwrap();
         text.trim_end().to_owned()
@@ -194,7 +194,7 @@ impl Server {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Answers how it ended.
+    /// Returns how it ended.
     pub(super) async fn end(&mut self, signal: Signal) -> ExitStatus {
         self.signal(signal);
         self.sweep();

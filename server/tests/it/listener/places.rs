@@ -115,7 +115,7 @@ async fn one_source_cannot_take_all_connections() {
 
 #[tokio::test]
 async fn at_the_connection_limit_the_largest_source_is_cut() {
-    // Four of one address and two of another; the new one gets the place that was idle longest among the four.
+    // Four of one address and two of others; the new one gets the place that was idle longest among the four.
     let open = open().await;
     let mut many = Vec::new();
     for _ in 0..4 {

@@ -57,7 +57,7 @@ async fn pass_on(
     let mut response = Response::new(Body::empty());
     *response.status_mut() = answer.status();
     *response.headers_mut() = answer.headers().clone();
-    // How it is cut into parts is between each two.
+    // Each hop has its own transfer encoding.
     response.headers_mut().remove(header::TRANSFER_ENCODING);
     *response.body_mut() = Body::from(answer.bytes().await.unwrap());
     response

@@ -179,7 +179,7 @@ async fn an_unread_response_is_aborted() {
 
 #[tokio::test]
 async fn a_long_request_completes_during_shutdown() {
-    // Twice as long as silence is borne, and the stop comes meanwhile: it is answered, then the listener ends.
+    // Twice as long as silence is allowed, and the stop comes meanwhile: it is answered, then the listener ends.
     let open = open(None).await;
     let mut stream = connect(&open).await;
     stream

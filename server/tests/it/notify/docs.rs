@@ -18,8 +18,7 @@ fn block(language: &str) -> &'static str {
 
 #[tokio::test]
 async fn the_documented_python_verifies_the_signature() {
-    // Our message is printed; the same with another body, another time or no signature is 403; a repeated one prints
-    // nothing.
+    // Our message is printed; a request without a signature, or with a wrong one, is 403.
     let mut python = Command::new("python3")
         .args(["-c", block("python")])
         .env("LEASEHOLD_WEBHOOK_SECRET", SECRET)

@@ -164,7 +164,7 @@ pub(crate) fn firing(resource: &str) -> Notice {
     }
 }
 
-/// The same, over now.
+/// The same, resolved now.
 pub(crate) fn resolved(mut notice: Notice) -> Notice {
     for alert in &mut notice.alerts {
         alert.status = NoticeStatus::Resolved;

@@ -79,7 +79,7 @@ role = "admin"
         request.send().await.unwrap()
     }
 
-    /// All of it; answers the cookie of the session.
+    /// All of it; returns the cookie of the session.
     pub(super) async fn sign_in(&self) -> String {
         let answer = self.come_back(&self.go("/sign-in/oidc").await).await;
         let cookies = cookies(&answer);

@@ -212,7 +212,7 @@ async fn an_unreachable_provider_is_reported_and_passwords_work() {
 
 #[tokio::test]
 async fn only_a_recent_sign_in_counts_as_fresh() {
-    // By the provider's auth_time: hours ago, missing, and after a new login that we requested.
+    // By the provider's auth_time: an hour ago, missing, and after a new login that we requested.
     let flow = ProviderSignIn::start().await;
     let identity = flow.console.serving.identity();
     let is_fresh = async |cookie: &str| {

@@ -229,7 +229,7 @@ async fn a_row_with_a_new_holder_after_a_lock_wait_is_not_touched() {
         number(&mut user, "SELECT count(*) FROM distributed_locks").await,
         2
     );
-    // A commit that times out: refused, and the row unchanged.
+    // A wait for the row's lock that times out: refused.
     run(&mut user, "BEGIN; SELECT * FROM distributed_locks FOR UPDATE").await;
     let answer = unlock(&backend, &source, &resource).await;
     assert!(

@@ -111,7 +111,7 @@ async fn listening_works_over_tls_under_another_name() {
 
 #[tokio::test]
 async fn the_client_certificate_is_sent_on_request() {
-    // The server trusts our authority for clients; without a certificate it closes the door.
+    // The server trusts our authority for clients; without a certificate it refuses.
     let certs = Certs::make();
     let tls = Some(certs.mutual());
     let server = Throwaway::postgres(PostgresOptions {

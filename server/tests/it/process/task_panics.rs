@@ -78,7 +78,7 @@ async fn panicked_tasks_restart_and_the_backends_page_shows_it() {
         page.contains("history") && page.contains("panicked: a drill"),
         "{page}"
     );
-    // A caller who may not sign in does not see the panic's message.
+    // A caller who is not signed in does not see the panic's message.
     let health = reqwest::get(console.url("/healthz"))
         .await
         .unwrap()

@@ -123,8 +123,8 @@ async fn a_notification_refreshes_the_key_in_its_source() {
 
 #[tokio::test]
 async fn a_gap_in_the_subscription_leads_to_a_resync() {
-    // Pub/sub loses messages during a disconnect: restart it, change a key before the watch is back, and expect a
-    // resync.
+    // Pub/sub loses messages during a disconnect: the server is killed and restarted ten times, and each time
+    // a resync follows.
     let redis = start_with(|options| {
         options.notify_keyspace_events = Some("KEA".to_owned());
         options.append_only = true;
@@ -214,7 +214,7 @@ async fn an_account_without_subscribe_gets_the_grant_as_remedy() {
 #[tokio::test]
 async fn a_late_expiry_is_found_by_the_scan() {
     // Redis sends `expired` when it deletes the key, not when its time is up. Active expiry is switched off, so no
-    // event comes by itself: the pass still shows the remaining time running down and then no key.
+    // event comes by itself: the scan shows no key all the same.
     let redis = start_with(|options| {
         options.notify_keyspace_events = Some("KEA".to_owned());
         options.config = vec!["enable-debug-command local".to_owned()];
@@ -238,7 +238,7 @@ async fn a_flood_of_notifications_becomes_a_resync() {
     let backend = Setup::new(&redis.url()).backend();
     watching(&backend, async |hints| {
         until_live(hints).await;
-        // What was hinted when it began to watch is taken.
+        // Takes what was hinted when the watch began.
         run(&mut driver, &["SET", "lock:before", "x"]).await;
         until(hints, "the one before", |pending| names(pending, "lock:before")).await;
         let script = "for i=1,20000 do redis.call('SET','lock:'..i,'x') end";

@@ -61,7 +61,7 @@ async fn adapter_answers_the_first_request_after_each_of_ten_restarts() {
 
 #[tokio::test]
 async fn a_hanging_server_times_out_and_is_found_again() {
-    // Paused: the kernel still accepts, nothing answers. Every question of the port is bounded.
+    // Paused: the kernel still accepts, nothing answers. Every call is bounded.
     let redis = start().await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
     let backend = Setup::new(&redis.url())

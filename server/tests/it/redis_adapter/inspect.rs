@@ -81,7 +81,7 @@ async fn a_redisson_lock_shows_owners_and_counts() {
 
 #[tokio::test]
 async fn a_missing_key_or_another_source_is_no_lock() {
-    // A name that expired, a name of another source, a name that is no UTF-8, a list.
+    // A name without a key, a name of another source, a name that is no UTF-8, a list.
     let redis = start().await;
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:a", "x"]).await;

@@ -30,7 +30,7 @@ async fn fill(driver: &mut MultiplexedConnection, prefix: &str, count: usize) {
 
 #[tokio::test]
 async fn only_keys_of_the_patterns_are_read_once() {
-    // Two patterns share keys; a database of other things gives thousands of empty pages' worth of keys.
+    // Two patterns share keys; a database with many other keys gives many empty pages.
     let redis = start().await;
     let mut driver = driver(&redis).await;
     fill(&mut driver, "cache:", 20_000).await;

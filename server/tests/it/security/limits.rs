@@ -21,7 +21,7 @@ async fn bodies_and_headers_have_size_limits() {
         .post(server.url("/sign-in"))
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
         .body(format!("name={}", "a".repeat(3_000_000)));
-    // It may hear the refusal, or find the connection closed while it still sends.
+    // The client may receive the refusal, or find the connection closed while it still sends.
     if let Ok(answer) = form.send().await {
         assert_eq!(answer.status(), 413);
     }

@@ -86,7 +86,7 @@ fn filled(path: &str, word: &str) -> String {
 
 #[tokio::test]
 async fn each_role_passes_exactly_as_in_the_table() {
-    // Role × route × everything, one tenant, one backend: what is about the whole is not for who has a part.
+    // Role × route × everything, one tenant, one backend: a limited grant gives no permission on the whole console.
     let server = TestServer::builder().redis().start().await;
     let http = Client::new();
     for (cut, backend, prefix) in [
@@ -165,7 +165,7 @@ async fn cross_site_requests_with_a_cookie_change_nothing() {
 
 #[tokio::test]
 async fn get_requests_change_nothing() {
-    // Every GET of the table, as an admin, and the record, users and tokens are as before.
+    // Every GET of the table, as an admin, and the audit log, users and tokens are as before.
     let server = TestServer::builder().redis().start().await;
     server.add_user("root", on(Role::Admin, None, None)).await;
     let browser = server.signed_in("root").await;

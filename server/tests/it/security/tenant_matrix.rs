@@ -1,4 +1,4 @@
-//! Every route and every server function, requests by each role that is cut to one tenant, on a server that holds rules, locks,
+//! Every route and every server function, requested by each role that is cut to one tenant, on a server that holds rules, locks,
 //! counts, unlocks and silences of another. A route, a parameter or a server function without a line here fails.
 
 use crate::support::{TestCaller, TestServer, on, reply};
@@ -153,7 +153,7 @@ fn filled(planted: &Planted, path: &str) -> Vec<String> {
     std::iter::once(plain.clone()).chain(more).collect()
 }
 
-/// The questions of the pages, by their names.
+/// Requests to the server functions of the pages, by their names.
 fn questions(planted: &Planted) -> Vec<String> {
     let functions = leptos::server_fn::axum::server_fn_paths();
     let requests = functions.flat_map(|(path, _)| {

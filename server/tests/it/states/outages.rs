@@ -70,7 +70,7 @@ async fn an_end_in_an_outage_has_a_window_and_the_hold_an_interval() {
     eventually("the outage shows", async || status(&console).await != "live").await;
     client.lease_revoke(lease).await.unwrap();
     let ended = wall();
-    // The outage is long enough for a wrong time of the lease's end.
+    // Long enough that a wrong time of the lease's end would show.
     tokio::time::sleep(Duration::from_secs(2)).await;
     proxy.set(Link::Pass).await;
     console

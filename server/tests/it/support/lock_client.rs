@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
-/// An interpreter of a loaded machine.
+/// Time limit for an interpreter on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Ends with this value.

@@ -125,7 +125,7 @@ async fn listen_again(address: SocketAddr) -> io::Result<TcpListener> {
         match TcpListener::bind(address).await {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempt < AGAIN_ATTEMPTS => {
                 attempt += 1;
-                // Pause before another attempt to connect.
+                // Pause before another attempt to listen.
                 tokio::time::sleep(AGAIN_PAUSE).await;
             }
             other => return other,

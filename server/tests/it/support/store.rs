@@ -52,7 +52,7 @@ impl Store {
         !self.url.starts_with("sqlite:")
     }
 
-    /// Unlocks that a server before has left open are this server's.
+    /// On SQLite a server owns the unlocks that the one before it left open.
     pub(crate) fn is_sqlite(&self) -> bool {
         !self.is_postgres()
     }

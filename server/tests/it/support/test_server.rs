@@ -296,7 +296,7 @@ impl TestServer {
         secret.into()
     }
 
-    /// A user with [`PASSWORD`]; answers the id.
+    /// A user with [`PASSWORD`]; returns the id.
     pub(crate) async fn add_user(&self, name: &str, grants: Vec<Grant>) -> String {
         self.add(name, grants, Some(PASSWORD.into())).await
     }
@@ -356,7 +356,7 @@ impl TestServer {
         self.get(path).await.json().await.unwrap()
     }
 
-    /// Until the server ends by itself; answers why.
+    /// Until the server ends by itself; returns why.
     pub(crate) async fn ended(self) -> Option<String> {
         self.serving.ended().await
     }
@@ -369,7 +369,7 @@ impl TestServer {
         .await;
     }
 
-    /// Until `/v1/inventory` with this query satisfies `check`; answers the page.
+    /// Until `/v1/inventory` with this query satisfies `check`; returns the page.
     pub(crate) async fn inventory_where(&self, query: &str, check: impl Fn(&Value) -> bool) -> Value {
         let path = format!("/v1/inventory?{query}");
         let found = std::cell::RefCell::new(Value::Null);

@@ -1,4 +1,4 @@
-//! What docs/monitoring ships for Grafana and Prometheus, request of a real Prometheus that scrapes a real server.
+//! What docs/monitoring ships for Grafana and Prometheus, requested of a real Prometheus that scrapes a real server.
 
 use std::collections::BTreeSet;
 

@@ -116,7 +116,7 @@ async fn promtool_accepts_the_metrics_and_all_exist() {
     let page = page.into_inner();
     assert_eq!(check_metrics(&page), "");
     assert_metrics_snapshot(&page);
-    // Metric names that do not exist.
+    // Texts that may not be in the metrics.
     for never in [
         "a:1",
         "ownerId",

@@ -75,7 +75,7 @@ async fn a_client_trace_reaches_the_store_and_the_lock_page() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forced_unlock_is_one_trace_with_its_audit_id() {
-    // Confirmed under a traceparent: the act's span, the commit and the log record are in one trace and name one record.
+    // Confirmed under a traceparent: the act's span, the commit and the log record are in one trace and name one audit entry.
     let sink = Sink::open().await;
     let server = server(&sink).await;
     server.acquire(LOCK, None).await;
@@ -126,7 +126,7 @@ async fn a_forced_unlock_is_one_trace_with_its_audit_id() {
     eventually("its log record", async || sink.logs().iter().any(is_it)).await;
     let record = sink.logs().into_iter().find(is_it).unwrap();
     assert_eq!((&*record.trace, &record.attributes["audit.id"]), (trace, &audit));
-    // Who logs in has no secret of theirs in it.
+    // The caller's token is in neither.
     let everything = format!("{:?}{:?}", sink.logs(), sink.spans());
     assert!(!everything.contains(&server.token));
 }

@@ -23,7 +23,7 @@ use testkit::{eventually, within};
 const AT_ONCE: usize = 8;
 /// From the first intent to the last outcome, on an idle machine; the kill comes within twice that.
 const WHOLE_MS: usize = 120;
-/// An act, the slack between clocks, and a round of tending under load.
+/// An act, the slack between clocks, and a round of the background task under load.
 const OTHERS_ACT_MAX: Duration = Duration::from_secs(120);
 
 struct CrashTest {

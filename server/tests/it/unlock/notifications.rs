@@ -10,8 +10,8 @@ use testkit::eventually;
 
 #[tokio::test]
 async fn the_evicted_holder_gets_actor_reason_and_entry() {
-    // Its event stream is open: `revoked` within a second of the answer; its renewal is 410 with the same; the record
-    // has that row, of this unlock.
+    // Its event stream is open: it receives `revoked`; its renewal is 410 with the same; the audit log has that
+    // entry, of this unlock.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let held = server.hold(&operator, "r").await;

@@ -139,8 +139,8 @@ async fn the_requester_cannot_be_the_second_approver() {
 
 #[tokio::test]
 async fn an_approver_without_permission_does_not_count() {
-    // An approver of another prefix: 403. Approved, then the permission is removed or the user disabled: checked again
-    // at the release.
+    // An approver of another prefix: 404, or 403 if the lock is visible. Approved, then the permission is removed or the
+    // user disabled: checked again at the release.
     let Scene {
         server,
         client,
@@ -195,7 +195,7 @@ async fn an_approver_without_permission_does_not_count() {
 
 #[tokio::test]
 async fn an_old_sign_in_or_a_token_must_reauthenticate() {
-    // Signed in sixteen minutes ago: 403 until the password was given again. An API token has no password.
+    // Signed in sixteen minutes ago: 403 until the sign-in is recent again. An API token has no password.
     let Scene {
         server,
         client,

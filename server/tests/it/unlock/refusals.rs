@@ -14,7 +14,7 @@ use testkit::eventually;
 
 #[tokio::test]
 async fn an_intent_belongs_to_its_owner() {
-    // Another operator, and a user who may only approve: neither can confirm or cancel it.
+    // Another operator can neither confirm nor cancel it.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let other = server.token("other", on(Role::Operator, None, None)).await;
@@ -41,7 +41,7 @@ async fn an_intent_belongs_to_its_owner() {
 
 #[tokio::test]
 async fn viewers_and_other_sites_are_refused() {
-    // Forged posts by a viewer's token and browser, and from another site with an operator's cookie; each in the record.
+    // Forged posts by a viewer's token and browser, and from another site with an operator's cookie; each audited.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let viewer = server.user("vera", on(Role::Viewer, None, None)).await;
@@ -233,7 +233,7 @@ async fn an_unlock_that_cannot_be_recorded_is_not_made() {
 
 #[tokio::test]
 async fn invalid_bodies_are_refused_by_field() {
-    // Missing, of another kind, too long, unknown; and malformed ids.
+    // Missing, of another kind, empty, unknown; and malformed ids.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let whole = json!({"backend": "builtin", "resource": "r", "generation": "g", "reason": REASON});

@@ -193,7 +193,7 @@ async fn scoped_readers_see_their_part(server: &TestServer) {
 
 #[tokio::test]
 async fn without_a_rule_three_systems_have_no_deadlock() {
-    // The same waits, and equal names on etcd and in a rule of another backend only.
+    // The same waits, and a rule that names another backend in place of etcd.
     let systems = Systems::start().await;
     let other = RULE.replace("\"coord\"", "\"builtin\"");
     let server = TestServer::builder()

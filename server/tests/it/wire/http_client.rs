@@ -13,7 +13,7 @@ pub(super) struct SnapshotClient<'a> {
 }
 
 impl SnapshotClient<'_> {
-    /// `path` as routed, with its parameters in braces; `actual` as sent. Answers the body.
+    /// `path` as routed, with its parameters in braces; `actual` as sent. Returns the body.
     pub(super) async fn send(&self, method: Method, path: &str, actual: &str, body: Value) -> Value {
         let name = endpoint_snapshot_name(method.as_str(), path);
         let (status, answer) = self.request(method.clone(), actual, &body).await;

@@ -10,8 +10,7 @@ use crate::support::watching::{owner, refresh, scan, token};
 
 #[tokio::test]
 async fn contenders_of_known_clients_queue_in_order() {
-    // Curator's names, kazoo's and plain ones, in folders of one and two levels; an empty lock node; no path is below
-    // another one twice.
+    // Curator's names, kazoo's and plain ones, in folders of one and two levels; an empty lock node.
     let watched = WatchedZookeeper::start().await;
     let client = &watched.client;
     for path in [

@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn short_ascii_names_are_encoded_as_in_dotnet() {
-        // By its rule: 'a' is 97, then a zero, then 56 ones; nine characters leave the zero alone.
+        // By its rule: 'a' is 97, then a zero, then 56 ones; after nine characters only the zero follows.
         assert_eq!(ascii("a"), Some((-1_023_410_177, -1)));
         assert_eq!(ascii(""), Some((i32::MAX, -1)));
         assert_eq!(ascii("123456789"), Some((1_657_379_654, -1_382_303_630)));

@@ -102,7 +102,7 @@ pub(super) async fn release(
     confirm_release(backend, source, resource, wanted, acted).await
 }
 
-/// With the watching account. A session may end between two queries: repeats once.
+/// With the watching account. A session may end between two queries: tries up to [`LOOKS_MAX`] times.
 async fn read_session(
     backend: &PostgresBackend,
     source: &Source,

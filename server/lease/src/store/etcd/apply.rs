@@ -187,7 +187,7 @@ impl EtcdStore {
     }
 
     /// # Errors
-    /// Those of a transaction are of its groups alone.
+    /// `Conflict` after [`CONFLICTS_MAX`] attempts. The error of a transaction is in `done` of its groups.
     async fn write_pending(
         &self,
         link: &Link,
@@ -232,7 +232,7 @@ impl EtcdStore {
         pending.is_remembered = false;
     }
 
-    /// Commits what was decided, in one transaction if it is `shared`. Returns whether the next ones may be.
+    /// Commits what was decided, in one transaction if it is `shared`. Returns whether later ones may be shared too.
     async fn commit_decided(
         &self,
         link: &Link,
@@ -252,7 +252,7 @@ impl EtcdStore {
         join_all(commits).await.into_iter().all(|is_accepted| is_accepted)
     }
 
-    /// Returns whether etcd accepts such a transaction.
+    /// Returns whether etcd accepts a transaction of this size.
     async fn commit_pending(&self, link: &Link, pending: &mut [&mut Pending], now: StoreTime) -> bool {
         let decisions = pending.iter().filter_map(|it| it.decision()).collect::<Vec<_>>();
         let committed = self.commit(link, &decisions, now).await;

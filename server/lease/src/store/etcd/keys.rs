@@ -8,7 +8,7 @@
 //! | `keys/PRINCIPAL NUL KEY` | an idempotency key |
 //! | `rejections/TIME-ID` | a fencing rejection |
 //! | `replicas/ID` | a live replica, on its etcd lease |
-//! | `meta/…` | identity and epoch, the store's clock, the replica that wrote last, the mark of an unfinished move |
+//! | `meta/…` | identity and epoch, the store's clock, the replica that wrote last, the janitor, the mark of an unfinished move |
 //!
 //! A resource has no NUL, so its queue is a range of its own. Order of names is order of keys.
 

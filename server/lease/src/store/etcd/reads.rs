@@ -24,7 +24,7 @@ const NAMES_MAX: usize = 40;
 /// Waiters that a list shows of each lock.
 const QUEUE_SHOWN: usize = 32;
 
-/// A held lease and the revision at which it was read.
+/// A held lease with its resource.
 type Held = (Resource, Lease);
 
 impl EtcdStore {

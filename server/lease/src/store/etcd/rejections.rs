@@ -1,4 +1,5 @@
-//! Fencing rejections. The id of one is the revision at which it was recorded, so ids rise in commit order.
+//! Fencing rejections. The id of one is made of the revision at which it was recorded and its place in the transaction,
+//! so ids rise in commit order.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -107,7 +108,7 @@ impl EtcdStore {
         Ok(newest)
     }
 
-    /// Recorded at this time of the reporter or later.
+    /// Range of the rejections at this time of a reporter's clock or later.
     fn recorded_since(&self, at: StoreTime) -> KeyRange {
         let from_ms = at.ms().saturating_sub(REPORTER_AHEAD_MS);
         self.keys.rejections_between(from_ms, MS_MAX)

@@ -83,7 +83,7 @@ async fn granted(store: &EtcdStore, resource: &str) -> Lease {
         match try_acquire(store, resource).await {
             Ok(OperationResult::Acquired { lease, .. }) => return lease,
             Ok(other) => panic!("{resource}: {other:?}"),
-            // A commit without an answer holds the lock: the next attempt is on another resource of the same counter.
+            // The outcome is unknown: if the lock was granted, the next attempt is refused and fails the test.
             Err(error) => eprintln!("{resource}: {error}"),
         }
     }

@@ -68,7 +68,7 @@ enum EndHow {
     Revoked,
 }
 
-/// Of `leases/`: the resource whose newest lease it is, and the lease itself once it has ended.
+/// Of `leases/`: the resource of the lease, and the lease itself once it has ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct LeaseHome {
     pub(super) resource: String,

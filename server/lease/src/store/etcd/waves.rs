@@ -15,9 +15,9 @@ pub(super) struct Group<'a> {
     pub(super) operations: Vec<&'a Operation>,
 }
 
-/// Operations by resource, in waves that are applied one after the other: two operations with one idempotency key are
-/// in different waves, so that the first of them binds it, and so are more operations on a resource than a transaction
-/// has. Those on a lease that is not known are left out.
+/// Operations by resource, in waves that are applied one after the other: operations with one idempotency key on two
+/// resources are in different waves, so that the first of them binds it, and so are operations on a resource beyond the
+/// limit of a transaction. Those on a lease that is not known are left out.
 pub(super) fn group_by_resource<'a>(
     operations: &'a [Operation],
     homes: &HashMap<LeaseId, Resource>,

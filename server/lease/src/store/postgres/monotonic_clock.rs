@@ -120,7 +120,7 @@ impl MonotonicClock {
         (at.since(last.received) <= AGE_MS_MAX).then(|| last.latest(at).plus(2))
     }
 
-    /// Records the store time that was returned by a write: the batch was pending within one
+    /// Records the store time that was returned by a write: the batch was decided within one
     /// step of it. A step is handled at the next reading.
     pub(super) fn record_shown(&self, sent: Tick, received: Tick, now: StoreTime) {
         let _step = self.observe(Reading { sent, received, now });

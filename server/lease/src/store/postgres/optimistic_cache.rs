@@ -1,5 +1,5 @@
 //! Last known state of resources without waiters, as this process read or wrote it. A batch on
-//! such resources alone reads nothing: it is pending on this state, and `save_lease_batch` compares it
+//! such resources alone reads nothing: it is decided on this state, and `save_lease_batch` compares it
 //! with the rows.
 //!
 //! Idempotency keys are assumed to be new: clients send each once, and the write of a batch whose key is bound fails.

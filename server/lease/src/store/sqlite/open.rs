@@ -1,4 +1,4 @@
-//! Opening an SQLite store: exclusive to one process, require_durable settings checked, a rewound file refused.
+//! Opening an SQLite store: exclusive to one process, durability settings checked, a rewound file refused.
 
 use std::fs::File;
 use std::path::Path;

@@ -164,7 +164,7 @@ impl Services {
             }
         }
         let mut previews = whole.into_iter();
-        // Without it the preview lacks its mark alone.
+        // If it cannot be read, only the mark of simulated data is missing.
         let simulated = self.history.simulated_until().await.ok().flatten();
         Ok(RulePreview {
             faults: Vec::new(),

@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_time_is_shown_in_its_field_without_a_zone() {
-        // Whole seconds, and a rest that must not be lost.
+        // Whole seconds, and milliseconds that must not be lost.
         let text = |ms| local(DateTime::from_timestamp_millis(ms).unwrap());
         assert_eq!(text(1_772_334_761_000), "2026-03-01T03:12:41");
         assert_eq!(text(1_772_334_761_250), "2026-03-01T03:12:41.250");

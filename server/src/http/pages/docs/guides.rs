@@ -8,7 +8,7 @@ use super::markdown;
 #[folder = "../docs"]
 struct Pages;
 
-/// Where one begins.
+/// The first page.
 pub(super) const INDEX: &str = "README";
 
 pub(super) struct Guide {
@@ -66,7 +66,7 @@ pub(super) fn path(name: &str) -> String {
     match name {
         INDEX => "/docs".to_owned(),
         super::ALERTS => "/docs/alerts".to_owned(),
-        // The address of runbooks; what alerts are has another one.
+        // `/docs/alerts` is the address of the runbooks.
         "alerts" => "/docs/about-alerts".to_owned(),
         name => format!("/docs/{name}"),
     }

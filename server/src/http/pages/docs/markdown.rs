@@ -88,7 +88,7 @@ fn open_link(target: &CowStr<'_>, folder: &str) -> String {
         "" => anchor,
         _ if is_elsewhere => target.to_string(),
         file if file.ends_with(".md") => guides::path(&guides::name(&joined(folder, file))) + &anchor,
-        // What is no document is not served.
+        // Only documents are served.
         _ => return "<a>".to_owned(),
     };
     format!("<a class=\"link\" href=\"{}\">", escaped(&path))
@@ -107,7 +107,7 @@ fn joined(folder: &str, file: &str) -> String {
     parts.join("/")
 }
 
-/// The words of a heading, from behind its start.
+/// The text of a heading; `events` are those after its start.
 fn heading(events: &[Event<'_>]) -> String {
     let mut words = String::new();
     for event in events {

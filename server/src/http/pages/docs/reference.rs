@@ -11,7 +11,7 @@ use super::schema;
 use crate::http::auth::route_permissions::{Access, access};
 
 pub(super) fn parts(description: &OpenApi) -> Vec<ApiPart> {
-    // It is served in the same way: what cannot be written would not be there either.
+    // Does not fail: the description itself is served as JSON.
     let document = serde_json::to_value(description).unwrap_or_default();
     let mut operations = Vec::new();
     for (path, calls) in document["paths"].as_object().into_iter().flatten() {

@@ -12,7 +12,7 @@ fn resolved<'a>(all: &'a Value, schema: &'a Value) -> &'a Value {
     named.map_or(schema, |name| &all[name])
 }
 
-/// The schema itself where the member may also be null.
+/// The schema of a member, without null as an alternative.
 fn meant<'a>(all: &'a Value, schema: &'a Value) -> &'a Value {
     let choices = choices(schema);
     match choices.as_slice() {
@@ -28,7 +28,7 @@ fn choices(schema: &Value) -> Vec<&Value> {
     listed.filter(|one| one["type"] != "null").collect()
 }
 
-/// Every field of a schema, those of its parts behind it.
+/// Every field of a schema, each followed by the fields inside it.
 pub(super) fn rows(all: &Value, schema: &Value) -> Vec<ParameterRow> {
     let mut rows = Vec::new();
     walk(all, schema, "", 0, &mut rows);

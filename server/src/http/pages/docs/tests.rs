@@ -100,7 +100,7 @@ fn exactly_the_existing_problem_codes_are_documented() {
     let (_, codes) = unlock.split_once("const fn code(").unwrap();
     let codes = codes.split("\n    }\n").next().unwrap();
     known.extend(codes.split('"').skip(1).step_by(2).map(str::to_owned));
-    // By the words of how a lease was lost.
+    // Not literals in problem.rs: the code of a lost lease is how it was lost.
     known.extend(["released", "expired"].map(str::to_owned));
     let rows = include_str!("../../../../../docs/problems.md").lines();
     let rows = rows.filter_map(|line| line.strip_prefix("| `")?.split('`').next());

@@ -1,5 +1,5 @@
 //! `/unlocks` and `/unlocks/several`: several forced unlocks, selected one by one and confirmed each by its own name. Each
-//! goes the way of a single one; there is no other act here.
+//! takes the same steps as a single one.
 
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;

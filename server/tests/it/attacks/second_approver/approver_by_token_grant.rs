@@ -8,7 +8,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn role_granted_by_a_token_does_not_count() {
-    // Not to anyone, not after a day; until a signed-in admin grants it, and that was a day ago.
+    // It does not count, not even after a day, until another signed-in admin grants the role.
     let scene = scene().await;
     let server = &scene.server;
     let automation = server.token("automation", on(Role::Admin, None, None)).await;

@@ -22,7 +22,7 @@ async fn approver_given_the_role_by_the_first_within_a_day() {
     let page = see(server, &bob, &format!("/unlocks/{id}")).await;
     page.has("You cannot approve this: ").has("within 24 h");
     assert!(!page.text.contains("/approve\""), "{}", page.text);
-    // A user whom another admin made an approver counts.
+    // An approver who did not get the role from the first counts.
     let carol = server.user("carol", on(Role::Approver, None, None)).await;
     assert_eq!(server.unlock_step(&carol, &id, "approve").await.0, 200);
 }

@@ -12,7 +12,7 @@ use super::super::{Setup, driver, key, run, start};
 use crate::support::lock_client::LockClient;
 use crate::support::unlocking::unlock;
 
-/// Waits for one lock.
+/// A client that waits for this lock.
 async fn start_waiter(library: &str, redis: &Redis, name: &str) -> LockClient {
     let mut waiter = match library {
         "ioredis-mutex" => LockClient::start("mutex.mjs", &[&redis.url(), &format!("lock:{name}")]),

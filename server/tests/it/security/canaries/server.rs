@@ -62,7 +62,7 @@ pub(crate) fn serve(folder: &Path) -> Server {
 }
 
 impl Server {
-    /// Stops it, and answers what it logged.
+    /// Stops it, and returns what it logged.
     pub(crate) fn stop(mut self) -> String {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").arg(&id).status().unwrap().success());

@@ -29,7 +29,7 @@ async fn scene() -> Scene {
 
 #[tokio::test]
 async fn second_approver_approves_on_the_linked_page() {
-    // Without approval: the page has no name field and follows the audit log, and a forged confirmation is refused.
+    // Without approval: the page has no name field and waits for the approval, and a forged confirmation is refused.
     // With it: released.
     let Scene {
         server,

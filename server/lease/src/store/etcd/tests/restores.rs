@@ -39,7 +39,7 @@ async fn a_running_replica_raises_the_epoch_of_a_restored_cluster() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_starting_replica_raises_the_epoch_of_a_restored_cluster() {
-    // Also of one that has written nothing since the snapshot: what the lost part held is unknown.
+    // The snapshot lacks the second token.
     let mut etcd = cluster(1, &[]).await;
     let store = open(&etcd).await;
     assert_eq!(next_token(&store, "r").await, 1);

@@ -129,11 +129,11 @@ pub(super) enum Line {
     Still,
     /// Its threshold is in the draft now.
     Moved(String),
-    /// So was the number, which counts: it was typed.
+    /// The line was moved and a number was typed: the number counts.
     Outdone,
 }
 
-/// Of number and line that one counts which is not as it was shown.
+/// Puts the value of a moved line into the number field, unless a number was typed.
 pub(super) fn follow_the_line(fields: &mut Fields) -> Line {
     let kind = ConditionKind::parse(find(fields, "condition"));
     let Some(main) = kind.and_then(ConditionKind::main_param) else {
