@@ -143,7 +143,7 @@ impl Identity {
             if loaded.version < current.version {
                 return false;
             }
-            loaded.record_uses_regularly(current);
+            loaded.take_over_uses(current);
             *current = loaded;
             true
         });

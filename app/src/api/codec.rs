@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// Every file of this crate with a payload type.
+/// Every file of this crate with a payload type; a test of `payload_version` compares the list.
 const STAMP: [u8; 4] = payload_version::hash_sources(&[
     include_str!("error.rs"),
     include_str!("../console.rs"),
@@ -25,6 +25,8 @@ const STAMP: [u8; 4] = payload_version::hash_sources(&[
     include_str!("../page_data/alerts.rs"),
     include_str!("../page_data/rule_editor.rs"),
     include_str!("../page_data/unlock.rs"),
+    include_str!("../pages/lock/lookup_result.rs"),
+    include_str!("../pages/locks.rs"),
     include_str!("../session.rs"),
 ]);
 

@@ -68,7 +68,7 @@ pub struct TypedFields {
 }
 
 /// Fields that may be repeated. Any other field may be a secret and is left out.
-const REPEATED: [&str; 50] = [
+const REPEATED: [&str; 52] = [
     "act",
     "any_prefix",
     "backend",
@@ -96,6 +96,7 @@ const REPEATED: [&str; 50] = [
     "label8",
     "lasts",
     "length",
+    "line",
     "name",
     "note",
     "owner",
@@ -118,6 +119,7 @@ const REPEATED: [&str; 50] = [
     "value6",
     "value7",
     "value8",
+    "version",
     "zone",
 ];
 /// Fields of the rule editor, and the names typed for bulk unlocks.

@@ -45,7 +45,7 @@ type Handler = Closure<dyn FnMut(MessageEvent)>;
 struct Source {
     source: EventSource,
     /// Stored because the browser calls them while the source lives.
-    _handlers: [Handler; 4],
+    _handlers: [Handler; 3],
     opened_at: i64,
 }
 
@@ -94,16 +94,12 @@ fn open(live: Live) -> Option<Source> {
             on_event(live, pulse);
         }
     };
-    let handlers: [Handler; 4] = [
+    let handlers: [Handler; 3] = [
         Closure::new(on_pulse),
         Closure::new(on_pulse),
-        Closure::new(move |_| live.news(Topics::ALL)),
         Closure::new(move |_| cut(live)),
     ];
-    for (name, handler) in ["hello", "revision", "resync", "error"]
-        .into_iter()
-        .zip(&handlers)
-    {
+    for (name, handler) in ["hello", "revision", "error"].into_iter().zip(&handlers) {
         source
             .add_event_listener_with_callback(name, handler.as_ref().unchecked_ref())
             .ok()?;

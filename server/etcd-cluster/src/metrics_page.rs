@@ -35,9 +35,7 @@ pub(crate) async fn read_quota(endpoint: &str, tls: Option<&Tls>) -> Result<u64,
 async fn fetch(endpoint: &str, tls: Option<&Tls>) -> std::io::Result<String> {
     let invalid = |why: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, why.to_owned());
     let url = Url::parse(endpoint).map_err(|error| invalid(&error.to_string()))?;
-    let (Some(host), Some(port)) = (url.host_str(), url.port()) else {
-        return Err(invalid("the address has no host and port"));
-    };
+    let (host, port) = host_and_port(&url).ok_or_else(|| invalid("the address has no host and port"))?;
     let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
     let Some(tls) = tls else {
         return get(stream, host).await;
@@ -46,6 +44,11 @@ async fn fetch(endpoint: &str, tls: Option<&Tls>) -> std::io::Result<String> {
     let name = ServerName::try_from(verified).map_err(|error| invalid(&error.to_string()))?;
     let connector = TlsConnector::from(tls.config.clone());
     get(connector.connect(name, stream).await?, host).await
+}
+
+/// The port of the scheme if the address names none.
+fn host_and_port(url: &Url) -> Option<(&str, u16)> {
+    Some((url.host_str()?, url.port_or_known_default()?))
 }
 
 /// HTTP/1.0: the answer ends with the connection.
@@ -71,6 +74,18 @@ fn parse_quota(page: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_without_a_port_has_that_of_its_scheme() {
+        for (address, host, port) in [
+            ("https://etcd.example:443", "etcd.example", 443),
+            ("https://etcd.example", "etcd.example", 443),
+            ("http://[::1]:2379", "[::1]", 2_379),
+        ] {
+            let url = Url::parse(address).unwrap();
+            assert_eq!(host_and_port(&url), Some((host, port)), "{address}");
+        }
+    }
 
     #[test]
     fn a_quota_is_read_in_the_notation_of_metrics() {

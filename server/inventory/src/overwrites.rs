@@ -38,8 +38,8 @@ impl Overwrites {
             Ends::NoTtl | Ends::Heartbeat => Tick(i64::MAX),
             Ends::Session | Ends::Unknown => return,
         };
-        let are_told = old.gaps.token == FILLED && new.gaps.token == FILLED;
-        let went_back = are_told && new.token < old.token && until > at;
+        let are_known = old.gaps.token == FILLED && new.gaps.token == FILLED;
+        let went_back = are_known && new.token < old.token && until > at;
         if !went_back || self.0.len() >= OVERWRITES_MAX {
             return;
         }

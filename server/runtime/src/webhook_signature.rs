@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signatures_follow_standard_webhooks() {
+    fn the_signature_is_an_hmac_of_timestamp_and_body() {
         // As computed by Python's hmac over "1700000000.{}"; another key or timestamp changes it.
         let signature = sign(&SecretString::from("Jefe"), "1700000000", "{}");
         assert_eq!(

@@ -219,12 +219,13 @@ impl Evaluator {
             let is_all = (rows.len() as i64) < ROWS;
             self.is_behind = !is_all;
             place = self.apply(rows, place).await;
+            // At once: after a failed read of the next rows these are not applied again.
+            self.place = Some(place);
             if is_all {
                 self.has_caught_up = true;
                 break;
             }
         }
-        self.place = Some(place);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ pub const SUMS_EVERY: Duration = Duration::from_secs(5);
 pub const RUNS_MAX: usize = 200_000;
 /// Events per page.
 pub const PAGE_MAX: usize = 10_000;
-/// Fencing rejections and lost leases that wait to be written.
+/// Events of the local lease service that wait to be written.
 pub const OWN_MAX: usize = 10_000;
 /// Milliseconds between two samples after which the time counts as unobserved.
 pub const LOOK_MS_MAX: i64 = 5_000;
@@ -30,8 +30,8 @@ pub const SIMULATED_SAMPLE_MS: i64 = 60_000;
 pub const SIMULATED_WRITE_MS: i64 = 3_600_000;
 /// Rows deleted per step, so that no write waits long.
 pub const PRUNED_AT_ONCE: i64 = 5_000;
-/// Minutes of roll-ups deleted per step.
-pub const PRUNED_MINUTES: i64 = 60;
+/// Cells of each step of roll-ups deleted at once: an hour at the step of a minute, 60 days at the step of a day.
+pub const PRUNED_CELLS: i64 = 60;
 /// Interval of the retention check.
 pub const PRUNE_EVERY: Duration = Duration::from_secs(30);
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::limits::{EVENTS_MAX, PRUNED_AT_ONCE, PRUNED_MINUTES};
+use super::limits::{EVENTS_MAX, PRUNED_AT_ONCE, PRUNED_CELLS};
 use super::rollups::STEPS_S;
 use crate::janitor::delete_batch;
 use config::HistoryConfig;
@@ -36,7 +36,7 @@ fn before(now_ms: i64, keep: Duration) -> i64 {
     now_ms.saturating_sub(millis(keep))
 }
 
-/// Deletes the oldest hour of each step of roll-ups if it is past its retention; returns whether there was one.
+/// Deletes the oldest cells of each step of roll-ups that are past their retention; returns whether there were any.
 async fn sums(db: &Db, oldest: i64) -> Result<bool, sqlx::Error> {
     let mut removed = false;
     for step in STEPS_S {
@@ -56,7 +56,7 @@ async fn sums(db: &Db, oldest: i64) -> Result<bool, sqlx::Error> {
             let Some(first) = first.filter(|first| *first < oldest) else {
                 continue;
             };
-            let until = oldest.min(first.saturating_add(PRUNED_MINUTES * step * 1_000));
+            let until = oldest.min(first.saturating_add(PRUNED_CELLS * step * 1_000));
             on_either!(db, Db, |pool| {
                 let query = sqlx::query(delete).bind(step).bind(first).bind(until);
                 query.execute(pool).await?.rows_affected()

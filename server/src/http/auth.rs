@@ -240,7 +240,7 @@ impl Authenticator {
         }
     }
 
-    /// Refused changes enter the audit log; those of anonymous clients at most once a minute and source.
+    /// Refused changes enter the audit log; those of anonymous clients at most once a minute for each source.
     async fn record_refusal(&self, who: &Principal, method: &Method, path: &str, refusal: Refusal) {
         let outcome = match refusal {
             _ if method.is_safe() => return,
@@ -250,8 +250,8 @@ impl Authenticator {
             Refusal::CrossSite => "cross_site",
             Refusal::NoSuchMethod | Refusal::NoSuchRoute => return,
         };
-        // A path is ASCII.
-        let path = path.get(..PATH_BYTES_MAX).unwrap_or(path);
+        // Not only ASCII: hyper accepts UTF-8 in a path.
+        let path = &path[..path.floor_char_boundary(PATH_BYTES_MAX)];
         let entry = Entry {
             after: Some(serde_json::json!({"method": method_of(method), "path": path})),
             ..Entry::new(Action::Deny, outcome, who.actor(None), who.origin.clone())

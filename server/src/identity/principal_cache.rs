@@ -53,7 +53,7 @@ impl Directory {
     }
 
     /// Takes over unstored uses of the previous directory.
-    pub(super) fn record_uses_regularly(&self, before: &Self) {
+    pub(super) fn take_over_uses(&self, before: &Self) {
         for (secret, token) in &before.tokens {
             if let Some(same) = self.tokens.get(secret) {
                 let used_at = token.used_at.load(Ordering::Relaxed);

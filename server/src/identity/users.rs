@@ -1,6 +1,6 @@
 //! Users: creation, roles, password, disabling; each change with its audit entry in one transaction.
 
-use domain::access::{Grant, Permission};
+use domain::access::{Grant, Permission, Role};
 use domain::audit::Action;
 use domain::escape::visible;
 use secrecy::SecretString;
@@ -114,6 +114,9 @@ impl Identity {
             insert_grant(&mut tx, Holder::User(user), place, grant).await?;
         }
         principal_cache::touch(&mut tx).await?;
+        if is_admin(&before) && !admins_after {
+            require_an_admin(&mut tx).await?;
+        }
         if self.is_approver_change(who, &before, &grants).await? {
             self.record_account_change(&mut tx, who, user, ChangeKind::Approver)
                 .await?;
@@ -210,6 +213,9 @@ impl Identity {
             sqlx::query(end).bind(now).bind(user).execute(&mut **tx).await?;
         });
         principal_cache::touch(&mut tx).await?;
+        if is_admin(&known) {
+            require_an_admin(&mut tx).await?;
+        }
         let before = json!({"name": known.name, "grants": *known.grants});
         self.record(tx, who, Action::UserDisable, Some(before), None)
             .await
@@ -323,6 +329,26 @@ impl Identity {
                 .transpose()?
         });
         Ok(row)
+    }
+}
+
+fn is_admin(user: &super::User) -> bool {
+    user.grants.may_everywhere(Permission::Administer)
+}
+
+/// Of two transactions that each remove one of the last two admins, the second fails: call after
+/// [`principal_cache::touch`], which makes them wait for each other.
+async fn require_an_admin(tx: &mut Tx) -> Result<(), IdentityError> {
+    let select = "SELECT DISTINCT g.role FROM role_grants g JOIN users u ON u.id = g.user_id
+        WHERE u.disabled_at IS NULL AND g.backend IS NULL AND g.prefix IS NULL";
+    let roles: Vec<String> = on_either!(tx, Tx, |tx| sqlx::query_scalar(select)
+        .fetch_all(&mut **tx)
+        .await?);
+    let administers =
+        |role: &String| Role::parse(role).is_some_and(|role| role.rights().contains(&Permission::Administer));
+    match roles.iter().any(administers) {
+        true => Ok(()),
+        false => Err(IdentityError::LastAdmin),
     }
 }
 

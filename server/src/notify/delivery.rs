@@ -94,8 +94,8 @@ impl Notifier {
             ),
         }
         let fault = verdict.fault().map(|why| truncate(why, FAULT_CHARS_MAX));
-        let resent_to = (receiver.id.as_str(), fault.as_deref());
-        outbox::finish(self.db(), claimed, &end, &outcome, now, Some(resent_to)).await
+        let receiver_fault = (receiver.id.as_str(), fault.as_deref());
+        outbox::finish(self.db(), claimed, &end, &outcome, now, Some(receiver_fault)).await
     }
 
     /// Resends firing alerts before they lapse, and resolved ones a few times.
@@ -208,7 +208,7 @@ fn end(verdict: &DeliveryVerdict, claimed: &Claimed, now: i64, max_retry_time: i
                 return End::Dead;
             }
             let wait = backoff(claimed.attempts, runtime::random::fraction()).max(after.unwrap_or_default());
-            // The last attempt is at the limit, unless the receiver resent_to for a longer wait.
+            // The last attempt is at the limit, unless the receiver asked for a longer wait.
             let at = now.saturating_add(millis(wait));
             End::Again(if after.is_some() { at } else { at.min(last) })
         }

@@ -117,7 +117,7 @@ pub(super) async fn finish(
     end: &End,
     answer: &str,
     now: i64,
-    resent_to: Option<(&str, Option<&str>)>,
+    receiver_fault: Option<(&str, Option<&str>)>,
 ) -> Result<(), sqlx::Error> {
     let statement = "UPDATE deliveries SET state = $1, ended_at = $2, next_at = $3, answer = $4
         WHERE seq = $5 AND attempts = $6 AND state = 'pending'";
@@ -127,7 +127,7 @@ pub(super) async fn finish(
         End::Again(at) => (DeliveryState::Pending, None, *at),
     };
     let mut tx = db.begin().await?;
-    if let Some((receiver, fault)) = resent_to {
+    if let Some((receiver, fault)) = receiver_fault {
         receivers::record_fault(&mut tx, receiver, fault, now).await?;
     }
     on_either!(&mut tx, Tx, |tx| {

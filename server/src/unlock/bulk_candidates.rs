@@ -10,6 +10,10 @@ use super::intent::may_unlock;
 use super::limits::BULK_MAX;
 use crate::identity::Principal;
 
+/// Locks of one query, and queries at most: of many locks that are visible, few may be ones that the caller may unlock.
+const PAGE: u32 = 500;
+const PAGES_MAX: usize = 10;
+
 /// Filters; an empty one matches everything.
 #[derive(Debug, Clone, Default)]
 pub struct Narrowed {
@@ -22,23 +26,32 @@ impl Unlocks {
     /// The worst locks that the caller may see and unlock, at most the bulk limit; and the number of visible locks
     /// that match.
     pub fn choice(&self, who: &Principal, narrowed: Narrowed) -> (Vec<Lock>, u64) {
-        let query = InventoryQuery {
+        let mut query = InventoryQuery {
             backends: narrowed.backend.into_iter().collect(),
             prefix: narrowed.prefix,
             owners: Some(narrowed.owner)
                 .filter(|owner| !owner.is_empty())
                 .into_iter()
                 .collect(),
-            limit: u32::try_from(BULK_MAX).unwrap_or(u32::MAX),
+            limit: PAGE,
             visible: Visible::to(&who.grants),
             ..InventoryQuery::default()
         };
-        // A query without cursor and limit cannot be invalid.
-        let Ok(page) = self.inventory.page(&query, self.clock.now()) else {
-            return (Vec::new(), 0);
-        };
-        let mut locks = page.locks;
-        locks.retain(|lock| may_unlock(who, &lock.id.backend, &lock.id.resource.text()).is_ok());
-        (locks, page.total)
+        let (now, mut total, mut locks) = (self.clock.now(), 0, Vec::new());
+        for _ in 0..PAGES_MAX {
+            // With a cursor of the page before and a fixed limit it cannot be invalid.
+            let Ok(page) = self.inventory.page(&query, now) else {
+                break;
+            };
+            total = page.total;
+            let may = |lock: &Lock| may_unlock(who, &lock.id.backend, &lock.id.resource.text()).is_ok();
+            locks.extend(page.locks.into_iter().filter(may));
+            if locks.len() >= BULK_MAX || page.next_cursor.is_none() {
+                break;
+            }
+            query.cursor = page.next_cursor;
+        }
+        locks.truncate(BULK_MAX);
+        (locks, total)
     }
 }

@@ -9,11 +9,11 @@ use super::Unlocks;
 use super::store::{self, Value};
 use runtime::db::Db;
 
-/// Limit per kind.
-const WAITING_MAX: i64 = 50;
+/// Limit per kind, and of one read.
+const WAITING_MAX: usize = 50;
 
-const ALONE: &str = "break_glass_reason IS NOT NULL AND reviewed_at IS NULL AND acted_at IS NOT NULL ORDER BY acted_at DESC LIMIT $1";
-const UNKNOWN: &str = "state = 'outcome_unknown' ORDER BY acted_at DESC LIMIT $1";
+const ALONE: &str = "break_glass_reason IS NOT NULL AND reviewed_at IS NULL AND acted_at IS NOT NULL ORDER BY acted_at DESC LIMIT $1 OFFSET $2";
+const UNKNOWN: &str = "state = 'outcome_unknown' ORDER BY acted_at DESC LIMIT $1 OFFSET $2";
 
 /// Ids as one JSON text, because a statement has a fixed number of parameters.
 const OF_SQLITE: &str = "id IN (SELECT value FROM json_each($1))";
@@ -27,12 +27,22 @@ impl Unlocks {
     pub async fn waiting(&self, readable: &Readable) -> Result<Vec<Unlock>, sqlx::Error> {
         let mut found: Vec<Unlock> = Vec::new();
         for wanted in [UNKNOWN, ALONE] {
-            let rows = store::select(self.db(), wanted, &[Value::Int(WAITING_MAX)]).await?;
-            for unlock in rows.into_iter().map(|row| row.unlock) {
-                if found.iter().all(|known| known.id != unlock.id) && is_readable(readable, &unlock) {
-                    found.push(unlock);
+            let before = found.len();
+            for start in (0..).step_by(WAITING_MAX) {
+                let range =
+                    [WAITING_MAX, start].map(|rows| Value::Int(i64::try_from(rows).unwrap_or(i64::MAX)));
+                let rows = store::select(self.db(), wanted, &range).await?;
+                let is_last = rows.len() < WAITING_MAX;
+                for unlock in rows.into_iter().map(|row| row.unlock) {
+                    if found.iter().all(|known| known.id != unlock.id) && is_readable(readable, &unlock) {
+                        found.push(unlock);
+                    }
+                }
+                if is_last || found.len() - before >= WAITING_MAX {
+                    break;
                 }
             }
+            found.truncate(before + WAITING_MAX);
         }
         Ok(found)
     }

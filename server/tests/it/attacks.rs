@@ -23,6 +23,7 @@ mod large_postgres_values;
 mod large_redis_values;
 mod lock_readers;
 mod long_lock_name;
+mod long_path;
 mod lookalike_name;
 mod memory;
 mod name_flood;

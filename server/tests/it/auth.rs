@@ -1,6 +1,8 @@
 //! Users and programs at a real server with authentication: sign-in, visibility, permissions,
 //! audit.
 
+mod ended_session;
+mod last_admin;
 mod recorded_rejections;
 mod revalidation;
 mod settings;

@@ -84,8 +84,8 @@ pub(super) fn record_change(
     if !seen.is_same {
         // A token that rose by more than one: other holders in between were too brief to be
         // observed.
-        let both_told = old.gaps.token == FILLED && new.gaps.token == FILLED;
-        let is_sampled = context.counts_grants && both_told && new.token > old.token.saturating_add(1);
+        let are_known = old.gaps.token == FILLED && new.gaps.token == FILLED;
+        let is_sampled = context.counts_grants && are_known && new.token > old.token.saturating_add(1);
         let ended = ending(old, seen.is_unlocked, at, context);
         let kind = if ended.kind == EventKind::Expired {
             EventKind::Reclaimed

@@ -47,6 +47,10 @@ impl Shard {
         let Some(id) = self.id_of(source, resource) else {
             return;
         };
+        // Read as held after this reading was sent.
+        if self.slab.get(id).is_some_and(|entry| entry.read_at > at) {
+            return;
+        }
         self.remove_from_order(id);
         self.record_end(id, at, context, outcome);
     }

@@ -185,6 +185,12 @@ fn a_late_answer_never_overwrites_a_later_reading() {
         locks: late,
         gone: Vec::new(),
     });
+    let late_refresh = Batch {
+        sent_at: Tick(1_400),
+        locks: Vec::new(),
+        gone: vec![(Source::fixed("key"), Resource::from("a"))],
+    };
+    feeds[0].accept(late_refresh);
     feeds[0].end(complete(&["key"]), now(1_600));
     let page = inventory.page(&InventoryQuery::default(), now(1_600)).unwrap();
     assert_eq!(page.locks[0].waiter_count, Reported::Value(3));

@@ -196,7 +196,7 @@ impl Store for SqliteStore {
     }
 
     fn heads<'a>(&'a self, _resources: &'a [Resource]) -> StoreFuture<'a, Read<Vec<QueueHead>>> {
-        // A single process: the head of every queue is published by a batch of its own.
+        // A single process: its own batches publish the head of every queue.
         let (read_at, now) = self.clock.now();
         let value = Vec::new();
         Box::pin(async move { Ok(Read { now, read_at, value }) })
@@ -240,7 +240,13 @@ impl Store for SqliteStore {
             let mut slot = self.writer.lock().await;
             if let Some(writer) = slot.take() {
                 let ranges = self.prune_queue.lock().take_idle();
-                *slot = Some(writer.prune(ranges, keys_expired_before(now)).await?);
+                match writer.prune(ranges.clone(), keys_expired_before(now)).await {
+                    Ok(writer) => *slot = Some(writer),
+                    Err(error) => {
+                        self.prune_queue.lock().put_back(ranges);
+                        return Err(error);
+                    }
+                }
             }
             Ok(self.prune_queue.lock().progress())
         })

@@ -24,12 +24,12 @@ pub(super) enum BodyTimeoutError {
 }
 
 /// The body of an event stream: the connection is in use until it ends.
-pub(super) struct TimedBody {
+pub(super) struct EventStreamBody {
     inner: Body,
     _streaming: Streaming,
 }
 
-impl TimedBody {
+impl EventStreamBody {
     pub(super) const fn new(inner: Body, streaming: Streaming) -> Self {
         Self {
             inner,
@@ -38,7 +38,7 @@ impl TimedBody {
     }
 }
 
-impl HttpBody for TimedBody {
+impl HttpBody for EventStreamBody {
     type Data = Bytes;
     type Error = axum::Error;
 

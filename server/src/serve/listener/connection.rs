@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::HttpService;
-use super::body_timeout::{Timed, TimedBody, Unread};
+use super::body_timeout::{EventStreamBody, Timed, Unread};
 use super::idle_timeout::{IdleTracker, TrackedIo};
 use super::limits::{HEADER_BYTES_MAX, Limits, STREAMS_MAX};
 use crate::http::auth::{OverTls, is_event_stream};
@@ -100,7 +100,7 @@ async fn serve_http<S, A>(
                 unread.drain().await;
             }
             if is_event_stream(&answer) {
-                answer = answer.map(|body| Body::new(TimedBody::new(body, busy.stream())));
+                answer = answer.map(|body| Body::new(EventStreamBody::new(body, busy.stream())));
             }
             drop(busy);
             if is_secure {

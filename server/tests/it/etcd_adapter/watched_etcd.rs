@@ -135,12 +135,15 @@ pub(crate) fn backend(
 #[derive(Debug, Default)]
 pub(crate) struct SeenLocks {
     pub(crate) locks: BTreeMap<(String, String), (Tick, ObservedLock)>,
+    /// With repetitions.
+    pub(crate) rows: usize,
     pub(crate) gone: Vec<(Source, Resource)>,
     pub(crate) pass: Option<Pass>,
 }
 
 impl Sink for SeenLocks {
     fn accept(&mut self, batch: Batch) {
+        self.rows += batch.locks.len();
         for lock in batch.locks {
             let name = (lock.source.to_string(), lock.resource.text());
             self.locks.insert(name, (batch.sent_at, lock));

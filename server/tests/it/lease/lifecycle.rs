@@ -213,7 +213,7 @@ async fn renewal_at_another_replica_is_an_event_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_replica_notifies_the_owner() {
-    // Trap 26 over two replicas: revoked on one, reported by the other within 1 s.
+    // Trap 26 over two replicas: released on one, reported by the other within 1 s.
     let store = LeaseStore::new(StoreKind::Postgres).await;
     let (one, other) = (store.serve().await, store.serve().await);
     let lease = one.acquire("r", "w1", 30).await;
@@ -281,7 +281,12 @@ async fn expire_at_once(store: &LeaseStore, leases: usize) -> Duration {
     let mut waits = Vec::new();
     while server.service.metrics().expirations.read() < u64::try_from(leases).unwrap() {
         let watch = stopwatch();
-        assert_eq!(server.renew(&kept).await.0, StatusCode::OK);
+        let (mut status, mut answer) = server.renew(&kept).await;
+        // On a machine that is busy with other tests Postgres may not answer in time: a client repeats the renewal.
+        while status == StatusCode::SERVICE_UNAVAILABLE {
+            (status, answer) = server.renew(&kept).await;
+        }
+        assert_eq!(status, StatusCode::OK, "{answer}");
         waits.push(watch.elapsed());
     }
     waits.sort_unstable();

@@ -199,3 +199,33 @@ async fn a_raised_epoch_is_moved() {
     let error = moved(&store, &shards).await.unwrap_err();
     assert!(matches!(error, LeaseOpenError::SeveralTargets(2)), "{error}");
 }
+
+#[tokio::test]
+async fn a_server_that_starts_while_a_move_begins_is_refused() {
+    // The store is marked as moved between the first check of the starting server and its heartbeat, by which the move
+    // would have seen it; it leaves no heartbeat behind.
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    store.serve().await.close().await;
+    store
+        .sql(
+            "CREATE FUNCTION move_begins() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN UPDATE store_meta SET moved_to = 'etcd://elsewhere'; RETURN NULL; END $$",
+        )
+        .await;
+    store
+        .sql(
+            "CREATE TRIGGER move_begins AFTER INSERT ON lease_replicas FOR EACH ROW EXECUTE FUNCTION move_begins()",
+        )
+        .await;
+    let why = refused(&store.url, LeaseConfig::default()).await;
+    assert!(why.contains("moved to etcd://elsewhere"), "{why}");
+    let db = Db::open_existing(&store.url).await.unwrap();
+    let left: i64 = on_either!(&db, Db, |pool| sqlx::query_scalar(
+        "SELECT count(*) FROM lease_replicas"
+    )
+    .fetch_one(pool)
+    .await
+    .unwrap());
+    assert_eq!(left, 0);
+    db.close().await;
+}

@@ -20,13 +20,22 @@ pub(crate) struct Html {
     /// All text, scripts and style sheets included.
     pub(crate) text: String,
     pub(crate) attribute_values: Vec<(String, String)>,
+    /// Names of the fields of forms that are posted; passwords apart.
+    pub(crate) posted_fields: BTreeSet<String>,
+}
+
+/// What a node is in.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    is_drawing: bool,
+    is_posted: bool,
 }
 
 impl Html {
     pub(crate) fn parse(page: &str) -> Self {
         let dom = parse_document(RcDom::default(), ParseOpts::default()).one(page);
         let mut html = Self::default();
-        html.visit(&dom.document, 0, false);
+        html.visit(&dom.document, 0, Place::default());
         html
     }
 
@@ -35,13 +44,22 @@ impl Html {
         &self.titles[0]
     }
 
-    fn visit(&mut self, node: &Handle, depth: usize, is_drawing: bool) {
-        let mut is_drawing = is_drawing;
+    fn visit(&mut self, node: &Handle, depth: usize, mut place: Place) {
         match &node.data {
             NodeData::Element { name, attrs, .. } => {
                 let tag = name.local.to_string();
-                is_drawing |= tag == "svg";
+                place.is_drawing |= tag == "svg";
                 let attrs = attrs.borrow();
+                let attribute = |name: &str| {
+                    let found = attrs.iter().find(|it| &*it.name.local == name);
+                    found.map(|it| it.value.to_string())
+                };
+                place.is_posted |= tag == "form" && attribute("method").is_some_and(|it| it == "post");
+                // A field outside of its form names it.
+                let is_posted = place.is_posted || attribute("form").is_some();
+                if is_posted && tag != "form" && attribute("type").is_none_or(|it| it != "password") {
+                    self.posted_fields.extend(attribute("name"));
+                }
                 let mut line = format!("{depth} {tag}");
                 for attribute in attrs.iter() {
                     let name = attribute.name.local.to_string();
@@ -51,11 +69,11 @@ impl Html {
                         .push((name.clone(), attribute.value.to_string()));
                     self.names.insert(name);
                 }
-                if tag == "title" && !is_drawing {
+                if tag == "title" && !place.is_drawing {
                     self.titles.push(text_below(node));
                 }
                 self.names.insert(tag);
-                if !is_drawing {
+                if !place.is_drawing {
                     self.outside_drawings.push(line.clone());
                 }
                 self.elements.push(line);
@@ -65,7 +83,7 @@ impl Html {
             NodeData::Document | NodeData::Doctype { .. } | NodeData::ProcessingInstruction { .. } => {}
         }
         for child in node.children.borrow().iter() {
-            self.visit(child, depth + 1, is_drawing);
+            self.visit(child, depth + 1, place);
         }
     }
 }

@@ -131,7 +131,7 @@ async fn operate(backend: &dyn Backend, source: &Source, resource: &Resource) ->
             tokio::task::yield_now().await;
             continue;
         };
-        // Between the two questions of one look it may have gone.
+        // The lock may end between the two queries of one inspection.
         let Some(seen) = lock.generation.known().cloned() else {
             continue;
         };
@@ -158,16 +158,19 @@ async fn operate(backend: &dyn Backend, source: &Source, resource: &Resource) ->
 
 async fn until_session_ended(backend: &dyn Backend, source: &Source, resource: &Resource, seen: &Generation) {
     loop {
-        let now = backend.inspect(source, resource).await.unwrap().lock;
-        if now.is_none_or(|lock| lock.generation.known() != Some(seen)) {
+        // A server of a busy machine may not answer in time.
+        let Ok(now) = backend.inspect(source, resource).await else {
+            continue;
+        };
+        if now.lock.is_none_or(|lock| lock.generation.known() != Some(seen)) {
             return;
         }
     }
 }
 
 /// Unlocks through a proxy whose answers stop after one request more each time, a few fewer after an unlock that was done and
-/// answered, until one was done and its answer lost. The result of each unlock must be correct: done, not done, or unknown. `take` creates a new lock and returns its
-/// generation, `is_held` queries the server directly.
+/// answered, until one was done and its answer lost. The result of each unlock must be correct: done, not done, or unknown.
+/// `take` creates a new lock and returns its generation, `is_held` queries the server directly.
 pub(crate) async fn lose_answers(
     backend: &dyn Backend,
     proxy: &Proxy,

@@ -10,7 +10,7 @@ use super::fault::FaultKind;
 use super::identity::run as run_txn;
 use super::snapshot::{Snapshot, SnapshotRequest, read_results};
 use super::values::{LeaseHome, decode};
-use super::writes::writes;
+use super::writes::{WriteOrigin, writes};
 use crate::batch::BatchResult;
 use crate::store::StoreError;
 
@@ -32,8 +32,8 @@ pub(super) enum Committed {
 }
 
 impl EtcdStore {
-    /// Commits decisions on different resources. Each is compared with the store by itself; all are with the identity and the
-    /// clock of the store.
+    /// Commits decisions on different resources. Each compares the state of its own resource; all of them compare the
+    /// identity and the clock of the store.
     ///
     /// `None`: etcd refuses to do all of them at once, and has done none.
     ///
@@ -95,7 +95,7 @@ impl EtcdStore {
         lease: i64,
         now: StoreTime,
     ) -> Result<(Txn, Vec<String>), StoreError> {
-        let mut ids = Vec::new();
+        let (mut ids, mut first_rejection) = (Vec::new(), 0);
         let mut nested = vec![TxnOp::put(self.keys.writer(), &*self.replica, None)];
         for Decision {
             request,
@@ -104,14 +104,14 @@ impl EtcdStore {
         } in decisions
         {
             let id = random::id();
-            let writes = writes(
-                &self.keys,
-                request,
-                snapshot,
-                ran,
-                (&id, lease, &self.replica),
-                now,
-            )?;
+            let origin = WriteOrigin {
+                id: &id,
+                lease,
+                replica: &self.replica,
+                first_rejection,
+            };
+            let writes = writes(&self.keys, request, snapshot, ran, origin, now)?;
+            first_rejection += ran.changes.rejections.len();
             let mut compares = Vec::new();
             if writes.has_state {
                 compares.extend(snapshot.compare_state(&self.keys, &request.resource));

@@ -13,8 +13,8 @@ use crate::store::StoreError;
 
 /// Resources of one transaction.
 pub(super) const RESOURCES_MAX: usize = 32;
-/// Operations on one resource of a transaction. Each writes at most four keys, and etcd allows 128 in all of a nested transaction
-/// and the one around it.
+/// Operations on one resource of a transaction. Each writes at most four keys, and etcd allows 128 operations in a nested
+/// transaction and the one around it together.
 pub(super) const RESOURCE_OPERATIONS_MAX: usize = 23;
 const _: () = assert!(1 + RESOURCES_MAX + RESOURCE_OPERATIONS_MAX * 4 + 2 <= 128);
 
@@ -24,8 +24,18 @@ pub(super) struct ResourceWrites {
     pub(super) has_state: bool,
 }
 
-/// `origin`: the id of the transaction, the etcd lease of the waiters, and this replica.
-///
+/// Where a write comes from.
+#[derive(Clone, Copy)]
+pub(super) struct WriteOrigin<'a> {
+    /// Id of the nested transaction.
+    pub(super) id: &'a str,
+    /// The etcd lease of the waiters.
+    pub(super) lease: i64,
+    pub(super) replica: &'a str,
+    /// Place of the first fencing rejection: those of one revision are numbered across its resources.
+    pub(super) first_rejection: usize,
+}
+
 /// # Errors
 /// A value cannot be encoded.
 pub(super) fn writes(
@@ -33,11 +43,10 @@ pub(super) fn writes(
     request: &SnapshotRequest,
     snapshot: &Snapshot,
     ran: &BatchResult,
-    origin: (&str, i64, &str),
+    origin: WriteOrigin<'_>,
     now: StoreTime,
 ) -> Result<ResourceWrites, StoreError> {
     let changes = &ran.changes;
-    let (write, ..) = origin;
     let mut operations = Vec::new();
     let has_state = !changes.resources.is_empty()
         || !changes.leases.is_empty()
@@ -54,7 +63,7 @@ pub(super) fn writes(
             keys,
             request,
             snapshot,
-            &StateValue::new(&after.state, write.to_owned()),
+            &StateValue::new(&after.state, origin.id.to_owned()),
             after,
         )?);
     }
@@ -104,24 +113,24 @@ pub(super) fn writes(
 fn additions(
     keys: &Keys,
     ran: &BatchResult,
-    (write, replica_lease, replica): (&str, i64, &str),
+    origin: WriteOrigin<'_>,
     now: StoreTime,
 ) -> Result<Vec<TxnOp>, StoreError> {
     let mut operations = Vec::new();
     for (place, joined) in (0..).zip(&ran.changes.joined) {
         let value = WaiterValue {
             owner: joined.owner.to_string(),
-            replica: replica.to_owned(),
+            replica: origin.replica.to_owned(),
             since: now.ms(),
             place,
         };
-        let options = PutOptions::new().with_lease(replica_lease);
+        let options = PutOptions::new().with_lease(origin.lease);
         let key = keys.waiter(&joined.resource, joined.waiter);
         operations.push(TxnOp::put(key, encode(&value)?, Some(options)));
     }
-    for (place, rejection) in (0..).zip(&ran.changes.rejections) {
-        let value = RejectionValue::new(rejection, now, place);
-        let key = keys.rejection(now.ms(), &format!("{write}{place:03}"));
+    for (place, rejection) in (origin.first_rejection..).zip(&ran.changes.rejections) {
+        let value = RejectionValue::new(rejection, now, u32::try_from(place).unwrap_or(u32::MAX));
+        let key = keys.rejection(now.ms(), &format!("{}{place:03}", origin.id));
         operations.push(TxnOp::put(key, encode(&value)?, None));
     }
     Ok(operations)

@@ -1,6 +1,6 @@
 //! How a batch is applied: based on the optimistic cache, or on a read without locks, and
 //! written only if none of the rows has changed since. One or two round trips, and no replica
-//! waits for a process that pauses in between. StateAfter a conflict the batch is repeated under row
+//! waits for a process that pauses in between. After a conflict the batch is repeated under row
 //! locks.
 //!
 //! **Invariant:** no result is returned before its commit: each statement without locks is a
@@ -19,7 +19,7 @@ use super::PostgresStore;
 use super::load::{LoadRequest, LoadedRows, LoadedState};
 use super::monotonic_clock::STEP_MS;
 use super::optimistic_cache::{OptimisticCache, StateAfter};
-use super::save::{SaveOutcome, save};
+use super::save::{SaveRequest, save};
 use crate::batch::{BatchResult, run};
 use crate::operation::{Applied, Operation};
 use crate::store::batch_request::BatchRequest;
@@ -88,7 +88,7 @@ impl PostgresStore {
         request.lock(connection).await?;
         let rows = self.load(connection, &request).await?;
         let pending = PendingWrite::new(rows, operations, &self.replica)?;
-        let (applied, after) = self.retry_under_lock(connection, pending, None).await?;
+        let (applied, after) = self.save_pending(connection, pending, None).await?;
         sqlx::query("COMMIT").execute(&mut *connection).await?;
         self.cache().put(after);
         Ok(applied)
@@ -127,7 +127,7 @@ impl PostgresStore {
         connection: &mut PgConnection,
         pending: PendingWrite,
     ) -> Result<Applied, StoreError> {
-        let (applied, after) = self.retry_under_lock(connection, pending, Some(STEP_MS)).await?;
+        let (applied, after) = self.save_pending(connection, pending, Some(STEP_MS)).await?;
         self.cache().put(after);
         Ok(applied)
     }
@@ -143,7 +143,7 @@ impl PostgresStore {
     }
 
     /// Writes the changes of a batch, if there are any.
-    async fn retry_under_lock(
+    async fn save_pending(
         &self,
         connection: &mut PgConnection,
         pending: PendingWrite,
@@ -161,7 +161,7 @@ impl PostgresStore {
             states: std::mem::take(&mut ran.after),
         };
         if !ran.changes.is_empty() {
-            let outcome = SaveOutcome {
+            let request = SaveRequest {
                 seen,
                 changes: &ran.changes,
                 replica: &self.replica,
@@ -169,7 +169,7 @@ impl PostgresStore {
                 max_age_ms,
             };
             let sent = self.clock.tick();
-            let shown_at = save(connection, outcome).await?;
+            let shown_at = save(connection, request).await?;
             self.monotonic.record_shown(sent, self.clock.tick(), shown_at);
         }
         Ok((ran.applied(now, read_at), after))

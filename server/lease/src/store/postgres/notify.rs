@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use domain::lease::LeaseId;
 use domain::names::Resource;
@@ -91,6 +92,8 @@ impl PendingNotices {
     }
 }
 
+/// After a failure.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// Bytes of a payload without its items.
 const HEAD_BYTES: usize = 200;
 
@@ -122,6 +125,9 @@ impl PostgresStore {
                 tracing::debug!(%error, "could not notify the other replicas: {error}");
                 connection = None;
                 self.notices.lock().is_cut = true;
+                // The others learn that they missed something without waiting for the next change.
+                tokio::time::sleep(RETRY_INTERVAL).await;
+                self.notices_added.notify_one();
             }
         }
     }

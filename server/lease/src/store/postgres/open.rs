@@ -72,6 +72,12 @@ impl PostgresStore {
         let replica: Arc<str> = random::id().into();
         let here = sqlx::query(sql::HEARTBEAT).bind(&*replica);
         here.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
+        // Again: a move that began meanwhile has not seen this server, and one that begins from now on does.
+        if let Err(moved) = refuse_moved(&mut first).await {
+            let leave = sqlx::query("DELETE FROM lease_replicas WHERE replica_id = $1").bind(&*replica);
+            leave.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
+            return Err(moved);
+        }
         // Each lane opens its connection on its own thread. A failed goodbye has no effect.
         let _ = first.close().await;
         let readers = PgPoolOptions::new()
@@ -165,8 +171,8 @@ async fn not_durable(connection: &mut PgConnection) -> Result<Option<String>, sq
     if standby {
         return Ok(Some("it is a standby; give the primary's address".to_owned()));
     }
-    let last_reading = matches!(commit.as_str(), "on" | "remote_apply");
-    Ok((!last_reading)
+    let is_durable = matches!(commit.as_str(), "on" | "remote_apply");
+    Ok((!is_durable)
         .then(|| format!("synchronous_commit is {commit}, but must be on for this role and database")))
 }
 

@@ -97,8 +97,8 @@ fn sparse<T>(column: Vec<Option<T>>) -> Option<Vec<Option<T>>> {
     column.iter().any(Option::is_some).then_some(column)
 }
 
-/// Changes of a batch and the state other are based on.
-pub(super) struct SaveOutcome<'a> {
+/// Changes of a batch and the state they are based on.
+pub(super) struct SaveRequest<'a> {
     pub(super) seen: LoadedState,
     pub(super) changes: &'a Changes,
     pub(super) replica: &'a str,
@@ -115,14 +115,14 @@ pub(super) struct SaveOutcome<'a> {
 /// written.
 pub(super) async fn save(
     connection: &mut PgConnection,
-    outcome: SaveOutcome<'_>,
+    request: SaveRequest<'_>,
 ) -> Result<StoreTime, StoreError> {
-    let SaveOutcome { seen, changes, .. } = outcome;
-    let writes = writes(changes, outcome.replica, outcome.decided_at)?;
+    let SaveRequest { seen, changes, .. } = request;
+    let writes = writes(changes, request.replica, request.decided_at)?;
     let (counters, changed, new_leases) = columns(changes);
     let mut query = sqlx::query_as(sql::SAVE)
-        .bind(outcome.decided_at.ms())
-        .bind(outcome.max_age_ms)
+        .bind(request.decided_at.ms())
+        .bind(request.max_age_ms)
         .bind(seen.floor)
         .bind(seen.resource)
         .bind(seen.token)

@@ -53,6 +53,13 @@ impl PruneQueue {
         self.ranges.drain(..most).collect()
     }
 
+    /// Ranges of [`take_idle`](Self::take_idle) that were not deleted.
+    pub(super) fn put_back(&mut self, ranges: Vec<PruneRange>) {
+        for range in ranges.into_iter().rev() {
+            self.ranges.push_front(range);
+        }
+    }
+
     pub(super) fn progress(&self) -> PruneProgress {
         if self.ranges.is_empty() {
             PruneProgress::Done
@@ -121,4 +128,33 @@ pub(super) fn delete_keys(connection: &Connection, created_before: StoreTime) ->
         .prepare_cached(sql::PRUNE_KEYS)?
         .execute([created_before.ms()])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn ranges_that_were_not_deleted_come_again_in_order() {
+        let retention = LeaseRetention {
+            released: Duration::ZERO,
+            ended: Duration::ZERO,
+            lifetime_max: Duration::ZERO,
+        };
+        let now = StoreTime::from_ms(0);
+        let ids: Vec<String> = (0..STEP_ROWS * 3).map(|id| format!("{id:05}")).collect();
+        let mut queue = PruneQueue::default();
+        queue.push(PruneCursor::ALL[0], &ids, &retention, now);
+        let taken = queue.take_idle();
+        assert_eq!((taken.len(), queue.progress()), (3, PruneProgress::Done));
+        queue.put_back(taken.clone());
+        assert_eq!(queue.take_idle(), taken);
+        // A batch that does not commit returns its range likewise.
+        queue.put_back(taken.clone());
+        let first = queue.take();
+        queue.finish(first, false);
+        assert_eq!(queue.take_idle(), taken);
+    }
 }

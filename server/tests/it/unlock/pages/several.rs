@@ -102,3 +102,19 @@ async fn refused_items_are_listed_and_input_is_kept() {
         .await
         .is(422);
 }
+
+#[tokio::test]
+async fn locks_that_may_only_be_seen_hide_no_candidate() {
+    // More locks than a list has rows are visible and may not be unlocked; the one that may is the last in every order.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    for number in 0..60 {
+        server.hold(&operator, &format!("a:{number}")).await;
+    }
+    let own = server.hold(&operator, "z:1").await;
+    let grants = [on(Role::Viewer, None, None), on(Role::Operator, None, Some("z"))];
+    let eve = server.user("eve", grants.concat()).await;
+    let list = see(&server, &eve, "/unlocks").await;
+    tick(list.is(200), &own);
+    assert!(!list.text.contains("a:59"), "{}", list.text);
+}

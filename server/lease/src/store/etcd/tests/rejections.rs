@@ -20,8 +20,12 @@ fn query(most: u32) -> RejectionQuery {
 }
 
 fn rejection(token: u64) -> Operation {
+    rejection_on("r", token)
+}
+
+fn rejection_on(resource: &str, token: u64) -> Operation {
     Operation::Reject(Box::new(Rejection {
-        resource: Resource::from("r"),
+        resource: Resource::from(resource),
         token: FencingToken::new(token),
         highest: None,
         owner: None,
@@ -65,5 +69,20 @@ async fn rejections_are_read_from_the_newest() {
     };
     let counts = store.rejection_counts(&range).await.unwrap();
     assert_eq!(counts.iter().map(|count| count.times).sum::<u64>(), 100);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rejections_on_several_resources_have_ids_of_their_own() {
+    // All of a batch, which etcd commits as one revision.
+    let etcd = cluster(1, &[]).await;
+    let store = open(&etcd).await;
+    let names: Vec<String> = (0..20).map(|number| format!("r{number}")).collect();
+    let twice = names.iter().chain(&names);
+    let batch: Vec<Operation> = twice.map(|name| rejection_on(name, 7)).collect();
+    store.apply(Lane::Main, &batch).await.unwrap();
+    let found = store.rejections(&query(100)).await.unwrap();
+    let ids: std::collections::BTreeSet<i64> = found.iter().map(|row| row.id).collect();
+    assert_eq!((found.len(), ids.len()), (batch.len(), batch.len()), "{ids:?}");
     store.close().await;
 }

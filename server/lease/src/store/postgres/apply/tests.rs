@@ -63,7 +63,7 @@ impl Replicas {
         between.await;
         let settled = self
             .ours
-            .retry_under_lock(&mut connection, pending, Some(max_age_ms))
+            .save_pending(&mut connection, pending, Some(max_age_ms))
             .await;
         settled.map(|(applied, _)| applied)
     }
