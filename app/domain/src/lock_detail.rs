@@ -76,7 +76,7 @@ pub struct Fresh {
     #[serde(default)]
     pub quorum: Option<Quorum>,
     pub raw: Vec<RawField>,
-    pub shares_fate_with: Vec<String>,
+    pub related_locks: Vec<String>,
     pub read_at: chrono::DateTime<chrono::Utc>,
 }
 

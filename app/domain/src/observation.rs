@@ -124,7 +124,7 @@ pub struct Inspection {
     /// fingerprints.
     pub raw: Vec<RawField>,
     /// What else depends on the same lease or session, one sentence each.
-    pub shares_fate_with: Vec<String>,
+    pub related_locks: Vec<String>,
     /// What a forced unlock of exactly this holding would end. A forced unlock requires a known
     /// radius.
     pub blast_radius: Reported<BlastRadius>,
@@ -141,7 +141,7 @@ impl Default for Inspection {
             session: None,
             quorum: None,
             raw: Vec::new(),
-            shares_fate_with: Vec::new(),
+            related_locks: Vec::new(),
             blast_radius: Reported::absent("the lock is free"),
         }
     }

@@ -31,7 +31,7 @@ use self::notices::Notices;
 use self::past_facts::PastFacts;
 use self::raw_record::{Holders, Record};
 use self::recent_events::RecentEvents;
-use self::sections::{Blockers, Fate, NextSteps, Waiters};
+use self::sections::{Blockers, NextSteps, RelatedLocks, Waiters};
 use crate::charts::simulated_mark::provide_simulated;
 use crate::components::expiry_bar_large::ExpiryBarLarge;
 use crate::components::live_bar::LiveBar;
@@ -181,7 +181,7 @@ fn held_section(detail: Signal<LockDetail>) -> AnyView {
             <OwnershipSection detail/>
             // Next steps come first in the page; a wide window has them at the right.
             <div class="lock-cols">
-                <div class="stack"><NextSteps detail/><Fate detail/></div>
+                <div class="stack"><NextSteps detail/><RelatedLocks detail/></div>
                 <div class="stack">
                     <div class="lock-pair">
                         <Waiters detail/>

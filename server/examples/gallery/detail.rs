@@ -52,7 +52,7 @@ fn fresh(lock: &Lock, now: Moment) -> Fresh {
         session: lock.session_bound.then(session),
         quorum: crate::redlock::quorum(lock),
         raw: raw(lock),
-        shares_fate_with: if lock.session_bound {
+        related_locks: if lock.session_bound {
             vec!["its session also holds relation:orders:public.invoices".to_owned()]
         } else {
             Vec::new()

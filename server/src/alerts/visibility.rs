@@ -76,6 +76,10 @@ impl Alerts {
             (alert.id, &alert.why, alert.is_firing(), open.is_silenced).hash(&mut hasher);
             open.kept.acked.hash(&mut hasher);
         }
+        // Readers with a scope see no silences.
+        for kept in self.visible_rules(visible).await? {
+            (kept.rule.id.as_str(), kept.version).hash(&mut hasher);
+        }
         Ok(AlertSummary {
             // As a number in JSON.
             revision: hasher.finish() >> 12,

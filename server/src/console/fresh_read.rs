@@ -37,7 +37,7 @@ impl ServerConsole {
                 session: found.session,
                 quorum: self.visible_quorum(&lock.id.backend, found.quorum),
                 raw: found.raw,
-                shares_fate_with: self.with_names_for(&lock.id.backend, found.shares_fate_with),
+                related_locks: self.with_names_for(&lock.id.backend, found.related_locks),
                 read_at,
             }),
             Err(_) if !self.visible.on(&lock.id.backend).is_everything() => {

@@ -3,7 +3,7 @@
 //! The leader writes the changes. The activity of a process is known only to itself, so every process writes its
 //! own.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ impl Recorder {
     }
 
     async fn round(&mut self) {
-        let mut taken = self.inventory.journal().take();
+        let taken = self.inventory.journal().take();
         let token = self.leader.token().await;
         let now = self.clock.now();
         let now_ms = now.wall.timestamp_millis();
@@ -111,18 +111,19 @@ impl Recorder {
         self.add_activity(tally, now_ms).await;
         let sums_due = self.is_due(self.summed, SUMS_EVERY);
         let Some(token) = token else {
-            self.is_writer = false;
-            self.stand_by(&mut taken.changes);
-            taken.outages.clear();
-            self.inventory.journal().requeue(taken);
-            return self.write_own(sums_due).await;
+            return self.stand_by(taken, sums_due).await;
         };
         let has_own = !self.own.is_empty() || self.signals.is_dirty();
         if !taken.is_empty() || has_own || sums_due || self.is_due(self.wrote, ALIVE_EVERY) {
-            if let Err(error) = self.write(token, &taken, sums_due).await {
-                return self.failed(&error, taken);
+            match self.write(token, &taken, sums_due).await {
+                Ok(true) => self.wrote = Some(self.clock.tick()),
+                // Another replica became leader, which was not noticed yet.
+                Ok(false) => {
+                    self.leader.resign().await;
+                    return self.stand_by(taken, sums_due).await;
+                }
+                Err(error) => return self.failed(&error, taken),
             }
-            self.wrote = Some(self.clock.tick());
         }
         let now = self.clock.now();
         let delete = prune::step(&self.db, now.wall.timestamp_millis(), &self.retention);
@@ -134,12 +135,16 @@ impl Recorder {
         last.is_none_or(|last| self.clock.tick().since(last) >= every)
     }
 
-    /// Keeps recent changes, in case the leader fails and this process takes over.
-    fn stand_by(&self, changes: &mut VecDeque<LockChange>) {
+    /// Keeps recent changes, in case the leader fails and this process takes over; writes its own activity.
+    async fn stand_by(&mut self, mut taken: ChangeBatch, sums_due: bool) {
+        self.is_writer = false;
         let oldest = self.clock.now().wall - STANDBY;
-        while changes.front().is_some_and(|change| change.at < oldest) {
-            changes.pop_front();
+        while taken.changes.front().is_some_and(|change| change.at < oldest) {
+            taken.changes.pop_front();
         }
+        taken.outages.clear();
+        self.inventory.journal().requeue(taken);
+        self.write_own(sums_due).await;
     }
 
     /// Adds the activity of the lease service to the roll-ups, and to the events what a scan cannot show.
@@ -216,7 +221,8 @@ impl Recorder {
         }
     }
 
-    async fn write(&mut self, token: i64, taken: &ChangeBatch, sums_due: bool) -> Result<(), sqlx::Error> {
+    /// Writes as the leader with this fencing token; `false`, and nothing is written, if there is a newer leader.
+    async fn write(&mut self, token: i64, taken: &ChangeBatch, sums_due: bool) -> Result<bool, sqlx::Error> {
         let now = self.clock.now().wall.timestamp_millis();
         // A change has the time of its scan's start: no gap begins before it.
         let newest = taken
@@ -226,9 +232,7 @@ impl Recorder {
         let now = now.max(newest);
         let mut tx = self.db.begin().await?;
         let Some(last_write_at) = store::claim(&mut tx, token, now).await? else {
-            // Another replica became leader, which was not noticed yet.
-            self.leader.resign().await;
-            return Ok(());
+            return Ok(false);
         };
         let mut written_before = None;
         if let Some(last_write_at) = last_write_at.filter(|_| !self.is_writer) {
@@ -278,7 +282,7 @@ impl Recorder {
             self.gathered.change(change, beat);
         }
         self.gathered.close_interval(now);
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn check_name(name: &str) -> Result<(), IdentityError> {
     }
     if !is_nfkc(name) {
         let plain: String = name.nfkc().collect();
-        return refused(format!("is written in plain letters: {plain}"));
+        return refused(format!("must be written in plain letters: {plain}"));
     }
     match stranger(name) {
         None => Ok(()),

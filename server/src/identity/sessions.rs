@@ -71,17 +71,12 @@ impl Identity {
         let (keys, is_known) = self.throttle.keys(origin.network(), name);
         let share = if is_known { Share::Known } else { Share::Anyone };
         let attempt = self.begin_attempt(keys, share).await?;
-        let known = match self.password_of(name).await {
-            Ok(known) => known,
+        let (user, stored) = match self.user_with_password(name).await {
+            Ok(found) => found.unzip(),
             Err(error) => {
                 attempt.cancel();
                 return Err(error);
             }
-        };
-        let stored = known.as_ref().map(|(_, stored)| stored.clone());
-        let user = match &known {
-            Some((id, _)) => self.user(id).await?,
-            None => None,
         };
         let fits = self.evaluate(attempt, password, stored).await?;
         let Some(user) = user.filter(|_| fits) else {

@@ -319,6 +319,17 @@ impl Identity {
         Ok(())
     }
 
+    /// A user who may sign in, and the stored password.
+    pub(super) async fn user_with_password(
+        &self,
+        name: &str,
+    ) -> Result<Option<(super::User, String)>, IdentityError> {
+        let Some((id, stored)) = self.password_of(name).await? else {
+            return Ok(None);
+        };
+        Ok(self.user(&id).await?.map(|user| (user, stored)))
+    }
+
     /// Id and stored password of a user who may sign in.
     pub(super) async fn password_of(&self, name: &str) -> Result<Option<(String, String)>, IdentityError> {
         let select = "SELECT id, password_hash FROM users

@@ -78,7 +78,10 @@ impl Unlocks {
             Value::Int(self.now_ms()),
             Value::Text(&unlock.id),
         ];
-        self.change_with(statement, &values, entry, None).await
+        match self.change_with(statement, &values, entry, None).await? {
+            true => Ok(()),
+            false => Err(UnlockError::Expired),
+        }
     }
 
     /// Cancels an intent. Only its owner may.
@@ -138,7 +141,9 @@ impl Unlocks {
             let by = audit_entries::by(who, Permission::Approve, &unlock);
             let entry = audit_entries::entry(&unlock, AuditPhase::Approval, "reviewed", by);
             let over = self.review_notice(who, &unlock);
-            self.change_with(statement, &values, entry, over.as_ref()).await
+            // Of two reviews at the same time the first counts.
+            let _is_first = self.change_with(statement, &values, entry, over.as_ref()).await?;
+            Ok(())
         };
         if let Err(error) = reviewed.await {
             self.record_rejected_step(who, Permission::Approve, &unlock, &error)
@@ -161,19 +166,19 @@ impl Unlocks {
         ))
     }
 
-    /// Applies a change with its audit entry and notification in one transaction; none of them if the change no
-    /// longer applies.
+    /// Applies a change with its audit entry and notification in one transaction; none of them, and `false`, if the
+    /// change no longer applies.
     async fn change_with(
         &self,
         statement: &'static str,
         values: &[Value<'_>],
         entry: Entry,
         break_glass: Option<&Notice>,
-    ) -> Result<(), UnlockError> {
+    ) -> Result<bool, UnlockError> {
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         if store::change(&mut tx, statement, values).await? == 0 {
-            return Err(UnlockError::Expired);
+            return Ok(false);
         }
         if let Some(notice) = break_glass {
             enqueue(&mut tx, notice, self.now_ms()).await?;
@@ -181,7 +186,7 @@ impl Unlocks {
         tx.commit().await?;
         self.notifier.wake();
         self.audit.export(&appended).await;
-        Ok(())
+        Ok(true)
     }
 
     /// Ends an intent that was not executed. No effect when it is no longer pending.

@@ -3,9 +3,9 @@
 
 mod append;
 mod audit_server;
+mod break_glass;
 mod chain;
 mod contract;
-mod exclusive_writer;
 mod exports;
 mod pages;
 mod paging;

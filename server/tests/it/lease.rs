@@ -2,6 +2,7 @@
 
 mod batch;
 mod contract;
+mod cut_off_requests;
 mod direct_calls;
 mod durability;
 mod external_writer;
@@ -15,7 +16,6 @@ mod metrics;
 mod model;
 mod move_to_etcd;
 mod ownership;
-mod partition;
 mod reaper;
 mod reported_ends;
 mod retention;

@@ -5,7 +5,7 @@ mod evaluators;
 mod known_at_once;
 mod many_locks;
 mod reload;
+pub(crate) mod running_server;
 mod shutdown;
 mod start_order;
-pub(crate) mod startup;
 mod task_panics;

@@ -27,7 +27,7 @@ fn detail(states: &[LockState]) -> LockDetail {
         quorum: None,
         session: None,
         raw: Vec::new(),
-        shares_fate_with: Vec::new(),
+        related_locks: Vec::new(),
         read_at: lock.observed_at,
     };
     let backend_status = BackendStatus::Live;

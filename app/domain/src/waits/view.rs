@@ -109,7 +109,7 @@ impl<'g> GraphView<'g> {
             closed_ms: self.now.since(begun).max(0),
             backends: backends.into_iter().cloned().collect(),
             blocked: self.blocked(deadlock),
-            releases: match is_partly_hidden || self.visible_part(deadlock) {
+            releases: match is_partly_hidden || self.has_hidden_wait(deadlock) {
                 true => Vec::new(),
                 false => self.releases(deadlock, &cycle),
             },
@@ -118,7 +118,7 @@ impl<'g> GraphView<'g> {
     }
 
     /// A wait in or behind the deadlock is hidden.
-    fn visible_part(&self, deadlock: &Deadlock) -> bool {
+    fn has_hidden_wait(&self, deadlock: &Deadlock) -> bool {
         let behind = |edge: &GraphEdge| deadlock.blocked.binary_search(&edge.from.0).is_ok();
         let mut edges = self.graph.edges.iter().zip(&self.is_shown);
         edges.any(|(edge, is_shown)| !is_shown && behind(edge))

@@ -174,27 +174,27 @@ pub fn NextSteps(detail: Signal<LockDetail>) -> impl IntoView {
 }
 
 #[component]
-pub fn Fate(detail: Signal<LockDetail>) -> impl IntoView {
+pub fn RelatedLocks(detail: Signal<LockDetail>) -> impl IntoView {
     let lines = move || {
         detail.with(|detail| match fresh(detail) {
             Err(_) if detail.is_gone() => view! { <p class="pad">"None: not held."</p> }.into_any(),
             Err(why) => view! { <p class="pad">{why}</p> }.into_any(),
-            Ok(fresh) if fresh.shares_fate_with.is_empty() => {
+            Ok(fresh) if fresh.related_locks.is_empty() => {
                 view! { <p class="pad">"None reported by this backend."</p> }.into_any()
             }
             Ok(fresh) => {
-                let lines = fresh.shares_fate_with.iter();
+                let lines = fresh.related_locks.iter();
                 let lines = lines
                     .map(|line| view! { <li><bdi>{visible(line).into_owned()}</bdi></li> }.into_any())
                     .collect_view();
-                view! { <ul class="fate">{lines}</ul> }.into_any()
+                view! { <ul class="related">{lines}</ul> }.into_any()
             }
         })
     };
     view! {
-        <section class="sec" aria-labelledby="fate-head">
+        <section class="sec" aria-labelledby="related-head">
             <header>
-                <h2 id="fate-head">"Related locks"</h2>
+                <h2 id="related-head">"Related locks"</h2>
                 <span class="note">"on the same lease or session"</span>
             </header>
             {changing(lines)}

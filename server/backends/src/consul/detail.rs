@@ -43,7 +43,7 @@ impl ConsulBackend {
                 Reported::Value(release::radius(found.session.as_ref(), others.len()))
             },
             raw: raw(&found),
-            shares_fate_with: sharers(&others),
+            related_locks: sharers(&others),
             lock: Some(found.lock()),
             ..Inspection::default()
         })

@@ -68,7 +68,7 @@ impl EtcdBackend {
             raw: raw(&found.holder, found.row.holder.value_read, &lifetime),
             lock: Some(found.row.lock(lifetime)),
             waiters,
-            shares_fate_with: lease.map_or_else(Vec::new, |lease| sharers(&found.holder, lease.keys)),
+            related_locks: lease.map_or_else(Vec::new, |lease| sharers(&found.holder, lease.keys)),
             ..Inspection::default()
         })
     }

@@ -68,7 +68,7 @@ pub(super) async fn check(
     for (table, found) in tables.iter().zip(found) {
         plans.push(match found {
             Some(found) => Plan::fit(table, found),
-            None => Err(missing_columns(link, table).await?),
+            None => Err(missing_table(link, table).await?),
         });
     }
     Ok(plans)
@@ -143,7 +143,7 @@ fn entry(row: &PgRow) -> Result<(CatalogTable, Column), sqlx::Error> {
 }
 
 /// Error for a missing table, with the most similar name.
-async fn missing_columns(link: &mut Link<'_>, table: &LeaseTable) -> Result<String, StatementError> {
+async fn missing_table(link: &mut Link<'_>, table: &LeaseTable) -> Result<String, StatementError> {
     let rows = link.rows(sqlx::query(NEIGHBOURS)).await?;
     let tables: Vec<(String, String)> = rows
         .iter()

@@ -10,7 +10,7 @@ use domain::reported::Reported;
 use super::connection::Link;
 use super::error::StatementError;
 use super::lock_participant::Party;
-use super::record::Fate;
+use super::record::RelatedLocks;
 use super::release::blast_radius;
 use super::release_action::{self, RowAct};
 use super::snapshot::{self, LockRow, Snapshot};
@@ -114,9 +114,9 @@ async fn advisory_lock(
         .map(|row| row.pid)
         .chain(holders.iter().copied())
         .collect();
-    let fate = record::fate(link, &snapshot, &holders, &group.holders).await?;
+    let related = record::related(link, &snapshot, &holders, &group.holders).await?;
     Ok(Inspection {
-        blast_radius: blast_radius::for_sessions(&snapshot, &holders, &fate),
+        blast_radius: blast_radius::for_sessions(&snapshot, &holders, &related),
         lock: Some(group.lock(&snapshot)),
         waiters: waiters(&snapshot, &group.waiters),
         owners: truncated(group.owners(&snapshot)),
@@ -127,7 +127,7 @@ async fn advisory_lock(
         },
         session: session(&snapshot, &holders),
         raw: record::advisory_fields(&snapshot, group, &name),
-        shares_fate_with: fate.sentences(),
+        related_locks: related.sentences(),
         quorum: None,
     })
 }
@@ -138,16 +138,16 @@ async fn blocked_relation(link: &mut Link<'_>, resource: &Resource) -> Result<In
     let Some(group) = groups.iter().find(|group| group.resource() == *resource) else {
         return Ok(Inspection::default());
     };
-    let fate = record::fate(link, &snapshot, &group.roots, &[]).await?;
+    let related = record::related(link, &snapshot, &group.roots, &[]).await?;
     Ok(Inspection {
-        blast_radius: first_root(link, &snapshot, &group.roots, &fate).await?,
+        blast_radius: first_root(link, &snapshot, &group.roots, &related).await?,
         lock: Some(group.lock(&snapshot)),
         waiters: waiters(&snapshot, &group.waiters),
         owners: truncated(group.owners(&snapshot)),
         blockers: Waits::from_snapshot(&snapshot).trees(&group.pids()),
         session: session(&snapshot, &group.roots),
         raw: record::relation_fields(&snapshot, group),
-        shares_fate_with: fate.sentences(),
+        related_locks: related.sentences(),
         quorum: None,
     })
 }
@@ -157,7 +157,7 @@ async fn first_root(
     link: &mut Link<'_>,
     snapshot: &Snapshot,
     roots: &[i32],
-    fate: &Fate,
+    related: &RelatedLocks,
 ) -> Result<Reported<BlastRadius>, StatementError> {
     let [first, others @ ..] = roots else {
         return Ok(Reported::unknown("no blocker is known"));
@@ -168,10 +168,10 @@ async fn first_root(
         radius
     };
     if others.is_empty() {
-        return Ok(blast_radius::for_sessions(snapshot, &[*first], fate).map(with_rows));
+        return Ok(blast_radius::for_sessions(snapshot, &[*first], related).map(with_rows));
     }
-    let fate = record::fate(link, snapshot, &[*first], &[]).await?;
-    let radius = blast_radius::for_sessions(snapshot, &[*first], &fate).map(with_rows);
+    let related = record::related(link, snapshot, &[*first], &[]).await?;
+    let radius = blast_radius::for_sessions(snapshot, &[*first], &related).map(with_rows);
     Ok(radius.map(|mut radius| {
         let sessions = format::counted(others.len() as u64, "other session", "other sessions");
         radius.warn(format!("It stays blocked: {sessions} block it as well."));

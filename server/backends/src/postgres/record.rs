@@ -24,7 +24,7 @@ const VALUE_BYTES_MAX: usize = 64 * 1024;
 /// Locks read of a session that a forced unlock would end.
 const HELD_MAX: i64 = 1000;
 /// Locks named of such a session; more are counted.
-const FATE_SHOWN: usize = 20;
+const RELATED_SHOWN: usize = 20;
 
 const HELD: &str = "
 SELECT l.locktype, l.mode, l.classid::int8 AS class, l.objid::int8 AS object, l.objsubid::int4 AS sub,
@@ -177,19 +177,24 @@ pub(super) struct HeldLock {
 
 /// What else ends with some sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Fate {
+pub(super) struct RelatedLocks {
     pub(super) transactions: Vec<String>,
     pub(super) locks: Vec<HeldLock>,
     /// More locks exist than were read.
     pub(super) is_cut: bool,
 }
 
-impl Fate {
+impl RelatedLocks {
     /// One sentence each, for the first locks of many.
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut ages = self.transactions.clone();
-        ages.extend(self.locks.iter().take(FATE_SHOWN).map(|lock| lock.what.clone()));
-        let more = self.locks.len().saturating_sub(FATE_SHOWN);
+        ages.extend(
+            self.locks
+                .iter()
+                .take(RELATED_SHOWN)
+                .map(|lock| lock.what.clone()),
+        );
+        let more = self.locks.len().saturating_sub(RELATED_SHOWN);
         if more > 0 {
             ages.push(format!(
                 "and {} more",
@@ -201,26 +206,26 @@ impl Fate {
 }
 
 /// What else these sessions hold; `known` is the lock itself.
-pub(super) async fn fate(
+pub(super) async fn related(
     link: &mut Link<'_>,
     snapshot: &Snapshot,
     pids: &[i32],
     known: &[&LockRow],
-) -> Result<Fate, StatementError> {
+) -> Result<RelatedLocks, StatementError> {
     let transactions = pids
         .iter()
         .filter_map(|pid| transaction(snapshot.parties.get(pid)?))
         .collect();
-    let mut fate = Fate {
+    let mut related = RelatedLocks {
         transactions,
-        ..Fate::default()
+        ..RelatedLocks::default()
     };
     let sessions: Vec<i32> = pids.iter().copied().filter(|pid| *pid > 0).collect();
     if sessions.is_empty() {
-        return Ok(fate);
+        return Ok(related);
     }
     let rows = link.rows(sqlx::query(HELD).bind(sessions).bind(HELD_MAX)).await?;
-    fate.is_cut = rows.len() >= usize::try_from(HELD_MAX).unwrap_or(usize::MAX);
+    related.is_cut = rows.len() >= usize::try_from(HELD_MAX).unwrap_or(usize::MAX);
     let itself = |class: u32, object: u32, sub: i32| {
         known
             .iter()
@@ -233,14 +238,15 @@ pub(super) async fn fate(
         if is_advisory {
             let (class, object, sub) = advisory_key(row);
             if !itself(class, object, sub) {
-                fate.locks
+                related
+                    .locks
                     .push(held_key(row, AdvisoryKey::decode(class, object, sub)));
             }
         } else {
-            fate.locks.push(held_relation(row));
+            related.locks.push(held_relation(row));
         }
     }
-    Ok(fate)
+    Ok(related)
 }
 
 fn advisory_key(row: &PgRow) -> (u32, u32, i32) {

@@ -31,7 +31,7 @@ pub struct DetailDto {
     /// The record as the backend keeps it, in its own order.
     raw: Vec<RawDto>,
     /// Locks and sessions that end with the same lease or session.
-    shares_fate_with: Vec<String>,
+    related_locks: Vec<String>,
     /// When the parts above were read; null when the backend could not be asked, and `freshError` says why.
     read_at: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,7 +134,7 @@ impl From<LockDetail> for DetailDto {
             session: None,
             quorum: None,
             raw: Vec::new(),
-            shares_fate_with: Vec::new(),
+            related_locks: Vec::new(),
             read_at: DateTime::default(),
         });
         let (quorum, nodes) = fresh
@@ -150,7 +150,7 @@ impl From<LockDetail> for DetailDto {
             blockers: fresh.blockers.into_iter().map(BlockerDto::from).collect(),
             session: fresh.session.map(BackendSessionDto::from),
             raw: fresh.raw.into_iter().map(RawDto::from).collect(),
-            shares_fate_with: fresh.shares_fate_with,
+            related_locks: fresh.related_locks,
             read_at,
             fresh_error,
             seen: detail.seen.into_iter().map(SeenDto::from).collect(),

@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use crate::process::startup::Running;
+use crate::process::running_server::Running;
 use crate::support::form::Form as _;
 use crate::support::refusing::refusing_redis;
 use crate::support::webhook_sink::{Reply, WebhookSink};

@@ -4,7 +4,7 @@ use ::testkit::{PostgresOptions, Throwaway};
 use sqlx::Connection;
 
 use super::memory::Memory;
-use crate::process::startup::Running;
+use crate::process::running_server::Running;
 use testkit::eventually;
 
 /// Peak memory that the console may add.

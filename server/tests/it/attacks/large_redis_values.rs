@@ -5,7 +5,7 @@ use redis::aio::MultiplexedConnection;
 use serde_json::Value;
 
 use super::memory::Memory;
-use crate::process::startup::Running;
+use crate::process::running_server::Running;
 use testkit::eventually;
 
 const MEGABYTES: u64 = 1_000_000;

@@ -118,6 +118,23 @@ async fn alerts_and_activity_show_only_to_those_who_may_see_them() {
             assert_eq!(hint[member], first[member], "{member}: {hint}");
         }
     }
+    // A rule of the other tenant is as invisible; one about the tenant's own locks shows.
+    let admin = server.token("admin", on(Role::Admin, None, None)).await;
+    let rule = |id: &str, prefix: &str| {
+        let rule =
+            json!({"id": id, "name": id, "condition": "long_held", "prefix": prefix, "anyPrefix": true});
+        admin.authenticate(Client::new().put(server.url("/v1/rules")).json(&rule))
+    };
+    assert_eq!(rule("theirs", "tenant_2:a").send().await.unwrap().status(), 200);
+    for _ in 0..2 {
+        let hint = hint(&mut scoped, &mut scoped_text).await;
+        assert_eq!(hint["alertsRevision"], first["alertsRevision"], "{hint}");
+    }
+    assert_eq!(rule("own", "tenant_1:a").send().await.unwrap().status(), 200);
+    let mut own = hint(&mut scoped, &mut scoped_text).await;
+    while own["alertsRevision"] == first["alertsRevision"] {
+        own = hint(&mut scoped, &mut scoped_text).await;
+    }
 }
 
 #[tokio::test]

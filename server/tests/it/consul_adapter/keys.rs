@@ -84,9 +84,9 @@ async fn the_detail_has_the_session_and_its_other_keys() {
     assert_eq!(raw("session's behaviour"), "release");
     assert_eq!(raw("session's lock-delay"), "1000 ms");
     assert!(
-        detail.shares_fate_with[0].contains("locks/b"),
+        detail.related_locks[0].contains("locks/b"),
         "{:?}",
-        detail.shares_fate_with
+        detail.related_locks
     );
     let lock = detail.lock.unwrap();
     assert!(matches!(&lock.lifetime, Lifetime::Session { why } if why.contains("checks")));

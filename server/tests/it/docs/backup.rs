@@ -10,7 +10,7 @@ use sqlx::{Connection as _, PgConnection, SqliteConnection};
 
 use self::installation::{Installation, block};
 use self::load::Load;
-use crate::process::startup::make_token;
+use crate::process::running_server::make_token;
 use testkit::eventually;
 
 const LIFTED: u64 = 1 << 32;

@@ -86,10 +86,8 @@ async fn keys_that_share_a_lease_name_each_other() {
         .inspect(&lock.source, &lock.resource)
         .await
         .unwrap();
-    assert_eq!(detail.shares_fate_with.len(), 2, "{:?}", detail.shares_fate_with);
-    assert!(
-        detail.shares_fate_with[0].contains("/locks/b") && detail.shares_fate_with[1].contains("/other/")
-    );
+    assert_eq!(detail.related_locks.len(), 2, "{:?}", detail.related_locks);
+    assert!(detail.related_locks[0].contains("/locks/b") && detail.related_locks[1].contains("/other/"));
     let raw = |name: &str| &detail.raw.iter().find(|field| field.name == name).unwrap().value;
     assert_eq!((raw("key").as_str(), raw("value").as_str()), ("/locks/a", "o"));
     assert_eq!(

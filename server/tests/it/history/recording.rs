@@ -102,6 +102,23 @@ async fn a_writer_without_the_leader_lease_writes_nothing() {
 }
 
 #[tokio::test]
+async fn changes_that_could_not_be_written_are_kept_for_the_next_term() {
+    // The server finds a newer leader while it writes, and leads again when that one is gone.
+    let home = HistoryStore::postgres().await;
+    let server = Server::start(&home).await;
+    server.pass(&[("r", "w1")]);
+    eventually("it writes", async || home.count().await == 1).await;
+    home.sql("UPDATE history_writer SET fencing_token = 1000000")
+        .await;
+    server.pass(&[("r", "w2")]);
+    let resigned = "SELECT count(*) FROM leases WHERE ended_how = 'released'";
+    eventually("it has resigned", async || home.number(resigned).await > 0).await;
+    home.sql("UPDATE history_writer SET fencing_token = 0").await;
+    eventually("both changes are written", async || home.count().await == 3).await;
+    server.stopped().await;
+}
+
+#[tokio::test]
 async fn old_events_are_deleted_in_batches() {
     // 12,000 rows of last week, more than one step deletes, and one of now.
     let home = HistoryStore::sqlite();

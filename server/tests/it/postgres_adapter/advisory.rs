@@ -68,10 +68,10 @@ async fn keys_of_both_forms_decode_in_every_database() {
         "{detail:?}"
     );
     assert_eq!(
-        detail.shares_fate_with.len(),
+        detail.related_locks.len(),
         one.len() + two.len() - 1,
         "{:?}",
-        detail.shares_fate_with
+        detail.related_locks
     );
 }
 

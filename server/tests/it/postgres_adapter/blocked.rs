@@ -105,10 +105,10 @@ async fn a_chain_of_row_waits_is_one_lock_of_its_root() {
         (session.pid, session.state.as_str()),
         (chain.root_pid, "idle in transaction")
     );
-    let fate = detail.shares_fate_with;
+    let related = detail.related_locks;
     assert!(
-        fate.contains(&"RowExclusiveLock on shop.orders".to_owned()),
-        "{fate:?}"
+        related.contains(&"RowExclusiveLock on shop.orders".to_owned()),
+        "{related:?}"
     );
 
     run(&mut chain.root, "COMMIT").await;

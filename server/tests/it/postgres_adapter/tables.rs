@@ -265,7 +265,7 @@ async fn a_refresh_reads_the_named_rows_and_reports_missing_ones() {
         id("advisory", "advisory:postgres:5"),
         id("advisory", "advisory:postgres:6"),
     ];
-    let mut kept = OpenSession::default();
+    let mut kept = BatchSink::default();
     backend.refresh(&names, &mut kept).await.unwrap();
     let mut found: Vec<String> = kept
         .batches
@@ -297,7 +297,7 @@ async fn many_rows_arrive_in_batches_until_the_scan_timeout() {
     assert_eq!(observed.locks.len(), 100_000);
     assert!(observed.batches >= 100);
 
-    let mut kept = OpenSession::default();
+    let mut kept = BatchSink::default();
     let pass = backend
         .observe(
             Budget {

@@ -134,11 +134,11 @@ pub(super) fn backend(url: &str, lease_tables: Vec<LeaseTableConfig>) -> Postgre
 
 /// The output of one scan.
 #[derive(Default)]
-pub(super) struct OpenSession {
+pub(super) struct BatchSink {
     pub(super) batches: Vec<Batch>,
 }
 
-impl Sink for OpenSession {
+impl Sink for BatchSink {
     fn accept(&mut self, batch: Batch) {
         self.batches.push(batch);
     }
@@ -183,7 +183,7 @@ impl SeenLocks {
 }
 
 pub(super) async fn try_observe(backend: &PostgresBackend) -> Result<SeenLocks, BackendError> {
-    let mut kept = OpenSession::default();
+    let mut kept = BatchSink::default();
     let pass = backend.observe(BUDGET, &mut kept).await?;
     let batches = kept.batches.len();
     let locks = kept.batches.into_iter().flat_map(|batch| batch.locks);

@@ -8,7 +8,7 @@ use reqwest::{StatusCode, header, redirect};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::startup::Running;
+use super::running_server::Running;
 use crate::oidc::provider::{CLIENT, Provider, SECRET};
 use testkit::Certs;
 use testkit::eventually;

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use super::startup::Running;
+use super::running_server::Running;
 use testkit::{eventually, within};
 
 /// As documented in docs/alerts.md: delay until another server evaluates after the last one has stopped.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use super::startup::Running;
+use super::running_server::Running;
 use crate::support::caller;
 use crate::support::form::Form as _;
 use testkit::eventually;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::PgPool;
 
 use super::evaluators::{TAKEOVER, taken_over, token};
-use super::startup::Running;
+use super::running_server::Running;
 use crate::support::webhook_sink::WebhookSink;
 use testkit::within;
 

@@ -10,7 +10,7 @@ use ::testkit::{Redis, RedisOptions, Throwaway};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::startup::Running;
+use super::running_server::Running;
 use crate::support::redis_keys::hold_key;
 use testkit::eventually;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::startup::Running;
+use super::running_server::Running;
 use testkit::eventually;
 
 const STREAMS: usize = 50;

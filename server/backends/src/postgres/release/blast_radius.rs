@@ -6,7 +6,7 @@ use domain::reported::Reported;
 
 use crate::postgres::lock_participant::{HIDDEN, Party, SessionRow};
 use crate::postgres::plan::Plan;
-use crate::postgres::record::Fate;
+use crate::postgres::record::RelatedLocks;
 use crate::postgres::release_action::RowAct;
 use crate::postgres::snapshot::Snapshot;
 
@@ -38,7 +38,7 @@ pub(in crate::postgres) fn for_row(
 pub(in crate::postgres) fn for_sessions(
     snapshot: &Snapshot,
     pids: &[i32],
-    fate: &Fate,
+    related: &RelatedLocks,
 ) -> Reported<BlastRadius> {
     let mut radius = BlastRadius::default();
     for pid in pids {
@@ -51,13 +51,13 @@ pub(in crate::postgres) fn for_sessions(
             None => return Reported::unknown("the session ended during the read"),
         }
     }
-    for transaction in &fate.transactions {
+    for transaction in &related.transactions {
         radius.add(CasualtyKind::Transaction, transaction.clone());
     }
-    for lock in &fate.locks {
+    for lock in &related.locks {
         radius.add_lock(lock.what.clone(), lock.resource.clone());
     }
-    if fate.is_cut {
+    if related.is_cut {
         radius.has_unnamed = true;
         radius.warn("It holds even more locks: only the first thousand are listed.");
     }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
-use crate::process::startup::make_token;
+use crate::process::running_server::make_token;
 use crate::support::caller;
 use testkit::eventually;
 
