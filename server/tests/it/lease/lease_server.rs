@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::config::{EtcdAddress, LeaseStoreConfig, LeaseStores, PostgresAddress, PostgresLeaseStore};
-use ::lease::{LeaseCaller, LeaseConfig, LeaseService};
-use ::testkit::{EtcdCluster, EtcdOptions, Postgres, PostgresOptions, Throwaway};
+use ::lease::{LeaseCaller, LeaseConfig, LeaseError, LeaseService};
+use ::testkit::{EtcdCluster, EtcdOptions, Postgres, PostgresOptions, Throwaway, eventually};
 use axum::http::StatusCode;
 use domain::lease::LeaseId;
 use runtime::clock::Clock;
@@ -157,6 +157,9 @@ async fn serve_at_with(url: &str, config: LeaseConfig, caller: Option<LeaseCalle
     let service = LeaseService::open(console_store(url), config, Clock::start(), stop.clone())
         .await
         .unwrap();
+    if url.starts_with("postgres") {
+        connect_lanes(&service).await;
+    }
     let mut app = leasehold::http::lease::standalone(service.clone());
     if let Some(caller) = caller {
         app = app.layer(axum::Extension(caller));
@@ -175,6 +178,18 @@ async fn serve_at_with(url: &str, config: LeaseConfig, caller: Option<LeaseCalle
         server,
         http: reqwest::Client::new(),
     }
+}
+
+/// Each lane connects to Postgres with its first operation, which may take longer than a batch may on a machine that is busy with
+/// other tests. An unknown lease changes nothing.
+async fn connect_lanes(service: &LeaseService) {
+    let (caller, unknown) = (LeaseCaller::open(), LeaseId::from_parts(0, [0; 10]));
+    eventually("both lanes have answered", async || {
+        let renewed = service.renew(&caller, unknown, None).await.err();
+        let released = service.release(&caller, unknown).await.err();
+        [renewed, released] == [Some(LeaseError::NotFound), Some(LeaseError::NotFound)]
+    })
+    .await;
 }
 
 /// `lease.store` of these addresses; `None` for one SQL store. Without a margin an expired lock is free at once on etcd, as
