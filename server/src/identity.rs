@@ -11,6 +11,7 @@ mod commit;
 pub mod current_principal;
 mod error;
 mod hashing_queue;
+mod last_admin;
 pub mod limits;
 mod lineage;
 mod names;

@@ -1,6 +1,6 @@
 //! Users: creation, roles, password, disabling; each change with its audit entry in one transaction.
 
-use domain::access::{Grant, Permission, Role};
+use domain::access::{Grant, Permission};
 use domain::audit::Action;
 use domain::escape::visible;
 use secrecy::SecretString;
@@ -8,6 +8,7 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::error::IdentityError;
+use super::last_admin::{is_admin, require_an_admin};
 use super::lineage::{ChangeKind, tie};
 use super::names::check_name;
 use super::notice::{AccessChange, gained, roles_granted};
@@ -100,9 +101,6 @@ impl Identity {
             return Err(IdentityError::invalid("grants", why));
         }
         let admins_after = domain::access::Grants::new(grants.clone()).may_everywhere(Permission::Administer);
-        if !admins_after {
-            self.keeps_an_admin_without(user)?;
-        }
         let mut tx = self.db.begin().await?;
         let forget = "DELETE FROM role_grants WHERE user_id = $1";
         on_either!(&mut tx, Tx, |tx| sqlx::query(forget)
@@ -199,7 +197,6 @@ impl Identity {
         if known.disabled_at.is_some() {
             return Ok(());
         }
-        self.keeps_an_admin_without(user)?;
         let now = self.now_ms();
         let mut tx = self.db.begin().await?;
         let disable = "UPDATE users SET disabled_at = $1 WHERE id = $2";
@@ -309,16 +306,6 @@ impl Identity {
         Ok(find())
     }
 
-    fn keeps_an_admin_without(&self, user: &str) -> Result<(), IdentityError> {
-        let directory = self.directory();
-        let is_one = directory.admins().any(|admin| admin.id == user);
-        let others = directory.admins().any(|admin| admin.id != user);
-        if is_one && !others {
-            return Err(IdentityError::LastAdmin);
-        }
-        Ok(())
-    }
-
     /// A user who may sign in, and the stored password.
     pub(super) async fn user_with_password(
         &self,
@@ -340,26 +327,6 @@ impl Identity {
                 .transpose()?
         });
         Ok(row)
-    }
-}
-
-fn is_admin(user: &super::User) -> bool {
-    user.grants.may_everywhere(Permission::Administer)
-}
-
-/// Of two transactions that each remove one of the last two admins, the second fails: call after
-/// [`principal_cache::touch`], which makes them wait for each other.
-async fn require_an_admin(tx: &mut Tx) -> Result<(), IdentityError> {
-    let select = "SELECT DISTINCT g.role FROM role_grants g JOIN users u ON u.id = g.user_id
-        WHERE u.disabled_at IS NULL AND g.backend IS NULL AND g.prefix IS NULL";
-    let roles: Vec<String> = on_either!(tx, Tx, |tx| sqlx::query_scalar(select)
-        .fetch_all(&mut **tx)
-        .await?);
-    let administers =
-        |role: &String| Role::parse(role).is_some_and(|role| role.rights().contains(&Permission::Administer));
-    match roles.iter().any(administers) {
-        true => Ok(()),
-        false => Err(IdentityError::LastAdmin),
     }
 }
 
