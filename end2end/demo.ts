@@ -30,11 +30,12 @@ export interface Backend {
 export const BACKENDS = ['orders-db', 'redis-cache', 'cache-eu', 'payments-redlock', 'etcd-coord', 'zk-plan', 'consul-dc1'];
 
 export const test = base.extend<Api, Workers>({
+  // Hang limits, not speed limits: a day's history is simulated by an unoptimized build.
   demo: [async ({ browser }, use) => {
-    const running = await run(needed('LEASEHOLD_BIN'), ['demo', '--listen', '127.0.0.1:0'], 90_000);
+    const running = await run(needed('LEASEHOLD_BIN'), ['demo', '--listen', '127.0.0.1:0'], 280_000);
     await use({ ...running, session: await signIn(browser, running) });
     await running.stop();
-  }, { scope: 'worker', timeout: 120_000 }],
+  }, { scope: 'worker', timeout: 300_000 }],
 
   baseURL: async ({ demo }, use) => use(demo.url),
 

@@ -10,7 +10,7 @@ interface Scenes {
 
 export const test = base.extend<Scenes, Workers>({
   gallery: [async ({}, use) => {
-    const running = await run(needed('LEASEHOLD_GALLERY'), [], 20_000);
+    const running = await run(needed('LEASEHOLD_GALLERY'), [], 120_000);
     await use(running);
     await running.stop();
   }, { scope: 'worker' }],

@@ -1,9 +1,12 @@
 # shellcheck shell=bash
-# Named, timed steps of scripts/check and scripts/test: the output of each step is shown live, the first
-# failure ends the run, and a table of times is printed last.
+# Named, timed steps of scripts/check and scripts/test: the output of each step is shown live, and the first failure ends the run.
+# A table of times is printed at the end; in a log, the last lines of a step that failed follow it, since often only the end of a
+# log is kept.
 
 STEPS_START=$(now_us)
 STEPS_TABLE=()
+STEPS_OUTPUT=$(mktemp)
+trap 'rm -f "$STEPS_OUTPUT"' EXIT
 
 # step NAME COMMAND…
 step() {
@@ -11,13 +14,22 @@ step() {
   shift
   printf '\n== %s\n' "$name"
   start=$(now_us)
-  "$@" || status=$?
+  if [[ -t 1 ]]; then
+    "$@" || status=$?
+  else
+    # Not a pipe, which would wait for every process that inherits it.
+    "$@" > >(tee "$STEPS_OUTPUT") 2>&1 || status=$?
+  fi
   STEPS_TABLE+=("$(printf '%7s s  %s' "$(seconds_since "$start")" "$name")")
   if ((status != 0)); then
     printf '== FAILED: %s (status %d): %s\n' "$name" "$status" "$*" >&2
     # Steps in the background must not outlive the run; they may have failed too.
     background_ended || true
     steps_table
+    # `tee` may be a moment late.
+    sleep 1
+    printf '\n== FAILED: %s\n' "$name"
+    tail -n 15 "$STEPS_OUTPUT"
     exit "$status"
   fi
 }
@@ -28,6 +40,7 @@ steps_in_background() {
   BACKGROUND=$(mktemp -d)
   local table=$BACKGROUND/table
   (
+    STEPS_OUTPUT=$BACKGROUND/last
     BACKGROUND=''
     STEPS_TABLE=()
     "$1"
@@ -42,6 +55,7 @@ steps_joined() {
   background_ended || status=$?
   if ((status != 0)); then
     steps_table
+    printf '\n== FAILED: a step in the background; its output is above\n'
     exit "$status"
   fi
 }

@@ -1,23 +1,6 @@
 //! Holds leases of a Leasehold server, and says at once when one is lost.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use std::time::Duration;
-//! use leasehold_client::{Client, Request};
-//!
-//! let client = Client::new("http://127.0.0.1:3000")?;
-//! let lease = client
-//!     .acquire(Request::new("billing:close:2026-04", Duration::from_secs(30)).owner("worker-7"))
-//!     .await?;
-//! let work = async { /* each write carries lease.fencing_token() */ };
-//! tokio::select! {
-//!     () = work => {}
-//!     loss = lease.lost() => eprintln!("stop: {loss}"),
-//! }
-//! lease.release().await?;
-//! # Ok(())
-//! # }
-//! ```
+#![doc = concat!("```no_run\n", include_str!("../examples/hold.rs"), "```")]
 //!
 //! # What holds
 //! - A lease counts as held until its **deadline**: the moment *before* the last successful request was sent, plus the
