@@ -56,10 +56,16 @@ struct Simulation<'a> {
     /// Holdings by their begin, and the first that has not begun.
     holds: Vec<&'a SimulatedHold>,
     next: usize,
-    open: Vec<&'a SimulatedHold>,
+    open: Vec<OpenHold<'a>>,
     /// Milliseconds held and waited so far, by template.
     sums: BTreeMap<(BackendName, Arc<str>), (u64, u64)>,
     sampled_at: i64,
+}
+
+struct OpenHold<'a> {
+    hold: &'a SimulatedHold,
+    /// What all changes of the holding have in common: made once, since a holding has thousands of renewals.
+    change: LockChange,
 }
 
 impl<'a> Simulation<'a> {
@@ -81,12 +87,15 @@ impl<'a> Simulation<'a> {
     /// Writes what was observed until `now`.
     async fn advance(&mut self, tx: &mut Tx, now: i64) -> Result<(), sqlx::Error> {
         while let Some(hold) = self.holds.get(self.next).filter(|hold| hold.began < now) {
-            self.open.push(hold);
+            self.open.push(OpenHold {
+                hold,
+                change: change(hold),
+            });
             self.next += 1;
         }
         let mut changes = Vec::new();
-        for hold in &self.open {
-            changes_of(hold, self.sampled_at..now, &mut changes);
+        for open in &self.open {
+            changes_of(open, self.sampled_at..now, &mut changes);
         }
         // Stable: an end comes before the grant of the same moment.
         changes.sort_by_key(|change| (change.at, !is_end(change.kind)));
@@ -124,15 +133,15 @@ impl<'a> Simulation<'a> {
 
     /// Samples all backends, as a server does between two scans.
     fn sample(&mut self, now: i64) {
-        for hold in &self.open {
+        for OpenHold { hold, change } in &self.open {
             let span = hold.ended.min(now) - hold.began.max(self.sampled_at);
             let held = u64::try_from(span).unwrap_or(0);
-            let key = (hold.backend.clone(), template_of(hold));
+            let key = (hold.backend.clone(), change.template.clone());
             let sums = self.sums.entry(key).or_default();
             sums.0 += held;
             sums.1 += held * u64::from(hold.waiters);
         }
-        self.open.retain(|hold| hold.ended >= now);
+        self.open.retain(|open| open.hold.ended >= now);
         self.sampled_at = now;
         let backends: Vec<WatchedBackend> = self
             .past
@@ -164,22 +173,21 @@ impl<'a> Simulation<'a> {
     }
 }
 
-fn template_of(hold: &SimulatedHold) -> Arc<str> {
-    template(hold.resource.as_bytes()).into()
-}
-
 const fn is_end(kind: EventKind) -> bool {
     matches!(kind, EventKind::Released | EventKind::Expired)
 }
 
 /// What an observer would have recorded of a holding within this time.
-fn changes_of(hold: &SimulatedHold, within: Range<i64>, changes: &mut Vec<LockChange>) {
+fn changes_of(open: &OpenHold<'_>, within: Range<i64>, changes: &mut Vec<LockChange>) {
+    let OpenHold { hold, change } = open;
     let mut add = |kind, at, waiters, held_ms| {
         if within.contains(&at) {
             changes.push(LockChange {
+                kind,
+                at: DateTime::from_timestamp_millis(at).unwrap_or_default(),
                 waiters,
                 held_ms,
-                ..change(hold, kind, at)
+                ..change.clone()
             });
         }
     };
@@ -206,16 +214,17 @@ fn changes_of(hold: &SimulatedHold, within: Range<i64>, changes: &mut Vec<LockCh
     add(end, hold.ended, None, Some(hold.ended - hold.began));
 }
 
-fn change(hold: &SimulatedHold, kind: EventKind, at: i64) -> LockChange {
+/// The grant of a holding.
+fn change(hold: &SimulatedHold) -> LockChange {
     LockChange {
-        kind,
-        at: DateTime::from_timestamp_millis(at).unwrap_or_default(),
+        kind: EventKind::Acquired,
+        at: DateTime::from_timestamp_millis(hold.began).unwrap_or_default(),
         backend: hold.backend.clone(),
         source: hold.source.clone(),
         resource: hold.resource.clone(),
         owner: Some(hold.owner.as_str().into()),
         token: None,
-        template: template_of(hold),
+        template: template(hold.resource.as_bytes()).into(),
         ttl_ms: hold.ttl_ms,
         ttl_seen_ms: None,
         stale_after_ms: None,
