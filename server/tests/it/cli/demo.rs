@@ -2,7 +2,8 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::JoinHandle;
 
 use super::leasehold;
 use crate::support::form::Form as _;
@@ -15,7 +16,8 @@ use testkit::leftovers::entries_of;
 struct RunningDemo {
     child: Child,
     output: BufReader<ChildStdout>,
-    errors: ChildStderr,
+    /// Read from the start: a process that fills its pipe waits.
+    errors: JoinHandle<String>,
     /// Lines up to the link.
     lines: Vec<String>,
 }
@@ -39,7 +41,12 @@ impl RunningDemo {
             .spawn()
             .unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
-        let errors = child.stderr.take().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let errors = std::thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
         let mut lines = Vec::new();
         for line in output.by_ref().lines().map(Result::unwrap) {
             let is_link = line.starts_with("http://");
@@ -68,11 +75,10 @@ impl RunningDemo {
     /// As by Ctrl-C. Returns what was printed after the link, and all of standard error.
     fn stop(mut self) -> (String, String) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
-        let (mut rest, mut errors) = (String::new(), String::new());
+        let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
-        self.errors.read_to_string(&mut errors).unwrap();
         assert!(self.child.wait().unwrap().success());
-        (rest, errors)
+        (rest, self.errors.join().unwrap())
     }
 }
 
