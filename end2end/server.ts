@@ -20,7 +20,13 @@ export async function run(binary: string, args: string[], patienceMs: number, wa
   const child = spawn(binary, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   child.stderr!.on('data', (bytes: Buffer) => { said += bytes.toString(); });
-  const address = await new Promise<URL>((resolve, reject) => {
+  const stop = async (): Promise<void> => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGINT');
+    await ended;
+  };
+  const printed = new Promise<URL>((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`no address within ${patienceMs} ms: ${said}`)), patienceMs);
     createInterface({ input: child.stdout! }).on('line', (line) => {
       said += `${line}\n`;
@@ -30,12 +36,10 @@ export async function run(binary: string, args: string[], patienceMs: number, wa
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`${binary} ended with ${code}: ${said}`)));
   });
-  const stop = async (): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGINT');
-    await ended;
-  };
+  const address = await printed.catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   const link = address.pathname === '/' ? undefined : address.href;
   return { url: address.origin, link, process: child, stop };
 }

@@ -82,7 +82,10 @@ async fn serve_until_stopped(
     listen: SocketAddr,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
-    write_past(demo, &files.store()).await?;
+    let written = stop.run_until_cancelled(write_past(demo, &files.store()));
+    if written.await.transpose()?.is_none() {
+        return Ok(Exit::Ok.into());
+    }
     let serving = serve(demo, files, listen, &stop).await?;
     files.write_config(serving.address)?;
     let token = workers_token(&serving).await?;

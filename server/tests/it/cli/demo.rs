@@ -2,8 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::thread::JoinHandle;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use super::leasehold;
 use crate::support::form::Form as _;
@@ -16,37 +15,17 @@ use testkit::leftovers::entries_of;
 struct RunningDemo {
     child: Child,
     output: BufReader<ChildStdout>,
-    /// Read from the start: a process that fills its pipe waits.
-    errors: JoinHandle<String>,
+    errors: ChildStderr,
     /// Lines up to the link.
     lines: Vec<String>,
 }
 
 impl RunningDemo {
     /// Returns once it has printed the link.
-    fn start(folder: &Path, flags: &[&str]) -> Self {
-        // Servers run under another account, which must reach their folders.
-        let mut command = leasehold(folder);
-        for name in ["PATH", "HOME", "XDG_CACHE_HOME", "LEASEHOLD_CACHE"] {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
-        let mut child = command
-            .args(["demo", "--listen", "127.0.0.1:0"])
-            .args(flags)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    fn start(folder: &Path) -> Self {
+        let mut child = spawn(folder, &[]);
         let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut stderr = child.stderr.take().unwrap();
-        let errors = std::thread::spawn(move || {
-            let mut text = String::new();
-            stderr.read_to_string(&mut text).unwrap();
-            text
-        });
+        let errors = child.stderr.take().unwrap();
         let mut lines = Vec::new();
         for line in output.by_ref().lines().map(Result::unwrap) {
             let is_link = line.starts_with("http://");
@@ -72,21 +51,45 @@ impl RunningDemo {
         self.lines.iter().find_map(|line| line.strip_prefix(start))
     }
 
-    /// As by Ctrl-C. Returns what was printed after the link, and all of standard error.
+    /// Returns what was printed after the link, and all of standard error.
     fn stop(mut self) -> (String, String) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
-        let mut rest = String::new();
+        interrupt(&self.child);
+        let (mut rest, mut errors) = (String::new(), String::new());
         self.output.read_to_string(&mut rest).unwrap();
+        self.errors.read_to_string(&mut errors).unwrap();
         assert!(self.child.wait().unwrap().success());
-        (rest, self.errors.join().unwrap())
+        (rest, errors)
     }
+}
+
+fn spawn(folder: &Path, flags: &[&str]) -> Child {
+    let mut command = leasehold(folder);
+    // Servers run under another account, which must reach their folders.
+    for name in ["PATH", "HOME", "XDG_CACHE_HOME", "LEASEHOLD_CACHE"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command
+        .args(["demo", "--listen", "127.0.0.1:0"])
+        .args(flags)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// As by Ctrl-C.
+fn interrupt(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::INT).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_demo_ends_with_its_link_and_logs_to_a_file() {
     let _installed = rustls::crypto::ring::default_provider().install_default();
     let folder = tempfile::tempdir().unwrap();
-    let demo = RunningDemo::start(folder.path(), &[]);
+    let demo = RunningDemo::start(folder.path());
     let http = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .build()
@@ -132,12 +135,25 @@ async fn the_demo_ends_with_its_link_and_logs_to_a_file() {
 }
 
 #[test]
-fn a_verbose_demo_logs_to_the_terminal() {
+fn a_verbose_demo_logs_to_the_terminal_and_stops_early() {
     let folder = tempfile::tempdir().unwrap();
-    let demo = RunningDemo::start(folder.path(), &["--verbose"]);
-    assert_eq!(demo.line("Log: "), None);
-    assert!(demo.link().contains("/sign-in?link=lhl_"), "{:?}", demo.lines);
-    let (after, errors) = demo.stop();
-    assert_eq!(after, "");
-    assert!(errors.contains(" INFO "), "{errors}");
+    let mut child = spawn(folder.path(), &["--verbose"]);
+    let mut errors = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    let before: Vec<String> = errors
+        .by_ref()
+        .take_while(|line| !line.contains("simulating the history"))
+        .collect();
+    assert!(before.iter().any(|line| line.contains(" INFO ")), "{before:?}");
+    // Its day is not simulated to the end first.
+    interrupt(&child);
+    let after: Vec<String> = errors.collect();
+    assert!(
+        after.iter().any(|line| line.contains("stopping the servers")),
+        "{after:?}"
+    );
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert!(entries_of(folder.path()).is_empty());
 }
