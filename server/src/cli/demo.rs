@@ -82,8 +82,9 @@ async fn serve_until_stopped(
     listen: SocketAddr,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
-    let written = stop.run_until_cancelled(write_past(demo, &files.store()));
-    if written.await.transpose()?.is_none() {
+    let store = files.store();
+    let written = stop.run_until_cancelled(write_past(demo, &store)).await;
+    if written.transpose()?.is_none() {
         return Ok(Exit::Ok.into());
     }
     let serving = serve(demo, files, listen, &stop).await?;
