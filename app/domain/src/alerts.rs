@@ -44,7 +44,7 @@ pub use condition_kind::{About, ConditionKind, HistorySource, Param};
 pub use deadlock_condition::{DeadlockedLocks, evaluate_deadlocks};
 pub use evaluate::{Active, EvaluationResult, RoundOutcome, Subject, round};
 pub use field_error::FieldError;
-pub use grouping::{NotificationHistory, group_of, notices};
+pub use grouping::{NotificationRound, group_of, notices};
 pub use hold_times::{SAMPLES_MIN, UsualHold};
 pub use labels::{LABELS, Labels, fingerprint, labels};
 pub use lock_conditions::{LockSnapshot, evaluate_lock, holding, lock_sentence};

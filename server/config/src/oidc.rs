@@ -25,14 +25,14 @@ pub struct OidcConfig {
     /// `roles_claim`: the claim of the ID token whose values give roles. Default `groups`.
     pub roles_claim: String,
     /// `[[oidc.role]]`
-    pub roles: Vec<RoleOfWord>,
+    pub roles: Vec<RoleMapping>,
     /// `ca_file`: PEM of the CA of the provider's certificate. Default: the system's roots.
     pub ca_file: Option<PathBuf>,
 }
 
 /// `[[oidc.role]]`: users with this claim value get this grant; `*` matches every user of the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoleOfWord {
+pub struct RoleMapping {
     pub value: String,
     pub grant: Grant,
 }
@@ -110,7 +110,7 @@ impl OidcConfig {
     }
 }
 
-fn read_roles(section: &mut Section<'_>, is_asked_for: bool) -> Vec<RoleOfWord> {
+fn read_roles(section: &mut Section<'_>, is_asked_for: bool) -> Vec<RoleMapping> {
     if is_asked_for && !section.has("role") {
         let remedy =
             "Write at least one [[oidc.role]] with value and role: without one, no user has a permission.";
@@ -125,7 +125,7 @@ fn read_roles(section: &mut Section<'_>, is_asked_for: bool) -> Vec<RoleOfWord> 
         rule.finish();
         if let (Some(value), Some(role)) = (value, role) {
             let backend = backend.and_then(|name| BackendName::parse(&name).ok());
-            roles.push(RoleOfWord {
+            roles.push(RoleMapping {
                 value,
                 grant: Grant {
                     role,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use domain::alerts::limits::{EVALUATE_EVERY_MS, UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
 use domain::alerts::{
-    About, Active, Baseline, ConditionKind, ConditionResult, NotificationHistory, RoundOutcome, Rule, RuleId,
+    About, Active, Baseline, ConditionKind, ConditionResult, NotificationRound, RoundOutcome, Rule, RuleId,
     Silence, Subject, evaluate_backends, evaluate_counts, evaluate_windows, notices, round, step,
 };
 use tokio_util::sync::CancellationToken;
@@ -307,7 +307,7 @@ impl Evaluator {
         &mut self,
         token: i64,
         mut outcome: RoundOutcome,
-        history: NotificationHistory,
+        history: NotificationRound,
         before: &HashMap<i64, Active>,
         (rules, silences): (&[Rule], &[Silence]),
         now: i64,

@@ -43,7 +43,7 @@ impl Header {
     }
 
     /// Value for display.
-    pub fn display_url(&self) -> &str {
+    pub fn display_value(&self) -> &str {
         if self.is_secret {
             "(not shown)"
         } else {

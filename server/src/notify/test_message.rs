@@ -70,7 +70,7 @@ fn trial(letter: &OutgoingRequest, answer: HttpReply) -> TestMessage {
     let headers = letter
         .headers
         .iter()
-        .map(|header| (header.name, header.display_url().to_owned()));
+        .map(|header| (header.name, header.display_value().to_owned()));
     TestMessage {
         url: letter.shown_url.clone(),
         headers: headers.collect(),

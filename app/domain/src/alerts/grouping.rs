@@ -13,7 +13,7 @@ use crate::notification::{Notice, NoticeAlert, NoticeStatus};
 
 /// Notifications to send, and the state to store with them.
 #[derive(Debug, Default)]
-pub struct NotificationHistory {
+pub struct NotificationRound {
     pub notices: Vec<Notice>,
     /// Unchanged groups with more alerts than are stored: their count may have grown.
     pub storms: Vec<Notice>,
@@ -23,7 +23,7 @@ pub struct NotificationHistory {
     pub suppressed: Vec<(usize, String)>,
 }
 
-impl NotificationHistory {
+impl NotificationRound {
     /// Whether no alert changes its state.
     pub const fn is_nothing(&self) -> bool {
         self.notices.is_empty() && self.notified.is_empty() && self.suppressed.is_empty()
@@ -51,10 +51,10 @@ pub fn notices(
     silences: &[Silence],
     path: &dyn Fn(&Subject) -> String,
     now: i64,
-) -> NotificationHistory {
+) -> NotificationRound {
     let by_id: BTreeMap<&RuleId, &Rule> = rules.iter().map(|rule| (&rule.id, rule)).collect();
     let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
-    let mut history = NotificationHistory::default();
+    let mut round = NotificationRound::default();
     for (place, alert) in active.iter().enumerate().filter(|(_, alert)| alert.is_firing()) {
         let Some(rule) = by_id.get(&alert.rule) else {
             continue;
@@ -65,7 +65,7 @@ pub fn notices(
             .find(|silence| silence.is_active(now) && silence.matches(&labels));
         if let Some(silence) = silence {
             if !alert.is_notified() && alert.silenced_by.as_ref() != Some(&silence.id) {
-                history.suppressed.push((place, silence.id.clone()));
+                round.suppressed.push((place, silence.id.clone()));
             }
             continue;
         }
@@ -75,7 +75,7 @@ pub fn notices(
         // Never notified, or as less severe: the severity of its rule rose.
         if alert.notified.is_none_or(|severity| rule.severity < severity) {
             group.is_news = true;
-            history.notified.push(place);
+            round.notified.push(place);
             // Under its earlier label an Alertmanager would keep it firing.
             group.resolved.extend(alert.notified.map(|before| {
                 let mut labels = labels.clone();
@@ -105,13 +105,13 @@ pub fn notices(
     for (key, group) in groups {
         let (is_news, is_storm) = (group.is_news, group.left_out > 0);
         let to = match (is_news, is_storm) {
-            (true, _) => &mut history.notices,
-            (false, true) => &mut history.storms,
+            (true, _) => &mut round.notices,
+            (false, true) => &mut round.storms,
             (false, false) => continue,
         };
         to.extend(group.notice(key, path, now));
     }
-    history
+    round
 }
 
 /// The labels of an alert. Its severity only rises: a rule that becomes less severe does not make

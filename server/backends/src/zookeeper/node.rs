@@ -300,6 +300,8 @@ pub(super) async fn owner_of(
         .call(|client| async move { client.get_data(path).await })
         .await;
     match data {
+        // Deleted and created again in between: another contender.
+        Ok((_, stat)) if stat.czxid != contender.czxid => Ok(None),
         Ok((data, stat)) => Ok(Some(KnownOwner {
             version: stat.version,
             read: match owner_value::printable_owner(&data) {

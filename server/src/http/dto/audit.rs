@@ -26,13 +26,13 @@ pub struct AuditEntryDto {
     created_at: DateTime<Utc>,
     /// `FORCE_UNLOCK`, `LOGIN`, `TOKEN_CREATE` and so on.
     action: String,
-    /// `intent`, `approval`, `act` or `outcome`; what is done at once has its outcome alone.
+    /// `intent`, `approval`, `act` or `outcome`; an action without an intent has only its outcome.
     phase: String,
     /// `ok`, the final state of an unlock, or the stable word of a refusal.
     outcome: String,
     actor_id: String,
     actor_name: String,
-    /// By which it was allowed.
+    /// Role that allowed it.
     role: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     backend: Option<String>,

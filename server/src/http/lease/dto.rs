@@ -140,7 +140,7 @@ pub struct ReleasedDto {
 #[serde(rename_all = "camelCase")]
 #[schema(title = "Lease")]
 pub struct LeaseDto {
-    /// Shown to the principal that acquired it alone; null for everyone else.
+    /// Shown only to the principal that acquired it; null for all others.
     #[schema(value_type = Option<String>)]
     lease_id: Option<LeaseId>,
     resource: String,

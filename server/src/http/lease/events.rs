@@ -45,7 +45,7 @@ pub struct EventDto {
     audit_id: Option<String>,
 }
 
-/// Renewals and the loss of a lease. The stream ends with the loss; a later one has that event alone.
+/// Renewals and the loss of a lease. The stream ends with the loss; a stream opened after it has that event only.
 #[utoipa::path(
     get, path = "/v1/locks/{leaseId}/events", tag = "leases",
     params(("leaseId" = String, Path)),

@@ -75,7 +75,7 @@ type Speaker = Client<
 
 /// The user as the provider describes them.
 #[derive(Debug)]
-pub(super) struct ProviderMetadata {
+pub(super) struct ProviderUser {
     pub(super) subject: String,
     /// Name at the provider: for display only.
     pub(super) name: String,
@@ -212,7 +212,7 @@ impl Provider {
     }
 
     /// Redeems a code and validates the ID token.
-    pub(super) async fn redeem(&self, code: String, flow: &Flow) -> Result<ProviderMetadata, OidcError> {
+    pub(super) async fn redeem(&self, code: String, flow: &Flow) -> Result<ProviderUser, OidcError> {
         let metadata = self.metadata().await?;
         let speaker = self.speaker(&metadata);
         let answer = speaker
@@ -310,7 +310,7 @@ impl Provider {
         Ok(claims.clone())
     }
 
-    fn known(&self, claims: &Claims, flow: &Flow) -> ProviderMetadata {
+    fn known(&self, claims: &Claims, flow: &Flow) -> ProviderUser {
         let others = &claims.additional_claims().0;
         let words = match others.get(&self.claim) {
             Some(Value::String(word)) => vec![word.clone()],
@@ -324,7 +324,7 @@ impl Provider {
         let name = name.or_else(|| claims.email().map(|email| email.as_str()));
         let now = self.clock.now().wall.timestamp_millis();
         let proved_at = claims.auth_time().map(|at| at.timestamp_millis().min(now));
-        ProviderMetadata {
+        ProviderUser {
             subject: claims.subject().to_string(),
             name: name.unwrap_or(claims.subject().as_str()).to_owned(),
             words,

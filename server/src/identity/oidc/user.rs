@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::OidcError;
-use super::provider::ProviderMetadata;
+use super::provider::ProviderUser;
 use crate::audit::Origin;
 use crate::identity::limits::{NAME_BYTES_MAX, NAMESAKES_MAX};
 use crate::identity::names::{check_name, fitting};
@@ -23,7 +23,7 @@ impl Identity {
     pub(super) async fn user_of_provider(
         &self,
         config: &OidcConfig,
-        known: &ProviderMetadata,
+        known: &ProviderUser,
         origin: &Origin,
     ) -> Result<User, OidcError> {
         let grants = granted(config, &known.words);
@@ -93,7 +93,7 @@ impl Identity {
     async fn add_of_provider(
         &self,
         config: &OidcConfig,
-        known: &ProviderMetadata,
+        known: &ProviderUser,
         grants: Vec<Grant>,
         origin: &Origin,
     ) -> Result<String, OidcError> {
@@ -154,7 +154,7 @@ fn self_principal(id: &str, name: &str, origin: &Origin) -> Principal {
 
 /// Candidate names from the provider's name, made valid; with a number if the name is taken. Never an existing
 /// user's account: names at the provider may be chosen freely.
-fn names(known: &ProviderMetadata) -> impl Iterator<Item = String> {
+fn names(known: &ProviderUser) -> impl Iterator<Item = String> {
     // Leaves room for the number.
     let mut name = fitting(&known.name, NAME_BYTES_MAX - 6);
     if check_name(&name).is_err() {
@@ -175,7 +175,7 @@ mod tests {
     fn a_provider_name_is_normalized_and_never_duplicates_one() {
         // White space, controls and bidi characters, too long, empty; and the numbered candidates.
         let first = |name: &str| {
-            let known = ProviderMetadata {
+            let known = ProviderUser {
                 subject: "s".to_owned(),
                 name: name.to_owned(),
                 words: Vec::new(),

@@ -83,16 +83,12 @@ impl Certificate {
     /// Returns whether there was a new certificate. A partial renewal does not match and is checked again.
     fn reload_if_changed(&self) -> Result<bool, TlsError> {
         let read = Read::from(&self.files)?;
-        if read == self.read_config().read {
+        if read == self.current.read().read {
             return Ok(false);
         }
         let shown = Arc::new(read.certified(&self.files)?);
         *self.current.write() = Held { shown, read };
         Ok(true)
-    }
-
-    fn read_config(&self) -> parking_lot::RwLockReadGuard<'_, Held> {
-        self.current.read()
     }
 
     /// TLS 1.2 and 1.3 with this certificate, for HTTP/2 and HTTP/1.1, without client certificates.
@@ -111,7 +107,7 @@ impl Certificate {
 
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.read_config().shown.clone())
+        Some(self.current.read().shown.clone())
     }
 }
 
