@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use domain::names::Resource;
+use lease::LeaseCaller;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +17,8 @@ use runtime::tasks;
 pub(crate) const WAITERS: usize = 500;
 /// Maximum wait of a request, in seconds.
 const WAIT_S: u64 = 60;
-const STANDING_POLL: Duration = Duration::from_micros(200);
+const RESOURCE: &str = "bench:line";
+const QUEUE_POLL: Duration = Duration::from_micros(200);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Waiters {
@@ -69,9 +72,9 @@ pub(crate) async fn measure(waiters: usize) -> Result<Waiters, BenchError> {
                 let _ = to.send(Err(error)).await;
             }
         });
-        // One after the other, so that their order is known.
-        while served.leases().waiters() < number {
-            tokio::time::sleep(STANDING_POLL).await;
+        // One after the other, so that their order is known: the store decides on it.
+        while queued(&served).await? < number {
+            tokio::time::sleep(QUEUE_POLL).await;
         }
     }
     drop(to);
@@ -100,9 +103,17 @@ pub(crate) async fn measure(waiters: usize) -> Result<Waiters, BenchError> {
     })
 }
 
+/// Number of waiters that the store has in the queue.
+async fn queued(served: &Served) -> Result<usize, BenchError> {
+    let (caller, resource) = (LeaseCaller::open(), Resource::from(RESOURCE));
+    let state = served.leases().resource(&caller, &resource).await;
+    let state = state.map_err(|error| BenchError::bad_answer("the lease service", error.to_string()))?;
+    Ok(state.waiters.len())
+}
+
 async fn acquire(http: &mut Http, number: usize, wait_s: u64) -> Result<String, BenchError> {
     let body = format!(
-        r#"{{"resource":"bench:line","ownerId":"worker-{number}","ttlSeconds":60,"waitSeconds":{wait_s}}}"#
+        r#"{{"resource":"{RESOURCE}","ownerId":"worker-{number}","ttlSeconds":60,"waitSeconds":{wait_s}}}"#
     );
     let answer = http.post("/v1/locks/acquire", &body).await?;
     let id = member(answer, "leaseId").map(str::to_owned);
