@@ -1,6 +1,7 @@
 //! Read queries of the service: one lease, live leases, a resource, the events of a lease.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::backend::ClusterView;
 use domain::lease::scope::NameRange;
@@ -16,11 +17,10 @@ use super::operation::Operation;
 use super::shards::{ShardIndex, ShardReads};
 use super::store::{HeldRow, Lane, Read};
 use super::watchers::LeaseEvent;
-use super::{LeaseChange, LeaseService, submit};
+use super::{LeaseChange, LeaseService, REPLY_TIMEOUT, submit};
 
-/// A reading that has become too old to decide an expiry, because this process or the network
-/// stalled, is repeated.
-const READINGS_MAX: usize = 3;
+/// Pause before a reading that decided nothing is repeated.
+const READING_PAUSE: Duration = Duration::from_millis(5);
 
 /// A lease as read from the store, aged to now.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,20 +68,22 @@ impl LeaseService {
     /// # Errors
     /// `NotFound` when it was never known, is out of the caller's scope, or belongs to another principal.
     pub async fn lease(&self, caller: &LeaseCaller, id: LeaseId) -> Result<LeaseView, LeaseError> {
+        until_decided(|| self.read_lease(caller, id)).await
+    }
+
+    async fn read_lease(&self, caller: &LeaseCaller, id: LeaseId) -> Result<Option<LeaseView>, LeaseError> {
         let core = self.shards.of_lease(id)?;
-        for _ in 0..READINGS_MAX {
-            let read = core.store.leases(&[id]).await;
-            let read = read.map_err(|error| core.unread(&error))?;
-            let age_ms = self.age_ms(&read);
-            let (resource, lease) = read.value.into_iter().next().ok_or(LeaseError::NotFound)?;
-            caller.may_use(&resource, &lease)?;
-            if has_unstored_expiry(&lease, read.now) {
-                self.store_expiry(resource).await?;
-            } else if !is_too_old(&lease, read.now, age_ms) {
-                return Ok(seen(resource, lease, read.now, age_ms));
-            }
+        let read = core.store.leases(&[id]).await;
+        let read = read.map_err(|error| core.unread(&error))?;
+        let age_ms = self.age_ms(&read);
+        let (resource, lease) = read.value.into_iter().next().ok_or(LeaseError::NotFound)?;
+        caller.may_use(&resource, &lease)?;
+        if has_unstored_expiry(&lease, read.now) {
+            self.store_expiry(resource).await?;
+            return Ok(None);
         }
-        Err(LeaseError::Unavailable)
+        let is_decided = !is_too_old(&lease, read.now, age_ms);
+        Ok(is_decided.then(|| seen(resource, lease, read.now, age_ms)))
     }
 
     /// **Invariant:** an expiry is stored before an answer reports it. A reading holds no lock:
@@ -197,36 +199,37 @@ impl LeaseService {
         resource: &Resource,
     ) -> Result<ResourceNow, LeaseError> {
         caller.may_name(resource)?;
+        until_decided(|| self.read_resource(resource)).await
+    }
+
+    async fn read_resource(&self, resource: &Resource) -> Result<Option<ResourceNow>, LeaseError> {
         let core = self.shards.of_resource(resource)?;
-        for _ in 0..READINGS_MAX {
-            let read = core.store.resource(resource).await;
-            let read = read.map_err(|error| core.unread(&error))?;
-            let (age_ms, now) = (self.age_ms(&read), read.now);
-            let state = read.value.state;
-            if let Some(lease) = &state.lease {
-                if has_unstored_expiry(lease, now) {
-                    self.store_expiry(resource.clone()).await?;
-                    continue;
-                }
-                if is_too_old(lease, now, age_ms) {
-                    continue;
-                }
+        let read = core.store.resource(resource).await;
+        let read = read.map_err(|error| core.unread(&error))?;
+        let (age_ms, now) = (self.age_ms(&read), read.now);
+        let state = read.value.state;
+        if let Some(lease) = &state.lease {
+            if has_unstored_expiry(lease, now) {
+                self.store_expiry(resource.clone()).await?;
+                return Ok(None);
             }
-            let waiter = |waiter: super::store::WaiterView| WaiterNow {
-                owner: waiter.owner,
-                waited_ms: now.since(waiter.since).max(0),
-            };
-            return Ok(ResourceNow {
-                holder: state
-                    .holder_at(now)
-                    .map(|lease| seen(resource.clone(), lease.clone(), now, age_ms)),
-                last_token: state.last_token,
-                waiters: read.value.waiters.into_iter().map(waiter).collect(),
-                last: state.lease,
-                now,
-            });
+            if is_too_old(lease, now, age_ms) {
+                return Ok(None);
+            }
         }
-        Err(LeaseError::Unavailable)
+        let waiter = |waiter: super::store::WaiterView| WaiterNow {
+            owner: waiter.owner,
+            waited_ms: now.since(waiter.since).max(0),
+        };
+        Ok(Some(ResourceNow {
+            holder: state
+                .holder_at(now)
+                .map(|lease| seen(resource.clone(), lease.clone(), now, age_ms)),
+            last_token: state.last_token,
+            waiters: read.value.waiters.into_iter().map(waiter).collect(),
+            last: state.lease,
+            now,
+        }))
     }
 
     /// The events of a lease from now on. The stream closes after the end of the lease; for an
@@ -300,6 +303,29 @@ impl Core {
     }
 }
 
+/// Repeats a reading that says `None`: the lease reached its expiry while it was read, or the store's writer does not
+/// count it as expired yet. The limit is a time, as neither a stall of this process nor the milliseconds between two
+/// clocks can be counted in readings.
+///
+/// # Errors
+/// Those of the reading; `Unavailable` after [`REPLY_TIMEOUT`].
+async fn until_decided<T, F>(reading: impl Fn() -> F) -> Result<T, LeaseError>
+where
+    F: Future<Output = Result<Option<T>, LeaseError>>,
+{
+    let decided = async {
+        loop {
+            if let Some(answer) = reading().await? {
+                return Ok(answer);
+            }
+            tokio::time::sleep(READING_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(REPLY_TIMEOUT, decided)
+        .await
+        .unwrap_or(Err(LeaseError::Unavailable))
+}
+
 /// Whether a lease that was live when it was read seems expired only because of the reading's
 /// age: it may have been renewed since, so it is read again.
 fn is_too_old(lease: &Lease, now: StoreTime, age_ms: i64) -> bool {
@@ -329,5 +355,27 @@ impl LeaseView {
     /// How the lease ended, if it has.
     pub fn ending(&self) -> Option<EndCause> {
         self.lease.ending_at(self.now).map(|ending| ending.how)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reading_is_repeated_until_it_decides() {
+        let readings = AtomicU64::new(0);
+        let undecided_for = |most: u64| {
+            let count = readings.fetch_add(1, Ordering::Relaxed) + 1;
+            std::future::ready(Ok((count > most).then_some(count)))
+        };
+        // More often than a stall of a few readings.
+        assert_eq!(until_decided(|| undecided_for(20)).await, Ok(21));
+        assert_eq!(
+            until_decided(|| undecided_for(u64::MAX)).await,
+            Err(LeaseError::Unavailable)
+        );
     }
 }
