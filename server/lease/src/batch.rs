@@ -96,6 +96,7 @@ impl Run<'_> {
         self.ran.activity.reserve(operations);
         self.ran.changes.resources.reserve(operations);
         self.ran.changes.leases.reserve(operations);
+        self.ran.changes.keys.reserve(operations);
     }
 
     fn one(&mut self, operation: &Operation) -> Result<OperationResult, InvariantError> {

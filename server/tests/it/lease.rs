@@ -1,6 +1,7 @@
 //! The lease service over HTTP, the same tests on SQLite and on a real Postgres.
 
 mod batch;
+mod bound_keys;
 mod contract;
 mod cut_off_requests;
 mod direct_calls;

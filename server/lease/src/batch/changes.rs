@@ -24,6 +24,7 @@ pub struct Loaded {
     /// are in `old_leases`.
     pub homes: ByLease<Resource>,
     pub old_leases: ByLease<Lease>,
+    /// Bound keys. Others are new, or assumed to be: then the store writes them only if they are.
     pub keys: HashMap<KeyName, KeyRow>,
 }
 

@@ -15,8 +15,7 @@ impl Run<'_> {
         op: &AcquireOp,
     ) -> Result<Option<OperationResult>, InvariantError> {
         let now = self.loaded.now;
-        let known = self.loaded.keys.get(&key.name);
-        let Some(known) = known.filter(|row| now.since(row.created_at) < KEY_WINDOW_MS) else {
+        let Some(known) = self.bound(key) else {
             self.bind(key, None);
             return Ok(None);
         };
@@ -50,9 +49,7 @@ impl Run<'_> {
 
     /// Binds a key to its request, unless it is bound already.
     pub(super) fn claim(&mut self, key: &IdempotencyKey) -> OperationResult {
-        let now = self.loaded.now;
-        let known = self.loaded.keys.get(&key.name);
-        match known.filter(|row| now.since(row.created_at) < KEY_WINDOW_MS) {
+        match self.bound(key) {
             Some(known) if known.fingerprint != key.fingerprint => OperationResult::KeyReused,
             Some(_) => OperationResult::Nothing,
             None => {
@@ -62,13 +59,20 @@ impl Run<'_> {
         }
     }
 
+    /// The row of a key within its window: as this batch binds it, otherwise as it was read.
+    fn bound(&self, key: &IdempotencyKey) -> Option<&KeyRow> {
+        let changed = self.ran.changes.keys.get(&key.name);
+        changed
+            .or_else(|| self.loaded.keys.get(&key.name))
+            .filter(|row| self.loaded.now.since(row.created_at) < KEY_WINDOW_MS)
+    }
+
     pub(super) fn bind(&mut self, key: &IdempotencyKey, lease: Option<LeaseId>) {
         let row = KeyRow {
             fingerprint: key.fingerprint.clone(),
             lease,
             created_at: self.loaded.now,
         };
-        self.loaded.keys.insert(key.name.clone(), row.clone());
         self.ran.changes.keys.insert(key.name.clone(), row);
     }
 }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use domain::lease::LeaseId;
 use domain::names::Resource;
 
-use crate::operation::{KeyName, Operation};
+use crate::operation::{AcquireMode, KeyName, Operation};
 
 #[derive(Default)]
 pub(super) struct BatchRequest {
     pub(super) resources: Vec<Resource>,
     pub(super) leases: Vec<LeaseId>,
     pub(super) keys: Vec<[Arc<str>; 2]>,
+    /// Whether one of the keys is that of a waiter, which was bound when the waiter joined the queue.
+    pub(super) has_bound_keys: bool,
 }
 
 impl BatchRequest {
@@ -21,7 +23,10 @@ impl BatchRequest {
             match operation {
                 Operation::Acquire(op) => {
                     request.resources.push(op.resource.clone());
-                    request.keys.extend(op.key.as_ref().map(|key| parts(&key.name)));
+                    if let Some(key) = &op.key {
+                        request.keys.push(parts(&key.name));
+                        request.has_bound_keys |= op.mode == AcquireMode::Waiting;
+                    }
                 }
                 Operation::ClaimKey(key) => request.keys.push(parts(&key.name)),
                 Operation::Renew { lease, .. }

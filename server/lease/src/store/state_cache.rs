@@ -41,6 +41,7 @@ impl StateCache {
         };
         let mut missing = BatchRequest {
             keys: request.keys,
+            has_bound_keys: request.has_bound_keys,
             ..BatchRequest::default()
         };
         for resource in request.resources {

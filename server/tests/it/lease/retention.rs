@@ -33,7 +33,7 @@ fn id(digit: u8) -> String {
     format!("00000000-0001-7000-8000-00000000000{digit}")
 }
 
-async fn count(store: &LeaseStore, of: &str) -> i64 {
+pub(super) async fn count(store: &LeaseStore, of: &str) -> i64 {
     let query = AssertSqlSafe(format!("SELECT count(*) FROM {of}"));
     if store.postgres.is_some() {
         let mut connection = PgConnection::connect(&store.url).await.unwrap();

@@ -1,7 +1,5 @@
 //! Reads the rows of a batch that are not cached, in the transaction that will write it.
 
-use std::sync::Arc;
-
 use domain::lease::LeaseId;
 use domain::names::Resource;
 use rusqlite::Connection;
@@ -58,22 +56,6 @@ pub(super) fn load(
         floor: loaded.floor,
     };
     Ok((file, loaded))
-}
-
-/// Removes the keys that are not bound: a client sends most keys once, and a search for one is cheaper than [`load`].
-pub(super) fn retain_bound_keys(
-    connection: &Connection,
-    keys: &mut Vec<[Arc<str>; 2]>,
-) -> Result<(), StoreError> {
-    let mut statement = connection.prepare_cached(sql::IS_BOUND)?;
-    let mut bound = Vec::new();
-    for key in keys.drain(..) {
-        if statement.exists([&*key[0], &*key[1]])? {
-            bound.push(key);
-        }
-    }
-    *keys = bound;
-    Ok(())
 }
 
 /// Changes when another connection commits; our own commits leave it as it is.

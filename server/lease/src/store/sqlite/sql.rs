@@ -76,12 +76,13 @@ pub(super) const INSERT_LEASE: &str = "INSERT INTO leases (lease_id, resource, o
         acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
-pub(super) const KEY: &str = "INSERT INTO idempotency_keys (issuer, key, fingerprint, lease_id, created_at)
+/// A key that was bound after ?6 is not replaced: no row changes.
+pub(super) const KEY: &str =
+    "INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, created_at)
      VALUES (?1, ?2, ?3, ?4, ?5)
      ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
-        created_at = excluded.created_at";
-
-pub(super) const IS_BOUND: &str = "SELECT 1 FROM idempotency_keys WHERE issuer = ?1 AND key = ?2";
+        created_at = excluded.created_at
+     WHERE k.created_at <= ?6";
 
 pub(super) const UNBOUND: &str = "DELETE FROM idempotency_keys WHERE issuer = ?1 AND key = ?2";
 

@@ -1,15 +1,19 @@
 //! Writes the changes of a batch row by row with cached prepared statements, inside its transaction.
 
+use std::collections::HashMap;
+
 use domain::lease::{EndCause, Lease, Revocation, StoreTime};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 use rusqlite::{CachedStatement, Connection, Params, params};
 
 use super::sql;
-use crate::batch::Changes;
+use crate::batch::{Changes, KeyRow};
+use crate::operation::KeyName;
 use crate::store::StoreError;
 use crate::store::rows::metadata_text;
 
+/// All rows but the bound keys: see [`bind_keys`].
 pub(super) fn write(
     connection: &Connection,
     changes: &Changes,
@@ -118,24 +122,41 @@ fn insert_leases(connection: &Connection, changes: &Changes) -> Result<(), Store
     Ok(())
 }
 
-/// Idempotency keys, queues and fencing rejections.
-fn write_others(
+/// Binds keys, and replaces those that were bound up to `replaced_until`. `false` when another one is bound; some of
+/// the keys may have been written then.
+pub(super) fn bind_keys(
     connection: &Connection,
-    changes: &Changes,
-    replica: &str,
-    now: StoreTime,
-) -> Result<(), StoreError> {
-    for (name, row) in &changes.keys {
+    keys: &HashMap<KeyName, KeyRow>,
+    replaced_until: StoreTime,
+) -> Result<bool, StoreError> {
+    if keys.is_empty() {
+        return Ok(true);
+    }
+    let mut statement = connection.prepare_cached(sql::KEY)?;
+    for (name, row) in keys {
         let lease = row.lease.map(|lease| lease.to_string());
         let row = params![
             &*name.issuer,
             &*name.key,
             &*row.fingerprint,
             lease,
-            row.created_at.ms()
+            row.created_at.ms(),
+            replaced_until.ms()
         ];
-        execute_one(&mut connection.prepare_cached(sql::KEY)?, row)?;
+        if statement.execute(row)? == 0 {
+            return Ok(false);
+        }
     }
+    Ok(true)
+}
+
+/// Released idempotency keys, queues and fencing rejections.
+fn write_others(
+    connection: &Connection,
+    changes: &Changes,
+    replica: &str,
+    now: StoreTime,
+) -> Result<(), StoreError> {
     for name in &changes.unbound {
         execute(connection, sql::UNBOUND, params![&*name.issuer, &*name.key])?;
     }

@@ -4,6 +4,9 @@
 //!
 //! **Invariants:** after any error the writer is dropped, with its open transaction and its cache. Each statement
 //! changes exactly the one row that was decided on, or the transaction fails.
+//!
+//! Idempotency keys are assumed to be new, because clients send each once: they are inserted and not looked up. A batch
+//! with a bound key is rolled back and decided again on what was read.
 
 use std::sync::Arc;
 
@@ -25,6 +28,22 @@ pub(super) struct Writer {
     known: StateCache,
     /// `None` until the file has been read.
     file: Option<File>,
+}
+
+/// Whether a batch reads the rows of its keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KeyReads {
+    /// Unless one of them is known to be bound.
+    Skipped,
+    All,
+}
+
+/// A batch that was run and is not yet written, but for its keys.
+struct Decided {
+    read_at: Tick,
+    now: StoreTime,
+    file: File,
+    ran: BatchResult,
 }
 
 /// A committed batch.
@@ -59,24 +78,23 @@ impl Writer {
         clock: &StoreClock,
         range: Option<&PruneRange>,
     ) -> Result<(Self, Committed), StoreError> {
-        let (mut loaded, mut missing) = self.known.recall(BatchRequest::from_operations(operations));
         begin(&self.connection, self.file)?;
-        load::retain_bound_keys(&self.connection, &mut missing.keys)?;
-        let file = match self.file {
-            Some(file) if missing.is_empty() => {
-                loaded.floor = file.floor;
-                file
-            }
-            _ => {
-                let file;
-                (file, loaded) = load::load(&self.connection, missing, loaded)?;
-                file
+        let decided = match self.decide(operations, replica, clock, KeyReads::Skipped)? {
+            Some(decided) => decided,
+            None => {
+                self.connection.prepare_cached("ROLLBACK")?.execute([])?;
+                begin(&self.connection, self.file)?;
+                let decided = self.decide(operations, replica, clock, KeyReads::All)?;
+                decided
+                    .ok_or_else(|| StoreError::Corrupt("a key that was read is not the stored one".into()))?
             }
         };
-        // Read while the file is locked.
-        let (read_at, now) = clock.now();
-        loaded.now = now;
-        let mut ran = run(loaded, operations, replica)?;
+        let Decided {
+            read_at,
+            now,
+            file,
+            mut ran,
+        } = decided;
         let is_written = !ran.changes.is_empty();
         if is_written {
             write::write(&self.connection, &ran.changes, replica, now)?;
@@ -97,6 +115,48 @@ impl Writer {
             is_pruned: is_written,
         };
         Ok((self, committed))
+    }
+
+    /// Runs a batch, in the open transaction, and binds its keys. `None` when one that was not read is bound.
+    fn decide(
+        &mut self,
+        operations: &[Operation],
+        replica: &Arc<str>,
+        clock: &StoreClock,
+        reads: KeyReads,
+    ) -> Result<Option<Decided>, StoreError> {
+        let (mut loaded, mut missing) = self.known.recall(BatchRequest::from_operations(operations));
+        let are_keys_new = reads == KeyReads::Skipped && !missing.has_bound_keys;
+        if are_keys_new {
+            missing.keys.clear();
+        }
+        let file = match self.file {
+            Some(file) if missing.is_empty() => {
+                loaded.floor = file.floor;
+                file
+            }
+            _ => {
+                let file;
+                (file, loaded) = load::load(&self.connection, missing, loaded)?;
+                file
+            }
+        };
+        // Read while the file is locked.
+        let (read_at, now) = clock.now();
+        loaded.now = now;
+        let ran = run(loaded, operations, replica)?;
+        let replaced_until = if are_keys_new {
+            keys_expired_before(now)
+        } else {
+            StoreTime::from_ms(i64::MAX)
+        };
+        let is_bound = write::bind_keys(&self.connection, &ran.changes.keys, replaced_until)?;
+        Ok(is_bound.then_some(Decided {
+            read_at,
+            now,
+            file,
+            ran,
+        }))
     }
 
     /// Deletes these ranges of ended leases, and idempotency keys created before `keys`.
