@@ -26,11 +26,10 @@ struct Ours {
     key: Key,
 }
 
-/// Keys that rise, as those of our own client.
+/// Keys that begin with the time, as those of our own client.
 struct Key {
     text: String,
-    /// Milliseconds since 1970.
-    started: i64,
+    clock: Clock,
     client: usize,
     sent: u64,
 }
@@ -42,7 +41,9 @@ impl Key {
         let _ = write!(
             self.text,
             "{:012x}{:012x}{:08x}",
-            self.started, self.sent, self.client
+            self.clock.now().wall.timestamp_millis(),
+            self.sent,
+            self.client
         );
         &self.text
     }
@@ -91,8 +92,7 @@ pub(crate) async fn run_keyed_on(
 }
 
 async fn clients(served: &Served, numbers: Range<usize>, calls: Calls) -> Result<Vec<Ours>, BenchError> {
-    // Keys of an earlier run on the same store must not come again.
-    let started = Clock::start().now().wall.timestamp_millis();
+    let clock = Clock::start();
     let mut clients = Vec::new();
     for number in numbers {
         let http = served.connect().await?;
@@ -109,7 +109,7 @@ async fn clients(served: &Served, numbers: Range<usize>, calls: Calls) -> Result
             calls,
             key: Key {
                 text: String::new(),
-                started,
+                clock: clock.clone(),
                 client: number,
                 sent: 0,
             },

@@ -8,6 +8,7 @@ use domain::lease::{LeaseId, Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
 
 use super::lease_server::{LeaseStore, StoreKind, on_both_stores};
+use super::model::RETENTION;
 use super::reaper::open;
 use super::retention::count;
 
@@ -75,7 +76,7 @@ on_both_stores!(a_bound_key_is_found_between_new_ones, |lease_store| {
 
 on_both_stores!(a_key_past_its_window_is_bound_again, |lease_store| {
     let store = open(lease_store).await;
-    leases(&*store, &[acquire(1, "a", "f")]).await;
+    leases(&*store, &[acquire(1, "a", "f"), acquire(2, "b", "f")]).await;
     let release = Operation::Release {
         lease: lease_id(1),
         principal: LeasePrincipal::new("t"),
@@ -87,11 +88,17 @@ on_both_stores!(a_key_past_its_window_is_bound_again, |lease_store| {
         .sql("UPDATE idempotency_keys SET created_at = created_at - 600001")
         .await;
     // Also by another request.
-    let again = leases(&*store, &[acquire(2, "a", "g")]).await;
-    assert_eq!(again, [Some((lease_id(2), false))]);
+    let again = leases(&*store, &[acquire(3, "a", "g")]).await;
+    assert_eq!(again, [Some((lease_id(3), false))]);
+    // It is the newest now: the one after it is deleted.
+    store.run_maintenance(&RETENTION).await.unwrap();
+    let keys = ["idempotency_keys", "idempotency_keys WHERE fingerprint = 'g'"];
     assert_eq!(
-        count(lease_store, "idempotency_keys WHERE fingerprint = 'g'").await,
-        1
+        (
+            count(lease_store, keys[0]).await,
+            count(lease_store, keys[1]).await
+        ),
+        (1, 1)
     );
     store.close().await;
 });

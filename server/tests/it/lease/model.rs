@@ -187,7 +187,7 @@ fn shift(model: &mut Model, ms: i64) {
 }
 
 /// Longer than any case.
-const RETENTION: LeaseRetention = LeaseRetention {
+pub(super) const RETENTION: LeaseRetention = LeaseRetention {
     released: Duration::from_secs(86_400),
     ended: Duration::from_secs(86_400),
     lifetime_max: Duration::from_secs(86_400),

@@ -58,7 +58,7 @@ on_both_stores!(a_second_migration_changes_nothing, |store| {
 });
 
 /// Tables of one store only, with the reason in its migration.
-const SQLITE_ALONE: &[&str] = &["store_meta.grant_count"];
+const SQLITE_ALONE: &[&str] = &["idempotency_keys.seq", "store_meta.grant_count"];
 const POSTGRES_ALONE: &[&str] = &[
     "audit_append_lock.id",
     "lease_replicas.heartbeat_at",

@@ -122,7 +122,7 @@ pub(super) fn delete_leases(connection: &Connection, range: &PruneRange) -> Resu
     Ok(())
 }
 
-/// Deletes some keys, if there are any; a search in an index otherwise.
+/// Deletes the oldest keys, if they are due.
 pub(super) fn delete_keys(connection: &Connection, created_before: StoreTime) -> Result<(), StoreError> {
     connection
         .prepare_cached(sql::PRUNE_KEYS)?
