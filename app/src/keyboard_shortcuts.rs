@@ -56,8 +56,9 @@ pub fn plain_key(event: &KeyboardEvent) -> Option<String> {
         return None;
     }
     let element = event.target()?.dyn_into::<web_sys::Element>().ok()?;
-    let taken = element.closest("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]");
-    matches!(taken, Ok(None)).then(|| event.key())
+    let key_consumer =
+        element.closest("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]");
+    matches!(key_consumer, Ok(None)).then(|| event.key())
 }
 
 fn focus_search() {

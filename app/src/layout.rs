@@ -60,18 +60,18 @@ fn Notices() -> impl IntoView {
 #[component]
 pub fn SettingsLayout(children: Children) -> impl IntoView {
     let path = use_location().pathname;
-    let here = Memo::new(move |_| path.with(|path| current_section(path)));
+    let current_section = Memo::new(move |_| path.with(|path| current_section(path)));
     let session = use_session();
     let links = SETTINGS.iter().filter(move |entry| {
         let may = |permission| session.with_untracked(|session| session.may(permission));
         entry.permission.is_none_or(may)
     });
     let links = links.map(|entry| {
-        let current = move || (here.get() == Some(entry)).then_some("page");
+        let current = move || (current_section.get() == Some(entry)).then_some("page");
         view! { <li><a href=entry.path aria-current=current>{entry.label}</a></li> }.into_any()
     });
     let stale = changing(move || {
-        let section = here.get().filter(|section| section.needs_fresh)?;
+        let section = current_section.get().filter(|section| section.needs_fresh)?;
         session.with(|session| session.needs_authentication).then(|| {
             let href = links::with_query("/prove", [("next", section.path)]);
             view! {

@@ -80,10 +80,10 @@ pub struct PageUrl {
 
 impl PageUrl {
     pub fn new(path: impl Into<String>, search: &str) -> Self {
-        let given = pairs(search).into_iter().filter(|(_, value)| !value.is_empty());
+        let parameters = pairs(search).into_iter().filter(|(_, value)| !value.is_empty());
         Self {
             path: path.into(),
-            pairs: given.collect(),
+            pairs: parameters.collect(),
         }
     }
 
@@ -93,19 +93,19 @@ impl PageUrl {
 
     /// Value of a parameter; empty if it is not given.
     pub fn value(&self, name: &str) -> &str {
-        let found = self.pairs.iter().find(|(given, _)| given == name);
+        let found = self.pairs.iter().find(|(key, _)| key == name);
         found.map_or("", |(_, value)| value)
     }
 
     #[must_use]
     pub fn without(&self, names: &[&str]) -> Self {
-        let kept = self
+        let remaining = self
             .pairs
             .iter()
             .filter(|(name, _)| !names.contains(&name.as_str()));
         Self {
             path: self.path.clone(),
-            pairs: kept.cloned().collect(),
+            pairs: remaining.cloned().collect(),
         }
     }
 

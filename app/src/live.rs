@@ -12,7 +12,7 @@ pub mod topics;
 
 use leptos::prelude::*;
 
-use event::{BackendPulse, LiveEvent};
+use event::{LiveBackend, LiveEvent};
 use topics::{Revisions, Topics};
 
 use crate::session::{CurrentSession, Session};
@@ -40,9 +40,9 @@ enum Stream {
 #[derive(Clone, Copy)]
 pub struct Live {
     stream: RwSignal<Stream>,
-    pulse: RwSignal<Option<LiveEvent>>,
+    last_event: RwSignal<Option<LiveEvent>>,
     /// Arrival of the last event.
-    heard_at: RwSignal<i64>,
+    last_event_at: RwSignal<i64>,
     /// Hydrated and ticking.
     awake: RwSignal<bool>,
     /// The shared ticker; `None` before hydration.
@@ -71,7 +71,7 @@ struct ShownData {
     topics: Topics,
     revisions: Revisions,
     /// Its arrival.
-    came: i64,
+    arrived_at: i64,
 }
 
 /// Fetches in progress; later events wait for them, so that slow responses are not starved.
@@ -92,8 +92,8 @@ impl Live {
             session,
             seen: StoredValue::new(session.with_untracked(|session| session.revisions)),
             stream: RwSignal::new(Stream::Opening),
-            pulse: RwSignal::new(None),
-            heard_at: RwSignal::new(0),
+            last_event: RwSignal::new(None),
+            last_event_at: RwSignal::new(0),
             awake: RwSignal::new(false),
             now: RwSignal::new(None),
             first_tick: StoredValue::new(None),
@@ -123,11 +123,11 @@ impl Live {
                 inventory: revision,
                 ..seen
             },
-            came: event_source::now_ms(),
+            arrived_at: event_source::now_ms(),
         }));
         // Changes between the first HTML and the opening of the stream.
         if seen.inventory > revision {
-            self.news(Topics::INVENTORY);
+            self.on_change(Topics::INVENTORY);
         }
     }
 
@@ -135,17 +135,18 @@ impl Live {
     /// first event, older than any.
     pub fn set_arrived(self, topics: Topics) {
         let mut revisions = self.seen.get_value();
-        if self.pulse.with_untracked(Option::is_none) {
+        if self.last_event.with_untracked(Option::is_none) {
             revisions.inventory = 0;
         }
         self.shown.try_set(Some(ShownData {
             topics,
             revisions,
-            came: event_source::now_ms(),
+            arrived_at: event_source::now_ms(),
         }));
     }
 
-    fn news(self, topics: Topics) {
+    /// Refetches these kinds, unless paused; during a fetch they wait for its end.
+    fn on_change(self, topics: Topics) {
         if topics.is_none() || self.paused.get_untracked() {
             return;
         }
@@ -213,7 +214,7 @@ impl Live {
     pub fn elapsed(self) -> Elapsed {
         Elapsed {
             live: self,
-            born: self.now.get_untracked(),
+            started_at: self.now.get_untracked(),
         }
     }
 
@@ -222,36 +223,43 @@ impl Live {
     pub fn data_age_ms(self) -> Option<i64> {
         let now = self.now.get()?;
         let shown = self.shown.get()?;
-        let is_confirmed = self.pulse.with(|pulse| {
-            pulse.as_ref().is_some_and(|pulse| {
-                let changed = pulse.revisions.changed_since(shown.revisions);
-                let is_older = pulse.revisions.inventory < shown.revisions.inventory;
+        let is_confirmed = self.last_event.with(|event| {
+            event.as_ref().is_some_and(|event| {
+                let changed = event.revisions.changed_since(shown.revisions);
+                let is_older = event.revisions.inventory < shown.revisions.inventory;
                 let changed = changed.within(shown.topics);
                 changed.is_none() || (changed == Topics::INVENTORY && is_older)
             })
         });
         let since = if is_confirmed {
-            self.heard_at.get().max(shown.came)
+            self.last_event_at.get().max(shown.arrived_at)
         } else {
-            shown.came
+            shown.arrived_at
         };
         Some((now - since).max(0))
     }
 
     pub fn held_total(self) -> Option<u64> {
-        self.pulse
-            .with(|pulse| pulse.as_ref().map(|pulse| pulse.held_total))
+        self.last_event
+            .with(|event| event.as_ref().map(|event| event.held_total))
     }
 
     /// Backends of the last event, with their ages increased since.
-    pub fn backends(self) -> Vec<BackendPulse> {
-        let grown = self.now.get().map_or(0, |now| (now - self.heard_at.get()).max(0));
-        self.pulse
-            .with(|pulse| pulse.as_ref().map(|pulse| pulse.grown(grown)).unwrap_or_default())
+    pub fn backends(self) -> Vec<LiveBackend> {
+        let elapsed_ms = self
+            .now
+            .get()
+            .map_or(0, |now| (now - self.last_event_at.get()).max(0));
+        self.last_event.with(|event| {
+            event
+                .as_ref()
+                .map(|event| event.backends_after(elapsed_ms))
+                .unwrap_or_default()
+        })
     }
 
     /// The backend with the oldest data; one that never answered counts as oldest.
-    pub fn oldest_backend(self) -> Option<BackendPulse> {
+    pub fn oldest_backend(self) -> Option<LiveBackend> {
         self.backends()
             .into_iter()
             .max_by_key(|backend| backend.age_ms.unwrap_or(i64::MAX))
@@ -298,15 +306,15 @@ impl Live {
 pub struct Elapsed {
     live: Live,
     /// `None`: created before hydration, and counted from the first tick.
-    born: Option<i64>,
+    started_at: Option<i64>,
 }
 
 impl Elapsed {
     /// Tracked; in milliseconds.
     pub fn get(self) -> i64 {
         let Some(now) = self.live.now.get() else { return 0 };
-        let born = self.born.or_else(|| self.live.first_tick.get_value());
-        born.map_or(0, |born| (now - born).max(0))
+        let started_at = self.started_at.or_else(|| self.live.first_tick.get_value());
+        started_at.map_or(0, |started_at| (now - started_at).max(0))
     }
 
     /// Tracked; in whole seconds, as milliseconds.
@@ -318,7 +326,7 @@ impl Elapsed {
 /// There is one ticker per page.
 impl PartialEq for Elapsed {
     fn eq(&self, other: &Self) -> bool {
-        self.born == other.born
+        self.started_at == other.started_at
     }
 }
 

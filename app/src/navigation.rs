@@ -128,7 +128,7 @@ pub const SETTINGS: [SettingsEntry; 7] = [
 ];
 
 /// Length of `prefix` if `path` is it or below it.
-fn matched(path: &str, prefix: &str) -> Option<usize> {
+fn matched_len(path: &str, prefix: &str) -> Option<usize> {
     let rest = path.strip_prefix(prefix)?;
     (rest.is_empty() || (prefix != "/" && rest.starts_with('/'))).then_some(prefix.len())
 }
@@ -137,7 +137,7 @@ fn matched(path: &str, prefix: &str) -> Option<usize> {
 pub fn current_page(path: &str) -> Option<&'static NavEntry> {
     let length = |entry: &&NavEntry| {
         let all = std::iter::once(&entry.path).chain(entry.also);
-        all.filter_map(|prefix| matched(path, prefix)).max()
+        all.filter_map(|prefix| matched_len(path, prefix)).max()
     };
     PAGES
         .iter()
@@ -149,7 +149,7 @@ pub fn current_page(path: &str) -> Option<&'static NavEntry> {
 pub fn current_section(path: &str) -> Option<&'static SettingsEntry> {
     SETTINGS
         .iter()
-        .filter(|entry| matched(path, entry.path).is_some())
+        .filter(|entry| matched_len(path, entry.path).is_some())
         .max_by_key(|entry| entry.path.len())
 }
 

@@ -22,7 +22,7 @@ pub fn Refused(refusal: Refusal, reply: FormReply) -> impl IntoView {
         Refusal::Forbidden(permission) => forbidden(
             "Nothing was changed: your role does not have the permission",
             &permission,
-            typed(&reply.fields),
+            typed_fields(&reply.fields),
         ),
         Refusal::SignedOut { sign_in } => signed_out(sign_in, &reply),
         Refusal::FromElsewhere => from_elsewhere(),
@@ -68,7 +68,7 @@ fn signed_out(sign_in: String, reply: &FormReply) -> AnyView {
         <section class="sheet">
             <h1>"Nothing was done: you are signed out"</h1>
             <p>"A session ends after 30 minutes without use, after 12 hours, or when it is ended."</p>
-            {typed(&reply.fields)}
+            {typed_fields(&reply.fields)}
             <div class="do"><a class="btn solid" href=sign_in target="_blank" rel="noopener external">"Sign in, in a new tab"</a></div>
             {again}
         </section>
@@ -89,8 +89,8 @@ fn from_elsewhere() -> AnyView {
     .into_any()
 }
 
-/// What was typed, for the reader.
-pub fn typed(fields: &TypedFields) -> AnyView {
+/// The input of the refused form, for the reader.
+pub fn typed_fields(fields: &TypedFields) -> AnyView {
     let is_shown =
         |(name, value): &&(String, String)| !UNTYPED.contains(&name.as_str()) && !value.trim().is_empty();
     let shown = fields.fields.iter().filter(is_shown);

@@ -76,7 +76,7 @@ pub struct Alerts {
     pub(crate) backends: Arc<BackendRegistry>,
     pub(crate) clock: Clock,
     evaluation: Arc<Evaluation>,
-    shelf: alert_cache::AlertCache,
+    cache: alert_cache::AlertCache,
     previews: Previews,
 }
 
@@ -118,7 +118,7 @@ impl Alerts {
             backends: parts.backends,
             clock: parts.clock,
             evaluation: parts.evaluation,
-            shelf: alert_cache::AlertCache::default(),
+            cache: alert_cache::AlertCache::default(),
             previews,
         });
         alerts.seed().await?;
@@ -142,7 +142,7 @@ impl Alerts {
 
     /// Store queries of the evaluator; an idle server makes none.
     pub fn query_count(&self) -> u64 {
-        self.ledger.query_count() + self.shelf.query_count()
+        self.ledger.query_count() + self.cache.query_count()
     }
 
     pub(crate) fn now(&self) -> i64 {

@@ -68,7 +68,7 @@ impl Origin {
     }
 }
 
-/// What an entry is about.
+/// Subject of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EntrySubject {
     pub backend: Option<String>,

@@ -139,14 +139,18 @@ mod tests {
         let mut cli = Cli::command();
         cli.build();
         let takes_json = |command: &clap::Command| {
-            let takes = |command: &clap::Command| command.get_arguments().any(|one| one.get_id() == "json");
+            let takes = |command: &clap::Command| {
+                command
+                    .get_arguments()
+                    .any(|argument| argument.get_id() == "json")
+            };
             takes(command) || command.get_subcommands().any(takes)
         };
         let known = cli
             .get_subcommands()
-            .filter(|one| !one.is_hide_set() && one.get_name() != "help");
+            .filter(|subcommand| !subcommand.is_hide_set() && subcommand.get_name() != "help");
         let known: Vec<(String, bool)> = known
-            .map(|one| (one.get_name().to_owned(), takes_json(one)))
+            .map(|subcommand| (subcommand.get_name().to_owned(), takes_json(subcommand)))
             .collect();
         assert_eq!(documented, known);
     }

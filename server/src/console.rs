@@ -230,15 +230,16 @@ impl Console for ServerConsole {
         source: Option<Source>,
         resource: String,
     ) -> ConsoleFuture<'_, Option<LockDetail>> {
-        Box::pin(self.remembered(backend, source, resource))
+        Box::pin(self.released_lock(backend, source, resource))
     }
 
     fn backends(&self) -> ConsoleFuture<'_, Vec<BackendView>> {
         Box::pin(async move {
             let mut views = self.inventory.backends_visible(&self.visible, self.clock.now());
-            let ours = views.iter_mut().find(|view| view.name == BackendName::builtin());
-            if let Some(ours) = ours.filter(|view| !view.is_limited) {
-                ours.capabilities
+            let builtin = views.iter_mut().find(|view| view.name == BackendName::builtin());
+            if let Some(builtin) = builtin.filter(|view| !view.is_limited) {
+                builtin
+                    .capabilities
                     .extend(telemetry::exports().iter().map(exporter_status::capability));
             }
             Ok(task_panics::with_tasks(views, tasks::fallen()))

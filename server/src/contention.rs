@@ -33,24 +33,27 @@ impl ContentionReader<'_> {
     pub async fn read(&self, span: HistorySpan, by: By) -> Result<(Contention, Contention), sqlx::Error> {
         let mut series = self.history.series(span).await?.seen_by(self.visible);
         let by_wait = worst(&series, By::Wait, ROWS_MAX);
-        let mut places = by_wait.clone();
-        let by_asked = worst(&series, by, ROWS_MAX);
-        places.extend(by_asked.iter().filter(|place| !by_wait.contains(place)));
-        self.history.deepen(&mut series, &places).await?;
-        let retained = Box::pin(self.retained(&series, &places)).await?;
-        let advised = |mut found: Contention| {
+        let mut indexes = by_wait.clone();
+        let by_order = worst(&series, by, ROWS_MAX);
+        indexes.extend(by_order.iter().filter(|index| !by_wait.contains(index)));
+        self.history.deepen(&mut series, &indexes).await?;
+        let retained = Box::pin(self.retained(&series, &indexes)).await?;
+        let with_advice = |mut found: Contention| {
             for row in &mut found.rows {
                 row.advice.extend(recommendations::from_range(row));
-                let of = retained
+                let history_advice = retained
                     .iter()
                     .find(|(backend, prefix, _)| *backend == row.backend && *prefix == row.prefix);
-                row.advice
-                    .extend(of.into_iter().flat_map(|(_, _, advice)| advice.clone()));
+                row.advice.extend(
+                    history_advice
+                        .into_iter()
+                        .flat_map(|(_, _, advice)| advice.clone()),
+                );
             }
             found
         };
-        let found = advised(domain::contention::contention(&series, &by_wait));
-        let top = advised(domain::contention::contention(&series, &by_asked));
+        let found = with_advice(domain::contention::contention(&series, &by_wait));
+        let top = with_advice(domain::contention::contention(&series, &by_order));
         Ok((found, top))
     }
 
@@ -61,38 +64,38 @@ impl ContentionReader<'_> {
     pub async fn waited_ms(&self, span: HistorySpan) -> Result<Option<u64>, sqlx::Error> {
         let series = self.history.series(span).await?.seen_by(self.visible);
         let is_known = series.backends.iter().any(WatchedSpans::reports_waiters);
-        Ok(is_known.then(|| series.prefixes.iter().map(|of| of.total.waiting_ms).sum()))
+        Ok(is_known.then(|| series.prefixes.iter().map(|prefix| prefix.total.waiting_ms).sum()))
     }
 
     /// Recommendations from all stored history, for the prefixes that have a row.
     async fn retained(
         &self,
         shown: &HistorySeries,
-        places: &[usize],
+        indexes: &[usize],
     ) -> Result<Vec<(BackendName, String, Vec<Advice>)>, sqlx::Error> {
         let span = HistorySpan::new(self.now - RETAINED_MS, self.now, self.now);
         let mut series = self.history.series(span).await?.seen_by(self.visible);
-        let is_shown = |place: &usize| {
-            let of = &series.prefixes[*place];
-            let mut rows = places.iter().map(|place| &shown.prefixes[*place]);
-            rows.any(|row| row.backend == of.backend && row.prefix == of.prefix)
+        let is_shown = |index: &usize| {
+            let prefix = &series.prefixes[*index];
+            let mut rows = indexes.iter().map(|index| &shown.prefixes[*index]);
+            rows.any(|row| row.backend == prefix.backend && row.prefix == prefix.prefix)
         };
-        let wanted: Vec<usize> = (0..series.prefixes.len())
+        let selected: Vec<usize> = (0..series.prefixes.len())
             .filter(is_shown)
             .take(ROWS_MAX + BUSY_MAX)
             .collect();
-        self.history.deepen(&mut series, &wanted).await?;
-        let advised = wanted.iter().map(|place| {
-            let of = &series.prefixes[*place];
-            let watched = series.watched(&of.backend);
-            let sum = |ms: fn(&WatchedSpans) -> &Vec<i64>| watched.map_or(0, |it| ms(it).iter().sum());
+        self.history.deepen(&mut series, &selected).await?;
+        let advised = selected.iter().map(|index| {
+            let prefix = &series.prefixes[*index];
+            let watched = series.watched(&prefix.backend);
+            let sum = |ms: fn(&WatchedSpans) -> &Vec<i64>| watched.map_or(0, |spans| ms(spans).iter().sum());
             let advice = recommendations::from_history(Retained {
-                sums: &of.total,
-                watched_ms: sum(|it| &it.watched_ms),
-                waits_ms: sum(|it| &it.waits_ms),
-                has_tokens: !self.inventory.traits(&of.backend).lacks_fencing_tokens,
+                sums: &prefix.total,
+                watched_ms: sum(|spans| &spans.watched_ms),
+                waits_ms: sum(|spans| &spans.waits_ms),
+                has_tokens: !self.inventory.traits(&prefix.backend).lacks_fencing_tokens,
             });
-            (of.backend.clone(), of.prefix.clone(), advice)
+            (prefix.backend.clone(), prefix.prefix.clone(), advice)
         });
         Ok(advised.collect())
     }

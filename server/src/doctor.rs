@@ -25,14 +25,17 @@ pub use check_result::{Finding, Level};
 pub async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let now = clock.now().wall;
     let mut findings = ingress::examine(config).await;
-    findings.extend(certificates::own(config, now));
+    findings.extend(certificates::check_server(config, now));
     findings.extend(Box::pin(store::examine(config, clock)).await);
     findings.extend(Box::pin(lease_store::examine_lease_store(config, clock)).await);
     findings.extend(Box::pin(secrets::examine(config)).await);
     findings.extend(Box::pin(provider::examine(config, clock)).await);
     findings.extend(Box::pin(receivers::examine(config)).await);
     findings.extend(telemetry(now));
-    let checks = config.backends.iter().map(|one| backends::examine(one, clock));
+    let checks = config
+        .backends
+        .iter()
+        .map(|backend| backends::examine(backend, clock));
     for of_one in futures::future::join_all(checks).await {
         findings.extend(of_one);
     }
@@ -61,7 +64,7 @@ fn telemetry(now: chrono::DateTime<chrono::Utc>) -> Vec<Finding> {
 pub fn subjects(findings: &[Finding]) -> usize {
     findings
         .iter()
-        .map(|one| &one.check)
+        .map(|finding| &finding.check)
         .collect::<BTreeSet<_>>()
         .len()
 }

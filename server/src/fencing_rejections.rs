@@ -75,10 +75,10 @@ async fn newest(
 
 /// Reports may lack the owner of a token: the history of grants has it.
 pub fn name_owners(rejections: &mut [Rejection], grants: &[HistoryEvent]) {
-    let ours = BackendName::builtin();
+    let builtin = BackendName::builtin();
     let granted: HashMap<(String, FencingToken), &OwnerId> = grants
         .iter()
-        .filter(|grant| grant.backend == ours)
+        .filter(|grant| grant.backend == builtin)
         .filter_map(|grant| Some(((grant.resource.text(), grant.token?), grant.owner.as_ref()?)))
         .collect();
     for rejection in rejections.iter_mut().filter(|row| row.owner.is_none()) {

@@ -141,12 +141,12 @@ pub fn together(written: Vec<SeenEvent>, mut seen: Vec<SeenEvent>, most: usize) 
     let known: HashMap<_, _> = seen
         .iter()
         .enumerate()
-        .map(|(place, event)| (key(event), place))
+        .map(|(index, event)| (key(event), index))
         .collect();
     for event in written {
         match known.get(&key(&event)) {
             // Only stored events have a trace id.
-            Some(place) => seen[*place].trace_id = event.trace_id,
+            Some(index) => seen[*index].trace_id = event.trace_id,
             None => seen.push(event),
         }
     }
@@ -158,12 +158,12 @@ pub fn together(written: Vec<SeenEvent>, mut seen: Vec<SeenEvent>, most: usize) 
 /// Stable: of equal times, the later row stays first. A gap begins after the events of its start and ends before
 /// those of its end.
 fn newest_first(events: &mut [SeenEvent]) {
-    let place = |kind| match kind {
+    let rank = |kind| match kind {
         EventKind::Unwatched => 0,
         EventKind::WatchedAgain => 2,
         _ => 1,
     };
-    events.sort_by_key(|event| (std::cmp::Reverse(event.at.timestamp_millis()), place(event.kind)));
+    events.sort_by_key(|event| (std::cmp::Reverse(event.at.timestamp_millis()), rank(event.kind)));
 }
 
 #[cfg(test)]

@@ -84,8 +84,8 @@ fn route<B>(request: &Request<B>) -> &str {
     matched.map_or("no route", axum::extract::MatchedPath::as_str)
 }
 
-/// What every answer goes through, pages included; the first sees the request first and the answer last. One layer made
-/// of all: a router puts each of its layers into a box of its own for each request.
+/// Adds the layers of every response, pages included; the first one sees the request first and the response last. They
+/// are combined into one layer, because a router boxes each of its layers for each request.
 pub fn with_layers<L>(router: Router, inner: L) -> Router
 where
     L: Layer<Route> + Clone + Send + Sync + 'static,

@@ -68,7 +68,7 @@ pub struct Notifier {
     woken: Arc<Notify>,
     /// Number of outbox queries.
     looks: AtomicU64,
-    turns: delivery_loop::Turns,
+    served: delivery_loop::ServedReceivers,
 }
 
 impl Notifier {
@@ -102,7 +102,7 @@ impl Notifier {
             },
             woken: Arc::default(),
             looks: AtomicU64::new(0),
-            turns: delivery_loop::Turns::default(),
+            served: delivery_loop::ServedReceivers::default(),
         });
         let (worker, ending) = (notifier.clone(), stop.clone());
         let task = tasks::keep_to_end("notifications", stop, move || {

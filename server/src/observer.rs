@@ -66,53 +66,43 @@ pub fn start(
         relist: Notify::new(),
         hints: hints.clone(),
     });
-    supervise(
-        "observe",
-        &observer,
-        stop,
-        |one| async move { one.passes().await },
-    );
-    supervise(
-        "refresh",
-        &observer,
-        stop,
-        |one| async move { one.refreshes().await },
-    );
-    supervise(
-        "recheck",
-        &observer,
-        stop,
-        |one| async move { one.rechecks().await },
-    );
-    supervise("watch", &observer, stop, |one| async move {
-        one.backend.watch(one.hints.clone()).await;
+    supervise("observe", &observer, stop, |observer| async move {
+        observer.run_scans().await
     });
-    supervise("probe", &observer, stop, |one| async move { one.probes().await });
-    supervise(
-        "members",
-        &observer,
-        stop,
-        |one| async move { one.members().await },
-    );
+    supervise("refresh", &observer, stop, |observer| async move {
+        observer.run_refreshes().await
+    });
+    supervise("recheck", &observer, stop, |observer| async move {
+        observer.run_rechecks().await
+    });
+    supervise("watch", &observer, stop, |observer| async move {
+        observer.backend.watch(observer.hints.clone()).await;
+    });
+    supervise("probe", &observer, stop, |observer| async move {
+        observer.run_probes().await
+    });
+    supervise("members", &observer, stop, |observer| async move {
+        observer.poll_members().await
+    });
     hints
 }
 
 /// A task is restarted after a panic and reads everything again; its state is in the inventory.
-fn supervise<Made: Future<Output = ()> + Send + 'static>(
-    what: &'static str,
+fn supervise<Task: Future<Output = ()> + Send + 'static>(
+    name: &'static str,
     observer: &Arc<Observer>,
     stop: &CancellationToken,
-    make: impl Fn(Arc<Observer>) -> Made + Send + Sync + 'static,
+    make: impl Fn(Arc<Observer>) -> Task + Send + Sync + 'static,
 ) {
-    let name = tasks::Name::new(what, observer.feed.backend().as_str());
+    let name = tasks::Name::new(name, observer.feed.backend().as_str());
     let observer = observer.clone();
     tasks::spawn_supervised(name, stop.clone(), move || make(observer.clone()));
 }
 
 /// Passes batches to the inventory.
-struct Through<'a>(&'a InventoryWriter, &'a Clock);
+struct InventorySink<'a>(&'a InventoryWriter, &'a Clock);
 
-impl Sink for Through<'_> {
+impl Sink for InventorySink<'_> {
     fn accept(&mut self, batch: Batch) {
         self.0.receive(batch, self.1.tick());
     }
@@ -123,33 +113,35 @@ impl Sink for Through<'_> {
 }
 
 impl Observer {
-    async fn passes(&self) {
+    async fn run_scans(&self) {
         let mut failures = 0;
         loop {
             let began = self.clock.tick();
             self.feed.begin(self.clock.now());
-            let failed = self.pass().await;
+            let failed = self.scan().await;
             failures = if failed { failures + 1 } else { 0 };
-            let spent = u64::try_from(self.clock.tick().since(began)).unwrap_or(0);
-            let rest = if failed {
+            let elapsed_ms = u64::try_from(self.clock.tick().since(began)).unwrap_or(0);
+            let pause = if failed {
                 retry_after(failures, self.pace.poll_interval)
             } else {
                 self.pace.poll_interval
             };
-            let rest = rest.saturating_sub(Duration::from_millis(spent)).max(RELIST_GAP);
+            let pause = pause
+                .saturating_sub(Duration::from_millis(elapsed_ms))
+                .max(RELIST_GAP);
             tokio::time::sleep(RELIST_GAP).await;
-            let _woken = tokio::time::timeout(rest.saturating_sub(RELIST_GAP), self.relist.notified()).await;
+            let _woken = tokio::time::timeout(pause.saturating_sub(RELIST_GAP), self.relist.notified()).await;
         }
     }
 
     /// One scan; returns whether it failed.
-    async fn pass(&self) -> bool {
+    async fn scan(&self) -> bool {
         let budget = Budget {
             time_max: self.pace.scan_timeout,
         };
-        let patience = self.pace.scan_timeout + self.pace.timeout;
-        let mut sink = Through(&self.feed, &self.clock);
-        let pass = tokio::time::timeout(patience, self.backend.observe(budget, &mut sink)).await;
+        let timeout = self.pace.scan_timeout + self.pace.timeout;
+        let mut sink = InventorySink(&self.feed, &self.clock);
+        let pass = tokio::time::timeout(timeout, self.backend.observe(budget, &mut sink)).await;
         let error = match pass {
             Ok(Ok(pass)) => {
                 self.feed.end(pass, self.clock.now());
@@ -157,7 +149,7 @@ impl Observer {
             }
             Ok(Err(error)) => error,
             Err(_) => BackendError::NoAnswer {
-                after_ms: millis(patience).unsigned_abs(),
+                after_ms: millis(timeout).unsigned_abs(),
             },
         };
         self.log_error(&error);
@@ -165,7 +157,7 @@ impl Observer {
     }
 
     fn log_error(&self, error: &BackendError) {
-        let refused = match error {
+        let is_rejected = match error {
             BackendError::Denied { .. } | BackendError::Misconfigured { .. } => true,
             BackendError::Unreachable { .. }
             | BackendError::NoAnswer { .. }
@@ -178,10 +170,10 @@ impl Observer {
             at,
             times: 1,
         };
-        self.feed.failed(fault, refused);
+        self.feed.failed(fault, is_rejected);
     }
 
-    async fn refreshes(&self) {
+    async fn run_refreshes(&self) {
         loop {
             let Pending { relist, names, state } = self.hints.take().await;
             if let Some(state) = state {
@@ -190,7 +182,7 @@ impl Observer {
             let began = self.clock.tick();
             if !names.is_empty() {
                 let names: Vec<_> = names.into_iter().collect();
-                let mut sink = Through(&self.feed, &self.clock);
+                let mut sink = InventorySink(&self.feed, &self.clock);
                 let refresh = self.backend.refresh(&names, &mut sink);
                 // A failed refresh is repaired by the next scan, which also reports the error.
                 let refreshed = tokio::time::timeout(self.pace.timeout, refresh).await;
@@ -202,13 +194,13 @@ impl Observer {
             if relist {
                 self.relist.notify_one();
             }
-            let spent = u64::try_from(self.clock.tick().since(began)).unwrap_or(0);
-            tokio::time::sleep(hint_gap(Duration::from_millis(spent))).await;
+            let elapsed_ms = u64::try_from(self.clock.tick().since(began)).unwrap_or(0);
+            tokio::time::sleep(hint_gap(Duration::from_millis(elapsed_ms))).await;
         }
     }
 
     /// Reads a lock again at the time when its state would change by time alone.
-    async fn rechecks(&self) {
+    async fn run_rechecks(&self) {
         loop {
             let now = self.clock.now();
             let due = self.feed.due_rechecks(now);
@@ -222,7 +214,7 @@ impl Observer {
         }
     }
 
-    async fn probes(&self) {
+    async fn run_probes(&self) {
         let mut failures = 0;
         loop {
             let probe = tokio::time::timeout(self.pace.timeout, self.backend.probe()).await;
@@ -238,7 +230,7 @@ impl Observer {
     }
 
     /// Ends at the first answer of a backend that has no members.
-    async fn members(&self) {
+    async fn poll_members(&self) {
         while let Some(clusters) = self.backend.clusters().await {
             self.feed.clusters(clusters, self.clock.tick());
             tokio::time::sleep(CLUSTER_INTERVAL).await;
@@ -247,8 +239,8 @@ impl Observer {
 }
 
 /// Nine times the duration of the last refresh, within limits: refreshes use a tenth of the time at most.
-fn hint_gap(spent: Duration) -> Duration {
-    spent.saturating_mul(9).clamp(HINT_GAP, HINT_GAP_MAX)
+fn hint_gap(elapsed: Duration) -> Duration {
+    elapsed.saturating_mul(9).clamp(HINT_GAP, HINT_GAP_MAX)
 }
 
 /// Doubles from the poll interval up to [`RETRY_MAX`]; never below the poll interval.

@@ -94,7 +94,7 @@ impl Grant {
         self.backend.is_none() && self.prefix.is_none()
     }
 
-    fn brings(&self, right: Permission) -> bool {
+    fn includes(&self, right: Permission) -> bool {
         self.role.rights().contains(&right) && (!right.is_global() || self.is_global())
     }
 
@@ -125,14 +125,14 @@ impl Grants {
 
     /// Granted for at least one lock: the page opens and shows only what is in scope.
     pub fn may_anywhere(&self, right: Permission) -> bool {
-        self.0.iter().any(|grant| grant.brings(right))
+        self.0.iter().any(|grant| grant.includes(right))
     }
 
     /// Granted without a limit to backends or prefixes.
     pub fn may_everywhere(&self, right: Permission) -> bool {
         self.0
             .iter()
-            .any(|grant| grant.brings(right) && grant.is_global())
+            .any(|grant| grant.includes(right) && grant.is_global())
     }
 
     /// Granted for this lock. `resource` is its text form.
@@ -143,21 +143,21 @@ impl Grants {
     /// The role that grants the permission; recorded in the audit log.
     pub fn role_for(&self, right: Permission, backend: &BackendName, resource: &str) -> Option<Role> {
         let fits = |grant: &&Grant| {
-            grant.brings(right) && grant.covers_backend(backend) && grant.scope().covers(resource)
+            grant.includes(right) && grant.covers_backend(backend) && grant.scope().covers(resource)
         };
         self.0.iter().find(fits).map(|grant| grant.role)
     }
 
     /// Backend and prefix of each grant that includes the permission. No backend: all backends.
     pub fn places(&self, right: Permission) -> impl Iterator<Item = (Option<BackendName>, Scope)> {
-        let bringing = self.0.iter().filter(move |grant| grant.brings(right));
-        bringing.map(|grant| (grant.backend.clone(), grant.scope()))
+        let grants = self.0.iter().filter(move |grant| grant.includes(right));
+        grants.map(|grant| (grant.backend.clone(), grant.scope()))
     }
 
     /// Names covered on every backend: grants limited to one backend do not count.
     pub fn scope_on_every_backend(&self, right: Permission) -> Scope {
         let mut prefixes = Vec::new();
-        for grant in self.0.iter().filter(|grant| grant.brings(right)) {
+        for grant in self.0.iter().filter(|grant| grant.includes(right)) {
             match (&grant.backend, &grant.prefix) {
                 (Some(_), _) => {}
                 (None, None) => return Scope::everything(),
@@ -169,7 +169,7 @@ impl Grants {
 
     /// Names of one backend that the permission covers.
     pub fn scope_on(&self, right: Permission, backend: &BackendName) -> Scope {
-        let fitting = |grant: &&Grant| grant.brings(right) && grant.covers_backend(backend);
+        let fitting = |grant: &&Grant| grant.includes(right) && grant.covers_backend(backend);
         let mut prefixes = Vec::new();
         for grant in self.0.iter().filter(fitting) {
             match &grant.prefix {

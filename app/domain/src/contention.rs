@@ -24,7 +24,7 @@ use self::recommendations::Advice;
 /// Prefixes shown individually; the others share one row.
 pub const ROWS_MAX: usize = 12;
 /// Prefixes shown although their waiters are unknown.
-const BLIND_MAX: usize = 2;
+const UNOBSERVED_MAX: usize = 2;
 
 crate::wire_enum! {
     /// Sort order of the rows.
@@ -71,38 +71,43 @@ pub struct Others {
 
 /// Indexes in `series` of the worst prefixes, worst first.
 pub fn worst(series: &HistorySeries, by: By, most: usize) -> Vec<usize> {
-    let knows = |of: &PrefixSeries| series.watched(&of.backend).is_some_and(|it| it.reports_waiters());
+    let reports_waiters =
+        |of: &PrefixSeries| series.watched(&of.backend).is_some_and(|it| it.reports_waiters());
     let weight = |of: &PrefixSeries| match by {
         By::Wait => (of.total.waiting_ms, of.total.refused),
         By::Refusals => (of.total.refused, of.total.waiting_ms),
         By::Held => (of.total.held_ms, of.total.waiting_ms),
     };
-    let mut places: Vec<usize> = (0..series.prefixes.len()).collect();
-    places.sort_by(|one, other| {
-        let (one, other) = (&series.prefixes[*one], &series.prefixes[*other]);
-        let names = (&one.prefix, &one.backend).cmp(&(&other.prefix, &other.backend));
-        let held = other.total.held_ms.cmp(&one.total.held_ms);
-        weight(other).cmp(&weight(one)).then(held).then(names)
+    let mut indexes: Vec<usize> = (0..series.prefixes.len()).collect();
+    indexes.sort_by(|left, right| {
+        let (left, right) = (&series.prefixes[*left], &series.prefixes[*right]);
+        let names = (&left.prefix, &left.backend).cmp(&(&right.prefix, &right.backend));
+        let held = right.total.held_ms.cmp(&left.total.held_ms);
+        weight(right).cmp(&weight(left)).then(held).then(names)
     });
-    let (known, blind): (Vec<usize>, Vec<usize>) = places
+    let (known, unobserved): (Vec<usize>, Vec<usize>) = indexes.into_iter().partition(|index| {
+        reports_waiters(&series.prefixes[*index]) || weight(&series.prefixes[*index]) > (0, 0)
+    });
+    let unobserved: Vec<usize> = unobserved.into_iter().take(UNOBSERVED_MAX.min(most)).collect();
+    known
         .into_iter()
-        .partition(|place| knows(&series.prefixes[*place]) || weight(&series.prefixes[*place]) > (0, 0));
-    let blind: Vec<usize> = blind.into_iter().take(BLIND_MAX.min(most)).collect();
-    known.into_iter().take(most - blind.len()).chain(blind).collect()
+        .take(most - unobserved.len())
+        .chain(unobserved)
+        .collect()
 }
 
-/// Rows for `places`, which must have their histograms.
-pub fn contention(series: &HistorySeries, places: &[usize]) -> Contention {
-    let rows: Vec<ContentionRow> = places
+/// Rows for `indexes`, which must have their histograms.
+pub fn contention(series: &HistorySeries, indexes: &[usize]) -> Contention {
+    let rows: Vec<ContentionRow> = indexes
         .iter()
-        .filter_map(|place| series.prefixes.get(*place))
+        .filter_map(|index| series.prefixes.get(*index))
         .map(|of| row(series, of))
         .collect();
     let waited = |of: &PrefixSeries| of.total.waiting_ms;
-    let is_other = |place: &usize| !places.contains(place);
+    let is_other = |index: &usize| !indexes.contains(index);
     let others: Vec<&PrefixSeries> = (0..series.prefixes.len())
         .filter(is_other)
-        .map(|place| &series.prefixes[place])
+        .map(|index| &series.prefixes[index])
         .collect();
     let span = series.span;
     let known = |cell: usize| series.backends.iter().any(|it| it.knows(&span, cell));
@@ -125,8 +130,8 @@ pub fn contention(series: &HistorySeries, places: &[usize]) -> Contention {
 fn row(series: &HistorySeries, of: &PrefixSeries) -> ContentionRow {
     let watched = series.watched(&of.backend);
     let cells = of.cells.iter().enumerate().map(|(cell, sum)| {
-        let knows = watched.is_some_and(|it| it.knows(&series.span, cell));
-        knows.then(|| sum.clone())
+        let is_known = watched.is_some_and(|it| it.knows(&series.span, cell));
+        is_known.then(|| sum.clone())
     });
     ContentionRow {
         backend: of.backend.clone(),
@@ -275,8 +280,8 @@ mod tests {
         // One resource, one prefix of many, many prefixes, no waits, and an unobserved range.
         let title = |prefixes: Vec<PrefixSeries>| {
             let series = series(prefixes);
-            let places = worst(&series, By::Wait, ROWS_MAX);
-            contention(&series, &places).title("last 6 h")
+            let indexes = worst(&series, By::Wait, ROWS_MAX);
+            contention(&series, &indexes).title("last 6 h")
         };
         assert_eq!(
             title(vec![prefix("b:*", 40_000, "b:1"), prefix("a:*", 60_000, "a:1")]),
@@ -294,9 +299,12 @@ mod tests {
         let many = ["a", "b", "c", "d", "e"].map(light);
         assert_eq!(title(many.into()), "Waiting is spread over 5 prefixes");
         assert_eq!(title(Vec::new()), "No waits in the last 6 h");
-        let mut blind = series(Vec::new());
-        blind.backends.clear();
-        assert_eq!(contention(&blind, &[]).title("last 6 h"), "No data about waits");
+        let mut unobserved = series(Vec::new());
+        unobserved.backends.clear();
+        assert_eq!(
+            contention(&unobserved, &[]).title("last 6 h"),
+            "No data about waits"
+        );
     }
 
     #[test]

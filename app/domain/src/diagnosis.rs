@@ -132,11 +132,11 @@ pub const fn silent_after(
     intervals: i64,
     lag_ms: i64,
 ) -> i64 {
-    let patient = longest_ms * intervals / 100 + sampling_ms;
+    let regular = longest_ms * intervals / 100 + sampling_ms;
     let latest = track_ms - WARN_BEFORE_END_MS - sampling_ms - lag_ms;
-    let near = near_after_ms(longest_ms, sampling_ms);
-    let wanted = if latest < patient { latest } else { patient };
-    if wanted < near { near } else { wanted }
+    let near_limit = near_after_ms(longest_ms, sampling_ms);
+    let limit = if latest < regular { latest } else { regular };
+    if limit < near_limit { near_limit } else { limit }
 }
 
 /// Time left at which the lock will be near expiry: the notch on its expiry bar.

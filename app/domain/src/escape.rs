@@ -11,8 +11,8 @@ use crate::hex;
 /// Valid UTF-8 is unchanged. In any other name each stray byte is `\xnn` and each backslash
 /// `\\`.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
-    if let Ok(same) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(same);
+    if let Ok(valid) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(valid);
     }
     let mut out = String::with_capacity(bytes.len() + 8);
     for chunk in bytes.utf8_chunks() {

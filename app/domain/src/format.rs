@@ -21,13 +21,13 @@ pub fn period(ms: i64) -> String {
         1..1000 => format!("{ms} ms"),
         _ if ms < 60_000 && ms % 1000 != 0 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
         _ if ms < 60_000 => format!("{} s", ms / 1000),
-        _ if ms < 3_600_000 => pair(ms / 60_000, "m", ms % 60_000 / 1000, "s"),
-        _ if ms < 86_400_000 => pair(ms / 3_600_000, "h", ms % 3_600_000 / 60_000, "m"),
-        _ => pair(ms / 86_400_000, "d", ms % 86_400_000 / 3_600_000, "h"),
+        _ if ms < 3_600_000 => two_units(ms / 60_000, "m", ms % 60_000 / 1000, "s"),
+        _ if ms < 86_400_000 => two_units(ms / 3_600_000, "h", ms % 3_600_000 / 60_000, "m"),
+        _ => two_units(ms / 86_400_000, "d", ms % 86_400_000 / 3_600_000, "h"),
     }
 }
 
-fn pair(large: i64, unit: &str, small: i64, small_unit: &str) -> String {
+fn two_units(large: i64, unit: &str, small: i64, small_unit: &str) -> String {
     if small == 0 {
         format!("{large} {unit}")
     } else {
@@ -87,15 +87,15 @@ pub fn bytes(number: u64) -> String {
     if number < 1000 {
         return counted(number, "byte", "bytes");
     }
-    let (mut unit, mut at) = (1000, 0);
-    while number / unit >= 1000 && at + 1 < UNITS.len() {
-        (unit, at) = (unit * 1000, at + 1);
+    let (mut unit, mut unit_index) = (1000, 0);
+    while number / unit >= 1000 && unit_index + 1 < UNITS.len() {
+        (unit, unit_index) = (unit * 1000, unit_index + 1);
     }
     let (whole, tenth) = (number / unit, number % unit / (unit / 10));
     if whole < 10 && tenth > 0 {
-        format!("{whole}.{tenth} {}", UNITS[at])
+        format!("{whole}.{tenth} {}", UNITS[unit_index])
     } else {
-        format!("{whole} {}", UNITS[at])
+        format!("{whole} {}", UNITS[unit_index])
     }
 }
 
@@ -108,11 +108,11 @@ pub fn measure(value: f64) -> String {
     )]
     let hundredths = (value * 100.0).round() as i64;
     let sign = if hundredths < 0 { "-" } else { "" };
-    let (whole, rest) = (hundredths.unsigned_abs() / 100, hundredths.unsigned_abs() % 100);
-    match (rest, rest % 10) {
-        (0, _) => format!("{sign}{whole}"),
-        (_, 0) => format!("{sign}{whole}.{}", rest / 10),
-        _ => format!("{sign}{whole}.{rest:02}"),
+    let (integer, fraction) = (hundredths.unsigned_abs() / 100, hundredths.unsigned_abs() % 100);
+    match (fraction, fraction % 10) {
+        (0, _) => format!("{sign}{integer}"),
+        (_, 0) => format!("{sign}{integer}.{}", fraction / 10),
+        _ => format!("{sign}{integer}.{fraction:02}"),
     }
 }
 

@@ -3,7 +3,7 @@
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-pub(crate) const fn pair(byte: u8) -> [u8; 2] {
+pub(crate) const fn byte_digits(byte: u8) -> [u8; 2] {
     [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]
 }
 
@@ -20,7 +20,7 @@ pub fn text(bytes: &[u8]) -> String {
     let mut digits = vec![0; 2 * bytes.len()];
     let (pairs, _) = digits.as_chunks_mut();
     for (two, byte) in pairs.iter_mut().zip(bytes) {
-        *two = pair(*byte);
+        *two = byte_digits(*byte);
     }
     // Always valid UTF-8.
     String::from_utf8(digits).unwrap_or_default()

@@ -68,7 +68,7 @@ fn for_state(state: LockState, detail: &LockDetail) -> Vec<NextStep> {
     let lock = &detail.lock;
     let owner = owner(lock);
     match state {
-        LockState::NotRenewing => silent(detail),
+        LockState::NotRenewing => for_silent_holder(detail),
         LockState::NearExpiry => vec![step(
             format!("Wait for one more renewal of {owner}."),
             "One late renewal is often a slow network or a long pause. If the next one stays out too, the state becomes not renewing.",
@@ -91,7 +91,7 @@ fn for_state(state: LockState, detail: &LockDetail) -> Vec<NextStep> {
             "End the session that keeps it.",
             "Its owner is gone and will not release it. The session, transaction or pooler connection that keeps it is in the raw record.",
         )],
-        LockState::Contended => contended(detail),
+        LockState::Contended => for_contention(detail),
         LockState::LongHeld => vec![step(
             format!("Check what {owner} is doing."),
             "It holds for longer than a long-held rule allows. Its hold times on this page show how long it usually takes.",
@@ -103,7 +103,7 @@ fn for_state(state: LockState, detail: &LockDetail) -> Vec<NextStep> {
             ),
             late_writes(lock),
         ],
-        LockState::Unknown if quorum(detail).is_some_and(|one| one.state == QuorumState::Unknown) => {
+        LockState::Unknown if quorum(detail).is_some_and(|quorum| quorum.state == QuorumState::Unknown) => {
             restore_nodes(detail).into_iter().collect()
         }
         LockState::Unknown => vec![step(
@@ -173,10 +173,10 @@ fn fix_backend_step(detail: &LockDetail) -> NextStep {
     )
 }
 
-fn silent(detail: &LockDetail) -> Vec<NextStep> {
+fn for_silent_holder(detail: &LockDetail) -> Vec<NextStep> {
     let lock = &detail.lock;
     let owner = owner(lock);
-    let rhythm = lock.renewal.known().map_or_else(String::new, |renewal| {
+    let renewals = lock.renewal.known().map_or_else(String::new, |renewal| {
         format!(
             "It renewed every {} and has been silent for {}. ",
             format::duration(renewal.interval_ms),
@@ -193,7 +193,7 @@ fn silent(detail: &LockDetail) -> Vec<NextStep> {
     vec![
         step(
             format!("Check {owner} now."),
-            format!("{rhythm}It is paused, cut off or dead.{left}"),
+            format!("{renewals}It is paused, cut off or dead.{left}"),
         ),
         late_writes(lock),
     ]
@@ -230,7 +230,7 @@ fn no_ttl(lock: &Lock) -> Vec<NextStep> {
     ]
 }
 
-fn contended(detail: &LockDetail) -> Vec<NextStep> {
+fn for_contention(detail: &LockDetail) -> Vec<NextStep> {
     let lock = &detail.lock;
     let line = detail.next_waiter().map_or_else(String::new, |waiter| {
         format!(" {} is next.", visible(waiter.owner_id.as_str()))

@@ -116,12 +116,12 @@ impl InventoryQuery {
     pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, QueryError> {
         let mut query = Self::default();
         for (name, value) in pairs {
-            query.take(name, value)?;
+            query.set_parameter(name, value)?;
         }
         Ok(query)
     }
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), QueryError> {
+    fn set_parameter(&mut self, name: &str, value: &str) -> Result<(), QueryError> {
         if value.len() > QUERY_BYTES_MAX {
             return Err(QueryError::new(
                 name,

@@ -156,13 +156,13 @@ impl Quorum {
         self.nodes.iter().filter(|cell| !cell.reachable)
     }
 
-    /// The finding as a headline and what it leaves open.
+    /// The finding as a headline and an explanation.
     pub fn sentence(&self) -> (String, String) {
         let (needed, total) = (self.needed, self.nodes.len());
         let tallies = self.tallies();
         let owners = tallies
             .iter()
-            .map(|one| format!("{} has {}", visible(one.owner), one.nodes))
+            .map(|tally| format!("{} has {}", visible(tally.owner), tally.nodes))
             .collect::<Vec<_>>()
             .join(", ");
         let silent: Vec<&str> = self.unreachable().map(|cell| cell.node.as_str()).collect();
@@ -170,8 +170,8 @@ impl Quorum {
         let head = match self.state {
             QuorumState::Held => {
                 let first = tallies.first();
-                let owner = first.map_or(String::new(), |one| visible(one.owner).into_owned());
-                let nodes = first.map_or(0, |one| one.nodes);
+                let owner = first.map_or(String::new(), |tally| visible(tally.owner).into_owned());
+                let nodes = first.map_or(0, |tally| tally.nodes);
                 format!("{owner} has a quorum: {nodes} of {total} nodes.")
             }
             QuorumState::Split => format!("No owner is seen on {needed} of the {total} nodes."),
@@ -185,14 +185,14 @@ impl Quorum {
             format!("{owners}.")
         };
         if !silent.is_empty() {
-            let open = match self.state {
+            let consequence = match self.state {
                 QuorumState::Split => "If it has one of these values, that owner may have a quorum.",
                 QuorumState::Unknown => "If it has the value, its owner has a quorum.",
                 QuorumState::Held | QuorumState::Leftover | QuorumState::Lost => {
                     "It does not change the result."
                 }
             };
-            body = format!("{body} {silent} does not answer. {open}");
+            body = format!("{body} {silent} does not answer. {consequence}");
         }
         (head, body.trim_start().to_owned())
     }

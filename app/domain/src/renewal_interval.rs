@@ -67,8 +67,8 @@ impl Cadence {
     }
 
     fn recent(&self) -> &[u32] {
-        let learnt = (self.count as usize).saturating_sub(1).min(KEPT);
-        &self.intervals_ms[..learnt]
+        let known = (self.count as usize).saturating_sub(1).min(KEPT);
+        &self.intervals_ms[..known]
     }
 
     /// Median of the recent intervals in milliseconds; `None` before the second renewal.
@@ -87,8 +87,8 @@ impl Cadence {
 
     /// Time left at the newest renewals, oldest first, in milliseconds.
     pub fn low_marks_ms(&self) -> Vec<i64> {
-        let kept = (self.count as usize).min(KEPT);
-        let start = self.count as usize - kept;
+        let stored = (self.count as usize).min(KEPT);
+        let start = self.count as usize - stored;
         (start..self.count as usize)
             .map(|index| i64::from(self.lows_ms[index % KEPT]))
             .collect()

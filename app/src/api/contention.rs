@@ -10,6 +10,6 @@ use super::error::ApiError;
 /// `search` is the page's query string.
 #[server(name = GetContention, prefix = "/api", endpoint = "contention", input = GetUrl, output = EncodedResponse)]
 pub async fn contention(search: String) -> Result<ContentionPage, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.console.contention(search).await)
+    let context = super::error::from_context()?;
+    context.set_status(context.console.contention(search).await)
 }

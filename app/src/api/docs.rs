@@ -10,6 +10,6 @@ use crate::page_data::docs::DocsData;
 /// `path` is the path of the page.
 #[server(name = GetDocs, prefix = "/api", endpoint = "docs", input = GetUrl, output = EncodedResponse)]
 pub async fn docs(path: String) -> Result<DocsData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.docs(path).await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.docs(path).await)
 }

@@ -10,14 +10,14 @@ use super::error::ApiError;
 /// `search` is the page's query string.
 #[server(name = GetFencing, prefix = "/api", endpoint = "fencing", input = GetUrl, output = EncodedResponse)]
 pub async fn fencing(search: String) -> Result<FencingPage, ApiError> {
-    let asked = super::error::from_context()?;
-    let page = asked.console.fencing(search).await;
+    let context = super::error::from_context()?;
+    let page = context.console.fencing(search).await;
     if let Ok(FencingPage {
         error: Some(error), ..
     }) = &page
     {
         // The page shows it with the typed values.
-        let _shown = asked.set_status::<()>(Err(crate::console::ConsoleError::BadQuery(error.clone())));
+        let _shown = context.set_status::<()>(Err(crate::console::ConsoleError::BadQuery(error.clone())));
     }
-    asked.set_status(page)
+    context.set_status(page)
 }

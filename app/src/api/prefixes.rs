@@ -25,8 +25,8 @@ pub fn ancestors(prefix: &str) -> Vec<String> {
     let mut at = 0;
     while at < bytes.len() && found.len() < 9 {
         at += domain::name_tree::segment_len(bytes, at);
-        let whole = at > 0 && domain::name_tree::is_separator(bytes[at - 1]);
-        if let (true, Some(text)) = (whole, prefix.get(..at)) {
+        let ends_segment = at > 0 && domain::name_tree::is_separator(bytes[at - 1]);
+        if let (true, Some(text)) = (ends_segment, prefix.get(..at)) {
             found.push(text.to_owned());
         }
     }

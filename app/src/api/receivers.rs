@@ -9,12 +9,12 @@ use crate::page_data::receivers::{ReceiverData, ReceiversData};
 
 #[server(name = GetReceivers, prefix = "/api", endpoint = "receivers", input = GetUrl, output = EncodedResponse)]
 pub async fn receivers() -> Result<ReceiversData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.receivers().await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.receivers().await)
 }
 
 #[server(name = GetReceiver, prefix = "/api", endpoint = "receiver", input = GetUrl, output = EncodedResponse)]
 pub async fn receiver(name: String) -> Result<ReceiverData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.receiver(name).await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.receiver(name).await)
 }

@@ -10,8 +10,8 @@ use crate::page_data::rule_editor::{RuleEditorData, RulePreview};
 /// An empty `id`: a new rule, with the values of the page's query string.
 #[server(name = GetRule, prefix = "/api", endpoint = "rule", input = GetUrl, output = EncodedResponse)]
 pub async fn rule(id: String, search: String) -> Result<RuleEditorData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.rule(id, search).await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.rule(id, search).await)
 }
 
 /// The preview of `fields`, the form as a query string; if empty, of the rule as the page opens it.
@@ -23,7 +23,7 @@ pub async fn rule_preview(
     fields: String,
     part: String,
 ) -> Result<RulePreview, ApiError> {
-    let asked = super::error::from_context()?;
+    let context = super::error::from_context()?;
     let is_newest = part == "newest";
-    asked.set_status(asked.pages()?.rule_preview(id, search, fields, is_newest).await)
+    context.set_status(context.pages()?.rule_preview(id, search, fields, is_newest).await)
 }

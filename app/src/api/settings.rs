@@ -11,36 +11,36 @@ use crate::page_data::settings::{
 
 #[server(name = GetAccount, prefix = "/api", endpoint = "account", input = GetUrl, output = EncodedResponse)]
 pub async fn account() -> Result<AccountData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.account().await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.account().await)
 }
 
 #[server(name = GetSessions, prefix = "/api", endpoint = "sessions", input = GetUrl, output = EncodedResponse)]
 pub async fn sessions() -> Result<SessionsData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.sessions().await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.sessions().await)
 }
 
 #[server(name = GetUsers, prefix = "/api", endpoint = "users", input = GetUrl, output = EncodedResponse)]
 pub async fn users() -> Result<UsersData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.users().await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.users().await)
 }
 
 #[server(name = GetUser, prefix = "/api", endpoint = "user", input = GetUrl, output = EncodedResponse)]
 pub async fn user(id: String) -> Result<UserData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.user(id).await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.user(id).await)
 }
 
 #[server(name = GetTokens, prefix = "/api", endpoint = "tokens", input = GetUrl, output = EncodedResponse)]
 pub async fn tokens() -> Result<TokensData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.tokens().await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.tokens().await)
 }
 
 #[server(name = GetProtectedPrefixes, prefix = "/api", endpoint = "protected-prefixes", input = GetUrl, output = EncodedResponse)]
 pub async fn protected_prefixes() -> Result<ProtectedPrefixesData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.protected_prefixes().await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.protected_prefixes().await)
 }

@@ -14,26 +14,26 @@ pub async fn unlock_review(
     resource: String,
     search: String,
 ) -> Result<ReviewData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.unlock_review(backend, resource, search).await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.unlock_review(backend, resource, search).await)
 }
 
 #[server(name = GetUnlock, prefix = "/api", endpoint = "unlock", input = GetUrl, output = EncodedResponse)]
 pub async fn unlock(id: String) -> Result<StepData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.unlock(id).await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.unlock(id).await)
 }
 
 /// `search` is the page's query string: its filters.
 #[server(name = GetUnlockCandidates, prefix = "/api", endpoint = "unlock-candidates", input = GetUrl, output = EncodedResponse)]
 pub async fn unlock_candidates(search: String) -> Result<BulkSelectData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.unlock_candidates(search).await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.unlock_candidates(search).await)
 }
 
 /// `search` is the page's query string: the ids.
 #[server(name = GetBulkUnlocks, prefix = "/api", endpoint = "bulk-unlocks", input = GetUrl, output = EncodedResponse)]
 pub async fn bulk_unlocks(search: String) -> Result<BulkConfirmData, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.pages()?.bulk_unlocks(search).await)
+    let context = super::error::from_context()?;
+    context.set_status(context.pages()?.bulk_unlocks(search).await)
 }

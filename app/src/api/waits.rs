@@ -9,6 +9,6 @@ use super::error::ApiError;
 
 #[server(name = GetWaits, prefix = "/api", endpoint = "waits", input = GetUrl, output = EncodedResponse)]
 pub async fn waits() -> Result<WaitsPage, ApiError> {
-    let asked = super::error::from_context()?;
-    asked.set_status(asked.console.waits().await)
+    let context = super::error::from_context()?;
+    context.set_status(context.console.waits().await)
 }

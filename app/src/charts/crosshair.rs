@@ -130,7 +130,7 @@ fn cross(pointer: Pointer, label: Signal<String>) -> AnyView {
             {changing(move || pointer.dragged.get().map(selection))}
             {changing(move || {
                 let (row, rows) = (pointer.row(), pointer.rows.with(Vec::len));
-                reading.get().map(|reading| shown(reading, row, rows, pointer))
+                reading.get().map(|reading| reading_view(reading, row, rows, pointer))
             })}
         </div>
     }
@@ -148,7 +148,7 @@ fn selection((from, until): (f64, f64)) -> AnyView {
 }
 
 /// The place and its values. The links are for touch and the keyboard: a mouse clicks the place.
-fn shown(reading: Reading, row: usize, rows: usize, pointer: Pointer) -> AnyView {
+fn reading_view(reading: Reading, row: usize, rows: usize, pointer: Pointer) -> AnyView {
     let height = 100.0 / rows.max(1) as f64;
     let narrow = pointer.narrowed(&reading);
     let Reading {

@@ -35,14 +35,14 @@ impl Measure {
         }
     }
 
-    const fn words(self) -> (&'static str, &'static str) {
+    const fn nouns(self) -> (&'static str, &'static str) {
         match self {
             Self::Hold => ("hold", "holds"),
             Self::Wait => ("wait", "waits"),
         }
     }
 
-    const fn none(self) -> &'static str {
+    const fn empty_text(self) -> &'static str {
         match self {
             Self::Hold => "No completed hold yet. The comparison needs two.",
             Self::Wait => "No wait has ended in this range.",
@@ -72,7 +72,7 @@ pub fn Durations(
         <ChartFrame id=measure.id() title note end>
             {changing(move || {
                 if is_empty.get() {
-                    return view! { <p class="pad">{measure.none()}</p> }.into_any();
+                    return view! { <p class="pad">{measure.empty_text()}</p> }.into_any();
                 }
                 let drawing = move || chart.with(|chart| bars(measure, chart)).map(|bars| bars.view());
                 let label = format!("{}, by length", measure.title());
@@ -107,10 +107,10 @@ fn subject(of: &DurationsOf) -> String {
 }
 
 fn counted(measure: Measure, chart: &DurationChart) -> String {
-    let (one, many) = measure.words();
+    let (singular, plural) = measure.nouns();
     format!(
         "{} {}",
-        format::counted(chart.count(), one, many),
+        format::counted(chart.count(), singular, plural),
         subject(&chart.of)
     )
 }
@@ -123,17 +123,20 @@ fn chart_note(measure: Measure, chart: &DurationChart) -> String {
     if chart.distribution.is_none() {
         return subject(&chart.of);
     }
-    let (one, many) = measure.words();
+    let (singular, plural) = measure.nouns();
     // Drawn at the middle of their bounds.
     let uncertain = match chart.uncertain {
         0 => String::new(),
-        count => format!("; {} of uncertain length", format::counted(count, one, many)),
+        count => format!(
+            "; {} of uncertain length",
+            format::counted(count, singular, plural)
+        ),
     };
     format!("{}, log scale{uncertain}", counted(measure, chart))
 }
 
 fn finding(measure: Measure, chart: &DurationChart) -> String {
-    let (title, (one, many)) = (measure.title(), measure.words());
+    let (title, (singular, plural)) = (measure.title(), measure.nouns());
     let Some(drawn) = &chart.distribution else {
         return title.to_owned();
     };
@@ -141,8 +144,8 @@ fn finding(measure: Measure, chart: &DurationChart) -> String {
         _ if chart.count() < FEW => format!("{title}: too little data"),
         None => format!("{title}: p95 {}", format::period(round(drawn.p95))),
         Some(now) => match now.shorter_percent {
-            100 => format!("Longest {one} so far"),
-            share @ 50..100 => format!("Longer than {share} % of past {many}"),
+            100 => format!("Longest {singular} so far"),
+            share @ 50..100 => format!("Longer than {share} % of past {plural}"),
             _ => format!("{title}: normal so far"),
         },
     }
@@ -165,7 +168,7 @@ fn bars(measure: Measure, chart: &DurationChart) -> Option<BarChart> {
     rules.extend(chart.current.map(|now| current(drawn, now)));
     Some(BarChart {
         title: format!("{} by length", counted(measure, chart)),
-        word: measure.words().1,
+        word: measure.nouns().1,
         bars: bars.collect(),
         rules,
         ticks: ticks::durations(drawn.scale),

@@ -174,7 +174,7 @@ fn role(lane: &Lane) -> String {
         3 => "third in queue".to_owned(),
         place => format!("{place}th in queue"),
     });
-    let how = last.map(|block| match &block.end {
+    let end_text = last.map(|block| match &block.end {
         End::Now => "holds it",
         End::Released => "released",
         End::Expired => "lease expired",
@@ -189,7 +189,7 @@ fn role(lane: &Lane) -> String {
         Some(late) => Some(format!("wrote for {} more", format::age(late))),
         None => (!lane.refused.is_empty()).then(|| "write rejected".to_owned()),
     };
-    let parts = [wrote, how.map(str::to_owned), waits];
+    let parts = [wrote, end_text.map(str::to_owned), waits];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

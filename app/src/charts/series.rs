@@ -295,9 +295,9 @@ fn figure(value: f64) -> String {
         clippy::cast_sign_loss,
         reason = "a count of locks"
     )]
-    let whole = value.round() as u64;
+    let rounded = value.round() as u64;
     if (value - value.round()).abs() < 0.005 {
-        format::count(whole)
+        format::count(rounded)
     } else {
         format::measure(value)
     }

@@ -35,7 +35,7 @@ pub fn wait_cycle(deadlock: &DeadlockView) -> AnyView {
 }
 
 fn drawing(class: &'static str, layout: &CycleLayout, deadlock: &DeadlockView, hops: &[CycleHop]) -> AnyView {
-    let title = shown(&deadlock.lines().join("; "), 600);
+    let title = truncated(&deadlock.lines().join("; "), 600);
     let arrows: Vec<AnyView> = hops.iter().zip(&layout.edges).map(|(hop, edge)| {
         let class = match hop.wait.as_ref().map(|wait| wait.trust) {
             Some(EdgeTrust::Current | EdgeTrust::Partial) => "edge",
@@ -49,7 +49,7 @@ fn drawing(class: &'static str, layout: &CycleLayout, deadlock: &DeadlockView, h
             let sub = holds(&hops[(at + hops.len() - 1) % hops.len()]);
             view! {
                 <rect class="box" x=x y=y width=width height="60" rx="4"></rect>
-                <text class="b" x=x + 15.5 y=y + 24.5>{shown(&hops[at].owner, BOX_CHARS)}</text>
+                <text class="b" x=x + 15.5 y=y + 24.5>{truncated(&hops[at].owner, BOX_CHARS)}</text>
                 <text class="s" x=x + 15.5 y=y + 44.5>{sub}</text>
             }
             .into_any()
@@ -67,7 +67,7 @@ fn drawing(class: &'static str, layout: &CycleLayout, deadlock: &DeadlockView, h
         .collect();
     let closed = layout.closed.map(|(x, y)| {
         let first = hops.first().map_or("", |hop| hop.owner.as_str());
-        let text = format!("and {} again: the cycle is closed", shown(first, 16));
+        let text = format!("and {} again: the cycle is closed", truncated(first, 16));
         view! { <text class="s3" x=x y=y>{text}</text> }.into_any()
     });
     let label = title.clone();
@@ -149,7 +149,7 @@ pub fn waited(wait: &WaitView) -> String {
 }
 
 /// Hidden characters made visible; the beginning of a long text.
-fn shown(text: &str, chars: usize) -> String {
+fn truncated(text: &str, chars: usize) -> String {
     let text = visible(text);
     if text.chars().count() <= chars {
         return text.into_owned();
@@ -170,11 +170,11 @@ fn ending(text: &str, chars: usize) -> String {
 }
 
 fn table(deadlock: &DeadlockView) -> Table {
-    let owner = |at: usize| shown(&deadlock.hops[at % deadlock.hops.len()].owner, 200);
+    let owner = |at: usize| truncated(&deadlock.hops[at % deadlock.hops.len()].owner, 200);
     let row = |(at, hop): (usize, &CycleHop)| {
         let (lock, backend, how, since) = match &hop.wait {
             Some(wait) => (
-                shown(&wait.lock.resource.text(), 200),
+                truncated(&wait.lock.resource.text(), 200),
                 wait.lock.backend.to_string(),
                 evidence(wait),
                 waited(wait),
@@ -211,8 +211,8 @@ mod tests {
     fn long_names_keep_the_part_that_differs() {
         assert_eq!(ending("tenant_1:billing-close", 8), "\u{2026}g-close");
         assert_eq!(ending("short", 8), "short");
-        assert_eq!(shown("worker-7-of-billing", 8), "worker-\u{2026}");
-        assert!(!shown("a\u{202e}b", 20).contains('\u{202e}'));
+        assert_eq!(truncated("worker-7-of-billing", 8), "worker-\u{2026}");
+        assert!(!truncated("a\u{202e}b", 20).contains('\u{202e}'));
         assert!(!ending("a\u{202e}b", 20).contains('\u{202e}'));
     }
 }

@@ -67,7 +67,7 @@ fn lane(
 ) -> AnyView {
     let from = scale.until() - wait.waited_ms;
     let (x, width) = (scale.at(from), scale.width(from, scale.until()));
-    let began = began(wait, scale);
+    let began = start_text(wait, scale);
     let text = if is_closing {
         format!("{began} closes the cycle")
     } else {
@@ -106,7 +106,7 @@ fn lane(
 }
 
 /// The start of a wait; its latest possible start, if it was first seen then.
-fn began(wait: &WaitView, scale: TimeScale) -> String {
+fn start_text(wait: &WaitView, scale: TimeScale) -> String {
     let at = moment(scale.until() - wait.waited_ms, scale);
     if wait.is_at_least {
         format!("\u{2264} {at}")
@@ -120,7 +120,7 @@ fn table(waits: &[(&CycleHop, &WaitView)], scale: TimeScale) -> Table {
         vec![
             visible(&hop.owner).into_owned(),
             wait.lock.backend.to_string(),
-            began(wait, scale),
+            start_text(wait, scale),
             format::duration(wait.waited_ms),
         ]
     };

@@ -48,11 +48,11 @@ pub fn AgeBar(backend: BackendView) -> impl IntoView {
 
 /// Filled share of the bar, in whole per cent.
 fn filled(age_ms: i64, poll_interval_ms: i64) -> i64 {
-    let whole = poll_interval_ms.saturating_mul(PERIODS_SHOWN).max(1);
+    let scale_ms = poll_interval_ms.saturating_mul(PERIODS_SHOWN).max(1);
     age_ms
         .max(0)
         .saturating_mul(100)
-        .checked_div(whole)
+        .checked_div(scale_ms)
         .unwrap_or(0)
         .clamp(0, 100)
 }

@@ -7,10 +7,12 @@ use crate::navigation::PAGES;
 
 #[component]
 pub fn Tabs() -> impl IntoView {
-    let here = CurrentPage::now();
+    let current_page = CurrentPage::now();
     let links = |is_tab: bool| {
         let of_kind = PAGES.iter().filter(|entry| entry.is_tab == is_tab);
-        of_kind.map(|entry| nav_link(entry, here, false)).collect_view()
+        of_kind
+            .map(|entry| nav_link(entry, current_page, false))
+            .collect_view()
     };
     view! {
         <nav class="tabs" aria-label="pages, below">

@@ -83,8 +83,8 @@ fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>, is_part: bool, shows:
         <Transition fallback=|| view! { <Loading/> }.into_any()>
             {
                 let watch = watch.clone();
-                let kept = Arc::new(Shown::from_watched(watch()));
-                let has_answered = kept.watched.has_answered;
+                let client_state = Arc::new(Shown::from_watched(watch()));
+                let has_answered = client_state.watched.has_answered;
                 Effect::new(move |_| {
                     if has_answered.get() && !shows.is_none() {
                         live.set_arrived(shows);
@@ -93,7 +93,7 @@ fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>, is_part: bool, shows:
                 changing(move || {
                     // On the server the response arrives on another thread, possibly before a
                     // memo has run. So nothing is memoized there.
-                    if cfg!(feature = "ssr") { Shown::from_watched(watch()).view(is_part) } else { kept.view(is_part) }
+                    if cfg!(feature = "ssr") { Shown::from_watched(watch()).view(is_part) } else { client_state.view(is_part) }
                 })
             }
         </Transition>

@@ -41,13 +41,13 @@ fn count(entry: &'static NavEntry) -> Option<AnyView> {
         NavCount::Locks => live.held_total(),
         NavCount::FiringGroups => Some(u64::from(session.firing_groups())).filter(|groups| *groups > 0),
     };
-    let what = match kind {
+    let meaning = match kind {
         NavCount::Locks => "held",
         NavCount::FiringGroups => "firing groups",
     };
     let view = changing(move || {
         let total = format::count(shown()?);
-        Some(view! { " "<span title=what>{total}</span> }.into_any())
+        Some(view! { " "<span title=meaning>{total}</span> }.into_any())
     });
     Some(view.into_any())
 }
@@ -64,10 +64,10 @@ pub fn Brand() -> impl IntoView {
 
 #[component]
 pub fn Nav() -> impl IntoView {
-    let here = CurrentPage::now();
+    let current_page = CurrentPage::now();
     let pages = PAGES
         .iter()
-        .map(|entry| nav_link(entry, here, true))
+        .map(|entry| nav_link(entry, current_page, true))
         .collect_view();
     view! {
         <header class="bar">

@@ -42,7 +42,7 @@ fn cell(x: usize, node: &NodeCell) -> AnyView {
 
 /// For readers that cannot see the cells.
 fn label(quorum: &Quorum) -> String {
-    let words: Vec<String> = quorum
+    let labels: Vec<String> = quorum
         .nodes
         .iter()
         .map(|node| match (node.reachable, &node.owner_id) {
@@ -51,5 +51,5 @@ fn label(quorum: &Quorum) -> String {
             (true, Some(owner)) => format!("{} {owner}", node.node),
         })
         .collect();
-    words.join(", ")
+    labels.join(", ")
 }

@@ -38,21 +38,22 @@ pub struct NameParts {
 impl NameParts {
     pub fn split(name: &str, shared: usize, cut: bool) -> Self {
         // Only a name that may be truncated needs its full text on hover.
-        let title = (cut && name.len() > 24).then(|| ends(starts(last(name, TITLE_BYTES_MAX))));
+        let title = (cut && name.len() > 24)
+            .then(|| mark_trailing_space(mark_leading_space(last(name, TITLE_BYTES_MAX))));
         let shared = if name.is_char_boundary(shared) { shared } else { 0 };
         let (dim, differs) = name.split_at(shared.min(name.len()));
         let (dim, differs) = match last(differs, LINE_BYTES_MAX) {
             end if cut && end.len() < differs.len() => ("", end),
             _ => (dim, differs),
         };
-        let differs = ends(if dim.is_empty() {
-            starts(differs)
+        let differs = mark_trailing_space(if dim.is_empty() {
+            mark_leading_space(differs)
         } else {
             visible(differs).into_owned()
         });
         Self {
             title,
-            dim: starts(dim),
+            dim: mark_leading_space(dim),
             differs,
         }
     }
@@ -65,7 +66,7 @@ fn last(text: &str, bytes: usize) -> &str {
 }
 
 /// Hidden characters made visible, including a leading space.
-fn starts(text: &str) -> String {
+fn mark_leading_space(text: &str) -> String {
     match text.strip_prefix(' ') {
         Some(rest) => format!("\\u{{20}}{}", visible(rest)),
         None => visible(text).into_owned(),
@@ -73,7 +74,7 @@ fn starts(text: &str) -> String {
 }
 
 /// A trailing space made visible.
-fn ends(text: String) -> String {
+fn mark_trailing_space(text: String) -> String {
     match text.strip_suffix(' ') {
         Some(rest) => format!("{rest}\\u{{20}}"),
         None => text,

@@ -14,9 +14,9 @@ pub fn SearchBox() -> impl IntoView {
     let navigate = use_navigate();
     // Not the router's form component, which would add much wasm.
     let submit = move |event: SubmitEvent| {
-        if let Some(typed) = typed(&event) {
+        if let Some(text) = search_text(&event) {
             event.prevent_default();
-            navigate(&links::with_query("/locks", [("q", typed)]), Default::default());
+            navigate(&links::with_query("/locks", [("q", text)]), Default::default());
         }
     };
     view! {
@@ -32,7 +32,7 @@ pub fn SearchBox() -> impl IntoView {
     }
 }
 
-fn typed(event: &SubmitEvent) -> Option<String> {
+fn search_text(event: &SubmitEvent) -> Option<String> {
     let form: HtmlFormElement = event.target()?.dyn_into().ok()?;
     FormData::new_with_form(&form).ok()?.get("q").as_string()
 }

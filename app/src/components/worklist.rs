@@ -100,13 +100,13 @@ fn held_back(locks: Signal<Vec<Lock>>, is_held: Signal<bool>) -> Memo<Vec<LockId
             _ => now.get(),
         }
     });
-    Effect::new(move |_| live.hold_back(now.with(|now| shown.with(|shown| moved(shown, now)))));
+    Effect::new(move |_| live.hold_back(now.with(|now| shown.with(|shown| count_differences(shown, now)))));
     on_cleanup(move || live.hold_back(0));
     shown
 }
 
 /// Number of rows added, removed or moved.
-fn moved(shown: &[LockId], now: &[LockId]) -> u32 {
+fn count_differences(shown: &[LockId], now: &[LockId]) -> u32 {
     let longest = shown.len().max(now.len());
     let differ = (0..longest)
         .filter(|index| shown.get(*index) != now.get(*index))
@@ -118,11 +118,11 @@ fn moved(shown: &[LockId], now: &[LockId]) -> u32 {
 /// paint.
 fn mark(lock: Memo<Option<Lock>>, came_late: bool) -> Signal<bool> {
     let live = use_live();
-    let what =
+    let state_and_owner =
         Memo::new(move |_| lock.with(|lock| lock.as_ref().map(|lock| (lock.state, lock.owner_id.clone()))));
     let changed_at = RwSignal::new(None::<i64>);
     Effect::new(move |before: Option<()>| {
-        let _ = what.get();
+        let _ = state_and_owner.get();
         if before.is_some() || came_late {
             changed_at.set(untrack(move || live.now_ms()));
         }

@@ -83,11 +83,11 @@ impl FormState {
             .with(|reply| reply.as_ref()?.fault(name).map(str::to_owned))
     }
 
-    /// What was typed into a field of a form that was refused without a script; else `default`.
-    pub fn typed(self, name: &str, default: &str) -> String {
-        let typed = |reply: &Option<FormReply>| reply.as_ref()?.fields.find(name).map(str::to_owned);
+    /// Input of a field of a form that was refused without a script; else `default`.
+    pub fn typed_value(self, name: &str, default: &str) -> String {
+        let value = |reply: &Option<FormReply>| reply.as_ref()?.fields.find(name).map(str::to_owned);
         self.reply
-            .with_untracked(typed)
+            .with_untracked(value)
             .unwrap_or_else(|| default.to_owned())
     }
 
@@ -147,7 +147,7 @@ pub fn ConsoleForm(
         state.is_sending.set(true);
         leptos::task::spawn_local(async move {
             // The event of the change may arrive before the answer, on a page that is about to close.
-            let held = live.hold_refetches();
+            let guard = live.hold_refetches();
             let outcome = form.send().await;
             state.is_sending.try_set(false);
             match outcome {
@@ -156,7 +156,7 @@ pub fn ConsoleForm(
                     state.reply.try_set(None);
                     form.reset();
                     if done.run(to) {
-                        held.discard();
+                        guard.discard();
                     }
                 }
                 Ok(FormOutcome::Reply(reply)) => {
@@ -183,23 +183,23 @@ pub fn ConsoleForm(
 /// Shows the result; whether another page opens.
 fn on_success(stays: bool, on_done: Option<Callback<()>>) -> Callback<String, bool> {
     let (live, toast, navigate) = (use_live(), use_toast(), use_navigate());
-    let here = use_location().pathname;
+    let current_path = use_location().pathname;
     Callback::new(move |to: String| {
         let path = to.split(['?', '#']).next();
-        let leaves = !stays && path != Some(here.get_untracked().as_str());
+        let opens_page = !stays && path != Some(current_path.get_untracked().as_str());
         if stays {
             toast.show_for(&to);
         } else {
             navigate(&to, NavigateOptions::default());
         }
         // Another page fetches its data by itself, and what this one shows may be gone.
-        if !leaves {
+        if !opens_page {
             live.show_waiting();
         }
         if let Some(on_done) = on_done {
             on_done.run(());
         }
-        leaves
+        opens_page
     })
 }
 

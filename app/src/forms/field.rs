@@ -18,7 +18,7 @@ pub fn TextField(
     #[prop(optional)] is_optional: bool,
     #[prop(optional, into)] class: Option<String>,
 ) -> impl IntoView {
-    let value = use_form().typed(&name, &value);
+    let value = use_form().typed_value(&name, &value);
     control(Control {
         kind: "text",
         autocomplete: "off",
@@ -119,7 +119,7 @@ pub fn TextArea(
     #[prop(optional)] is_optional: bool,
     #[prop(default = 3)] rows: u32,
 ) -> impl IntoView {
-    let value = use_form().typed(&name, &value);
+    let value = use_form().typed_value(&name, &value);
     view! {
         <div class="entry">
             <label for=name.clone()>{label}</label>
@@ -146,7 +146,7 @@ pub fn ChoiceField(
     options: Vec<(String, String)>,
     #[prop(optional, into)] chosen: String,
 ) -> impl IntoView {
-    let chosen = use_form().typed(&name, &chosen);
+    let chosen = use_form().typed_value(&name, &chosen);
     view! {
         <div class="entry">
             <label for=name.clone()>{label}</label>

@@ -145,8 +145,8 @@ impl TypedFields {
 
     /// Every value of that name, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let named = self.fields.iter().filter(move |(field, _)| field == name);
-        named.map(|(_, value)| value.as_str())
+        let values = self.fields.iter().filter(move |(field, _)| field == name);
+        values.map(|(_, value)| value.as_str())
     }
 }
 
@@ -154,7 +154,7 @@ impl TypedFields {
 mod tests {
     use super::*;
 
-    fn typed(fields: &[(&str, &str)]) -> TypedFields {
+    fn typed_fields(fields: &[(&str, &str)]) -> TypedFields {
         let owned = fields
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -173,11 +173,11 @@ mod tests {
             "anything else",
             "Name",
         ] {
-            let fields = typed(&[(secret, "hunter22"), ("name", "ada")]);
+            let fields = typed_fields(&[(secret, "hunter22"), ("name", "ada")]);
             assert!(fields.has_secret, "{secret}");
             assert_eq!(fields.fields, [("name".to_owned(), "ada".to_owned())], "{secret}");
         }
-        assert!(!typed(&[("with.share", "5 %"), ("resource-1", "a")]).has_secret);
+        assert!(!typed_fields(&[("with.share", "5 %"), ("resource-1", "a")]).has_secret);
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             action: "/alerts/silences".to_owned(),
             status: 422,
             faults: vec![("lasts".to_owned(), "too long".to_owned())],
-            fields: typed(&[("lasts", "900d")]),
+            fields: typed_fields(&[("lasts", "900d")]),
             ..FormReply::default()
         });
         let bytes = outcome.to_bytes().unwrap();

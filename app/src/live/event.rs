@@ -18,11 +18,11 @@ pub struct LiveEvent {
     /// Alert groups that fire.
     pub firing_groups: u32,
     pub is_read_only: bool,
-    pub backends: Vec<BackendPulse>,
+    pub backends: Vec<LiveBackend>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackendPulse {
+pub struct LiveBackend {
     pub name: String,
     pub status: BackendStatus,
     /// `None`: never observed.
@@ -50,22 +50,22 @@ impl LiveEvent {
             alerts_overdue: get(&event, "alertsOverdue")?.as_bool().unwrap_or_default(),
             backends: backends
                 .iter()
-                .map(|backend| BackendPulse::read(&backend))
+                .map(|backend| LiveBackend::read(&backend))
                 .collect::<Option<_>>()?,
         })
     }
 
     /// The backends `ms` later.
-    pub fn grown(&self, ms: i64) -> Vec<BackendPulse> {
-        let grow = |backend: &BackendPulse| BackendPulse {
+    pub fn backends_after(&self, ms: i64) -> Vec<LiveBackend> {
+        let aged = |backend: &LiveBackend| LiveBackend {
             age_ms: backend.age_ms.map(|age| age + ms),
             ..backend.clone()
         };
-        self.backends.iter().map(grow).collect()
+        self.backends.iter().map(aged).collect()
     }
 }
 
-impl BackendPulse {
+impl LiveBackend {
     fn read(backend: &JsValue) -> Option<Self> {
         Some(Self {
             name: get(backend, "name")?.as_string()?,
@@ -101,13 +101,13 @@ mod tests {
     #[test]
     fn known_ages_grow_and_unknown_ones_stay_unknown() {
         // Two backends, one never observed, half a second later.
-        let backend = |age_ms| BackendPulse {
+        let backend = |age_ms| LiveBackend {
             name: "coord".to_owned(),
             status: BackendStatus::Stale,
             age_ms,
             poll_interval_ms: 2_000,
         };
-        let pulse = LiveEvent {
+        let event = LiveEvent {
             revisions: Revisions {
                 inventory: 7,
                 ..Revisions::default()
@@ -120,8 +120,8 @@ mod tests {
             alerts_overdue: false,
             backends: vec![backend(Some(14_000)), backend(None)],
         };
-        let ages: Vec<_> = pulse
-            .grown(500)
+        let ages: Vec<_> = event
+            .backends_after(500)
             .into_iter()
             .map(|backend| backend.age_ms)
             .collect();

@@ -66,7 +66,7 @@ pub(super) fn open_in_browser(live: Live) {
         live.first_tick.set_value(Some(now_ms()));
         live.now.set(Some(now_ms()));
         live.awake.set(true);
-        let tick = if wants_calm() { TICK_CALM } else { TICK };
+        let tick = if prefers_reduced_motion() { TICK_CALM } else { TICK };
         let ticker = set_interval_with_handle(move || on_tick(live, source), tick);
         on_cleanup(move || {
             if let Ok(ticker) = ticker {
@@ -83,21 +83,21 @@ pub(super) fn open_in_browser(live: Live) {
     });
 }
 
-fn wants_calm() -> bool {
+fn prefers_reduced_motion() -> bool {
     matches!(window().match_media("(prefers-reduced-motion: reduce)"), Ok(Some(query)) if query.matches())
 }
 
 fn open(live: Live) -> Option<Source> {
     let source = EventSource::new(ADDRESS).ok()?;
-    let on_pulse = move |event: MessageEvent| {
-        if let Some(pulse) = event.data().as_string().and_then(|json| LiveEvent::read(&json)) {
-            on_event(live, pulse);
+    let on_message = move |message: MessageEvent| {
+        if let Some(event) = message.data().as_string().and_then(|json| LiveEvent::read(&json)) {
+            on_event(live, event);
         }
     };
     let handlers: [Handler; 3] = [
-        Closure::new(on_pulse),
-        Closure::new(on_pulse),
-        Closure::new(move |_| cut(live)),
+        Closure::new(on_message),
+        Closure::new(on_message),
+        Closure::new(move |_| mark_cut(live)),
     ];
     for (name, handler) in ["hello", "revision", "error"].into_iter().zip(&handlers) {
         source
@@ -111,9 +111,9 @@ fn open(live: Live) -> Option<Source> {
     })
 }
 
-fn on_event(live: Live, pulse: LiveEvent) {
+fn on_event(live: Live, event: LiveEvent) {
     let was_cut = matches!(live.stream.try_get_untracked(), Some(Stream::Cut { .. }));
-    let (shown, revisions) = (live.shown.try_get_untracked().flatten(), pulse.revisions);
+    let (shown, revisions) = (live.shown.try_get_untracked().flatten(), event.revisions);
     let Some(mut before) = live.seen.try_get_value() else {
         return;
     };
@@ -124,7 +124,7 @@ fn on_event(live: Live, pulse: LiveEvent) {
     if live.paused.try_get_untracked() == Some(true) {
         let topics = shown.map_or(Topics::INVENTORY, |shown| shown.topics);
         let of_rows = if topics.has(Topics::INVENTORY) {
-            pulse.changes
+            event.changes
         } else {
             0
         };
@@ -134,20 +134,20 @@ fn on_event(live: Live, pulse: LiveEvent) {
             .try_update(|unseen| *unseen = unseen.saturating_add(of_rows + of_others));
     }
     live.session
-        .update(pulse.firing_groups, pulse.alerts_overdue, pulse.is_read_only);
-    live.heard_at.try_set(now_ms());
+        .update(event.firing_groups, event.alerts_overdue, event.is_read_only);
+    live.last_event_at.try_set(now_ms());
     live.seen.try_set_value(revisions);
-    live.pulse.try_set(Some(pulse));
+    live.last_event.try_set(Some(event));
     live.stream.try_set(Stream::Open);
-    live.news(if was_cut { Topics::ALL } else { changed });
+    live.on_change(if was_cut { Topics::ALL } else { changed });
 }
 
-fn cut(live: Live) {
+fn mark_cut(live: Live) {
     // Silence counts from the last event, not from its detection.
     if !matches!(live.stream.try_get_untracked(), Some(Stream::Cut { .. })) {
-        let heard = live.heard_at.try_get_untracked().filter(|at| *at > 0);
+        let last_event_at = live.last_event_at.try_get_untracked().filter(|at| *at > 0);
         live.stream.try_set(Stream::Cut {
-            since: heard.unwrap_or_else(now_ms),
+            since: last_event_at.unwrap_or_else(now_ms),
         });
     }
 }
@@ -166,9 +166,9 @@ fn on_tick(live: Live, source: StoredValue<Option<Source>, LocalStorage>) {
         })
         .flatten()
         .unwrap_or((0, true));
-    let silent = now - live.heard_at.try_get_untracked().unwrap_or(0).max(opened_at) > SILENCE_MS_MAX;
+    let silent = now - live.last_event_at.try_get_untracked().unwrap_or(0).max(opened_at) > SILENCE_MS_MAX;
     if silent || closed {
-        cut(live);
+        mark_cut(live);
     }
     refetch_activity(live, now);
     // A half-open connection reports no error; a refused one is given up by the browser.
@@ -180,10 +180,10 @@ fn on_tick(live: Live, source: StoredValue<Option<Source>, LocalStorage>) {
 fn refetch_activity(live: Live, now: i64) {
     let shown = live.shown.try_get_untracked().flatten();
     let is_old = |shown: super::ShownData| {
-        shown.topics.has(Topics::ACTIVITY) && now - shown.came > ACTIVITY_AGE_MS_MAX
+        shown.topics.has(Topics::ACTIVITY) && now - shown.arrived_at > ACTIVITY_AGE_MS_MAX
     };
     let is_open = matches!(live.stream.try_get_untracked(), Some(Stream::Open));
     if is_open && shown.is_some_and(is_old) {
-        live.news(Topics::ACTIVITY);
+        live.on_change(Topics::ACTIVITY);
     }
 }

@@ -99,7 +99,7 @@ impl Live {
     pub fn refreshing<Q, T, Fut>(
         self,
         topics: Topics,
-        question: impl Fn() -> Q + Send + Sync + 'static,
+        request: impl Fn() -> Q + Send + Sync + 'static,
         fetch: impl Fn(Q) -> Fut + Send + Sync + 'static,
     ) -> Load<T>
     where
@@ -112,7 +112,7 @@ impl Live {
             Box::pin(async move { answer.await.and_then(Data::from_value) })
         };
         Load {
-            resource: self.resource(topics, Box::new(move || question().texts()), Arc::new(fetch)),
+            resource: self.resource(topics, Box::new(move || request().texts()), Arc::new(fetch)),
             of: PhantomData,
         }
     }
@@ -120,11 +120,11 @@ impl Live {
     fn resource(
         self,
         topics: Topics,
-        question: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+        request: Box<dyn Fn() -> Vec<String> + Send + Sync>,
         fetch: Arc<Fetch>,
     ) -> Resource<LoadResult, Payload> {
         Resource::new_with_options(
-            move || (question(), self.epoch(topics)),
+            move || (request(), self.epoch(topics)),
             move |(texts, _)| {
                 let answer = fetch(texts);
                 async move {
@@ -167,32 +167,32 @@ pub enum Data {
     /// As embedded in the first HTML.
     Packed(Arc<[u8]>),
     /// As returned by a server function in the browser.
-    Made(Arc<dyn Any + Send + Sync>),
+    Decoded(Arc<dyn Any + Send + Sync>),
 }
 
 impl Data {
     fn from_value<T: Serialize + Send + Sync + 'static>(value: T) -> Result<Self, ApiError> {
         // The browser does not encode, and needs no code for it.
         if cfg!(feature = "ssr") {
-            let packed = codec::write(&value).map_err(broken)?;
+            let packed = codec::write(&value).map_err(codec_error)?;
             Ok(Self::Packed(packed.into()))
         } else {
-            Ok(Self::Made(Arc::new(value)))
+            Ok(Self::Decoded(Arc::new(value)))
         }
     }
 
     fn open<T: Clone + DeserializeOwned + 'static>(self) -> Result<T, ApiError> {
         match self {
-            Self::Packed(bytes) => codec::read(&bytes).map_err(broken),
-            Self::Made(value) => value
+            Self::Packed(bytes) => codec::read(&bytes).map_err(codec_error),
+            Self::Decoded(value) => value
                 .downcast_ref::<T>()
                 .cloned()
-                .ok_or_else(|| broken(PayloadError::Malformed)),
+                .ok_or_else(|| codec_error(PayloadError::Malformed)),
         }
     }
 }
 
-fn broken(error: PayloadError) -> ApiError {
+fn codec_error(error: PayloadError) -> ApiError {
     match error {
         PayloadError::OtherBuild => ApiError::OtherBuild,
         PayloadError::Malformed => ApiError::Unreachable(error.to_string()),
@@ -207,7 +207,7 @@ impl Encoder<LoadResult> for Payload {
     fn encode(answer: &LoadResult) -> Result<String, PayloadError> {
         let answer = match answer {
             Ok(Data::Packed(bytes)) => Ok(&bytes[..]),
-            Ok(Data::Made(_)) => return Err(PayloadError::Malformed),
+            Ok(Data::Decoded(_)) => return Err(PayloadError::Malformed),
             Err(error) => Err(error),
         };
         codec::to_text(&answer)

@@ -16,8 +16,8 @@ fn live() -> (Owner, Live) {
 fn events_during_a_fetch_are_one_refetch_after_it() {
     let (_owner, live) = live();
     let fetch = live.hold_refetches();
-    live.news(Topics::ALERTS);
-    live.news(Topics::ALERTS);
+    live.on_change(Topics::ALERTS);
+    live.on_change(Topics::ALERTS);
     assert_eq!(refetches(live), [0, 0, 0]);
     drop(fetch);
     assert_eq!(refetches(live), [0, 1, 0]);
@@ -27,12 +27,12 @@ fn events_during_a_fetch_are_one_refetch_after_it() {
 fn a_page_that_closes_discards_only_its_own_events() {
     let (_owner, live) = live();
     let page = live.hold_refetches();
-    live.news(Topics::INVENTORY);
+    live.on_change(Topics::INVENTORY);
     page.discard();
     assert_eq!(refetches(live), [0, 0, 0]);
     // The header waits for the same event.
     let (header, page) = (live.hold_refetches(), live.hold_refetches());
-    live.news(Topics::ALERTS);
+    live.on_change(Topics::ALERTS);
     page.discard();
     drop(header);
     assert_eq!(refetches(live), [0, 1, 0]);

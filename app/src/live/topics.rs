@@ -48,10 +48,10 @@ impl Revisions {
     /// Kinds that differ. A restarted server starts its revisions again: compared for
     /// difference, not for order.
     pub fn changed_since(self, before: Self) -> Topics {
-        let of = |is_changed: bool, topics| if is_changed { topics } else { Topics::NONE };
-        of(self.inventory != before.inventory, Topics::INVENTORY)
-            .and(of(self.alerts != before.alerts, Topics::ALERTS))
-            .and(of(self.activity != before.activity, Topics::ACTIVITY))
+        let topics_if = |is_changed: bool, topics| if is_changed { topics } else { Topics::NONE };
+        topics_if(self.inventory != before.inventory, Topics::INVENTORY)
+            .and(topics_if(self.alerts != before.alerts, Topics::ALERTS))
+            .and(topics_if(self.activity != before.activity, Topics::ACTIVITY))
     }
 }
 

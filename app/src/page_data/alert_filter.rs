@@ -83,11 +83,11 @@ impl AlertFilter {
     #[must_use]
     pub fn toggled(&self, state: GroupState) -> Self {
         let shown = GroupState::ALL.into_iter();
-        let shown = shown.filter(|one| self.shows(*one) != (*one == state));
+        let shown = shown.filter(|other| self.shows(*other) != (*other == state));
         let states: Vec<GroupState> = shown.collect();
         let is_default = GroupState::ALL
             .iter()
-            .all(|one| Self::default().shows(*one) == states.contains(one));
+            .all(|state| Self::default().shows(*state) == states.contains(state));
         Self {
             states: if is_default { Vec::new() } else { states },
             ..self.clone()
@@ -97,7 +97,7 @@ impl AlertFilter {
     #[must_use]
     pub fn toggled_severity(&self, severity: AlertSeverity) -> Self {
         let mut severities = self.severities.clone();
-        match severities.iter().position(|one| *one == severity) {
+        match severities.iter().position(|shown| *shown == severity) {
             Some(at) => drop(severities.remove(at)),
             None => severities.push(severity),
         }
@@ -110,7 +110,7 @@ impl AlertFilter {
     #[must_use]
     pub fn expanded(&self, key: &str) -> Self {
         let mut open = self.open.clone();
-        match open.iter().position(|one| one == key) {
+        match open.iter().position(|open_key| open_key == key) {
             Some(at) => drop(open.remove(at)),
             None => open.push(key.to_owned()),
         }
@@ -118,7 +118,7 @@ impl AlertFilter {
     }
 
     pub fn is_open(&self, key: &str) -> bool {
-        self.open.iter().any(|one| one == key)
+        self.open.iter().any(|open_key| open_key == key)
     }
 
     /// URL of the page with this filter.
@@ -136,7 +136,7 @@ impl AlertFilter {
         pairs.extend(
             self.severities
                 .iter()
-                .map(|one| ("severity", one.as_str().to_owned())),
+                .map(|severity| ("severity", severity.as_str().to_owned())),
         );
         for (name, value) in [
             ("rule", &self.rule),

@@ -129,8 +129,8 @@ mod tests {
             SilenceFields::from_search(&url.to_search()).matchers,
             url.matchers
         );
-        let typed = SilenceFields::from_fields(&[pair("label1", "rule"), pair("lasts", "3d")]);
-        assert_eq!(typed.lasts(0), "3d");
+        let fields = SilenceFields::from_fields(&[pair("label1", "rule"), pair("lasts", "3d")]);
+        assert_eq!(fields.lasts(0), "3d");
     }
 
     #[test]

@@ -76,7 +76,7 @@ fn Body(data: Signal<AlertsData>, search: Signal<String>) -> impl IntoView {
 }
 
 fn of_state(data: &AlertsData, state: GroupState) -> u64 {
-    let at = GroupState::ALL.iter().position(|one| *one == state);
+    let at = GroupState::ALL.iter().position(|other| *other == state);
     at.map_or(0, |at| u64::from(data.states[at]))
 }
 
@@ -89,22 +89,22 @@ fn title(data: &AlertsData) -> String {
 
 /// `13 alerts. 1 group is acknowledged, 1 flaps, 1 is pending; 3 silences suppressed 45 notifications.`
 fn lead(data: &AlertsData) -> String {
-    let words = [
+    let verbs = [
         (GroupState::Acknowledged, "is acknowledged", "are acknowledged"),
         (GroupState::Flapping, "flaps", "flap"),
         (GroupState::Pending, "is pending", "are pending"),
         (GroupState::Silenced, "is silenced", "are silenced"),
     ];
     let mut parts: Vec<String> = Vec::new();
-    for (state, one, many) in words {
+    for (state, singular, plural) in verbs {
         let count = of_state(data, state);
         if count > 0 {
-            let verb = if count == 1 { one } else { many };
-            let what = match parts.is_empty() {
+            let verb = if count == 1 { singular } else { plural };
+            let groups = match parts.is_empty() {
                 true => format::counted(count, "group", "groups"),
                 false => format::count(count),
             };
-            parts.push(format!("{what} {verb}"));
+            parts.push(format!("{groups} {verb}"));
         }
     }
     let mut text = format!("{}.", format::counted(data.alerts, "alert", "alerts"));

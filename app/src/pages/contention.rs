@@ -50,7 +50,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
     let hold_times = Memo::new(move |_| data.with(|data| data.hold_times.clone()));
     let wait_times = Memo::new(move |_| data.with(|data| data.wait_times.clone()));
     provide_simulated(move || data.with(|data| data.range.simulated_mark()));
-    let cut = move || {
+    let cut_notice = move || {
         data.with(|data| data.is_cut).then(|| {
             let text = "Prefixes that may cover names outside your scope are omitted.";
             view! { <p class="notice" role="status">{text}</p> }.into_any()
@@ -63,7 +63,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
             <p><a class="link" href="/waits">"Waits and deadlocks over all backends"</a></p>
         </div>
         <div class="stack contention">
-            {changing(cut)}
+            {changing(cut_notice)}
             <MapSection data url/>
             <div class="two">
                 <TopPrefixes data url/>

@@ -83,13 +83,13 @@ fn content(data: &DocsData) -> AnyView {
 /// All operations of the API.
 fn index(parts: &[ApiPart]) -> AnyView {
     let lists = parts.iter().map(|part| {
-        let rows = part.operations.iter().map(|one| {
-            let link = format!("{}#{}", part.path, one.id);
+        let rows = part.operations.iter().map(|operation| {
+            let link = format!("{}#{}", part.path, operation.id);
             view! {
                 <tr>
-                    <td class="op-m">{one.method.clone()}</td>
-                    <td><a class="link" href=link><code>{one.path.clone()}</code></a></td>
-                    <td class="wrap">{inline(&one.summary)}</td>
+                    <td class="op-m">{operation.method.clone()}</td>
+                    <td><a class="link" href=link><code>{operation.path.clone()}</code></a></td>
+                    <td class="wrap">{inline(&operation.summary)}</td>
                 </tr>
             }
             .into_any()

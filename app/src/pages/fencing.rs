@@ -53,7 +53,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
     let is_filtered = Memo::new(move |_| url.with(is_filtered));
     let is_unused = Memo::new(move |_| data.with(|data| data.is_unused));
     let has_rows = Memo::new(move |_| data.with(|data| data.total > 0));
-    let cut = move || {
+    let cut_notice = move || {
         let total = data.with(|data| data.is_cut.then_some(data.total))?;
         let text = format!(
             "Only the newest {} rejections of this range are shown.",
@@ -93,7 +93,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
         <div class="stack fencing">
             <Search data url/>
             {changing(refused)}
-            {changing(cut)}
+            {changing(cut_notice)}
             {changing(teach)}
             {changing(chart)}
             {changing(lists)}

@@ -46,7 +46,7 @@ use crate::live::use_live;
 pub fn LockPage() -> impl IntoView {
     let (params, query, location) = (use_params_map(), use_query_map(), use_location());
     let (path, search) = (location.pathname, location.search);
-    let here = move || {
+    let url_parts = move || {
         let get = |name: &str| params.read().get(name).unwrap_or_default();
         (
             get("backend"),
@@ -59,7 +59,7 @@ pub fn LockPage() -> impl IntoView {
         move |before: Option<&(String, String, String, String)>| match before {
             // During navigation the page outlives its URL for a moment.
             Some(before) if !path.with(|path| path.starts_with("/locks/")) => before.clone(),
-            _ => here(),
+            _ => url_parts(),
         },
     );
     let load = use_live().refreshing(
@@ -172,11 +172,11 @@ fn Body(detail: Signal<LockDetail>) -> impl IntoView {
 }
 
 fn held_section(detail: Signal<LockDetail>) -> AnyView {
-    let gone = move || detail.with(LockDetail::is_gone);
+    let is_gone = move || detail.with(LockDetail::is_gone);
     view! {
-        <div class="lock" class:is-gone=gone>
+        <div class="lock" class:is-gone=is_gone>
             <LockFacts detail/>
-            {move || (!gone()).then(|| view! { <TimeLeftSection detail/> }.into_any())}
+            {move || (!is_gone()).then(|| view! { <TimeLeftSection detail/> }.into_any())}
             <Nodes detail/>
             <OwnershipSection detail/>
             // Next steps come first in the page; a wide window has them at the right.

@@ -143,13 +143,13 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
 fn Calm(data: Signal<Overview>) -> impl IntoView {
     let seen = Memo::new(move |_| data.with(|data| Seen::from_backends(&data.backends)));
     changing(move || match seen.get() {
-        Seen::All => calm("No lock is"),
-        Seen::Some => calm("No visible lock is"),
+        Seen::All => nothing_to_do("No lock is"),
+        Seen::Some => nothing_to_do("No visible lock is"),
         Seen::Nothing => view! { <p class="calm">"No data: no backend has been read."</p> }.into_any(),
     })
 }
 
-fn calm(none: &'static str) -> AnyView {
+fn nothing_to_do(none: &'static str) -> AnyView {
     view! {
         <p class="calm healthy">
             <Shape name="ok"/>

@@ -159,7 +159,7 @@ fn cells(row: &ReceiverRow, now: i64) -> AnyView {
     view! {
         <th scope="row"><a class="link mono" href=path(&row.name)>{row.name.clone()}</a><small>{kind_word(&row.kind)}</small></th>
         <td class="wrap to">{urls.collect_view()}</td>
-        <td class="wrap">{last(row, now)}</td>
+        <td class="wrap">{last_status(row, now)}</td>
         {count(row.waiting)}
         {count(row.dead)}
     }
@@ -167,7 +167,7 @@ fn cells(row: &ReceiverRow, now: i64) -> AnyView {
 }
 
 /// Status of the last delivery.
-pub(super) fn last(row: &ReceiverRow, now: i64) -> AnyView {
+pub(super) fn last_status(row: &ReceiverRow, now: i64) -> AnyView {
     match (&row.fault, row.last_ok_at) {
         (Some(fault), _) => {
             let fault = visible(fault).into_owned();

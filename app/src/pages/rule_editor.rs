@@ -135,11 +135,11 @@ pub fn RuleEditorPage() -> impl IntoView {
         _ => (params.read().get("id").unwrap_or_default(), location.search.get()),
     });
     let form = FormState::of_action(ACTION);
-    let typed = form
+    let refused_fields = form
         .first_reply()
         .map(|reply| reply.fields.fields)
         .unwrap_or_default();
-    let request = PreviewRequest::new(to_search(typed));
+    let request = PreviewRequest::new(to_search(refused_fields));
     Effect::new(move |before: Option<(String, String)>| {
         let now = address.get();
         if before.is_some_and(|before| before != now) {

@@ -44,8 +44,8 @@ pub struct Summary {
 pub fn SilencePage() -> impl IntoView {
     let form = FormState::of_action(ACTION);
     let location = use_location();
-    let typed = form.first_reply().filter(|reply| !reply.fields.fields.is_empty());
-    let first = match typed {
+    let refused = form.first_reply().filter(|reply| !reply.fields.fields.is_empty());
+    let first = match refused {
         Some(reply) => SilenceFields::from_fields(&reply.fields.fields),
         None => SilenceFields::from_search(&location.search.get_untracked()),
     };
@@ -114,7 +114,7 @@ impl Summary {
 
 #[component]
 fn Footer(form: FormState, summary: Summary) -> impl IntoView {
-    let word = move || {
+    let button_text = move || {
         let length = summary.fields.with(|fields| match fields.length.as_str() {
             UNTIL_NINE => " until 09:00".to_owned(),
             OWN if fields.own.is_empty() => String::new(),
@@ -135,7 +135,7 @@ fn Footer(form: FormState, summary: Summary) -> impl IntoView {
         <footer>
             // First, so that Enter lists and never saves.
             <button class="btn no-script" r#type="submit" form=FORM_ID name="act" value="preview" formnovalidate="true">"Count matching alerts"</button>
-            <button class="btn solid" r#type="submit" form=FORM_ID name="act" value="save" aria-disabled=is_sending>{changing(word)}</button>
+            <button class="btn solid" r#type="submit" form=FORM_ID name="act" value="save" aria-disabled=is_sending>{changing(button_text)}</button>
             <a class="btn" href="/alerts">"Cancel"</a>
             <span class="small ink3">"a silence can be ended at any time"</span>
         </footer>

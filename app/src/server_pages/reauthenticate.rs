@@ -8,7 +8,7 @@ use super::html_document::document;
 use crate::forms::reply::TypedFields;
 use crate::links;
 use crate::page_data::unlock::Proof;
-use crate::refused::{hidden_fields, send_again, typed as typed_fields};
+use crate::refused::{hidden_fields, send_again, typed_fields};
 
 /// The signed-in user, and what every page says about the console.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ pub fn prove(visitor: &Visitor, prove: &Prove) -> String {
 
 /// In place of a page: the form was not executed and is resent from here.
 pub fn resend(visitor: &Visitor, prove: &Prove, action: &str) -> String {
-    let kept = prove.typed.has_secret.then(|| {
+    let secrets_note = prove.typed.has_secret.then(|| {
         view! { <p class="small ink2">"Secrets are not stored: enter them again on the next page."</p> }
     });
     let content = match prove.proof {
@@ -66,11 +66,11 @@ pub fn resend(visitor: &Visitor, prove: &Prove, action: &str) -> String {
         }
         .into_any(),
         _ => {
-            let by = links::with_query("/prove", [("send", action)]);
-            by_password(prove, &by, hidden_fields(&prove.typed))
+            let action = links::with_query("/prove", [("send", action)]);
+            by_password(prove, &action, hidden_fields(&prove.typed))
         }
     };
-    let content = view! { {typed_fields(&prove.typed)}{kept}{content} };
+    let content = view! { {typed_fields(&prove.typed)}{secrets_note}{content} };
     sheet(visitor, "Not done yet: authenticate again", content.into_any())
 }
 
@@ -121,13 +121,13 @@ fn by_password(prove: &Prove, action: &str, hidden: AnyView) -> AnyView {
 }
 
 /// At the provider, or by a new link: in another tab if a form waits here.
-fn sign_in(at_provider: bool, next: &str, is_beside: bool) -> AnyView {
+fn sign_in(at_provider: bool, next: &str, in_new_tab: bool) -> AnyView {
     let href = if at_provider {
         links::with_query("/sign-in/oidc", [("again", "1"), ("next", next)])
     } else {
         links::with_query("/sign-in", [("next", next)])
     };
-    let (target, word) = match is_beside {
+    let (target, word) = match in_new_tab {
         true => (Some("_blank"), "Sign in again, in a new tab"),
         false => (None, "Sign in again"),
     };

@@ -20,7 +20,7 @@ use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 use tokio::sync::broadcast::error::RecvError;
 
-use self::observed::{from_resource, moment, rows};
+use self::observed::{from_resource, rows, to_datetime};
 use self::stale_writes::{ByResource, StaleWrites};
 use super::{Backend, BackendError, Batch, Budget, Hints, Pass, Probe, RELEASE, Sink};
 use lease::{LeaseCaller, LeaseError, LeaseService, ResourceNow};
@@ -186,8 +186,8 @@ impl Backend for Builtin {
                     .extend(rows(&read, &self.stale_writes(read.now).await?));
                 seen.extend(read.value.into_iter().map(|row| row.resource));
             }
-            let gone = names.iter().filter(|(_, resource)| !seen.contains(resource));
-            batch.gone = gone.cloned().collect();
+            let missing = names.iter().filter(|(_, resource)| !seen.contains(resource));
+            batch.gone = missing.cloned().collect();
             sink.accept(batch);
             Ok(())
         })
@@ -263,9 +263,9 @@ fn raw(lease: &Lease) -> Vec<RawField> {
         field("owner_id", lease.owner.to_string()),
         field("fencing_token", lease.token.to_string()),
         field("ttl_seconds", lease.ttl.seconds().to_string()),
-        field("acquired_at", moment(lease.acquired_at).to_rfc3339()),
-        field("renewed_at", moment(lease.renewed_at).to_rfc3339()),
-        field("expires_at", moment(lease.expires_at).to_rfc3339()),
+        field("acquired_at", to_datetime(lease.acquired_at).to_rfc3339()),
+        field("renewed_at", to_datetime(lease.renewed_at).to_rfc3339()),
+        field("expires_at", to_datetime(lease.expires_at).to_rfc3339()),
         field("renewals", lease.renewals.to_string()),
     ];
     fields.extend(

@@ -57,9 +57,9 @@ pub(crate) fn cut(text: &str, chars: usize) -> Cow<'_, str> {
     if text.chars().nth(chars).is_none() {
         return Cow::Borrowed(text);
     }
-    let mut kept: String = text.chars().take(chars.saturating_sub(1)).collect();
-    kept.push('…');
-    Cow::Owned(kept)
+    let mut shortened: String = text.chars().take(chars.saturating_sub(1)).collect();
+    shortened.push('…');
+    Cow::Owned(shortened)
 }
 
 #[cfg(test)]

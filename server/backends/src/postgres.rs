@@ -79,14 +79,14 @@ pub fn connect(
         .iter()
         .map(LeaseTable::read)
         .collect::<Result<Vec<_>, _>>()?;
-    if let Some(twice) = tables.iter().enumerate().find_map(|(at, table)| {
+    if let Some(duplicate) = tables.iter().enumerate().find_map(|(at, table)| {
         tables[..at]
             .iter()
             .any(|other| other.source == table.source)
             .then(|| table.quoted_name())
     }) {
         return Err(BackendError::Misconfigured {
-            detail: format!("table {twice} is configured twice"),
+            detail: format!("table {duplicate} is configured twice"),
             remedy: "Remove one of its two `[[backend.lease_table]]`.".to_owned(),
         });
     }

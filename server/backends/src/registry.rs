@@ -22,7 +22,7 @@ impl BackendRegistry {
 
     pub fn get(&self, name: &BackendName) -> Option<Arc<dyn Backend>> {
         let rows = self.rows();
-        let row = rows.iter().find(|(it, _)| it == name);
+        let row = rows.iter().find(|(registered, _)| registered == name);
         row.map(|(_, backend)| backend.clone())
     }
 

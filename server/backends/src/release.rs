@@ -11,7 +11,7 @@ use domain::reported::Reported;
 use super::{Backend, BackendError};
 
 /// Readings of a lock with an unknown holder before "refused" is the result.
-const LOOKS_MAX: u32 = 5;
+const ATTEMPTS_MAX: u32 = 5;
 
 /// Result of a release before the lock is read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Acted {
 }
 
 /// Whether the named holding is the one just read. `Err` is the result if it is not.
-pub(super) fn same(seen: &Inspection, generation: &Generation) -> Result<(), Release> {
+pub(super) fn check_generation(seen: &Inspection, generation: &Generation) -> Result<(), Release> {
     let Some(lock) = &seen.lock else {
         return Err(Release::AlreadyFree);
     };
@@ -76,12 +76,12 @@ async fn explain_mismatch(
     resource: &Resource,
     generation: &Generation,
 ) -> Result<Release, BackendError> {
-    let mut looks = 1;
+    let mut attempts = 1;
     loop {
         let seen = backend.inspect(source, resource).await?;
-        match same(&seen, generation) {
+        match check_generation(&seen, generation) {
             // Its holder may have ended between two queries of one reading.
-            Err(Release::Refused { .. }) if looks < LOOKS_MAX => looks += 1,
+            Err(Release::Refused { .. }) if attempts < ATTEMPTS_MAX => attempts += 1,
             Err(answer) => return Ok(answer),
             // Visible to the watching account, not found by the unlocking one.
             Ok(()) => {

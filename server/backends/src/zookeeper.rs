@@ -125,7 +125,10 @@ impl Backend for ZookeeperBackend {
         names: &'a [(Source, Resource)],
         sink: &'a mut dyn Sink,
     ) -> BoxFuture<'a, Result<(), BackendError>> {
-        Box::pin(within(self.link.settings.timeout * 2, self.named(names, sink)))
+        Box::pin(within(
+            self.link.settings.timeout * 2,
+            self.refresh_named(names, sink),
+        ))
     }
 
     fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()> {

@@ -39,25 +39,25 @@ pub(crate) async fn measure(rows: i64) -> Result<Vec<Figure>, BenchError> {
         answer: error.to_string(),
     })?;
     let file = console_file(&leases);
-    let filled = Stopwatch::start();
-    let write = tokio::task::spawn_blocking(move || fill(&file, rows)).await;
-    write
+    let fill_watch = Stopwatch::start();
+    let result = tokio::task::spawn_blocking(move || fill(&file, rows)).await;
+    result
         .map_err(|error| server_error(&error))?
         .map_err(|error| server_error(&error))?;
-    let filled = filled.elapsed().as_secs_f64();
+    let fill_s = fill_watch.elapsed().as_secs_f64();
     let audit = Audit::new(db, Clock::start(), ChainCheckpoints::default());
     let watch = Stopwatch::start();
-    let found = audit.verify(&BTreeMap::new(), |_| {}).await?;
-    let verified = watch.elapsed().as_secs_f64();
-    let whole = found.map_err(|fault| server_error(&fault))?;
+    let verification = audit.verify(&BTreeMap::new(), |_| {}).await?;
+    let verify_s = watch.elapsed().as_secs_f64();
+    let verified = verification.map_err(|fault| server_error(&fault))?;
     let mut figures = vec![
         Figure::at_most(
-            &format!("verifying {} rows", whole.entries),
-            verified,
+            &format!("verifying {} rows", verified.entries),
+            verify_s,
             VERIFY_S_GOAL,
             "s",
         ),
-        Figure::plain("making them", filled, "s"),
+        Figure::plain("making them", fill_s, "s"),
     ];
     for (name, query) in queries(rows) {
         let watch = Stopwatch::start();
@@ -148,7 +148,7 @@ fn fill(file: &Path, rows: i64) -> rusqlite::Result<()> {
         )?;
         let mut prev_hash = chain::GENESIS.to_owned();
         for seq in 1..=rows {
-            let row = made(seq, prev_hash);
+            let row = audit_row(seq, prev_hash);
             insert.raw_bind_parameter(1, row.seq)?;
             insert.raw_bind_parameter(2, row.created_at)?;
             let optional = row.optional();
@@ -166,7 +166,7 @@ fn fill(file: &Path, rows: i64) -> rusqlite::Result<()> {
 }
 
 /// As written by a busy console: unlocks with their steps, and sign-ins.
-fn made(seq: i64, prev_hash: String) -> StoredRow {
+fn audit_row(seq: i64, prev_hash: String) -> StoredRow {
     let is_unlock = seq % 5 != 0;
     let unlock = seq / 4;
     let some = |text: String| is_unlock.then_some(text);

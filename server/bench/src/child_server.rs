@@ -34,12 +34,12 @@ pub(crate) const WORKERS: u32 = 8;
 const NAMES: u64 = 10_000;
 const START_MAX: Duration = Duration::from_secs(60);
 
-/// What the load has done and what failed.
+/// Operations and failures of the load.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub changes: AtomicU64,
-    pub looks: AtomicU64,
-    pub heard_bytes: AtomicU64,
+    pub page_loads: AtomicU64,
+    pub received_bytes: AtomicU64,
     pub failures: AtomicU64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ChildServer {
     port: u16,
     /// One per group of viewers within the limit of streams per principal.
     tokens: Vec<Secret>,
-    /// Those of users, likewise.
+    /// Sessions of users, with the same limit.
     cookies: Vec<String>,
     http: reqwest::Client,
     _folder: ThrowawayFolder,

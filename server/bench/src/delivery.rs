@@ -83,10 +83,10 @@ pub(crate) async fn measure() -> Result<Vec<Figure>, BenchError> {
     )
     .await?;
     stage.add(NAME, &sink).await?;
-    let alone = stage.delays().await?;
-    let (began, before) = (Stopwatch::start(), stage.sent);
+    let delays = stage.delays().await?;
+    let (started, before) = (Stopwatch::start(), stage.sent);
     stage.send(MANY, &[NAME]).await?;
-    let pace = (stage.sent - before) as f64 / began.elapsed().as_secs_f64();
+    let pace = (stage.sent - before) as f64 / started.elapsed().as_secs_f64();
     let silent = Router::new().fallback(post(std::future::pending::<()>));
     let silent = serve(silent, stop.clone()).await?;
     stage.add("silent", &silent).await?;
@@ -97,7 +97,7 @@ pub(crate) async fn measure() -> Result<Vec<Figure>, BenchError> {
     let ms = |micros: u32| f64::from(micros) / 1_000.0;
     let delay = |name: &str, delays: &[u32]| Figure::at_most(name, ms(percentile(delays, 99)), 1_000.0, "ms");
     Ok(vec![
-        delay("p99 from the commit of a message to its receiver", &alone),
+        delay("p99 from the commit of a message to its receiver", &delays),
         delay("the same while another receiver does not answer", &with_silent),
         Figure::plain("messages per second to one webhook", pace, "/s"),
     ])
@@ -111,8 +111,11 @@ impl Stage {
             urls: vec![url.into()],
             secret: Some("a secret of thirty-two characters".into()),
         };
-        let who = Principal::system("bench");
-        self.notifier.add(&who, new).await.map_err(|error| failed(&error))
+        let principal = Principal::system("bench");
+        self.notifier
+            .add(&principal, new)
+            .await
+            .map_err(|error| failed(&error))
     }
 
     /// Adds messages of different groups to the outbox.
@@ -144,9 +147,9 @@ impl Stage {
     async fn delays(&mut self) -> Result<Vec<u32>, BenchError> {
         let mut delays = Vec::with_capacity(SINGLE);
         for _ in 0..SINGLE {
-            let began = Stopwatch::start();
+            let started = Stopwatch::start();
             self.send(1, &[NAME]).await?;
-            delays.push(micros(began.elapsed()));
+            delays.push(micros(started.elapsed()));
         }
         delays.sort_unstable();
         Ok(delays)

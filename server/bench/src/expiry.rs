@@ -21,16 +21,16 @@ const RENEW_EVERY: Duration = Duration::from_millis(20);
 /// Seconds from the first acquire to the second in which all of them expire.
 pub(crate) const LEAD_S: i64 = 14;
 const P99_MS_GOAL: f64 = 250.0;
-const NOTED_POLL: Duration = Duration::from_millis(20);
-const NOTED_MAX: Duration = Duration::from_secs(60);
+const RECORDED_POLL: Duration = Duration::from_millis(20);
+const RECORDED_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Expiry {
     pub leases: usize,
     /// Expiries recorded by the end of the measurement.
-    pub noted: u64,
+    pub recorded: u64,
     /// Milliseconds from the first possible expiry until all were recorded.
-    pub noted_ms: f64,
+    pub recorded_ms: f64,
     pub renewed: usize,
     pub p99_ms: f64,
     pub longest_ms: f64,
@@ -48,10 +48,10 @@ impl Expiry {
             ),
             Figure::plain("the longest of them", self.longest_ms, "ms"),
             Figure::plain("renewals meanwhile", self.renewed as f64, ""),
-            Figure::at_least("expiries noted", self.noted as f64, leases as f64, ""),
+            Figure::at_least("expiries noted", self.recorded as f64, leases as f64, ""),
             Figure::plain(
                 "from the first expiry until all were recorded",
-                self.noted_ms,
+                self.recorded_ms,
                 "ms",
             ),
         ]
@@ -73,50 +73,50 @@ pub(crate) async fn measure(leases: usize, lead_s: i64) -> Result<Expiry, BenchE
     fill(&served, "bench:dying", leases, ttl_s).await?;
     let lead = Duration::from_millis(lead_ms.unsigned_abs());
     tokio::time::sleep(lead.saturating_sub(watch.elapsed())).await;
-    let (to, mut results) = mpsc::channel(RENEWED);
+    let (sender, mut results) = mpsc::channel(RENEWED);
     let stop = CancellationToken::new();
     for lease in living {
         let http = served.connect().await?;
-        let (to, stop) = (to.clone(), stop.clone());
+        let (sender, stop) = (sender.clone(), stop.clone());
         tasks::spawn("load client", CancellationToken::new(), async move {
-            let _ = to.send(renew(http, lease, stop).await).await;
+            let _ = sender.send(renew(http, lease, stop).await).await;
         });
     }
-    drop(to);
-    let began = Stopwatch::start();
-    let noted = || served.leases().metrics().expirations.read();
-    while noted() < leases as u64 && began.elapsed() < NOTED_MAX {
-        tokio::time::sleep(NOTED_POLL).await;
+    drop(sender);
+    let started = Stopwatch::start();
+    let expirations = || served.leases().metrics().expirations.read();
+    while expirations() < leases as u64 && started.elapsed() < RECORDED_MAX {
+        tokio::time::sleep(RECORDED_POLL).await;
     }
-    let noted_ms = began.ms();
+    let recorded_ms = started.ms();
     stop.cancel();
-    let mut took = Vec::new();
-    while let Some(one) = results.recv().await {
-        took.extend(one?);
+    let mut latencies_us = Vec::new();
+    while let Some(result) = results.recv().await {
+        latencies_us.extend(result?);
     }
-    let noted = noted();
+    let recorded = expirations();
     served.end().await;
-    took.sort_unstable();
+    latencies_us.sort_unstable();
     Ok(Expiry {
         leases,
-        noted,
-        noted_ms,
-        renewed: took.len(),
-        p99_ms: f64::from(percentile(&took, 99)) / 1_000.0,
-        longest_ms: f64::from(percentile(&took, 100)) / 1_000.0,
+        recorded,
+        recorded_ms,
+        renewed: latencies_us.len(),
+        p99_ms: f64::from(percentile(&latencies_us, 99)) / 1_000.0,
+        longest_ms: f64::from(percentile(&latencies_us, 100)) / 1_000.0,
     })
 }
 
 async fn renew(mut http: Http, lease: LeaseId, stop: CancellationToken) -> Result<Vec<u32>, BenchError> {
     let path = format!("/v1/locks/{lease}/renew");
-    let mut took = Vec::new();
+    let mut latencies_us = Vec::new();
     while !stop.is_cancelled() {
         let watch = Stopwatch::start();
         http.post(&path, "").await?;
-        took.push(micros(watch.elapsed()));
+        latencies_us.push(micros(watch.elapsed()));
         tokio::time::sleep(RENEW_EVERY).await;
     }
-    Ok(took)
+    Ok(latencies_us)
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
     async fn every_expiry_is_recorded_and_live_leases_are_renewed() {
         // 300 leases; the bench uses 50,000.
         let measured = measure(300, 1).await.unwrap();
-        assert_eq!(measured.noted, 300, "{measured:?}");
+        assert_eq!(measured.recorded, 300, "{measured:?}");
         assert!(measured.renewed >= 64, "{measured:?}");
     }
 }

@@ -44,15 +44,15 @@ impl Http {
     }
 
     /// As [`post`](Self::post), for a serialized request.
-    pub(super) async fn send(&mut self, written: &str) -> Result<&str, BenchError> {
+    pub(super) async fn send(&mut self, request: &str) -> Result<&str, BenchError> {
         self.request.clear();
-        self.request.push_str(written);
+        self.request.push_str(request);
         self.call().await
     }
 
     /// As [`send`](Self::send), with an idempotency key.
-    pub(super) async fn send_with_key(&mut self, written: &str, key: &str) -> Result<&str, BenchError> {
-        let (first, rest) = written.split_once("\r\n").unwrap_or((written, ""));
+    pub(super) async fn send_with_key(&mut self, request: &str, key: &str) -> Result<&str, BenchError> {
+        let (first, rest) = request.split_once("\r\n").unwrap_or((request, ""));
         self.request.clear();
         self.request
             .extend([first, "\r\nidempotency-key: ", key, "\r\n", rest]);
@@ -105,12 +105,12 @@ fn body(answer: &[u8]) -> Result<Option<usize>, BenchError> {
     let Some(length) = length else {
         return Err(BenchError::bad_answer("our server", head));
     };
-    let begins = head_end + 4;
-    let whole = answer.len() - begins >= length;
-    if whole && !head.starts_with("HTTP/1.1 200") {
+    let body_start = head_end + 4;
+    let is_complete = answer.len() - body_start >= length;
+    if is_complete && !head.starts_with("HTTP/1.1 200") {
         return Err(BenchError::bad_answer("our server", text(answer)?));
     }
-    Ok(whole.then_some(begins))
+    Ok(is_complete.then_some(body_start))
 }
 
 fn text(bytes: &[u8]) -> Result<&str, BenchError> {
@@ -119,8 +119,8 @@ fn text(bytes: &[u8]) -> Result<&str, BenchError> {
 
 /// A string member without escapes of a JSON object; a JSON parser would cost measured CPU time.
 pub(super) fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
-    let begins = json.find(name)? + name.len();
-    let rest = json[begins..].strip_prefix("\":\"")?;
+    let value_start = json.find(name)? + name.len();
+    let rest = json[value_start..].strip_prefix("\":\"")?;
     rest.split('"').next()
 }
 

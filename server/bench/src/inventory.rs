@@ -220,7 +220,7 @@ fn scoped_streams(inventory: &Inventory, feed: &InventoryWriter, clock: &Clock) 
         .map(|tenant| Visible::to(&Grants::new(vec![grant(format!("tenant_{tenant:03}"))])))
         .collect();
     let source = Source::fixed("key");
-    let mut spent = std::time::Duration::ZERO;
+    let mut elapsed = std::time::Duration::ZERO;
     for round in 0..ROUNDS {
         let changed = (0..BATCH).map(|index| lock(scattered(round * BATCH + index), &source, 2));
         feed.accept(Batch {
@@ -228,17 +228,17 @@ fn scoped_streams(inventory: &Inventory, feed: &InventoryWriter, clock: &Clock) 
             locks: changed.collect(),
             gone: Vec::new(),
         });
-        let began = std::time::Instant::now();
+        let started = std::time::Instant::now();
         for visible in &viewers {
             let now = clock.now();
             std::hint::black_box(inventory.revision_of(visible, now));
             std::hint::black_box(inventory.summary(visible, now));
         }
-        spent += began.elapsed();
+        elapsed += started.elapsed();
     }
     Figure::at_most(
         &format!("{SCOPED_STREAMS} event streams of scoped viewers at 1,000,000 locks"),
-        spent.as_secs_f64() / ROUNDS as f64 * 2.0,
+        elapsed.as_secs_f64() / ROUNDS as f64 * 2.0,
         0.5,
         "cores",
     )
@@ -252,9 +252,9 @@ fn scoped_streams(inventory: &Inventory, feed: &InventoryWriter, clock: &Clock) 
 fn median_ms(mut work: impl FnMut()) -> f64 {
     let mut times: Vec<f64> = (0..9)
         .map(|_| {
-            let began = std::time::Instant::now();
+            let started = std::time::Instant::now();
             work();
-            began.elapsed().as_secs_f64() * 1_000.0
+            started.elapsed().as_secs_f64() * 1_000.0
         })
         .collect();
     times.sort_by(f64::total_cmp);

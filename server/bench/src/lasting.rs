@@ -47,12 +47,12 @@ struct Sample {
     memory_mib: f64,
 }
 
-enum Place {
+enum Store {
     Sqlite(ThrowawayFolder),
     Postgres(Box<Postgres>),
 }
 
-impl Place {
+impl Store {
     fn name(&self) -> &'static str {
         match self {
             Self::Sqlite(_) => "SQLite",
@@ -114,30 +114,30 @@ fn file(folder: &Path) -> std::path::PathBuf {
 /// A server does not start, the store cannot be filled, or a client fails.
 pub(crate) async fn measure(minutes: usize, say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
     let folder = ThrowawayFolder::create("bench").map_err(BenchError::io("folder"))?;
-    let mut figures = on(Place::Sqlite(folder), minutes, say).await?;
+    let mut figures = measure_store(Store::Sqlite(folder), minutes, say).await?;
     let server = Throwaway::postgres(PostgresOptions::default()).await?;
-    figures.extend(on(Place::Postgres(Box::new(server)), minutes, say).await?);
+    figures.extend(measure_store(Store::Postgres(Box::new(server)), minutes, say).await?);
     Ok(figures)
 }
 
-async fn on(place: Place, minutes: usize, say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
-    say(&format!("{}, empty", place.name()));
-    let served = place.serve().await?;
+async fn measure_store(store: Store, minutes: usize, say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
+    say(&format!("{}, empty", store.name()));
+    let served = store.serve().await?;
     let empty = report(say, run_keyed(&served, EMPTY).await?);
     served.end().await;
-    let many = format::count(u64::from(ENDED));
+    let ended = format::count(u64::from(ENDED));
     say(&format!(
-        "{}: filling in {many} ended leases and keys: some minutes",
-        place.name()
+        "{}: filling in {ended} ended leases and keys: some minutes",
+        store.name()
     ));
-    place.fill().await?;
-    let served = place.serve().await?;
+    store.fill().await?;
+    let served = store.serve().await?;
     let mut samples = Vec::new();
     for minute in 1..=minutes {
         let pace = report(say, run_keyed(&served, MINUTE).await?);
         let sample = Sample {
             pace,
-            store_mib: place.size_mib().await?,
+            store_mib: store.size_mib().await?,
             memory_mib: memory_mib().map_err(BenchError::io("memory"))?,
         };
         say(&format!(
@@ -147,41 +147,41 @@ async fn on(place: Place, minutes: usize, say: Say<'_>) -> Result<Vec<Figure>, B
         samples.push(sample);
     }
     served.end().await;
-    Ok(figures(place.name(), &empty, &samples))
+    Ok(figures(store.name(), &empty, &samples))
 }
 
 fn figures(store: &str, empty: &Pace, samples: &[Sample]) -> Vec<Figure> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return Vec::new();
     };
-    let times = |name: String, measured: f64, is_most: bool| match is_most {
+    let ratio = |name: String, measured: f64, is_most: bool| match is_most {
         true => Figure::at_most(&name, measured, GROWTH_MOST, "times"),
         false => Figure::at_least(&name, measured, PACE_LEAST, "times"),
     };
-    let many = format::count(u64::from(ENDED));
+    let ended = format::count(u64::from(ENDED));
     vec![
         Figure::plain(&format!("{store}, empty"), empty.pairs_per_s, "pairs/s"),
         Figure::plain(
-            &format!("{store}, {many} ended leases, last of {} minutes", samples.len()),
+            &format!("{store}, {ended} ended leases, last of {} minutes", samples.len()),
             last.pace.pairs_per_s,
             "pairs/s",
         ),
-        times(
+        ratio(
             format!("{store}: with the ended leases / empty, first minute"),
             first.pace.pairs_per_s / empty.pairs_per_s,
             false,
         ),
-        times(
+        ratio(
             format!("{store}: last minute / first minute"),
             last.pace.pairs_per_s / first.pace.pairs_per_s,
             false,
         ),
-        times(
+        ratio(
             format!("{store}: size of the store, last minute / first minute"),
             last.store_mib / first.store_mib,
             true,
         ),
-        times(
+        ratio(
             format!("{store}: memory of server and load, last minute / first minute"),
             last.memory_mib / first.memory_mib,
             true,
@@ -197,13 +197,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_filled_sqlite_store_is_not_refused_as_a_rewound_one() {
-        let place = Place::Sqlite(ThrowawayFolder::create("bench").unwrap());
-        let Place::Sqlite(folder) = &place else {
+        let store = Store::Sqlite(ThrowawayFolder::create("bench").unwrap());
+        let Store::Sqlite(folder) = &store else {
             unreachable!()
         };
-        place.serve().await.unwrap().end().await;
+        store.serve().await.unwrap().end().await;
         fill::sqlite(&file(folder.path()), FEW).unwrap();
-        place.serve().await.unwrap().end().await;
+        store.serve().await.unwrap().end().await;
         let reader = rusqlite::Connection::open(file(folder.path())).unwrap();
         let [leases, keys] = ["leases", "idempotency_keys"].map(|table| -> u32 {
             let count = format!("SELECT count(*) FROM {table}");
@@ -211,24 +211,24 @@ mod tests {
         });
         // None is due yet.
         assert_eq!([leases, keys], [FEW, FEW]);
-        assert!(place.size_mib().await.unwrap() > 0.0);
+        assert!(store.size_mib().await.unwrap() > 0.0);
     }
 
     #[tokio::test]
     async fn a_filled_postgres_store_serves() {
         let server = Throwaway::postgres(PostgresOptions::default()).await.unwrap();
         let url = server.superuser_url();
-        let place = Place::Postgres(Box::new(server));
-        place.serve().await.unwrap().end().await;
+        let store = Store::Postgres(Box::new(server));
+        store.serve().await.unwrap().end().await;
         fill::postgres(&url, FEW).await.unwrap();
-        let served = place.serve().await.unwrap();
+        let served = store.serve().await.unwrap();
         let span = LoadSpan {
             warm_up: Duration::from_millis(50),
             time: Duration::from_millis(200),
         };
         let pace = run_keyed(&served, span).await.unwrap();
         served.end().await;
-        let size_mib = place.size_mib().await.unwrap();
+        let size_mib = store.size_mib().await.unwrap();
         let sample = |pairs_per_s: f64| Sample {
             pace: Pace {
                 pairs_per_s,
@@ -238,7 +238,7 @@ mod tests {
             memory_mib: 100.0,
         };
         let figures = figures("Postgres", &pace, &[sample(100.0), sample(80.0)]);
-        let met: Vec<_> = figures.iter().skip(3).map(Figure::met).collect();
-        assert_eq!(met, [Some(false), Some(true), Some(true)]);
+        let results: Vec<_> = figures.iter().skip(3).map(Figure::meets_goal).collect();
+        assert_eq!(results, [Some(false), Some(true), Some(true)]);
     }
 }

@@ -60,15 +60,15 @@ struct Phase {
 /// The first error of any client.
 pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: LoadSpan) -> Result<Pace, BenchError> {
     let phase = Arc::new(Phase::default());
-    let (to, mut results) = mpsc::channel(clients.len().max(1));
+    let (sender, mut results) = mpsc::channel(clients.len().max(1));
     for client in clients {
-        let (to, phase) = (to.clone(), phase.clone());
+        let (sender, phase) = (sender.clone(), phase.clone());
         tasks::spawn("load client", CancellationToken::new(), async move {
-            let took = work(client, &phase).await;
-            let _ = to.send(took).await;
+            let result = work(client, &phase).await;
+            let _ = sender.send(result).await;
         });
     }
-    drop(to);
+    drop(sender);
     let failed = tokio::time::timeout(span.warm_up, results.recv()).await;
     if let Ok(early) = failed {
         return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
@@ -82,13 +82,13 @@ pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: LoadSpan) -> Resul
     if let Ok(early) = failed {
         return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
     }
-    let mut took = Vec::new();
-    while let Some(one) = results.recv().await {
-        took.extend(one?);
+    let mut latencies_us = Vec::new();
+    while let Some(result) = results.recv().await {
+        latencies_us.extend(result?);
     }
-    took.sort_unstable();
-    let ms = |percent| f64::from(percentile(&took, percent)) / 1_000.0;
-    let pairs = took.len() as f64 * f64::from(C::PAIRS);
+    latencies_us.sort_unstable();
+    let ms = |percent| f64::from(percentile(&latencies_us, percent)) / 1_000.0;
+    let pairs = latencies_us.len() as f64 * f64::from(C::PAIRS);
     for cpu in &mut threads {
         cpu.user_us /= pairs.max(1.0);
         cpu.system_us /= pairs.max(1.0);
@@ -104,7 +104,7 @@ pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: LoadSpan) -> Resul
 
 /// Durations in microseconds of the pairs that ended in the counted phase.
 async fn work<C: LockClient>(mut client: C, phase: &Phase) -> Result<Vec<u32>, BenchError> {
-    let mut took = Vec::new();
+    let mut latencies_us = Vec::new();
     for round in 0.. {
         let watch = Stopwatch::start();
         client.pair(round % NAMES).await?;
@@ -112,8 +112,8 @@ async fn work<C: LockClient>(mut client: C, phase: &Phase) -> Result<Vec<u32>, B
             break;
         }
         if phase.counts.load(Ordering::Relaxed) {
-            took.push(micros(watch.elapsed()));
+            latencies_us.push(micros(watch.elapsed()));
         }
     }
-    Ok(took)
+    Ok(latencies_us)
 }

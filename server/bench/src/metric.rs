@@ -84,7 +84,7 @@ impl Figure {
     }
 
     /// `None`: no goal.
-    pub(crate) fn met(&self) -> Option<bool> {
+    pub(crate) fn meets_goal(&self) -> Option<bool> {
         match self.goal {
             Goal::AtMost(most) => Some(self.measured <= most),
             Goal::AtLeast(least) => Some(self.measured >= least),
@@ -114,7 +114,7 @@ fn short(goal: f64) -> String {
 
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = match self.met() {
+        let mark = match self.meets_goal() {
             Some(true) => "met   ",
             Some(false) => "MISSED",
             None => "      ",

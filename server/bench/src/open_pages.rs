@@ -97,25 +97,25 @@ pub(crate) async fn measure() -> Result<Vec<Figure>, BenchError> {
         server.change(number, CHANGES_PER_S, &counts, &stop);
     }
     until_listed(&server).await?;
-    let alone = cores(&server).await?;
+    let idle_cores = cores(&server).await?;
     let mut figures = vec![Figure::plain(
         &format!("the server without pages, {CHANGES_PER_S} changes a second among {LOCKS} locks"),
-        alone,
+        idle_cores,
         "cores",
     )];
     for page in PAGES {
         let viewing = stop.child_token();
-        let before = counts.looks.load(Ordering::Relaxed);
+        let before = counts.page_loads.load(Ordering::Relaxed);
         for number in 0..VIEWERS {
             open(&server, number, page, &counts, &viewing);
         }
-        let pages = cores(&server).await? - alone;
-        let looks = counts.looks.load(Ordering::Relaxed) - before;
+        let pages = cores(&server).await? - idle_cores;
+        let page_loads = counts.page_loads.load(Ordering::Relaxed) - before;
         viewing.cancel();
-        if looks < VIEWERS as u64 {
+        if page_loads < VIEWERS as u64 {
             return Err(BenchError::bad_answer(
                 "our server",
-                format!("{looks} answers of {}", page.path),
+                format!("{page_loads} answers of {}", page.path),
             ));
         }
         figures.push(Figure::at_most(
@@ -164,9 +164,9 @@ fn open(server: &ChildServer, number: usize, page: Page, counts: &Arc<Counts>, s
     let events = server.url("/v1/events");
     let data: Vec<String> = page.data.iter().map(|data| server.url(data)).collect();
     // Browsers do not open at once.
-    let late = Duration::from_millis(10 * number as u64);
+    let delay = Duration::from_millis(10 * number as u64);
     tasks::spawn("bench page", stop.clone(), async move {
-        tokio::time::sleep(late).await;
+        tokio::time::sleep(delay).await;
         let viewer = Viewer {
             http,
             cookie,
@@ -193,7 +193,7 @@ impl Viewer {
         while let Some(part) = stream.chunk().await? {
             text.push_str(&String::from_utf8_lossy(&part));
             while let Some((event, rest)) = text.split_once("\n\n") {
-                let now = shown(event, revisions);
+                let now = event_revisions(event, revisions);
                 let rest = rest.to_owned();
                 text = rest;
                 if now != seen {
@@ -209,7 +209,7 @@ impl Viewer {
         for url in &self.data {
             self.request(url).await?.bytes().await?;
         }
-        self.counts.looks.fetch_add(1, Ordering::Relaxed);
+        self.counts.page_loads.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -221,11 +221,11 @@ impl Viewer {
 }
 
 /// The revisions in an event that the page shows.
-fn shown(event: &str, revisions: &[&str]) -> Vec<u64> {
+fn event_revisions(event: &str, revisions: &[&str]) -> Vec<u64> {
     let data = event.lines().find_map(|line| line.strip_prefix("data: "));
     let hint: Value = data
         .and_then(|data| serde_json::from_str(data).ok())
         .unwrap_or_default();
-    let of = |name: &&str| hint[*name].as_u64().unwrap_or_default();
-    revisions.iter().map(of).collect()
+    let revision = |name: &&str| hint[*name].as_u64().unwrap_or_default();
+    revisions.iter().map(revision).collect()
 }

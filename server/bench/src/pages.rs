@@ -88,13 +88,13 @@ pub(crate) async fn measure(locks: usize) -> Result<Pages, BenchError> {
 async fn wait_until_listed(served: &Served, locks: usize) -> Result<(), BenchError> {
     let url = format!("/locks?limit={locks}");
     let last = format!("tenant_1:job:{:06}", locks - 1);
-    let began = Stopwatch::start();
+    let started = Stopwatch::start();
     loop {
         let page = served.get(&url).await?.text().await?;
         if page.contains(&last) {
             return Ok(());
         }
-        if began.elapsed() > PATIENCE {
+        if started.elapsed() > PATIENCE {
             return Err(BenchError::bad_answer("/locks", format!("no {last} on the page")));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -120,12 +120,12 @@ async fn measure_once(served: &Served) -> Result<Vec<f64>, BenchError> {
     let mut http = served.connect().await?;
     let mut samples = Vec::new();
     for number in 0..CHANGES {
-        let rest = tokio::time::sleep(CHANGE_EVERY);
-        tokio::pin!(rest);
+        let pause = tokio::time::sleep(CHANGE_EVERY);
+        tokio::pin!(pause);
         // Skips earlier events.
         loop {
             tokio::select! {
-                () = &mut rest => break,
+                () = &mut pause => break,
                 event = stream.next() => drop(event),
             }
         }

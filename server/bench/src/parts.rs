@@ -220,7 +220,7 @@ impl Part {
                 report("2,200 notifications to a webhook: about 10 s");
                 Box::pin(delivery::measure()).await?
             }
-            Self::Soak => Box::pin(soaked(args)).await?,
+            Self::Soak => Box::pin(run_soak(args)).await?,
         })
     }
 }
@@ -230,11 +230,11 @@ async fn pace() -> anyhow::Result<Vec<Figure>> {
         "the yardstick is version {}",
         throughput::yardstick_hash()
     ));
-    let turns = throughput::measure(throughput::SPAN, throughput::TURNS, &report);
-    Ok(throughput::figures(&Box::pin(turns).await?))
+    let rounds = throughput::measure(throughput::SPAN, throughput::ROUNDS, &report);
+    Ok(throughput::figures(&Box::pin(rounds).await?))
 }
 
-async fn soaked(args: &Args) -> anyhow::Result<Vec<Figure>> {
+async fn run_soak(args: &Args) -> anyhow::Result<Vec<Figure>> {
     let plan = soak::Plan {
         minutes: args.minutes,
         viewers: args.viewers,
@@ -247,7 +247,7 @@ async fn soaked(args: &Args) -> anyhow::Result<Vec<Figure>> {
         domain::format::counted(u64::from(plan.minutes), "minute", "minutes")
     ));
     report("minute  memory MiB   files   tasks  changes/s  pages/s  heard kB/s  failures");
-    let tell = |sample: &soak::Sample| {
+    let report_sample = |sample: &soak::Sample| {
         let vitals = sample.vitals;
         report(&format!(
             "{:>6}  {:>10.1}  {:>6}  {:>6}  {:>9}  {:>7}  {:>10}  {:>8}",
@@ -256,10 +256,10 @@ async fn soaked(args: &Args) -> anyhow::Result<Vec<Figure>> {
             vitals.files,
             vitals.tasks,
             sample.changes / 60,
-            sample.looks / 60,
-            sample.heard_bytes / 60_000,
+            sample.page_loads / 60,
+            sample.received_bytes / 60_000,
             sample.failures
         ));
     };
-    Ok(soak::measure(plan, &tell).await?)
+    Ok(soak::measure(plan, &report_sample).await?)
 }

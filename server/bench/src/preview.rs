@@ -46,10 +46,9 @@ const WEEK_MIN: i64 = 7 * 24 * 60;
 /// Two rules that follow each lock, one with windows per prefix.
 const RULES: [&str; 3] = ["long_held", "near_expiry", "contention"];
 
-/// Discards notifications.
-struct Nobody;
+struct DiscardNotices;
 
-impl Notices for Nobody {
+impl Notices for DiscardNotices {
     fn enqueue<'a>(
         &'a self,
         _: &'a mut Tx,
@@ -90,7 +89,7 @@ async fn measure_week(week: Week, has_goal: bool) -> Result<Vec<Figure>, BenchEr
         history,
         inventory: Inventory::new(Vec::new()),
         leases: leases.clone(),
-        notices: Arc::new(Nobody),
+        notices: Arc::new(DiscardNotices),
         backends: BackendRegistry::new(Vec::new()),
         evaluation: Arc::new(Evaluation::new(clock.clone())),
         clock: clock.clone(),
@@ -122,9 +121,9 @@ async fn preview(
 ) -> Result<[Figure; 4], BenchError> {
     let (watch, cpu) = (Stopwatch::start(), cpu_ms());
     let mut run = alerts.preview_run(vec![rule.clone()]);
-    let (mut first_ms, mut whole) = (None, None);
+    let (mut first_ms, mut last_preview) = (None, None);
     while let Some(previews) = run.next().await {
-        whole = previews.map_err(|error| server_error(&error))?.pop();
+        last_preview = previews.map_err(|error| server_error(&error))?.pop();
         first_ms.get_or_insert_with(|| watch.ms());
     }
     let (ms, cpu) = (watch.ms(), cpu_ms() - cpu);
@@ -135,18 +134,16 @@ async fn preview(
         0
     };
     let expected = (filled.holds + waits, locks);
-    let seen = whole.map_or((0, 0), |seen| {
-        (seen.events.cast_signed(), seen.locks.cast_signed())
-    });
+    let seen = last_preview.map_or((0, 0), |it| (it.events.cast_signed(), it.locks.cast_signed()));
     if seen != expected {
         return Err(BenchError::Answer {
             what: "a preview",
             answer: format!("it read {seen:?} events and locks instead of {expected:?}"),
         });
     }
-    let again = cpu_ms();
+    let repeated_cpu_ms = cpu_ms();
     let repeated = alerts.preview(rule).await.map_err(|error| server_error(&error))?;
-    let again = cpu_ms() - again;
+    let repeated_cpu_ms = cpu_ms() - repeated_cpu_ms;
     if repeated.events != seen.0.unsigned_abs() {
         return Err(BenchError::Answer {
             what: "a repeated preview",
@@ -163,7 +160,7 @@ async fn preview(
         figure("first figure", first_ms.unwrap_or(ms), FIRST_GOAL_MS),
         figure("CPU", cpu, CPU_GOAL_MS),
         Figure::plain(&name("whole"), ms, "ms"),
-        Figure::plain(&name("CPU of a repeated preview"), again, "ms"),
+        Figure::plain(&name("CPU of a repeated preview"), repeated_cpu_ms, "ms"),
     ])
 }
 

@@ -8,36 +8,36 @@ use super::error::BenchError;
 use super::load::Pace;
 use super::metric::{Figure, Goal};
 use super::test_server::Served;
-use super::throughput::{SPAN, Say, TURNS, report, run_keyed, run_on_etcd};
+use super::throughput::{ROUNDS, SPAN, Say, report, run_keyed, run_on_etcd};
 use lease::LeaseConfig;
 
 const MEMBERS: usize = 3;
 /// Minimum ratio of our pace to that of etcd.
 const LEAST: f64 = 0.9;
 
-struct Turn {
+struct Round {
     ours: Pace,
     direct: Pace,
 }
 
-type Side = fn(&Turn) -> &Pace;
+type Side = fn(&Round) -> &Pace;
 
 /// # Errors
 /// A server does not start, or a client fails.
 pub(crate) async fn measure(say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
     let etcd = Throwaway::etcd_cluster(MEMBERS, EtcdOptions::default()).await?;
-    let mut turns = Vec::new();
-    for number in 1..=TURNS {
-        say(&format!("turn {number} of {TURNS}: etcd directly"));
+    let mut rounds = Vec::new();
+    for number in 1..=ROUNDS {
+        say(&format!("turn {number} of {ROUNDS}: etcd directly"));
         let direct = report(say, Box::pin(run_on_etcd(&etcd.endpoints(), SPAN)).await?);
         say("acquire and release over HTTP");
-        let ours = report(say, Box::pin(served(&etcd)).await?);
-        turns.push(Turn { ours, direct });
+        let ours = report(say, Box::pin(measure_service(&etcd)).await?);
+        rounds.push(Round { ours, direct });
     }
-    Ok(figures(&turns))
+    Ok(figures(&rounds))
 }
 
-async fn served(etcd: &EtcdCluster) -> Result<Pace, BenchError> {
+async fn measure_service(etcd: &EtcdCluster) -> Result<Pace, BenchError> {
     let folder = ThrowawayFolder::create("bench").map_err(BenchError::io("folder"))?;
     let store = format!("sqlite:{}", folder.path().join("console.db").display());
     // Each server has users of its own, so it is an installation of its own and needs keys of its own.
@@ -53,15 +53,15 @@ async fn served(etcd: &EtcdCluster) -> Result<Pace, BenchError> {
     pace
 }
 
-fn figures(turns: &[Turn]) -> Vec<Figure> {
+fn figures(rounds: &[Round]) -> Vec<Figure> {
     let mut figures = Vec::new();
     let sides: [(&str, Side); 2] = [
-        ("leases in etcd, over HTTP", |turn| &turn.ours),
-        ("etcd sent to directly", |turn| &turn.direct),
+        ("leases in etcd, over HTTP", |round| &round.ours),
+        ("etcd sent to directly", |round| &round.direct),
     ];
     for (name, side) in sides {
         let mut add = |name: String, unit, value: fn(&Pace) -> f64| {
-            let values = turns.iter().map(|turn| value(side(turn)));
+            let values = rounds.iter().map(|round| value(side(round)));
             figures.push(Figure::median(&name, values, Goal::None, unit));
         };
         add(name.to_owned(), "pairs/s", |pace| pace.pairs_per_s);
@@ -69,9 +69,9 @@ fn figures(turns: &[Turn]) -> Vec<Figure> {
         add(format!("p99 of {name}"), "ms", |pace| pace.p99_ms);
         add(format!("CPU time of a pair, {name}"), "us", |pace| pace.cpu_us);
     }
-    let ratios = turns
+    let ratios = rounds
         .iter()
-        .map(|turn| turn.ours.pairs_per_s / turn.direct.pairs_per_s);
+        .map(|round| round.ours.pairs_per_s / round.direct.pairs_per_s);
     let name = "leases in etcd / etcd sent to directly";
     figures.push(Figure::median(name, ratios, Goal::AtLeast(LEAST), "times"));
     figures

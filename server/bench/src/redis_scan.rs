@@ -29,7 +29,7 @@ const TTL_MS: u32 = 3_600_000;
 const SCAN_ALL: &str = "local c, n = '0', 0 repeat local r = redis.call('SCAN', c, 'COUNT', 1000) c = r[1] \
     n = n + #r[2] until c == '0' return n";
 
-/// Results; the runs alternate.
+/// Durations of the runs, which alternate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RedisPass {
     pub keys: u64,
@@ -108,7 +108,7 @@ pub(crate) async fn measure(keys: u64) -> Result<RedisPass, BenchError> {
         pipe(&redis, &read, 2 * keys).await?;
         result.peer.push(since(&clock, started));
         let started = clock.tick();
-        let mut sink = Null::default();
+        let mut sink = CountingSink::default();
         backend
             .observe(
                 Budget {
@@ -128,13 +128,13 @@ pub(crate) async fn measure(keys: u64) -> Result<RedisPass, BenchError> {
     Ok(result)
 }
 
-/// Counts and discards.
+/// Counts locks and discards them.
 #[derive(Default)]
-struct Null {
+struct CountingSink {
     seen: u64,
 }
 
-impl Sink for Null {
+impl Sink for CountingSink {
     fn accept(&mut self, batch: Batch) {
         self.seen += batch.locks.len() as u64;
     }
@@ -144,7 +144,7 @@ fn connect(redis: &Redis, clock: Clock) -> Result<impl Backend, BenchError> {
     let config = RedisConfig::new(RedisMode::Standalone, vec![redis.url().into()]);
     let name = BackendName::parse("bench")
         .map_err(|error| BenchError::bad_answer("redis-cli", error.to_string()))?;
-    let whole = BackendConfig {
+    let backend_config = BackendConfig {
         name,
         poll_interval: backend::POLL_INTERVAL_DEFAULT,
         timeout: backend::TIMEOUT_DEFAULT,
@@ -154,7 +154,7 @@ fn connect(redis: &Redis, clock: Clock) -> Result<impl Backend, BenchError> {
         password: None,
         system: SystemConfig::Redis(config.clone()),
     };
-    Ok(backends::redis::connect(&whole, &config, clock)?)
+    Ok(backends::redis::connect(&backend_config, &config, clock)?)
 }
 
 fn name(number: u64) -> String {

@@ -55,34 +55,33 @@ impl Renewals {
 pub(crate) async fn measure(leases: usize, time: Duration) -> Result<Renewals, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
     let ids = fill(&served, "bench:renewed", leases, || TTL_S).await?;
-    let (to, mut results) = mpsc::channel(CLIENTS);
+    let (sender, mut results) = mpsc::channel(CLIENTS);
     let stop = CancellationToken::new();
     let share = leases.div_ceil(CLIENTS).max(1);
     for part in ids.chunks(share) {
         let http = served.connect().await?;
-        let (to, part, stop) = (to.clone(), Arc::from(part), stop.clone());
+        let (sender, part, stop) = (sender.clone(), Arc::from(part), stop.clone());
         tasks::spawn("load client", CancellationToken::new(), async move {
-            let _ = to.send(renew_all(http, part, stop).await).await;
+            let _ = sender.send(renew_all(http, part, stop).await).await;
         });
     }
-    drop(to);
+    drop(sender);
     tokio::time::sleep(time).await;
     let expired = served.leases().metrics().expirations.read();
     stop.cancel();
-    let (mut took, mut lost) = (Vec::new(), expired);
-    while let Some(one) = results.recv().await {
-        let (times, refused) = one;
-        took.extend(times);
+    let (mut latencies_us, mut lost) = (Vec::new(), expired);
+    while let Some((times, refused)) = results.recv().await {
+        latencies_us.extend(times);
         lost += refused;
     }
     served.end().await;
-    took.sort_unstable();
+    latencies_us.sort_unstable();
     Ok(Renewals {
         leases,
         time,
-        renewed: took.len(),
+        renewed: latencies_us.len(),
         lost,
-        p99_ms: f64::from(percentile(&took, 99)) / 1_000.0,
+        p99_ms: f64::from(percentile(&latencies_us, 99)) / 1_000.0,
     })
 }
 
@@ -92,7 +91,7 @@ async fn renew_all(mut http: Http, leases: Arc<[LeaseId]>, stop: CancellationTok
     let mut ticks = tokio::time::interval(gap);
     // Late renewals are caught up: each lease is renewed once per interval.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let (mut took, mut refused) = (Vec::new(), 0);
+    let (mut latencies_us, mut refused) = (Vec::new(), 0);
     for lease in leases.iter().cycle() {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -100,11 +99,11 @@ async fn renew_all(mut http: Http, leases: Arc<[LeaseId]>, stop: CancellationTok
         }
         let watch = Stopwatch::start();
         match http.post(&format!("/v1/locks/{lease}/renew"), "").await {
-            Ok(_) => took.push(micros(watch.elapsed())),
+            Ok(_) => latencies_us.push(micros(watch.elapsed())),
             Err(_) => refused += 1,
         }
     }
-    (took, refused)
+    (latencies_us, refused)
 }
 
 #[cfg(test)]

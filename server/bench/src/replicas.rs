@@ -16,19 +16,19 @@ use super::throughput::{Say, report, run_keyed_on};
 const SERVERS: [usize; 3] = [1, 2, 4];
 /// Few, so that one server leaves a part of the machine idle while it waits for the disk.
 const CLIENTS_EACH: usize = 8;
-const TURNS: usize = 7;
+const ROUNDS: usize = 7;
 const SPAN: LoadSpan = LoadSpan {
     warm_up: Duration::from_secs(1),
     time: Duration::from_secs(4),
 };
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 /// Minimum ratio of the total pace of four servers to that of one.
 const GROWTH_LEAST: f64 = 1.6;
 /// The wait event of NOTIFY's lock, which Postgres takes for a whole commit. The connections that only notify may wait for it.
 const OBJECT_WAITS: &str = "SELECT count(*) FROM pg_stat_activity
     WHERE wait_event_type = 'Lock' AND wait_event = 'object' AND query NOT ILIKE '%notify%'";
 
-struct Turn {
+struct Round {
     /// By number of servers, as in [`SERVERS`].
     paces: Vec<Pace>,
     /// Sessions seen waiting for NOTIFY's lock.
@@ -38,16 +38,16 @@ struct Turn {
 /// # Errors
 /// A server does not start, or a client fails.
 pub(crate) async fn measure(say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
-    let mut turns = Vec::new();
-    for number in 1..=TURNS {
-        say(&format!("turn {number} of {TURNS}"));
-        turns.push(Box::pin(turn(say)).await?);
+    let mut rounds = Vec::new();
+    for number in 1..=ROUNDS {
+        say(&format!("turn {number} of {ROUNDS}"));
+        rounds.push(Box::pin(measure_round(say)).await?);
     }
-    Ok(figures(&turns))
+    Ok(figures(&rounds))
 }
 
-async fn turn(say: Say<'_>) -> Result<Turn, BenchError> {
-    let mut turn = Turn {
+async fn measure_round(say: Say<'_>) -> Result<Round, BenchError> {
+    let mut round = Round {
         paces: Vec::new(),
         object_waits: 0,
     };
@@ -67,52 +67,52 @@ async fn turn(say: Say<'_>) -> Result<Turn, BenchError> {
             stop.cancel();
             pace
         };
-        let (pace, seen) = tokio::join!(load, object_waits(postgres.superuser_url(), &stop));
-        turn.object_waits += seen?;
-        turn.paces.push(report(say, pace?));
+        let (pace, waits) = tokio::join!(load, object_waits(postgres.superuser_url(), &stop));
+        round.object_waits += waits?;
+        round.paces.push(report(say, pace?));
         for served in all {
             served.end().await;
         }
     }
-    Ok(turn)
+    Ok(round)
 }
 
 async fn object_waits(url: String, stop: &CancellationToken) -> Result<u64, BenchError> {
     let mut connection = PgConnection::connect(&url).await?;
-    let mut seen = 0;
+    let mut waits = 0;
     while !stop.is_cancelled() {
         let waiting: i64 = sqlx::query_scalar(OBJECT_WAITS)
             .fetch_one(&mut connection)
             .await?;
-        seen += waiting.unsigned_abs();
-        tokio::time::sleep(LOOK_EVERY).await;
+        waits += waiting.unsigned_abs();
+        tokio::time::sleep(POLL_EVERY).await;
     }
     connection.close().await?;
-    Ok(seen)
+    Ok(waits)
 }
 
-fn figures(turns: &[Turn]) -> Vec<Figure> {
+fn figures(rounds: &[Round]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (place, servers) in SERVERS.into_iter().enumerate() {
         let name = domain::format::counted(servers as u64, "server", "servers");
         let mut add = |name: &str, unit, value: fn(&Pace) -> f64| {
-            let values = turns.iter().map(|turn| value(&turn.paces[place]));
+            let values = rounds.iter().map(|round| value(&round.paces[place]));
             figures.push(Figure::median(name, values, Goal::None, unit));
         };
         add(&format!("{name}, in all"), "pairs/s", |pace| pace.pairs_per_s);
         add(&format!("CPU time of a pair, {name}"), "us", |pace| pace.cpu_us);
         add(&format!("Postgres, {name}"), "cores", database_cores);
     }
-    let growth = turns
+    let growth = rounds
         .iter()
-        .map(|turn| turn.paces[2].pairs_per_s / turn.paces[0].pairs_per_s);
+        .map(|round| round.paces[2].pairs_per_s / round.paces[0].pairs_per_s);
     figures.push(Figure::median(
         "4 servers / 1 server",
         growth,
         Goal::AtLeast(GROWTH_LEAST),
         "times",
     ));
-    let waits = turns.iter().map(|turn| turn.object_waits).sum::<u64>();
+    let waits = rounds.iter().map(|round| round.object_waits).sum::<u64>();
     figures.push(Figure::at_most(
         "batches seen waiting for the lock of NOTIFY",
         waits as f64,

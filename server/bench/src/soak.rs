@@ -26,7 +26,7 @@ pub(crate) const CHANGES: u32 = 200;
 pub(crate) const CHANGES_MAX: u32 = 10_000;
 
 /// Interval at which a viewer loads the first page, in addition to its stream.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const PAGE_LOAD_EVERY: Duration = Duration::from_secs(5);
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Options, each within its limits.
@@ -43,14 +43,17 @@ pub(crate) struct Sample {
     pub minute: u32,
     pub vitals: Vitals,
     pub changes: u64,
-    pub looks: u64,
-    pub heard_bytes: u64,
+    pub page_loads: u64,
+    pub received_bytes: u64,
     pub failures: u64,
 }
 
 /// # Errors
 /// The server does not start, or ends too early.
-pub(crate) async fn measure(plan: Plan, tell: &(dyn Fn(&Sample) + Sync)) -> Result<Vec<Figure>, BenchError> {
+pub(crate) async fn measure(
+    plan: Plan,
+    on_sample: &(dyn Fn(&Sample) + Sync),
+) -> Result<Vec<Figure>, BenchError> {
     let server = ChildServer::start("soak").await?;
     let counts = Arc::new(Counts::default());
     let stop = CancellationToken::new();
@@ -69,11 +72,11 @@ pub(crate) async fn measure(plan: Plan, tell: &(dyn Fn(&Sample) + Sync)) -> Resu
             minute,
             vitals: server.vitals().await?,
             changes: take(&counts.changes),
-            looks: take(&counts.looks),
-            heard_bytes: take(&counts.heard_bytes),
+            page_loads: take(&counts.page_loads),
+            received_bytes: take(&counts.received_bytes),
             failures: take(&counts.failures),
         };
-        tell(&sample);
+        on_sample(&sample);
         samples.push(sample);
     }
     Ok(figures(&samples))
@@ -81,15 +84,15 @@ pub(crate) async fn measure(plan: Plan, tell: &(dyn Fn(&Sample) + Sync)) -> Resu
 
 /// Samples at the start that are ignored while caches fill: with a hundred new names a second, the alert baselines
 /// need seventeen minutes. At least 20 minutes, or half of a shorter run.
-const fn filling(samples: usize) -> usize {
+const fn warm_up_samples(samples: usize) -> usize {
     if samples < 60 { samples / 2 } else { samples / 3 }
 }
 
 fn figures(samples: &[Sample]) -> Vec<Figure> {
-    let settled = &samples[filling(samples.len())..];
-    let of = |value: fn(&Vitals) -> f64| -> Vec<(f64, f64)> {
+    let after_warm_up = &samples[warm_up_samples(samples.len())..];
+    let values = |value: fn(&Vitals) -> f64| -> Vec<(f64, f64)> {
         let point = |sample: &Sample| (f64::from(sample.minute), value(&sample.vitals));
-        settled.iter().map(point).collect()
+        after_warm_up.iter().map(point).collect()
     };
     let last = samples.last().map(|sample| sample.vitals).unwrap_or_default();
     let (changes, failures) = samples.iter().fold((0, 0), |(changes, failures), sample| {
@@ -105,13 +108,13 @@ fn figures(samples: &[Sample]) -> Vec<Figure> {
         Figure::plain("memory at the end (resident)", last.memory_mib, "MiB"),
         Figure::plain(
             "memory, slope once caches had time to fill",
-            per_hour(&of(|it| it.memory_mib)),
+            per_hour(&values(|it| it.memory_mib)),
             "MiB/h",
         ),
         Figure::plain("open files at the end", last.files, ""),
-        Figure::plain("open files, slope", per_hour(&of(|it| it.files)), "/h"),
+        Figure::plain("open files, slope", per_hour(&values(|it| it.files)), "/h"),
         Figure::plain("tasks at the end", last.tasks, ""),
-        Figure::plain("tasks, slope", per_hour(&of(|it| it.tasks)), "/h"),
+        Figure::plain("tasks, slope", per_hour(&values(|it| it.tasks)), "/h"),
     ]
 }
 
@@ -121,9 +124,9 @@ fn view(server: &ChildServer, number: usize, counts: &Arc<Counts>, stop: &Cancel
     let (http, counts) = (server.http(), counts.clone());
     let (events, list) = (server.url("/v1/events"), server.url("/v1/inventory?limit=50"));
     // Staggered start.
-    let late = Duration::from_millis(25 * u64::try_from(number % 200).unwrap_or(0));
+    let delay = Duration::from_millis(25 * u64::try_from(number % 200).unwrap_or(0));
     tasks::spawn("bench viewer", stop.clone(), async move {
-        tokio::time::sleep(late).await;
+        tokio::time::sleep(delay).await;
         loop {
             if watch(&http, &token, (&events, &list), &counts).await.is_err() {
                 counts.failures.fetch_add(1, Ordering::Relaxed);
@@ -139,21 +142,21 @@ async fn watch(
     (events, list): (&str, &str),
     counts: &Counts,
 ) -> reqwest::Result<()> {
-    let ask = |url: &str| http.get(url).bearer_auth(token.expose()).send();
-    let mut stream = ask(events).await?.error_for_status()?;
-    let mut looks = tokio::time::interval(LOOK_EVERY);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let get = |url: &str| http.get(url).bearer_auth(token.expose()).send();
+    let mut stream = get(events).await?.error_for_status()?;
+    let mut ticks = tokio::time::interval(PAGE_LOAD_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             part = stream.chunk() => match part? {
                 Some(part) => {
-                    counts.heard_bytes.fetch_add(part.len() as u64, Ordering::Relaxed);
+                    counts.received_bytes.fetch_add(part.len() as u64, Ordering::Relaxed);
                 }
                 None => return Ok(()),
             },
-            _ = looks.tick() => {
-                ask(list).await?.error_for_status()?.bytes().await?;
-                counts.looks.fetch_add(1, Ordering::Relaxed);
+            _ = ticks.tick() => {
+                get(list).await?.error_for_status()?.bytes().await?;
+                counts.page_loads.fetch_add(1, Ordering::Relaxed);
             }
         }
     }

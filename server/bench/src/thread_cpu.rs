@@ -24,10 +24,10 @@ pub(super) struct ThreadCpuSnapshot(BTreeMap<String, [u64; 2]>);
 
 impl ThreadCpuSnapshot {
     pub(super) fn read() -> Self {
-        let own = std::process::id();
+        let own_pid = std::process::id();
         let mut ticks = BTreeMap::<String, [u64; 2]>::new();
-        for pid in std::iter::once(own).chain(descendants(own)) {
-            let program = (pid != own).then(|| stat(&format!("/proc/{pid}/stat")));
+        for pid in std::iter::once(own_pid).chain(descendants(own_pid)) {
+            let program = (pid != own_pid).then(|| stat(&format!("/proc/{pid}/stat")));
             let folder = format!("/proc/{pid}/task");
             for thread in threads_of(&folder) {
                 let Some(stat) = stat(&format!("{folder}/{thread}/stat")) else {
@@ -120,9 +120,9 @@ mod tests {
             loop {
                 (0..1_000_000).for_each(|_| number = std::hint::black_box(number.wrapping_mul(31)));
                 let found = before.elapsed();
-                let own = found.into_iter().find(|cpu| cpu.name == "busy in a test");
-                if let Some(own) = own.filter(|own| own.user_us >= 2.0 * TICK_US) {
-                    return own.sum_us();
+                let thread = found.into_iter().find(|cpu| cpu.name == "busy in a test");
+                if let Some(thread) = thread.filter(|thread| thread.user_us >= 2.0 * TICK_US) {
+                    return thread.sum_us();
                 }
             }
         };

@@ -31,7 +31,7 @@ pub(crate) const SPAN: LoadSpan = LoadSpan {
     time: Duration::from_secs(4),
 };
 /// Rounds; the median counts, because the speed of a machine varies over time.
-pub(crate) const TURNS: usize = 7;
+pub(crate) const ROUNDS: usize = 7;
 
 /// Results of one round.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ pub(crate) struct BenchRound {
     pub sqlite_keyless: Pace,
     pub sqlite_batches: Pace,
     /// The minimal implementation on this machine.
-    pub bare: Pace,
+    pub yardstick: Pace,
     pub postgres: Pace,
     /// SQL sent directly by the clients to a Postgres of their own.
     pub table: Pace,
@@ -65,18 +65,18 @@ pub(crate) type Say<'a> = &'a (dyn Fn(&str) + Sync);
 /// A server does not start, or a client fails.
 pub(crate) async fn measure(
     span: LoadSpan,
-    turns: usize,
+    rounds: usize,
     say: Say<'_>,
 ) -> Result<Vec<BenchRound>, BenchError> {
     let mut all = Vec::new();
-    for number in 1..=turns {
-        say(&format!("turn {number} of {turns}"));
-        all.push(Box::pin(turn(span, say)).await?);
+    for number in 1..=rounds {
+        say(&format!("turn {number} of {rounds}"));
+        all.push(Box::pin(measure_round(span, say)).await?);
     }
     Ok(all)
 }
 
-async fn turn(span: LoadSpan, say: Say<'_>) -> Result<BenchRound, BenchError> {
+async fn measure_round(span: LoadSpan, say: Say<'_>) -> Result<BenchRound, BenchError> {
     let sync = {
         let folder = ThrowawayFolder::create("bench").map_err(BenchError::io("folder"))?;
         sync_times(folder.path()).map_err(BenchError::io("sync"))?
@@ -89,7 +89,7 @@ async fn turn(span: LoadSpan, say: Say<'_>) -> Result<BenchRound, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
     let sqlite_batches = report(say, lease_service::measure_batches(served, span).await?);
     say("the yardstick: axum, a queue and one SQLite writer, nothing else");
-    let bare = report(say, baseline::measure(span).await?);
+    let yardstick = report(say, baseline::measure(span).await?);
     say("acquire and release over HTTP on Postgres");
     let postgres = report(say, on_postgres(span).await?);
     say("the peer: the common lease SQL, sent to Postgres directly");
@@ -101,7 +101,7 @@ async fn turn(span: LoadSpan, say: Say<'_>) -> Result<BenchRound, BenchError> {
         sqlite,
         sqlite_keyless,
         sqlite_batches,
-        bare,
+        yardstick,
         postgres,
         table,
         peers: Box::pin(peers(span, say)).await?,

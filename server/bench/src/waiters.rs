@@ -53,23 +53,23 @@ pub(crate) async fn measure(waiters: usize) -> Result<Waiters, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
     let mut holder = served.connect().await?;
     let held = acquire(&mut holder, 0, 0).await?;
-    let (to, mut granted) = mpsc::channel(waiters.max(1));
+    let (sender, mut granted) = mpsc::channel(waiters.max(1));
     for number in 1..=waiters {
         let mut http = served.connect().await?;
-        let to = to.clone();
+        let sender = sender.clone();
         tasks::spawn("bench waiter", CancellationToken::new(), async move {
             let lease = acquire(&mut http, number, WAIT_S).await;
             let lease = match lease {
                 Ok(lease) => lease,
                 Err(error) => {
-                    let _ = to.send(Err(error)).await;
+                    let _ = sender.send(Err(error)).await;
                     return;
                 }
             };
             // Sent before the release, so that the order of messages is that of grants.
-            let _ = to.send(Ok(number)).await;
+            let _ = sender.send(Ok(number)).await;
             if let Err(error) = http.delete(&format!("/v1/locks/{lease}")).await {
-                let _ = to.send(Err(error)).await;
+                let _ = sender.send(Err(error)).await;
             }
         });
         // One after the other, so that their order is known: the store decides on it.
@@ -77,7 +77,7 @@ pub(crate) async fn measure(waiters: usize) -> Result<Waiters, BenchError> {
             tokio::time::sleep(QUEUE_POLL).await;
         }
     }
-    drop(to);
+    drop(sender);
     let metrics = served.leases().metrics();
     let before = (metrics.grant_attempts.read(), metrics.releases.read());
     let watch = Stopwatch::start();

@@ -43,7 +43,7 @@ impl Client {
         loop {
             let left = until.since(clock::now());
             let refused = match self.round(&request, left.min(WAIT_MAX)).await? {
-                Round::Granted { grant, sent } => match self.fresh(&request, grant, sent).await {
+                Round::Granted { grant, sent } => match self.renew_after_wait(&request, grant, sent).await {
                     Some((grant, deadline)) => {
                         return Ok(Lease::start(self, &request.resource, grant, deadline));
                     }
@@ -63,12 +63,12 @@ impl Client {
     async fn round(&self, request: &Request, wait: Duration) -> Result<Round, AcquireError> {
         let key = rng::idempotency_key();
         let body = request.body(wait);
-        let in_line = Duration::from_secs(body.wait_seconds);
-        let deadline = clock::now().plus(in_line).plus(self.patience);
+        let server_wait = Duration::from_secs(body.wait_seconds);
+        let deadline = clock::now().plus(server_wait).plus(self.patience);
         let mut failures = 0;
         loop {
             let sent = clock::now();
-            let within = (in_line + schedule::ANSWER_MAX).min(deadline.since(sent));
+            let within = (server_wait + schedule::ANSWER_MAX).min(deadline.since(sent));
             let (why, retry_after) = match self.calls.acquire(&body, &key, within).await {
                 Ok(Acquired {
                     grant: Some(grant),
@@ -99,7 +99,12 @@ impl Client {
     }
 
     /// The grant and its deadline; a grant after a wait is renewed first. `None` if it was lost by then.
-    async fn fresh(&self, request: &Request, grant: Grant, sent: Moment) -> Option<(Grant, Moment)> {
+    async fn renew_after_wait(
+        &self,
+        request: &Request,
+        grant: Grant,
+        sent: Moment,
+    ) -> Option<(Grant, Moment)> {
         let ttl = Duration::from_secs(grant.ttl_seconds);
         let received = clock::now();
         let deadline = schedule::deadline(sent, grant.remaining_ms, ttl);

@@ -70,19 +70,19 @@ struct Lines(Vec<u8>);
 
 impl Lines {
     fn take(&mut self, chunk: &[u8]) -> Vec<Vec<u8>> {
-        let mut all = Vec::new();
+        let mut events = Vec::new();
         for byte in chunk {
             match byte {
                 b'\n' => {
                     let line = std::mem::take(&mut self.0);
                     let data = line.strip_prefix(b"data:");
-                    all.extend(data.map(|data| data.trim_ascii().to_vec()));
+                    events.extend(data.map(|data| data.trim_ascii().to_vec()));
                 }
                 _ if self.0.len() < EVENT_BYTES_MAX => self.0.push(*byte),
                 _ => {}
             }
         }
-        all
+        events
     }
 }
 

@@ -130,7 +130,7 @@ async fn accept(response: Response) -> Result<Response, CallError> {
         return Ok(response);
     }
     let wait = response.headers().get(RETRY_AFTER);
-    let wait = wait.and_then(|it| it.to_str().ok()?.parse().ok());
+    let wait = wait.and_then(|header| header.to_str().ok()?.parse().ok());
     let body = response.bytes().await.unwrap_or_default();
     let problem = serde_json::from_slice(&body).unwrap_or_default();
     Err(classify(status, problem, wait.map(Duration::from_secs)))

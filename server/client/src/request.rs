@@ -152,10 +152,10 @@ impl AcquireError {
     }
 
     pub(crate) fn from_acquired(answer: Acquired) -> Self {
-        let held_by = answer.held_by.map(|it| HeldBy {
-            owner: it.owner_id,
-            fencing_token: it.fencing_token,
-            remaining: Duration::from_millis(u64::try_from(it.remaining_ms).unwrap_or_default()),
+        let held_by = answer.held_by.map(|holder| HeldBy {
+            owner: holder.owner_id,
+            fencing_token: holder.fencing_token,
+            remaining: Duration::from_millis(u64::try_from(holder.remaining_ms).unwrap_or_default()),
         });
         Self::Held {
             held_by,

@@ -7,9 +7,9 @@ use std::hash::{BuildHasher, Hasher};
 
 use crate::clock;
 
-fn bits(of: u64) -> u64 {
+fn bits(input: u64) -> u64 {
     let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u64(of);
+    hasher.write_u64(input);
     hasher.finish()
 }
 

@@ -79,9 +79,9 @@ mod tests {
         assert_eq!(renew_at(sent, sent.plus(TTL), 0.0), at(10_000));
         assert_eq!(renew_at(sent, sent.plus(TTL), 0.5), at(11_000));
         assert_eq!(renew_at(sent, sent.plus(TTL), 1.0), at(12_000));
-        for odd in [f64::NAN, f64::INFINITY, -3.0, 7.0] {
-            let at_odd = renew_at(sent, sent.plus(TTL), odd);
-            assert!((at(10_000)..=at(12_000)).contains(&at_odd), "{odd}");
+        for invalid in [f64::NAN, f64::INFINITY, -3.0, 7.0] {
+            let at_odd = renew_at(sent, sent.plus(TTL), invalid);
+            assert!((at(10_000)..=at(12_000)).contains(&at_odd), "{invalid}");
         }
         assert_eq!(
             renew_at(sent, sent.plus(Duration::from_millis(3)), 0.5),

@@ -117,19 +117,19 @@ impl AccessConfig {
             .as_ref()
             .map(|url| url.as_str().trim_end_matches('/'));
         if let Some(tls) = &self.tls {
-            let home = public_url.map_or_else(|| format!("https://{listen}"), str::to_owned);
+            let url = public_url.map_or_else(|| format!("https://{listen}"), str::to_owned);
             return format!(
-                "Users reach it at {home}: it listens on {listen} and speaks HTTPS itself, with the certificate in {}.",
+                "Users reach it at {url}: it listens on {listen} and speaks HTTPS itself, with the certificate in {}.",
                 tls.cert_file.display()
             );
         }
-        let home = public_url.map_or_else(|| format!("http://{listen}"), str::to_owned);
+        let url = public_url.map_or_else(|| format!("http://{listen}"), str::to_owned);
         if listen.ip().is_loopback() {
-            return format!("Users reach it at {home}: it listens on {listen}, for this machine only.");
+            return format!("Users reach it at {url}: it listens on {listen}, for this machine only.");
         }
         let proxies: Vec<String> = self.proxies.iter().map(ToString::to_string).collect();
         format!(
-            "Users reach it at {home}: it listens on {listen} for the proxy in {} only, which terminates HTTPS.",
+            "Users reach it at {url}: it listens on {listen} for the proxy in {} only, which terminates HTTPS.",
             proxies.join(", ")
         )
     }
@@ -147,12 +147,9 @@ fn read_tls(section: &mut Section<'_>) -> Option<ServerTls> {
         section.optional("cert_file", &value_parsers::path()),
         section.optional("key_file", &value_parsers::path()),
     );
-    for (given, other) in [("cert_file", "key_file"), ("key_file", "cert_file")] {
-        if section.has(given) && !section.has(other) {
-            section.report_missing(
-                other,
-                &format!("{given} is set: set {other} too, or remove both."),
-            );
+    for (key, other) in [("cert_file", "key_file"), ("key_file", "cert_file")] {
+        if section.has(key) && !section.has(other) {
+            section.report_missing(other, &format!("{key} is set: set {other} too, or remove both."));
         }
     }
     match files {

@@ -124,8 +124,8 @@ fn read_kind(section: &mut Section<'_>) -> Option<Kind> {
 }
 
 fn name() -> value_parsers::Rule<'static, String> {
-    let fits = "a name of 1 to 63 characters of a-z, 0-9 and -, such as \"orders-db\"";
-    value_parsers::checked(fits, |text| {
+    let expected = "a name of 1 to 63 characters of a-z, 0-9 and -, such as \"orders-db\"";
+    value_parsers::checked(expected, |text| {
         if text == RESERVED_NAME {
             return Err("is the name of Leasehold's own lease service".to_owned());
         }
@@ -148,20 +148,27 @@ impl BackendConfig {
         }
         let mut secrets = vec![masked(self.password.as_ref())];
         match &self.system {
-            SystemConfig::Postgres(it) => {
-                secrets.extend([masked(Some(&it.url)), masked(it.unlock_url.as_ref())]);
+            SystemConfig::Postgres(backend) => {
+                secrets.extend([masked(Some(&backend.url)), masked(backend.unlock_url.as_ref())]);
             }
-            SystemConfig::Redis(it) => {
+            SystemConfig::Redis(backend) => {
                 secrets.extend(
-                    [&it.unlock_url, &it.unlock_password, &it.sentinel_password]
-                        .map(|it| masked(it.as_ref())),
+                    [
+                        &backend.unlock_url,
+                        &backend.unlock_password,
+                        &backend.sentinel_password,
+                    ]
+                    .map(|backend| masked(backend.as_ref())),
                 );
-                secrets.extend(it.urls.iter().map(|url| masked(Some(url))));
+                secrets.extend(backend.urls.iter().map(|url| masked(Some(url))));
             }
-            SystemConfig::Etcd(it) => secrets.push(masked(it.unlock_password.as_ref())),
-            SystemConfig::Zookeeper(it) => secrets.push(masked(it.unlock_password.as_ref())),
-            SystemConfig::Consul(it) => {
-                secrets.extend([masked(it.token.as_ref()), masked(it.unlock_token.as_ref())]);
+            SystemConfig::Etcd(backend) => secrets.push(masked(backend.unlock_password.as_ref())),
+            SystemConfig::Zookeeper(backend) => secrets.push(masked(backend.unlock_password.as_ref())),
+            SystemConfig::Consul(backend) => {
+                secrets.extend([
+                    masked(backend.token.as_ref()),
+                    masked(backend.unlock_token.as_ref()),
+                ]);
             }
         }
         secrets
@@ -201,11 +208,11 @@ impl BackendConfig {
         }
         let tls = TlsConfig::read(&mut section);
         let user = section.optional("user", &value_parsers::text("leasehold_watch"));
-        let fits = "password = \"…\", or password_file, the path of a file that holds it";
+        let expected = "password = \"…\", or password_file, the path of a file that holds it";
         let password = section.secret(
             "password",
             "password_file",
-            fits,
+            expected,
             &secrets::not_empty,
             secrets::hidden,
         );

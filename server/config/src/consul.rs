@@ -31,8 +31,9 @@ const UNLOCK_FIT: &str = "unlock_token = \"…\", or unlock_token_file, the path
 impl ConsulConfig {
     pub(super) fn read(section: &mut Section<'_>) -> Option<Self> {
         let url = section.required("url", &value_parsers::checked(URL_FIT, agent_url));
-        let mut secret =
-            |key, file_key, fits| section.secret(key, file_key, fits, &secrets::not_empty, secrets::hidden);
+        let mut secret = |key, file_key, expected| {
+            section.secret(key, file_key, expected, &secrets::not_empty, secrets::hidden)
+        };
         let token = secret("token", "token_file", TOKEN_FIT);
         let unlock_token = secret("unlock_token", "unlock_token_file", UNLOCK_FIT);
         let prefixes = section.list(

@@ -21,9 +21,9 @@ pub(super) fn read_process() -> Result<BTreeMap<String, String>, ConfigErrors> {
         clippy::disallowed_methods,
         reason = "this is the one reader of the environment"
     )]
-    let all = std::env::vars_os();
-    let mut ours = BTreeMap::new();
-    for (name, value) in all {
+    let variables = std::env::vars_os();
+    let mut own_variables = BTreeMap::new();
+    for (name, value) in variables {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
             continue;
         };
@@ -39,9 +39,9 @@ pub(super) fn read_process() -> Result<BTreeMap<String, String>, ConfigErrors> {
             }
             .into());
         };
-        ours.insert(name.to_owned(), value.to_owned());
+        own_variables.insert(name.to_owned(), value.to_owned());
     }
-    Ok(ours)
+    Ok(own_variables)
 }
 
 /// Applies variables to the tree. Unknown keys are added too, so that the reader reports them.
@@ -135,14 +135,14 @@ pub(super) fn set(tree: &mut Table, path: &[String], node: Node, origin: &Origin
     match path {
         [] => {}
         [key] => {
-            let twin = key
+            let other_key = key
                 .strip_suffix("_file")
                 .map_or_else(|| format!("{key}_file"), str::to_owned);
             if tree
-                .get(&twin)
+                .get(&other_key)
                 .is_some_and(|other| other.origin.layer() < origin.layer())
             {
-                tree.remove(&twin);
+                tree.remove(&other_key);
             }
             tree.insert(key.clone(), node);
         }

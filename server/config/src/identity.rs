@@ -118,8 +118,8 @@ fn kind_of(name: &BackendName, backends: &[BackendConfig]) -> Option<BackendKind
 }
 
 fn name() -> value_parsers::Rule<'static, String> {
-    let fits = format!("a name of 1 to {NAME_CHARS_MAX} printable characters, such as \"workers\"");
-    value_parsers::checked(fits, |text| match text.chars().count() {
+    let expected = format!("a name of 1 to {NAME_CHARS_MAX} printable characters, such as \"workers\"");
+    value_parsers::checked(expected, |text| match text.chars().count() {
         0 => Err("is empty".to_owned()),
         1..=NAME_CHARS_MAX if !text.chars().any(char::is_control) => Ok(()),
         1..=NAME_CHARS_MAX => Err("has a control character".to_owned()),

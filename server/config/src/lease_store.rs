@@ -86,28 +86,28 @@ impl LeaseStores {
     /// Addresses for display, without credentials.
     pub fn addresses(&self) -> Vec<String> {
         match self {
-            Self::Postgres(all) => all.iter().map(|one| one.address.to_string()).collect(),
-            Self::Etcd(all) => all.iter().map(|one| one.address.to_string()).collect(),
+            Self::Postgres(stores) => stores.iter().map(|store| store.address.to_string()).collect(),
+            Self::Etcd(stores) => stores.iter().map(|store| store.address.to_string()).collect(),
         }
     }
 
     /// The id of the installation; empty until [`set_installation`](Self::set_installation).
     pub fn installation(&self) -> &str {
         let first = match self {
-            Self::Postgres(all) => all.first().and_then(|one| one.installation.as_deref()),
-            Self::Etcd(all) => all.first().and_then(|one| one.installation.as_deref()),
+            Self::Postgres(stores) => stores.first().and_then(|store| store.installation.as_deref()),
+            Self::Etcd(stores) => stores.first().and_then(|store| store.installation.as_deref()),
         };
         first.unwrap_or_default()
     }
 
     pub fn set_installation(&mut self, id: &str) {
         match self {
-            Self::Postgres(all) => all
+            Self::Postgres(stores) => stores
                 .iter_mut()
-                .for_each(|one| one.installation = Some(id.to_owned())),
-            Self::Etcd(all) => all
+                .for_each(|store| store.installation = Some(id.to_owned())),
+            Self::Etcd(stores) => stores
                 .iter_mut()
-                .for_each(|one| one.installation = Some(id.to_owned())),
+                .for_each(|store| store.installation = Some(id.to_owned())),
         }
     }
 

@@ -196,8 +196,8 @@ pub fn read(sources: &ConfigSources) -> Loaded {
 }
 
 fn read_store(root: &mut Section<'_>) -> SecretString {
-    let fits = "store = \"sqlite:leasehold.db\", \"postgres://user@host/database\", or store_file, the path of a file that holds it";
-    let judge = |text: &str| match text.strip_prefix("sqlite:") {
+    let expected = "store = \"sqlite:leasehold.db\", \"postgres://user@host/database\", or store_file, the path of a file that holds it";
+    let validate = |text: &str| match text.strip_prefix("sqlite:") {
         Some("") => Err("names no file".to_owned()),
         Some(_) => Ok(()),
         None => secrets::url_of(&["postgres", "postgresql"])(text)
@@ -207,10 +207,10 @@ fn read_store(root: &mut Section<'_>) -> SecretString {
         Some(_) => value_parsers::quoted(text),
         None => secrets::without_credentials(text),
     };
-    let given = root.has("store") || root.has("store_file");
-    root.secret("store", "store_file", fits, &judge, show)
+    let is_set = root.has("store") || root.has("store_file");
+    root.secret("store", "store_file", expected, &validate, show)
         .unwrap_or_else(|| {
-            if !given {
+            if !is_set {
                 root.entry("store", value_parsers::quoted(STORE_DEFAULT), &Origin::Default);
             }
             SecretString::from(STORE_DEFAULT)

@@ -23,13 +23,13 @@ impl Network {
 
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
+            (IpAddr::V4(network), IpAddr::V4(other)) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0);
-                (own.to_bits() ^ other.to_bits()) & mask == 0
+                (network.to_bits() ^ other.to_bits()) & mask == 0
             }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
+            (IpAddr::V6(network), IpAddr::V6(other)) => {
                 let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
-                (own.to_bits() ^ other.to_bits()) & mask == 0
+                (network.to_bits() ^ other.to_bits()) & mask == 0
             }
             _ => false,
         }
@@ -50,13 +50,13 @@ impl FromStr for Network {
             return Err("is an IPv4 network; write it as one");
         }
         let address = address.to_canonical();
-        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits_max = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
-            None => most,
+            None => bits_max,
             Some(bits) => bits
                 .parse()
                 .ok()
-                .filter(|bits| *bits <= most)
+                .filter(|bits| *bits <= bits_max)
                 .ok_or("has a wrong number of bits after the /")?,
         };
         if bits == 0 {

@@ -90,8 +90,8 @@ impl NotifyConfig {
 }
 
 fn key(section: &mut Section<'_>, name: &'static str, file: &'static str) -> Option<SecretString> {
-    let fits = "64 hex digits, as printed by openssl rand -hex 32, or the path of a file that holds them";
-    section.secret(name, file, fits, &check_key, secrets::hidden)
+    let expected = "64 hex digits, as printed by openssl rand -hex 32, or the path of a file that holds them";
+    section.secret(name, file, expected, &check_key, secrets::hidden)
 }
 
 fn network(text: &str) -> Result<Network, String> {

@@ -64,12 +64,12 @@ pub fn from_process() -> Result<Otel, OtelError> {
         clippy::disallowed_methods,
         reason = "the environment is read in this folder alone"
     )]
-    let all = std::env::vars_os();
-    let ours = all.filter_map(|(name, value)| {
+    let variables = std::env::vars_os();
+    let own_variables = variables.filter_map(|(name, value)| {
         let name = name.into_string().ok().filter(|name| name.starts_with("OTEL_"))?;
         Some((name, value.into_string().ok()?))
     });
-    read(&ours.collect())
+    read(&own_variables.collect())
 }
 
 /// # Errors
@@ -92,7 +92,7 @@ pub fn read(variables: &Variables) -> Result<Otel, OtelError> {
         names_service: get("OTEL_SERVICE_NAME").is_some()
             || attributes
                 .split(',')
-                .any(|one| one.trim_start().starts_with("service.name=")),
+                .any(|attribute| attribute.trim_start().starts_with("service.name=")),
         ignores_callers: !words.any(|word| word.trim() == "tracecontext"),
     })
 }
@@ -118,19 +118,19 @@ fn signal<'a>(
             });
         }
     };
-    let either = |name: &str| {
-        let own = format!("OTEL_EXPORTER_OTLP_{signal}_{name}");
+    let lookup = |name: &str| {
+        let signal_name = format!("OTEL_EXPORTER_OTLP_{signal}_{name}");
         let common = format!("OTEL_EXPORTER_OTLP_{name}");
-        match get(&own) {
-            Some(value) => Some((own, value)),
+        match get(&signal_name) {
+            Some(value) => Some((signal_name, value)),
             None => get(&common).map(|value| (common, value)),
         }
     };
-    let endpoint = either("ENDPOINT");
+    let endpoint = lookup("ENDPOINT");
     if endpoint.is_none() && !is_asked {
         return Ok(None);
     }
-    let protocol = match either("PROTOCOL") {
+    let protocol = match lookup("PROTOCOL") {
         None => Protocol::Http,
         Some((_, "http/protobuf")) => Protocol::Http,
         Some((_, "grpc")) => Protocol::Grpc,
@@ -142,21 +142,21 @@ fn signal<'a>(
             });
         }
     };
-    let file = |name| either(name).map(|(_, path)| PathBuf::from(path));
-    let usual = match protocol {
+    let file = |name| lookup(name).map(|(_, path)| PathBuf::from(path));
+    let default_address = match protocol {
         Protocol::Http => "http://localhost:4318",
         Protocol::Grpc => "http://localhost:4317",
     };
     Ok(Some(Push {
         address: match endpoint {
             Some((variable, value)) => validated_endpoint(variable, value)?,
-            None => usual.to_owned(),
+            None => default_address.to_owned(),
         },
         protocol,
         certificate: file("CERTIFICATE"),
         client_certificate: file("CLIENT_CERTIFICATE"),
         client_key: file("CLIENT_KEY"),
-        timeout: either("TIMEOUT")
+        timeout: lookup("TIMEOUT")
             .and_then(|(_, ms)| ms.parse().ok())
             .map_or(TIMEOUT_DEFAULT, Duration::from_millis),
     }))
@@ -204,9 +204,9 @@ mod tests {
                 .metrics,
             None
         );
-        let some = otel_of(&[endpoint, ("OTEL_TRACES_EXPORTER", "none")]).unwrap();
-        assert!(some.traces.is_none() && some.logs.is_some());
-        let metrics = some.metrics.unwrap();
+        let without_traces = otel_of(&[endpoint, ("OTEL_TRACES_EXPORTER", "none")]).unwrap();
+        assert!(without_traces.traces.is_none() && without_traces.logs.is_some());
+        let metrics = without_traces.metrics.unwrap();
         assert_eq!(
             (metrics.address.as_str(), metrics.protocol),
             ("http://collector:4318", Protocol::Http)

@@ -95,9 +95,9 @@ impl PostgresConfig {
     pub(super) fn read(section: &mut Section<'_>) -> Option<Self> {
         let schemes = secrets::url_of(&["postgres", "postgresql"]);
         let show = secrets::without_credentials;
-        let given = section.has("url") || section.has("url_file");
+        let is_set = section.has("url") || section.has("url_file");
         let url = section.secret("url", "url_file", URL_FIT, &schemes, show);
-        if !given {
+        if !is_set {
             section.report_missing("url", &format!("Write {URL_FIT}."));
         }
         let unlock_url = section.secret("unlock_url", "unlock_url_file", UNLOCK_FIT, &schemes, show);
@@ -172,8 +172,8 @@ impl AdvisoryNameConfig {
         if let Some(mistake) = mistake {
             section.error_at("", &origin, mistake.to_owned(), remedy.to_owned());
         }
-        for (given, other) in [("key1", "key2"), ("key2", "key1")] {
-            if has(given) && !has(other) {
+        for (present, other) in [("key1", "key2"), ("key2", "key1")] {
+            if has(present) && !has(other) {
                 section.report_missing(other, "The two-key form needs `key1` and `key2`.");
             }
         }

@@ -66,12 +66,12 @@ impl Reader {
 
 impl Unknown {
     fn explain(&self, known: &BTreeSet<String>) -> ConfigError {
-        let meant = nearest(&self.key, self.siblings.iter().copied());
-        let elsewhere = known
+        let suggestion = nearest(&self.key, self.siblings.iter().copied());
+        let known_path = known
             .iter()
             .find(|path| path.rsplit('.').next() == Some(self.key.as_str()));
-        let remedy = match (meant, elsewhere) {
-            (Some(meant), _) => format!("Did you mean {}?", self.written(meant)),
+        let remedy = match (suggestion, known_path) {
+            (Some(suggestion), _) => format!("Did you mean {}?", self.written(suggestion)),
             (None, Some(path)) => match path.rsplit_once('.') {
                 Some((table, _)) => format!("It belongs to [{table}]."),
                 None => "It belongs to the top level, above the first [table].".to_owned(),

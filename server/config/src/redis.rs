@@ -92,14 +92,17 @@ impl RedisConfig {
             sentinel_user: None,
             sentinel_password: None,
             wake: RedisWake::default(),
-            patterns: PATTERNS_DEFAULT.iter().map(|one| (*one).to_owned()).collect(),
+            patterns: PATTERNS_DEFAULT
+                .iter()
+                .map(|pattern| (*pattern).to_owned())
+                .collect(),
             value_display: RedisValues::default(),
         }
     }
 
     pub(super) fn read(section: &mut Section<'_>) -> Option<Self> {
         let mode = section.or("mode", RedisMode::default(), &value_parsers::choice());
-        let given = section.has("urls") || section.has("urls_file");
+        let is_set = section.has("urls") || section.has("urls_file");
         let urls = section.secret_list(
             "urls",
             "urls_file",
@@ -107,7 +110,7 @@ impl RedisConfig {
             &secrets::url_of(&["redis", "rediss"]),
             secrets::without_credentials,
         );
-        if !given {
+        if !is_set {
             section.report_missing("urls", &format!("Write {URLS_FIT}."));
         }
         let unlock_url = section.secret(
@@ -155,9 +158,9 @@ impl RedisConfig {
 fn password(
     section: &mut Section<'_>,
     [key, file_key]: [&'static str; 2],
-    fits: &str,
+    expected: &str,
 ) -> Option<SecretString> {
-    section.secret(key, file_key, fits, &secrets::not_empty, secrets::hidden)
+    section.secret(key, file_key, expected, &secrets::not_empty, secrets::hidden)
 }
 
 fn patterns(section: &mut Section<'_>) -> Option<Vec<String>> {

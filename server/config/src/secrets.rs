@@ -13,7 +13,7 @@ use super::value_parsers;
 use super::value_tree::Node;
 
 /// Validation of a secret; the message must not quote it.
-pub(super) type Judge<'j> = &'j dyn Fn(&str) -> Result<(), String>;
+pub(super) type Validate<'j> = &'j dyn Fn(&str) -> Result<(), String>;
 
 /// Redacted form of a secret for `check-config`.
 pub(super) type Show = fn(&str) -> String;
@@ -24,17 +24,17 @@ impl<'t> Section<'t> {
         &mut self,
         key: &'static str,
         file_key: &'static str,
-        fits: &str,
-        judge: Judge<'_>,
+        expected: &str,
+        validate: Validate<'_>,
         show: Show,
     ) -> Option<SecretString> {
-        let (text, origin, shown) = self.secret_text(key, file_key, fits)?;
-        if let Err(unfit) = judge(&text) {
+        let (text, origin, shown) = self.secret_text(key, file_key, expected)?;
+        if let Err(problem) = validate(&text) {
             self.error_at(
                 shown,
                 &origin,
-                format!("the value {unfit}"),
-                format!("Write {fits}."),
+                format!("the value {problem}"),
+                format!("Write {expected}."),
             );
             return None;
         }
@@ -43,12 +43,12 @@ impl<'t> Section<'t> {
     }
 
     /// The path of a secret file is not secret.
-    fn secret_entry(&self, key: &str, given: &str, redacted: &str, origin: &Origin) {
-        let value = match self.peek(given) {
-            Some(path) if given != key => format!("{path:?} holding {redacted}"),
+    fn secret_entry(&self, key: &str, source_key: &str, redacted: &str, origin: &Origin) {
+        let value = match self.peek(source_key) {
+            Some(path) if source_key != key => format!("{path:?} holding {redacted}"),
             _ => redacted.to_owned(),
         };
-        self.entry(given, value, origin);
+        self.entry(source_key, value, origin);
     }
 
     /// The value, its origin, and the key that had it.
@@ -56,11 +56,11 @@ impl<'t> Section<'t> {
         &mut self,
         key: &'static str,
         file_key: &'static str,
-        fits: &str,
+        expected: &str,
     ) -> Option<(String, Origin, &'static str)> {
-        let given = self.node(key);
+        let inline = self.node(key);
         let file = self.node(file_key);
-        match (given, file) {
+        match (inline, file) {
             (Some(_), Some(other)) => {
                 let remedy = format!("Remove one of {key} and {file_key}.");
                 self.error_at(file_key, &other.origin, format!("{key} is given too"), remedy);
@@ -70,7 +70,7 @@ impl<'t> Section<'t> {
                 Some(text) => Some((text.to_owned(), node.origin.clone(), key)),
                 None => {
                     let found = format!("found {}", node.describe(true));
-                    self.error_at(key, &node.origin, found, format!("Write {fits}."));
+                    self.error_at(key, &node.origin, found, format!("Write {expected}."));
                     None
                 }
             },
@@ -112,19 +112,19 @@ impl<'t> Section<'t> {
         &mut self,
         key: &'static str,
         file_key: &'static str,
-        fits: &str,
-        judge: Judge<'_>,
+        expected: &str,
+        validate: Validate<'_>,
         show: Show,
     ) -> Option<Vec<SecretString>> {
-        let given = self.node(key);
+        let inline = self.node(key);
         let file = self.node(file_key);
-        let (texts, origin, shown) = match (given, file) {
+        let (texts, origin, shown) = match (inline, file) {
             (Some(_), Some(other)) => {
                 let remedy = format!("Remove one of {key} and {file_key}.");
                 self.error_at(file_key, &other.origin, format!("{key} is given too"), remedy);
                 return None;
             }
-            (Some(node), None) => (self.texts(key, node, fits, true)?, node.origin.clone(), key),
+            (Some(node), None) => (self.texts(key, node, expected, true)?, node.origin.clone(), key),
             (None, Some(node)) => {
                 let text = self.secret_file(file_key, node)?;
                 let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -133,21 +133,21 @@ impl<'t> Section<'t> {
             }
             (None, None) => return None,
         };
-        let mut fit = true;
+        let mut are_valid = true;
         for (at, (text, place)) in texts.iter().enumerate() {
-            if let Err(unfit) = judge(text) {
-                fit = false;
+            if let Err(problem) = validate(text) {
+                are_valid = false;
                 self.error_at(
                     shown,
                     place,
-                    format!("value {} {unfit}", at + 1),
-                    format!("Write {fits}."),
+                    format!("value {} {problem}", at + 1),
+                    format!("Write {expected}."),
                 );
             }
         }
         let seen: Vec<String> = texts.iter().map(|(text, _)| show(text)).collect();
         self.secret_entry(key, shown, &format!("[{}]", seen.join(", ")), &origin);
-        fit.then(|| {
+        are_valid.then(|| {
             texts
                 .into_iter()
                 .map(|(text, _)| SecretString::from(text))

@@ -17,8 +17,9 @@ pub struct TelemetryConfig {
 
 impl TelemetryConfig {
     pub(super) fn read(mut section: Section<'_>) -> Self {
-        let fits = "an address with {trace_id} in it, such as \"https://tracing.example/trace/{trace_id}\"";
-        let trace_url = section.optional("trace_url", &value_parsers::checked(fits, check_filter));
+        let expected =
+            "an address with {trace_id} in it, such as \"https://tracing.example/trace/{trace_id}\"";
+        let trace_url = section.optional("trace_url", &value_parsers::checked(expected, check_filter));
         section.finish();
         Self { trace_url }
     }
@@ -59,7 +60,7 @@ mod tests {
             check_filter("https://grafana.example/explore?trace={trace_id}"),
             Ok(())
         );
-        for unfit in [
+        for invalid in [
             "https://grafana.example/trace",
             "https://h/{trace_id}/{trace_id}",
             "javascript:alert('{trace_id}')",
@@ -68,7 +69,7 @@ mod tests {
             "https://h/\"><script>{trace_id}",
             "//h/{trace_id}",
         ] {
-            assert!(check_filter(unfit).is_err(), "{unfit}");
+            assert!(check_filter(invalid).is_err(), "{invalid}");
         }
     }
 }

@@ -28,12 +28,9 @@ impl TlsConfig {
             key_file: section.optional("key_file", &value_parsers::path()),
             server_name: section.optional("server_name", &value_parsers::text("db.example.com")),
         };
-        for (given, other) in [("cert_file", "key_file"), ("key_file", "cert_file")] {
-            if section.has(given) && !section.has(other) {
-                section.report_missing(
-                    other,
-                    &format!("{given} is set: set {other} too, or remove both."),
-                );
+        for (key, other) in [("cert_file", "key_file"), ("key_file", "cert_file")] {
+            if section.has(key) && !section.has(other) {
+                section.report_missing(other, &format!("{key} is set: set {other} too, or remove both."));
             }
         }
         tls

@@ -10,9 +10,9 @@ use url::Url;
 
 use super::value_tree::{Node, Value};
 
-/// A rule for one kind of value. `fits` completes "Write …".
+/// A rule for one kind of value. `expected` completes "Write …".
 pub(super) struct Rule<'r, T> {
-    pub(super) fits: String,
+    pub(super) expected: String,
     /// Parses the value; an invalid value has a message, a wrong type has none.
     pub(super) take: Take<'r, T>,
     pub(super) show: fn(&T) -> String,
@@ -21,11 +21,11 @@ pub(super) struct Rule<'r, T> {
 type Take<'r, T> = Box<dyn Fn(&Node) -> Parsed<T> + 'r>;
 
 pub(super) enum Parsed<T> {
-    Fits(T),
+    Valid(T),
     /// Not a value of this type.
     WrongType,
     /// Right type, wrong value: a clause that follows it, "is shorter than 100ms".
-    Unfit(String),
+    Invalid(String),
 }
 
 fn from_text<'r, T>(take: impl Fn(&str) -> Parsed<T> + 'r) -> Take<'r, T> {
@@ -39,25 +39,25 @@ pub(super) fn quoted(text: &str) -> String {
 /// A non-empty string.
 pub(super) fn text(example: &str) -> Rule<'static, String> {
     Rule {
-        fits: format!("a text such as {example:?}"),
+        expected: format!("a text such as {example:?}"),
         take: from_text(|text| match text {
-            "" => Parsed::Unfit("is empty".to_owned()),
-            _ => Parsed::Fits(text.to_owned()),
+            "" => Parsed::Invalid("is empty".to_owned()),
+            _ => Parsed::Valid(text.to_owned()),
         }),
         show: |text| quoted(text),
     }
 }
 
-/// A string validated by `judge`, which returns what is wrong.
+/// A string; `validate` returns what is wrong with it.
 pub(super) fn checked<'r>(
-    fits: impl Into<String>,
-    judge: impl Fn(&str) -> Result<(), String> + 'r,
+    expected: impl Into<String>,
+    validate: impl Fn(&str) -> Result<(), String> + 'r,
 ) -> Rule<'r, String> {
     Rule {
-        fits: fits.into(),
-        take: from_text(move |text| match judge(text) {
-            Ok(()) => Parsed::Fits(text.to_owned()),
-            Err(unfit) => Parsed::Unfit(unfit),
+        expected: expected.into(),
+        take: from_text(move |text| match validate(text) {
+            Ok(()) => Parsed::Valid(text.to_owned()),
+            Err(problem) => Parsed::Invalid(problem),
         }),
         show: |text| quoted(text),
     }
@@ -65,13 +65,13 @@ pub(super) fn checked<'r>(
 
 pub(super) fn path() -> Rule<'static, PathBuf> {
     Rule {
-        fits: "the path of a file that exists".to_owned(),
+        expected: "the path of a file that exists".to_owned(),
         take: from_text(|text| match text {
-            "" => Parsed::Unfit("is empty".to_owned()),
+            "" => Parsed::Invalid("is empty".to_owned()),
             _ => match std::fs::metadata(text) {
-                Ok(found) if found.is_file() => Parsed::Fits(PathBuf::from(text)),
-                Ok(_) => Parsed::Unfit("is not a file".to_owned()),
-                Err(error) => Parsed::Unfit(format!("cannot be read: {error}")),
+                Ok(found) if found.is_file() => Parsed::Valid(PathBuf::from(text)),
+                Ok(_) => Parsed::Invalid("is not a file".to_owned()),
+                Err(error) => Parsed::Invalid(format!("cannot be read: {error}")),
             },
         }),
         show: |path| quoted(&path.display().to_string()),
@@ -81,7 +81,7 @@ pub(super) fn path() -> Rule<'static, PathBuf> {
 /// A file to be written: it may be missing, its folder may not.
 pub(super) fn written_path() -> Rule<'static, PathBuf> {
     Rule {
-        fits: "the path of a file in a folder that exists".to_owned(),
+        expected: "the path of a file in a folder that exists".to_owned(),
         take: from_text(|text| {
             let path = PathBuf::from(text);
             let folder = match path.parent() {
@@ -90,15 +90,15 @@ pub(super) fn written_path() -> Rule<'static, PathBuf> {
                 None => Path::new(""),
             };
             if path.is_dir() || path.file_name().is_none() {
-                return Parsed::Unfit("is not a file".to_owned());
+                return Parsed::Invalid("is not a file".to_owned());
             }
             if !folder.is_dir() {
-                return Parsed::Unfit(format!(
+                return Parsed::Invalid(format!(
                     "cannot be written: there is no folder {}",
                     folder.display()
                 ));
             }
-            Parsed::Fits(path)
+            Parsed::Valid(path)
         }),
         show: |path| quoted(&path.display().to_string()),
     }
@@ -106,10 +106,10 @@ pub(super) fn written_path() -> Rule<'static, PathBuf> {
 
 pub(super) fn boolean() -> Rule<'static, bool> {
     Rule {
-        fits: "true or false".to_owned(),
+        expected: "true or false".to_owned(),
         take: Box::new(|node| match &node.value {
-            Value::Boolean(value) => Parsed::Fits(*value),
-            Value::Untyped { text, .. } => text.parse().map_or(Parsed::WrongType, Parsed::Fits),
+            Value::Boolean(value) => Parsed::Valid(*value),
+            Value::Untyped { text, .. } => text.parse().map_or(Parsed::WrongType, Parsed::Valid),
             _ => Parsed::WrongType,
         }),
         show: bool::to_string,
@@ -118,7 +118,7 @@ pub(super) fn boolean() -> Rule<'static, bool> {
 
 pub(super) fn integer<T: TryFrom<i64> + ToString>() -> Rule<'static, T> {
     Rule {
-        fits: format!("a whole number of {} bits", 8 * size_of::<T>()),
+        expected: format!("a whole number of {} bits", 8 * size_of::<T>()),
         take: Box::new(|node| {
             let number = match &node.value {
                 Value::Integer(number) => *number,
@@ -128,22 +128,22 @@ pub(super) fn integer<T: TryFrom<i64> + ToString>() -> Rule<'static, T> {
                 },
                 _ => return Parsed::WrongType,
             };
-            T::try_from(number).map_or_else(|_| Parsed::Unfit("is too large".to_owned()), Parsed::Fits)
+            T::try_from(number).map_or_else(|_| Parsed::Invalid("is too large".to_owned()), Parsed::Valid)
         }),
         show: T::to_string,
     }
 }
 
 pub(super) fn integer_within(range: &RangeInclusive<u32>) -> Rule<'_, u32> {
-    let any = integer::<u32>();
+    let integer_rule = integer::<u32>();
     Rule {
-        fits: format!("a whole number from {} to {}", range.start(), range.end()),
-        take: Box::new(move |node| match (any.take)(node) {
-            Parsed::Fits(value) if value < *range.start() => {
-                Parsed::Unfit(format!("is less than {}", range.start()))
+        expected: format!("a whole number from {} to {}", range.start(), range.end()),
+        take: Box::new(move |node| match (integer_rule.take)(node) {
+            Parsed::Valid(value) if value < *range.start() => {
+                Parsed::Invalid(format!("is less than {}", range.start()))
             }
-            Parsed::Fits(value) if value > *range.end() => {
-                Parsed::Unfit(format!("is more than {}", range.end()))
+            Parsed::Valid(value) if value > *range.end() => {
+                Parsed::Invalid(format!("is more than {}", range.end()))
             }
             taken => taken,
         }),
@@ -153,20 +153,20 @@ pub(super) fn integer_within(range: &RangeInclusive<u32>) -> Rule<'_, u32> {
 
 pub(super) fn duration(range: &RangeInclusive<Duration>) -> Rule<'_, Duration> {
     Rule {
-        fits: format!(
+        expected: format!(
             "a duration from {} to {}",
             quoted(&span(range.start())),
             quoted(&span(range.end()))
         ),
         take: from_text(|text| match humantime::parse_duration(text) {
-            Err(error) => Parsed::Unfit(format!("is not a duration ({error})")),
+            Err(error) => Parsed::Invalid(format!("is not a duration ({error})")),
             Ok(value) if value < *range.start() => {
-                Parsed::Unfit(format!("is shorter than {}", span(range.start())))
+                Parsed::Invalid(format!("is shorter than {}", span(range.start())))
             }
             Ok(value) if value > *range.end() => {
-                Parsed::Unfit(format!("is longer than {}", span(range.end())))
+                Parsed::Invalid(format!("is longer than {}", span(range.end())))
             }
-            Ok(value) => Parsed::Fits(value),
+            Ok(value) => Parsed::Valid(value),
         }),
         show: |value| quoted(&span(value)),
     }
@@ -185,12 +185,12 @@ pub(super) fn span(duration: &Duration) -> String {
 pub(super) fn choice<C: WireEnum>() -> Rule<'static, C> {
     let words: Vec<String> = C::VARIANTS.iter().map(|value| quoted(value.wire())).collect();
     Rule {
-        fits: format!("one of {}", words.join(", ")),
+        expected: format!("one of {}", words.join(", ")),
         take: from_text(|text| match C::from_wire(text) {
-            Some(value) => Parsed::Fits(value),
+            Some(value) => Parsed::Valid(value),
             None => match super::error::nearest(text, C::VARIANTS.iter().map(|value| value.wire())) {
-                Some(meant) => Parsed::Unfit(format!("is not known (did you mean {meant:?}?)")),
-                None => Parsed::Unfit("is not known".to_owned()),
+                Some(suggestion) => Parsed::Invalid(format!("is not known (did you mean {suggestion:?}?)")),
+                None => Parsed::Invalid("is not known".to_owned()),
             },
         }),
         show: |value| quoted(value.wire()),
@@ -200,10 +200,10 @@ pub(super) fn choice<C: WireEnum>() -> Rule<'static, C> {
 /// The listen address. Whether it is allowed depends on other keys.
 pub(super) fn listen() -> Rule<'static, SocketAddr> {
     Rule {
-        fits: "an address and a port, such as \"127.0.0.1:3000\" or \"[::]:443\"".to_owned(),
+        expected: "an address and a port, such as \"127.0.0.1:3000\" or \"[::]:443\"".to_owned(),
         take: from_text(|text| match text.parse::<SocketAddr>() {
-            Ok(address) => Parsed::Fits(address),
-            Err(_) => Parsed::Unfit("is not an IP address with a port".to_owned()),
+            Ok(address) => Parsed::Valid(address),
+            Err(_) => Parsed::Invalid("is not an IP address with a port".to_owned()),
         }),
         show: |address| quoted(&address.to_string()),
     }
@@ -212,19 +212,19 @@ pub(super) fn listen() -> Rule<'static, SocketAddr> {
 /// The public URL for links and cookies.
 pub(super) fn public_url() -> Rule<'static, Url> {
     Rule {
-        fits: "a URL without path and query, such as \"https://locks.example.com\"".to_owned(),
+        expected: "a URL without path and query, such as \"https://locks.example.com\"".to_owned(),
         take: from_text(|text| match Url::parse(text) {
-            Err(error) => Parsed::Unfit(format!("is not a URL ({error})")),
+            Err(error) => Parsed::Invalid(format!("is not a URL ({error})")),
             Ok(url) if !matches!(url.scheme(), "http" | "https") => {
-                Parsed::Unfit("is neither http nor https".to_owned())
+                Parsed::Invalid("is neither http nor https".to_owned())
             }
             Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-                Parsed::Unfit("holds a user or a password".to_owned())
+                Parsed::Invalid("holds a user or a password".to_owned())
             }
             Ok(url) if url.path() != "/" || url.query().is_some() || url.fragment().is_some() => {
-                Parsed::Unfit("has more than scheme, host and port".to_owned())
+                Parsed::Invalid("has more than scheme, host and port".to_owned())
             }
-            Ok(url) => Parsed::Fits(url),
+            Ok(url) => Parsed::Valid(url),
         }),
         show: |url| quoted(url.as_str().trim_end_matches('/')),
     }

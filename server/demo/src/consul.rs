@@ -45,9 +45,9 @@ impl Access {
     async fn session(&self, name: &str, lock_delay: &str) -> Result<String, WorkloadError> {
         let ttl = format!("{}s", TTL.as_secs());
         let session = json!({ "Name": name, "TTL": ttl, "LockDelay": lock_delay, "NodeChecks": [] });
-        let made: Value =
+        let created: Value =
             serde_json::from_str(&self.put("session/create", session.to_string()).await?).unwrap_or_default();
-        made["ID"]
+        created["ID"]
             .as_str()
             .map(str::to_owned)
             .ok_or(WorkloadError::LeaseGone)
@@ -63,7 +63,7 @@ impl Access {
 }
 
 /// Waits for the key, holds it for a while with a renewed session, and releases it.
-pub(super) async fn takes_turns(
+pub(super) async fn wait_and_hold(
     access: Access,
     key: &'static str,
     owner: &'static str,
@@ -92,7 +92,7 @@ pub(super) async fn takes_turns(
 }
 
 /// Holds the key, and loses its session without a release: the lock-delay follows.
-pub(super) async fn loses_its_session(access: Access) -> Result<(), WorkloadError> {
+pub(super) async fn lose_session(access: Access) -> Result<(), WorkloadError> {
     let (key, owner) = LOST;
     let session = access.session(owner, "40s").await?;
     while !access.acquire(key, &session).await? {

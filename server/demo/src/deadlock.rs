@@ -26,17 +26,17 @@ pub(super) const RENEW_EVERY: Duration = Duration::from_secs(15);
 const CALM: Duration = Duration::from_secs(180);
 
 /// Lets both workers acquire one lock each, then wait for the other's until an eviction lets one of them go on.
-pub(super) async fn until_broken(
+pub(super) async fn run_until_evicted(
     database: postgres::Access,
     coord: etcd::Access,
 ) -> Result<(), WorkloadError> {
     let first = session::grant(coord.quick.clone(), TTL).await?;
     let second = session::grant(coord.quick.clone(), TTL).await?;
-    let alive = |lease| Box::pin(session::keep_alive_every(coord.quick.clone(), lease, RENEW_EVERY));
+    let keep_alive = |lease| Box::pin(session::keep_alive_every(coord.quick.clone(), lease, RENEW_EVERY));
     let ended = tokio::select! {
         ended = Box::pin(deadlock(&database, &coord, first, second)) => ended,
-        gone = alive(first) => gone,
-        gone = alive(second) => gone,
+        lost = keep_alive(first) => lost,
+        lost = keep_alive(second) => lost,
     };
     for lease in [first, second] {
         // A failed revocation lets the lease expire.
@@ -70,7 +70,7 @@ async fn deadlock(
     Ok(())
 }
 
-/// By which the console recognizes each worker in both systems.
+/// The rule by which the console recognizes each worker in both systems.
 pub(super) fn identity_rule(database: BackendName, coord: BackendName) -> Option<IdentityRule> {
     let template = IdentityTemplate::parse(TEMPLATE).ok()?;
     let matched = |backend, field| IdentityMatch {

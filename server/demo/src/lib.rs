@@ -35,7 +35,7 @@ use domain::waits::identity::IdentityRule;
 use tokio_util::sync::CancellationToken;
 
 use self::servers::Servers;
-use self::worker_pool::Crew;
+use self::worker_pool::WorkerPool;
 use config::BackendConfig;
 use testkit::{MissingServer, StartError, ThrowawayFolder};
 
@@ -47,7 +47,7 @@ const PAST: Duration = Duration::from_secs(24 * 3_600);
 /// A running demo. Also stops when dropped without [`end`](Self::end), and leaves nothing behind.
 pub struct Demo {
     /// Before the servers, so that it is dropped first.
-    crew: Crew,
+    workers: WorkerPool,
     backends: Vec<BackendConfig>,
     missing: Vec<MissingServer>,
     folder: ThrowawayFolder,
@@ -105,10 +105,10 @@ pub fn create_folder() -> Result<ThrowawayFolder, DemoError> {
 /// None of the servers is installed, or an installed one does not start.
 pub async fn start(folder: ThrowawayFolder, stop: CancellationToken) -> Result<Demo, DemoError> {
     let (servers, missing) = Box::pin(Servers::start()).await?;
-    let mut crew = Crew::new(stop.child_token());
-    Box::pin(setup::set(&mut crew, &servers)).await?;
+    let mut workers = WorkerPool::new(stop.child_token());
+    Box::pin(setup::start_all(&mut workers, &servers)).await?;
     Ok(Demo {
-        crew,
+        workers,
         backends: servers.configs()?,
         missing,
         folder,
@@ -124,10 +124,10 @@ impl Demo {
 
     /// The rule by which the console recognizes the workers of the deadlock, if both of their servers run.
     pub fn identity_rules(&self) -> Vec<IdentityRule> {
-        let named = |name| self.backends.iter().find(|backend| backend.name.as_str() == name);
-        let both = named("orders-db").zip(named("etcd-coord"));
-        let rule =
-            both.and_then(|(orders, coord)| deadlock::identity_rule(orders.name.clone(), coord.name.clone()));
+        let backend = |name| self.backends.iter().find(|backend| backend.name.as_str() == name);
+        let backends = backend("orders-db").zip(backend("etcd-coord"));
+        let rule = backends
+            .and_then(|(orders, coord)| deadlock::identity_rule(orders.name.clone(), coord.name.clone()));
         rule.into_iter().collect()
     }
 
@@ -148,7 +148,7 @@ impl Demo {
     pub const fn tour_targets() -> TourTargets {
         TourTargets {
             search: names::SEARCH,
-            queue: names::LINE,
+            queue: names::QUEUE_LOCK,
             held: names::LONG_LOCK,
             rule: rules::LONG_HELD,
         }
@@ -174,7 +174,7 @@ impl Demo {
             server: "the lease service",
             detail: fault.to_string(),
         })?;
-        setup::service(&mut self.crew, &access);
+        setup::start_on_lease_service(&mut self.workers, &access);
         Ok(())
     }
 
@@ -190,12 +190,12 @@ impl Demo {
     /// Stops the workload and the servers, and removes all files.
     pub async fn end(self) {
         let Self {
-            crew,
+            workers,
             folder,
             servers,
             ..
         } = self;
-        crew.end().await;
+        workers.end().await;
         // Blocks until the processes have ended.
         let _ = tokio::task::spawn_blocking(move || drop((servers, folder))).await;
     }

@@ -1,9 +1,9 @@
 //! Names of the demo: locks of four teams of an imaginary company.
 
-use super::scenarios::{Cast, PATIENT, QUICK, USUAL};
+use super::scenarios::{PATIENT, QUICK, USUAL, Workload};
 
 /// In the `distributed_locks` table of `orders-db`.
-pub(super) const TABLE: Cast = Cast {
+pub(super) const TABLE: Workload = Workload {
     steady: &[
         ("tenant_123:billing-close:2026-04", "worker-7", USUAL),
         ("tenant_123:invoice-run:2026-04", "billing-api-2", USUAL),
@@ -21,13 +21,13 @@ pub(super) const TABLE: Cast = Cast {
         ("warehouse/us-east/stock-sync", "stock-sync-2", USUAL),
     ],
     silent: &["tenant_204:payout:2026-04-18", "warehouse/us-east/repricing"],
-    runs_out: &[
+    unrenewed: &[
         "tenant_123:snapshot:orders",
         "tenant_311:snapshot:orders",
         "tenant_408:archive:2025",
         "search:snapshot:catalog",
     ],
-    brief: &[
+    short_jobs: &[
         "tenant_123:order:58213",
         "tenant_123:order:58214",
         "tenant_123:order:58219",
@@ -43,7 +43,7 @@ pub(super) const TABLE: Cast = Cast {
 };
 
 /// The row that is never reclaimed.
-pub(super) const LEFT_BEHIND: (&str, &str) = ("tenant_204:month-end:2026-03", "worker-2");
+pub(super) const ABANDONED: (&str, &str) = ("tenant_204:month-end:2026-03", "worker-2");
 
 /// Scheduled tasks in the `shedlock` table, and their hosts.
 pub(super) const SCHEDULED: [(&str, &str); 4] = [
@@ -54,7 +54,7 @@ pub(super) const SCHEDULED: [(&str, &str); 4] = [
 ];
 
 /// JSON values in `redis-cache`.
-pub(super) const CACHE_JSON: Cast = Cast {
+pub(super) const CACHE_JSON: Workload = Workload {
     steady: &[
         ("tenant_123:price-import", "importer-5", USUAL),
         ("tenant_204:price-import", "importer-1", USUAL),
@@ -66,13 +66,13 @@ pub(super) const CACHE_JSON: Cast = Cast {
         ("tenant_408:export:parquet", "exporter-1", USUAL),
     ],
     silent: &["tenant_311:export:csv", "tenant_123:export:parquet"],
-    runs_out: &[
+    unrenewed: &[
         "tenant_204:digest-mail",
         "tenant_408:digest-mail",
         "report:weekly:sales",
         "report:weekly:returns",
     ],
-    brief: &[
+    short_jobs: &[
         "cart:7f31",
         "cart:a0c4",
         "cart:b91e",
@@ -86,7 +86,7 @@ pub(super) const CACHE_JSON: Cast = Cast {
 };
 
 /// Raw values in `redis-cache`.
-pub(super) const CACHE_RAW: Cast = Cast {
+pub(super) const CACHE_RAW: Workload = Workload {
     steady: &[
         ("rate-card:refresh", "pricing-1", QUICK),
         ("tenant_123:cache-warm", "warmer-1", USUAL),
@@ -94,24 +94,24 @@ pub(super) const CACHE_RAW: Cast = Cast {
         ("feature-flags:publish", "flags-1", USUAL),
     ],
     silent: &[],
-    runs_out: &[],
-    brief: &["token:rotate:payments", "token:rotate:search", "geoip:update"],
+    unrenewed: &[],
+    short_jobs: &["token:rotate:payments", "token:rotate:search", "geoip:update"],
 };
 
 /// Redisson's hashes in `redis-cache`: their owners are the clients' ids.
-pub(super) const CACHE_HASHES: Cast = Cast {
+pub(super) const CACHE_HASHES: Workload = Workload {
     steady: &[
         ("inventory:reserve:sku-10045", "", USUAL),
         ("inventory:reserve:sku-20817", "", USUAL),
         ("tenant_204:loyalty:recount", "", USUAL),
     ],
     silent: &[],
-    runs_out: &[],
-    brief: &[],
+    unrenewed: &[],
+    short_jobs: &[],
 };
 
 /// In `cache-eu`, the server that is paused periodically.
-pub(super) const CACHE_EU: Cast = Cast {
+pub(super) const CACHE_EU: Workload = Workload {
     steady: &[
         ("tenant_123:geo-index", "geo-1", PATIENT),
         ("tenant_204:geo-index", "geo-2", PATIENT),
@@ -121,24 +121,24 @@ pub(super) const CACHE_EU: Cast = Cast {
         ("warehouse/eu-north/stock-sync", "stock-sync-4", PATIENT),
     ],
     silent: &[],
-    runs_out: &[],
-    brief: &["checkout:eu:basket:19", "checkout:eu:basket:23"],
+    unrenewed: &[],
+    short_jobs: &["checkout:eu:basket:19", "checkout:eu:basket:23"],
 };
 
 /// On the three servers of `payments-redlock`.
-pub(super) const REDLOCK: Cast = Cast {
+pub(super) const REDLOCK: Workload = Workload {
     steady: &[
         ("checkout:settlement:batch-74", "api-09", USUAL),
         ("checkout:settlement:batch-75", "api-11", USUAL),
         ("checkout:payout:eur", "payout-2", QUICK),
     ],
     silent: &[],
-    runs_out: &["checkout:snapshot:fees"],
-    brief: &["checkout:refund:991", "checkout:refund:992"],
+    unrenewed: &["checkout:snapshot:fees"],
+    short_jobs: &["checkout:refund:991", "checkout:refund:992"],
 };
 
 /// Plain keys on leases in `etcd-coord`.
-pub(super) const COORD: Cast = Cast {
+pub(super) const COORD: Workload = Workload {
     steady: &[
         ("tenant_123:shard-move:7", "balancer-1", USUAL),
         ("tenant_204:shard-move:2", "balancer-2", USUAL),
@@ -150,13 +150,13 @@ pub(super) const COORD: Cast = Cast {
         ("backup/orders-db", "backup-1", USUAL),
     ],
     silent: &["tenant_311:shard-move:4", "backup/search"],
-    runs_out: &[
+    unrenewed: &[
         "certs/renew/api",
         "certs/renew/shop",
         "deploy/search",
         "tenant_408:rekey",
     ],
-    brief: &[
+    short_jobs: &[
         "node/drain/a14",
         "node/drain/b02",
         "node/drain/b07",
@@ -166,7 +166,7 @@ pub(super) const COORD: Cast = Cast {
 };
 
 /// In the console's own lease service.
-pub(super) const SERVICE: Cast = Cast {
+pub(super) const SERVICE: Workload = Workload {
     steady: &[
         (LONG_LOCK, "mailer-1", USUAL),
         ("tenant_204:statement-mail:2026-04", "mailer-2", USUAL),
@@ -174,8 +174,8 @@ pub(super) const SERVICE: Cast = Cast {
         ("search:reindex:vendors", "reindexer-3", USUAL),
     ],
     silent: &["tenant_311:payout:2026-04-19"],
-    runs_out: &["tenant_204:snapshot:ledger"],
-    brief: &[
+    unrenewed: &["tenant_204:snapshot:ledger"],
+    short_jobs: &[
         "tenant_123:refund:8812",
         "tenant_204:refund:8815",
         "tenant_408:refund:8821",
@@ -190,8 +190,8 @@ pub(super) const LONG_LOCK: &str = "tenant_123:statement-mail:2026-04";
 pub(super) const LONG: &str = "tenant_123:statement-mail";
 
 /// The lock with a queue in the lease service, and its waiters.
-pub(super) const LINE: &str = "tenant_123:close:2026-04";
-pub(super) const LINE_OWNERS: [&str; 3] = ["closer-1", "closer-2", "closer-3"];
+pub(super) const QUEUE_LOCK: &str = "tenant_123:close:2026-04";
+pub(super) const QUEUE_OWNERS: [&str; 3] = ["closer-1", "closer-2", "closer-3"];
 
 /// Resource of the late write, its stale writer and the next owner; and the reporting source.
 pub(super) const ZOMBIE: (&str, &str, &str) =

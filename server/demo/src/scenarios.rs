@@ -5,34 +5,34 @@ use std::time::Duration;
 
 use super::leases::Leases;
 use super::rng;
-use super::worker::{self, Rhythm};
-use super::worker_pool::Crew;
+use super::worker::{self, LeaseTiming};
+use super::worker_pool::WorkerPool;
 
 /// Workers on one system, by behaviour.
-pub(super) struct Cast {
-    /// Renewed continuously: resource, owner, rhythm.
-    pub(super) steady: &'static [(&'static str, &'static str, Rhythm)],
+pub(super) struct Workload {
+    /// Renewed continuously: resource, owner, timing.
+    pub(super) steady: &'static [(&'static str, &'static str, LeaseTiming)],
     /// Renewed a few times, then silent.
     pub(super) silent: &'static [&'static str],
     /// Never renewed.
-    pub(super) runs_out: &'static [&'static str],
+    pub(super) unrenewed: &'static [&'static str],
     /// Resources of short jobs.
-    pub(super) brief: &'static [&'static str],
+    pub(super) short_jobs: &'static [&'static str],
 }
 
 /// A lease of 30 s renewed every 10 s, as in most libraries.
-pub(super) const USUAL: Rhythm = Rhythm::secs(30, 10);
-pub(super) const QUICK: Rhythm = Rhythm::secs(15, 5);
+pub(super) const USUAL: LeaseTiming = LeaseTiming::secs(30, 10);
+pub(super) const QUICK: LeaseTiming = LeaseTiming::secs(15, 5);
 /// Survives the pauses of its server.
-pub(super) const PATIENT: Rhythm = Rhythm::secs(60, 15);
+pub(super) const PATIENT: LeaseTiming = LeaseTiming::secs(60, 15);
 
 /// 16 s of renewals, 31.5 s of silence.
-pub(super) const SILENT: Rhythm = Rhythm::secs(30, 4);
+pub(super) const SILENT: LeaseTiming = LeaseTiming::secs(30, 4);
 const SILENT_CYCLE: Duration = Duration::from_millis(47_500);
-pub(super) const RUNS_OUT_TTL: Duration = Duration::from_secs(40);
-const RUNS_OUT_CYCLE: Duration = Duration::from_millis(41_500);
+pub(super) const UNRENEWED_TTL: Duration = Duration::from_secs(40);
+const UNRENEWED_CYCLE: Duration = Duration::from_millis(41_500);
 /// Concurrent short jobs per system.
-const BRIEF_WORKERS: u32 = 5;
+const SHORT_JOB_WORKERS: u32 = 5;
 
 pub(super) const SILENT_OWNERS: [&str; 6] = [
     "worker-7",
@@ -42,7 +42,7 @@ pub(super) const SILENT_OWNERS: [&str; 6] = [
     "worker-3",
     "importer-5",
 ];
-pub(super) const BRIEF_OWNERS: [&str; 8] = [
+pub(super) const SHORT_JOB_OWNERS: [&str; 8] = [
     "worker-1",
     "worker-2",
     "worker-4",
@@ -52,41 +52,47 @@ pub(super) const BRIEF_OWNERS: [&str; 8] = [
     "mailer-1",
     "mailer-2",
 ];
-pub(super) const RUNS_OUT_OWNERS: [&str; 4] = ["cron-1", "cron-2", "report-runner-1", "backfill-6"];
+pub(super) const UNRENEWED_OWNERS: [&str; 4] = ["cron-1", "cron-2", "report-runner-1", "backfill-6"];
 
 /// Starts the workers. `part` of `parts` shifts the phases, so that systems are in different states.
-pub(super) fn play<L: Leases>(crew: &mut Crew, leases: &L, cast: &Cast, part: u32, parts: u32) {
-    for &(resource, owner, rhythm) in cast.steady {
+pub(super) fn start_workers<L: Leases>(
+    workers: &mut WorkerPool,
+    leases: &L,
+    workload: &Workload,
+    part: u32,
+    parts: u32,
+) {
+    for &(resource, owner, timing) in workload.steady {
         let leases = leases.clone();
         let phase = rng::between(Duration::ZERO, Duration::from_secs(3));
-        crew.supervise("steady worker", phase, move || {
-            worker::steady(leases.clone(), resource.to_owned(), owner.to_owned(), rhythm)
+        workers.supervise("steady worker", phase, move || {
+            worker::renew_continuously(leases.clone(), resource.to_owned(), owner.to_owned(), timing)
         });
     }
-    for (phase, &resource) in phases(SILENT_CYCLE, cast.silent, part, parts) {
+    for (phase, &resource) in phases(SILENT_CYCLE, workload.silent, part, parts) {
         let leases = leases.clone();
         let mut owners = SILENT_OWNERS
             .iter()
             .cycle()
             .skip(resource.len() % SILENT_OWNERS.len());
-        crew.supervise("worker that dies", phase, move || {
+        workers.supervise("worker that dies", phase, move || {
             let owner = owners.next().copied().unwrap_or_default().to_owned();
-            worker::falls_silent(leases.clone(), resource.to_owned(), owner, SILENT)
+            worker::stop_renewing(leases.clone(), resource.to_owned(), owner, SILENT)
         });
     }
-    for (phase, &resource) in phases(RUNS_OUT_CYCLE, cast.runs_out, part, parts) {
+    for (phase, &resource) in phases(UNRENEWED_CYCLE, workload.unrenewed, part, parts) {
         let leases = leases.clone();
-        crew.supervise("worker without renewals", phase, move || {
-            let owner = rng::pick(&RUNS_OUT_OWNERS).to_owned();
-            worker::runs_out(leases.clone(), resource.to_owned(), owner, RUNS_OUT_TTL)
+        workers.supervise("worker without renewals", phase, move || {
+            let owner = rng::pick(&UNRENEWED_OWNERS).to_owned();
+            worker::never_renew(leases.clone(), resource.to_owned(), owner, UNRENEWED_TTL)
         });
     }
-    for _ in 0..BRIEF_WORKERS.min(u32::try_from(cast.brief.len()).unwrap_or_default()) {
-        let (leases, names) = (leases.clone(), cast.brief);
+    for _ in 0..SHORT_JOB_WORKERS.min(u32::try_from(workload.short_jobs.len()).unwrap_or_default()) {
+        let (leases, names) = (leases.clone(), workload.short_jobs);
         let phase = rng::between(Duration::ZERO, Duration::from_secs(5));
-        crew.supervise("short job", phase, move || {
-            let (resource, owner) = (rng::pick(names), rng::pick(&BRIEF_OWNERS));
-            worker::comes_and_goes(leases.clone(), resource.to_owned(), owner.to_owned())
+        workers.supervise("short job", phase, move || {
+            let (resource, owner) = (rng::pick(names), rng::pick(&SHORT_JOB_OWNERS));
+            worker::run_short_job(leases.clone(), resource.to_owned(), owner.to_owned())
         });
     }
 }

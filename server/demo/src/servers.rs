@@ -66,13 +66,13 @@ impl Servers {
             Throwaway::consul(ConsulOptions::default()),
         );
         let servers = Self {
-            orders: present(orders, &mut missing)?,
-            cache: present(cache, &mut missing)?,
-            cache_eu: present(cache_eu, &mut missing)?,
-            redlock: present(redlock, &mut missing)?,
-            coord: present(coord.map_err(DemoError::Start), &mut missing)?,
-            plan: present(plan.map_err(DemoError::Start), &mut missing)?,
-            dc1: present(dc1.map_err(DemoError::Start), &mut missing)?,
+            orders: installed(orders, &mut missing)?,
+            cache: installed(cache, &mut missing)?,
+            cache_eu: installed(cache_eu, &mut missing)?,
+            redlock: installed(redlock, &mut missing)?,
+            coord: installed(coord.map_err(DemoError::Start), &mut missing)?,
+            plan: installed(plan.map_err(DemoError::Start), &mut missing)?,
+            dc1: installed(dc1.map_err(DemoError::Start), &mut missing)?,
         };
         if servers.running().is_empty() {
             return Err(DemoError::NothingInstalled(missing));
@@ -110,17 +110,20 @@ impl Servers {
                 }),
             )
         });
-        let plan = self.plan.iter().map(|server| backend("zk-plan", nodes(server)));
+        let plan = self
+            .plan
+            .iter()
+            .map(|server| backend("zk-plan", zookeeper_config(server)));
         let dc1 = self
             .dc1
             .iter()
-            .map(|server| backend("consul-dc1", sessions(server)));
+            .map(|server| backend("consul-dc1", consul_config(server)));
         let known = orders.chain(cache).chain(cache_eu).chain(redlock).chain(coord);
         known.chain(plan).chain(dc1).collect()
     }
 }
 
-fn nodes(server: &Zookeeper) -> SystemConfig {
+fn zookeeper_config(server: &Zookeeper) -> SystemConfig {
     SystemConfig::Zookeeper(ZookeeperConfig {
         connect: server.cluster(),
         paths: vec![zookeeper::PATH.to_owned()],
@@ -131,7 +134,7 @@ fn nodes(server: &Zookeeper) -> SystemConfig {
     })
 }
 
-fn sessions(server: &Consul) -> SystemConfig {
+fn consul_config(server: &Consul) -> SystemConfig {
     SystemConfig::Consul(ConsulConfig {
         url: server.url(),
         token: None,
@@ -144,7 +147,6 @@ fn sessions(server: &Consul) -> SystemConfig {
 }
 
 impl Servers {
-    /// All that are installed.
     fn running(&self) -> Vec<&Server> {
         let orders = self.orders.iter().map(|orders| &*orders.server);
         let caches = self.cache.iter().chain(&self.cache_eu);
@@ -253,9 +255,9 @@ async fn orders() -> Result<Orders, DemoError> {
         watch: random::id(),
         unlock: random::id(),
     };
-    schema::make(&server, &passwords)
+    schema::create(&server, &passwords)
         .await
-        .map_err(|fault| prepare("orders-db", &fault))?;
+        .map_err(|fault| prepare_error("orders-db", &fault))?;
     Ok(Orders { server, passwords })
 }
 
@@ -304,7 +306,7 @@ async fn cache(notify_keyspace_events: Option<&str>, unlock_password: String) ->
 }
 
 /// An uninstalled server is reported and left out.
-fn present<T>(
+fn installed<T>(
     started: Result<T, DemoError>,
     missing: &mut Vec<MissingServer>,
 ) -> Result<Option<T>, DemoError> {
@@ -320,7 +322,7 @@ fn present<T>(
     }
 }
 
-pub(super) fn prepare(server: &'static str, fault: &WorkloadError) -> DemoError {
+pub(super) fn prepare_error(server: &'static str, fault: &WorkloadError) -> DemoError {
     DemoError::Prepare {
         server,
         detail: fault.to_string(),

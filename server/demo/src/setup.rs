@@ -10,9 +10,9 @@ use super::etcd;
 use super::names;
 use super::postgres::{self, Access, leases::TableLeases};
 use super::redis;
-use super::scenarios::play;
-use super::servers::{Cache, Orders, Servers, prepare};
-use super::worker_pool::Crew;
+use super::scenarios::start_workers;
+use super::servers::{Cache, Orders, Servers, prepare_error};
+use super::worker_pool::WorkerPool;
 use super::zookeeper::{self, Contender};
 use super::{DemoError, fault::WorkloadError, worker};
 use testkit::{Consul, Etcd, Redis, Zookeeper};
@@ -20,72 +20,75 @@ use testkit::{Consul, Etcd, Redis, Zookeeper};
 /// Systems over which scenarios are distributed, without the paused one.
 const PARTS: u32 = 3;
 
-pub(super) async fn set(crew: &mut Crew, servers: &Servers) -> Result<(), DemoError> {
+pub(super) async fn start_all(workers: &mut WorkerPool, servers: &Servers) -> Result<(), DemoError> {
     if let Some(orders) = &servers.orders {
         let access = Access::new(&orders.server, &orders.passwords.app);
-        database(crew, &access.map_err(|fault| prepare("orders-db", &fault))?);
+        start_on_postgres(
+            workers,
+            &access.map_err(|fault| prepare_error("orders-db", &fault))?,
+        );
     }
     if let Some(cache) = &servers.cache {
-        keys(crew, &cache.server).map_err(|fault| prepare("redis-cache", &fault))?;
+        start_on_redis(workers, &cache.server).map_err(|fault| prepare_error("redis-cache", &fault))?;
     }
     if let Some(cache) = &servers.cache_eu {
-        paused(crew, &cache.server).map_err(|fault| prepare("cache-eu", &fault))?;
+        start_on_paused_redis(workers, &cache.server).map_err(|fault| prepare_error("cache-eu", &fault))?;
     }
     if let Some(nodes) = &servers.redlock {
-        quorum(crew, nodes).map_err(|fault| prepare("payments-redlock", &fault))?;
+        start_on_redlock(workers, nodes).map_err(|fault| prepare_error("payments-redlock", &fault))?;
     }
     if let Some(coord) = &servers.coord {
-        coordination(crew, coord)
+        start_on_etcd(workers, coord)
             .await
-            .map_err(|fault| prepare("etcd-coord", &fault))?;
+            .map_err(|fault| prepare_error("etcd-coord", &fault))?;
     }
     if let (Some(orders), Some(coord)) = (&servers.orders, &servers.coord) {
-        across_systems(crew, orders, coord)
+        start_deadlock(workers, orders, coord)
             .await
-            .map_err(|fault| prepare("etcd-coord", &fault))?;
+            .map_err(|fault| prepare_error("etcd-coord", &fault))?;
     }
     if let Some(server) = &servers.plan {
         zookeeper::prepare(server)
             .await
-            .map_err(|fault| prepare("zk-plan", &fault))?;
-        nodes(crew, server);
+            .map_err(|fault| prepare_error("zk-plan", &fault))?;
+        start_on_zookeeper(workers, server);
     }
     if let Some(server) = &servers.dc1 {
-        sessions(crew, server).map_err(|fault| prepare("consul-dc1", &fault))?;
+        start_on_consul(workers, server).map_err(|fault| prepare_error("consul-dc1", &fault))?;
     }
     Ok(())
 }
 
 /// On the console's own lease service.
-pub(super) fn service(crew: &mut Crew, access: &builtin::Access) {
-    play(crew, access, &names::SERVICE, 0, 1);
-    for (owner, second) in names::LINE_OWNERS.into_iter().zip(0..) {
+pub(super) fn start_on_lease_service(workers: &mut WorkerPool, access: &builtin::Access) {
+    start_workers(workers, access, &names::SERVICE, 0, 1);
+    for (owner, second) in names::QUEUE_OWNERS.into_iter().zip(0..) {
         let access = access.clone();
-        crew.supervise("queue waiter", Duration::from_secs(second), move || {
-            builtin::queue::takes_turns(access.clone(), owner)
+        workers.supervise("queue waiter", Duration::from_secs(second), move || {
+            builtin::queue::wait_and_hold(access.clone(), owner)
         });
     }
     let access = access.clone();
-    crew.supervise("zombie", Duration::ZERO, move || {
-        builtin::stale_writer::writes_late(access.clone())
+    workers.supervise("zombie", Duration::ZERO, move || {
+        builtin::stale_writer::write_with_stale_token(access.clone())
     });
 }
 
-fn database(crew: &mut Crew, access: &Access) {
+fn start_on_postgres(workers: &mut WorkerPool, access: &Access) {
     let pool = access.pool();
     let leases = TableLeases { pool: pool.clone() };
-    play(crew, &leases, &names::TABLE, 0, PARTS);
-    crew.supervise("left behind", Duration::ZERO, move || {
-        let (resource, owner) = names::LEFT_BEHIND;
-        worker::left_behind(leases.clone(), resource.to_owned(), owner.to_owned())
+    start_workers(workers, &leases, &names::TABLE, 0, PARTS);
+    workers.supervise("left behind", Duration::ZERO, move || {
+        let (resource, owner) = names::ABANDONED;
+        worker::abandon(leases.clone(), resource.to_owned(), owner.to_owned())
     });
     for ((name, host), second) in names::SCHEDULED.into_iter().zip(0..) {
         let pool = pool.clone();
-        crew.supervise("scheduled task", Duration::from_secs(second), move || {
+        workers.supervise("scheduled task", Duration::from_secs(second), move || {
             postgres::shedlock::run_task(pool.clone(), name, host)
         });
     }
-    crew.supervise("migration", Duration::ZERO, move || {
+    workers.supervise("migration", Duration::ZERO, move || {
         postgres::changelog::migrate(pool.clone())
     });
     for (name, second) in ["settlement-1", "settlement-2", "settlement-3"]
@@ -93,25 +96,25 @@ fn database(crew: &mut Crew, access: &Access) {
         .zip(0..)
     {
         let access = access.clone();
-        crew.supervise("rotating advisory lock", Duration::from_secs(second), move || {
-            postgres::advisory::takes_turns(access.clone(), name)
+        workers.supervise("rotating advisory lock", Duration::from_secs(second), move || {
+            postgres::advisory::wait_and_hold(access.clone(), name)
         });
     }
-    let one = access.clone();
-    crew.supervise("advisory locks", Duration::ZERO, move || {
-        postgres::advisory::holds_several(one.clone())
+    let worker_access = access.clone();
+    workers.supervise("advisory locks", Duration::ZERO, move || {
+        postgres::advisory::hold_uncontended_locks(worker_access.clone())
     });
-    let one = access.clone();
-    crew.supervise("prepared transaction", Duration::ZERO, move || {
-        postgres::prepared::wait_for_owners(one.clone())
+    let worker_access = access.clone();
+    workers.supervise("prepared transaction", Duration::ZERO, move || {
+        postgres::prepared::wait_for_owners(worker_access.clone())
     });
-    let one = access.clone();
-    crew.supervise("blocked rows", Duration::ZERO, move || {
-        postgres::rows::chain(one.clone())
+    let worker_access = access.clone();
+    workers.supervise("blocked rows", Duration::ZERO, move || {
+        postgres::rows::block_in_chain(worker_access.clone())
     });
 }
 
-fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), WorkloadError> {
+fn start_on_redis(workers: &mut WorkerPool, server: &Arc<Redis>) -> Result<(), WorkloadError> {
     let server = redis::connect(server)?;
     let json = redis::keys::KeyLeases {
         server: server.clone(),
@@ -121,10 +124,10 @@ fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), WorkloadError> {
         server: server.clone(),
         shape: redis::keys::Shape::Raw,
     };
-    play(crew, &json, &names::CACHE_JSON, 1, PARTS);
-    play(crew, &raw, &names::CACHE_RAW, 1, PARTS);
-    play(
-        crew,
+    start_workers(workers, &json, &names::CACHE_JSON, 1, PARTS);
+    start_workers(workers, &raw, &names::CACHE_RAW, 1, PARTS);
+    start_workers(
+        workers,
         &redis::hashes::HashLeases {
             server: server.clone(),
         },
@@ -132,45 +135,45 @@ fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), WorkloadError> {
         1,
         PARTS,
     );
-    crew.supervise("odd keys", Duration::ZERO, move || {
+    workers.supervise("odd keys", Duration::ZERO, move || {
         redis::oddities::maintain(server.clone())
     });
     Ok(())
 }
 
-fn paused(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), WorkloadError> {
+fn start_on_paused_redis(workers: &mut WorkerPool, server: &Arc<Redis>) -> Result<(), WorkloadError> {
     let leases = redis::keys::KeyLeases {
         server: redis::connect(server)?,
         shape: redis::keys::Shape::Json,
     };
-    play(crew, &leases, &names::CACHE_EU, 0, 1);
+    start_workers(workers, &leases, &names::CACHE_EU, 0, 1);
     let server = server.clone();
-    crew.supervise("pauses", redis::pause::FIRST_AFTER, move || {
-        redis::pause::now_and_then(server.clone())
+    workers.supervise("pauses", redis::pause::FIRST_PAUSE_AFTER, move || {
+        redis::pause::pause_periodically(server.clone())
     });
     Ok(())
 }
 
-fn quorum(crew: &mut Crew, nodes: &[Cache]) -> Result<(), WorkloadError> {
+fn start_on_redlock(workers: &mut WorkerPool, nodes: &[Cache]) -> Result<(), WorkloadError> {
     let nodes = nodes.iter().map(|node| redis::connect(&node.server));
     let leases = redis::quorum::QuorumLeases {
         nodes: nodes.collect::<Result<_, _>>()?,
     };
-    play(crew, &leases, &names::REDLOCK, 0, 1);
-    let one = leases.clone();
-    crew.supervise("split redlock", Duration::ZERO, move || {
-        redis::quorum::stay_split(one.clone())
+    start_workers(workers, &leases, &names::REDLOCK, 0, 1);
+    let split_leases = leases.clone();
+    workers.supervise("split redlock", Duration::ZERO, move || {
+        redis::quorum::stay_split(split_leases.clone())
     });
-    crew.supervise("redlock without its quorum", Duration::ZERO, move || {
+    workers.supervise("redlock without its quorum", Duration::ZERO, move || {
         redis::quorum::lose_quorum(leases.clone())
     });
     Ok(())
 }
 
-async fn coordination(crew: &mut Crew, server: &Etcd) -> Result<(), WorkloadError> {
+async fn start_on_etcd(workers: &mut WorkerPool, server: &Etcd) -> Result<(), WorkloadError> {
     let access = etcd::Access::new(server).await?;
-    play(
-        crew,
+    start_workers(
+        workers,
         &etcd::keys::KeyLeases {
             client: access.quick.clone(),
         },
@@ -178,44 +181,52 @@ async fn coordination(crew: &mut Crew, server: &Etcd) -> Result<(), WorkloadErro
         2,
         PARTS,
     );
-    let one = access.quick.clone();
-    crew.supervise("key without lease", Duration::ZERO, move || {
-        etcd::keys::keep_without_lease(one.clone())
+    let client = access.quick.clone();
+    workers.supervise("key without lease", Duration::ZERO, move || {
+        etcd::keys::maintain_key_without_lease(client.clone())
     });
     // Staggered, so that they queue in this order.
     for second in 0..4 {
         let access = access.clone();
-        crew.supervise("rotating mutex", Duration::from_secs(second), move || {
-            etcd::mutex::takes_turns(access.clone(), etcd::mutex::CONTENDED, Duration::from_secs(45))
+        workers.supervise("rotating mutex", Duration::from_secs(second), move || {
+            etcd::mutex::wait_and_hold(access.clone(), etcd::mutex::CONTENDED, Duration::from_secs(45))
         });
     }
-    let one = access.clone();
-    crew.supervise("mutex", Duration::ZERO, move || {
-        etcd::mutex::takes_turns(one.clone(), etcd::mutex::QUIET, Duration::from_secs(600))
+    let worker_access = access.clone();
+    workers.supervise("mutex", Duration::ZERO, move || {
+        etcd::mutex::wait_and_hold(
+            worker_access.clone(),
+            etcd::mutex::QUIET,
+            Duration::from_secs(600),
+        )
     });
     for (owner, second) in [("scheduler-1", 0), ("scheduler-2", 2)] {
         let access = access.clone();
-        crew.supervise("candidate", Duration::from_secs(second), move || {
-            etcd::election::candidate(access.clone(), owner)
+        workers.supervise("candidate", Duration::from_secs(second), move || {
+            etcd::election::campaign_and_lead(access.clone(), owner)
         });
     }
     Ok(())
 }
 
-async fn across_systems(crew: &mut Crew, orders: &Orders, coord: &Etcd) -> Result<(), WorkloadError> {
+async fn start_deadlock(
+    workers: &mut WorkerPool,
+    orders: &Orders,
+    coord: &Etcd,
+) -> Result<(), WorkloadError> {
     let database = Access::new(&orders.server, &orders.passwords.app)?;
     let coord = etcd::Access::new(coord).await?;
-    crew.supervise("deadlock", Duration::ZERO, move || {
-        deadlock::until_broken(database.clone(), coord.clone())
+    workers.supervise("deadlock", Duration::ZERO, move || {
+        deadlock::run_until_evicted(database.clone(), coord.clone())
     });
     Ok(())
 }
 
-fn nodes(crew: &mut Crew, server: &Zookeeper) {
+fn start_on_zookeeper(workers: &mut WorkerPool, server: &Zookeeper) {
     let mut queue = |path, owner, contender, second, hold| {
         let cluster = server.cluster();
-        crew.supervise("contender", Duration::from_secs(second), move || {
-            zookeeper::takes_turns(cluster.clone(), path, owner, contender, Duration::from_secs(hold))
+        workers.supervise("contender", Duration::from_secs(second), move || {
+            zookeeper::wait_and_hold(cluster.clone(), path, owner, contender, Duration::from_secs(hold))
         });
     };
     // Staggered, so that they queue in this order.
@@ -230,12 +241,12 @@ fn nodes(crew: &mut Crew, server: &Zookeeper) {
     queue(zookeeper::SHARED, "price-import-1", Contender::Writer, 5, 30);
 }
 
-fn sessions(crew: &mut Crew, server: &Consul) -> Result<(), WorkloadError> {
+fn start_on_consul(workers: &mut WorkerPool, server: &Consul) -> Result<(), WorkloadError> {
     let access = consul::Access::new(&server.url())?;
     let mut hold = |key, owner, second, length| {
         let access = access.clone();
-        crew.supervise("session", Duration::from_secs(second), move || {
-            consul::takes_turns(access.clone(), key, owner, Duration::from_secs(length))
+        workers.supervise("session", Duration::from_secs(second), move || {
+            consul::wait_and_hold(access.clone(), key, owner, Duration::from_secs(length))
         });
     };
     for (owner, second) in consul::CONTENDERS.into_iter().zip(0..) {
@@ -244,8 +255,8 @@ fn sessions(crew: &mut Crew, server: &Consul) -> Result<(), WorkloadError> {
     for (key, owner) in consul::QUIET {
         hold(key, owner, 0, 600);
     }
-    crew.supervise("lost session", Duration::ZERO, move || {
-        consul::loses_its_session(access.clone())
+    workers.supervise("lost session", Duration::ZERO, move || {
+        consul::lose_session(access.clone())
     });
     Ok(())
 }

@@ -8,8 +8,8 @@ use domain::backend::BackendKind;
 use domain::history::simulated_past::{SimulatedBackend, SimulatedHold, SimulatedPast};
 use domain::names::{BackendName, NameError, Resource, Source};
 
-use super::scenarios::{self, Cast};
-use super::worker::Rhythm;
+use super::scenarios::{self, Workload};
+use super::worker::LeaseTiming;
 use super::{consul, deadlock, etcd, names, rng, zookeeper};
 use config::BackendConfig;
 
@@ -17,8 +17,8 @@ const S: i64 = 1_000;
 const M: i64 = 60 * S;
 const H: i64 = 60 * M;
 
-/// Casts with backend, source and what precedes their names.
-const CASTS: [(&str, &str, &str, &Cast); 8] = [
+/// Workloads with backend, source and the prefix of their names.
+const WORKLOADS: [(&str, &str, &str, &Workload); 8] = [
     ("orders-db", "table:public.distributed_locks", "", &names::TABLE),
     ("redis-cache", "key", "lock:", &names::CACHE_JSON),
     ("redis-cache", "key", "lock:", &names::CACHE_RAW),
@@ -34,7 +34,7 @@ const QUEUES: [(&str, &str, &str, &[&str]); 4] = [
     ("etcd-coord", "mutex", etcd::mutex::CONTENDED, &STATEMENT_OWNERS),
     ("zk-plan", "node", zookeeper::CONTENDED, &zookeeper::CONTENDERS),
     ("consul-dc1", "kv", consul::CONTENDED, &consul::CONTENDERS),
-    ("builtin", "lease", names::LINE, &names::LINE_OWNERS),
+    ("builtin", "lease", names::QUEUE_LOCK, &names::QUEUE_OWNERS),
 ];
 
 /// As etcd shows them: owners of its mutexes are keys of leases.
@@ -60,13 +60,13 @@ pub(super) fn simulate(
         })
         .collect();
     let mut holds = Vec::new();
-    for (backend, source, prefix, cast) in CASTS {
-        let place = Place::parse(backend, source)?;
-        cast_holds(&place, prefix, cast, (from, until), &mut holds);
+    for (backend, source, prefix, workload) in WORKLOADS {
+        let location = LockLocation::parse(backend, source)?;
+        workload_holds(&location, prefix, workload, (from, until), &mut holds);
     }
     for (backend, source, name, owners) in QUEUES {
-        let place = Place::parse(backend, source)?;
-        queue_holds(&place, name, owners, (from, until), &mut holds);
+        let location = LockLocation::parse(backend, source)?;
+        queue_holds(&location, name, owners, (from, until), &mut holds);
     }
     deadlock_holds(until - 5 * H, &mut holds)?;
     holds.retain(|hold| backends.iter().any(|backend| backend.name == hold.backend));
@@ -78,13 +78,12 @@ pub(super) fn simulate(
     })
 }
 
-/// Where a lock is.
-struct Place {
+struct LockLocation {
     backend: BackendName,
     source: Source,
 }
 
-impl Place {
+impl LockLocation {
     fn parse(backend: &str, source: &str) -> Result<Self, NameError> {
         Ok(Self {
             backend: BackendName::parse(backend)?,
@@ -116,26 +115,32 @@ impl Place {
     }
 }
 
-fn cast_holds(place: &Place, prefix: &str, cast: &Cast, span: (i64, i64), holds: &mut Vec<SimulatedHold>) {
-    for &(resource, owner, rhythm) in cast.steady {
+fn workload_holds(
+    location: &LockLocation,
+    prefix: &str,
+    workload: &Workload,
+    span: (i64, i64),
+    holds: &mut Vec<SimulatedHold>,
+) {
+    for &(resource, owner, timing) in workload.steady {
         let owner = if owner.is_empty() { "9f1c52aa:27" } else { owner };
         let name = format!("{prefix}{resource}");
         cycles(span, (3 * H, 5 * H), (20 * S, 90 * S), |began, ended| {
             holds.push(SimulatedHold {
-                renews_every_ms: Some(ms(rhythm.every)),
-                ..place.hold(&name, owner, (began, ended), ttl_ms(rhythm))
+                renews_every_ms: Some(ms(timing.interval)),
+                ..location.hold(&name, owner, (began, ended), ttl_ms(timing))
             });
         });
     }
     let silent = scenarios::SILENT;
-    for resource in cast.silent {
+    for resource in workload.silent {
         let name = format!("{prefix}{resource}");
         cycles(span, (46 * S, 46 * S), (10 * M, 30 * M), |began, ended| {
             holds.push(SimulatedHold {
                 is_expired: true,
-                renews_every_ms: Some(ms(silent.every)),
+                renews_every_ms: Some(ms(silent.interval)),
                 silent_ms: ms(silent.ttl),
-                ..place.hold(
+                ..location.hold(
                     &name,
                     rng::pick(&scenarios::SILENT_OWNERS),
                     (began, ended),
@@ -144,37 +149,43 @@ fn cast_holds(place: &Place, prefix: &str, cast: &Cast, span: (i64, i64), holds:
             });
         });
     }
-    for resource in cast.runs_out {
+    for resource in workload.unrenewed {
         let name = format!("{prefix}{resource}");
-        let length = ms(scenarios::RUNS_OUT_TTL);
+        let length = ms(scenarios::UNRENEWED_TTL);
         cycles(span, (length, length), (5 * M, 12 * M), |began, ended| {
-            let owner = rng::pick(&scenarios::RUNS_OUT_OWNERS);
+            let owner = rng::pick(&scenarios::UNRENEWED_OWNERS);
             holds.push(SimulatedHold {
                 is_expired: true,
-                ..place.hold(&name, owner, (began, ended), 40_000)
+                ..location.hold(&name, owner, (began, ended), 40_000)
             });
         });
     }
-    for resource in cast.brief {
+    for resource in workload.short_jobs {
         let name = format!("{prefix}{resource}");
         cycles(span, (2 * S, 10 * S), (2 * M, 5 * M), |began, ended| {
-            let owner = rng::pick(&scenarios::BRIEF_OWNERS);
-            holds.push(place.hold(&name, owner, (began, ended), 15_000));
+            let owner = rng::pick(&scenarios::SHORT_JOB_OWNERS);
+            holds.push(location.hold(&name, owner, (began, ended), 15_000));
         });
     }
 }
 
 /// Owners hold the lock in turn, with more waiters by day.
-fn queue_holds(place: &Place, name: &str, owners: &[&str], span: (i64, i64), holds: &mut Vec<SimulatedHold>) {
-    let mut turns = owners.iter().cycle();
+fn queue_holds(
+    location: &LockLocation,
+    name: &str,
+    owners: &[&str],
+    span: (i64, i64),
+    holds: &mut Vec<SimulatedHold>,
+) {
+    let mut next_owners = owners.iter().cycle();
     cycles(span, (40 * S, 80 * S), (0, 0), |began, ended| {
-        let owner = turns.next().copied().unwrap_or_default();
-        let most = i64::try_from(owners.len()).unwrap_or(1) - 1;
-        let waiters = u32::try_from((most * load(began) + 500) / 1_000).unwrap_or(0);
+        let owner = next_owners.next().copied().unwrap_or_default();
+        let waiters_max = i64::try_from(owners.len()).unwrap_or(1) - 1;
+        let waiters = u32::try_from((waiters_max * load_permille(began) + 500) / 1_000).unwrap_or(0);
         holds.push(SimulatedHold {
             renews_every_ms: Some(10 * S),
             waiters,
-            ..place.hold(name, owner, (began, ended), 30_000)
+            ..location.hold(name, owner, (began, ended), 30_000)
         });
     });
 }
@@ -183,16 +194,19 @@ fn queue_holds(place: &Place, name: &str, owners: &[&str], span: (i64, i64), hol
 /// holder of the advisory lock is evicted, and the leader goes on.
 fn deadlock_holds(began: i64, holds: &mut Vec<SimulatedHold>) -> Result<(), NameError> {
     let [leader, evicted] = deadlock::WORKERS;
-    let (broken, ended) = (began + 6 * M, began + 6 * M + 20 * S);
-    let election = Place::parse("etcd-coord", "mutex")?;
+    let (evicted_at, ended) = (began + 6 * M, began + 6 * M + 20 * S);
+    let election = LockLocation::parse("etcd-coord", "mutex")?;
     holds.push(SimulatedHold {
         ttl_ms: Some(u32::try_from(deadlock::TTL.as_millis()).unwrap_or(u32::MAX)),
         renews_every_ms: Some(ms(deadlock::RENEW_EVERY)),
         waiters: 1,
         ..election.hold(deadlock::ELECTION, leader, (began, ended), None)
     });
-    let database = Place::parse("orders-db", "advisory")?;
-    for (owner, span, waiters) in [(evicted, (began + S, broken), 1), (leader, (broken, ended), 0)] {
+    let database = LockLocation::parse("orders-db", "advisory")?;
+    for (owner, span, waiters) in [
+        (evicted, (began + S, evicted_at), 1),
+        (leader, (evicted_at, ended), 0),
+    ] {
         holds.push(SimulatedHold {
             waiters,
             ..database.hold(deadlock::ADVISORY, owner, span, None)
@@ -210,13 +224,13 @@ fn cycles((from, until): (i64, i64), length: (i64, i64), pause: (i64, i64), mut 
             return;
         }
         hold(began, ended);
-        let pause = between(pause) * 1_000 / load(began);
+        let pause = between(pause) * 1_000 / load_permille(began);
         began = ended + pause;
     }
 }
 
 /// Load at this time, in thousandths of the day's peak: all of it at 14:00 UTC, a third at 02:00.
-fn load(at: i64) -> i64 {
+fn load_permille(at: i64) -> i64 {
     let (day, peak) = (24 * H, 14 * H);
     let distance = (at.rem_euclid(day) - peak).abs();
     1_000 - distance.min(day - distance) * 660 / (12 * H)
@@ -231,8 +245,8 @@ fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn ttl_ms(rhythm: Rhythm) -> u32 {
-    u32::try_from(rhythm.ttl.as_millis()).unwrap_or(u32::MAX)
+fn ttl_ms(timing: LeaseTiming) -> u32 {
+    u32::try_from(timing.ttl.as_millis()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -280,6 +294,9 @@ mod tests {
 
     #[test]
     fn load_has_its_peak_by_day() {
-        assert_eq!((load(NOON - H), load(NOON + 11 * H)), (1_000, 340));
+        assert_eq!(
+            (load_permille(NOON - H), load_permille(NOON + 11 * H)),
+            (1_000, 340)
+        );
     }
 }

@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 use runtime::tasks;
 use runtime::webhook_signature::sign;
 
-type Say = dyn Fn(String) + Send + Sync;
+type PrintLine = dyn Fn(String) + Send + Sync;
 
 #[derive(Clone)]
-struct Ear {
+struct ReceiverState {
     secret: SecretString,
-    say: Arc<Say>,
+    print_line: Arc<PrintLine>,
 }
 
 pub struct Webhook {
@@ -37,16 +37,16 @@ impl Webhook {
     /// No port is free.
     pub async fn open(
         stop: CancellationToken,
-        say: impl Fn(String) + Send + Sync + 'static,
+        print_line: impl Fn(String) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let secret = SecretString::from(runtime::random::id());
-        let ear = Ear {
+        let state = ReceiverState {
             secret: secret.clone(),
-            say: Arc::new(say),
+            print_line: Arc::new(print_line),
         };
-        let router = Router::new().route("/", post(on_message)).with_state(ear);
+        let router = Router::new().route("/", post(on_message)).with_state(state);
         tasks::spawn("the demo's webhook", stop, async move {
             if let Err(error) = axum::serve(listener, router).await {
                 tracing::warn!("the demo's webhook stopped: {error}");
@@ -64,7 +64,11 @@ impl Webhook {
     }
 }
 
-async fn on_message(State(ear): State<Ear>, headers: HeaderMap, body: Bytes) -> (StatusCode, &'static str) {
+async fn on_message(
+    State(state): State<ReceiverState>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, &'static str) {
     let header = |name| {
         headers
             .get(name)
@@ -72,16 +76,16 @@ async fn on_message(State(ear): State<Ear>, headers: HeaderMap, body: Bytes) -> 
             .unwrap_or_default()
     };
     let text = String::from_utf8_lossy(&body);
-    if header("x-signature") != sign(&ear.secret, header("x-timestamp"), &text) {
+    if header("x-signature") != sign(&state.secret, header("x-timestamp"), &text) {
         return (StatusCode::FORBIDDEN, "the signature is invalid");
     }
     let message: Value = serde_json::from_str(&text).unwrap_or_default();
-    (ear.say)(line(&message));
+    (state.print_line)(message_line(&message));
     (StatusCode::OK, "received, signature valid")
 }
 
 /// `firing: LongHeld, held for 41 m`
-fn line(message: &Value) -> String {
+fn message_line(message: &Value) -> String {
     let text = |value: &Value| domain::escape::visible(value.as_str().unwrap_or("?")).into_owned();
     let alerts = message["alerts"].as_array().map_or(&[][..], Vec::as_slice);
     let first = alerts.first().unwrap_or(&Value::Null);
@@ -108,8 +112,8 @@ mod tests {
         // Two alerts, the first with a line break and an escape; and a message without alerts.
         let alert =
             json!({"labels": {"alertname": "LongHeld"}, "annotations": {"summary": "a\n\u{1b}[31mb"}});
-        let printed = line(&json!({"status": "firing", "alerts": [alert, {}]}));
+        let printed = message_line(&json!({"status": "firing", "alerts": [alert, {}]}));
         assert_eq!(printed, "firing: LongHeld, a\\u{a}\\u{1b}[31mb, and 1 more");
-        assert_eq!(line(&json!({})), "?: ?, ?");
+        assert_eq!(message_line(&json!({})), "?: ?, ?");
     }
 }

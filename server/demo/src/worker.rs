@@ -17,45 +17,45 @@ const GAP: Duration = Duration::from_millis(1_500);
 const RENEWALS_BEFORE_DEATH: u32 = 4;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rhythm {
+pub(super) struct LeaseTiming {
     pub(super) ttl: Duration,
-    pub(super) every: Duration,
+    pub(super) interval: Duration,
 }
 
-impl Rhythm {
-    pub(super) const fn secs(ttl: u64, every: u64) -> Self {
+impl LeaseTiming {
+    pub(super) const fn secs(ttl: u64, interval: u64) -> Self {
         Self {
             ttl: Duration::from_secs(ttl),
-            every: Duration::from_secs(every),
+            interval: Duration::from_secs(interval),
         }
     }
 }
 
 /// Holds the lease as long as possible, and acquires it again after a loss.
-pub(super) async fn steady<L: Leases>(
+pub(super) async fn renew_continuously<L: Leases>(
     leases: L,
     resource: String,
     owner: String,
-    rhythm: Rhythm,
+    timing: LeaseTiming,
 ) -> Result<(), WorkloadError> {
-    match leases.acquire(&resource, &owner, rhythm.ttl).await? {
-        Some(held) => renew(&leases, &held, rhythm.every, u32::MAX).await,
+    match leases.acquire(&resource, &owner, timing.ttl).await? {
+        Some(held) => renew(&leases, &held, timing.interval, u32::MAX).await,
         None => sleep(RETRY).await,
     }
     Ok(())
 }
 
 /// Renews a few times and dies without releasing; another owner acquires it after the expiry.
-pub(super) async fn falls_silent<L: Leases>(
+pub(super) async fn stop_renewing<L: Leases>(
     leases: L,
     resource: String,
     owner: String,
-    rhythm: Rhythm,
+    timing: LeaseTiming,
 ) -> Result<(), WorkloadError> {
-    match leases.acquire(&resource, &owner, rhythm.ttl).await? {
+    match leases.acquire(&resource, &owner, timing.ttl).await? {
         Some(held) => {
-            renew(&leases, &held, rhythm.every, RENEWALS_BEFORE_DEATH).await;
-            sleep(rhythm.ttl + GAP).await;
+            renew(&leases, &held, timing.interval, RENEWALS_BEFORE_DEATH).await;
+            sleep(timing.ttl + GAP).await;
         }
         None => sleep(RETRY).await,
     }
@@ -63,7 +63,7 @@ pub(super) async fn falls_silent<L: Leases>(
 }
 
 /// Never renews: the lease expires and is acquired again.
-pub(super) async fn runs_out<L: Leases>(
+pub(super) async fn never_renew<L: Leases>(
     leases: L,
     resource: String,
     owner: String,
@@ -77,7 +77,7 @@ pub(super) async fn runs_out<L: Leases>(
 }
 
 /// A short job: holds the lock for some seconds and releases it.
-pub(super) async fn comes_and_goes<L: Leases>(
+pub(super) async fn run_short_job<L: Leases>(
     leases: L,
     resource: String,
     owner: String,
@@ -91,7 +91,7 @@ pub(super) async fn comes_and_goes<L: Leases>(
 }
 
 /// Acquires the lock and stops. On a system that keeps expired records, one remains.
-pub(super) async fn left_behind<L: Leases>(
+pub(super) async fn abandon<L: Leases>(
     leases: L,
     resource: String,
     owner: String,
@@ -102,13 +102,13 @@ pub(super) async fn left_behind<L: Leases>(
 
 /// Renews `times` times or until the lease is lost. Retries an unreachable server, which may be back before the
 /// lease expires.
-async fn renew<L: Leases>(leases: &L, held: &L::Held, every: Duration, times: u32) {
+async fn renew<L: Leases>(leases: &L, held: &L::Held, interval: Duration, times: u32) {
     let mut done = 0;
-    let mut wait = every;
+    let mut wait = interval;
     while done < times {
         sleep(rng::about(wait)).await;
         match leases.renew(held).await {
-            Ok(true) => (done, wait) = (done + 1, every),
+            Ok(true) => (done, wait) = (done + 1, interval),
             Ok(false) => return,
             Err(fault) => {
                 tracing::debug!(%fault, "a renewal of the demo's workload failed and is tried again");

@@ -15,16 +15,16 @@ use runtime::tasks;
 const PAUSE_SHORTEST: Duration = Duration::from_millis(500);
 const PAUSE_LONGEST: Duration = Duration::from_millis(1_500);
 /// Pause after a success, which limits the load.
-const BREATH: Duration = Duration::from_millis(100);
+const PAUSE_AFTER_SUCCESS: Duration = Duration::from_millis(100);
 
-pub(super) struct Crew {
+pub(super) struct WorkerPool {
     stop: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
     /// Stops the tasks even if `end` is not called.
     _stops: DropGuard,
 }
 
-impl Crew {
+impl WorkerPool {
     pub(super) fn new(stop: CancellationToken) -> Self {
         let _stops = stop.clone().drop_guard();
         Self {
@@ -34,21 +34,21 @@ impl Crew {
         }
     }
 
-    /// Repeats `life`, starting after `phase`.
+    /// Repeats `work`, starting after `phase`.
     pub(super) fn supervise<F>(
         &mut self,
         name: &'static str,
         phase: Duration,
-        mut life: impl FnMut() -> F + Send + 'static,
+        mut work: impl FnMut() -> F + Send + 'static,
     ) where
         F: Future<Output = Result<(), WorkloadError>> + Send + 'static,
     {
-        let work = async move {
+        let repeated = async move {
             sleep(phase).await;
             loop {
                 // Boxed: some workers are large futures, and each future around them would be as large.
-                match Box::pin(life()).await {
-                    Ok(()) => sleep(BREATH).await,
+                match Box::pin(work()).await {
+                    Ok(()) => sleep(PAUSE_AFTER_SUCCESS).await,
                     Err(fault) => {
                         tracing::debug!(task.name = name, %fault, "the demo's {name} will try again");
                         sleep(rng::between(PAUSE_SHORTEST, PAUSE_LONGEST)).await;
@@ -56,7 +56,7 @@ impl Crew {
                 }
             }
         };
-        self.tasks.push(tasks::spawn(name, self.stop.clone(), work));
+        self.tasks.push(tasks::spawn(name, self.stop.clone(), repeated));
     }
 
     /// Stops all tasks and waits for their end.

@@ -1,6 +1,6 @@
 //! The demo's ZooKeeper: queues of ephemeral sequential nodes, as Curator makes them.
 //!
-//! A session that ends takes its nodes with it, so each turn has a session of its own.
+//! The nodes of a session are deleted with it, so each holding uses its own session.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ pub(super) const QUIET: (&str, &str) = ("/locks/search/shard-split", "splitter-1
 pub(super) const SHARED: &str = "/locks/catalog/prices";
 const SESSION: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a contender looks whether it is its turn.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Interval at which a contender checks its position in the queue.
+const POLL_EVERY: Duration = Duration::from_millis(250);
 
 /// Name of a contender, up to its sequence.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ async fn connect(cluster: &str) -> Result<Client, WorkloadError> {
 }
 
 /// Joins the queue of `path`, holds the lock for a while, and leaves.
-pub(super) async fn takes_turns(
+pub(super) async fn wait_and_hold(
     cluster: String,
     path: &'static str,
     owner: &'static str,
@@ -61,18 +61,18 @@ pub(super) async fn takes_turns(
     hold: Duration,
 ) -> Result<(), WorkloadError> {
     let client = connect(&cluster).await?;
-    let lasting = CreateMode::Persistent.with_acls(Acls::anyone_all());
-    client.mkdir(path, &lasting).await?;
+    let persistent = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    client.mkdir(path, &persistent).await?;
     let prefix = format!("{path}/_c_{}-{}", random::id(), contender.name());
-    let joining = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
-    let (_, sequence) = client.create(&prefix, owner.as_bytes(), &joining).await?;
-    let mine = format!("{prefix}{sequence}");
+    let ephemeral = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+    let (_, sequence) = client.create(&prefix, owner.as_bytes(), &ephemeral).await?;
+    let own_node = format!("{prefix}{sequence}");
     let sequence = sequence.to_string();
     while !is_next(&client, path, &sequence, contender).await? {
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_EVERY).await;
     }
     sleep(hold).await;
-    match client.delete(&mine, None).await {
+    match client.delete(&own_node, None).await {
         // Unlocked by force.
         Ok(()) | Err(Error::NoNode) => Ok(()),
         Err(error) => Err(error.into()),
@@ -87,21 +87,21 @@ async fn is_next(
     contender: Contender,
 ) -> Result<bool, WorkloadError> {
     let names = client.list_children(path).await?;
-    let counts = |name: &&String| match contender {
+    let conflicts = |name: &&String| match contender {
         Contender::Reader => name.contains(Contender::Writer.name()),
         Contender::Mutex | Contender::Writer => true,
     };
-    let before = |name: &String| {
+    let is_ahead = |name: &String| {
         name.get(name.len().saturating_sub(sequence.len())..)
             .is_some_and(|it| it < sequence)
     };
-    Ok(!names.iter().filter(counts).any(before))
+    Ok(!names.iter().filter(conflicts).any(is_ahead))
 }
 
 /// Creates the path that the console reads, so that it exists from the start.
 pub(super) async fn prepare(server: &Zookeeper) -> Result<(), WorkloadError> {
     let client = connect(&server.cluster()).await?;
-    let lasting = CreateMode::Persistent.with_acls(Acls::anyone_all());
-    client.mkdir(PATH, &lasting).await?;
+    let persistent = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    client.mkdir(PATH, &persistent).await?;
     Ok(())
 }

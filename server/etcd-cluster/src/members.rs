@@ -76,8 +76,8 @@ impl ClusterReader {
 
     /// Asks all members at the same time. Takes at most twice the timeout of a member.
     pub async fn read(&self) -> ClusterView {
-        let asked = self.links.iter().map(|link| self.read_status(link));
-        let answers = futures::future::join_all(asked).await;
+        let requests = self.links.iter().map(|link| self.read_status(link));
+        let answers = futures::future::join_all(requests).await;
         let now = self.clock.now();
         self.memory.lock().record(&answers, now);
         tokio::join!(self.read_list(&answers), self.read_quotas(&answers));
@@ -148,11 +148,11 @@ impl ClusterReader {
             .filter(|(index, answer)| due(*index, answer));
         let reads = due.map(|(index, _)| async move {
             let read = read_quota(&self.links[index].endpoint, self.tls.as_ref());
-            let late = || Err("its metrics page does not answer".to_owned());
+            let no_answer = || Err("its metrics page does not answer".to_owned());
             let quota = tokio::time::timeout(MEMBER_TIMEOUT, read).await;
             self.memory
                 .lock()
-                .record_quota(index, quota.unwrap_or_else(|_| late()), now);
+                .record_quota(index, quota.unwrap_or_else(|_| no_answer()), now);
         });
         futures::future::join_all(reads).await;
     }
@@ -189,8 +189,8 @@ impl ClusterReader {
             .collect();
         for (index, member) in members.iter_mut().enumerate() {
             let id = memory.member_id(index);
-            let own = alarms.iter().filter(|(of, _)| Some(*of) == id);
-            member.alarms = own.map(|(_, alarm)| alarm.clone()).collect();
+            let own_alarms = alarms.iter().filter(|(member_id, _)| Some(*member_id) == id);
+            member.alarms = own_alarms.map(|(_, alarm)| alarm.clone()).collect();
             member.alarms.sort_unstable();
             member.alarms.dedup();
         }

@@ -1,4 +1,4 @@
-//! The backends of the gallery: what they are, and what they report of themselves.
+//! The backends of the gallery, and what they report about themselves.
 
 use ::backends::Probe;
 use chrono::TimeDelta;
@@ -82,15 +82,15 @@ impl Kind {
 
     /// Members of the two that are clusters: one lost a member, the other its majority.
     pub(crate) fn cluster(&self, now: Moment) -> Option<ClusterView> {
-        let silent = match self.kind {
+        let silent_members = match self.kind {
             BackendKind::Builtin => 1,
             BackendKind::Etcd => 2,
             _ => return None,
         };
         let member = |place: usize| {
-            let is_silent = place < silent;
+            let is_silent = place < silent_members;
             let role = match place {
-                _ if silent == 2 => MemberRole::NoLeader,
+                _ if silent_members == 2 => MemberRole::NoLeader,
                 2 => MemberRole::Leader,
                 _ => MemberRole::Follower,
             };
@@ -103,7 +103,7 @@ impl Kind {
                 version: reported(!is_silent, "3.5.16".to_owned()),
                 size_bytes: reported(!is_silent, if place == 2 { 1_740_000_000 } else { 412_000_000 }),
                 quota_bytes: reported(!is_silent, 2_147_483_648),
-                behind_leader: reported(!is_silent && silent == 1, if place == 1 { 3 } else { 0 }),
+                behind_leader: reported(!is_silent && silent_members == 1, if place == 1 { 3 } else { 0 }),
                 unapplied: reported(!is_silent, 0),
                 alarms: Vec::new(),
             }

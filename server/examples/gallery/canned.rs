@@ -1,5 +1,5 @@
-//! The canned console: the server's own use cases over an inventory that is fed made-up observations. Made up here are only
-//! what a backend would be asked fresh, and the histories of the charts.
+//! The canned console: the server's own use cases over an inventory that is fed made-up observations. Fresh readings of
+//! a lock and the histories of the charts are made up too.
 
 use std::sync::Arc;
 
@@ -77,9 +77,9 @@ impl Canned {
         moment(&self.clock)
     }
 
-    /// What a hint of the stream says.
+    /// Content of a live event.
     pub(crate) fn summary(&self) -> Summary {
-        self.current();
+        self.current_console();
         self.inventory.summary(&Visible::default(), self.clock.now())
     }
 
@@ -88,7 +88,7 @@ impl Canned {
     }
 
     /// The console, whose inventory has seen this beat.
-    fn current(&self) -> &ServerConsole {
+    fn current_console(&self) -> &ServerConsole {
         self.feeds().advance(self.now());
         &self.console
     }
@@ -121,15 +121,15 @@ fn long_held_rule() -> Option<Rule> {
 
 impl Console for Canned {
     fn overview(&self) -> ConsoleFuture<'_, Overview> {
-        self.current().overview()
+        self.current_console().overview()
     }
 
     fn inventory(&self, query: InventoryQuery) -> ConsoleFuture<'_, InventoryPage> {
-        self.current().inventory(query)
+        self.current_console().inventory(query)
     }
 
     fn prefixes(&self, prefix: String) -> ConsoleFuture<'_, PrefixNode> {
-        self.current().prefixes(prefix)
+        self.current_console().prefixes(prefix)
     }
 
     fn lock(
@@ -139,17 +139,17 @@ impl Console for Canned {
         resource: String,
     ) -> ConsoleFuture<'_, LockDetail> {
         Box::pin(async move {
-            let detail = self.current().lock(backend, source, resource).await?;
+            let detail = self.current_console().lock(backend, source, resource).await?;
             Ok(detail::with_fresh_reading(detail, self.now()))
         })
     }
 
     fn backends(&self) -> ConsoleFuture<'_, Vec<BackendView>> {
-        self.current().backends()
+        self.current_console().backends()
     }
 
     fn waits(&self) -> ConsoleFuture<'_, WaitsPage> {
-        self.current().waits()
+        self.current_console().waits()
     }
 
     fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> ConsoleCharts<'a, LockCharts> {

@@ -1,4 +1,4 @@
-//! Made-up histories for the charts: the timeline of the picture for one lock, and next to nothing for the others.
+//! Made-up histories for the charts: a full timeline for one lock, and a single event for the others.
 
 use domain::charts::held_locks::{ChartEvent, HeldLocksChart, HeldNow};
 use domain::charts::hold_time::{DurationChart, DurationsOf, Holds};
@@ -37,7 +37,7 @@ pub(crate) fn lock_charts(detail: &LockDetail, search: &str, now: Moment) -> Loc
         since: Some(wall - 340 * MINUTE),
     };
     let is_long = lock.state == LockState::LongHeld;
-    let holds = Holds::new(if is_long { lengths() } else { Vec::new() });
+    let holds = Holds::new(if is_long { hold_lengths_ms() } else { Vec::new() });
     let held_ms = (!detail.is_gone()).then_some(lock.held_at_least_ms);
     let history = LockHistory {
         ownership: Timeline::new(&input, range.scale, wall),
@@ -52,9 +52,9 @@ pub(crate) fn lock_charts(detail: &LockDetail, search: &str, now: Moment) -> Loc
     }
 }
 
-/// As in the picture: four owners, one of them writes for nearly three minutes after losing it.
+/// Four owners, one of which writes for nearly three minutes after it lost the lock.
 fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<RejectedWrite>, Vec<Revoked>) {
-    let is_the_one = lock.id.resource.text() == "tenant_123:billing-close:2026-04";
+    let is_billing_close = lock.id.resource.text() == "tenant_123:billing-close:2026-04";
     let token = lock.fencing_token.known().map_or(4, |token| token.number());
     let held = lock.held_at_least_ms;
     let event = |ago_ms: i64, kind, owner: &str, back: u64| HistoryEvent {
@@ -85,7 +85,7 @@ fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<RejectedWrite>, Ve
         .known()
         .map_or("worker-0", |owner| owner.as_str())
         .to_owned();
-    if !is_the_one {
+    if !is_billing_close {
         return (
             vec![event(held, EventKind::Acquired, &owner, 0)],
             Vec::new(),
@@ -151,15 +151,15 @@ fn waiters(detail: &LockDetail, wall: i64) -> Vec<TimelineWaiter> {
 }
 
 /// 214 holds around four minutes.
-fn lengths() -> Vec<i64> {
-    let spread = |index: i64| {
-        let around = f64::from(u16::try_from((index * 7_919) % 1_000).unwrap_or(0)) / 1_000.0;
-        let length = 240_000.0 * (3.0 * (around - 0.5)).exp();
+fn hold_lengths_ms() -> Vec<i64> {
+    let length_ms = |index: i64| {
+        let fraction = f64::from(u16::try_from((index * 7_919) % 1_000).unwrap_or(0)) / 1_000.0;
+        let length = 240_000.0 * (3.0 * (fraction - 0.5)).exp();
         #[expect(clippy::cast_possible_truncation, reason = "some minutes")]
         let length = length as i64;
         length
     };
-    (0..214).map(spread).collect()
+    (0..214).map(length_ms).collect()
 }
 
 pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {

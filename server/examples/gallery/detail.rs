@@ -1,4 +1,4 @@
-//! What hangs on one made-up lock.
+//! Details of one made-up lock.
 
 use chrono::TimeDelta;
 use domain::blockers::Blocker;
@@ -13,7 +13,7 @@ use crate::canned::Moment;
 /// Shown as released.
 const PAST: &str = "tenant_311:ledger-post";
 
-/// The same lock, with what its backend would answer now and what was seen before.
+/// Adds a fresh reading and past events to the lock.
 pub(crate) fn with_fresh_reading(detail: LockDetail, now: Moment) -> LockDetail {
     let (lock, status) = (&detail.lock, detail.backend_status);
     let is_past = lock.id.resource.text() == PAST;

@@ -19,7 +19,7 @@ pub(crate) enum Stream {
     Overdue,
     /// Streams end, and new ones are refused.
     Off,
-    /// Streams stay open and say nothing more: a half-dead connection.
+    /// Streams stay open and send nothing more: a half-open connection.
     Silent,
 }
 
@@ -41,10 +41,10 @@ pub(crate) async fn stream(State(canned): State<Shared>) -> Response {
     }
     // The last beat that was sent, and the number of changes until then.
     let start = (canned, None, None);
-    let events = stream::unfold(start, |(canned, sent, mut changes)| async move {
-        let beat = next_beat(&canned, sent).await?;
-        let name = if sent.is_none() { "hello" } else { "revision" };
-        let (revision, data) = pulse(&canned, &mut changes);
+    let events = stream::unfold(start, |(canned, last_sent, mut changes)| async move {
+        let beat = next_beat(&canned, last_sent).await?;
+        let name = if last_sent.is_none() { "hello" } else { "revision" };
+        let (revision, data) = revision_event(&canned, &mut changes);
         let event = Event::default().event(name).id(revision.to_string()).data(data);
         Some((Ok::<_, Infallible>(event), (canned, Some(beat), changes)))
     });
@@ -52,19 +52,19 @@ pub(crate) async fn stream(State(canned): State<Shared>) -> Response {
 }
 
 /// Waits for the next beat; none when the stream is to end.
-async fn next_beat(canned: &Canned, sent: Option<u64>) -> Option<u64> {
+async fn next_beat(canned: &Canned, last_sent: Option<u64>) -> Option<u64> {
     loop {
         let beat = canned.now().beat;
         match canned.streaming() {
             Stream::Off => return None,
-            Stream::On | Stream::Overdue if sent != Some(beat) => return Some(beat),
+            Stream::On | Stream::Overdue if last_sent != Some(beat) => return Some(beat),
             Stream::On | Stream::Overdue | Stream::Silent => {}
         }
         tokio::time::sleep(Duration::from_millis(u64::try_from(BEAT_MS / 10).unwrap_or(100))).await;
     }
 }
 
-fn pulse(canned: &Canned, last: &mut Option<u64>) -> (u64, String) {
+fn revision_event(canned: &Canned, last: &mut Option<u64>) -> (u64, String) {
     let summary = canned.summary();
     let backends: Vec<_> = summary
         .backends

@@ -24,7 +24,7 @@ const PAST_MS: i64 = 160_000;
 /// Age of the last observation of a stale backend, and when it is renewed: before it counts as down.
 const STALE_MS: i64 = 14_000;
 const STALE_MS_MAX: i64 = 26_000;
-/// A backend that is down answered last so long ago.
+/// Time since the last answer of a backend that is down.
 const DOWN_MS: i64 = 60_000;
 /// In the scene with many locks; a whole scan of them takes seconds in a debug build.
 const MANY: usize = 50_000;
@@ -66,9 +66,9 @@ impl Feeds {
             Scene::Many => locks::bulk(MANY - all.len()).collect(),
             _ => Vec::new(),
         };
-        let of = |locks: &[CannedLock], kind: &Kind| -> Vec<CannedLock> {
-            let own = locks.iter().filter(|lock| lock.backend == kind.name);
-            own.cloned().collect()
+        let locks_of = |locks: &[CannedLock], kind: &Kind| -> Vec<CannedLock> {
+            let matching = locks.iter().filter(|lock| lock.backend == kind.name);
+            matching.cloned().collect()
         };
         let feed = |(kind, status): (&'static Kind, BackendStatus)| {
             let describe = |_: &Source| (kind.safety(), 0);
@@ -77,8 +77,8 @@ impl Feeds {
                 kind,
                 status,
                 writer,
-                locks: of(&all, kind),
-                bulk: of(&bulk, kind),
+                locks: locks_of(&all, kind),
+                bulk: locks_of(&bulk, kind),
                 scanned_ms: now.elapsed_ms,
             };
             feed.observe_past(now);
@@ -121,18 +121,22 @@ impl Feed {
         let first_ms = last_ms - PAST_MS;
         // Where a backend does not report when a lock was acquired, it is held since it was first seen.
         let is_unreported = |lock: &&CannedLock| !self.kind.has_queue() && -lock.held < first_ms;
-        let old = self.locks.iter().filter(is_unreported).map(|lock| -lock.held);
+        let acquisitions = self.locks.iter().filter(is_unreported).map(|lock| -lock.held);
         // Holders that stopped renewing when the gallery opened have renewed before it, whenever this scene is opened.
         let scans = [-PAST_MS, first_ms]
             .into_iter()
             .flat_map(|from| (0..PAST_MS / BEAT_MS).map(move |n| from + n * BEAT_MS));
         // Where a backend does not report since when a client waits, it waits since it was first seen.
-        let begun = self
+        let wait_starts = self
             .locks
             .iter()
             .flat_map(|lock| &lock.queue)
             .map(|wait| -wait.waited);
-        let mut moments: Vec<i64> = old.chain(begun).chain(scans).filter(|at| *at < last_ms).collect();
+        let mut moments: Vec<i64> = acquisitions
+            .chain(wait_starts)
+            .chain(scans)
+            .filter(|at| *at < last_ms)
+            .collect();
         moments.sort_unstable();
         moments.dedup();
         for at in moments {
@@ -179,10 +183,10 @@ impl Feed {
 
     /// One scan that ended at `at`.
     fn scan(&self, at: Moment, bulk: &[CannedLock]) {
-        // Answer times of a few milliseconds, now and then more.
+        // Scans take a few milliseconds, sometimes more.
         let beat = at.elapsed_ms.div_euclid(BEAT_MS);
-        let took_ms = if beat % 11 == 0 { 9 } else { 1 + beat.rem_euclid(4) };
-        self.writer.begin(at.at(at.elapsed_ms - took_ms).reading());
+        let duration_ms = if beat % 11 == 0 { 9 } else { 1 + beat.rem_euclid(4) };
+        self.writer.begin(at.at(at.elapsed_ms - duration_ms).reading());
         self.writer.accept(self.batch(at, bulk));
         let coverage = match self.status {
             BackendStatus::Partial => Coverage::Partial {
@@ -238,7 +242,7 @@ impl Moment {
         }
     }
 
-    /// Another moment, so long since the gallery opened.
+    /// The moment `elapsed_ms` after the gallery opened.
     fn at(self, elapsed_ms: i64) -> Self {
         Self {
             wall: self.wall - TimeDelta::milliseconds(self.elapsed_ms - elapsed_ms),

@@ -55,9 +55,9 @@ const H: i64 = 60 * M;
 pub(crate) const LONG_HELD: &str = "tenant_123:billing-close:2026-04";
 /// Its waiters change with every beat.
 const BUSY: &str = "tenant_123:ledger-post";
-/// Changes hands every few beats.
-const HANDED_ON: &str = "tenant_204:ledger-post";
-const BEATS_HELD: i64 = 4;
+/// Gets another owner every few beats.
+const ROTATING: &str = "tenant_204:ledger-post";
+const BEATS_PER_HOLDING: i64 = 4;
 
 pub(crate) const fn renewed(ttl: i64, every: i64) -> Life {
     Life::Renewed {
@@ -67,7 +67,7 @@ pub(crate) const fn renewed(ttl: i64, every: i64) -> Life {
     }
 }
 
-/// Where, what, who, how long, how it ends, how many wait.
+/// Backend, resource, owner, time held in milliseconds, life, number of waiters.
 type Row = (&'static str, &'static str, &'static str, i64, Life, u32);
 
 #[rustfmt::skip]
@@ -83,7 +83,7 @@ const ROWS: [Row; 20] = [
     ("builtin", "tenant_123:dunning:run-3", "worker-22", 48 * S, renewed(30 * S, 10 * S), 0),
     ("builtin", "tenant_123:import:customers", "worker-16", 123 * S, renewed(60 * S, 20 * S), 0),
     ("pg-orders", "tenant_123:tax-report:2026-q1", "worker-8", 331 * S, renewed(30 * S, 10 * S), 0),
-    ("builtin", HANDED_ON, "worker-19", 800, renewed(10 * S, 4 * S), 0),
+    ("builtin", ROTATING, "worker-19", 800, renewed(10 * S, 4 * S), 0),
     ("builtin", "tenant_204:import:0430", "worker-40", 192 * S, renewed(60 * S, 20 * S), 0),
     ("pg-orders", "tenant_311:billing-close:2026-04", "worker-6", 464 * S, renewed(30 * S, 10 * S), 0),
     ("builtin", "tenant_311:ledger-post", "worker-2", 2_100, renewed(10 * S, 4 * S), 0),
@@ -96,8 +96,8 @@ const ROWS: [Row; 20] = [
 
 pub(crate) fn all() -> Vec<CannedLock> {
     let mut locks: Vec<CannedLock> = ROWS.into_iter().map(CannedLock::from).collect();
-    let written = "worker-3 wrote with token 1840 at 02:58:41 UTC after worker-9 was granted 1841";
-    locks[0].condition = Some(ObservedCondition::DualOwner { why: written.into() });
+    let reason = "worker-3 wrote with token 1840 at 02:58:41 UTC after worker-9 was granted 1841";
+    locks[0].condition = Some(ObservedCondition::DualOwner { why: reason.into() });
     let members = (
         "etcd-coord",
         "/members/worker-7",
@@ -108,7 +108,7 @@ pub(crate) fn all() -> Vec<CannedLock> {
     );
     locks.push(members.into());
     locks.extend(session_locks());
-    locks.extend(in_two_tables());
+    locks.extend(same_name_in_two_tables());
     locks.extend(redis_locks());
     locks.extend(redlock::locks());
     locks.extend(hostile::locks());
@@ -145,7 +145,7 @@ fn session_locks() -> [CannedLock; 2] {
 }
 
 /// One name in two tables: its page asks which one is meant.
-fn in_two_tables() -> [CannedLock; 2] {
+fn same_name_in_two_tables() -> [CannedLock; 2] {
     let row = || {
         (
             "pg-orders",
@@ -225,8 +225,8 @@ impl From<Row> for CannedLock {
 impl CannedLock {
     /// It needs no attention.
     pub(crate) fn is_calm(&self) -> bool {
-        let is_kept = matches!(self.life, Life::Renewed { until: None, .. } | Life::Session);
-        is_kept && self.waiters == 0 && self.condition.is_none() && self.backend != "etcd-coord"
+        let is_renewed = matches!(self.life, Life::Renewed { until: None, .. } | Life::Session);
+        is_renewed && self.waiters == 0 && self.condition.is_none() && self.backend != "etcd-coord"
     }
 
     /// Whether it was held at this moment.
@@ -279,23 +279,26 @@ impl CannedLock {
                 Reported::Value(self.waiters_at(now))
             },
             oldest_waiter_ms: (self.waiters > 0).then_some(48 * S),
-            line: self.line(kind, now.elapsed_ms),
+            line: self.queue_entries(kind, now.elapsed_ms),
             condition: self.condition.clone(),
         }
     }
 
     /// The owner and how long it has held the lock.
     fn holding(&self, now: Moment) -> (Option<String>, i64) {
-        if self.is(HANDED_ON) && now.elapsed_ms >= 0 {
-            let turn = now.elapsed_ms / (BEATS_HELD * BEAT_MS);
-            let owner = ["worker-19", "worker-21", "worker-23"][usize::try_from(turn % 3).unwrap_or(0)];
-            return (Some(owner.to_owned()), now.elapsed_ms % (BEATS_HELD * BEAT_MS));
+        if self.has_name(ROTATING) && now.elapsed_ms >= 0 {
+            let index = now.elapsed_ms / (BEATS_PER_HOLDING * BEAT_MS);
+            let owner = ["worker-19", "worker-21", "worker-23"][usize::try_from(index % 3).unwrap_or(0)];
+            return (
+                Some(owner.to_owned()),
+                now.elapsed_ms % (BEATS_PER_HOLDING * BEAT_MS),
+            );
         }
         (self.owner.clone(), self.held + now.elapsed_ms)
     }
 
-    /// Those of the queue who had come by then.
-    fn line(&self, kind: &Kind, elapsed_ms: i64) -> Vec<InLine> {
+    /// Waiters that have joined the queue by this moment.
+    fn queue_entries(&self, kind: &Kind, elapsed_ms: i64) -> Vec<InLine> {
         let holder = self.owner.as_deref().unwrap_or_default();
         let waits = self.queue.iter().filter(|wait| -wait.waited <= elapsed_ms);
         waits.map(|wait| wait.observe(kind, holder, elapsed_ms)).collect()
@@ -304,7 +307,7 @@ impl CannedLock {
     fn waiters_at(&self, now: Moment) -> u32 {
         let identified = self.queue.iter().filter(|wait| -wait.waited <= now.elapsed_ms);
         let identified = u32::try_from(identified.count()).unwrap_or(0);
-        let more = if self.is(BUSY) { now.beat % 3 } else { 0 };
+        let more = if self.has_name(BUSY) { now.beat % 3 } else { 0 };
         identified + self.waiters + u32::try_from(more).unwrap_or(0)
     }
 
@@ -334,7 +337,7 @@ impl CannedLock {
         }
     }
 
-    fn is(&self, name: &str) -> bool {
+    fn has_name(&self, name: &str) -> bool {
         self.resource.as_bytes() == name.as_bytes()
     }
 

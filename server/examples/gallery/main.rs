@@ -38,7 +38,7 @@ async fn main() -> anyhow::Result<()> {
         .map_or(Some(Scene::Full), |name| Scene::parse(&name));
     let scene = scene.ok_or_else(|| anyhow::anyhow!("scenes are {}", Scene::NAMES.join(", ")))?;
     let canned = Arc::new(Canned::new(scene));
-    let own = Router::new()
+    let gallery_routes = Router::new()
         .route("/v1/events", get(events::stream))
         .route("/gallery/scene/{name}", post(set_scene))
         .route("/gallery/stream/{name}", post(set_stream))
@@ -47,7 +47,7 @@ async fn main() -> anyhow::Result<()> {
     announce(&format!("http://{}", listener.local_addr()?));
     axum::serve(
         listener,
-        own.merge(leasehold::http::pages::router(ConsoleFor::everybody(canned))),
+        gallery_routes.merge(leasehold::http::pages::router(ConsoleFor::everybody(canned))),
     )
     .await?;
     Ok(())

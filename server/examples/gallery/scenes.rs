@@ -54,11 +54,11 @@ impl Scene {
             .map(|at| scenes[at])
     }
 
-    /// How a backend answers that has this status in the full scene; none where it is not configured.
-    pub(crate) fn status(self, own: BackendStatus) -> Option<BackendStatus> {
+    /// Status of a backend that has `full_scene_status` in the full scene; `None` where it is not configured.
+    pub(crate) fn status(self, full_scene_status: BackendStatus) -> Option<BackendStatus> {
         match self {
-            Self::Full => Some(own),
-            Self::Many => (own == BackendStatus::Live).then_some(own),
+            Self::Full => Some(full_scene_status),
+            Self::Many => (full_scene_status == BackendStatus::Live).then_some(full_scene_status),
             Self::Empty | Self::Calm | Self::Deadlock => Some(BackendStatus::Live),
             Self::Down => Some(BackendStatus::Down),
             Self::Starting => Some(BackendStatus::Starting),
@@ -66,7 +66,7 @@ impl Scene {
         }
     }
 
-    /// By which owners of different backends are one.
+    /// Rules that recognize the same owner on different backends.
     pub(crate) fn identity_rules(self) -> Vec<IdentityRule> {
         let rule = (self == Self::Deadlock).then(deadlock::identity_rule);
         rule.flatten().into_iter().collect()

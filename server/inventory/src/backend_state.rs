@@ -145,10 +145,11 @@ impl SlotState {
     }
 
     /// A resync removed these locks although the watch was live.
-    pub(super) fn mark_missed(&mut self, gone: Vec<(Source, Resource)>, at: Tick) {
+    pub(super) fn mark_missed(&mut self, missing: Vec<(Source, Resource)>, at: Tick) {
         let room = SUSPECTS_MAX.saturating_sub(self.suspects.len());
         self.suspects.extend(
-            gone.into_iter()
+            missing
+                .into_iter()
                 .take(room)
                 .map(|(source, name)| (source, name, at)),
         );
@@ -177,7 +178,7 @@ impl SlotState {
     /// Records a failure; a repeated one only increases its count.
     pub(super) fn failed(&mut self, fault: BackendFailure) {
         match &mut self.fault {
-            Some(same) if same.message == fault.message => same.times += 1,
+            Some(last) if last.message == fault.message => last.times += 1,
             _ => {
                 self.recovered();
                 self.fault = Some(fault);

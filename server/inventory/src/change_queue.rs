@@ -160,11 +160,11 @@ impl ChangeBatch {
 
     fn push(&mut self, change: LockChange) {
         // Renewals are frequent and least important: they are dropped first.
-        let most = match change.kind {
+        let changes_max = match change.kind {
             EventKind::Renewed => WAITING_MAX / 2,
             _ => WAITING_MAX,
         };
-        if self.changes.len() < most {
+        if self.changes.len() < changes_max {
             self.changes.push_back(change);
         } else {
             self.lost += 1;

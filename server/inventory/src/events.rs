@@ -57,12 +57,12 @@ impl Recent {
     }
 
     /// Newest first.
-    pub(super) fn for_lock(&self, source: u16, name: &[u8], most: usize) -> Vec<SeenEvent> {
+    pub(super) fn for_lock(&self, source: u16, name: &[u8], events_max: usize) -> Vec<SeenEvent> {
         self.0
             .iter()
             .rev()
             .filter(|event| event.source == source && *event.name == *name)
-            .take(most)
+            .take(events_max)
             .map(|event| SeenEvent {
                 trace_id: None,
                 waited_ms: event.waited_ms,

@@ -18,11 +18,11 @@ pub(super) struct Fingerprint {
 
 impl Fingerprint {
     pub(super) fn new(ids: &[Id], slab: &Slab) -> Self {
-        let mut all = Self::default();
+        let mut fingerprint = Self::default();
         for (id, entry) in ids.iter().filter_map(|id| Some((*id, slab.get(*id)?))) {
-            all.add_lock(id, entry);
+            fingerprint.add_lock(id, entry);
         }
-        all
+        fingerprint
     }
 
     fn add_lock(&mut self, id: Id, entry: &Entry) {
@@ -42,9 +42,9 @@ impl Fingerprint {
         self.deadlines = self.deadlines.wrapping_add(mix(deadline));
     }
 
-    pub(super) fn add(&mut self, more: &Self) {
-        self.content = self.content.wrapping_add(more.content);
-        self.deadlines = self.deadlines.wrapping_add(more.deadlines);
+    pub(super) fn add(&mut self, other: &Self) {
+        self.content = self.content.wrapping_add(other.content);
+        self.deadlines = self.deadlines.wrapping_add(other.deadlines);
     }
 }
 

@@ -45,22 +45,22 @@ struct Ended {
 
 impl ForceReleases {
     pub(super) fn record(&self, backend: &BackendName, release: ForceRelease) {
-        let mut all = self.0.write();
+        let mut releases = self.0.write();
         let name = (backend.clone(), release.source, release.resource);
-        if all.get(&name).is_some_and(|known| known.at > release.at) {
+        if releases.get(&name).is_some_and(|known| known.at > release.at) {
             return;
         }
-        if all.len() >= FORCE_RELEASES_MAX && !all.contains_key(&name) {
-            let oldest = all.iter().min_by_key(|(_, ended)| ended.at);
+        if releases.len() >= FORCE_RELEASES_MAX && !releases.contains_key(&name) {
+            let oldest = releases.iter().min_by_key(|(_, ended)| ended.at);
             if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
-                all.remove(&oldest);
+                releases.remove(&oldest);
             }
         }
         let ended = Ended {
             generation: release.generation,
             at: release.at,
         };
-        all.insert(name, ended);
+        releases.insert(name, ended);
     }
 
     /// Removes the records of released holdings from a batch read at `read_at`, and returns
@@ -86,9 +86,9 @@ impl ForceReleases {
         if remaining_ms > 0 {
             return false;
         }
-        let all = self.0.read();
+        let releases = self.0.read();
         let name = (backend.clone(), lock.source.clone(), lock.resource.clone());
-        let Some(ended) = all.get(&name) else {
+        let Some(ended) = releases.get(&name) else {
             return false;
         };
         let expired_at =

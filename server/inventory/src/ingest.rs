@@ -50,7 +50,7 @@ pub(super) struct Context {
     /// Our wall clock at tick 0.
     pub(super) epoch: DateTime<Utc>,
     /// The first complete scan has ended: from now on a new lock is an event.
-    pub(super) settled: bool,
+    pub(super) has_scanned: bool,
     pub(super) last_flush: Tick,
     /// Start of the last finished scan, and the age at which a reading is stale, in
     /// milliseconds.
@@ -152,7 +152,7 @@ impl Shard {
             None => {
                 let line = std::mem::take(&mut lock.line);
                 let mut entry = self.make(lock, source, sent_at, context);
-                self.lines.stand(source, &entry.name, line, sent_at);
+                self.lines.replace(source, &entry.name, line, sent_at);
                 let (info, gaps) = (&self.sources[usize::from(source)], &self.gaps);
                 entry.long_after = context.long_after(&entry, None, info);
                 let recheck_at;
@@ -162,13 +162,13 @@ impl Shard {
                 let outage = context
                     .last_pass
                     .and_then(|last| context.outage_since(last, sent_at));
-                entry.seen_begin = context.settled && outage.is_none();
+                entry.seen_begin = context.has_scanned && outage.is_none();
                 if entry.state == LockState::DualOwner {
                     self.groups.count_dual_owner(entry.group);
                 }
                 outcome.changes += 1;
                 outcome.touched = true;
-                if context.settled {
+                if context.has_scanned {
                     outcome.events.push(LockEvent {
                         not_before: outage.map(|since| context.begun_after(&entry, since)),
                         ..event(
@@ -201,13 +201,13 @@ impl Shard {
         let grain_ms = info.grain_ms;
         let Some(old) = self.slab.get_mut(id) else { return };
         new.group = old.group;
-        let same = new.generation == old.generation && new.owner == old.owner;
-        let generation = new.generation.as_deref().filter(|_| !same);
+        let is_same = new.generation == old.generation && new.owner == old.owner;
+        let generation = new.generation.as_deref().filter(|_| !is_same);
         let waited_ms = self.lines.waited(source, &old.name, generation, sent_at);
-        self.lines.stand(source, &old.name, line, sent_at);
-        let is_unlocked = !same && take_unlocked(&mut self.unlocked, old);
+        self.lines.replace(source, &old.name, line, sent_at);
+        let is_unlocked = !is_same && take_unlocked(&mut self.unlocked, old);
         let mut renewed = None;
-        if same {
+        if is_same {
             new.seen_begin = old.seen_begin;
             renewed = carry_over(old, &mut new, renewed_at, grain_ms, context);
             outcome.touched |= renewed.is_some();
@@ -217,39 +217,40 @@ impl Shard {
                 self.overwrites.record(old, &new, sent_at, context);
             }
         }
-        new.long_after = context.long_after(&new, same.then_some(&*old), info);
+        new.long_after = context.long_after(&new, is_same.then_some(&*old), info);
         self.overwrites.mark(&mut new, sent_at, context);
         let recheck_at;
         (new.state, recheck_at) = new.diagnose_ahead(&self.gaps, grain_ms, context.poll_interval_ms);
         self.rechecks.add(recheck_at, id);
-        let shown = same
+        let is_unchanged = is_same
             && new.state == old.state
             && new.waiters == old.waiters
             && new.owner_count == old.owner_count
             && new.ends == old.ends;
-        let summed = shown && new.deadline == old.deadline && new.acquired_at == old.acquired_at;
-        if context.settled {
+        let are_sums_unchanged =
+            is_unchanged && new.deadline == old.deadline && new.acquired_at == old.acquired_at;
+        if context.has_scanned {
             let seen = ScannedLock {
-                is_same: same,
+                is_same,
                 renewed,
                 is_unlocked,
                 waited_ms,
             };
             record_change(old, &new, &seen, sent_at, context, outcome);
         }
-        if new.reported_waiters() != old.reported_waiters() || !same {
+        if new.reported_waiters() != old.reported_waiters() || !is_same {
             self.groups.remove(old.group, old.reported_waiters(), sent_at);
             self.groups.add(new.group, new.reported_waiters(), sent_at);
         }
         if new.state == LockState::DualOwner && old.state != LockState::DualOwner {
             self.groups.count_dual_owner(new.group);
         }
-        outcome.changes += u32::from(!shown);
-        outcome.touched |= !shown;
+        outcome.changes += u32::from(!is_unchanged);
+        outcome.touched |= !is_unchanged;
         // The name keeps its allocation.
         std::mem::swap(&mut new.name, &mut old.name);
         *old = new;
-        if !summed {
+        if !are_sums_unchanged {
             self.order.touch(id, &self.slab);
         }
     }
@@ -282,7 +283,7 @@ impl Shard {
         };
         Entry {
             name: lock.resource.as_bytes().into(),
-            owner: owner.map(|owner| self.share(owner.as_str())),
+            owner: owner.map(|owner| self.intern_owner(owner.as_str())),
             lease_id,
             generation,
             token,

@@ -143,12 +143,12 @@ impl Inventory {
     }
 
     /// Records a write: earlier sums are outdated.
-    fn wrote(&self) {
+    fn mark_written(&self) {
         self.written.fetch_add(1, Ordering::AcqRel);
     }
 
     fn bump(&self, changes: u64) {
-        self.wrote();
+        self.mark_written();
         self.changes.fetch_add(changes, Ordering::AcqRel);
         let revision = self.revision.fetch_add(1, Ordering::AcqRel) + 1;
         self.hint.send_replace(revision);

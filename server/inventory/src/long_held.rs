@@ -145,15 +145,15 @@ impl Judge {
     /// The sentence of the first rule that holds.
     pub(super) fn why(&self, sight: &LockSnapshot<'_>) -> String {
         let lock = sight.lock();
-        let usual = |sight: &LockSnapshot<'_>| self.long_held.usual_hold(&sight.id());
+        let usual_hold = |sight: &LockSnapshot<'_>| self.long_held.usual_hold(&sight.id());
         let rules = self.followed.rules.iter().filter(|rule| rule.covers(&lock));
         let found = rules
-            .map(|rule| (rule, evaluate_lock(&rule.condition, sight, &usual)))
+            .map(|rule| (rule, evaluate_lock(&rule.condition, sight, &usual_hold)))
             .find(|(_, (sign, _))| *sign == ConditionResult::Holds);
         match found {
             Some((rule, (_, measure))) => {
-                let usual = self.long_held.usual_hold(&sight.id());
-                lock_sentence(&rule.condition, sight, measure, usual)
+                let usual_hold = self.long_held.usual_hold(&sight.id());
+                lock_sentence(&rule.condition, sight, measure, usual_hold)
             }
             None => format!(
                 "Already long-held when this server first observed it, {} ago.",
@@ -178,9 +178,9 @@ impl Inventory {
         let are_rules_new = before.rules != rules;
         let changed =
             |(lock, holding): &(&LockId, &String), other: &Alerted| other.get(*lock) != Some(*holding);
-        let gone = before.alerted.iter().filter(|one| changed(one, &alerted));
-        let begun = alerted.iter().filter(|one| changed(one, &before.alerted));
-        let locks: Vec<LockId> = gone.chain(begun).map(|(lock, _)| lock.clone()).collect();
+        let closed = before.alerted.iter().filter(|alert| changed(alert, &alerted));
+        let opened = alerted.iter().filter(|alert| changed(alert, &before.alerted));
+        let locks: Vec<LockId> = closed.chain(opened).map(|(lock, _)| lock.clone()).collect();
         let followed = Arc::new(Followed { rules, alerted });
         *self.long_held.followed.write() = followed;
         if are_rules_new {

@@ -26,7 +26,7 @@ impl MissingReasons {
     }
 
     fn intern(&mut self, gap: Gap) -> GapId {
-        if let Some(at) = self.0.iter().position(|kept| *kept == gap) {
+        if let Some(at) = self.0.iter().position(|known| *known == gap) {
             return at as GapId + 1;
         }
         // Never reached: adapters word their reasons without numbers. The last reason is then

@@ -84,10 +84,10 @@ impl Aggregates {
         self.waiters += known_waiters(entry);
     }
 
-    pub(super) fn add(&mut self, more: &Self) {
-        self.states.merge(&more.states);
-        self.waiters += more.waiters;
-        self.runs_out = earliest(self.runs_out, more.runs_out);
+    pub(super) fn add(&mut self, other: &Self) {
+        self.states.merge(&other.states);
+        self.waiters += other.waiters;
+        self.runs_out = earliest(self.runs_out, other.runs_out);
     }
 }
 
@@ -177,18 +177,18 @@ impl NameIndex {
                 Some(next) => rest.partition_point(|id| compare(slab, *id, *next).is_lt()),
                 None => rest.len(),
             };
-            let (here, later) = rest.split_at(belongs.max(1));
-            block = self.merge(block, here, slab);
+            let (block_ids, later) = rest.split_at(belongs.max(1));
+            block = self.merge(block, block_ids, slab);
             rest = later;
         }
     }
 
     /// Merges sorted locks into one block and splits it if it grew too long; returns the last
     /// block written.
-    fn merge(&mut self, block: usize, here: &[Id], slab: &Slab) -> usize {
+    fn merge(&mut self, block: usize, new: &[Id], slab: &Slab) -> usize {
         let old = std::mem::take(&mut self.blocks[block].ids);
-        let mut merged = Vec::with_capacity(old.len() + here.len());
-        let (mut a, mut b) = (old.as_slice(), here);
+        let mut merged = Vec::with_capacity(old.len() + new.len());
+        let (mut a, mut b) = (old.as_slice(), new);
         while let (Some(x), Some(y)) = (a.first(), b.first()) {
             if compare(slab, *x, *y).is_le() {
                 merged.push(*x);
@@ -389,8 +389,8 @@ impl NameIndex {
             self.visited
                 .fetch_add(part.len(), std::sync::atomic::Ordering::Relaxed);
             if part.len() == block.ids.len() && !block.dirty {
-                let whole = block.fingerprint.get_or_init(|| Fingerprint::new(part, slab));
-                fingerprint.add(whole);
+                let cached = block.fingerprint.get_or_init(|| Fingerprint::new(part, slab));
+                fingerprint.add(cached);
             } else {
                 fingerprint.add(&Fingerprint::new(part, slab));
             }

@@ -57,7 +57,7 @@ impl Slot {
         if is_plain(scan.query) {
             sums = shard.sums_over(scan.ranges, scan.now.tick);
         } else {
-            let wanted = filter(scan.query, shard);
+            let is_match = filter(scan.query, shard);
             for (block, range) in shard.order.blocks_of_all(scan.ranges) {
                 if scan.abandon.is_abandoned() {
                     return;
@@ -65,7 +65,7 @@ impl Slot {
                 let ids = shard.order.slice(block, range).iter();
                 for entry in ids
                     .filter_map(|id| shard.slab.get(*id))
-                    .filter(|entry| wanted(entry))
+                    .filter(|entry| is_match(entry))
                 {
                     sums.states.add(entry.state_at(scan.now.tick), 1);
                 }
@@ -84,7 +84,7 @@ impl Slot {
         let shard = &state.shard;
         let (query, now) = (scan.query, scan.now);
         let blind = self.blind(state, now);
-        let wanted = filter(query, shard);
+        let is_match = filter(query, shard);
         let is_limited = !query.visible.on(&self.info.name).is_everything();
         let name = self.info.name.as_str();
         let selection = Selection {
@@ -94,13 +94,13 @@ impl Slot {
             states: &query.states,
             blind: blind.is_some(),
             now: now.tick,
-            wanted: &wanted,
+            filter: &is_match,
             clock_shift_ms: -state.offset_ms.known().copied().unwrap_or(0),
             after: cursor.map(|last| after(shard, name, last)),
             // One more row tells whether another page follows. Rows of one name arrive by
             // source number and are merged by source name: with one more per source, no tie is
             // cut in two.
-            most: query.limit as usize + shard.sources.len().max(1),
+            rows_max: query.limit as usize + shard.sources.len().max(1),
         };
         let context = self.row_context(state, blind.as_deref(), now);
         for found in shard.select(&selection) {
@@ -126,7 +126,7 @@ impl Slot {
 /// Which of this shard's rows with the cursor's name were shown: ties are ordered by backend,
 /// then source, in the direction of the names.
 fn after<'a>(shard: &Shard, backend: &str, last: &'a Cursor) -> After<'a> {
-    let shown = |source: &str| {
+    let is_shown = |source: &str| {
         let order = (backend, source).cmp(&(last.backend.as_str(), last.source.as_str()));
         if turns_names(last.sort) {
             order.is_ge()
@@ -140,7 +140,7 @@ fn after<'a>(shard: &Shard, backend: &str, last: &'a Cursor) -> After<'a> {
         shown: shard
             .sources
             .iter()
-            .map(|info| shown(info.source.as_str()))
+            .map(|info| is_shown(info.source.as_str()))
             .collect(),
     }
 }

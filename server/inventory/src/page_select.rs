@@ -50,13 +50,13 @@ pub(super) struct Selection<'a> {
     pub(super) blind: bool,
     pub(super) now: Tick,
     /// Other filters: owner, text, safety class.
-    pub(super) wanted: &'a dyn Fn(&Entry) -> bool,
+    pub(super) filter: &'a dyn Fn(&Entry) -> bool,
     /// Milliseconds to add to the backend's acquisition times to compare them with other
     /// backends'.
     pub(super) clock_shift_ms: i64,
     /// End of the previous page; only later rows are selected.
     pub(super) after: Option<After<'a>>,
-    pub(super) most: usize,
+    pub(super) rows_max: usize,
 }
 
 /// The last row of the previous page, as one shard sees it.
@@ -91,20 +91,20 @@ impl Selection<'_> {
     }
 
     fn matches(&self, entry: &Entry) -> bool {
-        (self.states.is_empty() || self.states.contains(&self.state(entry))) && (self.wanted)(entry)
+        (self.states.is_empty() || self.states.contains(&self.state(entry))) && (self.filter)(entry)
     }
 
     pub(super) fn rank(&self, entry: &Entry) -> Rank {
-        let turn = |value: i64, descending: bool| if descending { value.saturating_neg() } else { value };
+        let directed = |value: i64, descending: bool| if descending { value.saturating_neg() } else { value };
         let descending = self.sort.descending;
         Rank(match self.sort.key {
             SortKey::Resource => None,
             // An earlier acquisition has been held longer.
-            SortKey::Held => acquired_key(entry).map(|at| turn(at + self.clock_shift_ms, !descending)),
-            SortKey::Remaining => deadline_key(entry).map(|at| turn(at, descending)),
-            SortKey::Waiters => waiting_key(entry).map(|count| turn(count, descending)),
+            SortKey::Held => acquired_key(entry).map(|at| directed(at + self.clock_shift_ms, !descending)),
+            SortKey::Remaining => deadline_key(entry).map(|at| directed(at, descending)),
+            SortKey::Waiters => waiting_key(entry).map(|count| directed(count, descending)),
             // Descending: worst first, and the worst has the smallest number.
-            SortKey::State => Some(turn(self.state(entry).rank() as i64, !descending)),
+            SortKey::State => Some(directed(self.state(entry).rank() as i64, !descending)),
         })
     }
 
@@ -150,21 +150,21 @@ pub(super) struct PageResult {
 }
 
 impl Shard {
-    pub(super) fn select(&self, wanted: &Selection<'_>) -> Vec<PageResult> {
-        if wanted.is_without_rows() {
+    pub(super) fn select(&self, selection: &Selection<'_>) -> Vec<PageResult> {
+        if selection.is_without_rows() {
             return Vec::new();
         }
-        match wanted.sort.key {
-            SortKey::Resource if wanted.sort.descending => self.select_by_name_backwards(wanted),
+        match selection.sort.key {
+            SortKey::Resource if selection.sort.descending => self.select_by_name_backwards(selection),
             SortKey::Resource => {
-                let ranges = match &wanted.after {
-                    Some(after) => self.behind(wanted.ranges, after),
-                    None => wanted.ranges.to_vec(),
+                let ranges = match &selection.after {
+                    Some(after) => self.behind(selection.ranges, after),
+                    None => selection.ranges.to_vec(),
                 };
-                self.take_in_order(wanted, &ranges, None, wanted.most)
+                self.take_in_order(selection, &ranges, None, selection.rows_max)
             }
-            SortKey::State => self.select_by_state(wanted),
-            SortKey::Held | SortKey::Remaining | SortKey::Waiters => self.select_by_key(wanted),
+            SortKey::State => self.select_by_state(selection),
+            SortKey::Held | SortKey::Remaining | SortKey::Waiters => self.select_by_key(selection),
         }
     }
 
@@ -181,28 +181,28 @@ impl Shard {
 
     fn take_in_order(
         &self,
-        wanted: &Selection<'_>,
+        selection: &Selection<'_>,
         ranges: &[Range<IndexEntry>],
         only: Option<LockState>,
-        most: usize,
+        rows_max: usize,
     ) -> Vec<PageResult> {
         let mut found = Vec::new();
         for (number, range) in self.order.blocks_of_all(ranges) {
-            if wanted.abandon.is_abandoned() {
+            if selection.abandon.is_abandoned() {
                 break;
             }
-            if only.is_some_and(|state| !self.may_hold(number, state, wanted))
-                || !self.may_match(number, wanted)
+            if only.is_some_and(|state| !self.may_hold(number, state, selection))
+                || !self.may_match(number, selection)
             {
                 continue;
             }
             for id in self.order.slice(number, range) {
                 let Some(entry) = self.slab.get(*id) else { continue };
-                let rank = wanted.rank(entry);
-                let fits = only.is_none_or(|state| wanted.state(entry) == state);
-                if fits && wanted.matches(entry) && wanted.is_after(rank, entry) {
+                let rank = selection.rank(entry);
+                let has_state = only.is_none_or(|state| selection.state(entry) == state);
+                if has_state && selection.matches(entry) && selection.is_after(rank, entry) {
                     found.push(PageResult { rank, id: *id });
-                    if found.len() == most {
+                    if found.len() == rows_max {
                         return found;
                     }
                 }
@@ -211,15 +211,15 @@ impl Shard {
         found
     }
 
-    fn may_hold(&self, number: usize, state: LockState, wanted: &Selection<'_>) -> bool {
+    fn may_hold(&self, number: usize, state: LockState, selection: &Selection<'_>) -> bool {
         let block = &self.order.blocks[number];
-        !block.is_exact(wanted.now) || block.states.count(state) > 0
+        !block.is_exact(selection.now) || block.states.count(state) > 0
     }
 
-    fn select_by_name_backwards(&self, wanted: &Selection<'_>) -> Vec<PageResult> {
+    fn select_by_name_backwards(&self, selection: &Selection<'_>) -> Vec<PageResult> {
         let mut found = Vec::new();
-        let mut ranges = wanted.ranges.to_vec();
-        if let Some(after) = &wanted.after {
+        let mut ranges = selection.ranges.to_vec();
+        if let Some(after) = &selection.after {
             let to = self.order.bound(|other| other <= after.name, &self.slab);
             for range in &mut ranges {
                 range.end = range.end.min(to);
@@ -227,20 +227,20 @@ impl Shard {
             ranges.retain(|range| range.start < range.end);
         }
         for (number, range) in self.order.blocks_of_all(&ranges).rev() {
-            if wanted.abandon.is_abandoned() {
+            if selection.abandon.is_abandoned() {
                 break;
             }
             for id in self.order.slice(number, range).iter().rev() {
                 let Some(entry) = self.slab.get(*id) else { continue };
-                let before = wanted.after.as_ref().is_none_or(|after| {
+                let before = selection.after.as_ref().is_none_or(|after| {
                     *entry.name < *after.name || (*entry.name == *after.name && !after.matches(entry))
                 });
-                if before && wanted.matches(entry) {
+                if before && selection.matches(entry) {
                     found.push(PageResult {
                         rank: Rank(None),
                         id: *id,
                     });
-                    if found.len() == wanted.most {
+                    if found.len() == selection.rows_max {
                         return found;
                     }
                 }
@@ -249,97 +249,100 @@ impl Shard {
         found
     }
 
-    fn select_by_state(&self, wanted: &Selection<'_>) -> Vec<PageResult> {
-        if wanted.blind {
-            let ranges = match &wanted.after {
-                Some(after) if after.rank == state_rank(LockState::Stale, wanted.sort) => {
-                    self.behind(wanted.ranges, after)
+    fn select_by_state(&self, selection: &Selection<'_>) -> Vec<PageResult> {
+        if selection.blind {
+            let ranges = match &selection.after {
+                Some(after) if after.rank == state_rank(LockState::Stale, selection.sort) => {
+                    self.behind(selection.ranges, after)
                 }
-                Some(_) | None => wanted.ranges.to_vec(),
+                Some(_) | None => selection.ranges.to_vec(),
             };
-            return self.take_in_order(wanted, &ranges, None, wanted.most);
+            return self.take_in_order(selection, &ranges, None, selection.rows_max);
         }
         let mut states = LockState::ALL;
-        if !wanted.sort.descending {
+        if !selection.sort.descending {
             states.reverse();
         }
         let mut found = Vec::new();
-        let is_wanted = |state: &LockState| wanted.states.is_empty() || wanted.states.contains(state);
-        for state in states.into_iter().filter(is_wanted) {
-            let rank = state_rank(state, wanted.sort);
-            let ranges = match &wanted.after {
+        let is_selected = |state: &LockState| selection.states.is_empty() || selection.states.contains(state);
+        for state in states.into_iter().filter(is_selected) {
+            let rank = state_rank(state, selection.sort);
+            let ranges = match &selection.after {
                 Some(after) if rank < after.rank => continue,
-                Some(after) if rank == after.rank => self.behind(wanted.ranges, after),
-                Some(_) | None => wanted.ranges.to_vec(),
+                Some(after) if rank == after.rank => self.behind(selection.ranges, after),
+                Some(_) | None => selection.ranges.to_vec(),
             };
-            let most = wanted.most - found.len();
-            if most == 0 {
+            let rows_max = selection.rows_max - found.len();
+            if rows_max == 0 {
                 break;
             }
-            found.extend(self.take_in_order(wanted, &ranges, Some(state), most));
+            found.extend(self.take_in_order(selection, &ranges, Some(state), rows_max));
         }
         found
     }
 
     /// Whether a block has rows in the selected states.
-    fn may_match(&self, number: usize, wanted: &Selection<'_>) -> bool {
-        let all = wanted.states.is_empty() || wanted.blind;
-        all || wanted
-            .states
-            .iter()
-            .any(|state| self.may_hold(number, *state, wanted))
+    fn may_match(&self, number: usize, selection: &Selection<'_>) -> bool {
+        let is_unfiltered = selection.states.is_empty() || selection.blind;
+        is_unfiltered
+            || selection
+                .states
+                .iter()
+                .any(|state| self.may_hold(number, *state, selection))
     }
 
     /// Best blocks first, equal ones by name; stops when the worst selected row is better than
     /// the best remaining block.
-    fn select_by_key(&self, wanted: &Selection<'_>) -> Vec<PageResult> {
+    fn select_by_key(&self, selection: &Selection<'_>) -> Vec<PageResult> {
         let mut blocks: Vec<(Rank, usize, &Range<IndexEntry>)> = self
             .order
-            .blocks_of_all(wanted.ranges)
+            .blocks_of_all(selection.ranges)
             .map(|(number, range)| {
                 let block = &self.order.blocks[number];
                 let best = if block.is_dirty() {
                     Rank(Some(i64::MIN))
                 } else {
-                    wanted.best(block)
+                    selection.best(block)
                 };
                 (best, number, range)
             })
             .collect();
         blocks.sort_unstable_by_key(|(best, number, range)| (*best, *number, range.start));
         // Max-heap: the worst row on top.
-        let mut kept: BinaryHeap<(Rank, &[u8], u16, Id)> = BinaryHeap::new();
+        let mut best_rows: BinaryHeap<(Rank, &[u8], u16, Id)> = BinaryHeap::new();
         for (best, number, range) in blocks {
-            if wanted.abandon.is_abandoned() {
+            if selection.abandon.is_abandoned() {
                 break;
             }
             let ids = self.order.slice(number, range);
             let first = ids.first().and_then(|id| self.slab.get(*id));
             let first: &[u8] = first.map_or(b"", |entry| &entry.name);
-            let full = kept.len() == wanted.most;
+            let full = best_rows.len() == selection.rows_max;
             if full
-                && kept
+                && best_rows
                     .peek()
                     .is_some_and(|(worst, name, ..)| (*worst, *name) < (best, first))
             {
                 break;
             }
-            if !self.may_match(number, wanted) {
+            if !self.may_match(number, selection) {
                 continue;
             }
             for id in ids {
                 let Some(entry) = self.slab.get(*id) else { continue };
-                let row = (wanted.rank(entry), &*entry.name, entry.source, *id);
-                let better = kept.len() < wanted.most || kept.peek().is_some_and(|worst| row < *worst);
-                if better && wanted.matches(entry) && wanted.is_after(row.0, entry) {
-                    kept.push(row);
-                    if kept.len() > wanted.most {
-                        kept.pop();
+                let row = (selection.rank(entry), &*entry.name, entry.source, *id);
+                let is_better = best_rows.len() < selection.rows_max
+                    || best_rows.peek().is_some_and(|worst| row < *worst);
+                if is_better && selection.matches(entry) && selection.is_after(row.0, entry) {
+                    best_rows.push(row);
+                    if best_rows.len() > selection.rows_max {
+                        best_rows.pop();
                     }
                 }
             }
         }
-        kept.into_sorted_vec()
+        best_rows
+            .into_sorted_vec()
             .into_iter()
             .map(|(rank, _, _, id)| PageResult { rank, id })
             .collect()

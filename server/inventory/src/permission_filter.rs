@@ -60,14 +60,14 @@ impl Shard {
             .filter(|range| range.start < range.end)
             .collect();
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
-        let mut apart: Vec<Range<IndexEntry>> = Vec::with_capacity(ranges.len());
+        let mut disjoint: Vec<Range<IndexEntry>> = Vec::with_capacity(ranges.len());
         for range in ranges {
-            match apart.last_mut() {
+            match disjoint.last_mut() {
                 Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-                _ => apart.push(range),
+                _ => disjoint.push(range),
             }
         }
-        apart
+        disjoint
     }
 
     pub(super) fn sums_over(&self, ranges: &[Range<IndexEntry>], now: Tick) -> Aggregates {

@@ -93,7 +93,7 @@ impl Inventory {
         }
         page_scan::sort_rows(&mut rows, query.sort);
         let limit = query.limit as usize;
-        let more = rows.len() > limit;
+        let has_more = rows.len() > limit;
         rows.truncate(limit);
         let backends = self.backends_visible(&query.visible, now);
         let seen_whole = |name: &BackendName| {
@@ -101,12 +101,12 @@ impl Inventory {
                 .iter()
                 .any(|view| view.name == *name && view.status == BackendStatus::Live)
         };
-        let wanted = |state: LockState| query.states.is_empty() || query.states.contains(&state);
+        let is_requested = |state: LockState| query.states.is_empty() || query.states.contains(&state);
         Ok(InventoryPage {
-            next_cursor: rows.last().filter(|_| more).map(|row| row.key.encode()),
+            next_cursor: rows.last().filter(|_| has_more).map(|row| row.key.encode()),
             total: states
                 .iter()
-                .filter(|(state, _)| wanted(*state))
+                .filter(|(state, _)| is_requested(*state))
                 .map(|(_, count)| count)
                 .sum(),
             complete: slots
@@ -171,15 +171,15 @@ impl Inventory {
     /// it.
     pub fn prefixes(&self, prefix: &str, visible: &Visible, now: ClockReading) -> PrefixNode {
         let resource = Resource::from_text(prefix);
-        let wanted = resource.as_bytes();
-        let node = &wanted[..boundary(wanted)];
+        let prefix_bytes = resource.as_bytes();
+        let node = &prefix_bytes[..boundary(prefix_bytes)];
         let mut merged: BTreeMap<Vec<u8>, (Aggregates, bool)> = BTreeMap::new();
         let mut total = Aggregates::default();
         for slot in self.slots().iter() {
             let state = slot.read();
             let blind = slot.status(&state, now).blinds_rows();
             let shard = &state.shard;
-            let ranges = shard.visible_ranges(wanted, &visible.on(&slot.info.name));
+            let ranges = shard.visible_ranges(prefix_bytes, &visible.on(&slot.info.name));
             total.add(&blinded(shard.sums_over(&ranges, now.tick), blind));
             for Child {
                 prefix,
@@ -241,7 +241,7 @@ impl Inventory {
                 .shard
                 .sources
                 .iter()
-                .filter(|info| source.is_none_or(|wanted| info.source == *wanted))
+                .filter(|info| source.is_none_or(|source| info.source == *source))
                 .filter_map(|info| state.shard.find(&info.source, name))
                 .collect();
             match found.as_slice() {

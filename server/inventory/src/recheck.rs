@@ -55,8 +55,8 @@ impl Shard {
             self.rechecks.0.pop();
             let found = self.slab.get(id).and_then(|entry| {
                 let info = self.source(entry)?;
-                let (_, wanted) = entry.diagnose_ahead(&self.gaps, info.grain_ms, poll_interval_ms);
-                let is_due = wanted.is_some_and(|wanted| wanted <= now);
+                let (_, recheck_at) = entry.diagnose_ahead(&self.gaps, info.grain_ms, poll_interval_ms);
+                let is_due = recheck_at.is_some_and(|recheck_at| recheck_at <= now);
                 is_due.then(|| (info.source.clone(), Resource::from_bytes(&entry.name)))
             });
             names.extend(found);

@@ -42,7 +42,7 @@ impl Shard {
         let gaps = &self.gaps;
         let now = context.now.tick;
         let age_ms = now.since(entry.read_at);
-        let (state, reasons) = self.judged(entry, context);
+        let (state, reasons) = self.state_and_reasons(entry, context);
         // A stale row was not read since: it is known to be held until its last reading only.
         let until = if state == LockState::Stale {
             entry.read_at
@@ -112,7 +112,7 @@ impl Shard {
         Some(context.judge.why(&self.sight(entry, self.source(entry)?, &from)))
     }
 
-    fn judged(&self, entry: &Entry, context: &RowContext<'_>) -> (LockState, Vec<StateReason>) {
+    fn state_and_reasons(&self, entry: &Entry, context: &RowContext<'_>) -> (LockState, Vec<StateReason>) {
         let grain_ms = self.source(entry).map_or(0, |info| info.grain_ms);
         let is_blind = context.blind.is_some() || entry.state == LockState::Stale;
         let facts = if is_blind {
@@ -121,7 +121,10 @@ impl Shard {
             entry.facts_at(&self.gaps, grain_ms, context.poll_interval_ms, context.now.tick)
         };
         let mut before = diagnosis::explain(&facts, diagnosis::diagnose(&facts));
-        if let Some(reason) = before.iter_mut().find(|one| one.state == LockState::LongHeld) {
+        if let Some(reason) = before
+            .iter_mut()
+            .find(|reason| reason.state == LockState::LongHeld)
+        {
             reason.why = self.why_long_held(entry, context).unwrap_or_default();
         }
         let age = domain::format::duration(context.now.tick.since(entry.read_at));
@@ -149,11 +152,11 @@ impl Shard {
 }
 
 fn renewal(entry: &Entry, context: &RowContext<'_>, now: Tick) -> Reported<Renewal> {
-    let learnt = entry
+    let cadence = entry
         .cadence
         .as_ref()
         .and_then(|cadence| Some((cadence, cadence.interval_ms()?)));
-    match (entry.ends, learnt) {
+    match (entry.ends, cadence) {
         (Ends::NoTtl | Ends::Session, _) => Reported::absent("it has no lease to renew"),
         (_, None) => Reported::unknown("no renewal interval is known yet: two observed renewals are needed"),
         (_, Some((cadence, interval_ms))) => Reported::Value(Renewal {

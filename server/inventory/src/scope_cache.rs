@@ -90,8 +90,8 @@ impl BackendPart {
         let (before, now) = (&old.sums.states, &self.sums.states);
         let differences = LockState::ALL.map(|state| before.count(state).abs_diff(now.count(state)));
         // A row that changes its state leaves one count and joins another.
-        let moved = differences.iter().sum::<u64>().div_ceil(2);
-        moved.max(u64::from(old.fingerprint.content != self.fingerprint.content))
+        let changes = differences.iter().sum::<u64>().div_ceil(2);
+        changes.max(u64::from(old.fingerprint.content != self.fingerprint.content))
     }
 }
 

@@ -65,12 +65,12 @@ pub(super) struct Shard {
 impl Shard {
     pub(super) fn lookup(&self, source: u16, name: &[u8]) -> Option<Id> {
         let hash = self.hasher.hash_one((source, name));
-        let same = |id: &Id| {
+        let is_same = |id: &Id| {
             self.slab
                 .get(*id)
                 .is_some_and(|e| e.source == source && *e.name == *name)
         };
-        self.by_name.find(hash, same).copied()
+        self.by_name.find(hash, is_same).copied()
     }
 
     pub(super) fn find(&self, source: &Source, resource: &Resource) -> Option<&Entry> {
@@ -83,12 +83,12 @@ impl Shard {
     }
 
     /// The locks of these events.
-    pub(super) fn named(&self, events: &[LockEvent]) -> Vec<(Source, Resource)> {
-        let named = |event: &LockEvent| {
+    pub(super) fn lock_names(&self, events: &[LockEvent]) -> Vec<(Source, Resource)> {
+        let lock_of = |event: &LockEvent| {
             let info = self.sources.get(usize::from(event.source))?;
             Some((info.source.clone(), Resource::from_bytes(&event.name)))
         };
-        events.iter().filter_map(named).collect()
+        events.iter().filter_map(lock_of).collect()
     }
 
     pub(super) fn source_number(&self, source: &Source) -> Option<u16> {
@@ -153,9 +153,9 @@ impl Shard {
     }
 
     /// One shared copy of an owner's name for all of its locks.
-    pub(super) fn share(&mut self, owner: &str) -> Arc<str> {
-        if let Some(kept) = self.owners.get(owner) {
-            return kept.clone();
+    pub(super) fn intern_owner(&mut self, owner: &str) -> Arc<str> {
+        if let Some(shared) = self.owners.get(owner) {
+            return shared.clone();
         }
         let fresh: Arc<str> = owner.into();
         if self.owners.len() >= OWNERS_SHARED_MAX {

@@ -52,9 +52,9 @@ pub(super) fn status(
     };
     let age_ms = now.since(last_end);
     let old = age_ms > stale_after_ms(poll_interval_ms, passes);
-    let long = age_ms > (DOWN_AFTER_PERIODS * period_ms(poll_interval_ms, passes)).max(DOWN_AFTER_MS);
+    let is_overdue = age_ms > (DOWN_AFTER_PERIODS * period_ms(poll_interval_ms, passes)).max(DOWN_AFTER_MS);
     match (old, passes.failing) {
-        (true, true) if long || passes.refused => BackendStatus::Down,
+        (true, true) if is_overdue || passes.refused => BackendStatus::Down,
         (true, _) => BackendStatus::Stale,
         (false, _) if coverage.is_complete() => BackendStatus::Live,
         (false, _) => BackendStatus::Partial,

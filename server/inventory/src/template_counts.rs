@@ -22,7 +22,7 @@ pub struct WatchedBackend {
 impl Inventory {
     /// Every configured backend, in the order of the configuration.
     pub fn watched(&self, now: ClockReading) -> Vec<WatchedBackend> {
-        let one = |slot: &std::sync::Arc<super::backend_state::Slot>| {
+        let watched_backend = |slot: &std::sync::Arc<super::backend_state::Slot>| {
             let mut state = slot.write();
             let status = slot.status(&state, now);
             let is_watched = !status.blinds_rows() && status != BackendStatus::Starting;
@@ -35,6 +35,6 @@ impl Inventory {
                 groups: state.shard.groups.read(now.tick, !is_watched),
             }
         };
-        self.slots().iter().map(one).collect()
+        self.slots().iter().map(watched_backend).collect()
     }
 }

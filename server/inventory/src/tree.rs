@@ -25,12 +25,12 @@ impl Shard {
         &self,
         ranges: &[Range<IndexEntry>],
         node_len: usize,
-        most: usize,
+        children_max: usize,
         now: Tick,
     ) -> Vec<Child> {
         let mut children: Vec<Child> = Vec::new();
         for range in ranges {
-            self.children_in(range, node_len, (most, now), &mut children);
+            self.children_in(range, node_len, (children_max, now), &mut children);
         }
         children
     }
@@ -39,11 +39,11 @@ impl Shard {
         &self,
         range: &Range<IndexEntry>,
         node_len: usize,
-        (most, now): (usize, Tick),
+        (children_max, now): (usize, Tick),
         children: &mut Vec<Child>,
     ) {
         let mut at = range.start;
-        while at < range.end && children.len() < most {
+        while at < range.end && children.len() < children_max {
             let Some(first) = self.order.slice(at.block, &(at..range.end)).first() else {
                 break;
             };

@@ -36,9 +36,9 @@ impl WaitTracker {
     }
 
     /// Replaces the waiters of a lock. Known ones keep the beginning of their wait.
-    pub(super) fn stand(&mut self, source: u16, name: &[u8], line: Vec<InLine>, at: Tick) {
+    pub(super) fn replace(&mut self, source: u16, name: &[u8], line: Vec<InLine>, at: Tick) {
         if line.is_empty() {
-            return self.gone(source, name);
+            return self.remove(source, name);
         }
         let lines = self.0.entry(source).or_default();
         let before = lines.remove(name).unwrap_or_default();
@@ -49,16 +49,16 @@ impl WaitTracker {
             .iter()
             .map(|place| (&*place.generation, place.since))
             .collect();
-        let place = |one: InLine| {
-            let generation = one.generation.as_str();
-            let waits_since = one.waited_ms.map(|ms| at.plus(-ms));
+        let place = |waiter: InLine| {
+            let generation = waiter.generation.as_str();
+            let waits_since = waiter.waited_ms.map(|ms| at.plus(-ms));
             Place {
                 since: waits_since
                     .or_else(|| before.get(generation).copied())
                     .unwrap_or(at),
                 is_since_reported: waits_since.is_some(),
                 generation: generation.into(),
-                identity: one.identity,
+                identity: waiter.identity,
             }
         };
         let places = line.into_iter().take(PLACES_MAX).map(place).collect();
@@ -75,7 +75,7 @@ impl WaitTracker {
     }
 
     /// The lock has no waiters.
-    pub(super) fn gone(&mut self, source: u16, name: &[u8]) {
+    pub(super) fn remove(&mut self, source: u16, name: &[u8]) {
         if let Some(lines) = self.0.get_mut(&source) {
             lines.remove(name);
         }
@@ -101,21 +101,21 @@ mod tests {
         // One with a reported wait, one observed at 1 s and again at 3 s, one that never
         // waited, another lock; then none.
         let mut lines = WaitTracker::default();
-        lines.stand(
+        lines.replace(
             0,
             b"r",
             vec![waiter("a", Some(500)), waiter("b", None)],
             Tick(1_000),
         );
-        lines.stand(0, b"r", vec![waiter("b", None)], Tick(3_000));
+        lines.replace(0, b"r", vec![waiter("b", None)], Tick(3_000));
         assert_eq!(lines.waited(0, b"r", Some("a"), Tick(4_000)), None);
         assert_eq!(lines.waited(0, b"r", Some("b"), Tick(4_000)), Some(3_000));
         assert_eq!(lines.waited(0, b"r", None, Tick(4_000)), None);
         assert_eq!(lines.waited(0, b"other", Some("b"), Tick(4_000)), None);
         assert_eq!(lines.waited(1, b"r", Some("b"), Tick(4_000)), None);
-        lines.stand(0, b"r", vec![waiter("a", Some(500))], Tick(5_000));
+        lines.replace(0, b"r", vec![waiter("a", Some(500))], Tick(5_000));
         assert_eq!(lines.waited(0, b"r", Some("a"), Tick(5_000)), Some(500));
-        lines.gone(0, b"r");
+        lines.remove(0, b"r");
         assert_eq!(lines.waited(0, b"r", Some("a"), Tick(6_000)), None);
         assert!(lines.0.values().all(HashMap::is_empty));
     }

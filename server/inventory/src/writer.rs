@@ -73,7 +73,7 @@ impl InventoryWriter {
             poll_interval_ms: self.slot.info.poll_interval_ms,
             offset_ms: state.offset_ms.known().copied().unwrap_or(0),
             epoch: self.epoch,
-            settled: state.passes.count > 0,
+            has_scanned: state.passes.count > 0,
             last_flush: state.last_flush,
             last_pass: state
                 .passes
@@ -161,7 +161,7 @@ impl InventoryWriter {
         state.shard.flush();
         state.last_flush = now.tick;
         drop(state);
-        self.inventory.wrote();
+        self.inventory.mark_written();
     }
 
     fn know_source(&self, state: &mut SlotState, source: &Source) {
@@ -195,7 +195,7 @@ impl InventoryWriter {
             state.clock_error_ms = reading.error_ms;
         }
         state.offset_ms = pass.clock.map(|reading| reading.offset_ms());
-        let whole: Vec<Source> = pass
+        let complete: Vec<Source> = pass
             .sources
             .iter()
             .filter(|part| part.coverage.is_complete())
@@ -208,7 +208,7 @@ impl InventoryWriter {
         let mut context = self.context(&state, now.tick);
         let parts = std::mem::take(&mut *self.read_parts.lock());
         let read = ReadSources {
-            whole: &whole,
+            complete: &complete,
             parts: &parts,
         };
         let outcome = state.shard.finish(&read, now.tick, stale_after, &mut context);
@@ -216,8 +216,8 @@ impl InventoryWriter {
         // Only a watch that guarantees every event can be shown to have missed one.
         if self.slot.info.traits.watches_every_change && state.watch == WatchState::Live {
             state.confirm_missed(now.tick);
-            let gone = state.shard.named(&outcome.events);
-            state.mark_missed(gone, now.tick);
+            let missing = state.shard.lock_names(&outcome.events);
+            state.mark_missed(missing, now.tick);
         }
         state.coverage = worst(pass.sources.into_iter().map(|part| part.coverage));
         state.passes.count += 1;
@@ -307,16 +307,16 @@ impl InventoryWriter {
         if outcome.touched {
             self.inventory.bump(u64::from(outcome.changes));
         } else {
-            self.inventory.wrote();
+            self.inventory.mark_written();
         }
     }
 }
 
 /// The least complete of several coverages; partial ones add up.
 fn worst(parts: impl Iterator<Item = Coverage>) -> Coverage {
-    let mut whole = Coverage::Complete;
+    let mut total = Coverage::Complete;
     for part in parts {
-        whole = match (whole, part) {
+        total = match (total, part) {
             (Coverage::Complete, part) => part,
             (partial, Coverage::Complete) => partial,
             (
@@ -336,5 +336,5 @@ fn worst(parts: impl Iterator<Item = Coverage>) -> Coverage {
             }
         };
     }
-    whole
+    total
 }

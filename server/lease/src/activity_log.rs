@@ -91,16 +91,16 @@ impl ActivityLog {
         self.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    pub(super) fn add(&self, mut more: Vec<ActivityEntry>) {
-        if more.is_empty() {
+    pub(super) fn add(&self, mut entries: Vec<ActivityEntry>) {
+        if entries.is_empty() {
             return;
         }
-        let mut kept = self.lock();
-        let Some(kept) = kept.as_mut() else { return };
-        let room = WAITING_MAX.saturating_sub(kept.all.len());
-        kept.dropped += more.len().saturating_sub(room) as u64;
-        more.truncate(room);
-        kept.all.append(&mut more);
+        let mut drained = self.lock();
+        let Some(drained) = drained.as_mut() else { return };
+        let room = WAITING_MAX.saturating_sub(drained.all.len());
+        drained.dropped += entries.len().saturating_sub(room) as u64;
+        entries.truncate(room);
+        drained.all.append(&mut entries);
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<DrainedActivity>> {
@@ -115,16 +115,16 @@ mod tests {
     #[test]
     fn entries_are_stored_after_open_and_overflow_is_counted() {
         // Entries added before `open` are dropped; later two exceed the limit.
-        let one = || ActivityEntry {
+        let entry = || ActivityEntry {
             resource: Resource::from("r"),
             what: Activity::Refused,
         };
         let activity = ActivityLog::default();
-        activity.add(vec![one()]);
+        activity.add(vec![entry()]);
         activity.open();
         assert!(activity.drain().all.is_empty());
-        activity.add(vec![one(); WAITING_MAX - 1]);
-        activity.add(vec![one(); 3]);
+        activity.add(vec![entry(); WAITING_MAX - 1]);
+        activity.add(vec![entry(); 3]);
         let taken = activity.drain();
         assert_eq!((taken.all.len(), taken.dropped), (WAITING_MAX, 2));
         assert!(activity.drain().all.is_empty());

@@ -51,7 +51,9 @@ impl BatchResult {
             done: self.done,
             heads: self.heads,
             changed: self.changed,
-            held: leases.map(|it| HeldUntil::new(it.resource, &it.lease)).collect(),
+            held: leases
+                .map(|owned| HeldUntil::new(owned.resource, &owned.lease))
+                .collect(),
             expired: self.expired,
             activity: self.activity,
         }
@@ -73,8 +75,8 @@ pub fn run(
     };
     run.make_room(operations.len());
     for operation in operations {
-        let done = run.one(operation)?;
-        run.ran.done.push(done);
+        let result = run.execute(operation)?;
+        run.ran.done.push(result);
     }
     run.name_heads();
     run.ran.changed = run.touched.into_iter().collect();
@@ -99,7 +101,7 @@ impl Run<'_> {
         self.ran.changes.keys.reserve(operations);
     }
 
-    fn one(&mut self, operation: &Operation) -> Result<OperationResult, InvariantError> {
+    fn execute(&mut self, operation: &Operation) -> Result<OperationResult, InvariantError> {
         match operation {
             Operation::Acquire(acquire) => self.acquire(acquire),
             Operation::Renew {
@@ -158,23 +160,23 @@ impl Run<'_> {
 
     fn acquire(&mut self, op: &AcquireOp) -> Result<OperationResult, InvariantError> {
         if let Some(key) = &op.key
-            && let Some(done) = self.replay(key, op)?
+            && let Some(result) = self.replay(key, op)?
         {
-            return Ok(done);
+            return Ok(result);
         }
         let now = self.loaded.now;
         let held = self.loaded.resources.entry(op.resource.clone()).or_default();
         let place = held.queue.iter().position(|waiting| waiting.waiter == op.id);
         let my_turn = place.map_or(held.queue.is_empty(), |place| place == 0);
         if my_turn && lease::transition::is_free(&held.state, now) {
-            let done = self.step(&op.resource, &Command::Acquire(self.request(op)))?;
+            let result = self.step(&op.resource, &Command::Acquire(self.request(op)))?;
             if place.is_some() {
                 self.remove(&op.resource, op.id);
             }
-            if let (Some(key), OperationResult::Acquired { lease, .. }) = (&op.key, &done) {
+            if let (Some(key), OperationResult::Acquired { lease, .. }) = (&op.key, &result) {
                 self.bind(key, Some(lease.id));
             }
-            return Ok(done);
+            return Ok(result);
         }
         let refusal = lease::transition::refusal(&held.state, now);
         let reserved_for_waiter = lease::transition::is_free(&held.state, now);
@@ -241,11 +243,11 @@ impl Run<'_> {
                 return Ok(OperationResult::NotFound);
             }
         }
-        let done = match self.step(&resource, command)? {
+        let result = match self.step(&resource, command)? {
             OperationResult::NotFound => self.superseded(id)?,
-            done => done,
+            result => result,
         };
-        if let (Command::Renew(_), OperationResult::Lost(lease, ending)) = (command, &done) {
+        if let (Command::Renew(_), OperationResult::Lost(lease, ending)) = (command, &result) {
             let believed_ms = self.loaded.now.since(lease.acquired_at).max(0);
             let what = Activity::Lost {
                 owner: lease.owner.clone(),
@@ -254,7 +256,7 @@ impl Run<'_> {
             };
             self.record(&resource, what);
         }
-        Ok(done)
+        Ok(result)
     }
 
     fn record(&mut self, resource: &Resource, what: Activity) {
@@ -289,7 +291,7 @@ impl Run<'_> {
         if let Some(displaced) = step.displaced {
             if before.lease.as_ref().is_some_and(|lease| lease.ending.is_none()) {
                 self.ran.expired.push(displaced.clone());
-                self.ran.activity.push(ended(resource, &displaced));
+                self.ran.activity.push(end_activity(resource, &displaced));
             }
             if before.lease.as_ref() != Some(&displaced) {
                 record_change(changes, resource, &displaced, false);
@@ -316,7 +318,7 @@ impl Run<'_> {
                 self.ran.expired.push(lease.clone());
             }
             if lease.ending.is_some() {
-                self.ran.activity.push(ended(resource, lease));
+                self.ran.activity.push(end_activity(resource, lease));
             }
         }
         if is_new {
@@ -345,7 +347,7 @@ fn record_change(changes: &mut Changes, resource: &Resource, lease: &Lease, is_n
 }
 
 /// Activity for a lease that has an ending, or has expired without one.
-fn ended(resource: &Resource, lease: &Lease) -> ActivityEntry {
+fn end_activity(resource: &Resource, lease: &Lease) -> ActivityEntry {
     let at = lease.ending.as_ref().map_or(lease.expires_at, |ending| ending.at);
     let held_ms = at.since(lease.acquired_at).max(0);
     let what = match lease.ending.as_ref().map(|ending| &ending.how) {

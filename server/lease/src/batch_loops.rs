@@ -21,7 +21,7 @@ const BATCH_WHOLE: usize = 32;
 
 /// Batches that the store has committed or rejected, on their way to the reply task. Unbounded,
 /// but never longer than the number of callers that wait for an answer.
-type Settled = mpsc::UnboundedSender<Batch>;
+type FinishedBatches = mpsc::UnboundedSender<Batch>;
 
 /// Serves the lanes until the service is closed and every submitted operation is executed and
 /// answered.
@@ -38,18 +38,18 @@ pub(super) fn start(core: &Arc<Core>, queues: Queues) -> [JoinHandle<()>; 2] {
             let _ = core.failure.set(why);
         }
     };
-    let (settled, batches) = mpsc::unbounded_channel();
+    let (finished_tx, finished_rx) = mpsc::unbounded_channel();
     // Lanes and reply task end by themselves after `closed`; aborting them could split a batch.
     let lanes = if core.store.has_one_writer() {
-        let writer = serve_one(core.clone(), queues, settled);
+        let writer = serve_single_writer(core.clone(), queues, finished_tx);
         tasks::vital_thread("lease writer", writer, failed(core.clone()))
     } else {
-        let lanes = serve(core.clone(), queues, settled);
+        let lanes = serve_lanes(core.clone(), queues, finished_tx);
         tasks::vital_runtime("lease lanes", lanes, failed(core.clone()))
     };
     let answers = tasks::vital(
         "lease answers",
-        reply_loop(core.clone(), batches),
+        reply_loop(core.clone(), finished_rx),
         failed(core.clone()),
     );
     [lanes, answers]
@@ -61,7 +61,7 @@ async fn reply_loop(core: Arc<Core>, mut batches: mpsc::UnboundedReceiver<Batch>
     }
 }
 
-async fn serve_one(core: Arc<Core>, queues: Queues, settled: Settled) {
+async fn serve_single_writer(core: Arc<Core>, queues: Queues, finished_tx: FinishedBatches) {
     let Queues { mut urgent, main } = queues;
     let Some(mut main) = main.into_iter().next() else {
         return;
@@ -70,64 +70,64 @@ async fn serve_one(core: Arc<Core>, queues: Queues, settled: Settled) {
     while let Some(first) = next(&core, &mut urgent, Some(&mut main)).await {
         let mut jobs = vec![first];
         gather(&mut urgent, &mut jobs, BATCH_MAX);
-        let share = share(main.len());
-        gather(&mut main, &mut jobs, share);
-        if settled.send(core.commit(Lane::Main, jobs).await).is_err() {
+        let size = next_batch_size(main.len());
+        gather(&mut main, &mut jobs, size);
+        if finished_tx.send(core.commit(Lane::Main, jobs).await).is_err() {
             return;
         }
     }
 }
 
-async fn serve(core: Arc<Core>, queues: Queues, settled: Settled) {
+async fn serve_lanes(core: Arc<Core>, queues: Queues, finished_tx: FinishedBatches) {
     let Queues { urgent, main } = queues;
-    let one = |lane: Lane, mut queue: mpsc::Receiver<Job>| {
-        let (core, settled) = (core.clone(), settled.clone());
+    let serve_lane = |lane: Lane, mut queue: mpsc::Receiver<Job>| {
+        let (core, finished_tx) = (core.clone(), finished_tx.clone());
         async move {
             while let Some(first) = next(&core, &mut queue, None).await {
                 let mut jobs = vec![first];
-                let most = match lane {
+                let jobs_max = match lane {
                     Lane::Urgent => core.store.batch_max(),
-                    Lane::Main => share(queue.len()).min(core.store.batch_max()),
+                    Lane::Main => next_batch_size(queue.len()).min(core.store.batch_max()),
                 };
-                gather(&mut queue, &mut jobs, most);
-                if settled.send(core.commit(lane, jobs).await).is_err() {
+                gather(&mut queue, &mut jobs, jobs_max);
+                if finished_tx.send(core.commit(lane, jobs).await).is_err() {
                     return;
                 }
             }
         }
     };
-    let main = main.into_iter().map(|queue| one(Lane::Main, queue));
-    tokio::join!(one(Lane::Urgent, urgent), futures::future::join_all(main));
+    let main = main.into_iter().map(|queue| serve_lane(Lane::Main, queue));
+    tokio::join!(serve_lane(Lane::Urgent, urgent), futures::future::join_all(main));
 }
 
 async fn next(
     core: &Core,
-    one: &mut mpsc::Receiver<Job>,
-    other: Option<&mut mpsc::Receiver<Job>>,
+    first: &mut mpsc::Receiver<Job>,
+    second: Option<&mut mpsc::Receiver<Job>>,
 ) -> Option<Job> {
-    let other = async {
-        match other {
+    let second = async {
+        match second {
             Some(queue) => queue.recv().await,
             None => std::future::pending().await,
         }
     };
     tokio::select! {
         biased;
-        job = one.recv() => job,
-        job = other => job,
+        job = first.recv() => job,
+        job = second => job,
         () = core.closed.cancelled() => None,
     }
 }
 
 /// How many of the queued operations go into the next batch: half of a long queue. Taking all of
 /// them would synchronize the callers: CPU and disk would then alternate instead of overlapping.
-fn share(waiting: usize) -> usize {
+fn next_batch_size(waiting: usize) -> usize {
     (waiting / 2).clamp(BATCH_WHOLE, BATCH_MAX)
 }
 
-fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, most: usize) {
-    let most = jobs.len() + most;
-    while jobs.len() < most
+fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, added_max: usize) {
+    let jobs_max = jobs.len() + added_max;
+    while jobs.len() < jobs_max
         && let Ok(job) = queue.try_recv()
     {
         jobs.push(job);
@@ -136,11 +136,11 @@ fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, most: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{BATCH_MAX, share};
+    use super::{BATCH_MAX, next_batch_size};
 
     #[test]
     fn a_short_queue_is_drained_and_a_long_one_halved() {
-        let shares = [0, 1, 32, 64, 65, 200, 10_000].map(share);
+        let shares = [0, 1, 32, 64, 65, 200, 10_000].map(next_batch_size);
         assert_eq!(shares, [32, 32, 32, 32, 32, 100, BATCH_MAX]);
     }
 }

@@ -249,7 +249,7 @@ impl Core {
             let panicked = |payload| Err(StoreError::Panicked(tasks::panicked(tasks::LEASE_BATCH, payload)));
             match applied.unwrap_or_else(panicked) {
                 Err(StoreError::Conflict) if tries < CONFLICT_RETRIES => tries += 1,
-                done => return done,
+                result => return result,
             }
         }
     }
@@ -266,14 +266,14 @@ impl Core {
             self.metrics.expirations.increment();
             self.metrics.record_hold(lease);
         }
-        for ((operation, reply), done) in operations.iter().zip(replies).zip(applied.done) {
-            self.count(operation, &done);
-            if done == OperationResult::Failed {
+        for ((operation, reply), result) in operations.iter().zip(replies).zip(applied.done) {
+            self.count(operation, &result);
+            if result == OperationResult::Failed {
                 let _ = reply.send(Err(LeaseError::Unavailable));
                 continue;
             }
             let answer = BatchReply {
-                done,
+                done: result,
                 now: applied.now,
                 read_at: applied.read_at,
             };
@@ -307,7 +307,7 @@ impl Core {
 
     /// The client disconnected before its answer. With an idempotency key it will retry and must
     /// find its lease.
-    fn release_undelivered(&self, operation: &Operation, done: &OperationResult) {
+    fn release_undelivered(&self, operation: &Operation, result: &OperationResult) {
         if let (
             Operation::Acquire(op),
             OperationResult::Acquired {
@@ -315,7 +315,7 @@ impl Core {
                 replayed: false,
                 ..
             },
-        ) = (operation, done)
+        ) = (operation, result)
             && (op.key.is_none() || op.mode != AcquireMode::Once)
         {
             self.release_unclaimed(op, lease.id);
@@ -340,9 +340,9 @@ impl Core {
         }
     }
 
-    fn count(&self, operation: &Operation, done: &OperationResult) {
+    fn count(&self, operation: &Operation, result: &OperationResult) {
         let metrics = &self.metrics;
-        match done {
+        match result {
             OperationResult::Acquired { replayed: true, .. } => metrics.replayed.increment(),
             OperationResult::Acquired { reclaimed, .. } => {
                 metrics.granted.increment();

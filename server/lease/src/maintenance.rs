@@ -28,30 +28,28 @@ const QUEUE_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(150);
 
 pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
-    supervise("lease expiry reaper", core, |it| async move { it.reap().await });
-    supervise("lease store maintenance", core, move |it| async move {
-        it.run_maintenance(&retention).await;
+    supervise(
+        "lease expiry reaper",
+        core,
+        |core| async move { core.reap().await },
+    );
+    supervise("lease store maintenance", core, move |core| async move {
+        core.run_maintenance(&retention).await;
     });
     supervise("lease watchers", core, super::watchers::serve);
     if !core.store.has_one_writer() {
-        supervise(
-            "lease heartbeat",
-            core,
-            |it| async move { it.send_heartbeats().await },
-        );
-        supervise(
-            "replica notifications",
-            core,
-            |it| async move { it.listen().await },
-        );
-        supervise("replica notifier", core, |it| async move {
-            it.store.send_notifications().await;
+        supervise("lease heartbeat", core, |core| async move {
+            core.send_heartbeats().await
         });
-        supervise(
-            "lease queue check",
-            core,
-            |it| async move { it.check_queues().await },
-        );
+        supervise("replica notifications", core, |core| async move {
+            core.listen().await
+        });
+        supervise("replica notifier", core, |core| async move {
+            core.store.send_notifications().await;
+        });
+        supervise("lease queue check", core, |core| async move {
+            core.check_queues().await
+        });
     }
 }
 
@@ -69,21 +67,21 @@ impl Core {
     /// **Invariant:** the reaper only cleans up. Each expiry is an operation like any other: the
     /// state machine checks it again under the lock.
     async fn reap(&self) {
-        let most = usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
+        let due_max = usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
         let mut sweep_at = self.clock.tick();
         loop {
-            let due = self.expiries.take_due(self.clock.tick(), most);
-            let mut is_full = due.len() >= most;
+            let due = self.expiries.take_due(self.clock.tick(), due_max);
+            let mut is_full = due.len() >= due_max;
             let mut is_stored = self.record_expiries(due).await;
-            let began = self.clock.tick();
-            if !is_full && began >= sweep_at {
+            let started_at = self.clock.tick();
+            if !is_full && started_at >= sweep_at {
                 // A failure is logged by `run_maintenance`, which queries the same store.
                 let found = self.store.expired_leases(REAP_MAX).await;
                 let found = found.map_or_else(|_| Vec::new(), |found| found.value);
-                is_full = found.len() >= most;
+                is_full = found.len() >= due_max;
                 if !is_full {
                     let ended = self.clock.tick();
-                    sweep_at = ended.plus(SWEEP_INTERVAL_MS.max(ended.since(began) * SWEEP_SHARE));
+                    sweep_at = ended.plus(SWEEP_INTERVAL_MS.max(ended.since(started_at) * SWEEP_SHARE));
                 }
                 is_stored &= self.record_expiries(found).await;
             }
@@ -102,7 +100,7 @@ impl Core {
             let answer = self.submit_and_wait(Lane::Main, expire).await;
             let is_stored = answer.is_ok();
             self.expiries
-                .record_attempt(resource, answer.ok().map(|done| done.now));
+                .record_attempt(resource, answer.ok().map(|applied| applied.now));
             is_stored
         });
         let stored = futures::future::join_all(records).await;
@@ -134,8 +132,8 @@ impl Core {
     /// A failure is logged by `run_maintenance`, which queries the same server.
     async fn send_heartbeats(&self) {
         loop {
-            let beaten = self.store.send_heartbeat().await;
-            tokio::time::sleep(if beaten.is_ok() {
+            let result = self.store.send_heartbeat().await;
+            tokio::time::sleep(if result.is_ok() {
                 HEARTBEAT_INTERVAL
             } else {
                 MAINTENANCE_INTERVAL
@@ -147,8 +145,8 @@ impl Core {
     async fn listen(&self) {
         loop {
             let read_at = self.clock.tick();
-            let news = self.store.next_notification().await;
-            for head in &news.heads {
+            let notification = self.store.next_notification().await;
+            for head in &notification.heads {
                 // A delay counts from the receipt: the time that the notification was under way makes
                 // the attempt late, until the queue check corrects it.
                 let at = if head.in_ms == 0 {
@@ -158,11 +156,11 @@ impl Core {
                 };
                 self.notify_waiter(head, at);
             }
-            if news.missed {
+            if notification.missed {
                 self.publish(None);
                 self.notify_heads().await;
-            } else if !news.changed.is_empty() {
-                self.publish(Some(news.changed.into()));
+            } else if !notification.changed.is_empty() {
+                self.publish(Some(notification.changed.into()));
             }
         }
     }

@@ -83,7 +83,7 @@ impl LeaseService {
             return Ok(None);
         }
         let is_decided = !is_too_old(&lease, read.now, age_ms);
-        Ok(is_decided.then(|| seen(resource, lease, read.now, age_ms)))
+        Ok(is_decided.then(|| lease_view(resource, lease, read.now, age_ms)))
     }
 
     /// **Invariant:** an expiry is stored before an answer reports it. A reading holds no lock:
@@ -109,23 +109,26 @@ impl LeaseService {
     ) -> Result<LeasePage, LeaseError> {
         let mut leases: Vec<LeaseView> = Vec::new();
         let mut is_complete = true;
-        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        let leases_max = usize::try_from(limit).unwrap_or(usize::MAX);
         for range in caller.scope.ranges(prefix) {
             // One more than requested, to know whether there is another page.
-            let left = u32::try_from(most + 1 - leases.len()).unwrap_or(u32::MAX);
+            let left = u32::try_from(leases_max + 1 - leases.len()).unwrap_or(u32::MAX);
             let found = self
                 .shards
                 .read_all(|_, core| core.store.held_leases(&range, after, left))
                 .await?;
             is_complete &= found.is_complete();
-            leases.extend(self.merge(found, most + 1 - leases.len()));
-            if leases.len() > most {
+            leases.extend(self.merge(found, leases_max + 1 - leases.len()));
+            if leases.len() > leases_max {
                 break;
             }
         }
-        let more = leases.len() > most;
-        leases.truncate(most);
-        let next = leases.last().filter(|_| more).map(|last| last.resource.clone());
+        let has_more = leases.len() > leases_max;
+        leases.truncate(leases_max);
+        let next = leases
+            .last()
+            .filter(|_| has_more)
+            .map(|last| last.resource.clone());
         Ok(LeasePage {
             leases,
             next,
@@ -135,16 +138,16 @@ impl LeaseService {
 
     /// The first `most` of the leases that each shard has listed by name. What a shard has beyond its list comes after
     /// the last one taken.
-    fn merge(&self, found: ShardReads<Read<Vec<HeldRow>>>, most: usize) -> Vec<LeaseView> {
+    fn merge(&self, found: ShardReads<Read<Vec<HeldRow>>>, leases_max: usize) -> Vec<LeaseView> {
         let mut leases: Vec<LeaseView> = Vec::new();
         for read in found.reads {
             let (now, age_ms) = (read.now, self.age_ms(&read));
             let rows = read.value.into_iter();
-            leases.extend(rows.map(|row| seen(row.resource, row.lease, now, age_ms)));
+            leases.extend(rows.map(|row| lease_view(row.resource, row.lease, now, age_ms)));
         }
         // Each list is in order, which a stable sort uses.
         leases.sort_by(|one, other| one.resource.cmp(&other.resource));
-        leases.truncate(most);
+        leases.truncate(leases_max);
         leases
     }
 
@@ -168,12 +171,12 @@ impl LeaseService {
     /// Held leases of these names, read in their shards. Names of a shard that did not answer are in `unread`.
     pub async fn held_by_names(&self, names: &[Resource]) -> HeldByNames {
         let map = self.shards.map();
-        let mut of_shards: Vec<Vec<Resource>> = vec![Vec::new(); map.shards() as usize];
+        let mut names_by_shard: Vec<Vec<Resource>> = vec![Vec::new(); map.shards() as usize];
         for name in names {
-            of_shards[map.of_resource(name).number()].push(name.clone());
+            names_by_shard[map.of_resource(name).number()].push(name.clone());
         }
-        let asked = (0..).zip(&of_shards).filter(|(_, names)| !names.is_empty());
-        let reads = asked.map(|(index, names)| async move {
+        let requests = (0..).zip(&names_by_shard).filter(|(_, names)| !names.is_empty());
+        let reads = requests.map(|(index, names)| async move {
             let shard = ShardIndex::new(index);
             let read = self
                 .shards
@@ -224,7 +227,7 @@ impl LeaseService {
         Ok(Some(ResourceNow {
             holder: state
                 .holder_at(now)
-                .map(|lease| seen(resource.clone(), lease.clone(), now, age_ms)),
+                .map(|lease| lease_view(resource.clone(), lease.clone(), now, age_ms)),
             last_token: state.last_token,
             waiters: read.value.waiters.into_iter().map(waiter).collect(),
             last: state.lease,
@@ -313,7 +316,7 @@ async fn until_decided<T, F>(reading: impl Fn() -> F) -> Result<T, LeaseError>
 where
     F: Future<Output = Result<Option<T>, LeaseError>>,
 {
-    let decided = async {
+    let answer_loop = async {
         loop {
             if let Some(answer) = reading().await? {
                 return Ok(answer);
@@ -321,7 +324,7 @@ where
             tokio::time::sleep(READING_PAUSE).await;
         }
     };
-    tokio::time::timeout(REPLY_TIMEOUT, decided)
+    tokio::time::timeout(REPLY_TIMEOUT, answer_loop)
         .await
         .unwrap_or(Err(LeaseError::Unavailable))
 }
@@ -337,7 +340,7 @@ pub(super) fn has_unstored_expiry(lease: &Lease, now: StoreTime) -> bool {
     lease.ending.is_none() && !lease.lives_at(now)
 }
 
-fn seen(resource: Resource, lease: Lease, now: StoreTime, age_ms: i64) -> LeaseView {
+fn lease_view(resource: Resource, lease: Lease, now: StoreTime, age_ms: i64) -> LeaseView {
     let remaining_ms = (lease.remaining_ms(now) - age_ms).max(0);
     LeaseView {
         resource,

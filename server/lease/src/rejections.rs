@@ -191,14 +191,18 @@ fn numbered(shard: ShardIndex, shards: u32, rows: Vec<RejectionRow>) -> impl Ite
 }
 
 /// Ids of two shards do not compare, so the merged rows are in the order of their times.
-fn merged(found: ShardReads<(ShardIndex, Vec<RejectionRow>)>, most: u32, shards: u32) -> Vec<RejectionRow> {
+fn merged(
+    found: ShardReads<(ShardIndex, Vec<RejectionRow>)>,
+    rows_max: u32,
+    shards: u32,
+) -> Vec<RejectionRow> {
     let mut rows: Vec<RejectionRow> = Vec::new();
     for (shard, read) in found.reads {
         rows.extend(numbered(shard, shards, read));
     }
     if shards > 1 {
         rows.sort_by_key(|row| std::cmp::Reverse((row.at, row.id)));
-        rows.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        rows.truncate(usize::try_from(rows_max).unwrap_or(usize::MAX));
     }
     rows
 }

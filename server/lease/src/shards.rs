@@ -181,7 +181,7 @@ impl Shards {
         read: impl Fn(ShardIndex, &'s Core) -> StoreFuture<'s, T>,
     ) -> Result<ShardReads<T>, LeaseError> {
         let is_only = self.all.len() == 1;
-        let one = |shard: &'s Arc<Shard>| {
+        let read_shard = |shard: &'s Arc<Shard>| {
             let read = &read;
             async move {
                 let core = shard.core()?;
@@ -192,7 +192,7 @@ impl Shards {
                 answer.map_err(|error| core.unread(&error))
             }
         };
-        let answers = futures::future::join_all(self.all.iter().map(one)).await;
+        let answers = futures::future::join_all(self.all.iter().map(read_shard)).await;
         let (mut reads, mut unread, mut error) = (Vec::new(), Vec::new(), LeaseError::Unavailable);
         for (shard, answer) in self.all.iter().zip(answers) {
             match answer {

@@ -65,8 +65,8 @@ impl Flight {
 impl Singleflight {
     /// `waits`: in the queue, if the lock is held.
     pub(super) fn join<'a>(&'a self, key: &'a IdempotencyKey, waits: bool) -> FlightRole<'a> {
-        let mut all = self.0.lock();
-        match all.entry(key.name.clone()) {
+        let mut flights = self.0.lock();
+        match flights.entry(key.name.clone()) {
             Entry::Occupied(mut entry) if !entry.get().is_abandoned() => {
                 let flight = entry.get_mut();
                 if flight.fingerprint == key.fingerprint {
@@ -96,17 +96,17 @@ impl Singleflight {
     }
 
     pub(super) fn finish_task(&self, key: &IdempotencyKey, result_tx: &ResultSender, result: AcquireResult) {
-        let mut all = self.0.lock();
+        let mut flights = self.0.lock();
         let is_current = |flight: &Flight| {
             flight
                 .result_tx
                 .as_ref()
                 .is_some_and(|tx| Arc::ptr_eq(tx, result_tx))
         };
-        if all.get(&key.name).is_some_and(is_current) {
-            all.remove(&key.name);
+        if flights.get(&key.name).is_some_and(is_current) {
+            flights.remove(&key.name);
         }
-        drop(all);
+        drop(flights);
         result_tx.send_replace(Some(result));
     }
 }
@@ -164,13 +164,13 @@ mod tests {
         let FlightRole::Leader(leader) = flights.join(&key, false) else {
             panic!("not the leader");
         };
-        let both = [false, false].map(|waits| follower(flights.join(&key, waits)));
+        let followers = [false, false].map(|waits| follower(flights.join(&key, waits)));
         assert!(matches!(
             flights.join(&other, false),
             FlightRole::FingerprintMismatch
         ));
         leader.finish(&Err(LeaseError::NotFound));
-        for result_rx in both {
+        for result_rx in followers {
             let result = wait_for_result(result_rx).await;
             assert!(matches!(result, Some(Err(LeaseError::NotFound))));
         }

@@ -250,7 +250,9 @@ pub enum StoreError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        let code = error.as_database_error().and_then(|it| it.code());
+        let code = error
+            .as_database_error()
+            .and_then(|database_error| database_error.code());
         // Deadlock, serialization failure, lock time-out.
         if code.is_some_and(|code| matches!(code.as_ref(), "40P01" | "40001" | "55P03")) {
             return Self::Conflict;

@@ -11,7 +11,7 @@ use super::operation::{Operation, OperationResult};
 use runtime::telemetry::trace;
 
 /// Entries per generation, of two: the older one is dropped when the newer one is full.
-const KEPT_MAX: usize = 20_000;
+const TRACES_MAX: usize = 20_000;
 
 /// Traces of a batch, by index of the operation.
 #[derive(Default)]
@@ -55,9 +55,9 @@ struct Generation {
 pub struct Traced(Mutex<[Generation; 2]>);
 
 impl Traced {
-    pub(super) fn record(&self, operations: &[Operation], done: &[OperationResult], traces: &Traces) {
+    pub(super) fn record(&self, operations: &[Operation], results: &[OperationResult], traces: &Traces) {
         for (place, trace) in &traces.0 {
-            match (operations.get(*place), done.get(*place)) {
+            match (operations.get(*place), results.get(*place)) {
                 (
                     Some(Operation::Acquire(op)),
                     Some(OperationResult::Acquired {
@@ -70,11 +70,11 @@ impl Traced {
                     self.put(&op.resource, lease.token.number(), false, trace);
                 }
                 (_, Some(OperationResult::Released(lease))) => {
-                    let home = self
+                    let resource = self
                         .lock()
                         .iter()
-                        .find_map(|some| some.homes.get(&lease.id).cloned());
-                    if let Some(resource) = home {
+                        .find_map(|generation| generation.homes.get(&lease.id).cloned());
+                    if let Some(resource) = resource {
                         self.put(&resource, lease.token.number(), true, trace);
                     }
                 }
@@ -85,9 +85,9 @@ impl Traced {
 
     /// Records the trace of a grant or an end.
     fn put(&self, resource: &Resource, token: u64, is_end: bool, trace: &SpanContext) {
-        let mut kept = self.lock();
-        if kept[0].traces.len() >= KEPT_MAX {
-            let [newer, older] = &mut *kept;
+        let mut generations = self.lock();
+        if generations[0].traces.len() >= TRACES_MAX {
+            let [newer, older] = &mut *generations;
             *older = std::mem::take(newer);
         }
         let resource = resource.clone();
@@ -96,7 +96,7 @@ impl Traced {
             token,
             is_end,
         };
-        kept[0].traces.insert(key, trace::id(trace));
+        generations[0].traces.insert(key, trace::id(trace));
     }
 
     /// Records the current trace as that of a revocation.
@@ -117,7 +117,9 @@ impl Traced {
             token,
             is_end,
         };
-        self.lock().iter().find_map(|some| some.traces.get(&key).cloned())
+        self.lock()
+            .iter()
+            .find_map(|generation| generation.traces.get(&key).cloned())
     }
 
     fn lock(&self) -> MutexGuard<'_, [Generation; 2]> {

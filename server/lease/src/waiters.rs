@@ -88,7 +88,7 @@ pub(super) async fn wait(
     until: Tick,
 ) {
     let mut try_at_changes = core.waiting.register(op.id, op.resource.clone());
-    let began = core.clock.tick();
+    let started_at = core.clock.tick();
     op.mode = AcquireMode::OrWait;
     let answer = loop {
         core.waiting.set(op.id, |try_at| *try_at = NEVER);
@@ -124,7 +124,7 @@ pub(super) async fn wait(
     core.waiting.remove(op.id);
     if op.mode == AcquireMode::Waiting {
         let now = core.clock.now();
-        let ms = now.tick.since(began);
+        let ms = now.tick.since(started_at);
         core.metrics.waits.increment();
         core.metrics.wait_ms.add_ms(ms);
         core.activity.add(wait_activity(&op, (ms, now.wall), &answer));
@@ -138,7 +138,7 @@ fn wait_activity(
     (ms, at): (i64, DateTime<Utc>),
     answer: &Result<BatchReply, LeaseError>,
 ) -> Vec<ActivityEntry> {
-    let of = |what| ActivityEntry {
+    let entry = |what| ActivityEntry {
         resource: op.resource.clone(),
         what,
     };
@@ -154,11 +154,11 @@ fn wait_activity(
         Ok(OperationResult::Refused { .. }) => ("timeout", None),
         _ => ("error", None),
     };
-    let mut all = vec![of(Activity::Waited { ms, outcome, granted })];
+    let mut entries = vec![entry(Activity::Waited { ms, outcome, granted })];
     if outcome == "timeout" {
-        all.push(of(Activity::TimedOut));
+        entries.push(entry(Activity::TimedOut));
     }
-    all
+    entries
 }
 
 /// Answers the request. A grant that is too late or that no client receives is released.
@@ -187,8 +187,8 @@ async fn deliver(
         }
         _ => None,
     };
-    let late = op.mode == AcquireMode::Waiting && core.clock.tick() > until;
-    if let Some(lease) = granted.filter(|_| late || core.stop.is_cancelled()) {
+    let is_late = op.mode == AcquireMode::Waiting && core.clock.tick() > until;
+    if let Some(lease) = granted.filter(|_| is_late || core.stop.is_cancelled()) {
         core.release_unclaimed(op, lease);
         let answer = if core.stop.is_cancelled() {
             Err(LeaseError::ShuttingDown)

@@ -42,12 +42,12 @@ mod tests {
     #[test]
     fn an_ipv6_64_and_an_ipv4_address_are_one_client() {
         // Two addresses of one /64, two of neighbouring /64s, two IPv4 addresses, and one IPv4 address written as IPv6.
-        let of = |address: &str| ClientNetwork::from(address.parse::<IpAddr>().unwrap());
-        assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::9"));
-        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
-        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
-        assert_eq!(of("2001:db8:1:2::1").to_string(), "2001:db8:1:2::/64");
-        assert_eq!(of("192.0.2.1").to_string(), "192.0.2.1");
+        let network = |address: &str| ClientNetwork::from(address.parse::<IpAddr>().unwrap());
+        assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2:ffff::9"));
+        assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+        assert_eq!(network("2001:db8:1:2::1").to_string(), "2001:db8:1:2::/64");
+        assert_eq!(network("192.0.2.1").to_string(), "192.0.2.1");
     }
 }

@@ -73,13 +73,13 @@ macro_rules! on_either {
             $crate::db::$kind::Sqlite($on) => {
                 let timed = $crate::db::instrumented::Timed::begin($crate::db::instrumented::SQLITE, PART);
                 let answer = $run;
-                timed.came();
+                timed.succeed();
                 answer
             }
             $crate::db::$kind::Postgres($on) => {
                 let timed = $crate::db::instrumented::Timed::begin($crate::db::instrumented::POSTGRES, PART);
                 let answer = $run;
-                timed.came();
+                timed.succeed();
                 answer
             }
         }
@@ -152,24 +152,25 @@ impl Db {
             // `INSERT OR REPLACE` fires delete triggers only with recursive triggers.
             .pragma("recursive_triggers", "on")
             .busy_timeout(BUSY);
-        let what = path.display().to_string();
-        let mut first = wait_ready::patiently(&what, async || options.connect().await).await?;
+        let description = path.display().to_string();
+        let mut first = wait_ready::retry(&description, async || options.connect().await).await?;
         schema::migrate_sqlite(&mut first).await?;
         first.close().await.map_err(DbError::Open)?;
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
             .acquire_timeout(PATIENCE)
             .connect_lazy_with(options);
-        wait_ready::patiently(&what, async || pool.acquire().await.map(drop)).await?;
+        wait_ready::retry(&description, async || pool.acquire().await.map(drop)).await?;
         Ok(Self::Sqlite(pool))
     }
 
     async fn open_postgres(url: &str) -> Result<Self, DbError> {
         let options = postgres_options(url)?;
-        let mut first = wait_ready::patiently(&what(&options), async || options.connect().await).await?;
+        let mut first =
+            wait_ready::retry(&server_description(&options), async || options.connect().await).await?;
         // A migration may take longer than a query, for example for an index over a large table.
-        let patient = "SET statement_timeout = '10min'; SET lock_timeout = '30s'";
-        sqlx::raw_sql(patient)
+        let set_timeouts = "SET statement_timeout = '10min'; SET lock_timeout = '30s'";
+        sqlx::raw_sql(set_timeouts)
             .execute(&mut first)
             .await
             .map_err(DbError::Open)?;
@@ -179,12 +180,12 @@ impl Db {
     }
 
     async fn pool_postgres(options: PgConnectOptions, connections_max: u32) -> Result<Self, DbError> {
-        let what = what(&options);
+        let description = server_description(&options);
         let pool = PgPoolOptions::new()
             .max_connections(connections_max)
             .acquire_timeout(PATIENCE)
             .connect_lazy_with(options);
-        wait_ready::patiently(&what, async || pool.acquire().await.map(drop)).await?;
+        wait_ready::retry(&description, async || pool.acquire().await.map(drop)).await?;
         Ok(Self::Postgres(pool))
     }
 
@@ -198,12 +199,12 @@ impl Db {
     /// The store does not answer in time.
     pub async fn begin(&self) -> Result<Tx, sqlx::Error> {
         let timed = Timed::begin(self.system(), "begin");
-        let begun = match self {
+        let transaction = match self {
             Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
             Self::Postgres(pool) => Tx::Postgres(begin_uncancelled(pool.clone()).await?),
         };
-        timed.came();
-        Ok(begun)
+        timed.succeed();
+        Ok(transaction)
     }
 
     pub async fn close(&self) {
@@ -232,17 +233,17 @@ fn postgres_options(url: &str) -> Result<PgConnectOptions, DbError> {
     ]))
 }
 
-fn what(options: &PgConnectOptions) -> String {
+fn server_description(options: &PgConnectOptions) -> String {
     format!("Postgres on {}:{}", options.get_host(), options.get_port())
 }
 
 /// Begins in a separate task. If the caller is gone, the transaction is dropped there and rolled back.
 async fn begin_uncancelled(pool: PgPool) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
-    let (sender, begun) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     tasks::spawn("begin", CancellationToken::new(), async move {
         let _caller_gone = sender.send(pool.begin().await);
     });
-    begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
+    receiver.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }
 
 impl Tx {
@@ -254,7 +255,7 @@ impl Tx {
             Self::Sqlite(tx) => tx.commit().await?,
             Self::Postgres(tx) => tx.commit().await?,
         }
-        timed.came();
+        timed.succeed();
         Ok(())
     }
 
@@ -291,12 +292,12 @@ mod tests {
     #[test]
     fn console_and_lease_files_share_a_folder() {
         // With an extension, without one, and with dots in the folder name.
-        let named = |path: &str| console_file(Path::new(path)).display().to_string();
-        assert_eq!(named("leasehold.db"), "leasehold.console.db");
+        let console_path = |path: &str| console_file(Path::new(path)).display().to_string();
+        assert_eq!(console_path("leasehold.db"), "leasehold.console.db");
         assert_eq!(
-            named("/var/lib/lease.hold/db"),
+            console_path("/var/lib/lease.hold/db"),
             "/var/lib/lease.hold/db.console.db"
         );
-        assert_eq!(named("a.b.sqlite"), "a.b.console.sqlite");
+        assert_eq!(console_path("a.b.sqlite"), "a.b.console.sqlite");
     }
 }

@@ -31,7 +31,7 @@ pub fn spawn(
     work: impl Future<Output = ()> + Send + 'static,
 ) -> JoinHandle<()> {
     bare(async move {
-        if let Err(why) = caught(until(&stop, work)).await {
+        if let Err(why) = catch_panic(until(&stop, work)).await {
             log_panic(&name, &why);
         }
     })
@@ -43,10 +43,10 @@ pub fn spawn_supervised<Made: Future<Output = ()> + Send + 'static>(
     stop: CancellationToken,
     make: impl Fn() -> Made + Send + Sync + 'static,
 ) -> JoinHandle<()> {
-    let cut = stop.clone();
+    let stopped = stop.clone();
     supervise(name.into(), stop, move || {
-        let (cut, made) = (cut.clone(), make());
-        async move { until(&cut, made).await }
+        let (stopped, task) = (stopped.clone(), make());
+        async move { until(&stopped, task).await }
     })
 }
 
@@ -67,7 +67,7 @@ pub fn vital(
     died: impl FnOnce(String) + Send + 'static,
 ) -> JoinHandle<()> {
     bare(async move {
-        if let Err(why) = caught(drilled(name.into(), work)).await {
+        if let Err(why) = catch_panic(drilled(name.into(), work)).await {
             log_panic(&name, &why);
             died(why);
         }
@@ -83,7 +83,7 @@ pub fn vital_thread(
 ) -> JoinHandle<()> {
     let runtime = tokio::runtime::Handle::current();
     let work = drilled(name.into(), work);
-    on_thread(name, move || runtime.block_on(caught(work)), died)
+    on_thread(name, move || runtime.block_on(catch_panic(work)), died)
 }
 
 /// [`vital`] on a thread with a runtime of its own: events on its connections do not wait for a worker of the main
@@ -98,7 +98,7 @@ pub fn vital_runtime(
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let built = builder.enable_all().build();
         let runtime = built.map_err(|error| format!("its runtime could not be started: {error}"))?;
-        let ended = runtime.block_on(caught(work));
+        let ended = runtime.block_on(catch_panic(work));
         // A DNS lookup may still be running there.
         runtime.shutdown_background();
         ended
@@ -111,9 +111,9 @@ fn on_thread(
     run: impl FnOnce() -> Result<(), String> + Send + 'static,
     died: impl FnOnce(String) + Send + 'static,
 ) -> JoinHandle<()> {
-    let (done, ended) = tokio::sync::oneshot::channel::<Result<(), String>>();
+    let (result_tx, ended) = tokio::sync::oneshot::channel::<Result<(), String>>();
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        let _ = done.send(run());
+        let _ = result_tx.send(run());
     });
     bare(async move {
         let ended = match started {
@@ -134,17 +134,17 @@ fn supervise<Made: Future<Output = ()> + Send + 'static>(
 ) -> JoinHandle<()> {
     bare(async move {
         let place = TaskLocation::take(name.clone());
-        let mut rest = RestartBackoff::default();
+        let mut backoff = RestartBackoff::default();
         loop {
-            let began = place.began();
+            let started_at = place.start_run();
             // Making the future may panic too.
-            let made = async { make().await };
-            let Err(why) = caught(drilled(name.clone(), made)).await else {
+            let task = async { make().await };
+            let Err(why) = catch_panic(drilled(name.clone(), task)).await else {
                 break;
             };
             log_panic(&name, &why);
-            let pause = rest.after(place.lived_since(began));
-            place.fell(why, pause);
+            let pause = backoff.next_delay(place.run_duration(started_at));
+            place.record_panic(why, pause);
             tokio::select! {
                 () = stop.cancelled() => break,
                 () = tokio::time::sleep(pause) => {}
@@ -166,14 +166,14 @@ async fn until(stop: &CancellationToken, work: impl Future<Output = ()>) {
 }
 
 /// Shared state is protected by locks that ignore poisoning, or is rebuilt.
-async fn caught(work: impl Future<Output = ()>) -> Result<(), String> {
+async fn catch_panic(work: impl Future<Output = ()>) -> Result<(), String> {
     let ended = AssertUnwindSafe(work).catch_unwind().await;
-    ended.map_err(|payload| words(payload.as_ref()))
+    ended.map_err(|payload| panic_message(payload.as_ref()))
 }
 
 /// For callers that catch a panic themselves: logs and counts it, and returns its message.
 pub fn panicked(name: &str, payload: Box<dyn Any + Send>) -> String {
-    let why = words(payload.as_ref());
+    let why = panic_message(payload.as_ref());
     log_panic(&name, &why);
     why
 }
@@ -186,7 +186,7 @@ async fn drilled(name: Name, work: impl Future<Output = ()>) {
     }
 }
 
-fn words(payload: &(dyn Any + Send)) -> String {
+fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no panic message".to_owned())

@@ -98,15 +98,15 @@ pub fn start_pushing_to(
     config: &TelemetryConfig,
 ) -> Result<(), TelemetryError> {
     let otel = otel::from_process()?;
-    let mut made = Shared::new(&otel)?;
-    made.trace_url.clone_from(&config.trace_url);
-    let kept = SHARED.get_or_init(|| made);
-    layers::start(log, output, kept.tracer.as_ref(), kept.logger.as_ref())?;
-    if let Some(tracer) = &kept.tracer {
+    let mut shared = Shared::new(&otel)?;
+    shared.trace_url.clone_from(&config.trace_url);
+    let installed = SHARED.get_or_init(|| shared);
+    layers::start(log, output, installed.tracer.as_ref(), installed.logger.as_ref())?;
+    if let Some(tracer) = &installed.tracer {
         use opentelemetry::trace::TracerProvider as _;
         trace::switch_on(tracer.tracer("leasehold"), otel.ignores_callers);
     }
-    for export in &kept.exports {
+    for export in &installed.exports {
         tracing::info!(
             otel.signal = export.signal,
             "{} are pushed to {} by {}",
@@ -131,19 +131,19 @@ impl Shared {
             exports.push(export);
             reader
         });
-        let mut made = Self::metered(resource.clone(), reader);
+        let mut shared = Self::metered(resource.clone(), reader);
         if let Some(push) = &otel.traces {
             let (provider, export) = otlp::traces(push, resource.clone(), &clock)?;
-            made.tracer = Some(provider);
+            shared.tracer = Some(provider);
             exports.push(export);
         }
         if let Some(push) = &otel.logs {
             let (provider, export) = otlp::logs(push, resource, &clock)?;
-            made.logger = Some(provider);
+            shared.logger = Some(provider);
             exports.push(export);
         }
-        made.exports = exports;
-        Ok(made)
+        shared.exports = exports;
+        Ok(shared)
     }
 
     fn metered(resource: Resource, reader: Option<otlp::Reader>) -> Self {
@@ -202,7 +202,7 @@ pub async fn flush() {
     let Some(shared) = SHARED.get().filter(|shared| !shared.exports.is_empty()) else {
         return;
     };
-    let (done, ended) = tokio::sync::oneshot::channel();
+    let (done_tx, ended) = tokio::sync::oneshot::channel();
     // A separate thread: the runtime would wait for its own.
     let pushing = std::thread::Builder::new().name("last push".to_owned());
     let pushing = pushing.spawn(move || {
@@ -210,14 +210,14 @@ pub async fn flush() {
             scope.spawn(|| shared.provider.shutdown_with_timeout(FLUSH_MAX));
             scope.spawn(|| {
                 let tracer = shared.tracer.as_ref();
-                tracer.map(|one| one.shutdown_with_timeout(FLUSH_MAX))
+                tracer.map(|provider| provider.shutdown_with_timeout(FLUSH_MAX))
             });
             scope.spawn(|| {
                 let logger = shared.logger.as_ref();
-                logger.map(|one| one.shutdown_with_timeout(FLUSH_MAX))
+                logger.map(|provider| provider.shutdown_with_timeout(FLUSH_MAX))
             });
         });
-        let _ = done.send(());
+        let _ = done_tx.send(());
     });
     let is_in_time = pushing.is_ok() && tokio::time::timeout(FLUSH_MAX, ended).await.is_ok();
     if !is_in_time {

@@ -4,7 +4,7 @@ use domain::access::Visible;
 use domain::audit::Action;
 use serde_json::json;
 
-use super::alert_cache::turn_page;
+use super::alert_cache::raise_revision;
 use super::silences::may_act;
 use super::{AlertError, Alerts, OpenAlert};
 use crate::audit::Entry;
@@ -108,7 +108,7 @@ impl Alerts {
             };
             all.push(self.audit.append_in(&mut tx, entry).await?);
         }
-        turn_page(&mut tx).await?;
+        raise_revision(&mut tx).await?;
         let update = "UPDATE alerts SET acked_at = $1, acked_by = $2, ack_note = $3 WHERE id = $4";
         for open in selected {
             on_either!(&mut tx, Tx, |tx| {
@@ -121,7 +121,7 @@ impl Alerts {
             });
         }
         tx.commit().await?;
-        self.shelf.wrote();
+        self.cache.mark_written();
         for appended in &all {
             self.audit.export(appended).await;
         }

@@ -40,12 +40,12 @@ pub(super) struct AlertCache {
     /// Own writes.
     writes: ChangeSignal,
     /// Number of store queries.
-    asked: AtomicU64,
+    queries: AtomicU64,
 }
 
 impl AlertCache {
     /// Call after the commit of an own write.
-    pub(super) fn wrote(&self) {
+    pub(super) fn mark_written(&self) {
         {
             let mut copy = self.copy.lock();
             *copy = None;
@@ -58,7 +58,7 @@ impl AlertCache {
     }
 
     pub(super) fn query_count(&self) -> u64 {
-        self.asked.load(Ordering::Relaxed)
+        self.queries.load(Ordering::Relaxed)
     }
 
     fn get(&self) -> Option<(Arc<AlertState>, Tick)> {
@@ -66,41 +66,44 @@ impl AlertCache {
     }
 
     /// Stores a copy, unless this process wrote since `writes` was read.
-    fn put(&self, book: &Arc<AlertState>, at: Tick, writes: u64) {
+    fn put(&self, state: &Arc<AlertState>, at: Tick, writes: u64) {
         let mut copy = self.copy.lock();
         if self.writes.count() == writes {
-            *copy = Some((book.clone(), at));
+            *copy = Some((state.clone(), at));
         }
     }
 }
 
 impl Alerts {
     /// The current state.
-    pub(super) async fn book(&self) -> Result<Arc<AlertState>, sqlx::Error> {
-        self.book_of(None).await
+    pub(super) async fn current_state(&self) -> Result<Arc<AlertState>, sqlx::Error> {
+        self.state_of_revision(None).await
     }
 
     /// The current state, if the revision was just read.
-    pub(super) async fn book_of(&self, revision: Option<i64>) -> Result<Arc<AlertState>, sqlx::Error> {
+    pub(super) async fn state_of_revision(
+        &self,
+        revision: Option<i64>,
+    ) -> Result<Arc<AlertState>, sqlx::Error> {
         // With SQLite an own write is the only way to change it, and invalidates the cache.
-        if let (Db::Sqlite(_), Some((book, _))) = (&self.db, self.shelf.get()) {
-            return Ok(book);
+        if let (Db::Sqlite(_), Some((state, _))) = (&self.db, self.cache.get()) {
+            return Ok(state);
         }
-        let writes = self.shelf.writes.count();
+        let writes = self.cache.writes.count();
         let at = self.clock.tick();
-        self.shelf.asked.fetch_add(1, Ordering::Relaxed);
+        self.cache.queries.fetch_add(1, Ordering::Relaxed);
         // The revision first: a write in between causes another read.
         let revision = match revision {
             Some(revision) => revision,
             None => store::revision(&self.db).await?,
         };
         let known = self
-            .shelf
+            .cache
             .get()
-            .map(|(book, _)| book)
-            .filter(|book| book.revision == revision);
-        let book = match known {
-            Some(book) => book,
+            .map(|(state, _)| state)
+            .filter(|state| state.revision == revision);
+        let state = match known {
+            Some(state) => state,
             None => Arc::new(AlertState {
                 revision,
                 rules: self.read_rules().await?,
@@ -109,26 +112,26 @@ impl Alerts {
                 firing_groups: OnceLock::new(),
             }),
         };
-        self.shelf.put(&book, at, writes);
-        Ok(book)
+        self.cache.put(&state, at, writes);
+        Ok(state)
     }
 
-    /// State of a moment ago, for the notices of every page.
-    pub(super) async fn glance(&self) -> Result<Arc<AlertState>, sqlx::Error> {
+    /// The state, at most [`FRESH_MS`] old; used by every page.
+    pub(super) async fn recent_state(&self) -> Result<Arc<AlertState>, sqlx::Error> {
         let fresh = self
-            .shelf
+            .cache
             .get()
             .filter(|(_, at)| self.clock.tick().since(*at) <= FRESH_MS);
         match fresh {
-            Some((book, _)) => Ok(book),
-            None => self.book().await,
+            Some((state, _)) => Ok(state),
+            None => self.current_state().await,
         }
     }
 }
 
 /// Raises the revision. First statement in the transaction of every change of rules, silences and alerts, which
 /// orders their locks.
-pub(super) async fn turn_page(tx: &mut Tx) -> Result<(), sqlx::Error> {
+pub(super) async fn raise_revision(tx: &mut Tx) -> Result<(), sqlx::Error> {
     let raise = "UPDATE alert_evaluator SET revision = revision + 1";
     on_either!(tx, Tx, |tx| sqlx::query(raise)
         .execute(&mut **tx)

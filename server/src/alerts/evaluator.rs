@@ -22,7 +22,7 @@ use self::change_detector::{ChangeDetector, Due};
 use self::recorded::Recorded;
 use self::scan::{ScanSnapshot, look_at};
 use self::windows::WindowLearner;
-use super::alert_cache::turn_page;
+use super::alert_cache::raise_revision;
 use super::{Alerts, Notices, path, store};
 use crate::janitor::Janitor;
 use crate::leader_election::LeaderElection;
@@ -46,14 +46,14 @@ pub(super) struct Evaluator {
     notices: Arc<dyn Notices>,
     leader: LeaderElection,
     /// Position in the history; `None`: not started.
-    place: Option<i64>,
+    position: Option<i64>,
     has_caught_up: bool,
     /// More history exists than one round reads.
     is_behind: bool,
     recorded: Recorded,
     windows: WindowLearner,
     janitor: Janitor,
-    news: ChangeDetector,
+    changes: ChangeDetector,
     /// When the evaluation time was last stored.
     noted_at: i64,
     is_first: bool,
@@ -69,13 +69,13 @@ impl Evaluator {
             alerts,
             notices,
             leader,
-            place: None,
+            position: None,
             has_caught_up: false,
             is_behind: false,
             recorded: Recorded::default(),
             windows: WindowLearner::default(),
             janitor: Janitor::new("alerts", PRUNE_EVERY),
-            news: ChangeDetector::default(),
+            changes: ChangeDetector::default(),
             noted_at: 0,
             is_first: true,
             is_failing: false,
@@ -124,39 +124,39 @@ impl Evaluator {
         let now = self.alerts.clock.now();
         let at = now.wall.timestamp_millis();
         if self.is_first {
-            self.news = ChangeDetector::default();
+            self.changes = ChangeDetector::default();
         }
         let marks = self.alerts.ledger.marks(at).await?;
-        let book = self
+        let state = self
             .alerts
-            .book_of(marks.and_then(|marks| marks.revision))
+            .state_of_revision(marks.and_then(|marks| marks.revision))
             .await?;
-        let due = self.news.due(marks, book.revision, at);
-        self.name_long_held(&book).await;
-        let (rules, silences) = (book.rules(), book.silences(at));
-        let mut before: Vec<Active> = book.open.iter().map(|kept| kept.alert.clone()).collect();
-        drop(book);
+        let due = self.changes.due(marks, state.revision, at);
+        self.name_long_held(&state).await;
+        let (rules, silences) = (state.rules(), state.silences(at));
+        let mut before: Vec<Active> = state.open.iter().map(|open| open.alert.clone()).collect();
+        drop(state);
         if self.is_first {
             self.skip_gap(&rules, &mut before, at).await?;
         }
         self.learn_windows(&rules, at).await?;
         self.read(due, &rules, at).await?;
-        self.news.read(marks);
+        self.changes.read(marks);
         self.alerts.previews.forget_unused(at);
         self.janitor
             .run(now.tick, store::prune(&self.alerts.db, at))
             .await;
-        let mut seen = self.scan(&rules, &before, now).await;
+        let mut snapshot = self.scan(&rules, &before, now).await;
         let unchanged: HashMap<i64, Active> = before.iter().map(|alert| (alert.id, alert.clone())).collect();
-        let unknown = |rule: &Rule, alert: &Active| {
+        let is_unknown = |rule: &Rule, alert: &Active| {
             let is_of_backend = rule.condition.kind == ConditionKind::BackendUnreachable;
-            (!is_of_backend && seen.blind.contains(alert.subject.backend()))
-                || seen
+            (!is_of_backend && snapshot.blind.contains(alert.subject.backend()))
+                || snapshot
                     .unknown
                     .contains(&(alert.rule.clone(), alert.subject.clone()))
         };
-        let mut outcome = round(&rules, before, seen.found.clone(), &unknown, at);
-        outcome.left_out.merge(std::mem::take(&mut seen.left_out));
+        let mut outcome = round(&rules, before, snapshot.found.clone(), &is_unknown, at);
+        outcome.left_out.merge(std::mem::take(&mut snapshot.left_out));
         instruments().firing(firing(&rules, &outcome.active));
         let resolved: Vec<Active> = outcome.over.iter().map(|(alert, _)| alert.clone()).collect();
         let history = notices(
@@ -189,7 +189,7 @@ impl Evaluator {
         Ok(())
     }
 
-    /// Reads what is due.
+    /// Reads the due parts of the store.
     async fn read(&mut self, due: Due, rules: &[Rule], at: i64) -> Result<(), sqlx::Error> {
         if due.events || self.is_behind {
             self.learn(at).await?;
@@ -201,26 +201,26 @@ impl Evaluator {
         if due.signals
             && let Some(read) = self.recorded.read_signals(&*ledger, rules, at).await?
         {
-            let mut past = self.alerts.inventory.long_held().past_mut();
-            past.refused(read.since, read.refused);
-            past.forget_refused(at - WINDOW_MS_MAX);
+            let mut baselines = self.alerts.inventory.long_held().past_mut();
+            baselines.refused(read.since, read.refused);
+            baselines.forget_refused(at - WINDOW_MS_MAX);
         }
         Ok(())
     }
 
     /// Reads new history.
     async fn learn(&mut self, now: i64) -> Result<(), sqlx::Error> {
-        let mut place = match self.place {
-            Some(place) => place,
+        let mut position = match self.position {
+            Some(position) => position,
             None => self.alerts.ledger.place_of(now - LEARN_MS).await?,
         };
         for _ in 0..STEPS {
-            let rows = self.alerts.ledger.events(place, ROWS).await?;
+            let rows = self.alerts.ledger.events(position, ROWS).await?;
             let is_all = (rows.len() as i64) < ROWS;
             self.is_behind = !is_all;
-            place = self.apply(rows, place).await;
+            position = self.apply(rows, position).await;
             // At once: after a failed read of the next rows these are not applied again.
-            self.place = Some(place);
+            self.position = Some(position);
             if is_all {
                 self.has_caught_up = true;
                 break;
@@ -231,41 +231,47 @@ impl Evaluator {
 
     async fn scan(&self, rules: &[Rule], before: &[Active], now: ClockReading) -> ScanSnapshot {
         let at = now.wall.timestamp_millis();
-        let mut seen = self.scan_locks(rules, before, now).await;
+        let mut snapshot = self.scan_locks(rules, before, now).await;
         let views = self.alerts.inventory.backends(now);
-        self.scan_waits(rules, before, now, &mut seen);
+        self.scan_waits(rules, before, now, &mut snapshot);
         let recorded = self.recorded.in_order();
-        let mut past = self.alerts.inventory.long_held().past_mut();
+        let mut baselines = self.alerts.inventory.long_held().past_mut();
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
             match rule.condition.kind.about() {
                 About::Prefix => {
-                    let found = evaluate_windows(index, rule, &mut past, at);
+                    let found = evaluate_windows(index, rule, &mut baselines, at);
                     if found.is_none() || !self.has_caught_up {
                         let of_rule = before.iter().filter(|alert| alert.rule == rule.id);
-                        seen.unknown
+                        snapshot
+                            .unknown
                             .extend(of_rule.map(|alert| (alert.rule.clone(), alert.subject.clone())));
                     }
                     let found = found.unwrap_or_default().into_iter();
-                    seen.found
-                        .extend(found.filter(|one| !seen.blind.contains(one.subject.backend())));
+                    snapshot
+                        .found
+                        .extend(found.filter(|alert| !snapshot.blind.contains(alert.subject.backend())));
                 }
                 About::Backend => {
                     for (backend, sign, found) in evaluate_backends(index, rule, &views) {
                         if sign == ConditionResult::Unknown {
-                            seen.unknown.insert((rule.id.clone(), Subject::Backend(backend)));
+                            snapshot
+                                .unknown
+                                .insert((rule.id.clone(), Subject::Backend(backend)));
                         }
-                        seen.found.extend(found);
+                        snapshot.found.extend(found);
                     }
-                    seen.found
+                    snapshot
+                        .found
                         .extend(evaluate_counts(index, rule, recorded.iter().copied(), at));
                 }
                 About::Lock => {
-                    seen.found
+                    snapshot
+                        .found
                         .extend(evaluate_counts(index, rule, recorded.iter().copied(), at));
                 }
             }
         }
-        seen
+        snapshot
     }
 
     /// One pass over all locks, on a blocking thread.
@@ -283,12 +289,12 @@ impl Evaluator {
         let inventory = self.alerts.inventory.clone();
         let long_held = inventory.long_held().clone();
         let pass = tokio::task::spawn_blocking(move || {
-            let mut seen = ScanSnapshot::default();
+            let mut snapshot = ScanSnapshot::default();
             let blind = inventory.sights(now, EVALUATE_EVERY_MS, &mut |sight| {
-                look_at(sight, &watched, &known, &long_held, &mut seen);
+                look_at(sight, &watched, &known, &long_held, &mut snapshot);
             });
-            seen.blind = blind.into_iter().collect();
-            seen
+            snapshot.blind = blind.into_iter().collect();
+            snapshot
         });
         // After a panic, which was logged, the state of every lock is unknown.
         pass.await.unwrap_or_else(|_| ScanSnapshot {
@@ -312,21 +318,21 @@ impl Evaluator {
         (rules, silences): (&[Rule], &[Silence]),
         now: i64,
     ) -> Result<bool, sqlx::Error> {
-        for place in &history.notified {
-            let alert = &mut outcome.active[*place];
+        for position in &history.notified {
+            let alert = &mut outcome.active[*position];
             let rule = rules.iter().find(|rule| rule.id == alert.rule);
             alert.notified = rule.map(|rule| rule.severity);
         }
-        for (place, silence) in &history.suppressed {
-            outcome.active[*place].silenced_by = Some(silence.clone());
+        for (position, silence) in &history.suppressed {
+            outcome.active[*position].silenced_by = Some(silence.clone());
         }
         let changed = outcome.active.iter().filter(|alert| {
             let old = before.get(&alert.id);
             !old.is_some_and(|old| equals_stored(old, alert, now))
         });
         let changed: Vec<&Active> = changed.collect();
-        let is_news = !outcome.over.is_empty() || !changed.is_empty() || !history.is_nothing();
-        if !is_news && history.storms.is_empty() && now - self.noted_at < NOTE_EVERY_MS {
+        let has_changes = !outcome.over.is_empty() || !changed.is_empty() || !history.is_nothing();
+        if !has_changes && history.storms.is_empty() && now - self.noted_at < NOTE_EVERY_MS {
             return Ok(true);
         }
         let mut tx = self.alerts.db.begin().await?;
@@ -336,8 +342,8 @@ impl Evaluator {
             self.is_first = true;
             return Ok(false);
         }
-        if is_news {
-            turn_page(&mut tx).await?;
+        if has_changes {
+            raise_revision(&mut tx).await?;
         }
         // Ended alerts first: the same subject may start again.
         for (alert, change) in &outcome.over {
@@ -368,8 +374,8 @@ impl Evaluator {
         }
         tx.commit().await?;
         self.noted_at = now;
-        if is_news {
-            self.alerts.shelf.wrote();
+        if has_changes {
+            self.alerts.cache.mark_written();
         }
         if !history.notices.is_empty() || !history.storms.is_empty() {
             self.notices.wake();
@@ -380,21 +386,21 @@ impl Evaluator {
 
 /// Counts by rule and severity, including 0 for every enabled rule, so that a metric rises from 0.
 fn firing(rules: &[Rule], active: &[Active]) -> Firing {
-    let of = |rule: &Rule| (rule.id.to_string(), rule.severity.as_str());
+    let rule_labels = |rule: &Rule| (rule.id.to_string(), rule.severity.as_str());
     let rules = rules.iter().filter(|rule| rule.is_enabled);
     rules
         .map(|rule| {
             let fires = |alert: &&Active| alert.rule == rule.id && alert.is_firing();
-            (of(rule), active.iter().filter(fires).count() as u64)
+            (rule_labels(rule), active.iter().filter(fires).count() as u64)
         })
         .collect()
 }
 
 /// Texts that change with time alone are stored only from time to time.
 fn equals_stored(old: &Active, new: &Active, now: i64) -> bool {
-    let is_same_but_words = old.phase == new.phase
+    let is_same_except_texts = old.phase == new.phase
         && old.owner == new.owner
         && old.notified == new.notified
         && old.silenced_by == new.silenced_by;
-    is_same_but_words && (old.why == new.why || (now / EVALUATE_EVERY_MS) % 10 != 0)
+    is_same_except_texts && (old.why == new.why || (now / EVALUATE_EVERY_MS) % 10 != 0)
 }

@@ -24,7 +24,7 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn ended_since(&self, visible: &Visible, since: i64) -> Result<Vec<EndedFiring>, sqlx::Error> {
-        let rules = self.glance().await?.rules();
+        let rules = self.recent_state().await?.rules();
         let ended = store::ended_since(&self.db, since, ROWS_MAX).await?;
         let shown = ended.into_iter().filter_map(|(alert, ended_at)| {
             let rule = rules.iter().find(|rule| rule.id == alert.rule)?;

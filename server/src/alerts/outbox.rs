@@ -18,7 +18,7 @@ impl Notices for Notifier {
     ) -> BoxFuture<'a, Result<(), sqlx::Error>> {
         Box::pin(async move {
             // The number of receivers does not matter: without one, the alert is shown on the page.
-            let _told = notify::enqueue_at(tx, notice, occasion, self.pacing(), now).await?;
+            let _count = notify::enqueue_at(tx, notice, occasion, self.pacing(), now).await?;
             Ok(())
         })
     }

@@ -1,4 +1,4 @@
-//! Previews: what rules would have done on the recorded history; the newest part first, then the whole.
+//! Previews: alerts that rules would have raised on the recorded history; the newest part first, then all of it.
 //!
 //! History is read and replayed on blocking threads, a few at a time. A repeated preview continues the replay of the
 //! one before. **Invariant:** a dropped run, because its client disconnected, stops after the rows it is reading.
@@ -59,7 +59,7 @@ impl Previews {
         &self.history
     }
 
-    /// Drops what no preview has used for some time.
+    /// Drops cached data that no preview has used for some time.
     pub(super) fn forget_unused(&self, now: i64) {
         self.checkpoints.forget_unused(now);
     }

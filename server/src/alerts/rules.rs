@@ -5,7 +5,7 @@ use domain::alerts::{Draft, KnownNames, Pattern, Rule, RuleId, builtin, parse};
 use domain::audit::Action;
 use sqlx::Row as _;
 
-use super::alert_cache::{AlertState, turn_page};
+use super::alert_cache::{AlertState, raise_revision};
 use super::{AlertError, Alerts};
 use crate::audit::Entry;
 use crate::identity::Principal;
@@ -33,7 +33,7 @@ impl Alerts {
         let insert =
             "INSERT INTO alert_rules (id, version, body) VALUES ($1, 1, $2) ON CONFLICT (id) DO NOTHING";
         let mut tx = self.db.begin().await?;
-        turn_page(&mut tx).await?;
+        raise_revision(&mut tx).await?;
         for rule in builtin() {
             let body = text(&Draft::from(&rule));
             let is_new = on_either!(&mut tx, Tx, |tx| {
@@ -52,9 +52,9 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn rules(&self) -> Result<Vec<KeptRule>, sqlx::Error> {
-        let book = self.glance().await?;
-        let there = book.rules.iter().filter(|kept| !kept.is_gone);
-        let mut rules: Vec<KeptRule> = there.cloned().collect();
+        let state = self.recent_state().await?;
+        let present = state.rules.iter().filter(|stored| !stored.is_gone);
+        let mut rules: Vec<KeptRule> = present.cloned().collect();
         rules.sort_by(|a, b| {
             (a.rule.severity, &a.rule.name, &a.rule.id).cmp(&(b.rule.severity, &b.rule.name, &b.rule.id))
         });
@@ -99,7 +99,7 @@ impl Alerts {
             .rules()
             .await?
             .into_iter()
-            .find(|kept| kept.rule.id.as_str() == id);
+            .find(|stored| stored.rule.id.as_str() == id);
         found.ok_or(AlertError::NotFound("rule"))
     }
 
@@ -161,7 +161,7 @@ impl Alerts {
         any_prefix: bool,
     ) -> Result<Rule, AlertError> {
         let is_same_prefix =
-            before.is_some_and(|kept| kept.rule.scope.prefix.as_str() == draft.prefix.trim());
+            before.is_some_and(|stored| stored.rule.scope.prefix.as_str() == draft.prefix.trim());
         self.parse(draft, any_prefix || is_same_prefix).await
     }
 
@@ -174,10 +174,10 @@ impl Alerts {
         draft: &Draft,
         any_prefix: bool,
     ) -> Result<(Rule, Option<i64>), AlertError> {
-        let book = self.book().await?;
-        let before = book.rule(&draft.id);
+        let state = self.current_state().await?;
+        let before = state.rule(&draft.id);
         let rule = self.parse_over(draft, before, any_prefix).await?;
-        Ok((rule, before.map(|kept| kept.version)))
+        Ok((rule, before.map(|stored| stored.version)))
     }
 
     /// Creates a rule, or changes the one with its id if the version matches. Returns the stored rule.
@@ -191,9 +191,9 @@ impl Alerts {
         expected: Option<i64>,
         any_prefix: bool,
     ) -> Result<KeptRule, AlertError> {
-        let book = self.book().await?;
-        let kept = &book.rules;
-        let before = book.rule(&draft.id);
+        let state = self.current_state().await?;
+        let rules = &state.rules;
+        let before = state.rule(&draft.id);
         if let (Some(before), Some(expected)) = (before, expected)
             && before.version != expected
         {
@@ -204,12 +204,12 @@ impl Alerts {
             draft.id = draft.id.to_ascii_lowercase();
         }
         let rule = self.parse_over(&draft, before, any_prefix).await?;
-        if before.is_none() && kept.iter().filter(|kept| !kept.is_gone).count() >= RULES_MAX {
+        if before.is_none() && rules.iter().filter(|stored| !stored.is_gone).count() >= RULES_MAX {
             let why = format!("would be rule {} of {RULES_MAX}", RULES_MAX + 1);
             return Err(AlertError::invalid("id", why, "remove one first"));
         }
-        let was = kept.iter().find(|kept| kept.rule.id == rule.id);
-        let version = was.map_or(1, |kept| kept.version + 1);
+        let stored = rules.iter().find(|stored| stored.rule.id == rule.id);
+        let version = stored.map_or(1, |stored| stored.version + 1);
         let after = Draft::from(&rule);
         let action = if before.is_some() {
             Action::RuleChange
@@ -217,7 +217,7 @@ impl Alerts {
             Action::RuleCreate
         };
         let entry = Entry {
-            before: before.map(|kept| json(&Draft::from(&kept.rule))),
+            before: before.map(|stored| json(&Draft::from(&stored.rule))),
             after: Some(json(&after)),
             ..Entry::new(action, "ok", who.actor(None), who.origin.clone())
         };
@@ -227,15 +227,15 @@ impl Alerts {
             WHERE alert_rules.version = excluded.version - 1";
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
-        turn_page(&mut tx).await?;
-        let written = on_either!(&mut tx, Tx, |tx| {
+        raise_revision(&mut tx).await?;
+        let rows_written = on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(upsert)
                 .bind(rule.id.as_str())
                 .bind(version)
                 .bind(&body);
             query.execute(&mut **tx).await?.rows_affected()
         });
-        if written == 0 {
+        if rows_written == 0 {
             return Err(AlertError::Changed { now: version });
         }
         insert_version(
@@ -247,7 +247,7 @@ impl Alerts {
         )
         .await?;
         tx.commit().await?;
-        self.shelf.wrote();
+        self.cache.mark_written();
         self.audit.export(&appended).await;
         Ok(KeptRule {
             rule,
@@ -259,14 +259,14 @@ impl Alerts {
     /// # Errors
     /// `NotFound`, or the store does not answer.
     pub async fn remove_rule(&self, who: &Principal, id: &str) -> Result<(), AlertError> {
-        let kept = self.rule(id).await?;
+        let stored = self.rule(id).await?;
         let entry = Entry {
-            before: Some(json(&Draft::from(&kept.rule))),
+            before: Some(json(&Draft::from(&stored.rule))),
             ..Entry::new(Action::RuleRemove, "ok", who.actor(None), who.origin.clone())
         };
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
-        turn_page(&mut tx).await?;
+        raise_revision(&mut tx).await?;
         let remove = "UPDATE alert_rules SET is_deleted = 1 WHERE id = $1";
         on_either!(&mut tx, Tx, |tx| {
             sqlx::query(remove)
@@ -276,7 +276,7 @@ impl Alerts {
                 .rows_affected()
         });
         tx.commit().await?;
-        self.shelf.wrote();
+        self.cache.mark_written();
         self.audit.export(&appended).await;
         Ok(())
     }
@@ -285,17 +285,18 @@ impl Alerts {
 impl AlertState {
     /// Removed rules are disabled.
     pub(super) fn rules(&self) -> Vec<Rule> {
-        let kept = self.rules.iter();
-        kept.map(|kept| Rule {
-            is_enabled: kept.rule.is_enabled && !kept.is_gone,
-            ..kept.rule.clone()
-        })
-        .collect()
+        let stored = self.rules.iter();
+        stored
+            .map(|stored| Rule {
+                is_enabled: stored.rule.is_enabled && !stored.is_gone,
+                ..stored.rule.clone()
+            })
+            .collect()
     }
 
     fn rule(&self, id: &str) -> Option<&KeptRule> {
-        let found = self.rules.iter().find(|kept| kept.rule.id.as_str() == id);
-        found.filter(|kept| !kept.is_gone)
+        let found = self.rules.iter().find(|stored| stored.rule.id.as_str() == id);
+        found.filter(|stored| !stored.is_gone)
     }
 }
 

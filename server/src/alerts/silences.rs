@@ -8,7 +8,7 @@ use domain::audit::Action;
 use serde_json::json;
 use sqlx::Row as _;
 
-use super::alert_cache::{AlertState, turn_page};
+use super::alert_cache::{AlertState, raise_revision};
 use super::{AlertError, Alerts, OpenAlert};
 use crate::audit::Entry;
 use crate::identity::Principal;
@@ -21,7 +21,7 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn silences(&self) -> Result<Vec<Silence>, sqlx::Error> {
-        Ok(self.glance().await?.silences(self.now()))
+        Ok(self.recent_state().await?.silences(self.now()))
     }
 
     /// Creates a silence that ends `lasts` from now; its author is the caller.
@@ -46,7 +46,7 @@ impl Alerts {
             reason: Some(silence.comment.clone()),
             ..Entry::new(Action::SilenceCreate, "ok", who.actor(None), who.origin.clone())
         };
-        let written: Vec<(&str, &str)> = silence
+        let stored_matchers: Vec<(&str, &str)> = silence
             .matchers
             .iter()
             .map(|matcher| (matcher.label, matcher.value.as_str()))
@@ -55,18 +55,18 @@ impl Alerts {
             VALUES ($1, $2, $3, $4, $5, $6, $7)";
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
-        turn_page(&mut tx).await?;
+        raise_revision(&mut tx).await?;
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&silence.id)
-                .bind(json!(written).to_string())
+                .bind(json!(stored_matchers).to_string())
                 .bind(silence.starts_at)
                 .bind(silence.ends_at);
             let query = query.bind(&silence.comment).bind(who.id()).bind(who.name());
             query.execute(&mut **tx).await?.rows_affected()
         });
         tx.commit().await?;
-        self.shelf.wrote();
+        self.cache.mark_written();
         self.audit.export(&appended).await;
         Ok(silence)
     }
@@ -154,7 +154,7 @@ impl Alerts {
     async fn set_silence_end(&self, entry: Entry, id: &str, ends_at: i64) -> Result<(), AlertError> {
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
-        turn_page(&mut tx).await?;
+        raise_revision(&mut tx).await?;
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query("UPDATE silences SET ends_at = $1 WHERE id = $2");
             query
@@ -165,7 +165,7 @@ impl Alerts {
                 .rows_affected()
         });
         tx.commit().await?;
-        self.shelf.wrote();
+        self.cache.mark_written();
         self.audit.export(&appended).await;
         Ok(())
     }

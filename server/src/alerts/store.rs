@@ -15,7 +15,7 @@ const KEEP_MS: i64 = 30 * 24 * 3_600_000;
 /// Rows of one batch that is deleted.
 const PRUNED_MAX: i64 = 500;
 
-/// An open alert as it is kept.
+/// An open alert as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredAlert {
     pub alert: Active,
@@ -67,7 +67,7 @@ const fn fired_at(alert: &Active) -> Option<i64> {
 
 pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
     let select = "SELECT id, rule_id, subject, body, acked_at, acked_by, ack_note FROM alerts WHERE is_open = 1 ORDER BY id";
-    let mut kept = Vec::new();
+    let mut alerts = Vec::new();
     on_either!(db, Db, |pool| {
         for row in sqlx::query(select).fetch_all(pool).await? {
             let (rule, subject, text): (String, String, String) =
@@ -81,7 +81,7 @@ pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
             };
             let acked: (Option<i64>, Option<String>, Option<String>) =
                 (row.try_get(4)?, row.try_get(5)?, row.try_get(6)?);
-            kept.push(StoredAlert {
+            alerts.push(StoredAlert {
                 alert: Active {
                     id: row.try_get(0)?,
                     rule,
@@ -100,7 +100,7 @@ pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
             });
         }
     });
-    Ok(kept)
+    Ok(alerts)
 }
 
 /// Alerts that fired and ended, newest first.
@@ -254,7 +254,7 @@ pub(super) async fn suppressed(tx: &mut Tx, silence: &str, count: i64) -> Result
     Ok(())
 }
 
-/// Deletes a batch of what ended too long ago; whether there may be more.
+/// Deletes a batch of alerts that ended before the retention; returns whether there may be more.
 pub(super) async fn prune(db: &Db, now: i64) -> Result<bool, sqlx::Error> {
     let mut more = false;
     for delete in [

@@ -36,7 +36,7 @@ pub struct ResolvedAlert {
     pub ended_at: i64,
 }
 
-/// What the event stream says about alerts.
+/// Alert part of a hint of the event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AlertSummary {
     /// Differs whenever a visible alert, rule or silence differs.
@@ -48,27 +48,27 @@ pub struct AlertSummary {
 impl Alerts {
     /// Changes of alerts, rules and silences in this process.
     pub fn changes(&self) -> &ChangeSignal {
-        self.shelf.writes()
+        self.cache.writes()
     }
 
     /// # Errors
     /// The store does not answer.
     pub async fn summary(&self, visible: &Visible) -> Result<AlertSummary, sqlx::Error> {
-        let book = self.glance().await?;
+        let state = self.recent_state().await?;
         if visible.is_everything() {
-            let firing_groups = match book.firing_groups.get() {
+            let firing_groups = match state.firing_groups.get() {
                 Some(groups) => *groups,
                 None => {
                     let groups = firing_groups(&self.open(visible).await?);
-                    *book.firing_groups.get_or_init(|| groups)
+                    *state.firing_groups.get_or_init(|| groups)
                 }
             };
             return Ok(AlertSummary {
-                revision: book.revision.unsigned_abs(),
+                revision: state.revision.unsigned_abs(),
                 firing_groups,
             });
         }
-        // The revision of the store counts what the caller may not see.
+        // The store's revision also counts changes that the caller may not see.
         let open = self.open(visible).await?;
         let mut hasher = DefaultHasher::new();
         for open in &open {
@@ -77,9 +77,9 @@ impl Alerts {
             open.kept.acked.hash(&mut hasher);
         }
         // Readers with a scope see no silences.
-        for kept in &book.rules {
-            if !kept.is_gone && kept.rule.is_visible(visible) {
-                (kept.rule.id.as_str(), kept.version).hash(&mut hasher);
+        for stored in &state.rules {
+            if !stored.is_gone && stored.rule.is_visible(visible) {
+                (stored.rule.id.as_str(), stored.version).hash(&mut hasher);
             }
         }
         Ok(AlertSummary {
@@ -94,17 +94,17 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn open(&self, visible: &Visible) -> Result<Vec<OpenAlert>, sqlx::Error> {
-        let book = self.glance().await?;
-        let rules = book.rules();
-        let silences = book.silences(self.now());
-        let of = |kept: &StoredAlert| {
+        let state = self.recent_state().await?;
+        let rules = state.rules();
+        let silences = state.silences(self.now());
+        let visible_alert = |kept: &StoredAlert| {
             let rule = rules.iter().find(|rule| rule.id == kept.alert.rule)?;
             if !is_alert_visible(visible, &kept.alert.subject, Some(rule)) {
                 return None;
             }
             let full = labels(rule, &kept.alert);
             let is_rule_visible = rule.is_visible(visible);
-            let shown = if is_rule_visible {
+            let visible_rule = if is_rule_visible {
                 rule.clone()
             } else {
                 rule.limited()
@@ -115,13 +115,13 @@ impl Alerts {
             Some(OpenAlert {
                 is_silenced: silences.iter().any(|silence| silence.matches(&full)),
                 fingerprint: fingerprint(&full),
-                labels: labels(&shown, &kept.alert),
-                rule: shown,
+                labels: labels(&visible_rule, &kept.alert),
+                rule: visible_rule,
                 is_rule_visible,
                 kept,
             })
         };
-        let mut open: Vec<OpenAlert> = book.open.iter().filter_map(of).collect();
+        let mut open: Vec<OpenAlert> = state.open.iter().filter_map(visible_alert).collect();
         open.sort_by_key(|open| {
             let alert = &open.kept.alert;
             (
@@ -138,23 +138,23 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn resolved(&self, visible: &Visible, most: i64) -> Result<Vec<ResolvedAlert>, sqlx::Error> {
-        let over = store::over(&self.db, most).await?;
-        let rules = self.glance().await?.rules();
-        let shown = over.into_iter().filter_map(|one| {
-            let rule = rules.iter().find(|rule| rule.id.as_str() == one.rule);
-            is_alert_visible(visible, &one.subject, rule).then(|| ResolvedAlert {
+        let ended = store::over(&self.db, most).await?;
+        let rules = self.recent_state().await?.rules();
+        let visible_alerts = ended.into_iter().filter_map(|alert| {
+            let rule = rules.iter().find(|rule| rule.id.as_str() == alert.rule);
+            is_alert_visible(visible, &alert.subject, rule).then(|| ResolvedAlert {
                 rule_name: match rule {
                     Some(rule) if rule.is_visible(visible) => rule.name.clone(),
                     Some(rule) => rule.limited().name,
-                    None if visible.is_everything() => one.rule,
+                    None if visible.is_everything() => alert.rule,
                     None => "a removed rule".to_owned(),
                 },
-                subject: one.subject,
-                fired_at: one.fired_at,
-                ended_at: one.ended_at,
+                subject: alert.subject,
+                fired_at: alert.fired_at,
+                ended_at: alert.ended_at,
             })
         });
-        Ok(shown.collect())
+        Ok(visible_alerts.collect())
     }
 
     /// Visible rules, by severity and name.
@@ -163,16 +163,16 @@ impl Alerts {
     /// The store does not answer.
     pub async fn visible_rules(&self, visible: &Visible) -> Result<Vec<KeptRule>, sqlx::Error> {
         let mut rules = self.rules().await?;
-        rules.retain(|kept| kept.rule.is_visible(visible));
+        rules.retain(|stored| stored.rule.is_visible(visible));
         Ok(rules)
     }
 
     /// # Errors
     /// `NotFound`, also for a rule that the reader may not see, or the store does not answer.
     pub async fn visible_rule(&self, visible: &Visible, id: &str) -> Result<KeptRule, AlertError> {
-        let kept = self.rule(id).await?;
-        if kept.rule.is_visible(visible) {
-            Ok(kept)
+        let stored = self.rule(id).await?;
+        if stored.rule.is_visible(visible) {
+            Ok(stored)
         } else {
             Err(AlertError::NotFound("rule"))
         }

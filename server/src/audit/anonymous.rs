@@ -60,8 +60,8 @@ impl Audit {
                     let due = audit.anonymous.lock().due(audit.clock.tick());
                     audit.write_all(due).await;
                 }
-                let rest = audit.anonymous.lock().rest();
-                audit.write_all(rest).await;
+                let pending = audit.anonymous.lock().drain();
+                audit.write_all(pending).await;
             }
         });
     }

@@ -63,10 +63,10 @@ impl ChainVerifier {
                 is_blind: false,
             }),
         });
-        let own = verifier.clone();
+        let task_verifier = verifier.clone();
         tasks::spawn_supervised("audit log verifier", stop, move || {
-            let own = own.clone();
-            async move { own.run().await }
+            let task_verifier = task_verifier.clone();
+            async move { task_verifier.run().await }
         });
         verifier
     }
@@ -127,12 +127,12 @@ impl ChainVerifier {
 
     /// Verifies from the first entry; the previously verified position must be passed again.
     async fn walk_all(&self, known: &ChainState) -> Result<Walked, sqlx::Error> {
-        let mut remembered = BTreeMap::new();
+        let mut checkpoints = BTreeMap::new();
         if known.checked_at.is_some() && known.rows > 0 {
-            remembered.insert(known.rows, vec![known.hash.clone()]);
+            checkpoints.insert(known.rows, vec![known.hash.clone()]);
         }
         let is_first = known.checked_at.is_none();
-        let walk = Walk::behind(0, chain::GENESIS.to_owned(), &remembered);
+        let walk = Walk::after(0, chain::GENESIS.to_owned(), &checkpoints);
         self.walk(walk, |seq, hash| {
             if is_first {
                 self.state
@@ -144,7 +144,7 @@ impl ChainVerifier {
 
     /// Continues from the last verified entry, which must be unchanged.
     async fn walk_on(&self, known: &ChainState) -> Result<Walked, sqlx::Error> {
-        let nothing = BTreeMap::new();
+        let no_checkpoints = BTreeMap::new();
         if known.rows > 0 {
             let last = self.audit.after(known.rows - 1, 1).await?;
             let kind = match last.first() {
@@ -160,7 +160,7 @@ impl ChainVerifier {
                 }));
             }
         }
-        let walk = Walk::behind(known.rows, known.hash.clone(), &nothing);
+        let walk = Walk::after(known.rows, known.hash.clone(), &no_checkpoints);
         self.walk(walk, |_, _| {}).await
     }
 

@@ -21,18 +21,18 @@ pub(super) fn to(readable: &Readable, row: &AuditRecord) -> (Option<String>, Opt
 }
 
 fn withhold(value: &mut Value, may_see: impl Fn(&str) -> bool) {
-    if let Some(Value::Array(dies)) = value.get_mut("dies") {
-        let all = dies.len();
-        dies.retain(|one| {
-            let Some((kind, what)) = one.as_str().and_then(|text| text.split_once(": ")) else {
+    if let Some(Value::Array(casualties)) = value.get_mut("dies") {
+        let all = casualties.len();
+        casualties.retain(|casualty| {
+            let Some((kind, what)) = casualty.as_str().and_then(|text| text.split_once(": ")) else {
                 return false;
             };
             let is_name = [CasualtyKind::Key, CasualtyKind::Lock].map(CasualtyKind::as_str);
             !is_name.contains(&kind) || may_see(what)
         });
-        if dies.len() < all {
-            let rest = all - dies.len();
-            dies.push(format!("{rest} more, under names that you may not read").into());
+        if casualties.len() < all {
+            let hidden = all - casualties.len();
+            casualties.push(format!("{hidden} more, under names that you may not read").into());
         }
     }
     if let Some(name) = value.pointer_mut("/protectionReason/resource")
@@ -59,8 +59,8 @@ mod tests {
         let mut before = json!({
             "ownerId": "w", "dies": ["key: tenant_1:a", "key: tenant_2:b", "lock: x", "session: app, idle"]
         });
-        let own = |name: &str| name.starts_with("tenant_1:");
-        withhold(&mut before, own);
+        let is_own = |name: &str| name.starts_with("tenant_1:");
+        withhold(&mut before, is_own);
         let redacted = json!([
             "key: tenant_1:a",
             "session: app, idle",
@@ -68,16 +68,16 @@ mod tests {
         ]);
         assert_eq!(before["dies"], redacted);
         let mut after = json!({"state": "refused", "why": format!("{}: tenant_2:b", BlastRadius::WIDER)});
-        withhold(&mut after, own);
+        withhold(&mut after, is_own);
         assert_eq!(after["why"], BlastRadius::WIDER);
         let mut intent = json!({"protectionReason": {"because": "casualty", "resource": "tenant_2:b"}});
-        withhold(&mut intent, own);
+        withhold(&mut intent, is_own);
         assert_eq!(
             intent["protectionReason"],
             json!({"because": "casualty", "resource": null})
         );
         let mut other = json!({"why": "no answer within 60 s"});
-        withhold(&mut other, own);
+        withhold(&mut other, is_own);
         assert_eq!(other["why"], "no answer within 60 s");
     }
 }

@@ -72,7 +72,7 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Starts after this entry; 0 and [`chain::GENESIS`] for the beginning.
-    pub(super) fn behind(seq: i64, hash: String, checkpoints: &'a BTreeMap<i64, Vec<String>>) -> Self {
+    pub(super) fn after(seq: i64, hash: String, checkpoints: &'a BTreeMap<i64, Vec<String>>) -> Self {
         Self {
             seq,
             hash,
@@ -126,7 +126,7 @@ impl Audit {
         checkpoints: &BTreeMap<i64, Vec<String>>,
         mut progress: impl FnMut(i64) + Send,
     ) -> Result<Result<Verified, ChainFault>, sqlx::Error> {
-        let mut walk = Walk::behind(0, chain::GENESIS.to_owned(), checkpoints);
+        let mut walk = Walk::after(0, chain::GENESIS.to_owned(), checkpoints);
         loop {
             let rows = self.after(walk.seq, ROWS_OF_ONE_READ).await?;
             if rows.is_empty() {

@@ -63,7 +63,7 @@ fn who() -> Principal {
     Principal::system("command line")
 }
 
-fn refused(error: &IdentityError) -> Exit {
+fn report_error(error: &IdentityError) -> Exit {
     report(&error.to_string());
     match error {
         IdentityError::Invalid { .. } => Exit::Usage,

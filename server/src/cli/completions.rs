@@ -34,10 +34,13 @@ enum Kind {
 /// All commands except internal ones.
 fn visible_command() -> Command {
     let all = Cli::command();
-    let shown = all.get_subcommands().filter(|one| !one.is_hide_set()).cloned();
+    let visible = all
+        .get_subcommands()
+        .filter(|subcommand| !subcommand.is_hide_set())
+        .cloned();
     Command::new("leasehold")
         .version(env!("CARGO_PKG_VERSION"))
-        .subcommands(shown.collect::<Vec<_>>())
+        .subcommands(visible.collect::<Vec<_>>())
 }
 
 /// # Errors

@@ -76,11 +76,15 @@ fn misconfigured(errors: &ConfigErrors) -> Vec<Finding> {
 }
 
 fn worst(findings: &[Finding]) -> Level {
-    findings.iter().map(|one| one.level).max().unwrap_or(Level::Ok)
+    findings
+        .iter()
+        .map(|finding| finding.level)
+        .max()
+        .unwrap_or(Level::Ok)
 }
 
 fn number(findings: &[Finding], level: Level) -> u64 {
-    findings.iter().filter(|one| one.level == level).count() as u64
+    findings.iter().filter(|finding| finding.level == level).count() as u64
 }
 
 fn counted(findings: &[Finding]) -> String {
@@ -102,19 +106,19 @@ fn json(findings: &[Finding]) -> String {
 fn text(findings: &[Finding]) -> String {
     let width = findings
         .iter()
-        .map(|one| one.check.chars().count())
+        .map(|finding| finding.check.chars().count())
         .max()
         .unwrap_or(0);
     let mut out = String::new();
-    for one in findings {
-        let word = match one.level {
+    for finding in findings {
+        let word = match finding.level {
             Level::Ok => "ok     ",
             Level::Warning => "warning",
             Level::Fault => "FAULT  ",
         };
-        let found = domain::escape::visible(&one.found);
-        out.push_str(&format!("{word}  {:<width$}  {found}\n", one.check));
-        if let Some(remedy) = &one.remedy {
+        let found = domain::escape::visible(&finding.found);
+        out.push_str(&format!("{word}  {:<width$}  {found}\n", finding.check));
+        if let Some(remedy) = &finding.remedy {
             let remedy = domain::escape::visible(remedy);
             out.push_str(&format!("         {:<width$}  remedy: {remedy}\n", ""));
         }

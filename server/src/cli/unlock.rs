@@ -19,8 +19,8 @@ use super::exit_code::Exit;
 use super::output::{print, report};
 
 /// After an unknown outcome the server reads the lock again; interval and number of queries for its result.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-const LOOKS_MAX: u32 = 40;
+const READ_EVERY: Duration = Duration::from_millis(500);
+const READS_MAX: u32 = 40;
 
 /// Release a lock by force: shows the consequences, asks for its name, and releases only the holder that was shown.
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,7 @@ pub struct Args {
 enum Stop {
     Client(ClientError),
     /// Message and exit code.
-    Said(String, Exit),
+    Message(String, Exit),
     Output(std::io::Error),
 }
 
@@ -88,7 +88,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (message, exit) = match ended {
         Ok(exit) => return Ok(exit.into()),
         Err(Stop::Client(error)) => (error.to_string(), error.exit()),
-        Err(Stop::Said(message, exit)) => (message, exit),
+        Err(Stop::Message(message, exit)) => (message, exit),
         Err(Stop::Output(error)) => return Err(error.into()),
     };
     report(&visible(&message));
@@ -102,16 +102,16 @@ struct Flow {
 
 impl Flow {
     async fn run(self) -> Result<Exit, Stop> {
-        let generation = self.holder_text().await?;
+        let generation = self.find_generation().await?;
         let unlock = self.begin(generation).await?;
         let id = text(&unlock, "unlockId");
         if id.is_empty() {
-            return Err(Stop::Said(
+            return Err(Stop::Message(
                 "the server's answer has no unlock id".to_owned(),
                 Exit::Failure,
             ));
         }
-        self.print(&print::looked(&unlock))?;
+        self.print(&print::holding_text(&unlock))?;
         if unlock["protection"] == "protected" {
             self.cancel(&id).await;
             let (backend, name) = (&self.args.backend, text(&unlock, "resource"));
@@ -122,7 +122,7 @@ impl Flow {
                 domain::escape::visible(why.unwrap_or("it is protected")),
                 self.client.name()
             );
-            return Err(Stop::Said(message, Exit::Refused));
+            return Err(Stop::Message(message, Exit::Refused));
         }
         match &self.args.confirm_resource {
             Some(name) => self.confirm_once(&id, name).await,
@@ -131,7 +131,7 @@ impl Flow {
     }
 
     /// The generation of the holding under this name.
-    async fn holder_text(&self) -> Result<String, Stop> {
+    async fn find_generation(&self) -> Result<String, Stop> {
         let Args {
             backend,
             resource,
@@ -144,15 +144,15 @@ impl Flow {
             ("sort", "resource".to_owned()),
         ];
         let page = self.client.inventory(&query, SAME_NAME_MAX).await?;
-        let is_it = |lock: &&Value| {
+        let is_match = |lock: &&Value| {
             lock["resource"] == resource.as_str()
                 && source
                     .as_ref()
                     .is_none_or(|source| lock["source"] == source.as_str())
         };
-        let found: Vec<&Value> = page.locks.iter().filter(is_it).collect();
+        let found: Vec<&Value> = page.locks.iter().filter(is_match).collect();
         match found.as_slice() {
-            [] => Err(Stop::Said(
+            [] => Err(Stop::Message(
                 format!("{resource} on {backend} is not held, as far as the server knows"),
                 Exit::NotHeld,
             )),
@@ -163,7 +163,7 @@ impl Flow {
                     "{resource} is held in several sources: pass --source {}",
                     sources.join(", or --source ")
                 );
-                Err(Stop::Said(message, Exit::Usage))
+                Err(Stop::Message(message, Exit::Usage))
             }
         }
     }
@@ -172,7 +172,7 @@ impl Flow {
         if generation.is_empty() {
             let message =
                 "this holder cannot be distinguished from the next one, so the lock is not released";
-            return Err(Stop::Said(message.to_owned(), Exit::Refused));
+            return Err(Stop::Message(message.to_owned(), Exit::Refused));
         }
         let body = json!({
             "backend": self.args.backend, "source": self.args.source, "resource": self.args.resource,
@@ -182,7 +182,7 @@ impl Flow {
         if reply.is_success {
             Ok(reply.body)
         } else {
-            Err(self.refused(&reply))
+            Err(self.rejection(&reply))
         }
     }
 
@@ -194,7 +194,7 @@ impl Flow {
                 if problem.body["code"] == "name_mismatch" {
                     self.cancel(id).await;
                 }
-                Err(self.refused(&problem))
+                Err(self.rejection(&problem))
             }
         }
     }
@@ -207,11 +207,11 @@ impl Flow {
                     self.cancel(id).await;
                     let message = "not confirmed: standard input is not a terminal, and --confirm-resource is \
                         missing. Nothing was released";
-                    return Err(Stop::Said(message.to_owned(), Exit::Usage));
+                    return Err(Stop::Message(message.to_owned(), Exit::Usage));
                 }
                 PromptResult::GivenUp => {
                     self.cancel(id).await;
-                    return Err(Stop::Said(
+                    return Err(Stop::Message(
                         "cancelled; nothing was released".to_owned(),
                         Exit::Usage,
                     ));
@@ -222,7 +222,7 @@ impl Flow {
                 Err(problem) => {
                     let is_over = !self.is_pending(id).await;
                     if problem.body["code"] != "name_mismatch" || is_over {
-                        return Err(self.refused(&problem));
+                        return Err(self.rejection(&problem));
                     }
                     report(&visible(&text(&problem.body, "detail")));
                 }
@@ -248,13 +248,13 @@ impl Flow {
     }
 
     async fn outcome(&self, id: &str, mut unlock: Value) -> Result<Exit, Stop> {
-        let mut looks = 0;
-        while matches!(unlock["state"].as_str(), Some("outcome_unknown" | "pending")) && looks < LOOKS_MAX {
-            if looks == 0 {
+        let mut reads = 0;
+        while matches!(unlock["state"].as_str(), Some("outcome_unknown" | "pending")) && reads < READS_MAX {
+            if reads == 0 {
                 report("the result is not known yet; the lock is being read again");
             }
-            tokio::time::sleep(LOOK_EVERY).await;
-            looks += 1;
+            tokio::time::sleep(READ_EVERY).await;
+            reads += 1;
             if let Ok(reply) = self
                 .client
                 .call(Method::GET, &format!("v1/unlocks/{id}"), None)
@@ -279,11 +279,11 @@ impl Flow {
     }
 
     async fn is_pending(&self, id: &str) -> bool {
-        let looked = self
+        let response = self
             .client
             .call(Method::GET, &format!("v1/unlocks/{id}"), None)
             .await;
-        looked.is_ok_and(|reply| reply.body["state"] == "pending")
+        response.is_ok_and(|reply| reply.body["state"] == "pending")
     }
 
     /// Best effort: the intent expires by itself.
@@ -292,15 +292,15 @@ impl Flow {
         let _runs_out = self.client.call(Method::POST, &path, Some(&json!({}))).await;
     }
 
-    fn print(&self, words: &str) -> Result<(), Stop> {
+    fn print(&self, text: &str) -> Result<(), Stop> {
         if self.args.json {
-            super::output::print_error(words);
+            super::output::print_error(text);
             return Ok(());
         }
-        Ok(print(words)?)
+        Ok(print(text)?)
     }
 
-    fn refused(&self, reply: &Reply) -> Stop {
+    fn rejection(&self, reply: &Reply) -> Stop {
         let exit = match reply.body["code"].as_str().unwrap_or_default() {
             "holder_changed" if reply.body["now"].is_null() => Exit::NotHeld,
             "not_found" => Exit::NotHeld,
@@ -317,7 +317,7 @@ impl Flow {
             | "intent_expired" => Exit::Refused,
             _ => Exit::Failure,
         };
-        Stop::Said(print::problem(&reply.body), exit)
+        Stop::Message(print::problem(&reply.body), exit)
     }
 }
 

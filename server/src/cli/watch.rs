@@ -32,7 +32,7 @@ const POLL_MS: i64 = 2_000;
 /// Minimum interval in milliseconds.
 const PAUSE_MS: i64 = 500;
 /// Response time in milliseconds after which the connection counts as lost.
-const PATIENCE_MS: i64 = 5_000;
+const RESPONSE_MS_MAX: i64 = 5_000;
 /// Interval at which displayed ages are updated.
 const STEP: Duration = Duration::from_millis(250);
 const RECONNECT: Duration = Duration::from_secs(2);
@@ -63,7 +63,7 @@ pub(super) async fn run(args: &Args, client: Client) -> anyhow::Result<ExitCode>
         None
     };
     let mut shown = Shown {
-        look: args.render_options(),
+        options: args.render_options(),
         json: args.json,
         screen,
         view: View::new(client.name(), page, clock.tick()),
@@ -76,7 +76,7 @@ pub(super) async fn run(args: &Args, client: Client) -> anyhow::Result<ExitCode>
     Ok(Exit::Ok.into())
 }
 
-type Asking<'a> = BoxFuture<'a, Result<Page, ClientError>>;
+type PendingRequest<'a> = BoxFuture<'a, Result<Page, ClientError>>;
 
 async fn follow(
     shown: &mut Shown,
@@ -87,35 +87,35 @@ async fn follow(
     stop: &CancellationToken,
 ) -> io::Result<()> {
     let query = args.query();
-    let mut asking: Option<Asking<'_>> = None;
-    let mut asked_at = clock.tick();
-    let mut due = asked_at.plus(POLL_MS);
+    let mut request: Option<PendingRequest<'_>> = None;
+    let mut requested_at = clock.tick();
+    let mut due = requested_at.plus(POLL_MS);
     let mut step = tokio::time::interval(STEP);
-    shown.news(clock.tick())?;
+    shown.print_update(clock.tick())?;
     loop {
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            Some(answer) = async { Some(asking.as_mut()?.await) }, if asking.is_some() => {
-                asking = None;
+            Some(response) = async { Some(request.as_mut()?.await) }, if request.is_some() => {
+                request = None;
                 let now = clock.tick();
                 due = now.plus(POLL_MS);
-                if shown.view.take(answer, asked_at, now) {
-                    shown.news(now)?;
+                if shown.view.apply_response(response, requested_at, now) {
+                    shown.print_update(now)?;
                 }
             }
-            () = hints.notified() => due = asked_at.plus(PAUSE_MS).min(due),
+            () = hints.notified() => due = requested_at.plus(PAUSE_MS).min(due),
             _ = step.tick() => {
                 let now = clock.tick();
-                if asking.is_none() && due <= now {
-                    asking = Some(Box::pin(client.inventory(&query, args.limit())));
-                    asked_at = now;
-                } else if asking.is_some()
-                    && now.since(asked_at) > PATIENCE_MS
-                    && shown.view.lose("no answer in time".to_owned(), asked_at)
+                if request.is_none() && due <= now {
+                    request = Some(Box::pin(client.inventory(&query, args.limit())));
+                    requested_at = now;
+                } else if request.is_some()
+                    && now.since(requested_at) > RESPONSE_MS_MAX
+                    && shown.view.mark_lost("no answer in time".to_owned(), requested_at)
                 {
-                    shown.news(now)?;
+                    shown.print_update(now)?;
                 }
-                shown.age(now)?;
+                shown.redraw(now)?;
             }
         }
     }
@@ -139,32 +139,32 @@ async fn listen(client: Client, hints: Arc<Notify>) {
 
 /// The view and its output: a screen with ages, or lines on each change.
 struct Shown {
-    look: RenderOptions,
+    options: RenderOptions,
     json: bool,
     screen: Option<Screen>,
     view: View,
 }
 
 impl Shown {
-    fn news(&self, now: Tick) -> io::Result<()> {
+    fn print_update(&self, now: Tick) -> io::Result<()> {
         match (&self.view.lost, self.json) {
-            _ if self.screen.is_some() => self.age(now),
+            _ if self.screen.is_some() => self.redraw(now),
             (Some(lost), true) => {
                 report(&lost.why);
                 Ok(())
             }
             (None, true) => write(&json(&self.view.page)),
-            (_, false) => write(&(self.view.lines(self.look, now).join("\n") + "\n\n")),
+            (_, false) => write(&(self.view.lines(self.options, now).join("\n") + "\n\n")),
         }
     }
 
-    fn age(&self, now: Tick) -> io::Result<()> {
+    fn redraw(&self, now: Tick) -> io::Result<()> {
         let Some(screen) = &self.screen else { return Ok(()) };
         let (columns, rows) = terminal::size().unwrap_or((80, 24));
-        let look = RenderOptions {
+        let options = RenderOptions {
             columns: Some(columns),
-            ..self.look
+            ..self.options
         };
-        screen.draw(&self.view.fitting(look, now, rows))
+        screen.draw(&self.view.visible_lines(options, now, rows))
     }
 }

@@ -34,37 +34,39 @@ pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String
         .into_iter()
         .filter(|lock| lock.waiter_count.known().is_some_and(|waiters| *waiters > 0))
         .collect();
-    let read = waited
+    let reads = waited
         .iter()
-        .map(|lock| tokio::time::timeout(PATIENCE, one(console, lock)));
-    let read = join_all(read).await;
-    let unread = read.iter().filter(|it| !matches!(it, Ok(Some(_)))).count();
-    let (mut lines, mut grown) = (Vec::new(), Vec::new());
-    for (line, blockers) in read.into_iter().flatten().flatten() {
+        .map(|lock| tokio::time::timeout(PATIENCE, read_queue(console, lock)));
+    let reads = join_all(reads).await;
+    let unread_count = reads.iter().filter(|read| !matches!(read, Ok(Some(_)))).count();
+    let (mut edges, mut roots) = (Vec::new(), Vec::new());
+    for (edge, blockers) in reads.into_iter().flatten().flatten() {
         if blockers.is_empty() {
-            lines.push(line);
+            edges.push(edge);
         } else {
-            grown.extend(blockers);
+            roots.extend(blockers);
         }
     }
-    grown.extend(who_blocks(&lines));
+    roots.extend(who_blocks(&edges));
     // A session that holds several locks is the root of each tree.
-    grown.sort_by(|one, other| {
-        let size = trees::size(other).cmp(&trees::size(one));
-        size.then_with(|| (&one.owner_id, one.pid).cmp(&(&other.owner_id, other.pid)))
+    roots.sort_by(|left, right| {
+        let size = trees::size(right).cmp(&trees::size(left));
+        size.then_with(|| (&left.owner_id, left.pid).cmp(&(&right.owner_id, right.pid)))
     });
-    grown.dedup_by(|one, other| one.owner_id == other.owner_id && one.pid == other.pid && one.pid.is_some());
-    let fault = (unread > 0).then(|| {
+    roots.dedup_by(|left, right| {
+        left.owner_id == right.owner_id && left.pid == right.pid && left.pid.is_some()
+    });
+    let fault = (unread_count > 0).then(|| {
         format!(
-            "{unread} of {} queues could not be read now and are left out.",
+            "{unread_count} of {} queues could not be read now and are left out.",
             waited.len()
         )
     });
-    (grown, fault)
+    (roots, fault)
 }
 
 /// `None` if the lock is not held any more or cannot be read.
-async fn one(console: &dyn Console, lock: &Lock) -> Option<(WaitEdge, Vec<Blocker>)> {
+async fn read_queue(console: &dyn Console, lock: &Lock) -> Option<(WaitEdge, Vec<Blocker>)> {
     let id = &lock.id;
     let detail = console
         .lock(id.backend.clone(), Some(id.source.clone()), id.resource.text())
@@ -76,7 +78,7 @@ async fn one(console: &dyn Console, lock: &Lock) -> Option<(WaitEdge, Vec<Blocke
         .owner_id
         .known()
         .map_or_else(|| "unknown".to_owned(), ToString::to_string);
-    let line = WaitEdge {
+    let edge = WaitEdge {
         lock: id.clone(),
         owner,
         held_ms: None,
@@ -86,5 +88,5 @@ async fn one(console: &dyn Console, lock: &Lock) -> Option<(WaitEdge, Vec<Blocke
             .map(|waiter| (waiter.owner_id.to_string(), waiter.waited_ms.known().copied()))
             .collect(),
     };
-    Some((line, fresh.blockers.clone()))
+    Some((edge, fresh.blockers.clone()))
 }

@@ -19,7 +19,7 @@ const LOCK_STEP_MS: i64 = 500;
 const CHARTS_STEP_MS: i64 = 1_000;
 
 impl ServerConsole {
-    /// Without what depends on the principal: why it may not unlock, and ids of its own leases.
+    /// Without data that depends on the principal: why it may not unlock, and the ids of its own leases.
     pub(super) async fn lock_page(
         &self,
         backend: &BackendName,
@@ -43,8 +43,14 @@ impl ServerConsole {
     ) -> LockCharts {
         let id = &detail.lock.id;
         let resource = id.resource.text();
-        let may = if may_audit { "audit" } else { "" };
-        let key = key(&[id.backend.as_str(), id.source.as_str(), &resource, may, search]);
+        let audit_flag = if may_audit { "audit" } else { "" };
+        let key = key(&[
+            id.backend.as_str(),
+            id.source.as_str(),
+            &resource,
+            audit_flag,
+            search,
+        ]);
         let computed = async {
             let viewer = (may_audit, &self.visible);
             Ok::<_, Infallible>(sources.lock(detail, search, viewer).await)
@@ -100,10 +106,10 @@ impl ServerConsole {
             .with_history(backend, Some(&lock.id.source), names, seen)
             .await;
         let view = self.view(backend);
-        let blind = view
+        let is_down = view
             .as_ref()
             .is_some_and(|view| view.status == BackendStatus::Down);
-        let fresh = if blind {
+        let fresh = if is_down {
             Reported::unknown("the backend is down")
         } else {
             self.read_fresh(&lock).await
@@ -130,14 +136,14 @@ impl ServerConsole {
     ) -> Vec<SeenEvent> {
         let Some(history) = &self.history else { return seen };
         let reading = async {
-            let mut written = Vec::new();
+            let mut stored = Vec::new();
             for name in names {
-                written.extend(history.lock_events(backend, source, name, SEEN_MAX).await?);
+                stored.extend(history.lock_events(backend, source, name, SEEN_MAX).await?);
             }
-            Ok::<_, sqlx::Error>(written)
+            Ok::<_, sqlx::Error>(stored)
         };
         match tokio::time::timeout(HISTORY_PATIENCE, reading).await {
-            Ok(Ok(written)) => history::together(written, seen, SEEN_MAX),
+            Ok(Ok(stored)) => history::together(stored, seen, SEEN_MAX),
             Ok(Err(error)) => {
                 tracing::warn!("history cannot be read: {error}");
                 seen

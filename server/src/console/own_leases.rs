@@ -22,9 +22,9 @@ impl ServerConsole {
         let builtin = BackendName::builtin();
         let names = locks.iter().filter(|lock| lock.id.backend == builtin);
         let names: Vec<Resource> = names.map(|lock| lock.id.resource.clone()).collect();
-        let own = self.own_leases(&names).await;
+        let own_ids = self.own_leases(&names).await;
         for lock in locks.iter_mut().filter(|lock| lock.id.backend == builtin) {
-            if let Some(id) = own_lease(&own, lock) {
+            if let Some(id) = own_lease(&own_ids, lock) {
                 lock.lease_id = Reported::Value(id);
             }
         }
@@ -56,13 +56,14 @@ impl ServerConsole {
             return HashMap::new();
         };
         let held = found.reads.into_iter().flat_map(|read| read.value);
-        let own = held.filter(|row| principal.owns(&row.lease));
-        own.map(|row| ((row.resource, row.lease.token), row.lease.id.to_string()))
+        let own_rows = held.filter(|row| principal.owns(&row.lease));
+        own_rows
+            .map(|row| ((row.resource, row.lease.token), row.lease.id.to_string()))
             .collect()
     }
 }
 
-fn own_lease(own: &HashMap<Grant, String>, lock: &Lock) -> Option<String> {
+fn own_lease(own_ids: &HashMap<Grant, String>, lock: &Lock) -> Option<String> {
     let token = *lock.fencing_token.known()?;
-    own.get(&(lock.id.resource.clone(), token)).cloned()
+    own_ids.get(&(lock.id.resource.clone(), token)).cloned()
 }

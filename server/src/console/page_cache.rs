@@ -32,8 +32,8 @@ impl<T: Clone> PageCache<T> {
         }
     }
 
-    /// The stored page, or the computed one. Errors are not stored. Requests that wait for one computation after another would
-    /// be served in turn, so a page answers every request that came before its computation began, whatever has changed since.
+    /// The stored page, or the computed one. Errors are not stored. A page answers every request that arrived before its
+    /// computation began, even if data has changed since; otherwise each waiting request would compute again.
     pub(super) async fn get<E>(
         &self,
         (search, visible): (&str, &Visible),
@@ -41,22 +41,25 @@ impl<T: Clone> PageCache<T> {
         compute: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let entry = self.entry(search, visible);
-        let wanted = stamp();
+        let requested = stamp();
         let mut stored = entry.page.lock().await;
-        let is_new = |of: &Stamp| of.0 >= wanted.0 && of.1 >= wanted.1;
-        if let Some((_, page)) = stored.as_ref().filter(|(of, _)| is_new(of)) {
+        let is_new = |stored_stamp: &Stamp| stored_stamp.0 >= requested.0 && stored_stamp.1 >= requested.1;
+        if let Some((_, page)) = stored.as_ref().filter(|(stored_stamp, _)| is_new(stored_stamp)) {
             return Ok(page.clone());
         }
-        let begun = stamp();
+        let started = stamp();
         let page = compute.await?;
-        *stored = Some((begun, page.clone()));
+        *stored = Some((started, page.clone()));
         Ok(page)
     }
 
     fn entry(&self, search: &str, visible: &Visible) -> Arc<Entry<T>> {
         let mut entries = self.entries.lock();
-        let is_it = |entry: &Arc<Entry<T>>| entry.search == search && entry.visible == *visible;
-        let found = entries.iter().position(is_it).and_then(|at| entries.remove(at));
+        let is_match = |entry: &Arc<Entry<T>>| entry.search == search && entry.visible == *visible;
+        let found = entries
+            .iter()
+            .position(is_match)
+            .and_then(|at| entries.remove(at));
         let entry = found.unwrap_or_else(|| {
             Arc::new(Entry {
                 search: search.to_owned(),
@@ -117,8 +120,8 @@ mod tests {
             };
             cache.get(("", &all), || (revision.get(), 0), compute).await
         };
-        let answers = futures::join!(get(), get(), get(), get());
-        assert_eq!(answers, (Ok(1), Ok(2), Ok(2), Ok(2)));
+        let results = futures::join!(get(), get(), get(), get());
+        assert_eq!(results, (Ok(1), Ok(2), Ok(2), Ok(2)));
     }
 
     #[tokio::test]

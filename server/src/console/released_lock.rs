@@ -22,20 +22,20 @@ use inventory::LookUp;
 use lease::{LeaseCaller, RejectionQuery};
 
 /// Timeout of the queries for stored facts, without which there is no page.
-const MEMORY_PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+const FACTS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// Forced releases read per name: two sources can have the same name.
 const RELEASES_READ: u32 = 10;
 
 /// Stored facts about one name.
-struct Memory {
+struct StoredFacts {
     id: LockId,
     seen: Vec<SeenEvent>,
     newest_token: Option<FencingToken>,
 }
 
 impl ServerConsole {
-    pub(super) async fn remembered(
+    pub(super) async fn released_lock(
         &self,
         backend: BackendName,
         source: Option<Source>,
@@ -58,79 +58,79 @@ impl ServerConsole {
             if !scope.covers_bytes(name.as_bytes()) {
                 continue;
             }
-            let memory = self.memory(&sources, &backend, source.as_ref(), name);
-            let memory = tokio::time::timeout(MEMORY_PATIENCE, memory).await;
-            let Ok(Ok(memory)) = memory else {
+            let facts = self.load_stored_facts(&sources, &backend, source.as_ref(), name);
+            let facts = tokio::time::timeout(FACTS_TIMEOUT, facts).await;
+            let Ok(Ok(facts)) = facts else {
                 return Err(ConsoleError::NotFound {
                     what: "the history of this lock cannot be read now: no holder is observed, and earlier holders are unknown".to_owned(),
                 });
             };
-            if let Some(memory) = memory {
-                return Ok(Some(self.past_detail(&view, memory).await));
+            if let Some(facts) = facts {
+                return Ok(Some(self.past_detail(&view, facts).await));
             }
         }
         Ok(None)
     }
 
-    async fn memory(
+    async fn load_stored_facts(
         &self,
         sources: &ChartSources,
         backend: &BackendName,
         source: Option<&Source>,
         resource: Resource,
-    ) -> Result<Option<Memory>, sqlx::Error> {
-        let is_ours = *backend == BackendName::builtin();
-        let (recent_on, recent) = self.inventory.recently_seen(backend, source, &resource).unzip();
-        let written = sources
+    ) -> Result<Option<StoredFacts>, sqlx::Error> {
+        let is_builtin = *backend == BackendName::builtin();
+        let (recent_source, recent) = self.inventory.recently_seen(backend, source, &resource).unzip();
+        let stored = sources
             .history
             .events_of(backend, source, &resource, (0, i64::MAX), 1)
             .await?;
-        let is_written = !written.is_empty();
-        let on = source.cloned().or(recent_on);
-        let on = on.or_else(|| written.into_iter().next().map(|event| event.source));
-        let Some(on) = on.or_else(|| is_ours.then(|| Source::fixed("lease"))) else {
+        let is_stored = !stored.is_empty();
+        let lock_source = source.cloned().or(recent_source);
+        let lock_source = lock_source.or_else(|| stored.into_iter().next().map(|event| event.source));
+        let Some(lock_source) = lock_source.or_else(|| is_builtin.then(|| Source::fixed("lease"))) else {
             return Ok(None);
         };
         let names = std::slice::from_ref(&resource);
         let seen = self
-            .with_history(backend, Some(&on), names, recent.unwrap_or_default())
+            .with_history(backend, Some(&lock_source), names, recent.unwrap_or_default())
             .await;
-        let (newest_token, is_in_ledger) = if is_ours {
+        let (newest_token, is_rejected) = if is_builtin {
             (
-                granted(sources, &resource).await,
-                refused(sources, &resource).await,
+                newest_granted_token(sources, &resource).await,
+                has_rejections(sources, &resource).await,
             )
         } else {
             (None, false)
         };
-        let is_known = is_written || !seen.is_empty() || newest_token.is_some() || is_in_ledger;
+        let is_known = is_stored || !seen.is_empty() || newest_token.is_some() || is_rejected;
         let id = LockId {
             backend: backend.clone(),
-            source: on,
+            source: lock_source,
             resource,
         };
-        Ok(is_known.then_some(Memory {
+        Ok(is_known.then_some(StoredFacts {
             id,
             seen,
             newest_token,
         }))
     }
 
-    async fn past_detail(&self, view: &BackendView, memory: Memory) -> LockDetail {
-        let Memory {
+    async fn past_detail(&self, view: &BackendView, facts: StoredFacts) -> LockDetail {
+        let StoredFacts {
             id,
             seen,
             newest_token,
-        } = memory;
-        let last = self.last(&id, &seen).await;
+        } = facts;
+        let last = self.last_holding(&id, &seen).await;
         let (fresh, age_ms) = self.is_free(view, &id, last.sentence()).await;
         let now = self.clock.now().wall;
-        let looked_at = now - TimeDelta::milliseconds(age_ms);
+        let read_at = now - TimeDelta::milliseconds(age_ms);
         // The range of the charts includes it.
         let shown_ms = last.began.or(last.seen_at).map(|at| now - at);
         let shown_ms = shown_ms.map_or(0, |shown| shown.num_milliseconds().max(0));
         LockDetail {
-            lock: free_lock(id, view, (looked_at, age_ms), shown_ms),
+            lock: free_lock(id, view, (read_at, age_ms), shown_ms),
             backend_status: view.status,
             backend_fault: view.fault.clone(),
             no_unlock: Some("no holder is known".to_owned()),
@@ -142,11 +142,11 @@ impl ServerConsole {
     }
 
     /// The last holding, with the author of a forced release.
-    async fn last(&self, id: &LockId, seen: &[SeenEvent]) -> LastHolding {
+    async fn last_holding(&self, id: &LockId, seen: &[SeenEvent]) -> LastHolding {
         let mut last = LastHolding::from_events(seen);
         let Some(sources) = &self.charts else { return last };
         let released = sources.unlocks.released(&id.backend, &id.resource, RELEASES_READ);
-        let Ok(Ok(released)) = tokio::time::timeout(MEMORY_PATIENCE, released).await else {
+        let Ok(Ok(released)) = tokio::time::timeout(FACTS_TIMEOUT, released).await else {
             return last;
         };
         let newest = released.into_iter().find(|unlock| unlock.source == id.source);
@@ -168,14 +168,14 @@ impl ServerConsole {
 
     /// `NotApplicable` with `why` if the backend was read without it; and the age of that read in milliseconds.
     async fn is_free(&self, view: &BackendView, id: &LockId, why: String) -> (Reported<Fresh>, i64) {
-        let looked_ms = view.age_ms.unwrap_or(0);
+        let scan_age_ms = view.age_ms.unwrap_or(0);
         let is_blind = view.status.blinds_rows() || view.status == BackendStatus::Starting;
-        let unread = format!(
+        let reason = format!(
             "the backend is {}: the present holder is unknown",
             view.status.as_str()
         );
         let Some(backend) = self.backends.get(&id.backend).filter(|_| !is_blind) else {
-            return (Reported::Unknown(unread.into()), looked_ms);
+            return (Reported::Unknown(reason.into()), scan_age_ms);
         };
         let reading = backend.inspect(&id.source, &id.resource);
         let is_force_released = |lock: &ObservedLock| {
@@ -187,19 +187,19 @@ impl ServerConsole {
                 (Reported::NotApplicable(why.into()), 0)
             }
             Ok(Ok(_)) => {
-                let taken =
+                let reason =
                     "it was acquired after the last scan; this page shows the holder after the next scan";
-                (Reported::unknown(taken), looked_ms)
+                (Reported::unknown(reason), scan_age_ms)
             }
             // The last scan was complete and did not contain it.
-            _ if view.status == BackendStatus::Live => (Reported::NotApplicable(why.into()), looked_ms),
-            _ => (Reported::unknown("the lock could not be read"), looked_ms),
+            _ if view.status == BackendStatus::Live => (Reported::NotApplicable(why.into()), scan_age_ms),
+            _ => (Reported::unknown("the lock could not be read"), scan_age_ms),
         }
     }
 }
 
 /// The newest token of the built-in service; `None` if never granted or unreadable.
-async fn granted(sources: &ChartSources, resource: &Resource) -> Option<FencingToken> {
+async fn newest_granted_token(sources: &ChartSources, resource: &Resource) -> Option<FencingToken> {
     let now = sources
         .leases
         .resource(&LeaseCaller::server(), resource)
@@ -208,7 +208,7 @@ async fn granted(sources: &ChartSources, resource: &Resource) -> Option<FencingT
     (now.last_token.number() > 0).then_some(now.last_token)
 }
 
-async fn refused(sources: &ChartSources, resource: &Resource) -> bool {
+async fn has_rejections(sources: &ChartSources, resource: &Resource) -> bool {
     let reading = RejectionQuery {
         resource: Some(resource.clone()),
         names: None,
@@ -225,29 +225,29 @@ async fn refused(sources: &ChartSources, resource: &Resource) -> bool {
 
 /// A list row for a lock that is not held.
 fn free_lock(id: LockId, view: &BackendView, (at, age_ms): (DateTime<Utc>, i64), shown_ms: i64) -> Lock {
-    const NOBODY: &str = "no holder is known";
+    const NO_HOLDER: &str = "no holder is known";
     Lock {
         id,
         kind: view.kind,
-        owner_id: Reported::absent(NOBODY),
+        owner_id: Reported::absent(NO_HOLDER),
         owner_count: 0,
-        lease_id: Reported::absent(NOBODY),
-        generation: Reported::absent(NOBODY),
-        fencing_token: Reported::absent(NOBODY),
-        acquired_at: Reported::absent(NOBODY),
-        expires_at: Reported::absent(NOBODY),
-        held_ms: Reported::absent(NOBODY),
+        lease_id: Reported::absent(NO_HOLDER),
+        generation: Reported::absent(NO_HOLDER),
+        fencing_token: Reported::absent(NO_HOLDER),
+        acquired_at: Reported::absent(NO_HOLDER),
+        expires_at: Reported::absent(NO_HOLDER),
+        held_ms: Reported::absent(NO_HOLDER),
         held_at_least_ms: shown_ms,
-        ttl_ms: Reported::absent(NOBODY),
-        remaining_ms: Reported::absent(NOBODY),
-        waiter_count: Reported::absent(NOBODY),
+        ttl_ms: Reported::absent(NO_HOLDER),
+        remaining_ms: Reported::absent(NO_HOLDER),
+        waiter_count: Reported::absent(NO_HOLDER),
         state: LockState::Unknown,
         reasons: Vec::new(),
         safety: Safety {
             class: SafetyClass::Efficiency,
-            why: NOBODY.into(),
+            why: NO_HOLDER.into(),
         },
-        renewal: Reported::absent(NOBODY),
+        renewal: Reported::absent(NO_HOLDER),
         observed_at: at,
         age_ms,
         track_ms: None,

@@ -10,8 +10,8 @@ const REMEDY: &str = "The supervisor restarts the task. The log has the whole pa
 
 pub(super) fn with_tasks(mut views: Vec<BackendView>, fallen: Vec<Fallen>) -> Vec<BackendView> {
     for fallen in fallen {
-        let own = BackendName::builtin();
-        let of = fallen.name.of.as_deref().unwrap_or(own.as_str());
+        let builtin = BackendName::builtin();
+        let of = fallen.name.of.as_deref().unwrap_or(builtin.as_str());
         // A panic message may contain names of locks: only for readers of the whole backend.
         let of_whole = |view: &&mut BackendView| view.name.as_str() == of && !view.is_limited;
         let Some(view) = views.iter_mut().find(of_whole) else {

@@ -26,35 +26,35 @@ pub(super) async fn examine(config: &BackendConfig, clock: &Clock) -> Vec<Findin
     let mut findings = certificates::check_backend(config, clock.now().wall);
     let backend = connect(config, clock);
     let probed = tokio::time::timeout(config.timeout, backend.probe()).await;
-    let probe = match probed.unwrap_or_else(|_| Err(late(config.timeout))) {
+    let probe = match probed.unwrap_or_else(|_| Err(timeout_error(config.timeout))) {
         Ok(probe) => probe,
         Err(error) => {
             findings.push(Finding::fault(&check, error.to_string(), error.remedy()));
             return findings;
         }
     };
-    findings.push(reached(&check, &*backend, &probe));
-    findings.extend(rights(&check, &probe));
+    findings.push(reached_finding(&check, &*backend, &probe));
+    findings.extend(permission_findings(&check, &probe));
     let mut counted = Counted::default();
     let budget = Budget {
         time_max: config.scan_timeout,
     };
-    let patience = config.scan_timeout + config.timeout;
-    let passed = tokio::time::timeout(patience, backend.observe(budget, &mut counted)).await;
-    match passed.unwrap_or_else(|_| Err(late(patience))) {
+    let timeout = config.scan_timeout + config.timeout;
+    let passed = tokio::time::timeout(timeout, backend.observe(budget, &mut counted)).await;
+    match passed.unwrap_or_else(|_| Err(timeout_error(timeout))) {
         Ok(pass) => findings.extend(scan_findings(&check, &pass, counted.0)),
         Err(error) => findings.push(Finding::fault(&check, error.to_string(), error.remedy())),
     }
     findings
 }
 
-fn late(after: std::time::Duration) -> BackendError {
+fn timeout_error(after: std::time::Duration) -> BackendError {
     BackendError::NoAnswer {
         after_ms: millis(after).unsigned_abs(),
     }
 }
 
-fn reached(check: &str, backend: &dyn Backend, probe: &Probe) -> Finding {
+fn reached_finding(check: &str, backend: &dyn Backend, probe: &Probe) -> Finding {
     let version = match &probe.version {
         Reported::Value(version) => version.clone(),
         Reported::Unknown(why) | Reported::NotApplicable(why) => format!("version unknown: {why}"),
@@ -62,8 +62,8 @@ fn reached(check: &str, backend: &dyn Backend, probe: &Probe) -> Finding {
     Finding::ok(check, format!("reached at {}: {version}", backend.address()))
 }
 
-fn rights(check: &str, probe: &Probe) -> Vec<Finding> {
-    let judged = probe
+fn permission_findings(check: &str, probe: &Probe) -> Vec<Finding> {
+    let findings = probe
         .rights
         .iter()
         .map(|right| match (&right.allowed, right.wanted) {
@@ -88,7 +88,7 @@ fn rights(check: &str, probe: &Probe) -> Vec<Finding> {
                 Finding::warning(check, format!("{}: unknown, {why}", right.what), &right.remedy)
             }
         });
-    judged.collect()
+    findings.collect()
 }
 
 fn scan_findings(check: &str, pass: &Pass, locks: usize) -> Vec<Finding> {

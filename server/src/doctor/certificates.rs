@@ -18,10 +18,10 @@ use config::{BackendConfig, Config, OidcConfig, ServerTls};
 const LEFT_WARN: i64 = 14;
 
 /// The server's certificate.
-pub(super) fn own(config: &Config, now: DateTime<Utc>) -> Vec<Finding> {
+pub(super) fn check_server(config: &Config, now: DateTime<Utc>) -> Vec<Finding> {
     let renewed = "it is shown within seconds, without a restart";
     let tls = config.access.tls.as_ref();
-    tls.map(|files| pair("tls", files, renewed, now))
+    tls.map(|files| check_pair("tls", files, renewed, now))
         .unwrap_or_default()
 }
 
@@ -36,14 +36,14 @@ pub(super) fn check_backend(config: &BackendConfig, now: DateTime<Utc>) -> Vec<F
     let check = format!("backend {}", config.name);
     let mut findings = Vec::new();
     if let Some(file) = ca_file {
-        findings.push(authority(&check, file, RELOAD, now));
+        findings.push(check_authority(&check, file, RELOAD, now));
     }
     if let (Some(cert), Some(key)) = (cert_file, key_file) {
         let files = ServerTls {
             cert_file: cert.clone(),
             key_file: key.clone(),
         };
-        findings.extend(pair(&check, &files, RELOAD, now));
+        findings.extend(check_pair(&check, &files, RELOAD, now));
     }
     findings
 }
@@ -51,7 +51,7 @@ pub(super) fn check_backend(config: &BackendConfig, now: DateTime<Utc>) -> Vec<F
 /// The CA of the identity provider.
 pub(super) fn check_provider(config: &OidcConfig, now: DateTime<Utc>) -> Option<Finding> {
     let file = config.ca_file.as_ref()?;
-    Some(authority("oidc", file, RESTART, now))
+    Some(check_authority("oidc", file, RESTART, now))
 }
 
 /// The certificates of the collectors in the `OTEL_*` variables.
@@ -72,14 +72,14 @@ fn check_collector(push: &Push, now: DateTime<Utc>) -> Vec<Finding> {
     let check = "telemetry";
     let mut findings = Vec::new();
     if let Some(file) = &push.certificate {
-        findings.push(authority(check, file, RESTART, now));
+        findings.push(check_authority(check, file, RESTART, now));
     }
     if let (Some(cert), Some(key)) = (&push.client_certificate, &push.client_key) {
         let files = ServerTls {
             cert_file: cert.clone(),
             key_file: key.clone(),
         };
-        findings.extend(pair(check, &files, RESTART, now));
+        findings.extend(check_pair(check, &files, RESTART, now));
     }
     findings
 }
@@ -88,70 +88,79 @@ const RELOAD: &str = "then: systemctl reload leasehold";
 const RESTART: &str = "then: systemctl restart leasehold";
 
 /// A certificate with its key.
-fn pair(check: &str, files: &ServerTls, renewed: &str, now: DateTime<Utc>) -> Vec<Finding> {
+fn check_pair(check: &str, files: &ServerTls, renewed: &str, now: DateTime<Utc>) -> Vec<Finding> {
     match Certificate::load(files) {
         Ok(_) => {
-            let shown = files.cert_file.display();
-            let fits = Finding::ok(check, format!("{shown} and its key match"));
+            let path = files.cert_file.display();
+            let match_finding = Finding::ok(check, format!("{path} and its key match"));
             // Later certificates of the file belong to the chain.
-            vec![fits, valid(check, &files.cert_file, Wanted::First, renewed, now)]
+            vec![
+                match_finding,
+                check_file(check, &files.cert_file, Selection::First, renewed, now),
+            ]
         }
-        Err(wrong) => {
-            let found = format!("{} {}", wrong.path.display(), wrong.why);
-            vec![Finding::fault(check, found, wrong.remedy)]
+        Err(error) => {
+            let found = format!("{} {}", error.path.display(), error.why);
+            vec![Finding::fault(check, found, error.remedy)]
         }
     }
 }
 
 /// CA certificates: one valid certificate is sufficient.
-fn authority(check: &str, file: &Path, renewed: &str, now: DateTime<Utc>) -> Finding {
-    valid(check, file, Wanted::Longest, renewed, now)
+fn check_authority(check: &str, file: &Path, renewed: &str, now: DateTime<Utc>) -> Finding {
+    check_file(check, file, Selection::Longest, renewed, now)
 }
 
-/// Which certificate of a file counts.
+/// The certificate of a file that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum Selection {
     First,
     Longest,
 }
 
-fn valid(check: &str, file: &Path, wanted: Wanted, renewed: &str, now: DateTime<Utc>) -> Finding {
-    let shown = file.display();
+fn check_file(check: &str, file: &Path, selection: Selection, renewed: &str, now: DateTime<Utc>) -> Finding {
+    let path = file.display();
     let read = std::fs::read(file);
     let pem = match read {
         Ok(pem) => pem,
         Err(why) => {
-            let found = format!("{shown} cannot be read: {why}");
+            let found = format!("{path} cannot be read: {why}");
             return Finding::fault(
                 check,
                 found,
-                format!("ls -l {shown} # the user that serves must read it"),
+                format!("ls -l {path} # the user that serves must read it"),
             );
         }
     };
     let all = CertificateDer::pem_slice_iter(&pem).map_while(Result::ok);
     let mut all = all.filter_map(|der| x509::validity(&der));
-    let validity = match wanted {
-        Wanted::First => all.next(),
-        Wanted::Longest => all.max_by_key(|validity| validity.until),
+    let validity = match selection {
+        Selection::First => all.next(),
+        Selection::Longest => all.max_by_key(|validity| validity.until),
     };
     match validity {
-        Some(validity) => judged(check, file, validity, renewed, now),
+        Some(validity) => check_validity(check, file, validity, renewed, now),
         None => Finding::fault(
             check,
-            format!("{shown} holds no certificate"),
+            format!("{path} holds no certificate"),
             "Write it as PEM, beginning with -----BEGIN CERTIFICATE-----.",
         ),
     }
 }
 
-fn judged(check: &str, file: &Path, validity: Validity, renewed: &str, now: DateTime<Utc>) -> Finding {
-    let shown = file.display();
-    let remedy = format!("renew {shown}; {renewed}");
+fn check_validity(
+    check: &str,
+    file: &Path,
+    validity: Validity,
+    renewed: &str,
+    now: DateTime<Utc>,
+) -> Finding {
+    let path = file.display();
+    let remedy = format!("renew {path}; {renewed}");
     let day = validity.until.format("%Y-%m-%d");
     if now < validity.from {
         let from = validity.from.format("%Y-%m-%d %H:%M");
-        let found = format!("{shown} is not valid before {from} UTC");
+        let found = format!("{path} is not valid before {from} UTC");
         return Finding::fault(
             check,
             found,
@@ -160,12 +169,12 @@ fn judged(check: &str, file: &Path, validity: Validity, renewed: &str, now: Date
     }
     let left = validity.until - now;
     if left <= chrono::TimeDelta::zero() {
-        let found = format!("{shown} expired on {day}: clients reject it");
+        let found = format!("{path} expired on {day}: clients reject it");
         return Finding::fault(check, found, remedy);
     }
     let days = left.num_days();
-    let many = domain::format::counted(days.unsigned_abs(), "day", "days");
-    let found = format!("{shown} is valid until {day}, {many} from now");
+    let days_left = domain::format::counted(days.unsigned_abs(), "day", "days");
+    let found = format!("{path} is valid until {day}, {days_left} from now");
     match days {
         ..=LEFT_WARN => Finding::warning(check, found, remedy),
         _ => Finding::ok(check, found),
@@ -184,7 +193,7 @@ mod tests {
         // Long valid, expiring soon, expired a moment ago, and not yet valid.
         let from = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let until = from + TimeDelta::days(90);
-        let level = |now| judged("x", Path::new("c.pem"), Validity { from, until }, "", now).level;
+        let level = |now| check_validity("x", Path::new("c.pem"), Validity { from, until }, "", now).level;
         assert_eq!(level(from), Level::Ok);
         assert_eq!(level(until - TimeDelta::days(15)), Level::Ok);
         assert_eq!(level(until - TimeDelta::days(14)), Level::Warning);

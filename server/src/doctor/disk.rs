@@ -27,35 +27,35 @@ const NETWORK: [&str; 9] = [
 const MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
 pub(super) fn examine(folder: &Path) -> Vec<Finding> {
-    let shown = folder.display();
+    let path = folder.display();
     let Ok(folder) = folder.canonicalize() else {
-        let remedy = format!("install -d -m 700 {shown} # as the user that serves");
-        return vec![Finding::fault(CHECK, format!("{shown} does not exist"), remedy)];
+        let remedy = format!("install -d -m 700 {path} # as the user that serves");
+        return vec![Finding::fault(CHECK, format!("{path} does not exist"), remedy)];
     };
-    let mut findings = vec![writable(&folder)];
-    findings.extend(room(&folder));
-    findings.push(kind(&folder));
+    let mut findings = vec![check_writable(&folder)];
+    findings.extend(check_free_space(&folder));
+    findings.push(check_file_system(&folder));
     findings
 }
 
-fn writable(folder: &Path) -> Finding {
-    let shown = folder.display();
+fn check_writable(folder: &Path) -> Finding {
+    let path = folder.display();
     let is_read_only = statvfs(folder).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY));
     if is_read_only {
-        let remedy = format!("mount -o remount,rw {shown} # or set another `store`");
-        return Finding::fault(CHECK, format!("{shown} is mounted read-only"), remedy);
+        let remedy = format!("mount -o remount,rw {path} # or set another `store`");
+        return Finding::fault(CHECK, format!("{path} is mounted read-only"), remedy);
     }
     match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) => Finding::ok(CHECK, format!("{shown} can be written")),
+        Ok(()) => Finding::ok(CHECK, format!("{path} can be written")),
         Err(why) => Finding::fault(
             CHECK,
-            format!("{shown} cannot be written: {why}"),
-            format!("chown $(id -un) {shown} # as root, for the user that serves"),
+            format!("{path} cannot be written: {why}"),
+            format!("chown $(id -un) {path} # as root, for the user that serves"),
         ),
     }
 }
 
-fn room(folder: &Path) -> Option<Finding> {
+fn check_free_space(folder: &Path) -> Option<Finding> {
     let free = disk::free(folder)?;
     let found = format!("{} MB are free in {}", free >> 20, folder.display());
     let remedy = "free disk space, or lower `retention` and `rollup_retention` in [history]";
@@ -66,14 +66,14 @@ fn room(folder: &Path) -> Option<Finding> {
     })
 }
 
-fn kind(folder: &Path) -> Finding {
+fn check_file_system(folder: &Path) -> Finding {
     let kind = disk::kind(folder);
-    let shown = folder.display();
+    let path = folder.display();
     if NETWORK.contains(&kind.as_str()) {
         return Finding::fault(
             CHECK,
             format!(
-                "{shown} is on a network file system ({kind}): SQLite's locks and syncs are not reliable there"
+                "{path} is on a network file system ({kind}): SQLite's locks and syncs are not reliable there"
             ),
             "set `store` to a path on a local disk, or store = \"postgres://…\"",
         );
@@ -81,11 +81,11 @@ fn kind(folder: &Path) -> Finding {
     if MEMORY.contains(&kind.as_str()) {
         return Finding::warning(
             CHECK,
-            format!("{shown} is in memory ({kind}): leases and tokens are lost at a reboot"),
+            format!("{path} is in memory ({kind}): leases and tokens are lost at a reboot"),
             "set `store` to a path on a disk: otherwise fencing tokens repeat after a reboot",
         );
     }
-    Finding::ok(CHECK, format!("{shown} is on {kind}"))
+    Finding::ok(CHECK, format!("{path} is on {kind}"))
 }
 
 #[cfg(test)]

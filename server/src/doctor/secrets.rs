@@ -29,40 +29,40 @@ pub(super) async fn examine(config: &Config) -> Vec<Finding> {
         return findings;
     }
     let vault = SecretBox::from_keys(&known);
-    let closed = held
+    let undecryptable = held
         .iter()
-        .filter_map(|one| Some((one, one.opens(&vault).err()?)));
-    let mut closed: Vec<Finding> = closed
-        .map(|(one, why)| {
+        .filter_map(|keys| Some((keys, keys.opens(&vault).err()?)));
+    let mut undecryptable: Vec<Finding> = undecryptable
+        .map(|(keys, why)| {
             let remedy = "set previous_secret_key in [notify] to the key that encrypted it, or enter the address and \
                 secret again";
-            Finding::fault(CHECK, format!("{} cannot be notified: {why}", one.name), remedy)
+            Finding::fault(CHECK, format!("{} cannot be notified: {why}", keys.name), remedy)
         })
         .collect();
-    if closed.is_empty() {
-        closed.push(Finding::ok(
+    if undecryptable.is_empty() {
+        undecryptable.push(Finding::ok(
             CHECK,
             "encrypted in the store; this server's key decrypts them",
         ));
     }
-    findings.append(&mut closed);
+    findings.append(&mut undecryptable);
     findings
 }
 
 fn check_file(file: &Path) -> Option<Finding> {
     let mode = std::fs::metadata(file).ok()?.permissions().mode();
     (mode & OTHERS != 0).then(|| {
-        let shown = file.display();
+        let path = file.display();
         Finding::warning(
             CHECK,
-            format!("other users may read {shown}, the key that decrypts them"),
-            format!("chmod 600 {shown}"),
+            format!("other users may read {path}, the key that decrypts them"),
+            format!("chmod 600 {path}"),
         )
     })
 }
 
 fn without_key(file: Option<&Path>, held: &[SecretKeys]) -> Finding {
-    let is_any_sealed = held.iter().any(|one| one.opens(&SecretBox::default()).is_err());
+    let is_any_sealed = held.iter().any(|keys| keys.opens(&SecretBox::default()).is_err());
     match file {
         _ if is_any_sealed => Finding::fault(
             CHECK,

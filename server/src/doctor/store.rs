@@ -48,10 +48,10 @@ fn check_move(config: &Config, examined: &Examined) -> Option<Finding> {
     })
 }
 
-/// `check` names the key, `shown` the database.
+/// `check` names the key, `location` the database.
 pub(super) async fn examine_postgres(
     check: &'static str,
-    shown: &str,
+    location: &str,
     url: &str,
     config: &Config,
     clock: &Clock,
@@ -61,7 +61,7 @@ pub(super) async fn examine_postgres(
         Err(error) => {
             return vec![Finding::fault(
                 check,
-                chain(&error),
+                error_chain(&error),
                 format!("check that Postgres runs, and the account, password and database in `{check}`"),
             )];
         }
@@ -74,9 +74,9 @@ pub(super) async fn examine_postgres(
     };
     let version = examined.version.as_deref().unwrap_or("Postgres");
     let mut findings = vec![Finding::ok(check, format!("reached: {version}"))];
-    findings.extend(check_examined(check, shown, &examined));
-    findings.extend(examined.now.map(|theirs| {
-        let offset = (theirs - clock.now().wall).num_milliseconds();
+    findings.extend(check_examined(check, location, &examined));
+    findings.extend(examined.now.map(|store_time| {
+        let offset = (store_time - clock.now().wall).num_milliseconds();
         check_result::clock(check, offset, 0)
     }));
     findings.extend(check_roles(check, &examined));
@@ -121,47 +121,47 @@ fn check_roles(check: &str, examined: &Examined) -> Vec<Finding> {
 async fn check_file(path: &Path, config: &Config, clock: &Clock) -> Vec<Finding> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut findings = disk::examine(folder.unwrap_or(Path::new(".")));
-    let shown = path.display();
+    let location = path.display();
     if !path.exists() {
         findings.push(Finding::ok(
             CHECK,
-            format!("{shown} does not exist yet; the first start creates it"),
+            format!("{location} does not exist yet; the first start creates it"),
         ));
         return findings;
     }
     match check::sqlite(path).await {
         Ok(examined) => {
-            findings.extend(check_examined(CHECK, &shown.to_string(), &examined));
-            findings.extend(ahead(&examined, clock));
+            findings.extend(check_examined(CHECK, &location.to_string(), &examined));
+            findings.extend(check_clock_ahead(&examined, clock));
             findings.extend(check_move(config, &examined));
         }
-        Err(error) => findings.push(unreadable(path, &chain(&error))),
+        Err(error) => findings.push(unreadable_finding(path, &error_chain(&error))),
     }
-    for beside in [db::console_file(path), db::history_file(path)] {
-        findings.extend(check_next_to(beside).await);
+    for database in [db::console_file(path), db::history_file(path)] {
+        findings.extend(check_other_database(database).await);
     }
     findings
 }
 
-async fn check_next_to(path: PathBuf) -> Option<Finding> {
+async fn check_other_database(path: PathBuf) -> Option<Finding> {
     if !path.exists() {
         return None;
     }
     Some(match check::migrations(&path).await {
         Ok(migrations) => check_tables(CHECK, &path.display().to_string(), &migrations),
-        Err(error) => unreadable(&path, &error.to_string()),
+        Err(error) => unreadable_finding(&path, &error.to_string()),
     })
 }
 
-fn unreadable(path: &Path, why: &str) -> Finding {
-    let shown = path.display();
+fn unreadable_finding(path: &Path, why: &str) -> Finding {
+    let location = path.display();
     let remedy =
-        format!("ls -l {shown} # the user that serves must own it; if it is damaged, restore a backup");
-    Finding::fault(CHECK, format!("{shown} cannot be read: {why}"), remedy)
+        format!("ls -l {location} # the user that serves must own it; if it is damaged, restore a backup");
+    Finding::fault(CHECK, format!("{location} cannot be read: {why}"), remedy)
 }
 
-fn check_examined(check: &str, shown: &str, examined: &Examined) -> Vec<Finding> {
-    let mut findings = vec![check_tables(check, shown, &examined.migrations)];
+fn check_examined(check: &str, location: &str, examined: &Examined) -> Vec<Finding> {
+    let mut findings = vec![check_tables(check, location, &examined.migrations)];
     findings.push(match &examined.not_durable {
         Some(why) => Finding::fault(
             check,
@@ -180,45 +180,47 @@ fn check_examined(check: &str, shown: &str, examined: &Examined) -> Vec<Finding>
     findings
 }
 
-fn check_tables(check: &str, shown: &str, migrations: &MigrationStatus) -> Finding {
+fn check_tables(check: &str, location: &str, migrations: &MigrationStatus) -> Finding {
     match migrations {
         MigrationStatus::Fresh => Finding::ok(
             check,
-            format!("{shown} has no tables yet; the first start creates them"),
+            format!("{location} has no tables yet; the first start creates them"),
         ),
         MigrationStatus::Current { version } => {
-            Finding::ok(check, format!("{shown} is at migration {version}, the newest"))
+            Finding::ok(check, format!("{location} is at migration {version}, the newest"))
         }
         MigrationStatus::Behind { version, missing } => {
-            let many = domain::format::counted(missing.len() as u64, "migration", "migrations");
+            let missing_count = domain::format::counted(missing.len() as u64, "migration", "migrations");
             Finding::warning(
                 check,
-                format!("{shown} is at migration {version}, {many} behind"),
+                format!("{location} is at migration {version}, {missing_count} behind"),
                 MIGRATE,
             )
         }
         MigrationStatus::Ahead { version } => Finding::warning(
             check,
-            format!("{shown} is at migration {version}, which is newer than this binary and only adds to it"),
+            format!(
+                "{location} is at migration {version}, which is newer than this binary and only adds to it"
+            ),
             "install the newer version when the upgrade is done; this one works meanwhile",
         ),
         MigrationStatus::TooNew { version, description } => Finding::fault(
             check,
             format!(
-                "{shown} is at migration {version} ({description}), which removes what this binary needs"
+                "{location} is at migration {version} ({description}), which removes what this binary needs"
             ),
             "install the newer version again, or restore a backup from before the upgrade",
         ),
         MigrationStatus::Dirty { version } => Finding::fault(
             check,
-            format!("{shown}: migration {version} started but did not complete"),
+            format!("{location}: migration {version} started but did not complete"),
             "restore the backup from before the upgrade, then: leasehold migrate",
         ),
     }
 }
 
-/// The store's time never goes back: if it is ahead of ours, our clock was set back or corrected.
-fn ahead(examined: &Examined, clock: &Clock) -> Option<Finding> {
+/// The store's time never goes back: if it is ahead, this machine's clock was set back or corrected.
+fn check_clock_ahead(examined: &Examined, clock: &Clock) -> Option<Finding> {
     let ahead_ms = (examined.now? - clock.now().wall).num_milliseconds();
     (ahead_ms > 5_000).then(|| {
         Finding::fault(
@@ -233,7 +235,7 @@ fn ahead(examined: &Examined, clock: &Clock) -> Option<Finding> {
 }
 
 /// An error with its causes, without an address that could contain a password.
-fn chain(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut out = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

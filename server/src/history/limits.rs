@@ -12,7 +12,7 @@ pub const ALIVE_EVERY: Duration = Duration::from_secs(5);
 pub const GAP_MIN: Duration = Duration::from_secs(15);
 /// How long a replica that is not the leader keeps its changes, for a takeover.
 pub const STANDBY: Duration = Duration::from_secs(60);
-/// Renewals that go on, and sums that grow, are written this often: so much of them is lost when the process is killed.
+/// Write interval of continuing renewals and growing sums: a killed process loses at most this much of them.
 pub const SUMS_EVERY: Duration = Duration::from_secs(5);
 /// Locks whose runs are open at the same time.
 pub const RUNS_MAX: usize = 200_000;
@@ -36,7 +36,7 @@ pub const PRUNED_CELLS: i64 = 60;
 pub const PRUNE_EVERY: Duration = Duration::from_secs(30);
 
 const _: () = assert!(GAP_MIN.as_secs() > ALIVE_EVERY.as_secs());
-// Another server leads before the servers that do not lead forget what they saw.
+// A new leader takes over before the other replicas drop their buffered changes.
 const _: () = assert!(STANDBY.as_secs() > 2 * LEADER_TTL_S.unsigned_abs() + ALIVE_EVERY.as_secs());
 
 /// Entries of activity summed up without a pause: about half a millisecond.

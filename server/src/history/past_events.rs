@@ -48,12 +48,13 @@ impl EventScope {
             }
         }
         let first = rules.first().map(|rule| &rule.scope);
-        let are_same = |same: fn(&Rule, &Rule) -> bool| rules.windows(2).all(|pair| same(&pair[0], &pair[1]));
+        let all_equal =
+            |is_equal: fn(&Rule, &Rule) -> bool| rules.windows(2).all(|pair| is_equal(&pair[0], &pair[1]));
         let backends = first
-            .filter(|_| are_same(|one, other| one.scope.backends == other.scope.backends))
+            .filter(|_| all_equal(|left, right| left.scope.backends == right.scope.backends))
             .map(|scope| scope.backends.clone());
         let prefix = first
-            .filter(|_| are_same(|one, other| one.scope.prefix == other.scope.prefix))
+            .filter(|_| all_equal(|left, right| left.scope.prefix == right.scope.prefix))
             .map(|scope| scope.prefix.literal().as_bytes().to_vec());
         Self {
             kinds,
@@ -65,7 +66,7 @@ impl EventScope {
     /// The statement for a range of ids, with `?` or `$1` parameters: the range, then the scope.
     fn select(&self, is_numbered: bool) -> (String, Vec<Value>) {
         let mut values = Vec::new();
-        let mut place = |value: Value| {
+        let mut bind = |value: Value| {
             values.push(value);
             match is_numbered {
                 true => format!("${}", values.len() + 2),
@@ -75,24 +76,24 @@ impl EventScope {
         let kinds = self
             .kinds
             .iter()
-            .map(|kind| place(Value::Text(kind.as_str().to_owned())));
+            .map(|kind| bind(Value::Text(kind.as_str().to_owned())));
         let kinds = kinds.collect::<Vec<_>>().join(", ");
         let mut scope = format!(" AND kind IN ({kinds})");
         if !self.backends.is_empty() {
             let backends = self
                 .backends
                 .iter()
-                .map(|name| place(Value::Text(name.to_string())));
+                .map(|name| bind(Value::Text(name.to_string())));
             let backends = backends.collect::<Vec<_>>().join(", ");
             scope.push_str(&format!(" AND backend IN ({backends})"));
         }
         if !self.prefix.is_empty() {
             scope.push_str(&format!(
                 " AND resource >= {}",
-                place(Value::Blob(self.prefix.clone()))
+                bind(Value::Blob(self.prefix.clone()))
             ));
-            if let Some(end) = behind(&self.prefix) {
-                scope.push_str(&format!(" AND resource < {}", place(Value::Blob(end))));
+            if let Some(end) = prefix_end(&self.prefix) {
+                scope.push_str(&format!(" AND resource < {}", bind(Value::Blob(end))));
             }
         }
         let (from, to) = if is_numbered { ("$1", "$2") } else { ("?1", "?2") };
@@ -103,7 +104,7 @@ impl EventScope {
 }
 
 /// The smallest byte string after all strings with this prefix; `None` if every byte is the highest.
-fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
+fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut end = prefix[..=last].to_vec();
     end[last] += 1;
@@ -130,7 +131,7 @@ impl EventReader {
         let store = match db {
             Db::Sqlite(pool) => {
                 let options = pool.connect_options();
-                Store::Sqlite(open_file(options.get_filename()).map_err(driver)?)
+                Store::Sqlite(open_file(options.get_filename()).map_err(driver_error)?)
             }
             Db::Postgres(pool) => Store::Postgres(pool.clone(), runtime.clone()),
         };
@@ -148,7 +149,7 @@ impl EventReader {
     /// The store does not answer.
     pub fn read(&self, (after, to): (i64, i64), each: &mut EachEvent<'_>) -> Result<(), sqlx::Error> {
         match &self.store {
-            Store::Sqlite(file) => self.read_file(file, (after, to), each).map_err(driver),
+            Store::Sqlite(file) => self.read_file(file, (after, to), each).map_err(driver_error),
             Store::Postgres(pool, runtime) => {
                 let rows = runtime.block_on(self.fetch(pool, (after, to)))?;
                 for row in &rows {
@@ -192,7 +193,7 @@ impl EventReader {
                 ttl_seen_ms: number(11)?,
                 stale_after_ms: number(12)?,
                 not_before: number(13)?,
-                waiters: number(8)?.map(small),
+                waiters: number(8)?.map(clamp_u32),
                 run: number(9)?
                     .zip(number(10)?)
                     .map(|(count, until)| run(count, until)),
@@ -244,7 +245,7 @@ fn read_row(row: &sqlx::postgres::PgRow, each: &mut EachEvent<'_>) -> Result<(),
         ttl_seen_ms: row.try_get(11)?,
         stale_after_ms: row.try_get(12)?,
         not_before: row.try_get(13)?,
-        waiters: row.try_get::<Option<i64>, _>(8)?.map(small),
+        waiters: row.try_get::<Option<i64>, _>(8)?.map(clamp_u32),
         run: count.zip(until).map(|(count, until)| run(count, until)),
     };
     each((row.try_get(2)?, row.try_get(3)?), row.try_get(4)?, &event);
@@ -260,17 +261,17 @@ fn open_file(path: &std::path::Path) -> rusqlite::Result<Connection> {
     Ok(file)
 }
 
-fn driver(error: rusqlite::Error) -> sqlx::Error {
+fn driver_error(error: rusqlite::Error) -> sqlx::Error {
     sqlx::Error::AnyDriverError(Box::new(error))
 }
 
-fn small(count: i64) -> u32 {
+fn clamp_u32(count: i64) -> u32 {
     u32::try_from(count.max(0)).unwrap_or(u32::MAX)
 }
 
 fn run(count: i64, until: i64) -> Run {
     Run {
-        count: small(count),
+        count: clamp_u32(count),
         until,
     }
 }
@@ -281,8 +282,8 @@ mod tests {
 
     #[test]
     fn the_range_of_a_prefix_ends_behind_its_last_name() {
-        assert_eq!(behind(b"jobs/"), Some(b"jobs0".to_vec()));
-        assert_eq!(behind(&[7, 255, 255]), Some(vec![8]));
-        assert_eq!(behind(&[255, 255]), None);
+        assert_eq!(prefix_end(b"jobs/"), Some(b"jobs0".to_vec()));
+        assert_eq!(prefix_end(&[7, 255, 255]), Some(vec![8]));
+        assert_eq!(prefix_end(&[255, 255]), None);
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct Recorder {
     /// Counts of the local lease service.
     signals: Signals,
     /// Events of the local lease service that are not yet written.
-    own: Vec<LockChange>,
+    own_events: Vec<LockChange>,
     /// Start of observation by this process, in milliseconds of the wall clock.
     watching_since: i64,
     /// This process wrote last.
@@ -74,7 +74,7 @@ impl Recorder {
             runs: Runs::default(),
             gathered: Gatherer::new(now_ms),
             signals,
-            own: Vec::new(),
+            own_events: Vec::new(),
             is_writer: false,
             wrote: None,
             summed: None,
@@ -101,7 +101,7 @@ impl Recorder {
     }
 
     async fn round(&mut self) {
-        let taken = self.inventory.journal().take();
+        let batch = self.inventory.journal().take();
         let token = self.leader.token().await;
         let now = self.clock.now();
         let now_ms = now.wall.timestamp_millis();
@@ -111,18 +111,18 @@ impl Recorder {
         self.add_activity(tally, now_ms).await;
         let sums_due = self.is_due(self.summed, SUMS_EVERY);
         let Some(token) = token else {
-            return self.stand_by(taken, sums_due).await;
+            return self.stand_by(batch, sums_due).await;
         };
-        let has_own = !self.own.is_empty() || self.signals.is_dirty();
-        if !taken.is_empty() || has_own || sums_due || self.is_due(self.wrote, ALIVE_EVERY) {
-            match self.write(token, &taken, sums_due).await {
+        let has_own_events = !self.own_events.is_empty() || self.signals.is_dirty();
+        if !batch.is_empty() || has_own_events || sums_due || self.is_due(self.wrote, ALIVE_EVERY) {
+            match self.write(token, &batch, sums_due).await {
                 Ok(true) => self.wrote = Some(self.clock.tick()),
                 // Another replica became leader, which was not noticed yet.
                 Ok(false) => {
                     self.leader.resign().await;
-                    return self.stand_by(taken, sums_due).await;
+                    return self.stand_by(batch, sums_due).await;
                 }
-                Err(error) => return self.failed(&error, taken),
+                Err(error) => return self.requeue_failed(&error, batch),
             }
         }
         let now = self.clock.now();
@@ -136,22 +136,22 @@ impl Recorder {
     }
 
     /// Keeps recent changes, in case the leader fails and this process takes over; writes its own activity.
-    async fn stand_by(&mut self, mut taken: ChangeBatch, sums_due: bool) {
+    async fn stand_by(&mut self, mut batch: ChangeBatch, sums_due: bool) {
         self.is_writer = false;
         let oldest = self.clock.now().wall - STANDBY;
-        while taken.changes.front().is_some_and(|change| change.at < oldest) {
-            taken.changes.pop_front();
+        while batch.changes.front().is_some_and(|change| change.at < oldest) {
+            batch.changes.pop_front();
         }
-        taken.outages.clear();
-        self.inventory.journal().requeue(taken);
+        batch.outages.clear();
+        self.inventory.journal().requeue(batch);
         self.write_own(sums_due).await;
     }
 
-    /// Adds the activity of the lease service to the roll-ups, and to the events what a scan cannot show.
+    /// Adds the activity of the lease service to the roll-ups, and activity that a scan cannot show to the events.
     async fn add_activity(&mut self, tally: DrainedActivity, now_ms: i64) {
         let mut refused: HashMap<Arc<str>, u64> = HashMap::new();
-        for some in tally.all.chunks(ENTRIES_AT_ONCE) {
-            for (template, times) in self.gathered.tallied(some) {
+        for chunk in tally.all.chunks(ENTRIES_AT_ONCE) {
+            for (template, times) in self.gathered.add_activity(chunk) {
                 *refused.entry(template).or_default() += times;
             }
             // A request on this thread does not wait for all of them.
@@ -166,16 +166,16 @@ impl Recorder {
                 tally.dropped
             );
         }
-        let room = OWN_MAX.saturating_sub(self.own.len());
+        let capacity = OWN_MAX.saturating_sub(self.own_events.len());
         let at = chrono::DateTime::from_timestamp_millis(now_ms).unwrap_or_default();
-        let events = tally.all.into_iter().filter_map(|one| event_of(one, at));
-        self.own.extend(events.take(room));
+        let events = tally.all.into_iter().filter_map(|entry| event_of(entry, at));
+        self.own_events.extend(events.take(capacity));
     }
 
-    fn failed(&mut self, error: &sqlx::Error, taken: ChangeBatch) {
+    fn requeue_failed(&mut self, error: &sqlx::Error, batch: ChangeBatch) {
         self.log_error(error);
         self.is_writer = false;
-        self.inventory.journal().requeue(taken);
+        self.inventory.journal().requeue(batch);
     }
 
     fn log_error(&mut self, error: &sqlx::Error) {
@@ -186,12 +186,13 @@ impl Recorder {
     }
 
     /// Call after a commit.
-    fn written(&mut self, with_sums: bool) {
+    fn mark_written(&mut self, with_sums: bool) {
         self.is_failing = false;
-        self.own.clear();
-        self.signals.written(self.clock.now().wall.timestamp_millis());
+        self.own_events.clear();
+        self.signals
+            .mark_written(self.clock.now().wall.timestamp_millis());
         if with_sums {
-            self.gathered.written();
+            self.gathered.mark_written();
             self.gathered.forget(self.clock.now().wall.timestamp_millis());
             self.summed = Some(self.clock.tick());
         }
@@ -200,12 +201,17 @@ impl Recorder {
     /// Not the leader: writes only its own activity.
     async fn write_own(&mut self, sums_due: bool) {
         let sums_due = sums_due && self.gathered.is_dirty();
-        if self.own.is_empty() && !sums_due && !self.signals.is_dirty() {
+        if self.own_events.is_empty() && !sums_due && !self.signals.is_dirty() {
             return;
         }
         let write = async {
             let mut tx = self.db.begin().await?;
-            store::insert(&mut tx, &self.own.iter().collect::<Vec<_>>(), Some(&self.leases)).await?;
+            store::insert(
+                &mut tx,
+                &self.own_events.iter().collect::<Vec<_>>(),
+                Some(&self.leases),
+            )
+            .await?;
             self.signals.write(&mut tx).await?;
             if sums_due {
                 self.gathered.write(&mut tx).await?;
@@ -215,17 +221,17 @@ impl Recorder {
         match write.await {
             Ok(()) => {
                 self.inventory.journal().wrote();
-                self.written(sums_due);
+                self.mark_written(sums_due);
             }
             Err(error) => self.log_error(&error),
         }
     }
 
     /// Writes as the leader with this fencing token; `false`, and nothing is written, if there is a newer leader.
-    async fn write(&mut self, token: i64, taken: &ChangeBatch, sums_due: bool) -> Result<bool, sqlx::Error> {
+    async fn write(&mut self, token: i64, batch: &ChangeBatch, sums_due: bool) -> Result<bool, sqlx::Error> {
         let now = self.clock.now().wall.timestamp_millis();
         // A change has the time of its scan's start: no gap begins before it.
-        let newest = taken
+        let newest = batch
             .changes
             .back()
             .map_or(now, |change| change.at.timestamp_millis());
@@ -238,21 +244,21 @@ impl Recorder {
         if let Some(last_write_at) = last_write_at.filter(|_| !self.is_writer) {
             // Another process wrote before: earlier changes belong to it.
             written_before = Some(last_write_at);
-            let first = taken.changes.front().map(|change| change.at.timestamp_millis());
-            let again = self.watching_since.min(first.unwrap_or(i64::MAX));
-            if again - last_write_at > millis(GAP_MIN) {
-                store::add_gap(&mut tx, None, (last_write_at, again), 0).await?;
+            let first = batch.changes.front().map(|change| change.at.timestamp_millis());
+            let resumed_at = self.watching_since.min(first.unwrap_or(i64::MAX));
+            if resumed_at - last_write_at > millis(GAP_MIN) {
+                store::add_gap(&mut tx, None, (last_write_at, resumed_at), 0).await?;
             }
         }
         let is_new =
             |change: &&LockChange| written_before.is_none_or(|before| change.at.timestamp_millis() > before);
-        let news: Vec<&LockChange> = taken.changes.iter().filter(is_new).collect();
-        let rows: Vec<&LockChange> = rows(&news).into_iter().chain(&self.own).collect();
+        let new_changes: Vec<&LockChange> = batch.changes.iter().filter(is_new).collect();
+        let rows: Vec<&LockChange> = rows(&new_changes).into_iter().chain(&self.own_events).collect();
         store::insert(&mut tx, &rows, Some(&self.leases)).await?;
         let runs_due = sums_due || self.runs.has_ended();
         let has_runs = self.runs.has_any(sums_due) || self.signals.is_dirty();
-        let has_news = !rows.is_empty() || !taken.outages.is_empty() || has_runs;
-        for outage in &taken.outages {
+        let has_new_rows = !rows.is_empty() || !batch.outages.is_empty() || has_runs;
+        for outage in &batch.outages {
             let span = (outage.began.timestamp_millis(), outage.ended.timestamp_millis());
             store::add_gap(&mut tx, Some(&outage.backend), span, 0).await?;
         }
@@ -263,20 +269,20 @@ impl Recorder {
         if sums_due {
             self.gathered.write(&mut tx).await?;
         }
-        if taken.lost > 0 {
-            lost(&mut tx, taken, now).await?;
+        if batch.lost > 0 {
+            record_lost_changes(&mut tx, batch, now).await?;
         }
         tx.commit().await?;
-        if has_news {
+        if has_new_rows {
             self.inventory.journal().wrote();
         }
         self.is_writer = true;
         if runs_due {
-            self.runs.written(sums_due);
+            self.runs.mark_written(sums_due);
         }
-        self.written(sums_due);
+        self.mark_written(sums_due);
         // Folded only now that the changes cannot be returned to the queue; written with the next roll-ups.
-        for change in news {
+        for change in new_changes {
             super::metrics::changed(self.inventory.kind_of(&change.backend), change);
             let beat = self.runs.take(change);
             self.gathered.change(change, beat);
@@ -286,12 +292,16 @@ impl Recorder {
     }
 }
 
-async fn lost(tx: &mut runtime::db::Tx, taken: &ChangeBatch, now: i64) -> Result<(), sqlx::Error> {
-    let first_lost = taken
+async fn record_lost_changes(
+    tx: &mut runtime::db::Tx,
+    batch: &ChangeBatch,
+    now: i64,
+) -> Result<(), sqlx::Error> {
+    let first_lost = batch
         .changes
         .back()
         .map_or(now, |change| change.at.timestamp_millis());
-    let lost = i64::try_from(taken.lost).unwrap_or(i64::MAX);
+    let lost = i64::try_from(batch.lost).unwrap_or(i64::MAX);
     store::add_gap(tx, None, (first_lost, now), lost).await?;
     tracing::warn!(
         changes.lost = lost,
@@ -301,18 +311,19 @@ async fn lost(tx: &mut runtime::db::Tx, taken: &ChangeBatch, now: i64) -> Result
 }
 
 /// Changes that become a row: no renewals, and only the last of several queue lengths of a lock.
-fn rows<'a>(news: &[&'a LockChange]) -> Vec<&'a LockChange> {
-    let is_line = |change: &LockChange| matches!(change.kind, EventKind::Waiting | EventKind::FewerWaiting);
-    let mut rows: Vec<Option<&LockChange>> = Vec::with_capacity(news.len());
-    let mut lines: HashMap<(&BackendName, &Source, &Resource), usize> = HashMap::new();
-    for change in news.iter().filter(|change| change.kind != EventKind::Renewed) {
+fn rows<'a>(changes: &[&'a LockChange]) -> Vec<&'a LockChange> {
+    let is_queue_length =
+        |change: &LockChange| matches!(change.kind, EventKind::Waiting | EventKind::FewerWaiting);
+    let mut rows: Vec<Option<&LockChange>> = Vec::with_capacity(changes.len());
+    let mut last_rows: HashMap<(&BackendName, &Source, &Resource), usize> = HashMap::new();
+    for change in changes.iter().filter(|change| change.kind != EventKind::Renewed) {
         let id = (&change.backend, &change.source, &change.resource);
-        if is_line(change) {
-            if let Some(before) = lines.insert(id, rows.len()) {
+        if is_queue_length(change) {
+            if let Some(before) = last_rows.insert(id, rows.len()) {
                 rows[before] = None;
             }
         } else {
-            lines.remove(&id);
+            last_rows.remove(&id);
         }
         rows.push(Some(change));
     }
@@ -320,8 +331,8 @@ fn rows<'a>(news: &[&'a LockChange]) -> Vec<&'a LockChange> {
 }
 
 /// Activity that a scan does not show.
-fn event_of(tallied: ActivityEntry, now: chrono::DateTime<chrono::Utc>) -> Option<LockChange> {
-    let (kind, owner, token, after) = match tallied.what {
+fn event_of(entry: ActivityEntry, now: chrono::DateTime<chrono::Utc>) -> Option<LockChange> {
+    let (kind, owner, token, after) = match entry.what {
         Activity::Lost { owner, token, .. } => (EventKind::Lost, Some(owner), token, None),
         Activity::Rejected { owner, token } => (EventKind::Rejected, owner, token, None),
         Activity::Waited {
@@ -350,7 +361,7 @@ fn event_of(tallied: ActivityEntry, now: chrono::DateTime<chrono::Utc>) -> Optio
         at: after.map_or(now, |(at, _)| at),
         backend: BackendName::builtin(),
         source: Source::fixed("lease"),
-        resource: tallied.resource,
+        resource: entry.resource,
         owner: owner.map(|owner| owner.as_str().into()),
         token: Some(token.number()),
         // Already counted by its template.

@@ -11,7 +11,7 @@ use domain::lock_detail::EventKind;
 use domain::names::{BackendName, Resource, Source};
 use sqlx::AssertSqlSafe;
 
-use super::bulk_insert::{pieces, values};
+use super::bulk_insert::{chunks, values};
 use super::limits::RUNS_MAX;
 use inventory::LockChange;
 use runtime::db::{Tx, on_either};
@@ -112,14 +112,14 @@ impl Runs {
         let open = self.open.iter().filter(|(_, of)| all && of.is_dirty);
         let mut rows: Vec<(&Key, &Open)> = self.ended.iter().map(|row| (&row.key, &row.of)).collect();
         rows.extend(open);
-        for piece in pieces(&rows) {
-            upsert(tx, piece).await?;
+        for chunk in chunks(&rows) {
+            upsert(tx, chunk).await?;
         }
         Ok(())
     }
 
     /// Call after the commit of [`write`](Self::write).
-    pub(super) fn written(&mut self, all: bool) {
+    pub(super) fn mark_written(&mut self, all: bool) {
         self.ended.clear();
         if all {
             self.open.values_mut().for_each(|of| of.is_dirty = false);

@@ -96,7 +96,7 @@ impl Signals {
     }
 
     /// Call after the commit of [`write`](Self::write).
-    pub(super) fn written(&mut self, now_ms: i64) {
+    pub(super) fn mark_written(&mut self, now_ms: i64) {
         self.minutes.retain(|(at, ..), minute| {
             minute.is_dirty = false;
             at + KEPT_MS > now_ms
@@ -129,12 +129,12 @@ mod tests {
             BTreeMap::from([(2, 3)])
         );
         assert!(signals.is_dirty());
-        signals.written(62_000);
+        signals.mark_written(62_000);
         assert!(
             !signals.is_dirty() && signals.minutes.len() == 2,
             "they may still grow"
         );
-        signals.written(60_000 + KEPT_MS);
+        signals.mark_written(60_000 + KEPT_MS);
         assert!(signals.minutes.is_empty());
     }
 }

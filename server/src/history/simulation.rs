@@ -1,4 +1,4 @@
-//! Writes a simulated past, for the demo: through the same roll-ups, runs of renewals and rows as what is observed.
+//! Writes a simulated past, for the demo: through the same roll-ups, runs of renewals and rows as observed changes.
 //!
 //! **Invariant:** roll-ups and coverage of a simulated past carry the process id [`SIMULATED`], so that pages mark the
 //! charts that contain it. Only `leasehold demo` writes one, before its server starts.
@@ -44,7 +44,7 @@ pub async fn write_past(db: &Db, past: &SimulatedPast) -> Result<(), sqlx::Error
         simulation.runs.write(&mut tx, now == past.until).await?;
         simulation.gathered.write(&mut tx).await?;
         tx.commit().await?;
-        simulation.written(now);
+        simulation.mark_written(now);
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ struct Simulation<'a> {
 
 struct OpenHold<'a> {
     hold: &'a SimulatedHold,
-    /// What all changes of the holding have in common: made once, since a holding has thousands of renewals.
+    /// Fields that all changes of the holding share; built once, because a holding has thousands of renewals.
     change: LockChange,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Writes what was observed until `now`.
+    /// Writes the changes until `now`.
     async fn advance(&mut self, tx: &mut Tx, now: i64) -> Result<(), sqlx::Error> {
         while let Some(hold) = self.holds.get(self.next).filter(|hold| hold.began < now) {
             self.open.push(OpenHold {
@@ -110,12 +110,12 @@ impl<'a> Simulation<'a> {
         let mut rows: Vec<LockChange> = Vec::new();
         for change in changes {
             let beat = self.runs.take(&change);
-            self.gathered.simulated(&change, beat);
+            self.gathered.add_simulated(&change, beat);
             if self.runs.has_ended() {
                 store::insert(tx, &rows.iter().collect::<Vec<_>>(), None).await?;
                 rows.clear();
                 self.runs.write(tx, false).await?;
-                self.runs.written(false);
+                self.runs.mark_written(false);
             }
             if change.kind != EventKind::Renewed {
                 rows.push(change);
@@ -125,9 +125,9 @@ impl<'a> Simulation<'a> {
     }
 
     /// Call after a commit.
-    fn written(&mut self, now: i64) {
-        self.runs.written(true);
-        self.gathered.written();
+    fn mark_written(&mut self, now: i64) {
+        self.runs.mark_written(true);
+        self.gathered.mark_written();
         self.gathered.forget(now);
     }
 
@@ -177,7 +177,7 @@ const fn is_end(kind: EventKind) -> bool {
     matches!(kind, EventKind::Released | EventKind::Expired)
 }
 
-/// What an observer would have recorded of a holding within this time.
+/// Changes that an observer would have recorded for a holding in this time.
 fn changes_of(open: &OpenHold<'_>, within: Range<i64>, changes: &mut Vec<LockChange>) {
     let OpenHold { hold, change } = open;
     let mut add = |kind, at, waiters, held_ms| {

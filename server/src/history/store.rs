@@ -10,7 +10,7 @@ use domain::names::{BackendName, OwnerId, Resource, Source};
 use domain::token::FencingToken;
 use sqlx::{AssertSqlSafe, Row as _, Sqlite, Transaction};
 
-use super::bulk_insert::{pieces, places};
+use super::bulk_insert::{chunks, placeholders};
 use inventory::LockChange;
 use lease::LeaseService;
 use runtime::db::{Db, Tx, on_either};
@@ -53,8 +53,8 @@ pub(super) async fn insert(
     match tx {
         Tx::Postgres(tx) => columns::insert(tx, changes, leases).await,
         Tx::Sqlite(tx) => {
-            for some in pieces(changes) {
-                insert_rows(tx, some, leases).await?;
+            for chunk in chunks(changes) {
+                insert_rows(tx, chunk, leases).await?;
             }
             Ok(())
         }
@@ -70,7 +70,7 @@ async fn insert_rows(
         "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters,
             is_sampled, trace_id, waited_ms, ttl_seen_ms, not_before, stale_after_ms)
          VALUES {}",
-        places(changes.len(), COLUMNS)
+        placeholders(changes.len(), COLUMNS)
     );
     let mut query = sqlx::query(AssertSqlSafe(statement));
     for change in changes {
@@ -117,7 +117,7 @@ pub(super) fn without_nul(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A gap of everything, or of one backend; with the number of lost events.
+/// Records a gap of all backends, or of one; with the number of lost events.
 pub(super) async fn add_gap(
     tx: &mut Tx,
     backend: Option<&BackendName>,
@@ -174,7 +174,7 @@ pub(super) async fn events(
     Ok(events)
 }
 
-/// Gaps of everything that ended after `since` (milliseconds), newest first.
+/// Gaps of all backends that ended after `since` (milliseconds), newest first.
 pub(super) async fn gaps_since(db: &Db, since: i64, most: usize) -> Result<Vec<Gap>, sqlx::Error> {
     let select = "SELECT started_at, ended_at FROM history_gaps WHERE ended_at >= $1 AND backend IS NULL ORDER BY ended_at DESC LIMIT $2";
     let mut gaps = Vec::new();

@@ -143,13 +143,14 @@ pub(in crate::http) async fn silence(
         matchers: wire
             .matchers
             .into_iter()
-            .map(|one| (one.label, one.value))
+            .map(|matcher| (matcher.label, matcher.value))
             .collect(),
         lasts: wire.lasts,
         comment: wire.comment,
     };
-    let made = alerts.silence(&user.who, &draft).await;
-    made.map(|silence| (StatusCode::CREATED, Json(silence.into())))
+    let result = alerts.silence(&user.who, &draft).await;
+    result
+        .map(|silence| (StatusCode::CREATED, Json(silence.into())))
         .map_err(|error| user.problem(error))
 }
 

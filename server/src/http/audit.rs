@@ -1,4 +1,5 @@
-//! The audit log over HTTP: `GET /v1/audit` and its export, cut to what the caller may read. The pages are in `pages/audit`.
+//! The audit log over HTTP: `GET /v1/audit` and its export, limited to entries that the caller may read. The pages are in
+//! `pages/audit`.
 
 pub(in crate::http) mod api;
 pub(in crate::http) mod export;
@@ -19,10 +20,10 @@ pub(super) fn pairs(query: Option<&str>) -> Pairs {
 
 /// The requested filter, limited to what the principal may read.
 pub(super) fn parse(pairs: &Pairs, who: &Principal) -> Result<AuditQuery, QueryError> {
-    let given = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let fields = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     Ok(AuditQuery {
         readable: Readable::to(&who.grants),
-        ..AuditQuery::from_pairs(given)?
+        ..AuditQuery::from_pairs(fields)?
     })
 }
 

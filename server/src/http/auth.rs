@@ -96,7 +96,7 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
     let who = match auth.who(request.headers(), origin).await {
         Ok(who) => who,
         Err(refusal) => {
-            return refused(refusal.with_request_id(request.headers()));
+            return problem_response(refusal.with_request_id(request.headers()));
         }
     };
     let access = route.access;
@@ -133,13 +133,13 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
             )
             .unwrap_or_else(|max| {
                 let headers = request_id.map(|id| (REQUEST_ID, id)).into_iter().collect();
-                refused(Problem::too_many_streams(max).with_request_id(&headers))
+                problem_response(Problem::too_many_streams(max).with_request_id(&headers))
             });
     }
     response
 }
 
-/// Tells handlers that wait when the principal loses access.
+/// Notifies waiting handlers when the principal loses access.
 #[derive(Clone)]
 pub struct SessionGuard {
     identity: Arc<Identity>,
@@ -147,8 +147,8 @@ pub struct SessionGuard {
 }
 
 impl SessionGuard {
-    pub async fn gone(&self) {
-        self.identity.gone(&self.who).await;
+    pub async fn access_lost(&self) {
+        self.identity.access_lost(&self.who).await;
     }
 
     /// The principal and scope for the lease service. A user is one principal in all sessions.
@@ -170,7 +170,7 @@ static BUILTIN: LazyLock<BackendName> = LazyLock::new(BackendName::builtin);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    NobodyKnown,
+    Unauthenticated,
     Forbidden,
     /// The session authenticated too long ago for this.
     NotFresh,
@@ -233,7 +233,7 @@ impl Authenticator {
         }
         match access {
             Access::Public => Ok(()),
-            _ if who.is_anonymous() => Err(Refusal::NobodyKnown),
+            _ if who.is_anonymous() => Err(Refusal::Unauthenticated),
             Access::SignedIn => Ok(()),
             Access::May(right) if who.may_anywhere(right) => Ok(()),
             Access::May(_) => Err(Refusal::Forbidden),
@@ -244,7 +244,7 @@ impl Authenticator {
     async fn record_refusal(&self, who: &Principal, method: &Method, path: &str, refusal: Refusal) {
         let outcome = match refusal {
             _ if method.is_safe() => return,
-            Refusal::NobodyKnown => "unauthenticated",
+            Refusal::Unauthenticated => "unauthenticated",
             Refusal::Forbidden => "forbidden",
             Refusal::NotFresh => "needs_reauthentication",
             Refusal::CrossSite => "cross_site",
@@ -282,7 +282,7 @@ async fn turn_away(
         let form = Form::read(body).await;
         if refusal == Refusal::NotFresh {
             let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-            return reauthenticate::refused(auth, who, action, form);
+            return reauthenticate::request_reauthentication(auth, who, action, form);
         }
         return rejected_form::reject(state, refusal, access, who, &parts, form).await;
     }
@@ -299,12 +299,12 @@ async fn reject(
     let headers = &parts.headers;
     let wants_page = parts.method.is_safe() && route_permissions::is_page(parts.uri.path());
     match refusal {
-        Refusal::NobodyKnown if wants_page => {
+        Refusal::Unauthenticated if wants_page => {
             let next = parts.uri.path_and_query().map_or("/", |path| path.as_str());
             Redirect::to(&cookie::sign_in_path(next)).into_response()
         }
-        Refusal::NobodyKnown => {
-            refused(Problem::unauthenticated("Sign in, or send a token").with_request_id(headers))
+        Refusal::Unauthenticated => {
+            problem_response(Problem::unauthenticated("Sign in, or send a token").with_request_id(headers))
         }
         Refusal::Forbidden => {
             let right = right_of(access);
@@ -316,20 +316,22 @@ async fn reject(
                 };
                 return Box::pin(pages::render(state, who, path, StatusCode::FORBIDDEN, first)).await;
             }
-            refused(
+            problem_response(
                 Problem::forbidden(format!("This needs the permission `{right}`")).with_request_id(headers),
             )
         }
-        Refusal::NotFresh => refused(Problem::needs_reauthentication().with_request_id(headers)),
-        Refusal::CrossSite => refused(
+        Refusal::NotFresh => problem_response(Problem::needs_reauthentication().with_request_id(headers)),
+        Refusal::CrossSite => problem_response(
             Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
         ),
         // Back to the address of a form. OPTIONS and TRACE are safe methods too, but do not open a page.
         Refusal::NoSuchMethod if wants_page && matches!(parts.method, Method::GET | Method::HEAD) => {
             Redirect::to(route_permissions::page_above(parts.uri.path())).into_response()
         }
-        Refusal::NoSuchMethod => refused(Problem::no_such_method(&parts.method).with_request_id(headers)),
-        Refusal::NoSuchRoute => refused(Problem::no_such_route(&parts.uri).with_request_id(headers)),
+        Refusal::NoSuchMethod => {
+            problem_response(Problem::no_such_method(&parts.method).with_request_id(headers))
+        }
+        Refusal::NoSuchRoute => problem_response(Problem::no_such_route(&parts.uri).with_request_id(headers)),
     }
 }
 
@@ -341,7 +343,7 @@ fn right_of(access: Option<Access>) -> &'static str {
     }
 }
 
-fn refused(problem: Problem) -> Response {
+fn problem_response(problem: Problem) -> Response {
     let mut response = problem.into_response();
     if response.status() == StatusCode::UNAUTHORIZED {
         response

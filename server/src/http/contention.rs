@@ -36,10 +36,10 @@ pub(in crate::http) async fn list(
     RawQuery(query): RawQuery,
 ) -> Result<Json<ContentionDto>, Problem> {
     let pairs = app::links::pairs(query.as_deref().unwrap_or_default());
-    let asked = ContentionQuery::from_pairs(&pairs)
+    let query = ContentionQuery::from_pairs(&pairs)
         .map_err(|error| user.problem(app::console::ConsoleError::BadQuery(error)))?;
     let now = state.clock.now().wall.timestamp_millis();
-    let range = asked.range.unwrap_or(TimeRange::Last(RangePreset::SixHours));
+    let range = query.range.unwrap_or(TimeRange::Last(RangePreset::SixHours));
     let scale = range.scale(now);
     let reader = ContentionReader {
         history: &state.history,
@@ -48,11 +48,11 @@ pub(in crate::http) async fn list(
         now,
     };
     let span = HistorySpan::new(scale.from(), scale.until(), now);
-    let (found, top) = Box::pin(reader.read(span, asked.by)).await.map_err(|error| {
+    let (found, top) = Box::pin(reader.read(span, query.by)).await.map_err(|error| {
         tracing::warn!("history cannot be read: {error}");
         user.problem(Problem::store_unavailable())
     })?;
-    Ok(Json(ContentionDto::from_contention(match asked.by {
+    Ok(Json(ContentionDto::from_contention(match query.by {
         By::Wait => found,
         By::Refusals | By::Held => top,
     })))

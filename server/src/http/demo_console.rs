@@ -1,4 +1,4 @@
-//! What the console of `leasehold demo` has in addition to any other: a tour, and a command line for another sign-in link.
+//! Additions of the console of `leasehold demo`: a tour, and a command line for another sign-in link.
 
 use std::collections::BTreeSet;
 

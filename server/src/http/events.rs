@@ -73,7 +73,7 @@ pub(in crate::http) async fn stream(
         changes: 0,
         revision: 0,
         statuses: Vec::new(),
-        said: PageRevisions::default(),
+        sent_revisions: PageRevisions::default(),
         greeted: false,
     };
     Sse::new(stream::unfold(start, |mut at| async move {
@@ -90,7 +90,7 @@ struct Position {
     changes: u64,
     revision: u64,
     statuses: Vec<BackendStatus>,
-    said: PageRevisions,
+    sent_revisions: PageRevisions,
     greeted: bool,
 }
 
@@ -124,7 +124,7 @@ impl Wakers {
     }
 }
 
-/// What a caller may know of audit entries and rejections: that there are new ones, if it may see all of them.
+/// Whether a caller is notified of new audit entries and rejections: only if it may see all of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Activity {
     audit: bool,
@@ -169,7 +169,7 @@ impl Position {
             }
         }
         self.woken.mark_unchanged();
-        self.said = self.state.page_revisions(&self.visible, self.activity).await;
+        self.sent_revisions = self.state.page_revisions(&self.visible, self.activity).await;
         let summary = self
             .state
             .inventory
@@ -193,9 +193,9 @@ impl Position {
     }
 
     async fn is_changed(&self) -> bool {
-        let said = self.state.page_revisions(&self.visible, self.activity).await;
+        let revisions = self.state.page_revisions(&self.visible, self.activity).await;
         let (inventory, now) = (&self.state.inventory, self.state.clock.now());
-        said != self.said
+        revisions != self.sent_revisions
             || inventory.revision_of(&self.visible, now) != self.revision
             || inventory.statuses(&self.visible, now) != self.statuses
     }
@@ -225,9 +225,9 @@ impl Position {
             held_total: summary.held_total,
             attention_total: summary.attention_total,
             alerts_overdue: self.state.auth.evaluation.is_overdue(),
-            alerts_revision: self.said.alerts.revision,
-            firing_groups: self.said.alerts.firing_groups,
-            activity_revision: self.said.activity,
+            alerts_revision: self.sent_revisions.alerts.revision,
+            firing_groups: self.sent_revisions.alerts.firing_groups,
+            activity_revision: self.sent_revisions.activity,
             read_only: self.state.directory().read_only,
             backends: backends.map(backend_hint).collect(),
         }

@@ -49,25 +49,25 @@ impl Form {
         self.all(name).next().unwrap_or_default().trim().to_owned()
     }
 
-    /// The first field of that name, as it was typed.
+    /// The first field of that name, with its white space.
     pub(super) fn find(&self, name: &str) -> Option<String> {
         self.all(name).next().map(str::to_owned)
     }
 
-    /// The same; a field that is not there is empty.
-    pub(super) fn typed(&self, name: &str) -> String {
+    /// As [`find`](Self::find); empty if the field is missing.
+    pub(super) fn untrimmed(&self, name: &str) -> String {
         self.find(name).unwrap_or_default()
     }
 
-    /// As it was typed.
+    /// The first field of that name, with its white space.
     pub(super) fn secret(&self, name: &str) -> secrecy::SecretString {
         self.all(name).next().unwrap_or_default().into()
     }
 
     /// Every field of that name, in order.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let named = self.0.iter().filter(move |(field, _)| field == name);
-        named.map(|(_, value)| value.as_str())
+        let matching = self.0.iter().filter(move |(field, _)| field == name);
+        matching.map(|(_, value)| value.as_str())
     }
 
     /// Rows of role, backend and prefix. Rows without a role are skipped.

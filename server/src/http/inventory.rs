@@ -74,11 +74,14 @@ pub(in crate::http) async fn detail(
     path: Result<Path<(String, String)>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<DetailDto>, Problem> {
-    let named = path.map_err(|_| ConsoleError::NotFound {
+    let lock_path = path.map_err(|_| ConsoleError::NotFound {
         what: "no lock has a name that is not UTF-8".to_owned(),
     });
-    let id = named.and_then(|Path((backend, resource))| {
-        Ok((which(&backend, query.as_deref().unwrap_or_default())?, resource))
+    let id = lock_path.and_then(|Path((backend, resource))| {
+        Ok((
+            parse_backend_and_source(&backend, query.as_deref().unwrap_or_default())?,
+            resource,
+        ))
     });
     let detail = match id {
         Ok(((backend, source), resource)) => {
@@ -91,7 +94,10 @@ pub(in crate::http) async fn detail(
         .map_err(|error| user.problem(error))
 }
 
-fn which(backend: &str, query: &str) -> Result<(BackendName, Option<Source>), ConsoleError> {
+fn parse_backend_and_source(
+    backend: &str,
+    query: &str,
+) -> Result<(BackendName, Option<Source>), ConsoleError> {
     let missing = |_| ConsoleError::NotFound {
         what: format!("no backend is named {backend:?}"),
     };

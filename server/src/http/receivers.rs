@@ -183,43 +183,46 @@ pub(in crate::http) async fn notifications(
     user: ApiUser,
     RawQuery(query): RawQuery,
 ) -> Result<Json<NotificationsDto>, Problem> {
-    let wanted =
-        wanted(query.as_deref().unwrap_or_default()).map_err(|error| user.problem(BodyError::from(error)))?;
-    let found = notifier.deliveries(&wanted).await;
+    let filter = parse_filter(query.as_deref().unwrap_or_default())
+        .map_err(|error| user.problem(BodyError::from(error)))?;
+    let found = notifier.deliveries(&filter).await;
     let found = found.map_err(|error| user.problem(error))?;
-    let is_full = i64::try_from(found.len()).is_ok_and(|count| Some(count) == wanted.limit);
-    let last = found.last().filter(|_| is_full).map(|one| one.id.to_string());
+    let is_full = i64::try_from(found.len()).is_ok_and(|count| Some(count) == filter.limit);
+    let last = found
+        .last()
+        .filter(|_| is_full)
+        .map(|delivery| delivery.id.to_string());
     Ok(Json(NotificationsDto {
         notifications: found.into_iter().map(NotificationDto::from).collect(),
         next_cursor: last,
     }))
 }
 
-fn wanted(query: &str) -> Result<DeliveryFilter, ValidationError> {
-    let mut wanted = DeliveryFilter {
+fn parse_filter(query: &str) -> Result<DeliveryFilter, ValidationError> {
+    let mut filter = DeliveryFilter {
         limit: Some(LISTED_MAX),
         ..DeliveryFilter::default()
     };
     for (field, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let number = |most: i64| {
-            let fits = value.parse().ok().filter(|number| (1..=most).contains(number));
-            fits.ok_or_else(|| {
+            let parsed = value.parse().ok().filter(|number| (1..=most).contains(number));
+            parsed.ok_or_else(|| {
                 ValidationError::new(&*field, format!("must be a whole number from 1 to {most}"))
             })
         };
         match &*field {
             _ if value.is_empty() => {}
             "state" => {
-                let words = || DeliveryState::ALL.map(DeliveryState::as_str).join(", ");
+                let names = || DeliveryState::ALL.map(DeliveryState::as_str).join(", ");
                 let state = DeliveryState::parse(&value);
                 let state =
-                    state.ok_or_else(|| ValidationError::new("state", format!("must be one of {}", words())));
-                wanted.state = Some(state?);
+                    state.ok_or_else(|| ValidationError::new("state", format!("must be one of {}", names())));
+                filter.state = Some(state?);
             }
             // Postgres takes no text with a NUL character, and no name has one.
-            "receiver" => wanted.receiver = Some(value.replace('\0', " ")),
-            "before" => wanted.before = Some(number(i64::MAX)?),
-            "limit" => wanted.limit = Some(number(LISTED_MAX)?),
+            "receiver" => filter.receiver = Some(value.replace('\0', " ")),
+            "before" => filter.before = Some(number(i64::MAX)?),
+            "limit" => filter.limit = Some(number(LISTED_MAX)?),
             _ => {
                 return Err(ValidationError::new(
                     &*field,
@@ -228,7 +231,7 @@ fn wanted(query: &str) -> Result<DeliveryFilter, ValidationError> {
             }
         }
     }
-    Ok(wanted)
+    Ok(filter)
 }
 
 /// Tries a dead letter again.

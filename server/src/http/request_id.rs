@@ -24,9 +24,9 @@ fn random() -> HeaderValue {
     HeaderValue::try_from(runtime::random::id()).unwrap_or(HeaderValue::from_static("none"))
 }
 
-/// Removes an id that is not one to keep: logs and audit entries carry it. A random one takes its place.
+/// Removes an invalid id, because logs and audit entries contain it; a random one replaces it.
 pub(super) fn remove_invalid(mut request: AxumRequest) -> AxumRequest {
-    if chosen(request.headers()).is_none() {
+    if client_id(request.headers()).is_none() {
         request.headers_mut().remove(&REQUEST_ID);
     }
     request
@@ -34,7 +34,7 @@ pub(super) fn remove_invalid(mut request: AxumRequest) -> AxumRequest {
 
 /// The client's id, or a random one, which it puts into the headers.
 pub(super) fn ensure(headers: &mut HeaderMap) -> HeaderValue {
-    if let Some(id) = chosen(headers) {
+    if let Some(id) = client_id(headers) {
         return id.clone();
     }
     let id = random();
@@ -42,8 +42,8 @@ pub(super) fn ensure(headers: &mut HeaderMap) -> HeaderValue {
     id
 }
 
-/// The client's id, if it is one to keep.
-fn chosen(headers: &HeaderMap) -> Option<&HeaderValue> {
+/// The client's id, if it is valid.
+fn client_id(headers: &HeaderMap) -> Option<&HeaderValue> {
     let mut ids = headers.get_all(&REQUEST_ID).iter();
     let id = ids.next().filter(|id| is_valid(id))?;
     ids.next().is_none().then_some(id)
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn only_short_visible_ids_are_kept() {
         // The longest, one more, white space, other bytes, nothing, and two at once.
-        let kept = |ids: &[&[u8]]| {
+        let is_accepted = |ids: &[&[u8]]| {
             let mut request = AxumRequest::default();
             for id in ids {
                 let id = HeaderValue::from_bytes(id).unwrap();
@@ -68,8 +68,13 @@ mod tests {
             }
             remove_invalid(request).headers().contains_key(REQUEST_ID)
         };
-        assert!(kept(&[b"abc-123"]) && kept(&[&[b'a'; 64]]));
-        assert!(!kept(&[&[b'a'; 65]]) && !kept(&[b"a b"]) && !kept(&[b"\xfe"]) && !kept(&[b""]));
-        assert!(!kept(&[b"a", b"b"]) && !kept(&[]));
+        assert!(is_accepted(&[b"abc-123"]) && is_accepted(&[&[b'a'; 64]]));
+        assert!(
+            !is_accepted(&[&[b'a'; 65]])
+                && !is_accepted(&[b"a b"])
+                && !is_accepted(&[b"\xfe"])
+                && !is_accepted(&[b""])
+        );
+        assert!(!is_accepted(&[b"a", b"b"]) && !is_accepted(&[]));
     }
 }

@@ -49,11 +49,11 @@ pub(in crate::http) async fn create(
         .await
         .map_err(|error| user.problem(error))?;
     let identity = &state.auth.identity;
-    let made = match predecessor {
+    let result = match predecessor {
         Some(predecessor) => identity.create_successor(&user.who, new, &predecessor).await,
         None => identity.create_token(&user.who, new).await,
     };
-    let token = made.map_err(|error| user.problem(error))?.expose().to_owned();
+    let token = result.map_err(|error| user.problem(error))?.expose().to_owned();
     Ok((StatusCode::CREATED, Json(MadeTokenDto { token })))
 }
 

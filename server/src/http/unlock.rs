@@ -57,8 +57,8 @@ pub(in crate::http) async fn begin(
 ) -> Result<(StatusCode, Json<UnlockDto>), Problem> {
     let body: UnlockRequestDto = user.read(body).await?;
     let unlock_request = body.parse().map_err(|error| user.problem(error))?;
-    let begun = unlocks.begin(&user.who, unlock_request).await;
-    begun
+    let result = unlocks.begin(&user.who, unlock_request).await;
+    result
         .map(|unlock| (StatusCode::CREATED, Json(redacted(&user, unlock))))
         .map_err(|error| user.problem(error))
 }

@@ -20,7 +20,7 @@ use crate::identity::NewUser;
 pub(in crate::http) async fn list(State(state): State<AppState>) -> Json<UsersDto> {
     let directory = state.auth.identity.directory();
     let mut known: Vec<_> = directory.users.values().collect();
-    known.sort_by(|one, two| one.name.cmp(&two.name));
+    known.sort_by(|left, right| left.name.cmp(&right.name));
     let users = known.into_iter().map(UserDto::from).collect();
     Json(UsersDto { users })
 }
@@ -114,8 +114,8 @@ pub(in crate::http) async fn make_link(
     PathId(id): PathId,
     user: ApiUser,
 ) -> Result<(StatusCode, Json<LinkDto>), Problem> {
-    let made = state.auth.identity.user_link(&user.who, &id).await;
-    let secret = made.map_err(|error| user.problem(error))?;
+    let result = state.auth.identity.user_link(&user.who, &id).await;
+    let secret = result.map_err(|error| user.problem(error))?;
     let link = state.sign_in_link(&secret);
     Ok((StatusCode::CREATED, Json(LinkDto { link })))
 }

@@ -35,9 +35,9 @@ impl Identity {
     /// # Errors
     /// The store does not answer.
     pub(super) async fn refresh(&self) -> Result<(), sqlx::Error> {
-        let own = self.reread.begun.load(Ordering::SeqCst) + 1;
+        let next_number = self.reread.begun.load(Ordering::SeqCst) + 1;
         let mut last = self.reread.last.lock().await;
-        if last.number >= own {
+        if last.number >= next_number {
             return if last.succeeded {
                 Ok(())
             } else {
@@ -45,9 +45,9 @@ impl Identity {
             };
         }
         if let Some(then) = last.fruitless_at {
-            let past_ms = u64::try_from(self.clock.tick().since(then)).unwrap_or(u64::MAX);
-            let past = std::time::Duration::from_millis(past_ms);
-            tokio::time::sleep(REREAD_PAUSE.saturating_sub(past)).await;
+            let elapsed_ms = u64::try_from(self.clock.tick().since(then)).unwrap_or(u64::MAX);
+            let elapsed = std::time::Duration::from_millis(elapsed_ms);
+            tokio::time::sleep(REREAD_PAUSE.saturating_sub(elapsed)).await;
         }
         last.number = self.reread.begun.fetch_add(1, Ordering::SeqCst) + 1;
         last.succeeded = false;

@@ -24,8 +24,8 @@ pub(super) enum Share {
 pub(super) struct HashingQueue {
     shared: Arc<Semaphore>,
     reserved: Arc<Semaphore>,
-    places: Arc<Semaphore>,
-    reserved_places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
+    reserved_slots: Arc<Semaphore>,
     evaluated: Arc<AtomicU64>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct QueueSlot {
 #[derive(Debug)]
 pub(super) struct HashingPermit {
     evaluated: Arc<AtomicU64>,
-    _place: QueueSlot,
+    _slot: QueueSlot,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -50,8 +50,8 @@ impl Default for HashingQueue {
         Self {
             shared: semaphore(HASHES_SHARED),
             reserved: semaphore(HASHES_RESERVED),
-            places: semaphore(HASH_QUEUE_MAX),
-            reserved_places: semaphore(HASH_QUEUE_MAX),
+            slots: semaphore(HASH_QUEUE_MAX),
+            reserved_slots: semaphore(HASH_QUEUE_MAX),
             evaluated: Arc::default(),
         }
     }
@@ -60,12 +60,12 @@ impl Default for HashingQueue {
 impl HashingQueue {
     /// # Errors
     /// `Busy`: the queue is full.
-    pub(super) fn enter(&self, share: Share) -> Result<QueueSlot, IdentityError> {
-        let places = match share {
-            Share::Anyone => &self.places,
-            Share::Known => &self.reserved_places,
+    pub(super) fn reserve_slot(&self, share: Share) -> Result<QueueSlot, IdentityError> {
+        let slots = match share {
+            Share::Anyone => &self.slots,
+            Share::Known => &self.reserved_slots,
         };
-        let permit = places.clone().try_acquire_owned().map_err(|_| busy())?;
+        let permit = slots.clone().try_acquire_owned().map_err(|_| busy())?;
         Ok(QueueSlot {
             share,
             _permit: permit,
@@ -76,10 +76,10 @@ impl HashingQueue {
     ///
     /// # Errors
     /// `Busy`: there was none in time.
-    pub(super) async fn turn(&self, place: QueueSlot) -> Result<HashingPermit, IdentityError> {
+    pub(super) async fn acquire_permit(&self, slot: QueueSlot) -> Result<HashingPermit, IdentityError> {
         let shared = self.shared.clone().acquire_owned();
         let permit = async {
-            match place.share {
+            match slot.share {
                 Share::Anyone => shared.await,
                 Share::Known => tokio::select! {
                     biased;
@@ -91,7 +91,7 @@ impl HashingQueue {
         let permit = in_time(permit).await?.map_err(|_| busy())?;
         Ok(HashingPermit {
             evaluated: self.evaluated.clone(),
-            _place: place,
+            _slot: slot,
             _permit: permit,
         })
     }
@@ -138,16 +138,16 @@ mod tests {
         // One hash computes and 31 wait; the next anonymous attempt is refused, a known user gets the reserved
         // permit.
         let queue = HashingQueue::default();
-        let first = queue.enter(Share::Anyone).unwrap();
-        let computing = queue.turn(first).await.unwrap();
+        let first = queue.reserve_slot(Share::Anyone).unwrap();
+        let computing = queue.acquire_permit(first).await.unwrap();
         computing.count();
         let _waiting: Vec<QueueSlot> = (1..HASH_QUEUE_MAX)
-            .map(|_| queue.enter(Share::Anyone).unwrap())
+            .map(|_| queue.reserve_slot(Share::Anyone).unwrap())
             .collect();
-        let refused = queue.enter(Share::Anyone).unwrap_err();
+        let refused = queue.reserve_slot(Share::Anyone).unwrap_err();
         assert!(matches!(refused, IdentityError::Busy { wait_s: 2 }));
-        let known = queue.enter(Share::Known).unwrap();
-        let _known = queue.turn(known).await.unwrap();
+        let known = queue.reserve_slot(Share::Known).unwrap();
+        let _known = queue.acquire_permit(known).await.unwrap();
         assert_eq!(queue.evaluated(), 1);
     }
 
@@ -155,9 +155,15 @@ mod tests {
     async fn waiting_for_a_hash_ends_after_two_seconds() {
         // The permit is never returned.
         let queue = HashingQueue::default();
-        let _computing = queue.turn(queue.enter(Share::Anyone).unwrap()).await.unwrap();
-        let late = queue.turn(queue.enter(Share::Anyone).unwrap()).await.unwrap_err();
+        let _computing = queue
+            .acquire_permit(queue.reserve_slot(Share::Anyone).unwrap())
+            .await
+            .unwrap();
+        let late = queue
+            .acquire_permit(queue.reserve_slot(Share::Anyone).unwrap())
+            .await
+            .unwrap_err();
         assert!(matches!(late, IdentityError::Busy { .. }));
-        assert!(queue.enter(Share::Anyone).is_ok());
+        assert!(queue.reserve_slot(Share::Anyone).is_ok());
     }
 }

@@ -20,25 +20,25 @@ const TOGETHER: [&[Script]; 3] = [
 /// # Errors
 /// Names the field, the violated rule and a valid form.
 pub(super) fn check_name(name: &str) -> Result<(), IdentityError> {
-    let refused = |why: String| Err(IdentityError::invalid("name", why));
-    if !(1..=NAME_BYTES_MAX).contains(&name.len()) || !name.chars().all(fits) {
-        return refused(format!(
+    let invalid = |why: String| Err(IdentityError::invalid("name", why));
+    if !(1..=NAME_BYTES_MAX).contains(&name.len()) || !name.chars().all(is_allowed) {
+        return invalid(format!(
             "must have 1 to {NAME_BYTES_MAX} bytes of letters, digits and -_.@+"
         ));
     }
     if let Some(hidden) = name.chars().find(|c| is_hidden(*c)) {
-        return refused(format!(
+        return invalid(format!(
             "must not contain invisible characters, but has U+{:04X}; remove it",
             hidden as u32
         ));
     }
     if !is_nfkc(name) {
         let plain: String = name.nfkc().collect();
-        return refused(format!("must be written in plain letters: {plain}"));
+        return invalid(format!("must be written in plain letters: {plain}"));
     }
-    match stranger(name) {
+    match find_foreign_script(name) {
         None => Ok(()),
-        Some(letter) => refused(format!(
+        Some(letter) => invalid(format!(
             "must use letters of one script, because letters of several look alike; {letter:?} (U+{:04X}) is from \
              another script",
             letter as u32
@@ -47,21 +47,21 @@ pub(super) fn check_name(name: &str) -> Result<(), IdentityError> {
 }
 
 /// Converts a foreign name: invalid characters become `_`.
-pub(super) fn fitting(name: &str, bytes_max: usize) -> String {
+pub(super) fn sanitize_name(name: &str, bytes_max: usize) -> String {
     let mut name: String = name
         .nfkc()
-        .map(|c| if fits(c) && !is_hidden(c) { c } else { '_' })
+        .map(|c| if is_allowed(c) && !is_hidden(c) { c } else { '_' })
         .collect();
     while name.len() > bytes_max {
         name.pop();
     }
-    while let Some(letter) = stranger(&name) {
+    while let Some(letter) = find_foreign_script(&name) {
         name = name.replace(letter, "_");
     }
     name
 }
 
-fn fits(c: char) -> bool {
+fn is_allowed(c: char) -> bool {
     c.is_alphanumeric() || "-_.@+".contains(c)
 }
 
@@ -70,7 +70,7 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// The first letter whose script does not match the ones before it.
-fn stranger(name: &str) -> Option<char> {
+fn find_foreign_script(name: &str) -> Option<char> {
     let scripts = CodePointMapData::<Script>::new();
     let mut seen: Vec<Script> = Vec::new();
     name.chars().find(|c| {
@@ -79,10 +79,10 @@ fn stranger(name: &str) -> Option<char> {
             return false;
         }
         seen.push(script);
-        let goes_together = TOGETHER
+        let is_allowed_mix = TOGETHER
             .iter()
             .any(|set| seen.iter().all(|script| set.contains(script)));
-        seen.len() > 1 && !goes_together
+        seen.len() > 1 && !is_allowed_mix
     })
 }
 
@@ -128,12 +128,15 @@ mod tests {
             "an apple",
             "",
         ] {
-            let refused = check_name(name);
+            let result = check_name(name);
             assert!(
-                matches!(refused, Err(IdentityError::Invalid { field: "name", .. })),
+                matches!(result, Err(IdentityError::Invalid { field: "name", .. })),
                 "{name:?}"
             );
-            assert!(check_name(&format!("7{}", fitting(name, 40))).is_ok(), "{name:?}");
+            assert!(
+                check_name(&format!("7{}", sanitize_name(name, 40))).is_ok(),
+                "{name:?}"
+            );
         }
     }
 

@@ -65,7 +65,10 @@ impl AccessChange<'_> {
 }
 
 /// New grants of an administering or approving role.
-pub(super) fn gained<'g>(before: impl Iterator<Item = &'g Grant>, after: &[Grant]) -> Vec<Grant> {
+pub(super) fn new_privileged_grants<'g>(
+    before: impl Iterator<Item = &'g Grant>,
+    after: &[Grant],
+) -> Vec<Grant> {
     let before: Vec<&Grant> = before.collect();
     let is_new = |grant: &&Grant| is_privileged(grant) && !before.contains(grant);
     after.iter().filter(is_new).cloned().collect()

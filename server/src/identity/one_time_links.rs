@@ -25,7 +25,7 @@ use runtime::db::{Tx, on_either};
 const PREFIX: &str = "lhl_";
 
 /// A link that was just used.
-struct SpentLink {
+struct UsedLink {
     user_id: Option<String>,
     /// Its creator; `None` if not recorded.
     by: Option<Lineage>,
@@ -41,7 +41,7 @@ impl Identity {
             return Ok(None);
         }
         let system = Principal::system("leasehold");
-        let (tx, secret) = self.make_link(&system, "setup", None).await?;
+        let (tx, secret) = self.create_link(&system, "setup", None).await?;
         tx.commit().await?;
         Ok(Some(secret))
     }
@@ -56,7 +56,7 @@ impl Identity {
             return Err(IdentityError::invalid("user", "is disabled; enable it first"));
         }
         let name = known.name;
-        let (mut tx, secret) = self.make_link(who, "user", Some(user)).await?;
+        let (mut tx, secret) = self.create_link(who, "user", Some(user)).await?;
         self.record_account_change(&mut tx, who, user, ChangeKind::Link)
             .await?;
         let after = json!({"name": name, "link": "made"});
@@ -76,7 +76,7 @@ impl Identity {
         Ok(secret)
     }
 
-    async fn make_link(
+    async fn create_link(
         &self,
         who: &Principal,
         purpose: &'static str,
@@ -87,14 +87,14 @@ impl Identity {
         let now = self.now_ms();
         let expires_at = now + millis(LINK_MAX);
         let mut tx = self.db.begin().await?;
-        let spend = "UPDATE one_time_links SET used_at = $1
+        let expire_earlier = "UPDATE one_time_links SET used_at = $1
             WHERE purpose = $2 AND used_at IS NULL AND coalesce(user_id, '') = $3";
         let insert =
             "INSERT INTO one_time_links (secret_hash, purpose, user_id, created_at, expires_at, created_by_id,
                 root_user_id)
             VALUES ($1, $2, $3, $4, $5, $6, $7)";
         on_either!(&mut tx, Tx, |tx| {
-            sqlx::query(spend)
+            sqlx::query(expire_earlier)
                 .bind(now)
                 .bind(purpose)
                 .bind(user.unwrap_or_default())
@@ -179,7 +179,7 @@ impl Identity {
         let hashed = self.hashed_password(&new).await?;
         // One transaction: a taken name leaves the link valid.
         let mut tx = self.db.begin().await?;
-        self.spend(&mut tx, link, "setup").await?;
+        self.use_link(&mut tx, link, "setup").await?;
         let id = self.insert_user(tx, &who, new, hashed).await?;
         self.sign_in_as(&id, None, origin).await
     }
@@ -194,11 +194,11 @@ impl Identity {
             return Err(IdentityError::BadLink);
         }
         let mut tx = self.db.begin().await?;
-        let spent = self.spend(&mut tx, link, "user").await?;
+        let used = self.use_link(&mut tx, link, "user").await?;
         tx.commit().await?;
         self.throttle.forgive(&key);
-        let user = spent.user_id.ok_or(IdentityError::BadLink)?;
-        self.sign_in_as(&user, spent.by.as_ref(), origin).await
+        let user = used.user_id.ok_or(IdentityError::BadLink)?;
+        self.sign_in_as(&user, used.by.as_ref(), origin).await
     }
 
     async fn sign_in_as(
@@ -226,12 +226,12 @@ impl Identity {
     }
 
     /// Marks a link as used. Of concurrent uses, one succeeds.
-    async fn spend(&self, tx: &mut Tx, link: &str, purpose: &str) -> Result<SpentLink, IdentityError> {
+    async fn use_link(&self, tx: &mut Tx, link: &str, purpose: &str) -> Result<UsedLink, IdentityError> {
         let now = self.now_ms();
         let update = "UPDATE one_time_links SET used_at = $1
             WHERE secret_hash = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $1
             RETURNING user_id, created_by_id, root_user_id";
-        let spent = on_either!(&mut *tx, Tx, |tx| {
+        let used = on_either!(&mut *tx, Tx, |tx| {
             let query = sqlx::query(update)
                 .bind(now)
                 .bind(secret::hash(link))
@@ -241,7 +241,7 @@ impl Identity {
                 None => return Err(IdentityError::BadLink),
                 Some(row) => {
                     let (by, root): (Option<String>, Option<String>) = (row.try_get(1)?, row.try_get(2)?);
-                    SpentLink {
+                    UsedLink {
                         user_id: row.try_get(0)?,
                         by: by.map(|id| Lineage::new(id, root)),
                     }
@@ -249,7 +249,7 @@ impl Identity {
             }
         });
         principal_cache::touch(tx).await?;
-        Ok(spent)
+        Ok(used)
     }
 
     /// Counts an invalid link for the audit log.

@@ -11,7 +11,7 @@ use super::hashing_queue::{HashingPermit, Share, busy};
 use super::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 
 /// Verified for an unknown name, so that it takes as long as a wrong password.
-const NOBODY: &str =
+const DUMMY_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5LWhhcy10aGlz$Ce2qfVqEHvUJrDDGMwdK+CVmEGo0TShqbzVMR4rIFEk";
 
 /// # Errors
@@ -42,14 +42,17 @@ impl Identity {
     /// Hash of a new password, for a signed-in user or a link.
     pub(super) async fn hash_password(&self, password: &SecretString) -> Result<String, IdentityError> {
         check(password)?;
-        let turn = self.hashing.turn(self.hashing.enter(Share::Known)?).await?;
+        let permit = self
+            .hashing
+            .acquire_permit(self.hashing.reserve_slot(Share::Known)?)
+            .await?;
         let password = password.clone();
         let hashed = tokio::task::spawn_blocking(move || {
-            turn.count();
+            permit.count();
             let hashed = Argon2::default()
                 .hash_password(password.expose_secret().as_bytes())
                 .map(|hash| hash.to_string());
-            drop(turn);
+            drop(permit);
             hashed
         });
         hashed
@@ -65,23 +68,23 @@ impl Identity {
 }
 
 /// Takes the same time for an unknown user or one without a password: `stored` is then `None`.
-pub(super) async fn fits(
-    turn: HashingPermit,
+pub(super) async fn verify(
+    permit: HashingPermit,
     password: &SecretString,
     stored: Option<String>,
 ) -> Result<bool, IdentityError> {
     let password = password.clone();
     let is_known = stored.is_some();
-    let stored = stored.unwrap_or_else(|| NOBODY.to_owned());
+    let stored = stored.unwrap_or_else(|| DUMMY_HASH.to_owned());
     let verified = tokio::task::spawn_blocking(move || {
-        turn.count();
-        let fits = PasswordHash::new(&stored).is_ok_and(|hash| {
+        permit.count();
+        let is_match = PasswordHash::new(&stored).is_ok_and(|hash| {
             Argon2::default()
                 .verify_password(password.expose_secret().as_bytes(), &hash)
                 .is_ok()
         });
-        drop(turn);
-        fits
+        drop(permit);
+        is_match
     });
     Ok(verified.await.map_err(|_| busy())? && is_known)
 }
@@ -94,10 +97,10 @@ mod tests {
     #[test]
     fn the_dummy_hash_has_the_parameters_of_real_hashes() {
         // A cheaper hash would reveal unknown names by time.
-        let nobody = PasswordHash::new(NOBODY).unwrap();
+        let dummy = PasswordHash::new(DUMMY_HASH).unwrap();
         let real = Argon2::default().hash_password(b"a long password").unwrap();
-        assert_eq!(nobody.algorithm, real.algorithm);
-        assert_eq!(nobody.params.to_string(), real.params.to_string());
+        assert_eq!(dummy.algorithm, real.algorithm);
+        assert_eq!(dummy.params.to_string(), real.params.to_string());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use runtime::db::on_either;
 impl Identity {
     /// Resolves when `who` loses access: token revoked or expired, user disabled, session ended, or permissions
     /// changed.
-    pub async fn gone(&self, who: &Principal) {
+    pub async fn access_lost(&self, who: &Principal) {
         let mut changes = self.directory.subscribe();
         while self.is_valid(who).await {
             // Wakes on a change of the directory or by time.

@@ -78,8 +78,8 @@ impl Identity {
                 return Err(error);
             }
         };
-        let fits = self.evaluate(attempt, password, stored).await?;
-        let Some(user) = user.filter(|_| fits) else {
+        let is_match = self.evaluate(attempt, password, stored).await?;
+        let Some(user) = user.filter(|_| is_match) else {
             let actor = Actor {
                 id: "anonymous".to_owned(),
                 name: name.chars().take(64).collect(),
@@ -333,8 +333,8 @@ impl Identity {
     /// # Errors
     /// There is no such open session.
     pub async fn end_session(&self, who: &Principal, session: &str) -> Result<(), IdentityError> {
-        let own = who.session.as_ref().is_some_and(|own| own.id == session);
-        let action = if own {
+        let is_own = who.session.as_ref().is_some_and(|current| current.id == session);
+        let action = if is_own {
             Action::Logout
         } else {
             Action::SessionRevoke

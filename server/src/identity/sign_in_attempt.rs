@@ -13,7 +13,7 @@ use super::throttle::{Key, Reservation};
 /// A counted attempt with a queue slot. It stays counted when dropped.
 pub(super) struct Attempt<'a> {
     reservation: Reservation<'a>,
-    place: QueueSlot,
+    slot: QueueSlot,
 }
 
 impl Attempt<'_> {
@@ -33,11 +33,11 @@ impl Identity {
         keys: Vec<Key>,
         share: Share,
     ) -> Result<Attempt<'_>, IdentityError> {
-        let place = self.hashing.enter(share)?;
+        let slot = self.hashing.reserve_slot(share)?;
         let reserved = in_time(self.throttle.reserve(keys, &self.clock)).await?;
         Ok(Attempt {
             reservation: reserved.map_err(too_many)?,
-            place,
+            slot,
         })
     }
 
@@ -51,19 +51,19 @@ impl Identity {
         password: &SecretString,
         stored: Option<String>,
     ) -> Result<bool, IdentityError> {
-        let Attempt { reservation, place } = attempt;
-        let turn = match self.hashing.turn(place).await {
-            Ok(turn) => turn,
+        let Attempt { reservation, slot } = attempt;
+        let permit = match self.hashing.acquire_permit(slot).await {
+            Ok(permit) => permit,
             Err(error) => {
                 reservation.refund();
                 return Err(error);
             }
         };
-        let fits = password::fits(turn, password, stored).await?;
-        if fits {
+        let is_match = password::verify(permit, password, stored).await?;
+        if is_match {
             reservation.refund();
         }
-        Ok(fits)
+        Ok(is_match)
     }
 }
 

@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::error::IdentityError;
 use super::limits::NAME_BYTES_MAX;
 use super::names::check_name;
-use super::notice::{gained, roles_granted};
+use super::notice::{new_privileged_grants, roles_granted};
 use super::principal::Principal;
 use super::secret::{self, Secret};
 use super::users::{Holder, insert_grant};
@@ -121,15 +121,15 @@ impl Identity {
                 name: new.name,
             });
         }
-        for (place, grant) in new.grants.iter().enumerate() {
-            insert_grant(&mut tx, Holder::Token(&id), place, grant).await?;
+        for (position, grant) in new.grants.iter().enumerate() {
+            insert_grant(&mut tx, Holder::Token(&id), position, grant).await?;
         }
         principal_cache::touch(&mut tx).await?;
         let mut after = json!({"id": id, "name": new.name, "grants": new.grants, "expiresAt": expires_at});
         if let Some(predecessor) = successor_of {
             after["successorOf"] = json!(predecessor);
         }
-        let gained = gained(std::iter::empty(), &new.grants);
+        let gained = new_privileged_grants(std::iter::empty(), &new.grants);
         let change = roles_granted(who.name(), ("token", &new.name), &gained);
         self.record_and_notify(tx, who, (Action::TokenCreate, None, Some(after)), change)
             .await?;
@@ -145,7 +145,7 @@ impl Identity {
     pub async fn revoke_token(&self, who: &Principal, token: &str) -> Result<(), IdentityError> {
         let mut tx = self.db.begin().await?;
         let now = self.now_ms();
-        let revoked = revoke_with_made(&mut tx, token, now).await?;
+        let revoked = revoke_with_created(&mut tx, token, now).await?;
         if revoked.is_empty() {
             drop(tx);
             let known = self
@@ -172,11 +172,11 @@ impl Identity {
     pub async fn tokens(&self) -> Result<Vec<TokenView>, IdentityError> {
         let mut grants = principal_cache::load_grants(&self.db).await?;
         let directory = self.directory();
-        let seen = directory.tokens.values().filter_map(|token| {
+        let used_at = directory.tokens.values().filter_map(|token| {
             let at = token.used_at.load(Ordering::Relaxed);
             (at > 0).then_some((&*token.id, at))
         });
-        let seen: HashMap<&str, i64> = seen.collect();
+        let used_at: HashMap<&str, i64> = used_at.collect();
         let select =
             "SELECT t.id, t.name, t.created_at, t.created_by, t.expires_at, t.last_used_at, t.revoked_at, p.name,
             t.created_by_id, r.name FROM api_tokens t LEFT JOIN api_tokens p ON p.id = t.successor_of
@@ -193,7 +193,7 @@ impl Identity {
                     expires_at: row.try_get(4)?,
                     used_at: row
                         .try_get::<Option<i64>, _>(5)?
-                        .max(seen.get(id.as_str()).copied()),
+                        .max(used_at.get(id.as_str()).copied()),
                     revoked_at: row.try_get(6)?,
                     successor_of: row.try_get(7)?,
                     created_by_id: row.try_get(8)?,
@@ -285,31 +285,31 @@ async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
     });
     let found = found.filter(|_| cleaned == token);
     found.ok_or_else(|| {
-        let shown: String = token.chars().take(NAME_BYTES_MAX).collect();
-        let why = format!("must be the id or the name of a token; no token is named {shown:?}");
+        let requested: String = token.chars().take(NAME_BYTES_MAX).collect();
+        let why = format!("must be the id or the name of a token; no token is named {requested:?}");
         IdentityError::invalid("successorOf", why)
     })
 }
 
 /// Revokes a token by id or name, with the tokens it created (except its successor), their open links, and the
 /// sessions opened by those links. Returns the names of the tokens.
-async fn revoke_with_made(tx: &mut Tx, token: &str, now: i64) -> Result<Vec<String>, sqlx::Error> {
+async fn revoke_with_created(tx: &mut Tx, token: &str, now: i64) -> Result<Vec<String>, sqlx::Error> {
     const MADE: &str = "WITH RECURSIVE made(id) AS (
             SELECT id FROM api_tokens WHERE id = $2 OR name = $2
             UNION SELECT t.id FROM api_tokens t JOIN made ON t.created_by_id = made.id
                 WHERE t.successor_of IS NULL OR t.successor_of <> made.id) ";
-    let with_made = |rest: &str| AssertSqlSafe(format!("{MADE}{rest}"));
+    let with_created = |statement: &str| AssertSqlSafe(format!("{MADE}{statement}"));
     let revoke =
         "UPDATE api_tokens SET revoked_at = $1 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL
         RETURNING name";
     let links = "UPDATE one_time_links SET used_at = $1 WHERE created_by_id IN (SELECT id FROM made) AND used_at IS NULL";
     let sessions = "UPDATE sessions SET ended_at = $1 WHERE link_created_by_id IN (SELECT id FROM made) AND ended_at IS NULL";
     on_either!(tx, Tx, |tx| {
-        for rest in [links, sessions] {
-            let query = sqlx::query(with_made(rest)).bind(now).bind(token);
+        for statement in [links, sessions] {
+            let query = sqlx::query(with_created(statement)).bind(now).bind(token);
             query.execute(&mut **tx).await?.rows_affected();
         }
-        let query = sqlx::query_scalar(with_made(revoke)).bind(now).bind(token);
+        let query = sqlx::query_scalar(with_created(revoke)).bind(now).bind(token);
         Ok(query.fetch_all(&mut **tx).await?)
     })
 }

@@ -11,7 +11,7 @@ use super::error::IdentityError;
 use super::last_admin::{is_admin, require_an_admin};
 use super::lineage::{ChangeKind, tie};
 use super::names::check_name;
-use super::notice::{AccessChange, gained, roles_granted};
+use super::notice::{AccessChange, new_privileged_grants, roles_granted};
 use super::principal::Principal;
 use super::{Identity, principal_cache};
 use runtime::db::{Tx, on_either};
@@ -78,7 +78,7 @@ impl Identity {
                 .await?;
         }
         let after = json!({"id": id, "name": new.name, "grants": new.grants});
-        let gained = gained(std::iter::empty(), &new.grants);
+        let gained = new_privileged_grants(std::iter::empty(), &new.grants);
         let change = roles_granted(who.name(), ("user", &new.name), &gained);
         self.record_and_notify(tx, who, (Action::UserCreate, None, Some(after)), change)
             .await?;
@@ -123,7 +123,7 @@ impl Identity {
             json!({"name": before.name, "grants": *before.grants}),
             json!({"grants": grants}),
         );
-        let gained = gained(before.grants.iter(), &grants);
+        let gained = new_privileged_grants(before.grants.iter(), &grants);
         let change = roles_granted(who.name(), ("user", &before.name), &gained);
         self.record_and_notify(tx, who, (Action::UserChange, Some(old), Some(new)), change)
             .await

@@ -53,14 +53,14 @@ fn read(json: &str) -> Option<NoticeAlert> {
 pub(super) async fn load(db: &Db, receiver: &str, notice: &Notice) -> Result<Vec<NoticeAlert>, sqlx::Error> {
     let select = "SELECT alert FROM active_alerts WHERE receiver_id = $1 AND fingerprint = $2";
     let mut alerts = Vec::new();
-    let named: BTreeSet<&str> = notice
+    let fingerprints: BTreeSet<&str> = notice
         .alerts
         .iter()
         .map(|alert| alert.fingerprint.as_str())
         .collect();
     on_either!(db, Db, |pool| {
         let mut connection = pool.acquire().await?;
-        for fingerprint in named {
+        for fingerprint in fingerprints {
             let query = sqlx::query(select).bind(receiver).bind(fingerprint);
             if let Some(row) = query.fetch_optional(&mut *connection).await? {
                 alerts.extend(read(&row.try_get::<String, _>(0)?));
@@ -107,7 +107,7 @@ pub(super) async fn claim(
 ///
 /// # Errors
 /// The store refuses or does not answer.
-pub(super) async fn taken(db: &Db, receiver: &str, next_at: i64) -> Result<(), sqlx::Error> {
+pub(super) async fn record_sent(db: &Db, receiver: &str, next_at: i64) -> Result<(), sqlx::Error> {
     let mut tx = db.begin().await?;
     on_either!(&mut tx, Tx, |tx| {
         for statement in [
@@ -126,7 +126,12 @@ pub(super) async fn taken(db: &Db, receiver: &str, next_at: i64) -> Result<(), s
 ///
 /// # Errors
 /// The store refuses or does not answer.
-pub(super) async fn missed(db: &Db, receiver: &str, next_at: i64, sooner: i64) -> Result<(), sqlx::Error> {
+pub(super) async fn record_failure(
+    db: &Db,
+    receiver: &str,
+    next_at: i64,
+    sooner: i64,
+) -> Result<(), sqlx::Error> {
     let statement = "UPDATE active_alerts SET next_at = $1 WHERE receiver_id = $2 AND next_at = $3";
     let mut tx = db.begin().await?;
     on_either!(&mut tx, Tx, |tx| {

@@ -18,7 +18,7 @@ use super::receiver::{Receiver, ReceiverKind};
 use super::{Notifier, active_alerts, receivers};
 
 impl Notifier {
-    /// Sends what is due for the receiver, up to the claim limit.
+    /// Sends the due messages of the receiver, up to the claim limit.
     pub(super) async fn serve(&self, id: &str) {
         if let Err(error) = self.try_serve(id).await {
             warn!("the outbox cannot be read: {error}");
@@ -38,7 +38,9 @@ impl Notifier {
             CLAIMED_MAX
         };
         let claimed = outbox::claim(self.db(), id, self.now_ms(), most).await?;
-        let sends = claimed.iter().map(|one| Box::pin(self.send_one(&receiver, one)));
+        let sends = claimed
+            .iter()
+            .map(|message| Box::pin(self.send_one(&receiver, message)));
         join_all(sends)
             .await
             .into_iter()
@@ -54,7 +56,7 @@ impl Notifier {
             let outcome = "this version cannot read the stored message";
             return outbox::finish(self.db(), claimed, &End::Dead, outcome, self.now_ms(), None).await;
         };
-        let letters = match receiver.kind {
+        let requests = match receiver.kind {
             ReceiverKind::Alertmanager => {
                 let alerts = active_alerts::load(self.db(), &receiver.id, notice).await?;
                 if alerts.is_empty() {
@@ -62,13 +64,13 @@ impl Notifier {
                     let end = End::Delivered;
                     return outbox::finish(self.db(), claimed, &end, outcome, self.now_ms(), None).await;
                 }
-                message::active(receiver, &alerts, self.place())
+                message::active(receiver, &alerts, self.message_target())
             }
             ReceiverKind::Webhook | ReceiverKind::Slack => {
-                message::once(receiver, notice, &claimed.notification_id, self.place())
+                message::once(receiver, notice, &claimed.notification_id, self.message_target())
             }
         };
-        let (verdict, outcome) = self.post(receiver, &letters).await;
+        let (verdict, outcome) = self.post(receiver, &requests).await;
         let now = self.now_ms();
         let end = end(&verdict, claimed, now, millis(self.max_retry_time));
         match &end {
@@ -110,11 +112,11 @@ impl Notifier {
         match verdict {
             // A rejected request would be rejected again, and a resolved alert is resent only a few times.
             DeliveryVerdict::Taken | DeliveryVerdict::Never { .. } => {
-                active_alerts::taken(self.db(), &receiver.id, next_at).await?;
+                active_alerts::record_sent(self.db(), &receiver.id, next_at).await?;
             }
             DeliveryVerdict::Later { .. } => {
                 let sooner = self.now_ms() + millis(RESEND_MISSED.min(self.resend_interval));
-                active_alerts::missed(self.db(), &receiver.id, next_at, sooner).await?;
+                active_alerts::record_failure(self.db(), &receiver.id, next_at, sooner).await?;
             }
         }
         let fault = verdict.fault().map(|why| truncate(why, FAULT_CHARS_MAX));
@@ -122,8 +124,8 @@ impl Notifier {
     }
 
     async fn resend_now(&self, receiver: &Receiver, alerts: &[NoticeAlert]) -> DeliveryVerdict {
-        let letters = message::active(receiver, alerts, self.place());
-        let (verdict, outcome) = self.post(receiver, &letters).await;
+        let requests = message::active(receiver, alerts, self.message_target());
+        let (verdict, outcome) = self.post(receiver, &requests).await;
         if verdict != DeliveryVerdict::Taken {
             warn!(
                 receiver.name = receiver.name,
@@ -133,7 +135,7 @@ impl Notifier {
         verdict
     }
 
-    pub(super) fn place(&self) -> MessageTarget<'_> {
+    pub(super) fn message_target(&self) -> MessageTarget<'_> {
         let now = self.clock.now().wall;
         let lapse = self.resend_interval.saturating_mul(RESENDS_UNTIL_LAPSE);
         MessageTarget {
@@ -145,7 +147,7 @@ impl Notifier {
     }
 
     /// Sends to every address. One success is enough: peers of an Alertmanager get resends anyway.
-    async fn post(&self, receiver: &Receiver, letters: &[OutgoingRequest]) -> (DeliveryVerdict, String) {
+    async fn post(&self, receiver: &Receiver, requests: &[OutgoingRequest]) -> (DeliveryVerdict, String) {
         if let Some(why) = &receiver.locked {
             // Not final: the right key may be configured while the message waits.
             let why = why.clone();
@@ -158,38 +160,35 @@ impl Notifier {
             );
         }
         let now = self.clock.now().wall;
-        let sends = letters
+        let sends = requests
             .iter()
-            .map(|letter| Box::pin(self.courier.send(letter, now)));
-        let answers: Vec<HttpReply> = join_all(sends).await;
-        let taken = answers
+            .map(|request| Box::pin(self.courier.send(request, now)));
+        let replies: Vec<HttpReply> = join_all(sends).await;
+        let accepted = replies
             .iter()
-            .filter(|answer| answer.verdict == DeliveryVerdict::Taken)
+            .filter(|reply| reply.verdict == DeliveryVerdict::Taken)
             .count();
-        let faults = answers.iter().zip(letters).filter_map(|(answer, letter)| {
-            let fault = answer.verdict.fault()?;
-            Some(if letters.len() == 1 {
+        let faults = replies.iter().zip(requests).filter_map(|(reply, request)| {
+            let fault = reply.verdict.fault()?;
+            Some(if requests.len() == 1 {
                 fault.to_owned()
             } else {
-                format!("{}: {fault}", letter.shown_url)
+                format!("{}: {fault}", request.shown_url)
             })
         });
         let faults = truncate(&faults.collect::<Vec<_>>().join("; "), FAULT_CHARS_MAX);
-        let mut answers = answers;
-        if taken > 0 {
-            let status = answers
-                .iter()
-                .find_map(|answer| answer.status)
-                .unwrap_or_default();
+        let mut replies = replies;
+        if accepted > 0 {
+            let status = replies.iter().find_map(|reply| reply.status).unwrap_or_default();
             let outcome = match faults.is_empty() {
                 true => format!("answered {status}"),
-                false => format!("{taken} of {} took it; {faults}", letters.len()),
+                false => format!("{accepted} of {} took it; {faults}", requests.len()),
             };
             return (DeliveryVerdict::Taken, outcome);
         }
         // A temporary failure takes precedence over a permanent one.
-        answers.sort_by_key(|answer| matches!(answer.verdict, DeliveryVerdict::Never { .. }));
-        let verdict = answers.into_iter().next().map(|answer| answer.verdict);
+        replies.sort_by_key(|reply| matches!(reply.verdict, DeliveryVerdict::Never { .. }));
+        let verdict = replies.into_iter().next().map(|reply| reply.verdict);
         let none = || DeliveryVerdict::Never {
             why: "the receiver has no address".to_owned(),
         };
@@ -218,8 +217,8 @@ fn end(verdict: &DeliveryVerdict, claimed: &Claimed, now: i64, max_retry_time: i
 /// Exponential backoff with jitter between half and all of the delay, so that servers do not retry at the same time.
 fn backoff(attempts: i64, chance: f64) -> Duration {
     let doublings = u32::try_from(attempts.clamp(1, 20) - 1).unwrap_or_default();
-    let whole = BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_MAX);
-    whole.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)
+    let delay = BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_MAX);
+    delay.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)
 }
 
 #[cfg(test)]

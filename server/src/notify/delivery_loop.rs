@@ -33,12 +33,12 @@ impl Delivering {
 /// Receivers being served. Outlives the delivery task, so that a restarted one does not serve a receiver twice at
 /// once.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(super) struct ServedReceivers {
     busy: Mutex<HashSet<String>>,
-    over: Notify,
+    ended: Notify,
 }
 
-impl Turns {
+impl ServedReceivers {
     fn busy(&self) -> MutexGuard<'_, HashSet<String>> {
         self.busy.lock()
     }
@@ -51,15 +51,15 @@ impl Turns {
 }
 
 /// Marks a receiver as served until dropped, also by a panic.
-struct Turn {
+struct ServingGuard {
     id: String,
-    of: Arc<Notifier>,
+    notifier: Arc<Notifier>,
 }
 
-impl Drop for Turn {
+impl Drop for ServingGuard {
     fn drop(&mut self) {
-        self.of.turns.busy().remove(&self.id);
-        self.of.turns.over.notify_one();
+        self.notifier.served.busy().remove(&self.id);
+        self.notifier.served.ended.notify_one();
     }
 }
 
@@ -76,7 +76,7 @@ impl Notifier {
                     false => 0,
                 };
                 for id in due {
-                    if self.turns.begin(&id) {
+                    if self.served.begin(&id) {
                         self.clone().begin(id);
                     }
                 }
@@ -86,11 +86,11 @@ impl Notifier {
                 () = stop.cancelled() => {}
                 () = self.woken.notified() => quiet_until = 0,
                 () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = self.turns.over.notified() => quiet_until = 0,
+                () = self.served.ended.notified() => quiet_until = 0,
             }
         }
-        while !self.turns.busy().is_empty() {
-            self.turns.over.notified().await;
+        while !self.served.busy().is_empty() {
+            self.served.ended.notified().await;
         }
     }
 
@@ -112,10 +112,13 @@ impl Notifier {
     }
 
     fn begin(self: Arc<Self>, id: String) {
-        let turn = Turn { id, of: self.clone() };
+        let guard = ServingGuard {
+            id,
+            notifier: self.clone(),
+        };
         // Not the server's token: a send in progress is completed, which is bounded in time.
         tasks::spawn("notification", CancellationToken::new(), async move {
-            self.serve(&turn.id).await;
+            self.serve(&guard.id).await;
         });
     }
 }

@@ -48,7 +48,7 @@ pub async fn enqueue_at(
 ) -> Result<u64, sqlx::Error> {
     let all = receivers(tx).await?;
     let group = key(&notice.group);
-    let notified = NotificationKey {
+    let key = NotificationKey {
         group: &group,
         digest: &digest(notice),
         size: i64::try_from(notice.size()).unwrap_or(i64::MAX),
@@ -57,19 +57,19 @@ pub async fn enqueue_at(
     };
     let mut id: Option<String> = None;
     let mut count = 0;
-    for receiver in meant(&all, &notice.receivers) {
+    for receiver in select_receivers(&all, &notice.receivers) {
         if receiver.kind == ReceiverKind::Alertmanager.as_str() && occasion == Occasion::Change {
             active_alerts::set(tx, &receiver.id, &notice.alerts, now).await?;
         }
-        let of = (receiver.id.as_str(), group.as_str());
-        let last = pacing::last_message(tx, of).await?;
-        if !is_news(tx, &receiver.id, &notified, now).await? {
+        let receiver_group = (receiver.id.as_str(), group.as_str());
+        let last = pacing::last_message(tx, receiver_group).await?;
+        if !record_if_new(tx, &receiver.id, &key, now).await? {
             continue;
         }
         // An Alertmanager has a pace of its own.
         let is_paced = receiver.kind != ReceiverKind::Alertmanager.as_str();
         let pace = if is_paced { pacing } else { Pacing::AT_ONCE };
-        let (notification_id, at) = match pace.schedule(tx, of, (notice, last), now).await? {
+        let (notification_id, at) = match pace.schedule(tx, receiver_group, (notice, last), now).await? {
             Scheduled::Nothing => continue,
             Scheduled::Merged(merged, at) => (insert(tx, &merged, &group, now).await?, at),
             Scheduled::AsIs(at) => match &id {
@@ -89,40 +89,40 @@ pub async fn enqueue_at(
     Ok(count)
 }
 
-struct Known {
+struct StoredReceiver {
     id: String,
     name: String,
     kind: String,
 }
 
-async fn receivers(tx: &mut Tx) -> Result<Vec<Known>, sqlx::Error> {
+async fn receivers(tx: &mut Tx) -> Result<Vec<StoredReceiver>, sqlx::Error> {
     let select = "SELECT id, name, kind FROM receivers ORDER BY name";
-    let mut known = Vec::new();
+    let mut stored = Vec::new();
     on_either!(tx, Tx, |tx| {
         for row in sqlx::query(select).fetch_all(&mut **tx).await? {
-            known.push(Known {
+            stored.push(StoredReceiver {
                 id: row.try_get(0)?,
                 name: row.try_get(1)?,
                 kind: row.try_get(2)?,
             });
         }
     });
-    Ok(known)
+    Ok(stored)
 }
 
 /// The named receivers. If no name exists any more, all receivers: an alert must not be lost.
-fn meant<'k>(all: &'k [Known], named: &[String]) -> Vec<&'k Known> {
-    let found: Vec<&Known> = all
+fn select_receivers<'k>(all: &'k [StoredReceiver], names: &[String]) -> Vec<&'k StoredReceiver> {
+    let found: Vec<&StoredReceiver> = all
         .iter()
-        .filter(|receiver| named.contains(&receiver.name))
+        .filter(|receiver| names.contains(&receiver.name))
         .collect();
     if !found.is_empty() {
         return found;
     }
-    if !named.is_empty() && !all.is_empty() {
+    if !names.is_empty() && !all.is_empty() {
         tracing::warn!(
             "an alert names receivers that do not exist, so it is sent to every receiver: {}",
-            domain::escape::visible(&named.join(", "))
+            domain::escape::visible(&names.join(", "))
         );
     }
     all.iter().collect()
@@ -138,10 +138,10 @@ struct NotificationKey<'a> {
     occasion: Occasion,
 }
 
-async fn is_news(
+async fn record_if_new(
     tx: &mut Tx,
     receiver: &str,
-    notified: &NotificationKey<'_>,
+    key: &NotificationKey<'_>,
     now: i64,
 ) -> Result<bool, sqlx::Error> {
     let statement =
@@ -151,10 +151,10 @@ async fn is_news(
         WHERE ($6 = 0 AND (notification_groups.digest <> excluded.digest OR notification_groups.at <= $7))
             OR (notification_groups.size > 0 AND excluded.size >= notification_groups.size * $8)";
     let changed = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query(statement).bind(receiver).bind(notified.group);
-        let query = query.bind(notified.digest).bind(now).bind(notified.size);
-        let query = query.bind(i64::from(notified.occasion == Occasion::Growth));
-        let query = query.bind(now - millis(WINDOW)).bind(notified.growth_factor);
+        let query = sqlx::query(statement).bind(receiver).bind(key.group);
+        let query = query.bind(key.digest).bind(now).bind(key.size);
+        let query = query.bind(i64::from(key.occasion == Occasion::Growth));
+        let query = query.bind(now - millis(WINDOW)).bind(key.growth_factor);
         query.execute(&mut **tx).await?.rows_affected()
     });
     Ok(changed > 0)
@@ -182,14 +182,14 @@ fn key(group: &str) -> String {
 
 /// Hash of status and labels, without values and times, which a restart may change.
 fn digest(notice: &Notice) -> String {
-    let mut notified: Vec<(&str, bool)> = notice
+    let mut statuses: Vec<(&str, bool)> = notice
         .alerts
         .iter()
         .map(|alert| (alert.fingerprint.as_str(), alert.status == NoticeStatus::Firing))
         .collect();
-    notified.sort_unstable();
+    statuses.sort_unstable();
     let mut hash = Sha256::new();
-    for (fingerprint, is_firing) in notified {
+    for (fingerprint, is_firing) in statuses {
         hash.update(fingerprint.as_bytes());
         hash.update([0, u8::from(is_firing)]);
     }

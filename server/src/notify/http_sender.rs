@@ -68,7 +68,7 @@ impl WebhookClient {
             built.map_err(|error| {
                 let why = format!(
                     "the HTTP client of notifications cannot be set up: {}",
-                    deepest(&error)
+                    root_cause(&error)
                 );
                 tracing::error!("{why}; check that the system's CA certificates are installed");
                 why
@@ -81,11 +81,11 @@ impl WebhookClient {
         }
     }
 
-    pub(super) async fn send(&self, letter: &OutgoingRequest, now: DateTime<Utc>) -> HttpReply {
-        if let Err(refused) = self.guard.check_literal(&letter.url) {
-            return refusal(&refused);
+    pub(super) async fn send(&self, message: &OutgoingRequest, now: DateTime<Utc>) -> HttpReply {
+        if let Err(refused) = self.guard.check_literal(&message.url) {
+            return rejected_address(&refused);
         }
-        let client = match self.client(&letter.url) {
+        let client = match self.client(&message.url) {
             Ok(client) => client,
             Err(why) => {
                 return unsent(DeliveryVerdict::Later {
@@ -95,14 +95,14 @@ impl WebhookClient {
             }
         };
         let mut request = client
-            .post(letter.url.clone())
+            .post(message.url.clone())
             .header(header::CONTENT_TYPE, "application/json")
-            .body(letter.body.clone());
-        for header in &letter.headers {
+            .body(message.body.clone());
+        for header in &message.headers {
             request = request.header(header.name, header.value());
         }
         match request.send().await {
-            Ok(answer) => read(answer, now).await,
+            Ok(response) => read(response, now).await,
             Err(error) => failure(&error),
         }
     }
@@ -127,7 +127,7 @@ impl WebhookClient {
         let Err(error) = client.head(url.clone()).send().await else {
             return Ok(());
         };
-        if let Some(error) = refusal_in(&error) {
+        if let Some(error) = find_refused_address(&error) {
             return Err(refused(error));
         }
         let why = why(&error);
@@ -144,18 +144,18 @@ impl WebhookClient {
     }
 }
 
-async fn read(mut answer: reqwest::Response, now: DateTime<Utc>) -> HttpReply {
-    let status = answer.status();
-    let after = answer
+async fn read(mut response: reqwest::Response, now: DateTime<Utc>) -> HttpReply {
+    let status = response.status();
+    let after = response
         .headers()
         .get(header::RETRY_AFTER)
         .and_then(|value| value.to_str().ok());
     let after = after.and_then(|text| retry_after(text, now));
     let mut bytes = Vec::new();
     // A truncated body does not matter: the status decides.
-    while let Ok(Some(part)) = answer.chunk().await {
-        let room = ANSWER_BYTES_MAX.saturating_sub(bytes.len());
-        bytes.extend_from_slice(&part[..part.len().min(room)]);
+    while let Ok(Some(part)) = response.chunk().await {
+        let remaining = ANSWER_BYTES_MAX.saturating_sub(bytes.len());
+        bytes.extend_from_slice(&part[..part.len().min(remaining)]);
         if bytes.len() >= ANSWER_BYTES_MAX {
             break;
         }
@@ -201,7 +201,7 @@ fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some(wait.min(RETRY_AFTER_MAX))
 }
 
-fn refusal(refused: &RefusedAddress) -> HttpReply {
+fn rejected_address(refused: &RefusedAddress) -> HttpReply {
     unsent(DeliveryVerdict::Never {
         why: format!("not sent: {refused}. {}", refused.remedy()),
     })
@@ -216,8 +216,8 @@ fn unsent(verdict: DeliveryVerdict) -> HttpReply {
 }
 
 fn failure(error: &reqwest::Error) -> HttpReply {
-    match refusal_in(error) {
-        Some(refused) => refusal(refused),
+    match find_refused_address(error) {
+        Some(refused) => rejected_address(refused),
         None => unsent(DeliveryVerdict::Later {
             why: why(error),
             after: None,
@@ -226,13 +226,13 @@ fn failure(error: &reqwest::Error) -> HttpReply {
 }
 
 /// A refusal of the guard in the error's causes.
-fn refusal_in(error: &reqwest::Error) -> Option<&RefusedAddress> {
+fn find_refused_address(error: &reqwest::Error) -> Option<&RefusedAddress> {
     let mut cause = error.source();
-    while let Some(one) = cause {
-        if let Some(NameError::RefusedAddress(refused)) = one.downcast_ref() {
+    while let Some(error) = cause {
+        if let Some(NameError::RefusedAddress(refused)) = error.downcast_ref() {
             return Some(refused);
         }
-        cause = one.source();
+        cause = error.source();
     }
     None
 }
@@ -240,17 +240,17 @@ fn refusal_in(error: &reqwest::Error) -> Option<&RefusedAddress> {
 fn why(error: &reqwest::Error) -> String {
     match error.is_timeout() {
         true => format!("no answer within {} s", SEND_MAX.as_secs()),
-        false => deepest(error),
+        false => root_cause(error),
     }
 }
 
 /// The root cause, without the URL, which may be a secret.
-fn deepest(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     let mut why = "could not be sent".to_owned();
-    while let Some(one) = cause {
-        why = one.to_string();
-        cause = one.source();
+    while let Some(error) = cause {
+        why = error.to_string();
+        cause = error.source();
     }
     why
 }
@@ -273,16 +273,16 @@ mod tests {
     #[test]
     fn only_transient_errors_are_retried() {
         // Accepted, rejected, redirected, overloaded, failed.
-        let judged = |status| classify(StatusCode::from_u16(status).unwrap(), "no\u{7}", None);
-        assert_eq!(judged(200), DeliveryVerdict::Taken);
-        assert_eq!(judged(204), DeliveryVerdict::Taken);
+        let verdict = |status| classify(StatusCode::from_u16(status).unwrap(), "no\u{7}", None);
+        assert_eq!(verdict(200), DeliveryVerdict::Taken);
+        assert_eq!(verdict(204), DeliveryVerdict::Taken);
         for never in [301, 307, 400, 401, 404, 410] {
-            assert!(matches!(judged(never), DeliveryVerdict::Never { .. }), "{never}");
+            assert!(matches!(verdict(never), DeliveryVerdict::Never { .. }), "{never}");
         }
         for later in [408, 425, 429, 500, 503] {
-            assert!(matches!(judged(later), DeliveryVerdict::Later { .. }), "{later}");
+            assert!(matches!(verdict(later), DeliveryVerdict::Later { .. }), "{later}");
         }
-        assert_eq!(judged(500).fault(), Some("answered 500: no\\u{7}"));
+        assert_eq!(verdict(500).fault(), Some("answered 500: no\\u{7}"));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub const STANDING_MAX: i64 = 500;
 /// Retention of delivered messages.
 pub const DELIVERED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 pub const DEAD_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Between two deletions of what is past its retention.
+/// Interval between deletions of data past its retention.
 pub const PRUNE_EVERY: Duration = Duration::from_secs(60);
 /// Rows of one batch of such a deletion.
 pub const PRUNED_MAX: i64 = 500;

@@ -67,40 +67,40 @@ pub(super) fn once(
     receiver: &Receiver,
     notice: &Notice,
     id: &str,
-    place: MessageTarget<'_>,
+    target: MessageTarget<'_>,
 ) -> Vec<OutgoingRequest> {
     let body = match receiver.kind {
-        ReceiverKind::Slack => slack::body(notice, place.home),
+        ReceiverKind::Slack => slack::body(notice, target.home),
         ReceiverKind::Webhook | ReceiverKind::Alertmanager => {
-            webhook::body(notice, &receiver.name, place.home)
+            webhook::body(notice, &receiver.name, target.home)
         }
     };
     let body = body.to_string();
     let mut headers = Vec::new();
     if let (ReceiverKind::Webhook, Some(secret)) = (receiver.kind, &receiver.secret) {
-        let timestamp = place.now.timestamp().to_string();
+        let timestamp = target.now.timestamp().to_string();
         headers = vec![
             Header::open("x-signature", sign(secret, &timestamp, &body)),
             Header::open("x-timestamp", timestamp),
             Header::open("x-notification-id", id),
         ];
     }
-    let letter = |address: &Address| OutgoingRequest {
+    let request = |address: &Address| OutgoingRequest {
         url: address.url().clone(),
         shown_url: address.display_address(receiver.kind),
         headers: headers.clone(),
         body: body.clone(),
     };
-    receiver.urls.iter().map(letter).collect()
+    receiver.urls.iter().map(request).collect()
 }
 
 /// Current alerts, for every peer of an Alertmanager.
 pub(super) fn active(
     receiver: &Receiver,
     alerts: &[NoticeAlert],
-    place: MessageTarget<'_>,
+    target: MessageTarget<'_>,
 ) -> Vec<OutgoingRequest> {
-    let body = alertmanager::body(alerts, place).to_string();
+    let body = alertmanager::body(alerts, target).to_string();
     let headers: Vec<Header> = receiver
         .secret
         .iter()
@@ -110,7 +110,7 @@ pub(super) fn active(
             is_secret: true,
         })
         .collect();
-    let letter = |address: &Address| {
+    let request = |address: &Address| {
         let url = alertmanager::endpoint(address.url());
         OutgoingRequest {
             shown_url: url.to_string(),
@@ -119,7 +119,7 @@ pub(super) fn active(
             body: body.clone(),
         }
     };
-    receiver.urls.iter().map(letter).collect()
+    receiver.urls.iter().map(request).collect()
 }
 
 /// RFC 3339 in UTC.

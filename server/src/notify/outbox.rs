@@ -85,15 +85,15 @@ pub(super) async fn claim(db: &Db, receiver: &str, now: i64, most: i64) -> Resul
                 notice: None,
             });
         }
-        for one in &mut claimed {
+        for message in &mut claimed {
             let query =
-                sqlx::query("SELECT body FROM notifications WHERE id = $1").bind(&one.notification_id);
+                sqlx::query("SELECT body FROM notifications WHERE id = $1").bind(&message.notification_id);
             let json: String = query.fetch_one(&mut **tx).await?.try_get(0)?;
-            one.notice = serde_json::from_str(&json).ok();
+            message.notice = serde_json::from_str(&json).ok();
         }
     });
     tx.commit().await?;
-    claimed.sort_by_key(|one| one.seq);
+    claimed.sort_by_key(|message| message.seq);
     Ok(claimed)
 }
 

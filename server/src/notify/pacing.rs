@@ -36,7 +36,7 @@ pub(super) enum Scheduled {
 }
 
 /// Receiver and group.
-type Of<'a> = (&'a str, &'a str);
+type ReceiverGroup<'a> = (&'a str, &'a str);
 
 impl Pacing {
     pub const AT_ONCE: Self = Self {
@@ -48,18 +48,18 @@ impl Pacing {
     pub(super) async fn schedule(
         self,
         tx: &mut Tx,
-        of: Of<'_>,
+        receiver_group: ReceiverGroup<'_>,
         (notice, last): (&Notice, Option<LastMessage>),
         now: i64,
     ) -> Result<Scheduled, sqlx::Error> {
         let Some(last) = last.filter(|_| self.group_interval_ms > 0) else {
             return Ok(Scheduled::AsIs(now));
         };
-        let waiting = take_waiting(tx, of, now).await?;
+        let waiting = take_waiting(tx, receiver_group, now).await?;
         let due = waiting.as_ref().map(|(_, due)| *due);
         let due = due.unwrap_or_else(|| now.max(last.at + self.group_interval_ms));
         let waiting = waiting.and_then(|(waiting, _)| waiting);
-        let Some(sent) = last_sent(tx, of).await? else {
+        let Some(sent) = last_sent(tx, receiver_group).await? else {
             return Ok(Scheduled::AsIs(now));
         };
         let is_grown = self.is_grown(notice, last);
@@ -72,7 +72,10 @@ impl Pacing {
         };
         let statement = "UPDATE notification_groups SET at = $1 WHERE receiver_id = $2 AND group_key = $3";
         on_either!(tx, Tx, |tx| {
-            let query = sqlx::query(statement).bind(at).bind(of.0).bind(of.1);
+            let query = sqlx::query(statement)
+                .bind(at)
+                .bind(receiver_group.0)
+                .bind(receiver_group.1);
             query.execute(&mut **tx).await?;
         });
         Ok(scheduled)
@@ -84,10 +87,15 @@ impl Pacing {
     }
 }
 
-pub(super) async fn last_message(tx: &mut Tx, of: Of<'_>) -> Result<Option<LastMessage>, sqlx::Error> {
+pub(super) async fn last_message(
+    tx: &mut Tx,
+    receiver_group: ReceiverGroup<'_>,
+) -> Result<Option<LastMessage>, sqlx::Error> {
     let select = "SELECT at, size FROM notification_groups WHERE receiver_id = $1 AND group_key = $2";
     let last: Option<(i64, i64)> = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query_as(select).bind(of.0).bind(of.1);
+        let query = sqlx::query_as(select)
+            .bind(receiver_group.0)
+            .bind(receiver_group.1);
         query.fetch_optional(&mut **tx).await?
     });
     Ok(last.map(|(at, size)| LastMessage { at, size }))
@@ -97,7 +105,7 @@ pub(super) async fn last_message(tx: &mut Tx, of: Of<'_>) -> Result<Option<LastM
 /// `None` for the message if a newer version wrote another format.
 async fn take_waiting(
     tx: &mut Tx,
-    of: Of<'_>,
+    receiver_group: ReceiverGroup<'_>,
     now: i64,
 ) -> Result<Option<(Option<Notice>, i64)>, sqlx::Error> {
     let delete = "DELETE FROM deliveries WHERE receiver_id = $1 AND group_key = $2 AND state = 'pending'
@@ -105,10 +113,13 @@ async fn take_waiting(
     let select = "SELECT body FROM notifications WHERE id = $1";
     let unused = "DELETE FROM notifications WHERE id = $1
         AND NOT EXISTS (SELECT 1 FROM deliveries WHERE notification_id = $1)";
-    let taken: Option<(String, i64)> = on_either!(&mut *tx, Tx, |tx| {
-        let query = sqlx::query_as(delete).bind(of.0).bind(of.1).bind(now);
-        let taken: Option<(String, i64)> = query.fetch_optional(&mut **tx).await?;
-        match taken {
+    let message: Option<(String, i64)> = on_either!(&mut *tx, Tx, |tx| {
+        let query = sqlx::query_as(delete)
+            .bind(receiver_group.0)
+            .bind(receiver_group.1)
+            .bind(now);
+        let message: Option<(String, i64)> = query.fetch_optional(&mut **tx).await?;
+        match message {
             None => None,
             Some((id, due)) => {
                 let body: String = sqlx::query_scalar(select).bind(&id).fetch_one(&mut **tx).await?;
@@ -117,21 +128,23 @@ async fn take_waiting(
             }
         }
     });
-    Ok(taken.map(|(body, due)| (serde_json::from_str(&body).ok(), due)))
+    Ok(message.map(|(body, due)| (serde_json::from_str(&body).ok(), due)))
 }
 
 /// The newest message of this group that the receiver got or is about to get.
-async fn last_sent(tx: &mut Tx, of: Of<'_>) -> Result<Option<Notice>, sqlx::Error> {
+async fn last_sent(tx: &mut Tx, receiver_group: ReceiverGroup<'_>) -> Result<Option<Notice>, sqlx::Error> {
     let select = "SELECT n.body FROM deliveries d JOIN notifications n ON n.id = d.notification_id
         WHERE d.receiver_id = $1 AND d.group_key = $2 AND d.state <> 'dead' ORDER BY d.seq DESC LIMIT 1";
     let body: Option<String> = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query_scalar(select).bind(of.0).bind(of.1);
+        let query = sqlx::query_scalar(select)
+            .bind(receiver_group.0)
+            .bind(receiver_group.1);
         query.fetch_optional(&mut **tx).await?
     });
     Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
 }
 
-/// What fires now, and what has resolved of the alerts that were sent as firing; `None` if a receiver knows all of it.
+/// Firing alerts, and resolved ones that were sent as firing; `None` if the receiver has all of them already.
 fn changes_since(sent: &Notice, waiting: Option<&Notice>, notice: &Notice, now: i64) -> Option<Notice> {
     let firing = |notice: &Notice| {
         let alerts = notice.alerts.iter();
@@ -139,27 +152,32 @@ fn changes_since(sent: &Notice, waiting: Option<&Notice>, notice: &Notice, now: 
         firing.cloned().collect::<Vec<NoticeAlert>>()
     };
     let (known, fires) = (firing(sent), firing(notice));
-    let has = |alerts: &[NoticeAlert], one: &NoticeAlert| {
-        alerts.iter().any(|alert| alert.fingerprint == one.fingerprint)
+    let has = |alerts: &[NoticeAlert], candidate: &NoticeAlert| {
+        alerts
+            .iter()
+            .any(|alert| alert.fingerprint == candidate.fingerprint)
     };
     let waiting = waiting.map_or(&[][..], |waiting| waiting.alerts.as_slice());
     // With its newest texts and end.
-    let resolved = |one: &NoticeAlert| {
+    let resolved = |candidate: &NoticeAlert| {
         let all = notice.alerts.iter().chain(waiting);
         let mut ends = all.filter(|alert| alert.status == NoticeStatus::Resolved);
-        let end = ends.find(|alert| alert.fingerprint == one.fingerprint);
+        let end = ends.find(|alert| alert.fingerprint == candidate.fingerprint);
         end.cloned().unwrap_or_else(|| NoticeAlert {
             status: NoticeStatus::Resolved,
             ends_at: Some(now),
-            ..one.clone()
+            ..candidate.clone()
         })
     };
     // Resolved alerts first: they are sent only once.
-    let over = known.iter().filter(|one| !has(&fires, one)).map(resolved);
-    let mut alerts: Vec<NoticeAlert> = over.collect();
-    let is_news = !alerts.is_empty() || fires.iter().any(|one| !has(&known, one));
+    let resolved_alerts = known
+        .iter()
+        .filter(|candidate| !has(&fires, candidate))
+        .map(resolved);
+    let mut alerts: Vec<NoticeAlert> = resolved_alerts.collect();
+    let has_changes = !alerts.is_empty() || fires.iter().any(|candidate| !has(&known, candidate));
     alerts.extend(fires);
-    is_news.then(|| Notice {
+    has_changes.then(|| Notice {
         alerts,
         ..notice.clone()
     })

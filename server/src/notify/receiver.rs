@@ -70,7 +70,11 @@ pub struct Receiver {
 impl Receiver {
     /// # Errors
     /// A field that is not replaced cannot be decrypted.
-    pub(super) fn check_whole(&self, has_new_urls: bool, has_new_secret: bool) -> Result<(), NotifyError> {
+    pub(super) fn check_decryptable(
+        &self,
+        has_new_urls: bool,
+        has_new_secret: bool,
+    ) -> Result<(), NotifyError> {
         let Some(why) = &self.locked else {
             return Ok(());
         };
@@ -127,9 +131,9 @@ pub struct NewReceiver {
 /// # Errors
 /// The name is invalid.
 pub(super) fn check_name(name: &str) -> Result<(), NotifyError> {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_fit = name.len() <= NAME_BYTES_MAX && name.bytes().all(fits) && !name.starts_with('-');
-    if name.is_empty() || !is_fit {
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_valid = name.len() <= NAME_BYTES_MAX && name.bytes().all(is_allowed) && !name.starts_with('-');
+    if name.is_empty() || !is_valid {
         return Err(NotifyError::invalid(
             "name",
             format!("must be 1 to {NAME_BYTES_MAX} of a-z, 0-9 and -"),
@@ -223,9 +227,9 @@ fn check_url(kind: ReceiverKind, text: &str) -> Result<Url, NotifyError> {
     Ok(url)
 }
 
-/// Checked now, so that the author sees the error; each connection checks again, which is what protects.
+/// Shows the error to the author; the protection is the same check at each connection.
 async fn check_target(url: &Url, guard: &SsrfGuard) -> Result<(), NotifyError> {
-    let refused = match url.host() {
+    let rejection = match url.host() {
         None => return Err(NotifyError::invalid("urls", "must name a host", "Write one.")),
         Some(Host::Ipv4(_) | Host::Ipv6(_)) => guard.check_literal(url).err(),
         Some(Host::Domain(name)) => {
@@ -237,17 +241,20 @@ async fn check_target(url: &Url, guard: &SsrfGuard) -> Result<(), NotifyError> {
             }
         }
     };
-    let Some(refused) = refused else {
+    let Some(rejection) = rejection else {
         return Ok(());
     };
     let host = url.host_str().unwrap_or_default();
-    let why = match host == refused.address.to_string() {
-        true => format!("leads to {}, which is {}", refused.address, refused.class),
-        false => format!("leads to {host}, {}, which is {}", refused.address, refused.class),
+    let why = match host == rejection.address.to_string() {
+        true => format!("leads to {}, which is {}", rejection.address, rejection.class),
+        false => format!(
+            "leads to {host}, {}, which is {}",
+            rejection.address, rejection.class
+        ),
     };
-    let remedy = match refused.is_clear() {
+    let remedy = match rejection.is_clear() {
         true => "Write https; or, if this receiver is meant, declare its network in the configuration, [notify] allowed_networks.".to_owned(),
-        false => refused.remedy(),
+        false => rejection.remedy(),
     };
     Err(NotifyError::invalid("urls", why, remedy))
 }
@@ -256,7 +263,7 @@ async fn check_target(url: &Url, guard: &SsrfGuard) -> Result<(), NotifyError> {
 mod tests {
     use super::*;
 
-    async fn refused(kind: ReceiverKind, url: &str) -> String {
+    async fn rejection_reason(kind: ReceiverKind, url: &str) -> String {
         let urls = [SecretString::from(url)];
         match check_urls(kind, &urls, &SsrfGuard::default()).await {
             Err(NotifyError::Invalid { field, why, remedy }) => {
@@ -283,7 +290,7 @@ mod tests {
             ("https://100.64.9.9/", "CGNAT"),
             ("http://1.1.1.1/", "plain HTTP"),
         ] {
-            let message = refused(ReceiverKind::Webhook, url).await;
+            let message = rejection_reason(ReceiverKind::Webhook, url).await;
             assert!(message.contains(why), "{url}: {message}");
         }
     }
@@ -299,9 +306,9 @@ mod tests {
             "https://u:p@1.1.1.1/",
             "https://1.1.1.1/#x",
         ] {
-            refused(ReceiverKind::Webhook, url).await;
+            rejection_reason(ReceiverKind::Webhook, url).await;
         }
-        refused(ReceiverKind::Alertmanager, "https://1.1.1.1/?a=b").await;
+        rejection_reason(ReceiverKind::Alertmanager, "https://1.1.1.1/?a=b").await;
         let two = ["https://1.1.1.1/", "https://1.1.1.2/"].map(SecretString::from);
         assert!(
             check_urls(ReceiverKind::Webhook, &two, &SsrfGuard::default())

@@ -23,7 +23,7 @@ use runtime::random::prefixed_id;
 pub(super) const URLS: &str = "urls";
 pub(super) const SECRET: &str = "secret";
 
-pub(super) fn place(id: &str, what: &str) -> String {
+pub(super) fn encryption_context(id: &str, what: &str) -> String {
     format!("{id}:{what}")
 }
 
@@ -32,21 +32,21 @@ pub(super) fn place(id: &str, what: &str) -> String {
 pub(super) async fn find(
     db: &Db,
     vault: &SecretBox,
-    wanted: &'static str,
+    condition: &'static str,
     value: &str,
 ) -> Result<Option<Receiver>, sqlx::Error> {
     on_either!(db, Db, |pool| {
         let mut query = sqlx::QueryBuilder::new("SELECT id, name, kind, urls, secret FROM receivers WHERE ");
-        query.push(wanted);
+        query.push(condition);
         let row = query.build().bind(value).fetch_optional(pool).await?;
         row.map(|row| {
             let (id, kind, urls): (String, String, String) =
                 (row.try_get(0)?, row.try_get(2)?, row.try_get(3)?);
             let secret: Option<String> = row.try_get(4)?;
             let had_secret = secret.is_some();
-            let opened = opened(vault, &id, &urls, secret);
-            let locked = opened.as_ref().err().map(ToString::to_string);
-            let (urls, secret) = opened.unwrap_or_default();
+            let decrypted = decrypt(vault, &id, &urls, secret);
+            let locked = decrypted.as_ref().err().map(ToString::to_string);
+            let (urls, secret) = decrypted.unwrap_or_default();
             Ok(Receiver {
                 id,
                 name: row.try_get(1)?,
@@ -64,30 +64,36 @@ pub(super) async fn find(
 
 type Opened = (Vec<Address>, Option<SecretString>);
 
-fn opened(vault: &SecretBox, id: &str, urls: &str, secret: Option<String>) -> Result<Opened, VaultError> {
-    let urls = vault.open(&place(id, URLS), urls)?;
-    let secret = secret.map(|secret| vault.open(&place(id, SECRET), &secret));
-    Ok((addresses(urls.expose_secret()), secret.transpose()?))
+fn decrypt(vault: &SecretBox, id: &str, urls: &str, secret: Option<String>) -> Result<Opened, VaultError> {
+    let urls = vault.open(&encryption_context(id, URLS), urls)?;
+    let secret = secret.map(|secret| vault.open(&encryption_context(id, SECRET), &secret));
+    Ok((parse_addresses(urls.expose_secret()), secret.transpose()?))
 }
 
-fn sealed(
-    of: &Notifier,
+fn encrypt(
+    notifier: &Notifier,
     id: &str,
     urls: &[Address],
     secret: Option<&SecretString>,
 ) -> Result<(String, Option<String>), VaultError> {
-    let urls = of.vault.seal(&place(id, URLS), &stored(urls))?;
-    let secret = secret.map(|secret| of.vault.seal(&place(id, SECRET), secret.expose_secret()));
+    let urls = notifier
+        .vault
+        .seal(&encryption_context(id, URLS), &serialize_urls(urls))?;
+    let secret = secret.map(|secret| {
+        notifier
+            .vault
+            .seal(&encryption_context(id, SECRET), secret.expose_secret())
+    });
     Ok((urls, secret.transpose()?))
 }
 
 /// # Errors
 /// No receiver has this name, or the store does not answer.
-pub(super) async fn named(of: &Notifier, name: &str) -> Result<Receiver, NotifyError> {
+pub(super) async fn find_by_name(notifier: &Notifier, name: &str) -> Result<Receiver, NotifyError> {
     // Postgres rejects text with NUL.
     let found = match name.contains('\0') {
         true => None,
-        false => find(of.db(), &of.vault, "name = $1", name).await?,
+        false => find(notifier.db(), &notifier.vault, "name = $1", name).await?,
     };
     found.ok_or_else(|| NotifyError::NotFound {
         what: "receiver",
@@ -95,7 +101,7 @@ pub(super) async fn named(of: &Notifier, name: &str) -> Result<Receiver, NotifyE
     })
 }
 
-fn addresses(json: &str) -> Vec<Address> {
+fn parse_addresses(json: &str) -> Vec<Address> {
     let texts: Vec<String> = serde_json::from_str(json).unwrap_or_default();
     texts
         .iter()
@@ -104,7 +110,7 @@ fn addresses(json: &str) -> Vec<Address> {
         .collect()
 }
 
-fn stored(addresses: &[Address]) -> String {
+fn serialize_urls(addresses: &[Address]) -> String {
     let texts: Vec<&str> = addresses.iter().map(|address| address.url().as_str()).collect();
     json!(texts).to_string()
 }
@@ -170,9 +176,9 @@ impl Notifier {
                 let (id, kind, urls): (String, String, String) =
                     (row.try_get(0)?, row.try_get(2)?, row.try_get(3)?);
                 let kind = ReceiverKind::parse(&kind).unwrap_or(ReceiverKind::Webhook);
-                let opened = opened(&self.vault, &id, &urls, None);
-                let locked = opened.as_ref().err().map(ToString::to_string);
-                let (urls, _) = opened.unwrap_or_default();
+                let decrypted = decrypt(&self.vault, &id, &urls, None);
+                let locked = decrypted.as_ref().err().map(ToString::to_string);
+                let (urls, _) = decrypted.unwrap_or_default();
                 views.push(ReceiverView {
                     name: row.try_get(1)?,
                     kind,
@@ -234,9 +240,9 @@ impl Notifier {
         }
         let id = prefixed_id("a_");
         let after = to_json(&new.name, new.kind, &urls, new.secret.is_some());
-        let (sealed_urls, sealed_secret) = sealed(self, &id, &urls, new.secret.as_ref())?;
+        let (sealed_urls, sealed_secret) = encrypt(self, &id, &urls, new.secret.as_ref())?;
         let entry = entry(who, Action::ReceiverCreate, (None, Some(after)));
-        let (mut tx, appended) = self.recorded(entry).await?;
+        let (mut tx, appended) = self.begin_recorded(entry).await?;
         let insert = "INSERT INTO receivers (id, name, kind, urls, secret, created_at, created_by)
             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING";
         let inserted = on_either!(&mut tx, Tx, |tx| {
@@ -251,7 +257,7 @@ impl Notifier {
         if inserted == 0 {
             return Err(NotifyError::Exists { name: new.name });
         }
-        self.committed(tx, appended).await
+        self.commit_and_export(tx, appended).await
     }
 
     /// Replaces addresses, secret, or both; an omitted one stays.
@@ -265,28 +271,28 @@ impl Notifier {
         urls: &[SecretString],
         secret: Option<SecretString>,
     ) -> Result<(), NotifyError> {
-        let receiver = named(self, name).await?;
+        let receiver = find_by_name(self, name).await?;
         let has_new_secret = secret.is_some();
-        receiver.check_whole(!urls.is_empty(), has_new_secret)?;
+        receiver.check_decryptable(!urls.is_empty(), has_new_secret)?;
         let secret = secret.or_else(|| receiver.secret.clone());
         check_secret(receiver.kind, secret.as_ref())?;
         let addresses = match urls.is_empty() {
             true => receiver.urls.clone(),
             false => check_urls(receiver.kind, urls, &self.guard).await?,
         };
-        let (sealed_urls, sealed_secret) = sealed(self, &receiver.id, &addresses, secret.as_ref())?;
+        let (sealed_urls, sealed_secret) = encrypt(self, &receiver.id, &addresses, secret.as_ref())?;
         let before = to_json(name, receiver.kind, &receiver.urls, receiver.had_secret);
         let mut after = to_json(name, receiver.kind, &addresses, secret.is_some());
         after["newSecret"] = json!(has_new_secret);
         after["newUrls"] = json!(addresses != receiver.urls);
         let entry = entry(who, Action::ReceiverChange, (Some(before), Some(after)));
-        let (mut tx, appended) = self.recorded(entry).await?;
+        let (mut tx, appended) = self.begin_recorded(entry).await?;
         let update = "UPDATE receivers SET urls = $1, secret = $2 WHERE id = $3";
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(update).bind(sealed_urls).bind(sealed_secret);
             query.bind(&receiver.id).execute(&mut **tx).await?;
         });
-        self.committed(tx, appended).await
+        self.commit_and_export(tx, appended).await
     }
 
     /// Removes a receiver and its pending messages.
@@ -294,23 +300,23 @@ impl Notifier {
     /// # Errors
     /// There is no such receiver.
     pub async fn remove(&self, who: &Principal, name: &str) -> Result<(), NotifyError> {
-        let receiver = named(self, name).await?;
+        let receiver = find_by_name(self, name).await?;
         let before = to_json(name, receiver.kind, &receiver.urls, receiver.had_secret);
         let entry = entry(who, Action::ReceiverRemove, (Some(before), None));
-        let (mut tx, appended) = self.recorded(entry).await?;
+        let (mut tx, appended) = self.begin_recorded(entry).await?;
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query("DELETE FROM receivers WHERE id = $1").bind(&receiver.id);
             query.execute(&mut **tx).await?;
         });
-        self.committed(tx, appended).await
+        self.commit_and_export(tx, appended).await
     }
 
     /// Messages of the outbox.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn deliveries(&self, wanted: &DeliveryFilter) -> Result<Vec<Delivery>, NotifyError> {
-        Ok(outbox::list(self.db(), wanted).await?)
+    pub async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<Delivery>, NotifyError> {
+        Ok(outbox::list(self.db(), filter).await?)
     }
 
     /// Retries a dead letter.
@@ -320,22 +326,22 @@ impl Notifier {
     pub async fn retry(&self, who: &Principal, id: i64) -> Result<(), NotifyError> {
         let after = json!({"notification": id.to_string()});
         let entry = entry(who, Action::ReceiverRetry, (None, Some(after)));
-        let (mut tx, appended) = self.recorded(entry).await?;
+        let (mut tx, appended) = self.begin_recorded(entry).await?;
         outbox::revive(&mut tx, id, self.now_ms()).await?;
-        self.committed(tx, appended).await?;
+        self.commit_and_export(tx, appended).await?;
         self.wake();
         Ok(())
     }
 
     /// A transaction that begins with its audit entry, so that it holds no other lock while it waits for the append
     /// lock.
-    async fn recorded(&self, entry: Entry) -> Result<(Tx, Appended), NotifyError> {
+    async fn begin_recorded(&self, entry: Entry) -> Result<(Tx, Appended), NotifyError> {
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         Ok((tx, appended))
     }
 
-    async fn committed(&self, tx: Tx, appended: Appended) -> Result<(), NotifyError> {
+    async fn commit_and_export(&self, tx: Tx, appended: Appended) -> Result<(), NotifyError> {
         tx.commit().await?;
         self.audit.export(&appended).await;
         Ok(())

@@ -92,11 +92,11 @@ impl SecretBox {
         !self.keys.is_empty()
     }
 
-    /// `place` is the row and field; the text can be decrypted only there.
+    /// `context` is the row and field; the text can be decrypted only with it.
     ///
     /// # Errors
     /// There is no key although one is required.
-    pub(super) fn seal(&self, place: &str, clear: &str) -> Result<String, VaultError> {
+    pub(super) fn seal(&self, context: &str, clear: &str) -> Result<String, VaultError> {
         let Some(key) = self.keys.first() else {
             return match &self.refuses {
                 Some(why) => Err(VaultError::NoKey(why.clone())),
@@ -108,28 +108,28 @@ impl SecretBox {
         let unique = Nonce::assume_unique_for_key(nonce);
         let tag = key
             .aead
-            .seal_in_place_separate_tag(unique, Aad::from(place), &mut sealed)
+            .seal_in_place_separate_tag(unique, Aad::from(context), &mut sealed)
             .map_err(|_| VaultError::NoChance)?;
-        let whole = [&nonce[..], &sealed, tag.as_ref()].concat();
-        Ok(format!("{MARK}{}:{}", key.id, URL_SAFE_NO_PAD.encode(whole)))
+        let bytes = [&nonce[..], &sealed, tag.as_ref()].concat();
+        Ok(format!("{MARK}{}:{}", key.id, URL_SAFE_NO_PAD.encode(bytes)))
     }
 
     /// Plain text is returned unchanged.
     ///
     /// # Errors
     /// No key of this server decrypts it.
-    pub fn open(&self, place: &str, stored: &str) -> Result<SecretString, VaultError> {
+    pub fn open(&self, context: &str, stored: &str) -> Result<SecretString, VaultError> {
         let Some(sealed) = stored.strip_prefix(MARK) else {
             return Ok(SecretString::from(stored));
         };
         let (id, text) = sealed.split_once(':').ok_or(VaultError::Damaged)?;
         let key = self.keys.iter().find(|key| key.id == id);
         let key = key.ok_or_else(|| VaultError::OtherKey(id.to_owned()))?;
-        let whole = URL_SAFE_NO_PAD.decode(text).map_err(|_| VaultError::Damaged)?;
-        let (nonce, rest) = whole.split_at_checked(NONCE_LEN).ok_or(VaultError::Damaged)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| VaultError::Damaged)?;
+        let (nonce, ciphertext) = bytes.split_at_checked(NONCE_LEN).ok_or(VaultError::Damaged)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| VaultError::Damaged)?;
-        let mut rest = rest.to_vec();
-        let clear = key.aead.open_in_place(nonce, Aad::from(place), &mut rest);
+        let mut ciphertext = ciphertext.to_vec();
+        let clear = key.aead.open_in_place(nonce, Aad::from(context), &mut ciphertext);
         let clear = clear.map_err(|_| VaultError::Damaged)?;
         let text = str::from_utf8(clear).map_err(|_| VaultError::Damaged)?;
         Ok(SecretString::from(text))
@@ -154,7 +154,7 @@ pub fn is_sealed(stored: &str) -> bool {
 mod tests {
     use super::*;
 
-    const PLACE: &str = "a_1:secret";
+    const CONTEXT: &str = "a_1:secret";
 
     fn vault(keys: &[char]) -> SecretBox {
         let keys: Vec<SecretString> = keys
@@ -164,26 +164,29 @@ mod tests {
         SecretBox::from_keys(&keys)
     }
 
-    fn opened(vault: &SecretBox, place: &str, stored: &str) -> Result<String, VaultError> {
+    fn decrypt(vault: &SecretBox, context: &str, stored: &str) -> Result<String, VaultError> {
         vault
-            .open(place, stored)
+            .open(context, stored)
             .map(|clear| clear.expose_secret().to_owned())
     }
 
     #[test]
     fn a_sealed_text_opens_only_with_its_key_and_context() {
         // Detects plain text, a secret moved to another receiver, and a wrong key without an error.
-        let (ours, theirs) = (vault(&['a']), vault(&['b']));
-        let sealed = ours.seal(PLACE, "s3cret").unwrap();
+        let (own_vault, other_vault) = (vault(&['a']), vault(&['b']));
+        let sealed = own_vault.seal(CONTEXT, "s3cret").unwrap();
         assert!(is_sealed(&sealed) && !sealed.contains("s3cret"));
         assert_ne!(
             sealed,
-            ours.seal(PLACE, "s3cret").unwrap(),
+            own_vault.seal(CONTEXT, "s3cret").unwrap(),
             "two texts show that they are the same"
         );
-        assert_eq!(opened(&ours, PLACE, &sealed).as_deref(), Ok("s3cret"));
-        assert_eq!(opened(&ours, "a_2:secret", &sealed), Err(VaultError::Damaged));
-        let Err(VaultError::OtherKey(id)) = opened(&theirs, PLACE, &sealed) else {
+        assert_eq!(decrypt(&own_vault, CONTEXT, &sealed).as_deref(), Ok("s3cret"));
+        assert_eq!(
+            decrypt(&own_vault, "a_2:secret", &sealed),
+            Err(VaultError::Damaged)
+        );
+        let Err(VaultError::OtherKey(id)) = decrypt(&other_vault, CONTEXT, &sealed) else {
             panic!("another key opened it");
         };
         assert!(
@@ -197,32 +200,39 @@ mod tests {
     #[test]
     fn a_changed_sealed_text_is_rejected() {
         // Each character of an encrypted text changed, and every truncation.
-        let ours = vault(&['a']);
-        let sealed = ours.seal(PLACE, "s3cret").unwrap();
+        let own_vault = vault(&['a']);
+        let sealed = own_vault.seal(CONTEXT, "s3cret").unwrap();
         for at in MARK.len()..sealed.len() {
             let mut bytes = sealed.clone().into_bytes();
             bytes[at] = if bytes[at] == b'x' { b'y' } else { b'x' };
             let changed = String::from_utf8(bytes).unwrap();
-            assert_ne!(opened(&ours, PLACE, &changed).as_deref(), Ok("s3cret"), "{at}");
-            assert!(opened(&ours, PLACE, &sealed[..at]).is_err(), "{at}");
+            assert_ne!(
+                decrypt(&own_vault, CONTEXT, &changed).as_deref(),
+                Ok("s3cret"),
+                "{at}"
+            );
+            assert!(decrypt(&own_vault, CONTEXT, &sealed[..at]).is_err(), "{at}");
         }
     }
 
     #[test]
     fn the_first_key_seals_and_every_key_opens() {
         // Old key, both, new key; and plain text from before there was a key.
-        let sealed = vault(&['a']).seal(PLACE, "s3cret").unwrap();
+        let sealed = vault(&['a']).seal(CONTEXT, "s3cret").unwrap();
         let both = vault(&['b', 'a']);
-        assert_eq!(opened(&both, PLACE, &sealed).as_deref(), Ok("s3cret"));
+        assert_eq!(decrypt(&both, CONTEXT, &sealed).as_deref(), Ok("s3cret"));
         assert!(!both.is_current(&sealed) && !both.is_current("s3cret"));
-        let again = both.seal(PLACE, "s3cret").unwrap();
-        assert!(both.is_current(&again));
-        assert_eq!(opened(&vault(&['b']), PLACE, &again).as_deref(), Ok("s3cret"));
-        assert_eq!(opened(&both, PLACE, "in clear").as_deref(), Ok("in clear"));
-        assert_eq!(SecretBox::default().seal(PLACE, "x"), Ok("x".to_owned()));
+        let resealed = both.seal(CONTEXT, "s3cret").unwrap();
+        assert!(both.is_current(&resealed));
+        assert_eq!(
+            decrypt(&vault(&['b']), CONTEXT, &resealed).as_deref(),
+            Ok("s3cret")
+        );
+        assert_eq!(decrypt(&both, CONTEXT, "in clear").as_deref(), Ok("in clear"));
+        assert_eq!(SecretBox::default().seal(CONTEXT, "x"), Ok("x".to_owned()));
         let refusing = SecretBox::default().refusing("why".to_owned());
         assert_eq!(
-            refusing.seal(PLACE, "x"),
+            refusing.seal(CONTEXT, "x"),
             Err(VaultError::NoKey("why".to_owned()))
         );
     }

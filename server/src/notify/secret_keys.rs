@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::Row as _;
 
-use super::receivers::{SECRET, URLS, place};
+use super::receivers::{SECRET, URLS, encryption_context};
 use super::secret_box::{self, SecretBox, is_sealed};
 use config::NotifyConfig;
 use config::notify::check_key;
@@ -85,7 +85,7 @@ pub fn known(config: &NotifyConfig, file: Option<&Path>) -> Result<Vec<SecretStr
 /// The store does not answer.
 pub async fn open(db: &Db, store: &str, config: &NotifyConfig) -> Result<SecretBox, sqlx::Error> {
     let held = load_stored_keys(db).await?;
-    let is_any_sealed = held.iter().any(|one| is_sealed(&one.urls));
+    let is_any_sealed = held.iter().any(|keys| is_sealed(&keys.urls));
     let file = key_file(store);
     let keys = known(config, file.as_deref()).and_then(|keys| match &file {
         // A new key would not decrypt existing secrets, and would be where the old one has to be restored.
@@ -147,16 +147,19 @@ impl SecretKeys {
     /// # Errors
     /// No key decrypts them.
     fn reseal(&self, vault: &SecretBox) -> Result<Option<(String, Option<String>)>, secret_box::VaultError> {
-        let secret_place = place(&self.id, SECRET);
-        let urls = vault.open(&place(&self.id, URLS), &self.urls)?;
-        let secret = self.secret.as_deref().map(|text| vault.open(&secret_place, text));
+        let secret_context = encryption_context(&self.id, SECRET);
+        let urls = vault.open(&encryption_context(&self.id, URLS), &self.urls)?;
+        let secret = self
+            .secret
+            .as_deref()
+            .map(|text| vault.open(&secret_context, text));
         let secret = secret.transpose()?;
         let mut texts = [Some(&self.urls), self.secret.as_ref()].into_iter().flatten();
         if texts.all(|text| vault.is_current(text)) {
             return Ok(None);
         }
-        let urls = vault.seal(&place(&self.id, URLS), urls.expose_secret())?;
-        let secret = secret.map(|secret| vault.seal(&secret_place, secret.expose_secret()));
+        let urls = vault.seal(&encryption_context(&self.id, URLS), urls.expose_secret())?;
+        let secret = secret.map(|secret| vault.seal(&secret_context, secret.expose_secret()));
         Ok(Some((urls, secret.transpose()?)))
     }
 
@@ -165,10 +168,10 @@ impl SecretKeys {
     /// # Errors
     /// It does not; includes the remedy.
     pub fn opens(&self, vault: &SecretBox) -> Result<(), secret_box::VaultError> {
-        vault.open(&place(&self.id, URLS), &self.urls)?;
+        vault.open(&encryption_context(&self.id, URLS), &self.urls)?;
         let secret = self.secret.as_deref();
         secret.map_or(Ok(()), |text| {
-            vault.open(&place(&self.id, SECRET), text).map(drop)
+            vault.open(&encryption_context(&self.id, SECRET), text).map(drop)
         })
     }
 }
@@ -176,12 +179,16 @@ impl SecretKeys {
 async fn seal_all(db: &Db, vault: &SecretBox, held: Vec<SecretKeys>) -> Result<(), sqlx::Error> {
     let update = "UPDATE receivers SET urls = $1, secret = $2
         WHERE id = $3 AND urls = $4 AND coalesce(secret, '') = $5";
-    for one in held {
-        let (urls, secret) = match one.reseal(vault) {
+    for keys in held {
+        let (urls, secret) = match keys.reseal(vault) {
             Ok(Some(sealed)) => sealed,
             Ok(None) => continue,
             Err(why) => {
-                tracing::error!(receiver.name = one.name, "{} cannot be notified: {why}", one.name);
+                tracing::error!(
+                    receiver.name = keys.name,
+                    "{} cannot be notified: {why}",
+                    keys.name
+                );
                 continue;
             }
         };
@@ -189,16 +196,16 @@ async fn seal_all(db: &Db, vault: &SecretBox, held: Vec<SecretKeys>) -> Result<(
         on_either!(db, Db, |pool| sqlx::query(update)
             .bind(&urls)
             .bind(&secret)
-            .bind(&one.id)
-            .bind(&one.urls)
-            .bind(one.secret.as_deref().unwrap_or_default())
+            .bind(&keys.id)
+            .bind(&keys.urls)
+            .bind(keys.secret.as_deref().unwrap_or_default())
             .execute(pool)
             .await?
             .rows_affected());
         tracing::info!(
-            receiver.name = one.name,
+            receiver.name = keys.name,
             "encrypted the address and secret of {}",
-            one.name
+            keys.name
         );
     }
     Ok(())

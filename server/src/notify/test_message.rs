@@ -33,7 +33,7 @@ impl Notifier {
     /// # Errors
     /// There is no such receiver, or the audit entry cannot be written.
     pub async fn try_out(&self, who: &Principal, name: &str) -> Result<Vec<TestMessage>, NotifyError> {
-        let receiver = receivers::named(self, name).await?;
+        let receiver = receivers::find_by_name(self, name).await?;
         if let Some(why) = receiver.locked.clone() {
             return Err(NotifyError::Locked { why });
         }
@@ -42,18 +42,18 @@ impl Notifier {
             ..Entry::new(Action::ReceiverTest, "ok", who.actor(None), who.origin.clone())
         };
         self.audit.append(entry).await?;
-        let place = self.place();
-        let notice = notice(who.name(), place.now.timestamp_millis());
+        let target = self.message_target();
+        let notice = notice(who.name(), target.now.timestamp_millis());
         let letters = match receiver.kind {
-            ReceiverKind::Alertmanager => message::active(&receiver, &notice.alerts, place),
+            ReceiverKind::Alertmanager => message::active(&receiver, &notice.alerts, target),
             ReceiverKind::Webhook | ReceiverKind::Slack => {
                 let id = runtime::random::prefixed_id("n_");
-                message::once(&receiver, &notice, &id, place)
+                message::once(&receiver, &notice, &id, target)
             }
         };
         let mut trials = Vec::new();
         for letter in &letters {
-            let answer = Box::pin(self.courier.send(letter, place.now)).await;
+            let answer = Box::pin(self.courier.send(letter, target.now)).await;
             let fault = answer
                 .verdict
                 .fault()

@@ -50,15 +50,15 @@ impl BackendSupervisor {
         clock: &Clock,
         stop: &CancellationToken,
     ) -> Arc<Self> {
-        let own = builtin.info();
+        let builtin_info = builtin.info();
         let supervisor = Self {
-            inventory: Inventory::new(vec![own.clone()]),
+            inventory: Inventory::new(vec![builtin_info.clone()]),
             registry: Arc::default(),
             clock: clock.clone(),
             stop: stop.clone(),
             running: Mutex::default(),
         };
-        supervisor.begin(builtin, own, None, &mut supervisor.running());
+        supervisor.begin(builtin, builtin_info, None, &mut supervisor.running());
         supervisor.apply(configs);
         Arc::new(supervisor)
     }
@@ -79,17 +79,17 @@ impl BackendSupervisor {
                 Some(_) => changes.changed.push(config.name.to_string()),
                 None => changes.added.push(config.name.to_string()),
             }
-            let one = BackendTask::configured(config, &self.clock);
-            fresh.push((one.info(), one, (config.clone(), held)));
+            let task = BackendTask::configured(config, &self.clock);
+            fresh.push((task.info(), task, (config.clone(), held)));
         }
         let is_fresh = |name: &BackendName| fresh.iter().any(|(info, ..)| info.name == *name);
         let is_wanted = |name: &BackendName| configs.iter().any(|config| config.name == *name);
-        let over: Vec<BackendName> = running
+        let removed_names: Vec<BackendName> = running
             .iter()
-            .filter(|(name, it)| it.config.is_some() && (is_fresh(name) || !is_wanted(name)))
+            .filter(|(name, backend)| backend.config.is_some() && (is_fresh(name) || !is_wanted(name)))
             .map(|(name, _)| name.clone())
             .collect();
-        for name in over {
+        for name in removed_names {
             if !is_wanted(&name) {
                 changes.removed.push(name.to_string());
             }
@@ -98,11 +98,11 @@ impl BackendSupervisor {
             }
         }
         let stay: HashSet<BackendName> = running.keys().cloned().collect();
-        let infos = running.values().map(|it| it.info.clone());
+        let infos = running.values().map(|backend| backend.info.clone());
         let infos = infos.chain(fresh.iter().map(|(info, ..)| info.clone())).collect();
         self.inventory.reconfigure(in_order(infos, configs), &stay);
-        for (info, one, config) in fresh {
-            self.begin(one, info, Some(config), &mut running);
+        for (info, task, config) in fresh {
+            self.begin(task, info, Some(config), &mut running);
         }
         self.registry.replace(rows(&running, configs));
         changes.removed.sort();
@@ -139,13 +139,13 @@ impl BackendSupervisor {
 }
 
 /// Position in the configuration; the built-in lease service is last.
-fn place(name: &BackendName, configs: &[BackendConfig]) -> usize {
-    let place = configs.iter().position(|config| config.name == *name);
-    place.unwrap_or(configs.len())
+fn config_position(name: &BackendName, configs: &[BackendConfig]) -> usize {
+    let position = configs.iter().position(|config| config.name == *name);
+    position.unwrap_or(configs.len())
 }
 
 fn in_order(mut infos: Vec<BackendInfo>, configs: &[BackendConfig]) -> Vec<BackendInfo> {
-    infos.sort_by_key(|info| place(&info.name, configs));
+    infos.sort_by_key(|info| config_position(&info.name, configs));
     infos
 }
 
@@ -155,8 +155,8 @@ fn rows(
 ) -> Vec<(BackendName, Arc<dyn Backend>)> {
     let rows = running
         .iter()
-        .map(|(name, it)| (name.clone(), it.adapter.clone()));
+        .map(|(name, backend)| (name.clone(), backend.adapter.clone()));
     let mut rows: Vec<_> = rows.collect();
-    rows.sort_by_key(|(name, _)| place(name, configs));
+    rows.sort_by_key(|(name, _)| config_position(name, configs));
     rows
 }

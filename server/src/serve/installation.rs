@@ -1,6 +1,6 @@
-//! What the SQL store keeps of the stores of `lease.store`: the id of this installation, made at the first start, which
-//! they carry so that two installations never share one; and the highest token floor of each etcd, which a restored
-//! snapshot of it lacks.
+//! Facts in the SQL store about the stores of `lease.store`: the id of this installation, created at the first start and
+//! also written to those stores, so that two installations never share one; and the highest token floor of each etcd,
+//! which a restored snapshot of etcd lacks.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -53,7 +53,7 @@ pub struct Listener {
     pub clock: Clock,
 }
 
-/// What answers the requests of a listener: a router, or a service before one.
+/// The service behind a listener: a router, or a service in front of one.
 pub trait HttpService:
     Service<Request, Response = Response, Error = Infallible, Future: Send + 'static>
     + Clone

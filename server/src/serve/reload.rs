@@ -64,7 +64,7 @@ impl Reloader {
         *self.started.lock() = Some(report);
     }
 
-    /// Applies what can change, and appends an audit entry.
+    /// Applies the settings that can change at runtime, and appends an audit entry.
     ///
     /// # Errors
     /// The log filter is invalid; nothing was changed.

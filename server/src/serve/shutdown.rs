@@ -30,7 +30,7 @@ const _: () = {
     assert!(all < PROMISED.as_millis());
 };
 
-/// What is shut down after the listener.
+/// Components that are shut down after the listener.
 pub(super) struct ShutdownSequence {
     recording: Recording,
     delivering: Delivering,

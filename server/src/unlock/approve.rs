@@ -6,7 +6,7 @@ use domain::audit::AuditPhase;
 use domain::notification::Notice;
 use domain::unlock::{EndedHolding, Unlock, UnlockState};
 
-use super::second_approver::first;
+use super::second_approver::requester;
 use super::store::{self, Value};
 use super::{UnlockError, Unlocks, audit_entries, break_glass_alert};
 use crate::audit::{Actor, Entry, Origin};
@@ -57,7 +57,9 @@ impl Unlocks {
                 why: "an approval needs fresh authentication".to_owned(),
             });
         }
-        let is_approved = self.is_approved(who, unlock, &protection, &[first(unlock)]).await;
+        let is_approved = self
+            .is_approved(who, unlock, &protection, &[requester(unlock)])
+            .await;
         if unlock.approval.is_some() && is_approved.is_ok() {
             return Ok(());
         }
@@ -127,7 +129,7 @@ impl Unlocks {
             self.check_second(who, &unlock).await?;
             match &unlock.break_glass {
                 None => return Err(UnlockError::NothingToReview),
-                Some(alone) if alone.review.is_some() => return Ok(()),
+                Some(break_glass) if break_glass.review.is_some() => return Ok(()),
                 Some(_) => {}
             }
             let statement = "UPDATE unlocks SET reviewer_id = $1, reviewer_name = $2, reviewed_at = $3
@@ -155,12 +157,12 @@ impl Unlocks {
 
     /// The notification that a break-glass unlock was reviewed.
     fn review_notice(&self, who: &Principal, unlock: &Unlock) -> Option<Notice> {
-        let alone = unlock.break_glass.as_ref()?;
+        let break_glass = unlock.break_glass.as_ref()?;
         let acted_at = unlock.acted_at?.timestamp_millis();
         let reviewed = (who.name(), self.now_ms());
         Some(break_glass_alert::notice(
             unlock,
-            &alone.reason,
+            &break_glass.reason,
             acted_at,
             Some(reviewed),
         ))
@@ -220,7 +222,7 @@ impl Unlocks {
             unlock,
             UnlockState::Expired,
             EndedHolding::default(),
-            audit_entries::by_itself(),
+            audit_entries::system_actor(),
         )
         .await
     }

@@ -17,11 +17,11 @@ use crate::identity::Principal;
 /// The role that gives the principal this permission on this lock.
 pub(super) fn role(
     who: &Principal,
-    right: Permission,
+    permission: Permission,
     backend: &BackendName,
     resource: &str,
 ) -> Option<Role> {
-    who.grants.role_for(right, backend, resource)
+    who.grants.role_for(permission, backend, resource)
 }
 
 pub(super) fn subject(
@@ -65,36 +65,36 @@ pub(super) fn entry(
 }
 
 /// Actor of automatic steps: expiry, an interrupted execution, a re-read.
-pub(super) fn by_itself() -> (Actor, Origin) {
+pub(super) fn system_actor() -> (Actor, Origin) {
     let who = Principal::system("leasehold");
     (who.actor(None), who.origin)
 }
 
 /// Actor of a step, with the role that allows it.
-pub(super) fn by(who: &Principal, right: Permission, unlock: &Unlock) -> (Actor, Origin) {
-    let role = role(who, right, &unlock.backend, &unlock.resource.text());
+pub(super) fn by(who: &Principal, permission: Permission, unlock: &Unlock) -> (Actor, Origin) {
+    let role = role(who, permission, &unlock.backend, &unlock.resource.text());
     (who.actor(role), who.origin.clone())
 }
 
 /// The holding to end, as JSON for readers of the audit log; `None` if unknown or absent.
 pub(super) fn before(unlock: &Unlock) -> Option<Value> {
-    let seen = &unlock.observed;
-    let mut value = holding(&seen.holding());
-    let waiters: Vec<&str> = seen
+    let observed = &unlock.observed;
+    let mut value = holding(&observed.holding());
+    let waiters: Vec<&str> = observed
         .waiters
         .iter()
         .map(|waiter| waiter.owner_id.as_str())
         .collect();
-    let dies = seen.blast_radius.dies.iter();
-    let dies: Vec<String> = dies
-        .map(|one| format!("{}: {}", one.kind.as_str(), one.what))
+    let casualties = observed.blast_radius.dies.iter();
+    let casualties: Vec<String> = casualties
+        .map(|casualty| format!("{}: {}", casualty.kind.as_str(), casualty.what))
         .collect();
-    value["heldMs"] = json!(seen.held_ms.known());
-    value["remainingMs"] = json!(seen.remaining_ms.known());
-    value["renewing"] = json!(seen.renewing.known());
-    value["readAt"] = json!(seen.read_at);
+    value["heldMs"] = json!(observed.held_ms.known());
+    value["remainingMs"] = json!(observed.remaining_ms.known());
+    value["renewing"] = json!(observed.renewing.known());
+    value["readAt"] = json!(observed.read_at);
     value["waiters"] = json!(waiters);
-    value["dies"] = json!(dies);
+    value["dies"] = json!(casualties);
     Some(value)
 }
 
@@ -131,13 +131,18 @@ impl Unlocks {
     pub(super) async fn record_rejected_step(
         &self,
         who: &Principal,
-        right: Permission,
+        permission: Permission,
         unlock: &Unlock,
         error: &UnlockError,
     ) {
         let entry = Entry {
             after: Some(json!({"why": error.to_string()})),
-            ..entry(unlock, AuditPhase::Intent, error.code(), by(who, right, unlock))
+            ..entry(
+                unlock,
+                AuditPhase::Intent,
+                error.code(),
+                by(who, permission, unlock),
+            )
         };
         self.append_or_log(entry).await;
     }
@@ -151,13 +156,13 @@ impl Unlocks {
         error: &UnlockError,
     ) {
         let actor = who.actor(role(who, Permission::Unlock, backend, resource));
-        let shown: String = resource
+        let name: String = resource
             .chars()
             .take(domain::lease::limits::REASON_BYTES_MAX)
             .collect();
         let entry = Entry {
             phase: AuditPhase::Intent,
-            subject: subject(backend, source, &shown, None),
+            subject: subject(backend, source, &name, None),
             reason: Some(
                 domain::escape::visible(reason)
                     .chars()
@@ -183,6 +188,6 @@ const REASON_SHOWN_MAX: usize = domain::unlock::REASON_CHARS_MAX;
 /// Shortened name for messages.
 pub(super) fn short(resource: &Resource) -> String {
     let text = resource.text();
-    let shown: String = domain::escape::visible(&text).chars().take(200).collect();
-    shown
+    let short: String = domain::escape::visible(&text).chars().take(200).collect();
+    short
 }

@@ -1,7 +1,7 @@
 //! The claim: one transaction that records the execution, checks permissions for the last time and takes the intent.
 //!
 //! Every change of users, tokens, roles and the read-only switch appends to the audit log, and appends are
-//! serialized: what is read here after our own append cannot change before the commit.
+//! serialized: values read here after this append cannot change before the commit.
 
 use domain::access::Permission;
 use domain::audit::AuditPhase;
@@ -32,13 +32,13 @@ impl Unlocks {
             break_glass_reason = $4, protection = $7, protection_reason = $8
             WHERE id = $5 AND state = 'pending' AND expires_at > $1 AND mismatches < $6
             AND coalesce(approver_id, '') = $9";
-        let alone = ready.alone.as_ref();
+        let break_glass_reason = ready.break_glass_reason.as_ref();
         let approver = unlock.approval.as_ref().map_or("", |approval| &approval.by_id);
         let reason = serde_json::to_string(&ready.protection.reason);
         let reason = reason.map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
         let now = self.now_ms();
         let act_max = millis(ACT_MAX);
-        let after = alone.map(|reason| json!({"breakGlass": reason.as_str()}));
+        let after = break_glass_reason.map(|reason| json!({"breakGlass": reason.as_str()}));
         let entry = Entry {
             before: audit_entries::before(unlock),
             after,
@@ -56,7 +56,7 @@ impl Unlocks {
             Value::Int(now),
             Value::Int(now.saturating_add(act_max)),
             Value::Int(appended.seq),
-            Value::MaybeText(alone.map(UnlockReason::as_str)),
+            Value::MaybeText(break_glass_reason.map(UnlockReason::as_str)),
             Value::Text(&unlock.id),
             Value::Int(i64::from(MISMATCHES_MAX)),
             Value::Text(ready.protection.level.as_str()),
@@ -70,7 +70,7 @@ impl Unlocks {
             }
             return Err(UnlockError::Expired);
         }
-        if let Some(reason) = alone {
+        if let Some(reason) = break_glass_reason {
             // Without the notification the execution does not start.
             let notice = break_glass_alert::notice(unlock, reason.as_str(), now, None);
             enqueue(&mut tx, &notice, now).await?;
@@ -113,7 +113,7 @@ impl Unlocks {
             .filter(|grants| grants.may(Permission::Unlock, backend, &name))
             .ok_or_else(|| UnlockError::forbidden("this needs the permission `unlock` on this resource"))?;
         stays_in_scope(&grants, backend, &ready.radius)?;
-        if !ready.protection.is_protected() || ready.alone.is_some() {
+        if !ready.protection.is_protected() || ready.break_glass_reason.is_some() {
             return Ok(());
         }
         let approver = unlock.approval.as_ref().map_or("", |approval| &approval.by_id);

@@ -9,11 +9,11 @@ use domain::unlock::{EndedHolding, Unlock, UnlockReason, UnlockState, is_the_nam
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::fresh_read::{no_answer, the_same};
+use super::fresh_read::{match_holding, no_answer};
 use super::intent::{may_unlock, parse_reason, stays_in_scope};
 use super::limits::MISMATCHES_MAX;
 use super::protection::Protection;
-use super::second_approver::first;
+use super::second_approver::requester;
 use super::store::{self, Value};
 use super::weak_identity::check_weak_identity;
 use super::{UnlockError, Unlocks, audit_entries};
@@ -91,50 +91,50 @@ impl Unlocks {
         &self,
         who: &Principal,
         unlock: &Unlock,
-        typed: &Confirmation,
+        confirmation: &Confirmation,
     ) -> Result<Checked, UnlockError> {
         if unlock.by_id != who.id() {
             return Err(UnlockError::forbidden("this intent belongs to another user"));
         }
         self.is_pending(unlock).await?;
         may_unlock(who, &unlock.backend, &unlock.resource.text())?;
-        let alone = typed.break_glass.as_deref();
-        let alone = alone
+        let break_glass_reason = confirmation.break_glass.as_deref();
+        let break_glass_reason = break_glass_reason
             .map(|text| second_reason(text, &unlock.reason))
             .transpose()?;
-        let shown = &unlock.observed.blast_radius;
-        let protection = self.protection(unlock, shown).await?;
-        self.is_careful_enough(who, unlock, &protection, alone.as_ref())
+        let shown_radius = &unlock.observed.blast_radius;
+        let protection = self.protection(unlock, shown_radius).await?;
+        self.check_protection(who, unlock, &protection, break_glass_reason.as_ref())
             .await?;
-        if !is_the_name(&typed.resource, &unlock.resource) {
-            return Err(self.mismatch(who, unlock).await?);
+        if !is_the_name(&confirmation.resource, &unlock.resource) {
+            return Err(self.count_mismatch(who, unlock).await?);
         }
-        let backend = self.able(&unlock.backend)?;
-        let seen = self
+        let backend = self.unlockable_backend(&unlock.backend)?;
+        let inspection = self
             .fresh(&*backend, &unlock.source, &unlock.resource)
             .await
             .map_err(|error| no_answer(&unlock.backend, &error))?;
-        let (protection, radius) = match the_same(seen, &unlock.observed.generation, None) {
+        let (protection, radius) = match match_holding(inspection, &unlock.observed.generation, None) {
             Ok((lock, now, _)) => {
                 check_weak_identity(&unlock.observed, &lock, self.clock.now().wall)?;
                 // First: a resource outside the scope must not be named in later errors.
                 stays_in_scope(&who.grants, &unlock.backend, &now)?;
-                if let Some(why) = wider(shown, &now) {
+                if let Some(why) = widening_reason(shown_radius, &now) {
                     return Ok(Checked::Wider(why));
                 }
                 let protection = self.protection(unlock, &now).await?;
-                self.is_careful_enough(who, unlock, &protection, alone.as_ref())
+                self.check_protection(who, unlock, &protection, break_glass_reason.as_ref())
                     .await?;
                 (protection, now)
             }
             // Not refused here: the adapter compares the holder again during the release and reports the result.
-            Err(UnlockError::HolderChanged { .. }) => (protection, shown.clone()),
+            Err(UnlockError::HolderChanged { .. }) => (protection, shown_radius.clone()),
             Err(other) => return Err(other),
         };
         // Without a second approver rule there is no break-glass.
-        let alone = alone.filter(|_| protection.is_protected());
+        let break_glass_reason = break_glass_reason.filter(|_| protection.is_protected());
         Ok(Checked::Ready(Box::new(Ready {
-            alone,
+            break_glass_reason,
             protection,
             radius,
         })))
@@ -159,12 +159,12 @@ impl Unlocks {
 
     /// Requirements of a protected lock: fresh authentication, and an approver who still may approve or a
     /// break-glass reason.
-    async fn is_careful_enough(
+    async fn check_protection(
         &self,
         who: &Principal,
         unlock: &Unlock,
         protection: &Protection,
-        alone: Option<&UnlockReason>,
+        break_glass_reason: Option<&UnlockReason>,
     ) -> Result<(), UnlockError> {
         if !protection.is_protected() {
             return Ok(());
@@ -178,15 +178,15 @@ impl Unlocks {
                 why: protection.why(who, &unlock.backend),
             });
         }
-        if alone.is_none() {
-            let firsts = [first(unlock), self.identity.lineage(who)];
+        if break_glass_reason.is_none() {
+            let firsts = [requester(unlock), self.identity.lineage(who)];
             self.is_approved(who, unlock, protection, &firsts).await?;
         }
         Ok(())
     }
 
     /// Counts a wrong name; the third one cancels the intent.
-    async fn mismatch(&self, who: &Principal, unlock: &Unlock) -> Result<UnlockError, UnlockError> {
+    async fn count_mismatch(&self, who: &Principal, unlock: &Unlock) -> Result<UnlockError, UnlockError> {
         let statement = "UPDATE unlocks SET mismatches = mismatches + 1
             WHERE id = $1 AND state = 'pending' AND mismatches < $2";
         let mut tx = self.db().begin().await?;
@@ -209,7 +209,7 @@ impl Unlocks {
             let now = store::get(self.db(), &unlock.id).await?;
             let now = now.ok_or(UnlockError::CutOff)?;
             self.is_pending(&now).await?;
-            return Box::pin(self.mismatch(who, &now)).await;
+            return Box::pin(self.count_mismatch(who, &now)).await;
         }
         tx.commit().await?;
         self.audit.export(&appended).await;
@@ -240,7 +240,7 @@ impl Unlocks {
 /// Result of the checks, for the claim.
 pub(super) struct Ready {
     /// Break-glass: the second reason.
-    pub(super) alone: Option<UnlockReason>,
+    pub(super) break_glass_reason: Option<UnlockReason>,
     pub(super) protection: Protection,
     /// As of the latest read.
     pub(super) radius: BlastRadius,
@@ -265,18 +265,18 @@ fn second_reason(text: &str, first: &str) -> Result<UnlockReason, UnlockError> {
 }
 
 /// Locks and keys added to the blast radius since it was shown. A changed session description does not count.
-fn wider(shown: &BlastRadius, now: &BlastRadius) -> Option<String> {
-    let is_more = |one: &&Casualty| {
-        let is_shown = |other: &Casualty| (other.kind, &other.what) == (one.kind, &one.what);
-        matches!(one.kind, CasualtyKind::Lock | CasualtyKind::Key) && !shown.dies.iter().any(is_shown)
+fn widening_reason(shown: &BlastRadius, now: &BlastRadius) -> Option<String> {
+    let is_more = |casualty: &&Casualty| {
+        let is_shown = |other: &Casualty| (other.kind, &other.what) == (casualty.kind, &casualty.what);
+        matches!(casualty.kind, CasualtyKind::Lock | CasualtyKind::Key) && !shown.dies.iter().any(is_shown)
     };
     let more: Vec<&Casualty> = now.dies.iter().filter(is_more).collect();
     let first = more.first()?;
-    let rest = match more.len() - 1 {
+    let suffix = match more.len() - 1 {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Some(format!("{}: {}{rest}", BlastRadius::WIDER, first.what))
+    Some(format!("{}: {}{suffix}", BlastRadius::WIDER, first.what))
 }
 
 #[cfg(test)]
@@ -297,9 +297,9 @@ mod tests {
             (CasualtyKind::Session, "app, idle for 1 s"),
             (CasualtyKind::Lock, "advisory key 1"),
         ]);
-        assert_eq!(wider(&shown, &shown), None);
+        assert_eq!(widening_reason(&shown, &shown), None);
         assert_eq!(
-            wider(&shown, &radius(&[(CasualtyKind::Session, "app, idle for 9 s")])),
+            widening_reason(&shown, &radius(&[(CasualtyKind::Session, "app, idle for 9 s")])),
             None
         );
         let more = radius(&[
@@ -308,7 +308,7 @@ mod tests {
             (CasualtyKind::Key, "k"),
         ]);
         assert!(
-            wider(&shown, &more)
+            widening_reason(&shown, &more)
                 .unwrap()
                 .ends_with("advisory key 2 and 1 more")
         );

@@ -88,9 +88,9 @@ impl UnlockError {
     }
 
     pub(super) fn no_unlock(id: &str) -> Self {
-        let shown: String = id.chars().take(64).collect();
+        let short_id: String = id.chars().take(64).collect();
         Self::NotFound {
-            what: format!("no unlock has the id {shown:?}"),
+            what: format!("no unlock has the id {short_id:?}"),
         }
     }
 
@@ -112,12 +112,12 @@ impl From<sqlx::Error> for UnlockError {
 }
 
 fn mismatch(left: u32) -> String {
-    let rest = match left {
+    let remaining_attempts = match left {
         0 => "this intent is cancelled",
         1 => "one more wrong name cancels this intent",
         _ => "two more wrong names cancel this intent",
     };
-    format!("`name` does not equal the resource byte for byte; {rest}")
+    format!("`name` does not equal the resource byte for byte; {remaining_attempts}")
 }
 
 fn changed(is_held: bool) -> &'static str {

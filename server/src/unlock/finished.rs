@@ -23,8 +23,8 @@ impl Unlocks {
         let newest = self.newest_release.load(Ordering::Relaxed);
         let from = newest.saturating_sub(millis(RELEASES_OVERLAP));
         let most = i64::try_from(FORCE_RELEASES_MAX).unwrap_or(i64::MAX);
-        let wanted = "state = 'released' AND ended_at >= $1 ORDER BY ended_at DESC LIMIT $2";
-        let found = store::select(self.db(), wanted, &[Value::Int(from), Value::Int(most)]).await?;
+        let filter = "state = 'released' AND ended_at >= $1 ORDER BY ended_at DESC LIMIT $2";
+        let found = store::select(self.db(), filter, &[Value::Int(from), Value::Int(most)]).await?;
         for unlock in found.into_iter().map(|row| row.unlock) {
             let Some(at) = unlock.ended_at else { continue };
             self.newest_release
@@ -56,9 +56,9 @@ impl Unlocks {
             Value::Text(backend.as_str()),
             Value::Int(i64::from(most)),
         ];
-        let wanted =
+        let filter =
             "resource = $1 AND backend = $2 AND state = 'released' ORDER BY created_at DESC LIMIT $3";
-        let found = store::select(self.db(), wanted, &values).await?;
+        let found = store::select(self.db(), filter, &values).await?;
         Ok(found.into_iter().map(|row| row.unlock).collect())
     }
 
@@ -74,7 +74,7 @@ impl Unlocks {
         until: i64,
         most: usize,
     ) -> Result<Vec<Unlock>, sqlx::Error> {
-        let wanted = "acted_at >= $1 AND (acted_at < $2 OR (acted_at = $2 AND id < $3))
+        let filter = "acted_at >= $1 AND (acted_at < $2 OR (acted_at = $2 AND id < $3))
             ORDER BY acted_at DESC, id DESC LIMIT $4";
         let page_size = i64::from(ACTED_PAGE);
         let (mut acted, mut before) = (Vec::new(), (until, String::new()));
@@ -85,7 +85,7 @@ impl Unlocks {
                 Value::Text(&before.1),
                 Value::Int(page_size),
             ];
-            let page = store::select(self.db(), wanted, &values).await?;
+            let page = store::select(self.db(), filter, &values).await?;
             let Some(last) = page.last().map(|row| &row.unlock) else {
                 return Ok(acted);
             };
@@ -94,7 +94,7 @@ impl Unlocks {
             let visible = page
                 .into_iter()
                 .map(|row| row.unlock)
-                .filter(|one| who.may(Permission::View, &one.backend, &one.resource.text()));
+                .filter(|unlock| who.may(Permission::View, &unlock.backend, &unlock.resource.text()));
             acted.extend(visible.take(most - acted.len()));
             if acted.len() == most {
                 return Ok(acted);

@@ -46,13 +46,13 @@ impl Unlocks {
     }
 
     /// The adapter, if it supports unlocks and is reachable.
-    pub(super) fn able(&self, name: &BackendName) -> Result<Arc<dyn Backend>, UnlockError> {
+    pub(super) fn unlockable_backend(&self, name: &BackendName) -> Result<Arc<dyn Backend>, UnlockError> {
         let backend = self.backends.get(name).ok_or_else(|| UnlockError::NotFound {
             what: format!("no backend is named {name}"),
         })?;
-        offered(name, &*backend)?;
+        check_release_supported(name, &*backend)?;
         let views = self.inventory.backends(self.clock.now());
-        believed(name, views.iter().find(|view| view.name == *name))?;
+        check_scan_is_recent(name, views.iter().find(|view| view.name == *name))?;
         Ok(backend)
     }
 
@@ -62,17 +62,17 @@ impl Unlocks {
         source: &Source,
         resource: &Resource,
     ) -> Result<Inspection, BackendError> {
-        let looked = async {
-            let seen = backend.inspect(source, resource).await?;
+        let read = async {
+            let inspection = backend.inspect(source, resource).await?;
             let has_generation = |lock: &ObservedLock| !matches!(lock.generation, Reported::Unknown(_));
-            if seen.lock.as_ref().is_none_or(has_generation) {
-                return Ok(seen);
+            if inspection.lock.as_ref().is_none_or(has_generation) {
+                return Ok(inspection);
             }
             // The holder was just releasing: after a short delay the lock is free or has its next holder.
             tokio::time::sleep(LOOK_AGAIN).await;
             backend.inspect(source, resource).await
         };
-        tokio::time::timeout(LOOK_MAX, looked)
+        tokio::time::timeout(LOOK_MAX, read)
             .await
             .unwrap_or(Err(BackendError::NoAnswer {
                 after_ms: millis(LOOK_MAX).unsigned_abs(),
@@ -81,7 +81,7 @@ impl Unlocks {
 }
 
 /// Checks that the adapter supports unlocks.
-pub(super) fn offered(name: &BackendName, backend: &dyn Backend) -> Result<(), UnlockError> {
+pub(super) fn check_release_supported(name: &BackendName, backend: &dyn Backend) -> Result<(), UnlockError> {
     match no_release(backend) {
         None => Ok(()),
         Some(why) => Err(UnlockError::Unavailable {
@@ -92,7 +92,10 @@ pub(super) fn offered(name: &BackendName, backend: &dyn Backend) -> Result<(), U
 }
 
 /// Checks that the backend's last scan is recent enough to act on.
-pub(super) fn believed(name: &BackendName, view: Option<&BackendView>) -> Result<(), UnlockError> {
+pub(super) fn check_scan_is_recent(
+    name: &BackendName,
+    view: Option<&BackendView>,
+) -> Result<(), UnlockError> {
     let Some(view) = view else {
         return Err(UnlockError::NotFound {
             what: format!("no backend is named {name}"),
@@ -119,21 +122,21 @@ pub(super) fn no_answer(name: &BackendName, error: &BackendError) -> UnlockError
     }
 }
 
-/// The holding that `wanted` names, with its blast radius; or why it cannot be unlocked.
-pub(super) fn the_same(
-    seen: Inspection,
-    wanted: &Generation,
+/// The holding that `expected` names, with its blast radius; or why it cannot be unlocked.
+pub(super) fn match_holding(
+    inspection: Inspection,
+    expected: &Generation,
     before: Option<&Holding>,
 ) -> Result<(ObservedLock, BlastRadius, Inspection), UnlockError> {
     let before = || before.cloned().map(Box::new);
-    let Some(lock) = seen.lock.clone() else {
+    let Some(lock) = inspection.lock.clone() else {
         return Err(UnlockError::HolderChanged {
             before: before(),
             now: None,
         });
     };
     match &lock.generation {
-        Reported::Value(now) if now == wanted => {}
+        Reported::Value(now) if now == expected => {}
         Reported::Value(_) => {
             return Err(UnlockError::HolderChanged {
                 before: before(),
@@ -147,8 +150,8 @@ pub(super) fn the_same(
             });
         }
     }
-    match &seen.blast_radius {
-        Reported::Value(radius) => Ok((lock, radius.clone(), seen)),
+    match &inspection.blast_radius {
+        Reported::Value(radius) => Ok((lock, radius.clone(), inspection)),
         Reported::Unknown(why) | Reported::NotApplicable(why) => Err(UnlockError::BlastRadiusUnknown {
             why: why.clone().into_owned(),
         }),

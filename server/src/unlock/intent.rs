@@ -11,7 +11,7 @@ use domain::reported::Reported;
 use domain::unlock::{EndedHolding, Unlock, UnlockReason, UnlockState};
 use serde_json::json;
 
-use super::fresh_read::{no_answer, observed, the_same};
+use super::fresh_read::{match_holding, no_answer, observed};
 use super::limits::INTENT_MAX;
 use super::{UnlockError, Unlocks, audit_entries, store};
 use crate::audit::Entry;
@@ -35,17 +35,17 @@ impl Unlocks {
     /// # Errors
     /// Each is recorded in the audit log.
     pub async fn begin(&self, who: &Principal, request: UnlockRequest) -> Result<Unlock, UnlockError> {
-        let begun = self.observe_and_record(who, &request).await;
-        if let Err(error) = &begun {
-            let what = (
+        let result = self.observe_and_record(who, &request).await;
+        if let Err(error) = &result {
+            let lock = (
                 &request.backend,
                 request.source.as_ref(),
                 request.resource.as_str(),
             );
-            self.record_rejected_intent(who, what, &request.reason, error)
+            self.record_rejected_intent(who, lock, &request.reason, error)
                 .await;
         }
-        begun.map_err(|error| error.limited(who, &request.backend))
+        result.map_err(|error| error.limited(who, &request.backend))
     }
 
     async fn observe_and_record(
@@ -58,13 +58,14 @@ impl Unlocks {
         let watched = self.find(&request.backend, request.source.as_ref(), &request.resource)?;
         // Two names can have the same text form.
         may_unlock(who, &request.backend, &watched.id.resource.text())?;
-        let backend = self.able(&request.backend)?;
+        let backend = self.unlockable_backend(&request.backend)?;
         let (source, resource) = (watched.id.source.clone(), watched.id.resource.clone());
         let read_at = self.clock.now().wall;
-        let seen = self.fresh(&*backend, &source, &resource).await;
-        let seen = seen.map_err(|error| no_answer(&request.backend, &error))?;
-        let shown = self.observed_holding(&watched, &request.generation);
-        let (lock, radius, seen) = the_same(seen, &request.generation, shown.as_ref())?;
+        let inspection = self.fresh(&*backend, &source, &resource).await;
+        let inspection = inspection.map_err(|error| no_answer(&request.backend, &error))?;
+        let seen_holding = self.observed_holding(&watched, &request.generation);
+        let (lock, radius, inspection) =
+            match_holding(inspection, &request.generation, seen_holding.as_ref())?;
         stays_in_scope(&who.grants, &request.backend, &radius)?;
         let protection = self
             .protection_of(&request.backend, &resource, Some(&radius))
@@ -82,7 +83,14 @@ impl Unlocks {
             source,
             resource,
             reason: reason.as_str().to_owned(),
-            observed: observed(lock, radius, seen, &watched, request.generation.clone(), read_at),
+            observed: observed(
+                lock,
+                radius,
+                inspection,
+                &watched,
+                request.generation.clone(),
+                read_at,
+            ),
             created_at: now,
             expires_at: now + TimeDelta::from_std(INTENT_MAX).unwrap_or_default(),
             mismatches: 0,
@@ -162,9 +170,15 @@ pub(super) fn stays_in_scope(
     backend: &BackendName,
     radius: &BlastRadius,
 ) -> Result<(), UnlockError> {
-    let dies = |kind: CasualtyKind| radius.dies.iter().filter(move |one| one.kind == kind).count();
-    let others = dies(CasualtyKind::Lock) + dies(CasualtyKind::Key);
-    let is_session = dies(CasualtyKind::Session) > 0;
+    let count = |kind: CasualtyKind| {
+        radius
+            .dies
+            .iter()
+            .filter(move |casualty| casualty.kind == kind)
+            .count()
+    };
+    let others = count(CasualtyKind::Lock) + count(CasualtyKind::Key);
+    let is_session = count(CasualtyKind::Session) > 0;
     if others == 0 || !is_session || grants.scope_on(Permission::Unlock, backend).is_everything() {
         return Ok(());
     }

@@ -17,7 +17,7 @@ pub const ACT_MAX: Duration = Duration::from_secs(60);
 /// Allowance for clock differences between replicas and for the commit, before an execution counts as interrupted.
 pub const DEADLINE_SLACK: Duration = Duration::from_secs(5);
 /// Interval at which open unlocks are checked.
-pub const TEND_EVERY: Duration = Duration::from_millis(500);
+pub const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(500);
 /// After an unknown outcome the lock is first read again after this time, and then every…
 pub const REREAD_FIRST: Duration = Duration::from_secs(2);
 pub const REREAD_EVERY: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ pub const STILL_HELD_FOR: Duration = Duration::from_secs(10);
 /// commits take time.
 pub const RELEASES_OVERLAP: Duration = Duration::from_secs(30);
 /// Unlocks handled per maintenance round.
-pub const TENDED_MAX: i64 = 100;
+pub const UNLOCKS_PER_ROUND_MAX: i64 = 100;
 /// Rows per query for charts.
 pub const ACTED_PAGE: u32 = 500;
 

@@ -11,24 +11,26 @@ use domain::reported::Reported;
 use domain::unlock::{EndedHolding, Unlock, UnlockState};
 
 use super::execute::PendingOutcome;
-use super::limits::{DEADLINE_SLACK, REREAD_EVERY, REREAD_FIRST, STILL_HELD_FOR, TEND_EVERY, TENDED_MAX};
-use super::store::{self, Tended, Value};
+use super::limits::{
+    DEADLINE_SLACK, MAINTENANCE_INTERVAL, REREAD_EVERY, REREAD_FIRST, STILL_HELD_FOR, UNLOCKS_PER_ROUND_MAX,
+};
+use super::store::{self, OpenUnlock, Value};
 use super::{Unlocks, audit_entries};
 use runtime::db::Db;
 
 impl Unlocks {
     pub(super) async fn run_maintenance(&self) {
         // Last audit entry at which nothing was open; `None` while something is.
-        let mut at_rest: Option<u64> = None;
+        let mut idle_count: Option<u64> = None;
         loop {
-            tokio::time::sleep(TEND_EVERY).await;
+            tokio::time::sleep(MAINTENANCE_INTERVAL).await;
             self.write_unwritten().await;
             let pending = self.audit.publish_count();
-            if at_rest == Some(pending) {
+            if idle_count == Some(pending) {
                 continue;
             }
             match self.round().await {
-                Ok(is_any_open) => at_rest = Some(pending).filter(|_| !is_any_open),
+                Ok(is_any_open) => idle_count = Some(pending).filter(|_| !is_any_open),
                 Err(error) => tracing::warn!("open forced unlocks cannot be read or completed: {error}"),
             }
         }
@@ -68,10 +70,10 @@ impl Unlocks {
     }
 
     async fn expire_old(&self) -> Result<(), sqlx::Error> {
-        let wanted = "state = 'pending' AND expires_at <= $1 ORDER BY expires_at LIMIT $2";
-        let values = [Value::Int(self.now_ms()), Value::Int(TENDED_MAX)];
-        for old in store::select(self.db(), wanted, &values).await? {
-            if let Err(error) = self.expire(&old.unlock).await {
+        let filter = "state = 'pending' AND expires_at <= $1 ORDER BY expires_at LIMIT $2";
+        let values = [Value::Int(self.now_ms()), Value::Int(UNLOCKS_PER_ROUND_MAX)];
+        for expired in store::select(self.db(), filter, &values).await? {
+            if let Err(error) = self.expire(&expired.unlock).await {
                 tracing::warn!("the expiry of an intent could not be written to the audit log: {error}");
             }
         }
@@ -84,15 +86,15 @@ impl Unlocks {
     /// # Errors
     /// The store does not answer.
     pub(super) async fn resolve_interrupted(&self, all: bool) -> Result<(), sqlx::Error> {
-        let wanted = "state = 'outcome_unknown' AND ended_at IS NULL AND act_deadline <= $1
+        let filter = "state = 'outcome_unknown' AND ended_at IS NULL AND act_deadline <= $1
             ORDER BY acted_at LIMIT $2";
         let slack = millis(DEADLINE_SLACK);
         let until = if all { i64::MAX } else { self.now_ms() - slack };
         loop {
-            let values = [Value::Int(until), Value::Int(TENDED_MAX)];
-            let cut_off = store::select(self.db(), wanted, &values).await?;
-            let is_last = i64::try_from(cut_off.len()).unwrap_or(0) < TENDED_MAX;
-            for Tended { unlock, .. } in cut_off {
+            let values = [Value::Int(until), Value::Int(UNLOCKS_PER_ROUND_MAX)];
+            let cut_off = store::select(self.db(), filter, &values).await?;
+            let is_last = i64::try_from(cut_off.len()).unwrap_or(0) < UNLOCKS_PER_ROUND_MAX;
+            for OpenUnlock { unlock, .. } in cut_off {
                 tracing::warn!(
                     unlock.id = unlock.id,
                     "unlock {} was aborted while it released the lock",
@@ -112,16 +114,16 @@ impl Unlocks {
     }
 
     async fn reread(&self) -> Result<(), sqlx::Error> {
-        let wanted = "state = 'outcome_unknown' AND ended_at IS NOT NULL AND ended_at <= $1
+        let filter = "state = 'outcome_unknown' AND ended_at IS NOT NULL AND ended_at <= $1
             AND (reread_at IS NULL OR reread_at <= $2) ORDER BY ended_at LIMIT $3";
         let ago = |time: Duration| self.now_ms() - millis(time);
         let values = [
             Value::Int(ago(REREAD_FIRST)),
             Value::Int(ago(REREAD_EVERY)),
-            Value::Int(TENDED_MAX),
+            Value::Int(UNLOCKS_PER_ROUND_MAX),
         ];
-        for open in store::select(self.db(), wanted, &values).await? {
-            if self.takes_turn(&open).await? {
+        for open in store::select(self.db(), filter, &values).await? {
+            if self.claim_reread(&open).await? {
                 self.reread_one(open).await?;
             }
         }
@@ -129,7 +131,7 @@ impl Unlocks {
     }
 
     /// One of several replicas does the re-read.
-    async fn takes_turn(&self, open: &Tended) -> Result<bool, sqlx::Error> {
+    async fn claim_reread(&self, open: &OpenUnlock) -> Result<bool, sqlx::Error> {
         let statement = "UPDATE unlocks SET reread_at = $1, rereads = rereads + 1
             WHERE id = $2 AND state = 'outcome_unknown' AND coalesce(reread_at, 0) = $3";
         let values = [
@@ -138,20 +140,20 @@ impl Unlocks {
             Value::Int(open.reread_at.unwrap_or(0)),
         ];
         let mut tx = self.db().begin().await?;
-        let taken = store::change(&mut tx, statement, &values).await? == 1;
+        let claimed = store::change(&mut tx, statement, &values).await? == 1;
         tx.commit().await?;
-        Ok(taken)
+        Ok(claimed)
     }
 
-    async fn reread_one(&self, open: Tended) -> Result<(), sqlx::Error> {
+    async fn reread_one(&self, open: OpenUnlock) -> Result<(), sqlx::Error> {
         let Some(backend) = self.backends.get(&open.unlock.backend) else {
             return Ok(());
         };
         let (source, resource) = (&open.unlock.source, &open.unlock.resource);
-        let Ok(seen) = self.fresh(&*backend, source, resource).await else {
+        let Ok(inspection) = self.fresh(&*backend, source, resource).await else {
             return Ok(());
         };
-        match finding(&seen, &open.unlock) {
+        match finding(&inspection, &open.unlock) {
             Finding::Gone(now) => {
                 let ending = EndedHolding {
                     now,
@@ -168,12 +170,12 @@ impl Unlocks {
                 self.write(&pending_outcome(open.unlock, UnlockState::Released, ending))
                     .await
             }
-            Finding::StillThere => self.still_there(open).await,
-            Finding::CannotTell => Ok(()),
+            Finding::StillThere => self.record_still_held(open).await,
+            Finding::Unknown => Ok(()),
         }
     }
 
-    async fn still_there(&self, open: Tended) -> Result<(), sqlx::Error> {
+    async fn record_still_held(&self, open: OpenUnlock) -> Result<(), sqlx::Error> {
         let now = self.now_ms();
         let Some(since) = open.still_held_since else {
             let statement = "UPDATE unlocks SET still_held_since = $1 WHERE id = $2";
@@ -210,7 +212,7 @@ fn pending_outcome(unlock: Unlock, state: UnlockState, ending: EndedHolding) -> 
         unlock,
         state,
         ending,
-        by: audit_entries::by_itself(),
+        by: audit_entries::system_actor(),
     }
 }
 
@@ -218,7 +220,7 @@ enum Finding {
     /// With the current holder.
     Gone(Option<Holding>),
     StillThere,
-    CannotTell,
+    Unknown,
 }
 
 /// A record that outlives its lease holds nothing.
@@ -232,14 +234,14 @@ pub(super) fn is_over(lock: &ObservedLock) -> bool {
     )
 }
 
-fn finding(seen: &Inspection, unlock: &Unlock) -> Finding {
-    let Some(lock) = &seen.lock else {
+fn finding(inspection: &Inspection, unlock: &Unlock) -> Finding {
+    let Some(lock) = &inspection.lock else {
         return Finding::Gone(None);
     };
     match &lock.generation {
         Reported::Value(now) if *now == unlock.observed.generation && is_over(lock) => Finding::Gone(None),
         Reported::Value(now) if *now == unlock.observed.generation => Finding::StillThere,
         Reported::Value(_) => Finding::Gone(Some(Holding::from(lock))),
-        Reported::Unknown(_) | Reported::NotApplicable(_) => Finding::CannotTell,
+        Reported::Unknown(_) | Reported::NotApplicable(_) => Finding::Unknown,
     }
 }

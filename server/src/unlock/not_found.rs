@@ -27,10 +27,10 @@ impl Unlocks {
             Err(error @ UnlockError::NotFound { .. }) => error,
             other => return other,
         };
-        let unseen = store::get(self.db(), id).await?;
-        let subject = unseen
+        let stored = store::get(self.db(), id).await?;
+        let subject = stored
             .as_ref()
-            .map_or_else(|| made_up(id), audit_entries::subject_of);
+            .map_or_else(|| subject_of_unknown_id(id), audit_entries::subject_of);
         let entry = Entry {
             phase: AuditPhase::Intent,
             subject,
@@ -47,11 +47,11 @@ impl Unlocks {
     }
 }
 
-fn made_up(id: &str) -> EntrySubject {
-    let shown: String = id.chars().take(ID_SHOWN_MAX).collect();
+fn subject_of_unknown_id(id: &str) -> EntrySubject {
+    let short_id: String = id.chars().take(ID_SHOWN_MAX).collect();
     EntrySubject {
         // NUL is the one character that Postgres text cannot store.
-        unlock_id: Some(shown.replace('\0', "\\u{0}")),
+        unlock_id: Some(short_id.replace('\0', "\\u{0}")),
         ..EntrySubject::default()
     }
 }

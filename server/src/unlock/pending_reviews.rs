@@ -26,12 +26,12 @@ impl Unlocks {
     /// The store does not answer.
     pub async fn waiting(&self, readable: &Readable) -> Result<Vec<Unlock>, sqlx::Error> {
         let mut found: Vec<Unlock> = Vec::new();
-        for wanted in [UNKNOWN, ALONE] {
+        for filter in [UNKNOWN, ALONE] {
             let before = found.len();
             for start in (0..).step_by(WAITING_MAX) {
                 let range =
                     [WAITING_MAX, start].map(|rows| Value::Int(i64::try_from(rows).unwrap_or(i64::MAX)));
-                let rows = store::select(self.db(), wanted, &range).await?;
+                let rows = store::select(self.db(), filter, &range).await?;
                 let is_last = rows.len() < WAITING_MAX;
                 for unlock in rows.into_iter().map(|row| row.unlock) {
                     if found.iter().all(|known| known.id != unlock.id) && is_readable(readable, &unlock) {
@@ -56,11 +56,11 @@ impl Unlocks {
             return Ok(HashMap::new());
         }
         let ids = serde_json::json!(ids).to_string();
-        let wanted = match self.db() {
+        let filter = match self.db() {
             Db::Sqlite(_) => OF_SQLITE,
             Db::Postgres(_) => OF_POSTGRES,
         };
-        let rows = store::select(self.db(), wanted, &[Value::Text(&ids)]).await?;
+        let rows = store::select(self.db(), filter, &[Value::Text(&ids)]).await?;
         Ok(rows
             .into_iter()
             .map(|row| (row.unlock.id.clone(), row.unlock))

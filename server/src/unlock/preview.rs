@@ -10,7 +10,7 @@ use domain::names::{BackendName, Source};
 use domain::reported::Reported;
 use domain::unlock::{Observed, ProtectionLevel, ProtectionReason};
 
-use super::fresh_read::{believed, no_answer, observed, offered, the_same};
+use super::fresh_read::{check_release_supported, check_scan_is_recent, match_holding, no_answer, observed};
 use super::intent::{may_unlock, stays_in_scope};
 use super::visibility::limit_radius;
 use super::{UnlockError, Unlocks, seen_by};
@@ -42,30 +42,33 @@ impl Unlocks {
         source: Option<&Source>,
         resource: &str,
     ) -> Result<Preview, UnlockError> {
-        let unseen = || UnlockError::NotFound {
+        let not_found = || UnlockError::NotFound {
             what: format!("this resource is not held on {backend}"),
         };
         if !who.may(Permission::View, backend, resource) {
-            return Err(unseen());
+            return Err(not_found());
         }
         let lock = self.find(backend, source, resource)?;
         let scope = who.scope_on(Permission::View, backend);
         let name = lock.id.resource.text();
         // Two names can have the same text form.
         if !who.may(Permission::View, backend, &name) {
-            return Err(unseen());
+            return Err(not_found());
         }
-        let (observed, unread) = match self.observe(&lock).await {
+        let (observed, read_error) = match self.observe(&lock).await {
             Ok(observed) => (Some(observed), None),
             Err(error) => (None, Some(error)),
         };
-        let radius = observed.as_ref().map(|seen| &seen.blast_radius);
+        let radius = observed.as_ref().map(|observed| &observed.blast_radius);
         let protection = self.protection_of(backend, &lock.id.resource, radius).await?;
-        let wide = radius.and_then(|radius| stays_in_scope(&who.grants, backend, radius).err());
-        let hindrance = may_unlock(who, backend, &name).err().or(unread).or(wide);
+        let scope_error = radius.and_then(|radius| stays_in_scope(&who.grants, backend, radius).err());
+        let hindrance = may_unlock(who, backend, &name)
+            .err()
+            .or(read_error)
+            .or(scope_error);
         let hindrance = hindrance.map(|error| error.limited(who, backend));
         Ok(Preview {
-            observed: observed.map(|seen| as_far_as_allowed(seen, hindrance.as_ref(), &scope)),
+            observed: observed.map(|observed| limit_to_permissions(observed, hindrance.as_ref(), &scope)),
             lock: if scope.is_everything() {
                 lock
             } else {
@@ -79,11 +82,11 @@ impl Unlocks {
 
     async fn observe(&self, watched: &Lock) -> Result<Observed, UnlockError> {
         let id = &watched.id;
-        let backend = self.able(&id.backend)?;
+        let backend = self.unlockable_backend(&id.backend)?;
         let read_at = self.clock.now().wall;
-        let seen = self.fresh(&*backend, &id.source, &id.resource).await;
-        let seen = seen.map_err(|error| no_answer(&id.backend, &error))?;
-        let generation = match seen.lock.as_ref().map(|lock| &lock.generation) {
+        let inspection = self.fresh(&*backend, &id.source, &id.resource).await;
+        let inspection = inspection.map_err(|error| no_answer(&id.backend, &error))?;
+        let generation = match inspection.lock.as_ref().map(|lock| &lock.generation) {
             Some(Reported::Value(generation)) => generation.clone(),
             Some(Reported::Unknown(why) | Reported::NotApplicable(why)) => {
                 return Err(UnlockError::Unavailable {
@@ -98,24 +101,24 @@ impl Unlocks {
                 });
             }
         };
-        let (lock, radius, seen) = the_same(seen, &generation, None)?;
-        let mut observed = observed(lock, radius, seen, watched, generation, read_at);
+        let (lock, radius, inspection) = match_holding(inspection, &generation, None)?;
+        let mut observed = observed(lock, radius, inspection, watched, generation, read_at);
         self.note_weak_identity(id, &mut observed);
         Ok(observed)
     }
 }
 
-/// Names of casualties are shown only to callers who may unlock the lock.
-fn as_far_as_allowed(seen: Observed, hindrance: Option<&UnlockError>, scope: &Scope) -> Observed {
+/// Removes names of casualties for callers who may not unlock the lock, and names outside the scope.
+fn limit_to_permissions(observed: Observed, hindrance: Option<&UnlockError>, scope: &Scope) -> Observed {
     if matches!(hindrance, Some(UnlockError::Forbidden { .. })) {
         return Observed {
             blast_radius: BlastRadius::default(),
-            ..seen
+            ..observed
         };
     }
     Observed {
-        blast_radius: limit_radius(seen.blast_radius, scope),
-        ..seen
+        blast_radius: limit_radius(observed.blast_radius, scope),
+        ..observed
     }
 }
 
@@ -129,8 +132,8 @@ pub fn find_blocked_reason(
     let name = &lock.id.backend;
     let may = may_unlock(who, name, &lock.id.resource.text());
     let error = may
-        .and_then(|()| offered(name, backend))
-        .and_then(|()| believed(name, view))
+        .and_then(|()| check_release_supported(name, backend))
+        .and_then(|()| check_scan_is_recent(name, view))
         .err();
     match (error, &lock.generation) {
         (Some(error), _) => Some(error.limited(who, name).to_string()),

@@ -178,7 +178,7 @@ impl Unlocks {
         backend: Option<&str>,
         prefix: &str,
     ) -> Result<(), UnlockError> {
-        let place = match prefix {
+        let names = match prefix {
             "" => "every name".to_owned(),
             prefix => format!("the names below {}", visible(prefix)),
         };
@@ -188,7 +188,7 @@ impl Unlocks {
             subject: prefix,
             by: who.name(),
             summary: format!(
-                "{} removed the protection of {place} on {backend}",
+                "{} removed the protection of {names} on {backend}",
                 visible(who.name())
             ),
             path: "/settings/protected-prefixes",

@@ -65,11 +65,11 @@ pub(super) fn protection_of_lock(
 ) -> Protection {
     let is_protected =
         |name: &str| protected_prefixes::strictest(rules, backend, name) == ProtectionLevel::Protected;
-    let named = radius
+    let casualty_names = radius
         .into_iter()
         .flat_map(|radius| &radius.dies)
-        .filter_map(|one| one.resource.as_ref().map(Resource::text));
-    let casualties: Vec<String> = named.filter(|name| is_protected(name)).collect();
+        .filter_map(|casualty| casualty.resource.as_ref().map(Resource::text));
+    let casualties: Vec<String> = casualty_names.filter(|name| is_protected(name)).collect();
     let is_complete = radius.is_some_and(|radius| !has_unnamed(radius));
     let reason = match casualties.first() {
         _ if is_protected(&resource.text()) => ProtectionReason::Resource,
@@ -97,7 +97,7 @@ fn has_unnamed(radius: &BlastRadius) -> bool {
         || radius
             .dies
             .iter()
-            .any(|one| is_lock(one.kind) && one.resource.is_none())
+            .any(|casualty| is_lock(casualty.kind) && casualty.resource.is_none())
 }
 
 impl Unlocks {
@@ -175,8 +175,8 @@ mod tests {
             let protection = protection_of_lock(&rules, &backend, &Resource::from(name), radius);
             protection.reason.map(|reason| reason.to_string())
         };
-        let own = ProtectionReason::Resource.to_string();
-        assert_eq!(of("billing:close", Some(&radius(&[]))), Some(own));
+        let expected = ProtectionReason::Resource.to_string();
+        assert_eq!(of("billing:close", Some(&radius(&[]))), Some(expected));
         assert_eq!(
             of("cache", Some(&radius(&[Some("billing:test:1"), Some("x")]))),
             None
@@ -194,12 +194,12 @@ mod tests {
 
     #[test]
     fn unnamed_casualties_count_only_where_the_backend_has_a_rule() {
-        let elsewhere = ProtectedPrefix {
+        let other_backend = ProtectedPrefix {
             backend: RuleBackend::Named(BackendName::parse("other").unwrap()),
             ..rule("billing", ProtectionLevel::Protected)
         };
         let protection = protection_of_lock(
-            &[elsewhere],
+            &[other_backend],
             &BackendName::parse("db").unwrap(),
             &Resource::from("x"),
             None,

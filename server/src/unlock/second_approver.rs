@@ -12,7 +12,7 @@ use super::{UnlockError, Unlocks};
 use crate::identity::{AccountChange, Lineage, Principal, User, is_opened_by, recent_authors, tie};
 
 /// The principal that an intent is bound to, with its underlying user.
-pub(super) fn first(unlock: &Unlock) -> Lineage {
+pub(super) fn requester(unlock: &Unlock) -> Lineage {
     Lineage::new(unlock.by_id.clone(), unlock.by_root_user_id.clone())
 }
 
@@ -25,7 +25,7 @@ impl Unlocks {
             ));
         }
         let second = self.identity.lineage(who);
-        match self.dependence(&second, &[first(unlock)]).await? {
+        match self.dependence(&second, &[requester(unlock)]).await? {
             Some(why) => Err(UnlockError::forbidden(why)),
             None => Ok(()),
         }
@@ -102,14 +102,14 @@ impl Unlocks {
     /// The same id, or the local and the provider account of one user.
     fn is_one_user(&self, first: &Lineage, second: &Lineage) -> bool {
         let directory = self.identity.directory();
-        let is_namesake = |one: &str, other: &str| {
-            let users = directory.users.get(one).zip(directory.users.get(other));
-            users.is_some_and(|(one, other)| is_one_user(one, other))
+        let is_namesake = |left: &str, right: &str| {
+            let users = directory.users.get(left).zip(directory.users.get(right));
+            users.is_some_and(|(left, right)| is_one_user(left, right))
         };
         let pairs = first
             .ids()
-            .flat_map(|one| second.ids().map(move |other| (one, other)));
-        first.id == second.id || pairs.into_iter().any(|(one, other)| is_namesake(one, other))
+            .flat_map(|left| second.ids().map(move |right| (left, right)));
+        first.id == second.id || pairs.into_iter().any(|(left, right)| is_namesake(left, right))
     }
 
     /// Checks that an approval exists, and that its author may still approve and is independent of `firsts`. `who`
@@ -155,16 +155,16 @@ impl Unlocks {
         most: usize,
     ) -> Result<Vec<String>, UnlockError> {
         let directory = self.identity.directory();
-        let mut able: Vec<&User> = directory
+        let mut eligible: Vec<&User> = directory
             .users
             .values()
             .filter(|user| {
                 user.disabled_at.is_none() && protection.may_be_approved_with(&user.grants, unlock)
             })
             .collect();
-        able.sort_by(|one, other| one.name.cmp(&other.name));
-        let (first, mut names) = ([first(unlock)], Vec::new());
-        for user in able.into_iter().take(ASKED_MAX) {
+        eligible.sort_by(|left, right| left.name.cmp(&right.name));
+        let (first, mut names) = ([requester(unlock)], Vec::new());
+        for user in eligible.into_iter().take(CANDIDATES_MAX) {
             let second = Lineage::new(user.id.clone(), Some(user.id.clone()));
             if self.dependence(&second, &first).await?.is_none() {
                 names.push(user.name.clone());
@@ -181,16 +181,16 @@ impl Unlocks {
 const AUTHORS_MAX: usize = 64;
 
 /// Users checked for independence per page.
-const ASKED_MAX: usize = 24;
+const CANDIDATES_MAX: usize = 24;
 
 /// A local and a provider account with the same name: most likely one user with two ways to sign in. A false
 /// positive needs a third user; a false negative would let users approve their own unlocks.
-fn is_one_user(one: &User, other: &User) -> bool {
-    one.issuer.is_some() != other.issuer.is_some() && called(one) == called(other)
+fn is_one_user(left: &User, right: &User) -> bool {
+    left.issuer.is_some() != right.issuer.is_some() && normalized_name(left) == normalized_name(right)
 }
 
 /// Without the suffix that distinguishes equal names, and without the domain of an address.
-fn called(user: &User) -> String {
+fn normalized_name(user: &User) -> String {
     let name = user.name.as_str();
     let numbered = name.rsplit_once('+').filter(|(_, number)| {
         user.issuer.is_some() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -219,17 +219,20 @@ mod tests {
     #[test]
     fn local_and_provider_namesakes_count_as_one() {
         // With the suffix, with an address, in other case; never two of one kind or merely similar names.
-        let (here, there) = (
+        let (local, external) = (
             |name| user(name, None),
             |name| user(name, Some("https://id.example")),
         );
         for name in ["ada", "ada+2", "Ada@example.com", "ADA@example.com+3"] {
-            assert!(is_one_user(&here("ada"), &there(name)), "{name}");
-            assert!(is_one_user(&there(name), &here("ada")), "{name}");
+            assert!(is_one_user(&local("ada"), &external(name)), "{name}");
+            assert!(is_one_user(&external(name), &local("ada")), "{name}");
         }
         for name in ["adam", "a", "ada+x"] {
-            assert!(!is_one_user(&here("ada"), &there(name)), "{name}");
+            assert!(!is_one_user(&local("ada"), &external(name)), "{name}");
         }
-        assert!(!is_one_user(&here("ada"), &here("ada+2")) && !is_one_user(&there("ada"), &there("ada+2")));
+        assert!(
+            !is_one_user(&local("ada"), &local("ada+2"))
+                && !is_one_user(&external("ada"), &external("ada+2"))
+        );
     }
 }

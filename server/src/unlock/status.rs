@@ -7,7 +7,7 @@ use domain::access::Permission;
 use domain::unlock::{ProtectionLevel, ProtectionReason, Unlock, UnlockState};
 
 use super::intent::may_unlock;
-use super::second_approver::first;
+use super::second_approver::requester;
 use super::{UnlockError, Unlocks, VisibleUnlock, seen_by};
 use crate::identity::Principal;
 
@@ -55,7 +55,7 @@ impl Unlocks {
         let protection = self.protection(&unlock, &unlock.observed.blast_radius).await?;
         let is_wanted = protection.is_protected() && unlock.state == UnlockState::Pending;
         let unapproved = match self
-            .is_approved(who, &unlock, &protection, &[first(&unlock)])
+            .is_approved(who, &unlock, &protection, &[requester(&unlock)])
             .await
         {
             Err(UnlockError::NeedsApproval { why }) if is_wanted => Some(why),
@@ -95,6 +95,6 @@ impl Unlocks {
 }
 
 fn is_unreviewed(unlock: &Unlock) -> bool {
-    let alone = unlock.break_glass.as_ref();
-    alone.is_some_and(|alone| alone.review.is_none())
+    let break_glass = unlock.break_glass.as_ref();
+    break_glass.is_some_and(|break_glass| break_glass.review.is_none())
 }

@@ -48,7 +48,7 @@ struct Row {
 }
 
 /// An unlock with fields that only maintenance needs.
-pub(super) struct Tended {
+pub(super) struct OpenUnlock {
     pub(super) unlock: Unlock,
     pub(super) reread_at: Option<i64>,
     pub(super) still_held_since: Option<i64>,
@@ -68,7 +68,7 @@ fn user(id: Option<String>, name: Option<String>, at: Option<i64>) -> Option<App
 
 impl Row {
     /// `None` if a newer version wrote values unknown to this one.
-    fn read(self) -> Option<Tended> {
+    fn read(self) -> Option<OpenUnlock> {
         let review = user(self.reviewer_id, self.reviewer_name, self.reviewed_at);
         let unlock = Unlock {
             state: UnlockState::parse(&self.state)?,
@@ -101,7 +101,7 @@ impl Row {
             outcome_entry: self.outcome_entry,
             rereads: u32::try_from(self.rereads).unwrap_or(u32::MAX),
         };
-        Some(Tended {
+        Some(OpenUnlock {
             unlock,
             reread_at: self.reread_at,
             still_held_since: self.still_held_since,
@@ -109,7 +109,7 @@ impl Row {
     }
 }
 
-fn read(rows: Vec<Row>) -> Vec<Tended> {
+fn read(rows: Vec<Row>) -> Vec<OpenUnlock> {
     let read = rows.into_iter().filter_map(|row| {
         let id = row.id.clone();
         let read = row.read();
@@ -148,7 +148,7 @@ pub(super) async fn select(
     db: &Db,
     wanted: &'static str,
     values: &[Value<'_>],
-) -> Result<Vec<Tended>, sqlx::Error> {
+) -> Result<Vec<OpenUnlock>, sqlx::Error> {
     let rows = on_either!(db, Db, |pool| {
         let mut query = sqlx::QueryBuilder::new(SELECT);
         query.push(wanted);

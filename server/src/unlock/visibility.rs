@@ -41,20 +41,20 @@ pub(super) fn limit_radius(mut radius: BlastRadius, scope: &Scope) -> BlastRadiu
     if scope.is_everything() {
         return radius;
     }
-    let is_visible = |one: &Casualty| match one.kind {
+    let is_visible = |casualty: &Casualty| match casualty.kind {
         CasualtyKind::Lock | CasualtyKind::Key => {
-            let name = one.resource.as_ref();
+            let name = casualty.resource.as_ref();
             name.map_or_else(
-                || scope.covers(&one.what),
+                || scope.covers(&casualty.what),
                 |name| scope.covers_bytes(name.as_bytes()),
             )
         }
         CasualtyKind::Session | CasualtyKind::Transaction => true,
     };
-    for one in &mut radius.dies {
-        match one.kind {
-            CasualtyKind::Session => "the session that holds it".clone_into(&mut one.what),
-            CasualtyKind::Transaction => "its open transaction".clone_into(&mut one.what),
+    for casualty in &mut radius.dies {
+        match casualty.kind {
+            CasualtyKind::Session => "the session that holds it".clone_into(&mut casualty.what),
+            CasualtyKind::Transaction => "its open transaction".clone_into(&mut casualty.what),
             CasualtyKind::Lock | CasualtyKind::Key => {}
         }
     }

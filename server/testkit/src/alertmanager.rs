@@ -71,7 +71,7 @@ impl Deref for Alertmanager {
 }
 
 /// `GET /-/ready`, without a client.
-pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
+pub(super) async fn check_ready(address: SocketAddr) -> Result<(), String> {
     let answer = send_request(address, b"GET /-/ready HTTP/1.0\r\n\r\n").await?;
     let first = answer.lines().next().unwrap_or_default();
     if first.contains(" 200 ") {

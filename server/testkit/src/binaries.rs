@@ -38,14 +38,14 @@ fn search_path() -> Vec<PathBuf> {
 
 /// Where scripts/setup keeps what Debian 12 has no package of: programs in `bin`, Python's libraries in `python`.
 pub fn tool_cache() -> Option<PathBuf> {
-    let named = |name| {
+    let path_from_env = |name| {
         env::var_os(name)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
-    named("LEASEHOLD_CACHE")
-        .or_else(|| Some(named("XDG_CACHE_HOME")?.join("leasehold")))
-        .or_else(|| Some(named("HOME")?.join(".cache/leasehold")))
+    path_from_env("LEASEHOLD_CACHE")
+        .or_else(|| Some(path_from_env("XDG_CACHE_HOME")?.join("leasehold")))
+        .or_else(|| Some(path_from_env("HOME")?.join(".cache/leasehold")))
 }
 
 /// Debian keeps each major version's programs in a folder of its own: the newest first.

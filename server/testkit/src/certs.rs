@@ -26,7 +26,7 @@ impl Certs {
         let certs = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        let at = |name: &str| certs.file(name).to_string_lossy().into_owned();
+        let path = |name: &str| certs.file(name).to_string_lossy().into_owned();
         let new_key = [
             "req",
             "-newkey",
@@ -40,13 +40,13 @@ impl Certs {
             &[
                 &new_key[..],
                 &authority,
-                &["-keyout", &at("ca.key"), "-out", &at("ca.crt")],
+                &["-keyout", &path("ca.key"), "-out", &path("ca.crt")],
             ]
             .concat(),
         );
         for (name, subject) in [("server", "/CN=127.0.0.1"), ("client", "/CN=leasehold")] {
-            let [key, request, cert] = ["key", "csr", "crt"].map(|ending| at(&format!("{name}.{ending}")));
-            std::fs::write(at("names"), "subjectAltName=IP:127.0.0.1,DNS:localhost\n").unwrap();
+            let [key, request, cert] = ["key", "csr", "crt"].map(|ending| path(&format!("{name}.{ending}")));
+            std::fs::write(path("names"), "subjectAltName=IP:127.0.0.1,DNS:localhost\n").unwrap();
             openssl(
                 &[
                     &new_key[..],
@@ -54,20 +54,26 @@ impl Certs {
                 ]
                 .concat(),
             );
-            let by = ["-CA", &at("ca.crt"), "-CAkey", &at("ca.key"), "-CAcreateserial"];
+            let authority_args = [
+                "-CA",
+                &path("ca.crt"),
+                "-CAkey",
+                &path("ca.key"),
+                "-CAcreateserial",
+            ];
             let sign = [
                 "x509",
                 "-req",
                 "-days",
                 "1",
                 "-extfile",
-                &at("names"),
+                &path("names"),
                 "-in",
                 &request,
                 "-out",
                 &cert,
             ];
-            openssl(&[&sign[..], &by].concat());
+            openssl(&[&sign[..], &authority_args].concat());
         }
         certs
     }
@@ -105,9 +111,9 @@ impl Certs {
 
     /// Signed by the same authority, valid from a hundred days ago.
     fn file_until(&self, name: &str, days: i64) -> Tls {
-        let at = |name: &str| self.file(name).to_string_lossy().into_owned();
-        let cert = at(&format!("{name}{days}.crt"));
-        let valid = (100 + days).to_string();
+        let path = |name: &str| self.file(name).to_string_lossy().into_owned();
+        let cert = path(&format!("{name}{days}.crt"));
+        let valid_days = (100 + days).to_string();
         let output = Command::new("faketime")
             .args([
                 "-f",
@@ -116,12 +122,18 @@ impl Certs {
                 "x509",
                 "-req",
                 "-days",
-                &valid,
+                &valid_days,
                 "-extfile",
-                &at("names"),
+                &path("names"),
             ])
-            .args(["-in", &at(&format!("{name}.csr")), "-out", &cert])
-            .args(["-CA", &at("ca.crt"), "-CAkey", &at("ca.key"), "-CAcreateserial"])
+            .args(["-in", &path(&format!("{name}.csr")), "-out", &cert])
+            .args([
+                "-CA",
+                &path("ca.crt"),
+                "-CAkey",
+                &path("ca.key"),
+                "-CAcreateserial",
+            ])
             .output()
             .expect("faketime is not installed; install it with: apt-get install -y faketime");
         assert!(

@@ -1,5 +1,5 @@
 //! A throwaway Consul: one server on loopback, its data on disk. With ACLs on, everything that is
-//! not granted is denied; tokens are the callers' to make.
+//! not granted is denied; callers create the tokens.
 
 use std::{
     io,
@@ -107,7 +107,7 @@ fn configuration(options: &ConsulOptions, folder: &Folder, ports: [u16; 3]) -> i
     Ok(format!("{{{}}}\n", parts.join(",")))
 }
 
-/// Asks for the agent's own node: sessions can be made once the leader has registered it.
+/// Requests the agent's own node: sessions can be created once the leader has registered it.
 #[derive(Debug, Clone)]
 pub(super) struct ConsulProbe {
     address: SocketAddr,
@@ -116,7 +116,7 @@ pub(super) struct ConsulProbe {
 }
 
 impl ConsulProbe {
-    pub(super) async fn answers(&self) -> Result<(), String> {
+    pub(super) async fn check_ready(&self) -> Result<(), String> {
         let request = format!(
             "GET /v1/catalog/node/{NODE} HTTP/1.0\r\nX-Consul-Token: {}\r\n\r\n",
             self.token

@@ -1,4 +1,4 @@
-//! A throwaway etcd: one node on loopback. Authentication is the callers' to enable.
+//! A throwaway etcd: one node on loopback. Callers enable authentication.
 
 use std::{
     io,
@@ -206,7 +206,7 @@ fn arguments(
 }
 
 /// `GET /health`, without a client. It reads from the store, so there is a leader when it says `true`.
-pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
+pub(super) async fn check_ready(address: SocketAddr) -> Result<(), String> {
     let answer = send_request(address, b"GET /health HTTP/1.0\r\n\r\n").await?;
     if answer.contains(r#""health":"true""#) {
         return Ok(());

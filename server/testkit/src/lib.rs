@@ -83,7 +83,7 @@ impl Throwaway {
         Redis::start(options).await
     }
 
-    /// Starts a Redis Cluster of this many masters and returns once each of them says that it is well.
+    /// Starts a Redis Cluster of this many masters and returns once each of them reports a healthy cluster.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -115,7 +115,7 @@ impl Throwaway {
         EtcdCluster::start(members, options).await
     }
 
-    /// Starts a ZooKeeper on a free port and returns once it says that it is well.
+    /// Starts a ZooKeeper on a free port and returns once it answers `srvr`.
     ///
     /// # Errors
     /// See [`StartError`]; a port taken meanwhile is retried with another one.

@@ -153,7 +153,7 @@ fn superuser(port: u16, password: Option<&str>) -> PgConnectOptions {
 }
 
 /// One round trip as the superuser.
-pub(super) async fn answers(options: &PgConnectOptions) -> Result<(), String> {
+pub(super) async fn check_ready(options: &PgConnectOptions) -> Result<(), String> {
     let connected = PgConnection::connect_with(options).await;
     let mut connection = connected.map_err(|error| error.to_string())?;
     connection.ping().await.map_err(|error| error.to_string())?;

@@ -19,19 +19,24 @@ pub(super) fn send(pid: u32, signal: Signal) -> io::Result<()> {
 }
 
 /// Children, their children and so on, parents before children.
-pub fn descendants(of: u32) -> Vec<u32> {
+pub fn descendants(root: u32) -> Vec<u32> {
     let table: Vec<(u32, u32)> = all_pids().filter_map(|pid| Some((pid, stat(pid)?.1))).collect();
-    let mut found = vec![of];
+    let mut found = vec![root];
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
-        found.extend(table.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        found.extend(
+            table
+                .iter()
+                .filter(|(_, ppid)| *ppid == parent)
+                .map(|(pid, _)| *pid),
+        );
         next += 1;
     }
     found.split_off(1)
 }
 
 /// Stopped by a signal, or gone: it does nothing until it is resumed.
-pub(super) fn is_still(pid: u32) -> bool {
+pub(super) fn is_stopped(pid: u32) -> bool {
     stat(pid).is_none_or(|(state, _)| matches!(state, 'T' | 't' | 'Z' | 'X'))
 }
 

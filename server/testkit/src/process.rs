@@ -80,7 +80,7 @@ impl Process {
     pub(super) async fn freeze(&self) -> io::Result<Vec<u32>> {
         let mut pids = vec![self.id()];
         proc_table::send(self.id(), Signal::STOP)?;
-        wait_until(|| proc_table::is_still(self.id())).await;
+        wait_until(|| proc_table::is_stopped(self.id())).await;
         // Parents first: a process that is stopped starts no more children.
         loop {
             let running: Vec<u32> = proc_table::descendants(self.id())
@@ -93,7 +93,7 @@ impl Process {
             for &pid in &running {
                 proc_table::send(pid, Signal::STOP)?;
             }
-            wait_until(|| running.iter().all(|&pid| proc_table::is_still(pid))).await;
+            wait_until(|| running.iter().all(|&pid| proc_table::is_stopped(pid))).await;
             pids.extend(running);
         }
     }

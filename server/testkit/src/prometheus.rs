@@ -83,6 +83,6 @@ impl Deref for Prometheus {
 }
 
 /// `GET /-/ready`, as Alertmanager has it.
-pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
-    alertmanager::answers(address).await
+pub(super) async fn check_ready(address: SocketAddr) -> Result<(), String> {
+    alertmanager::check_ready(address).await
 }

@@ -126,8 +126,8 @@ fn configuration(options: &RedisOptions, folder: &Folder, [port, tls_port]: [u16
         "save \"\"".to_owned(),
     ];
     lines.push(format!("dir {}", quoted(&folder.path().to_string_lossy())));
-    if let Some(own) = &options.sentinel {
-        lines.extend(own.iter().chain(&options.config).cloned());
+    if let Some(sentinel_lines) = &options.sentinel {
+        lines.extend(sentinel_lines.iter().chain(&options.config).cloned());
         return Ok(lines.join("\n") + "\n");
     }
     lines.push(format!(
@@ -169,8 +169,8 @@ fn quoted(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// `PING`, without a client: an answer that asks for a password will do, one that says "loading" will not.
-pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
+/// `PING`, without a client: a response that requires a password counts as ready, `LOADING` does not.
+pub(super) async fn check_ready(address: SocketAddr) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
     let mut stream = TcpStream::connect(address).await.map_err(text)?;
     stream.write_all(b"PING\r\n").await.map_err(text)?;

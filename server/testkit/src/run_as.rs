@@ -9,7 +9,7 @@ use super::StartError;
 /// Preferred accounts, in order. Both exist on Debian with the Postgres package.
 const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 
-/// `None` inside: stay who we are.
+/// `None`: the account of this process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Account(Option<(u32, u32)>);
 
@@ -39,7 +39,7 @@ impl Account {
     }
 
     /// Changes the owner of `path` to the account.
-    pub(super) fn own(self, path: &Path) -> io::Result<()> {
+    pub(super) fn chown(self, path: &Path) -> io::Result<()> {
         match self.0 {
             Some((uid, gid)) => chown(path, Some(uid), Some(gid)),
             None => Ok(()),

@@ -39,7 +39,7 @@ impl Server {
         folder: Folder,
         plan: impl Fn(&Folder, [u16; N]) -> io::Result<Plan>,
     ) -> Result<(Self, [u16; N]), StartError> {
-        let on_new_ports = |folder: &Folder| {
+        let plan_on_free_ports = |folder: &Folder| {
             let mut ports = [0; N];
             for port in &mut ports {
                 *port = ports::free_port()?;
@@ -51,11 +51,11 @@ impl Server {
             doing: "choose a port and write the configuration",
             source,
         };
-        let (mut ports, first) = on_new_ports(&folder).map_err(io)?;
+        let (mut ports, first_plan) = plan_on_free_ports(&folder).map_err(io)?;
         let (process, pid) = (Mutex::new(None), AtomicU32::new(0));
         let mut server = Self {
             what,
-            plan: first,
+            plan: first_plan,
             process,
             pid,
             folder,
@@ -64,7 +64,7 @@ impl Server {
             match server.restart().await {
                 Ok(()) => break,
                 Err(StartError::PortTaken { .. }) if attempt < PORT_ATTEMPTS => {
-                    (ports, server.plan) = on_new_ports(&server.folder).map_err(io)?;
+                    (ports, server.plan) = plan_on_free_ports(&server.folder).map_err(io)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -104,7 +104,7 @@ impl Server {
         let mut slot = self.process.lock().await;
         if let Some(process) = slot.as_mut() {
             timeout(STOP_DEADLINE, process.kill()).await??;
-            self.forget(&mut slot);
+            self.clear_process(&mut slot);
         }
         Ok(())
     }
@@ -151,10 +151,10 @@ impl Server {
         // Stored before the first await: dropping this future must not lose the process.
         let process = slot.insert(process.map_err(io("start the program"))?);
         self.pid.store(process.id(), Ordering::Release);
-        let ready = self.until_ready(process).await;
+        let ready = self.wait_until_ready(process).await;
         if ready.is_err() {
             process.end_now(self.plan.end);
-            self.forget(&mut slot);
+            self.clear_process(&mut slot);
         }
         ready
     }
@@ -167,7 +167,7 @@ impl Server {
         if ended.is_err() {
             timeout(STOP_DEADLINE, process.kill()).await??;
         }
-        self.forget(slot);
+        self.clear_process(slot);
         ended.unwrap_or_else(|_| {
             Err(io::Error::new(
                 io::ErrorKind::TimedOut,
@@ -176,9 +176,9 @@ impl Server {
         })
     }
 
-    async fn until_ready(&self, process: &mut Process) -> Result<(), StartError> {
+    async fn wait_until_ready(&self, process: &mut Process) -> Result<(), StartError> {
         let what = self.what;
-        let mut last = String::from("it said nothing");
+        let mut last_error = String::from("it said nothing");
         let ready = timeout(START_DEADLINE, async {
             loop {
                 let exited = process.exited();
@@ -192,7 +192,7 @@ impl Server {
                 if process.log_has(self.plan.marker) {
                     match self.plan.probe.probe().await {
                         Ok(()) => return Ok(()),
-                        Err(why) => last = why,
+                        Err(error) => last_error = error,
                     }
                 }
                 sleep(PROBE_POLL).await;
@@ -204,14 +204,14 @@ impl Server {
             Err(StartError::NotReady {
                 what,
                 waited_s,
-                last,
+                last: last_error,
                 log: process.log_tail(),
             })
         })
     }
 
     /// After the process was reaped: its id may be reused.
-    fn forget(&self, slot: &mut Option<Process>) {
+    fn clear_process(&self, slot: &mut Option<Process>) {
         self.folder.guard_pid(0);
         self.pid.store(0, Ordering::Release);
         *slot = None;

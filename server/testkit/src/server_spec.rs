@@ -44,13 +44,13 @@ impl Probe {
     pub(super) async fn probe(&self) -> Result<(), String> {
         let answer = async {
             match self {
-                Self::Postgres(options) => postgres::answers(options).await,
-                Self::Redis(address) => redis::answers(*address).await,
-                Self::Etcd(address) => etcd::answers(*address).await,
-                Self::Zookeeper(address) => zookeeper::answers(*address).await,
-                Self::Consul(probe) => probe.answers().await,
-                Self::Alertmanager(address) => alertmanager::answers(*address).await,
-                Self::Prometheus(address) => prometheus::answers(*address).await,
+                Self::Postgres(options) => postgres::check_ready(options).await,
+                Self::Redis(address) => redis::check_ready(*address).await,
+                Self::Etcd(address) => etcd::check_ready(*address).await,
+                Self::Zookeeper(address) => zookeeper::check_ready(*address).await,
+                Self::Consul(probe) => probe.check_ready().await,
+                Self::Alertmanager(address) => alertmanager::check_ready(*address).await,
+                Self::Prometheus(address) => prometheus::check_ready(*address).await,
             }
         };
         timeout(PROBE_DEADLINE, answer)
@@ -60,10 +60,10 @@ impl Probe {
 }
 
 /// The complete response to one request until the server closes the connection.
-pub(super) async fn send_request(address: SocketAddr, question: &[u8]) -> Result<String, String> {
+pub(super) async fn send_request(address: SocketAddr, request: &[u8]) -> Result<String, String> {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
-        stream.write_all(question).await?;
+        stream.write_all(request).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
         Ok(answer)

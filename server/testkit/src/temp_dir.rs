@@ -94,7 +94,7 @@ impl Folder {
             guard,
             pipe,
         };
-        account.own(folder.path())?;
+        account.chown(folder.path())?;
         Ok(folder)
     }
 
@@ -121,7 +121,7 @@ impl Folder {
             .mode(0o600)
             .open(&path)?;
         file.write_all(content)?;
-        self.account.own(&path)?;
+        self.account.chown(&path)?;
         Ok(path)
     }
 

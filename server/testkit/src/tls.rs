@@ -1,4 +1,4 @@
-//! Certificates for a throwaway server's TLS endpoint. Makes none: callers bring the files.
+//! Certificates for a throwaway server's TLS endpoint. Callers provide the files.
 
 use std::{fs, io, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! A throwaway VictoriaMetrics: takes metrics by OTLP, and answers PromQL.
+//! A throwaway VictoriaMetrics: receives metrics by OTLP and answers PromQL.
 
 use std::net::Ipv4Addr;
 use std::ops::Deref;
@@ -40,7 +40,7 @@ impl Victoria {
                     "-storageDataPath=data".to_owned(),
                     format!("-httpListenAddr=127.0.0.1:{port}"),
                     "-memory.allowedBytes=64MiB".to_owned(),
-                    // Names as Prometheus has them, and what has just come in is answered at once.
+                    // Prometheus names; new samples are visible to queries immediately.
                     "-opentelemetry.usePrometheusNaming".to_owned(),
                     "-search.latencyOffset=0s".to_owned(),
                 ],
@@ -60,7 +60,7 @@ impl Victoria {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Where metrics go by OTLP over HTTP.
+    /// Endpoint for metrics by OTLP over HTTP.
     pub fn otlp_url(&self) -> String {
         format!("{}/opentelemetry/v1/metrics", self.url())
     }

@@ -19,7 +19,7 @@ const WHAT: &str = "ZooKeeper";
 const INSTALL: &str = "apt-get install -y --no-install-recommends zookeeper default-jre-headless";
 /// Where Debian puts it; its manifest names the jars that it needs.
 const JAR: &str = "/usr/share/java/zookeeper.jar";
-/// Logs to the output, where the readiness line is looked for; comes with ZooKeeper.
+/// Logs to standard output, where the start finds the readiness line; comes with ZooKeeper.
 const LOGGER: &str = "/usr/share/java/slf4j-simple.jar";
 
 #[derive(Debug, Clone, Default)]
@@ -112,7 +112,7 @@ fn configuration(options: &ZookeeperOptions, folder: &Folder, port: u16) -> Stri
 }
 
 /// `srvr`, a command that needs no session. `ruok` is answered before sessions can be opened.
-pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
+pub(super) async fn check_ready(address: SocketAddr) -> Result<(), String> {
     let answer = send_request(address, b"srvr").await?;
     match answer.contains("Mode: ") {
         true => Ok(()),

@@ -43,7 +43,7 @@ pub(super) const WINDOW_MS: i64 = 300_000;
 /// Failed scans after which a backend that never answered counts as unreachable. As late as for
 /// a backend that answered once, which is stale after two polls: if both restart together, no
 /// alert fires or repeats.
-const ASKED_AT_START: usize = 3;
+const FAILED_SCANS_AT_START: usize = 3;
 
 /// Results of the rule's condition for all backends, and the number for which it holds.
 pub fn evaluate_backends(
@@ -69,10 +69,10 @@ pub fn evaluate_backends(
 
 /// `None`: not a condition on backends.
 fn evaluate_backend(rule: &Rule, view: &BackendView) -> Option<(ConditionResult, i64, String)> {
-    let is_blind = view.status.blinds_rows() || view.status == BackendStatus::Starting;
+    let is_unobserved = view.status.blinds_rows() || view.status == BackendStatus::Starting;
     let limit = rule.condition.main_value().unwrap_or(0);
-    let answer = |holds: bool, measure: i64, why: String| {
-        let sign = match (is_blind, holds) {
+    let result = |holds: bool, measure: i64, why: String| {
+        let sign = match (is_unobserved, holds) {
             (true, _) => ConditionResult::Unknown,
             (false, true) => ConditionResult::Holds,
             (false, false) => ConditionResult::Clear,
@@ -83,7 +83,9 @@ fn evaluate_backend(rule: &Rule, view: &BackendView) -> Option<(ConditionResult,
         ConditionKind::BackendUnreachable => {
             let sign = match view.status {
                 BackendStatus::Starting => ConditionResult::Unknown,
-                BackendStatus::Down if view.age_ms.is_none() && view.answers_ms.len() < ASKED_AT_START => {
+                BackendStatus::Down
+                    if view.age_ms.is_none() && view.answers_ms.len() < FAILED_SCANS_AT_START =>
+                {
                     ConditionResult::Unknown
                 }
                 BackendStatus::Stale | BackendStatus::Down => ConditionResult::Holds,
@@ -95,7 +97,7 @@ fn evaluate_backend(rule: &Rule, view: &BackendView) -> Option<(ConditionResult,
             let seen = view.coverage.percent().map(i64::from);
             let below = !view.coverage.is_complete() && seen.is_none_or(|percent| percent * 10 < limit);
             let shown = seen.map_or("only a part".to_owned(), |percent| format!("{percent} %"));
-            answer(
+            result(
                 below,
                 seen.unwrap_or(0) * 10,
                 format!("The last scan read {shown} of its locks."),
@@ -104,12 +106,12 @@ fn evaluate_backend(rule: &Rule, view: &BackendView) -> Option<(ConditionResult,
         ConditionKind::ClockOffset => match view.clock_offset_ms.known() {
             // Only the part of the offset that exceeds the measurement error.
             Some(offset) => {
-                let sure = (offset.abs() - view.clock_error_ms).max(0);
+                let certain_ms = (offset.abs() - view.clock_error_ms).max(0);
                 let why = format!(
                     "Its clock is {} away from the console's.",
                     format::offset(*offset)
                 );
-                answer(sure > limit, offset.abs(), why)
+                result(certain_ms > limit, offset.abs(), why)
             }
             None => (ConditionResult::Unknown, 0, String::new()),
         },
@@ -119,7 +121,7 @@ fn evaluate_backend(rule: &Rule, view: &BackendView) -> Option<(ConditionResult,
                 "{} that the watch missed.",
                 format::counted(count, "lock", "locks")
             );
-            answer(count > 0, i64::try_from(count).unwrap_or(i64::MAX), why)
+            result(count > 0, i64::try_from(count).unwrap_or(i64::MAX), why)
         }
         _ => return None,
     })
@@ -153,9 +155,9 @@ pub fn evaluate_counts<'h>(
 ) -> Vec<EvaluationResult> {
     let mut window = CountWindow::new(index, rule);
     let since = now - window.window_ms();
-    for one in happened {
-        if one.at > since && one.at <= now && window.takes(one) {
-            window.add(one);
+    for event in happened {
+        if event.at > since && event.at <= now && window.accepts(event) {
+            window.add(event);
         }
     }
     window.found()

@@ -95,9 +95,9 @@ impl Baseline {
             counts.truncate(since);
             !counts.is_empty()
         });
-        for one in all.into_iter().filter(|one| one.at >= since) {
-            let of = self.refused.entry((one.backend, one.prefix)).or_default();
-            of.add(one.at, one.times);
+        for refusal in all.into_iter().filter(|refusal| refusal.at >= since) {
+            let counts = self.refused.entry((refusal.backend, refusal.prefix)).or_default();
+            counts.add(refusal.at, refusal.times);
         }
     }
 

@@ -49,30 +49,34 @@ impl<'h> CountWindow<'h> {
     }
 
     /// Whether the rule counts this event.
-    pub(super) fn takes(&self, one: &Happened) -> bool {
-        counts(self.rule.condition.kind, one.what) && one.is_in_scope(self.rule)
+    pub(super) fn accepts(&self, event: &Happened) -> bool {
+        counts(self.rule.condition.kind, event.what) && event.is_in_scope(self.rule)
     }
 
-    /// Adds an event that the rule [`takes`](Self::takes) and that is not older than those
+    /// Adds an event that the rule [`accepts`](Self::accepts) and that is not older than those
     /// before it.
-    pub(super) fn add(&mut self, one: &'h Happened) {
-        debug_assert!(self.entries.back().is_none_or(|last| last.at <= one.at));
-        let times = i64::from(one.times);
+    pub(super) fn add(&mut self, event: &'h Happened) {
+        debug_assert!(self.entries.back().is_none_or(|last| last.at <= event.at));
+        let times = i64::from(event.times);
         self.total += times;
-        let counted = self
-            .by_subject
-            .entry(one.subject())
-            .or_insert(SubjectCount { times: 0, last: one });
+        let counted = self.by_subject.entry(event.subject()).or_insert(SubjectCount {
+            times: 0,
+            last: event,
+        });
         counted.times += times;
-        counted.last = one;
-        self.entries.push_back(one);
+        counted.last = event;
+        self.entries.push_back(event);
     }
 
     /// Removes events that have left the window.
     pub(super) fn expire(&mut self, now: i64) {
-        while let Some(one) = self.entries.front().filter(|one| one.at <= now - self.window_ms) {
-            let subject = one.subject();
-            let times = i64::from(one.times);
+        while let Some(event) = self
+            .entries
+            .front()
+            .filter(|event| event.at <= now - self.window_ms)
+        {
+            let subject = event.subject();
+            let times = i64::from(event.times);
             self.total -= times;
             if let Some(counted) = self.by_subject.get_mut(&subject) {
                 counted.times -= times;

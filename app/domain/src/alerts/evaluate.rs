@@ -112,36 +112,40 @@ pub fn round(
     unknown: &dyn Fn(&Rule, &Active) -> bool,
     now: i64,
 ) -> RoundOutcome {
-    let mut news: HashMap<(RuleId, Subject), EvaluationResult> = HashMap::with_capacity(found.len());
+    let mut results: HashMap<(RuleId, Subject), EvaluationResult> = HashMap::with_capacity(found.len());
     let mut order = Vec::with_capacity(found.len());
-    for one in found {
-        let Some(rule) = rules.get(one.rule) else { continue };
-        let key = (rule.id.clone(), one.subject.clone());
-        if let Entry::Vacant(place) = news.entry(key) {
-            order.push(place.key().clone());
-            place.insert(one);
+    for result in found {
+        let Some(rule) = rules.get(result.rule) else {
+            continue;
+        };
+        let key = (rule.id.clone(), result.subject.clone());
+        if let Entry::Vacant(vacant) = results.entry(key) {
+            order.push(vacant.key().clone());
+            vacant.insert(result);
         }
     }
     let by_id: HashMap<&RuleId, &Rule> = rules.iter().map(|rule| (&rule.id, rule)).collect();
     let mut outcome = RoundOutcome::default();
     for alert in before {
-        outcome.carry_on(&by_id, alert, &mut news, unknown, now);
+        outcome.update_existing(&by_id, alert, &mut results, unknown, now);
     }
     let mut counts: HashMap<RuleId, usize> = HashMap::new();
     for alert in &outcome.active {
         *counts.entry(alert.rule.clone()).or_default() += 1;
     }
     for key in order {
-        let Some(one) = news.remove(&key) else { continue };
+        let Some(result) = results.remove(&key) else {
+            continue;
+        };
         let count = counts.entry(key.0.clone()).or_default();
         if *count >= ALERTS_PER_RULE_MAX {
             outcome
                 .left_out
-                .add(&rules[one.rule], &one.subject, one.owner.as_deref());
+                .add(&rules[result.rule], &result.subject, result.owner.as_deref());
             continue;
         }
         *count += 1;
-        outcome.begin(&rules[one.rule], one, now);
+        outcome.begin(&rules[result.rule], result, now);
     }
     debug_assert!(is_distinct(&outcome.active));
     outcome
@@ -153,11 +157,11 @@ fn is_distinct(active: &[Active]) -> bool {
 }
 
 impl RoundOutcome {
-    fn carry_on(
+    fn update_existing(
         &mut self,
         rules: &HashMap<&RuleId, &Rule>,
         mut alert: Active,
-        news: &mut HashMap<(RuleId, Subject), EvaluationResult>,
+        results: &mut HashMap<(RuleId, Subject), EvaluationResult>,
         unknown: &dyn Fn(&Rule, &Active) -> bool,
         now: i64,
     ) {
@@ -171,14 +175,14 @@ impl RoundOutcome {
             return self.over.push((alert, change));
         };
         let key = (alert.rule.clone(), alert.subject.clone());
-        let is_same = news.get(&key).map(|one| one.holding == alert.holding);
+        let is_same = results.get(&key).map(|result| result.holding == alert.holding);
         let mut timing = rule.timing;
         let sign = match is_same {
             Some(true) => {
-                if let Some(one) = news.remove(&key) {
-                    alert.owner = one.owner.or(alert.owner);
-                    alert.measure = one.measure;
-                    alert.why = one.why;
+                if let Some(result) = results.remove(&key) {
+                    alert.owner = result.owner.or(alert.owner);
+                    alert.measure = result.measure;
+                    alert.why = result.why;
                 }
                 ConditionResult::Holds
             }
@@ -206,18 +210,18 @@ impl RoundOutcome {
         }
     }
 
-    fn begin(&mut self, rule: &Rule, one: EvaluationResult, now: i64) {
+    fn begin(&mut self, rule: &Rule, result: EvaluationResult, now: i64) {
         if let (Some(phase), _) = step(None, ConditionResult::Holds, rule.timing, now) {
             self.changed.push(self.active.len());
             self.active.push(Active {
                 id: 0,
                 rule: rule.id.clone(),
-                subject: one.subject,
-                owner: one.owner,
-                holding: one.holding,
+                subject: result.subject,
+                owner: result.owner,
+                holding: result.holding,
                 phase,
-                measure: one.measure,
-                why: one.why,
+                measure: result.measure,
+                why: result.why,
                 notified: None,
                 silenced_by: None,
             });

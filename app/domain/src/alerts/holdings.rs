@@ -48,27 +48,27 @@ pub(super) enum Entry {
 /// The current holding, if there is one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Holdings {
-    open: Option<Open>,
+    open: Option<OpenHolding>,
 }
 
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenHolding {
     at: i64,
     is_uncertain: bool,
     ttl_ms: Option<i64>,
     renewals: u32,
-    waiting_since: Option<Start>,
+    waiting_since: Option<WaitStart>,
 }
 
-/// Begin of a wait.
+/// Start of a wait.
 #[derive(Debug, Clone, Copy)]
-struct Start {
+struct WaitStart {
     at: i64,
     is_uncertain: bool,
 }
 
-impl Start {
-    fn until(self, event: &Occurrence) -> HoldLength {
+impl WaitStart {
+    fn length(self, event: &Occurrence) -> HoldLength {
         HoldLength::new(event.at - self.at, self.is_uncertain || event.is_uncertain)
     }
 }
@@ -78,16 +78,16 @@ impl Holdings {
         self.open.is_some()
     }
 
-    /// Passes the entries of the prefix to `pass`. Returns the length of a holding that the
+    /// Passes the entries of the prefix to `emit`. Returns the length of a holding that the
     /// event ends.
-    pub(super) fn apply(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) -> Option<HoldLength> {
+    pub(super) fn apply(&mut self, event: &Occurrence, emit: &mut dyn FnMut(Entry)) -> Option<HoldLength> {
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => {
-                if let Some(from) = self.open.take().and_then(|open| open.waiting_since) {
-                    pass(Entry::Waited(from.until(event)));
+                if let Some(wait) = self.open.take().and_then(|open| open.waiting_since) {
+                    emit(Entry::Waited(wait.length(event)));
                 }
-                pass(Entry::Acquired);
-                self.open = Some(Open {
+                emit(Entry::Acquired);
+                self.open = Some(OpenHolding {
                     at: event.at,
                     is_uncertain: event.is_uncertain,
                     ttl_ms: event.ttl_ms,
@@ -95,7 +95,7 @@ impl Holdings {
                     waiting_since: None,
                 });
                 if event.waiters.is_some_and(|waiters| waiters > 0) {
-                    self.waits_from(event, pass);
+                    self.begin_wait(event, emit);
                 }
                 None
             }
@@ -107,18 +107,18 @@ impl Holdings {
                 None
             }
             EventKind::Waiting => {
-                self.waits_from(event, pass);
+                self.begin_wait(event, emit);
                 None
             }
             EventKind::FewerWaiting => {
                 // The last waiter gave up.
                 let open = self.open.as_mut().filter(|_| event.waiters == Some(0));
-                if let Some(from) = open.and_then(|open| open.waiting_since.take()) {
-                    pass(Entry::Waited(from.until(event)));
+                if let Some(wait) = open.and_then(|open| open.waiting_since.take()) {
+                    emit(Entry::Waited(wait.length(event)));
                 }
                 None
             }
-            EventKind::Released | EventKind::Expired | EventKind::Revoked => self.end(event, pass),
+            EventKind::Released | EventKind::Expired | EventKind::Revoked => self.end(event, emit),
             // Rejections have a table of their own; a late renewal follows an expiry, a grant
             // after a wait follows its grant.
             EventKind::GrantedAfterWait
@@ -129,29 +129,29 @@ impl Holdings {
         }
     }
 
-    fn waits_from(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) {
+    fn begin_wait(&mut self, event: &Occurrence, emit: &mut dyn FnMut(Entry)) {
         let Some(open) = &mut self.open else { return };
         if open.waiting_since.is_none() {
-            open.waiting_since = Some(Start {
+            open.waiting_since = Some(WaitStart {
                 at: event.at,
                 is_uncertain: event.is_uncertain,
             });
-            pass(Entry::Contended);
+            emit(Entry::Contended);
         }
     }
 
-    fn end(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) -> Option<HoldLength> {
+    fn end(&mut self, event: &Occurrence, emit: &mut dyn FnMut(Entry)) -> Option<HoldLength> {
         let open = self.open.take()?;
         let length = HoldLength::new(event.at - open.at, open.is_uncertain || event.is_uncertain);
         if event.kind == EventKind::Expired {
-            pass(Entry::Lost);
+            emit(Entry::Lost);
         }
         if let Some(ttl_ms) = open.ttl_ms.filter(|_| open.renewals == 0) {
-            pass(Entry::Held { length, ttl_ms });
+            emit(Entry::Held { length, ttl_ms });
         }
-        if let Some(from) = open.waiting_since {
+        if let Some(wait) = open.waiting_since {
             // The backend does not report which waiter acquires next or gives up.
-            pass(Entry::Waited(from.until(event)));
+            emit(Entry::Waited(wait.length(event)));
         }
         Some(length)
     }

@@ -72,19 +72,19 @@ pub fn holding(token: Option<u64>, acquired_at: Option<i64>, owner: Option<&str>
 /// lock) is called only if needed.
 pub fn evaluate_lock(
     condition: &Condition,
-    sight: &LockSnapshot<'_>,
+    snapshot: &LockSnapshot<'_>,
     usual: &dyn Fn(&LockSnapshot<'_>) -> Option<UsualHold>,
 ) -> (ConditionResult, i64) {
-    let facts = &sight.facts;
-    let holds = |state| sign(diagnosis::diagnose(facts).holds(state));
+    let facts = &snapshot.facts;
+    let holds = |state| holds_or_clear(diagnosis::diagnose(facts).holds(state));
     match condition.kind {
-        ConditionKind::NearExpiry => near_expiry(condition, sight, usual),
-        ConditionKind::NotRenewing => not_renewing(condition, sight),
-        ConditionKind::LongHeld => long_held(condition, sight, usual),
+        ConditionKind::NearExpiry => near_expiry(condition, snapshot, usual),
+        ConditionKind::NotRenewing => not_renewing(condition, snapshot),
+        ConditionKind::LongHeld => long_held(condition, snapshot, usual),
         ConditionKind::WaiterAge => {
             let waited = facts.oldest_waiter_ms.unwrap_or(0);
             let limit = condition.value("longer_than").unwrap_or(i64::MAX);
-            (sign(waited > limit), waited)
+            (holds_or_clear(waited > limit), waited)
         }
         ConditionKind::DualOwner => (holds(LockState::DualOwner), 0),
         ConditionKind::Split => (holds(LockState::Split), 0),
@@ -92,7 +92,7 @@ pub fn evaluate_lock(
         ConditionKind::NoTtl => (holds(LockState::NoTtl), 0),
         ConditionKind::Expired => (holds(LockState::Expired), 0),
         ConditionKind::Orphaned => (holds(LockState::Orphaned), 0),
-        ConditionKind::Leaked => (sign(is_leaked(facts)), 0),
+        ConditionKind::Leaked => (holds_or_clear(is_leaked(facts)), 0),
         // Not a condition on the current state of one lock.
         ConditionKind::Deadlock
         | ConditionKind::HoldNearTtl
@@ -111,7 +111,7 @@ pub fn evaluate_lock(
     }
 }
 
-const fn sign(holds: bool) -> ConditionResult {
+const fn holds_or_clear(holds: bool) -> ConditionResult {
     if holds {
         ConditionResult::Holds
     } else {
@@ -123,10 +123,10 @@ const fn sign(holds: bool) -> ConditionResult {
 /// not resolve because things got worse.
 fn near_expiry(
     condition: &Condition,
-    sight: &LockSnapshot<'_>,
+    snapshot: &LockSnapshot<'_>,
     usual: &dyn Fn(&LockSnapshot<'_>) -> Option<UsualHold>,
 ) -> (ConditionResult, i64) {
-    let facts = &sight.facts;
+    let facts = &snapshot.facts;
     let LifetimeFacts::Leased {
         remaining_ms,
         track_ms,
@@ -147,22 +147,22 @@ fn near_expiry(
         None if facts.near_below_ms.is_some() => diagnosis::is_below_low(facts, remaining_ms),
         None => {
             let is_below = left < condition.value("share").unwrap_or(1_000 / diagnosis::NEAR_SHARE);
-            is_below && !is_usual(sight, track_ms, usual)
+            is_below && !is_usual(snapshot, track_ms, usual)
         }
     };
-    (sign(is_near), left)
+    (holds_or_clear(is_near), left)
 }
 
 /// Of a lease that never renews: its work usually ends before its expiry, and has not taken longer
 /// than usual; or it usually runs out, as a lease that keeps a job from running too often. Where
 /// that is a mistake, [`ConditionKind::HoldNearTtl`] reports it once for the prefix.
 fn is_usual(
-    sight: &LockSnapshot<'_>,
+    snapshot: &LockSnapshot<'_>,
     track_ms: i64,
     usual: &dyn Fn(&LockSnapshot<'_>) -> Option<UsualHold>,
 ) -> bool {
-    usual(sight).is_some_and(|usual| {
-        let ends_in_time = usual.p95_ms < track_ms && sight.held_ms <= usual.p95_ms;
+    usual(snapshot).is_some_and(|usual| {
+        let ends_in_time = usual.p95_ms < track_ms && snapshot.held_ms <= usual.p95_ms;
         ends_in_time || share(usual.p50_ms, track_ms) >= RUNS_OUT_SHARE
     })
 }
@@ -178,8 +178,8 @@ const fn without_lease(facts: &Facts<'_>) -> ConditionResult {
     }
 }
 
-fn not_renewing(condition: &Condition, sight: &LockSnapshot<'_>) -> (ConditionResult, i64) {
-    let facts = &sight.facts;
+fn not_renewing(condition: &Condition, snapshot: &LockSnapshot<'_>) -> (ConditionResult, i64) {
+    let facts = &snapshot.facts;
     let intervals = condition
         .value("intervals")
         .unwrap_or(diagnosis::SILENT_INTERVALS);
@@ -190,7 +190,7 @@ fn not_renewing(condition: &Condition, sight: &LockSnapshot<'_>) -> (ConditionRe
     {
         // Scaled to the threshold, so that the chart shows both on one axis.
         let measure = silent_ms * intervals / stale_after_ms.max(1);
-        return (sign(silent_ms > stale_after_ms), measure);
+        return (holds_or_clear(silent_ms > stale_after_ms), measure);
     }
     let LifetimeFacts::Leased {
         remaining_ms,
@@ -208,37 +208,37 @@ fn not_renewing(condition: &Condition, sight: &LockSnapshot<'_>) -> (ConditionRe
         facts.sampling_ms,
         track_ms,
         intervals,
-        sight.lag_ms,
+        snapshot.lag_ms,
     );
     let measure = cadence.silent_ms * 100 / cadence.interval_ms.max(1);
     match remaining_ms > 0 {
-        true => (sign(cadence.silent_ms > after), measure),
+        true => (holds_or_clear(cadence.silent_ms > after), measure),
         false => (ConditionResult::Unknown, measure),
     }
 }
 
 fn long_held(
     condition: &Condition,
-    sight: &LockSnapshot<'_>,
+    snapshot: &LockSnapshot<'_>,
     usual: &dyn Fn(&LockSnapshot<'_>) -> Option<UsualHold>,
 ) -> (ConditionResult, i64) {
-    let held = sight.held_ms;
+    let held = snapshot.held_ms;
     let is_above = condition.value("longer_than").is_some_and(|limit| held > limit);
     let Some(times) = condition.value("times_p95") else {
-        return (condition_result(sight, is_above), held);
+        return (condition_result(snapshot, is_above), held);
     };
     if held <= condition.value("at_least").unwrap_or(0) {
-        return (condition_result(sight, is_above), 0);
+        return (condition_result(snapshot, is_above), 0);
     }
-    let p95 = usual(sight).map(|usual| usual.p95_ms);
+    let p95 = usual(snapshot).map(|usual| usual.p95_ms);
     let measure = p95.map_or(0, |p95| held * 100 / p95.max(1));
-    (condition_result(sight, is_above || measure > times), measure)
+    (condition_result(snapshot, is_above || measure > times), measure)
 }
 
 /// If the backend does not report the acquisition time, hold time counts from the first
 /// observation: a lower bound.
-fn condition_result(sight: &LockSnapshot<'_>, is_above: bool) -> ConditionResult {
-    match (is_above, sight.acquired_at) {
+fn condition_result(snapshot: &LockSnapshot<'_>, is_above: bool) -> ConditionResult {
+    match (is_above, snapshot.acquired_at) {
         (true, _) => ConditionResult::Holds,
         (false, Some(_)) => ConditionResult::Clear,
         (false, None) => ConditionResult::Unknown,
@@ -267,27 +267,27 @@ pub(super) const fn share(part: i64, whole: i64) -> i64 {
 /// The sentence of an alert on a lock for which the condition holds.
 pub fn lock_sentence(
     condition: &Condition,
-    sight: &LockSnapshot<'_>,
+    snapshot: &LockSnapshot<'_>,
     measure: i64,
     usual: Option<UsualHold>,
 ) -> String {
-    let facts = &sight.facts;
+    let facts = &snapshot.facts;
     match condition.kind {
         ConditionKind::LongHeld => {
-            let held = format::period(sight.held_ms / 1_000 * 1_000);
-            let whole = if sight.acquired_at.is_some() {
+            let held = format::period(snapshot.held_ms / 1_000 * 1_000);
+            let at_least = if snapshot.acquired_at.is_some() {
                 ""
             } else {
                 "at least "
             };
             match usual.filter(|_| measure > 0 && condition.value("times_p95").is_some()) {
                 Some(usual) => format!(
-                    "Held for {whole}{held}, {} times its p95 of {}{}.",
+                    "Held for {at_least}{held}, {} times its p95 of {}{}.",
                     format::measure(times(measure)),
                     format::duration(usual.p95_ms),
                     left_out(usual.uncertain)
                 ),
-                None => format!("Held for {whole}{held}."),
+                None => format!("Held for {at_least}{held}."),
             }
         }
         ConditionKind::WaiterAge => {

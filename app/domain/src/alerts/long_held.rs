@@ -60,7 +60,7 @@ mod tests {
 
     fn holds(condition: &Condition, held_ms: i64, p95_ms: Option<i64>) -> bool {
         let (backend, source) = (BackendName::builtin(), Source::fixed("lease"));
-        let sight = LockSnapshot {
+        let snapshot = LockSnapshot {
             backend: &backend,
             source: &source,
             name: b"jobs",
@@ -87,7 +87,7 @@ mod tests {
             p95_ms,
             uncertain: 0,
         });
-        evaluate_lock(condition, &sight, &|_| usual).0 == ConditionResult::Holds
+        evaluate_lock(condition, &snapshot, &|_| usual).0 == ConditionResult::Holds
     }
 
     proptest! {

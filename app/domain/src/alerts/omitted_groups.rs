@@ -26,15 +26,15 @@ pub struct LeftOut(HashMap<Group, (Labels, u64)>);
 impl LeftOut {
     /// Counts one alert. Rules that group per lock are skipped: each group has one alert.
     pub fn add(&mut self, rule: &Rule, subject: &Subject, owner: Option<&str>) {
-        let by = |by: GroupBy| rule.group_by.contains(&by);
-        if by(GroupBy::Resource) {
+        let groups_by = |label: GroupBy| rule.group_by.contains(&label);
+        if groups_by(GroupBy::Resource) {
             return;
         }
         let group = Group {
             rule: rule.id.clone(),
-            backend: by(GroupBy::Backend).then(|| subject.backend().to_string()),
-            prefix: by(GroupBy::Prefix).then(|| prefix_of(subject)).flatten(),
-            owner: owner.filter(|_| by(GroupBy::Owner)).map(str::to_owned),
+            backend: groups_by(GroupBy::Backend).then(|| subject.backend().to_string()),
+            prefix: groups_by(GroupBy::Prefix).then(|| prefix_of(subject)).flatten(),
+            owner: owner.filter(|_| groups_by(GroupBy::Owner)).map(str::to_owned),
         };
         if let Some((_, count)) = self.0.get_mut(&group) {
             *count += 1;
@@ -52,10 +52,10 @@ impl LeftOut {
 
     /// Counts by fingerprint of the group.
     pub(super) fn by_group(&self) -> HashMap<String, u64> {
-        let named = |(group, (labels, count)): (&Group, &(Labels, u64))| {
+        let entry = |(group, (labels, count)): (&Group, &(Labels, u64))| {
             (format!("{}/{}", group.rule, fingerprint(labels)), *count)
         };
-        self.0.iter().map(named).collect()
+        self.0.iter().map(entry).collect()
     }
 }
 

@@ -52,7 +52,7 @@ impl Pattern {
 
     /// Matches the whole text, for example the name of an owner.
     pub fn matches(&self, text: &str) -> bool {
-        self.is_everything() || walk(self.0.as_bytes(), text.as_bytes(), &|_| true, &<[u8]>::is_empty)
+        self.is_everything() || matches_from(self.0.as_bytes(), text.as_bytes(), &|_| true, &<[u8]>::is_empty)
     }
 
     /// Matches the beginning of a resource's name on whole segments: `jobs/b*` covers
@@ -61,22 +61,27 @@ impl Pattern {
         let pattern = self.0.as_bytes();
         let is_open = pattern.last().is_some_and(|byte| is_separator(*byte));
         let ends = |rest: &[u8]| is_open || rest.first().is_none_or(|byte| is_separator(*byte));
-        self.is_everything() || walk(pattern, name, &|byte| !is_separator(byte), &ends)
+        self.is_everything() || matches_from(pattern, name, &|byte| !is_separator(byte), &ends)
     }
 }
 
 /// Whether `text` begins with the pattern such that `ends` accepts the rest. A `*` matches
-/// bytes that `may` accepts.
-fn walk(pattern: &[u8], text: &[u8], may: &dyn Fn(u8) -> bool, ends: &dyn Fn(&[u8]) -> bool) -> bool {
+/// bytes that `is_in_wildcard` accepts.
+fn matches_from(
+    pattern: &[u8],
+    text: &[u8],
+    is_in_wildcard: &dyn Fn(u8) -> bool,
+    ends: &dyn Fn(&[u8]) -> bool,
+) -> bool {
     match pattern.split_first() {
         None => ends(text),
         Some((b'*', rest)) => {
-            let reach = text.iter().take_while(|byte| may(**byte)).count();
-            (0..=reach).any(|taken| walk(rest, &text[taken..], may, ends))
+            let reach = text.iter().take_while(|byte| is_in_wildcard(**byte)).count();
+            (0..=reach).any(|consumed| matches_from(rest, &text[consumed..], is_in_wildcard, ends))
         }
         Some((byte, rest)) => text
             .split_first()
-            .is_some_and(|(first, tail)| first == byte && walk(rest, tail, may, ends)),
+            .is_some_and(|(first, tail)| first == byte && matches_from(rest, tail, is_in_wildcard, ends)),
     }
 }
 

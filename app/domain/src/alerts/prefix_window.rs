@@ -70,7 +70,7 @@ pub(super) struct Sums {
 
 /// What an entry adds to the [`Sums`] of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counts {
+enum Contribution {
     Acquired,
     Contended,
     Lost,
@@ -78,7 +78,7 @@ enum Counts {
     Uncertain,
 }
 
-impl Counts {
+impl Contribution {
     /// `None`: the condition does not use it.
     fn new(kind: ConditionKind, entry: Entry) -> Option<Self> {
         let value = |length: HoldLength, value: &dyn Fn(i64) -> i64| {
@@ -121,11 +121,11 @@ impl PrefixWindow {
     }
 
     /// Whether the condition counts such an entry.
-    pub(super) fn takes(&self, entry: Entry) -> bool {
-        Counts::new(self.kind, entry).is_some()
+    pub(super) fn accepts(&self, entry: Entry) -> bool {
+        Contribution::new(self.kind, entry).is_some()
     }
 
-    /// Adds an entry that the condition [`takes`](Self::takes).
+    /// Adds an entry that the condition [`accepts`](Self::accepts).
     pub(super) fn add(&mut self, at: i64, entry: Entry) {
         self.count(entry, 1);
         if let Entry::Held { ttl_ms, .. } = entry {
@@ -133,9 +133,13 @@ impl PrefixWindow {
         }
         let newest = self.entries.back().map_or(i64::MIN, |last| last.at);
         let at = round_up(at, self.step_ms).max(newest);
-        let same_step = self.entries.iter_mut().rev().take_while(|one| one.at == at);
-        if let Some(same) = same_step.take(COMPARED).find(|one| one.entry == entry) {
-            same.times = same.times.saturating_add(1);
+        let same_step = self
+            .entries
+            .iter_mut()
+            .rev()
+            .take_while(|counted| counted.at == at);
+        if let Some(equal) = same_step.take(COMPARED).find(|counted| counted.entry == entry) {
+            equal.times = equal.times.saturating_add(1);
             return;
         }
         self.entries.push_back(Counted { at, entry, times: 1 });
@@ -165,13 +169,13 @@ impl PrefixWindow {
 
     fn count(&mut self, entry: Entry, times: i64) {
         let sums = &mut self.sums;
-        match Counts::new(self.kind, entry) {
-            Some(Counts::Acquired) => sums.acquired += times,
-            Some(Counts::Contended) => sums.contended += times,
-            Some(Counts::Lost) => sums.lost += times,
-            Some(Counts::Uncertain) => sums.uncertain += times,
-            Some(Counts::Value(value)) if times > 0 => sums.values.insert(value),
-            Some(Counts::Value(value)) => {
+        match Contribution::new(self.kind, entry) {
+            Some(Contribution::Acquired) => sums.acquired += times,
+            Some(Contribution::Contended) => sums.contended += times,
+            Some(Contribution::Lost) => sums.lost += times,
+            Some(Contribution::Uncertain) => sums.uncertain += times,
+            Some(Contribution::Value(value)) if times > 0 => sums.values.insert(value),
+            Some(Contribution::Value(value)) => {
                 let times = u32::try_from(times.unsigned_abs()).unwrap_or(u32::MAX);
                 sums.values.remove(value, times);
             }

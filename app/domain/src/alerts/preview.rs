@@ -21,7 +21,7 @@ mod preview_track;
 
 use std::sync::Arc;
 
-use self::lock_replay::Lives;
+use self::lock_replay::LockReplay;
 use self::lock_table::LockTable;
 use self::prefix_replay::Prefixes;
 use self::preview_track::PreviewTrack;
@@ -168,13 +168,13 @@ pub struct Playback {
 
 #[derive(Clone)]
 struct Replay {
-    follows: Follows,
-    board: PreviewTrack,
+    subjects: SubjectReplay,
+    preview: PreviewTrack,
 }
 
 #[derive(Clone)]
-enum Follows {
-    Locks(Box<Lives>),
+enum SubjectReplay {
+    Locks(Box<LockReplay>),
     Prefixes(Box<Prefixes>),
 }
 
@@ -182,18 +182,18 @@ impl Playback {
     /// Rules whose past consists of events. `to_max` is the latest possible end.
     pub fn new<'r>(rules: impl IntoIterator<Item = &'r Rule>, from: i64, to_max: i64) -> Self {
         let replays = rules.into_iter().map(|rule| {
-            let board = PreviewTrack::new(rule, from, to_max);
+            let preview = PreviewTrack::new(rule, from, to_max);
             let rule = Arc::new(rule.clone());
-            let follows = match rule.condition.kind.about() {
-                About::Prefix => Follows::Prefixes(Box::new(Prefixes::new(rule, from))),
-                About::Lock | About::Backend => Follows::Locks(Box::new(Lives::new(rule))),
+            let subjects = match rule.condition.kind.about() {
+                About::Prefix => SubjectReplay::Prefixes(Box::new(Prefixes::new(rule, from))),
+                About::Lock | About::Backend => SubjectReplay::Locks(Box::new(LockReplay::new(rule))),
             };
-            Replay { follows, board }
+            Replay { subjects, preview }
         });
         let replays: Vec<Replay> = replays.collect();
         let of_prefixes = replays
             .iter()
-            .any(|replay| matches!(replay.follows, Follows::Prefixes(_)));
+            .any(|replay| matches!(replay.subjects, SubjectReplay::Prefixes(_)));
         Self {
             table: LockTable::new(of_prefixes),
             replays,
@@ -203,7 +203,7 @@ impl Playback {
     /// Replaces the refused acquires since a time; call before the events of that time.
     pub fn refused(&mut self, since: i64, all: &[RefusedAcquire]) {
         for replay in &mut self.replays {
-            if let Follows::Prefixes(prefixes) = &mut replay.follows {
+            if let SubjectReplay::Prefixes(prefixes) = &mut replay.subjects {
                 prefixes.refused(&mut self.table, since, all);
             }
         }
@@ -235,10 +235,10 @@ impl Playback {
     fn event_of(&mut self, number: u32, event: &PastEvent<'_>) {
         self.table.touch(number, event.at);
         let lock = self.table.lock(number);
-        for Replay { follows, board } in &mut self.replays {
-            match follows {
-                Follows::Locks(lives) => lives.event(number, &lock, event, board),
-                Follows::Prefixes(prefixes) => prefixes.event(number, &lock, event, board),
+        for Replay { subjects, preview } in &mut self.replays {
+            match subjects {
+                SubjectReplay::Locks(locks) => locks.event(number, &lock, event, preview),
+                SubjectReplay::Prefixes(prefixes) => prefixes.event(number, &lock, event, preview),
             }
         }
     }
@@ -249,16 +249,16 @@ impl Playback {
         }
         let replays = &self.replays;
         let is_held = |number| {
-            replays.iter().any(|replay| match &replay.follows {
-                Follows::Locks(lives) => lives.is_held(number),
-                Follows::Prefixes(prefixes) => prefixes.is_held(number),
+            replays.iter().any(|replay| match &replay.subjects {
+                SubjectReplay::Locks(locks) => locks.is_held(number),
+                SubjectReplay::Prefixes(prefixes) => prefixes.is_held(number),
             })
         };
         for number in self.table.forget_half(&is_held) {
             for replay in &mut self.replays {
-                match &mut replay.follows {
-                    Follows::Locks(lives) => lives.forget(number),
-                    Follows::Prefixes(prefixes) => prefixes.forget(number),
+                match &mut replay.subjects {
+                    SubjectReplay::Locks(locks) => locks.forget(number),
+                    SubjectReplay::Prefixes(prefixes) => prefixes.forget(number),
                 }
             }
         }
@@ -268,33 +268,42 @@ impl Playback {
     pub fn gap(&mut self, gap: &Gap) {
         // Holdings that are open at a gap are resolved at their next event.
         self.table.gap(gap);
-        for Replay { follows, board } in &mut self.replays {
-            if let Follows::Prefixes(prefixes) = follows {
-                prefixes.gap(&self.table, gap, board);
+        for Replay { subjects, preview } in &mut self.replays {
+            if let SubjectReplay::Prefixes(prefixes) = subjects {
+                prefixes.gap(&self.table, gap, preview);
             }
-            board.gap(gap);
+            preview.gap(gap);
         }
     }
 
     /// Ends at `to`.
     pub fn finish(self, present: &dyn Present, to: i64) -> Vec<Preview> {
         let Self { table, replays } = self;
-        let done = replays.into_iter().map(|Replay { follows, mut board }| {
-            match follows {
-                Follows::Locks(mut lives) => lives.finish(&table, present, to, &mut board),
-                Follows::Prefixes(mut prefixes) => prefixes.finish(&table, present, to, &mut board),
-            }
-            board.finish(table.seen(), to)
-        });
+        let done = replays.into_iter().map(
+            |Replay {
+                 subjects,
+                 mut preview,
+             }| {
+                match subjects {
+                    SubjectReplay::Locks(mut locks) => locks.finish(&table, present, to, &mut preview),
+                    SubjectReplay::Prefixes(mut prefixes) => {
+                        prefixes.finish(&table, present, to, &mut preview)
+                    }
+                }
+                preview.finish(table.seen(), to)
+            },
+        );
         done.collect()
     }
 
     /// The windows of the live rules after these events.
     pub fn into_windows(self) -> Vec<RuleWindows> {
         let Self { table, replays } = self;
-        let windows = replays.into_iter().filter_map(|replay| match replay.follows {
-            Follows::Locks(_) => None,
-            Follows::Prefixes(prefixes) => Some(prefixes.into_windows(&table, replay.board.uncounted())),
+        let windows = replays.into_iter().filter_map(|replay| match replay.subjects {
+            SubjectReplay::Locks(_) => None,
+            SubjectReplay::Prefixes(prefixes) => {
+                Some(prefixes.into_windows(&table, replay.preview.uncounted()))
+            }
         });
         windows.collect()
     }

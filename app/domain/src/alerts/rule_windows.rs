@@ -77,10 +77,10 @@ impl RuleWindows {
         }
         for entry in entries {
             if let Some(window) = self.windows.get_mut(prefix) {
-                if window.takes(*entry) {
+                if window.accepts(*entry) {
                     window.add(at, *entry);
                 }
-            } else if empty().takes(*entry) {
+            } else if empty().accepts(*entry) {
                 if self.windows.len() >= PREFIXES_MAX {
                     self.windows.retain(|_, window| !window.is_empty());
                 }

@@ -81,7 +81,7 @@ impl SilenceDraft {
     pub fn parse(&self) -> Result<(Vec<Matcher>, i64, String), Vec<FieldError>> {
         let mut faults = Vec::new();
         let matchers = self.matchers(&mut faults);
-        let lasts = Self::parse_length(&self.lasts).unwrap_or_else(|fault| {
+        let length_ms = Self::parse_length(&self.lasts).unwrap_or_else(|fault| {
             faults.push(fault);
             0
         });
@@ -94,7 +94,7 @@ impl SilenceDraft {
             faults.push(FieldError::new("comment", "is too long", remedy));
         }
         if faults.is_empty() {
-            Ok((matchers, lasts, comment))
+            Ok((matchers, length_ms, comment))
         } else {
             Err(faults)
         }
@@ -112,10 +112,10 @@ impl SilenceDraft {
         match Unit::Duration.parse(text.trim()) {
             Ok(ms) if (60_000..=SILENCE_MS_MAX).contains(&ms) => Ok(ms),
             Ok(_) => Err(FieldError::new("lasts", "is out of range", "use 1m to 90d")),
-            Err(wanted) => Err(FieldError::new(
+            Err(expected) => Err(FieldError::new(
                 "lasts",
                 "cannot be read",
-                format!("write what {wanted}"),
+                format!("write what {expected}"),
             )),
         }
     }
@@ -123,9 +123,9 @@ impl SilenceDraft {
     /// Parses the matchers alone, to count the alerts that they match now.
     pub fn matchers(&self, faults: &mut Vec<FieldError>) -> Vec<Matcher> {
         let mut matchers = Vec::new();
-        let written = self.matchers.iter();
-        let written = written.filter(|(label, value)| !label.is_empty() && !value.trim().is_empty());
-        for (label, value) in written {
+        let filled = self.matchers.iter();
+        let filled = filled.filter(|(label, value)| !label.is_empty() && !value.trim().is_empty());
+        for (label, value) in filled {
             let Some(label) = LABELS.into_iter().find(|known| known == label) else {
                 let remedy = format!("use {}", LABELS.join(", "));
                 faults.push(FieldError::new(

@@ -19,11 +19,11 @@ struct Chunk {
 impl SortedValues {
     pub(super) fn insert(&mut self, value: i64) {
         self.count += 1;
-        let place = self.chunk_of(value).min(self.chunks.len().saturating_sub(1));
+        let chunk_index = self.chunk_of(value).min(self.chunks.len().saturating_sub(1));
         if self.chunks.is_empty() {
             self.chunks.push(Chunk::default());
         }
-        let chunk = &mut self.chunks[place];
+        let chunk = &mut self.chunks[chunk_index];
         chunk.count += 1;
         match chunk.values.binary_search_by_key(&value, |(value, _)| *value) {
             Ok(at) => chunk.values[at].1 += 1,
@@ -34,14 +34,14 @@ impl SortedValues {
             let count = upper.iter().map(|(_, times)| *times as usize).sum();
             chunk.count -= count;
             let values = upper;
-            self.chunks.insert(place + 1, Chunk { values, count });
+            self.chunks.insert(chunk_index + 1, Chunk { values, count });
         }
     }
 
     /// Removes a value that was inserted at least `times`.
     pub(super) fn remove(&mut self, value: i64, times: u32) {
-        let place = self.chunk_of(value);
-        let Some(chunk) = self.chunks.get_mut(place) else {
+        let chunk_index = self.chunk_of(value);
+        let Some(chunk) = self.chunks.get_mut(chunk_index) else {
             return;
         };
         let Ok(at) = chunk.values.binary_search_by_key(&value, |(value, _)| *value) else {
@@ -54,7 +54,7 @@ impl SortedValues {
             chunk.values.remove(at);
         }
         if chunk.values.is_empty() {
-            self.chunks.remove(place);
+            self.chunks.remove(chunk_index);
         }
     }
 

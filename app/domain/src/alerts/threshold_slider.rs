@@ -34,12 +34,12 @@ impl ThresholdSlider {
     /// Slider over a chart with maximum `most`, with headroom above both.
     pub fn new(param: &Param, value: i64, most: i64) -> Self {
         let highest = value.max(most).max(1);
-        let room = highest.saturating_mul(11) / 10 + 1;
-        let top = room.min(param.max.max(highest));
+        let padded = highest.saturating_mul(11) / 10 + 1;
+        let top = padded.min(param.max.max(highest));
         let step = step_of(param.unit, top);
         let min = value.rem_euclid(step);
         let count = (top - min + step - 1) / step;
-        let (size, suffix, word, places) = noted(param.unit, step, value);
+        let (size, suffix, word, places) = display_unit(param.unit, step, value);
         Self {
             min,
             max: min + count.max(1) * step,
@@ -70,17 +70,17 @@ pub fn moved_to(param: &Param, number: &str, suffix: &str) -> Option<i64> {
 }
 
 fn step_of(unit: Unit, top: i64) -> i64 {
-    let wanted = (top / STEPS).max(1);
+    let target = (top / STEPS).max(1);
     if unit != Unit::Duration {
         let mut ten = 1;
-        while ten * 10 <= wanted {
+        while ten * 10 <= target {
             ten *= 10;
         }
-        let nice = [5, 2].into_iter().find(|times| ten * times <= wanted);
+        let nice = [5, 2].into_iter().find(|times| ten * times <= target);
         return ten * nice.unwrap_or(1);
     }
-    let hours = wanted / HOUR_MS * HOUR_MS;
-    let below = NICE_MS.into_iter().rev().find(|step| *step <= wanted);
+    let hours = target / HOUR_MS * HOUR_MS;
+    let below = NICE_MS.into_iter().rev().find(|step| *step <= target);
     match (hours, below.unwrap_or(1)) {
         // Whole seconds as soon as ten of them fit.
         (0, 100..1_000) if top >= 10_000 => 1_000,
@@ -90,7 +90,7 @@ fn step_of(unit: Unit, top: i64) -> i64 {
 }
 
 /// The largest unit in which every step is a whole number, or has the fewest digits.
-fn noted(unit: Unit, step: i64, value: i64) -> (i64, &'static str, &'static str, usize) {
+fn display_unit(unit: Unit, step: i64, value: i64) -> (i64, &'static str, &'static str, usize) {
     let fits = |size: &i64| step % size == 0 && value % size == 0;
     let digits = |sizes: &[i64]| sizes.iter().position(fits).unwrap_or(sizes.len());
     match unit {

@@ -44,8 +44,8 @@ impl Unit {
         match self {
             Self::Duration => duration_text(value),
             Self::Count => value.to_string(),
-            Self::Share => format!("{}%", shorter(value, 1)),
-            Self::Times => shorter(value, 2),
+            Self::Share => format!("{}%", decimal_text(value, 1)),
+            Self::Times => decimal_text(value, 2),
         }
     }
 
@@ -54,8 +54,8 @@ impl Unit {
         match self {
             Self::Duration => crate::format::period(value),
             Self::Count => crate::format::count(value.unsigned_abs()),
-            Self::Share => format!("{} %", shorter(value, 1)),
-            Self::Times => format!("{} ×", shorter(value, 2)),
+            Self::Share => format!("{} %", decimal_text(value, 1)),
+            Self::Times => format!("{} ×", decimal_text(value, 2)),
         }
     }
 }
@@ -96,15 +96,15 @@ fn duration_text(mut ms: i64) -> String {
 
 /// A decimal number with up to `places` decimal places, scaled to a whole number.
 fn decimal(text: &str, places: usize) -> Option<i64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let (integer, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || part.len() > places || !is_digits(whole) || !is_digits(part) {
+    if integer.is_empty() || fraction.len() > places || !is_digits(integer) || !is_digits(fraction) {
         return None;
     }
-    format!("{whole}{part:0<places$}").parse().ok()
+    format!("{integer}{fraction:0<places$}").parse().ok()
 }
 
-fn shorter(value: i64, places: u32) -> String {
+fn decimal_text(value: i64, places: u32) -> String {
     let scale = 10_i64.pow(places);
     let width = places as usize;
     let text = format!("{}.{:0width$}", value / scale, value % scale);

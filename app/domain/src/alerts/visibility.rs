@@ -95,13 +95,15 @@ pub fn silence_stays_within(
     matchers: &[Matcher],
     places: impl IntoIterator<Item = (Option<BackendName>, Scope)>,
 ) -> bool {
-    let of = |label: &'static str| matchers.iter().filter(move |matcher| matcher.label == label);
-    let is_on = |backend: &BackendName| of("backend").any(|one| one.value.as_str() == backend.as_str());
+    let with_label = |label: &'static str| matchers.iter().filter(move |matcher| matcher.label == label);
+    let is_on = |backend: &BackendName| {
+        with_label("backend").any(|matcher| matcher.value.as_str() == backend.as_str())
+    };
     let is_of = |scope: &Scope| {
         scope.is_everything()
-            || of("prefix")
-                .chain(of("resource"))
-                .any(|one| one.value.stays_within(scope))
+            || with_label("prefix")
+                .chain(with_label("resource"))
+                .any(|matcher| matcher.value.stays_within(scope))
     };
     places
         .into_iter()

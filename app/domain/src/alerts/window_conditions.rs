@@ -54,7 +54,7 @@ pub(super) fn window_sentence(
 ) -> String {
     let (within, sums) = (format::period(window.window_ms()), window.sums());
     let count = sums.values.count();
-    let of = if window.is_cut() { "the newest " } else { "" };
+    let newest = if window.is_cut() { "the newest " } else { "" };
     let uncertain = match sums.uncertain {
         0 => String::new(),
         uncertain => format!(", not counting {uncertain} of uncertain length"),
@@ -72,12 +72,12 @@ pub(super) fn window_sentence(
         }
         ConditionKind::WaitP95 => {
             let p95 = format::duration(measure);
-            format!("The p95 of {of}{count} waits in {within}{uncertain} is {p95}.")
+            format!("The p95 of {newest}{count} waits in {within}{uncertain} is {p95}.")
         }
         ConditionKind::HoldNearTtl => {
             let (per_cent, ttl) = (measure / 10, format::period(sums.ttl_ms));
             format!(
-                "The p99 of {of}{count} holds in {within}{uncertain} is {per_cent} % of the TTL of {ttl}: the work takes as long as its lease."
+                "The p99 of {newest}{count} holds in {within}{uncertain} is {per_cent} % of the TTL of {ttl}: the work takes as long as its lease."
             )
         }
         _ => {

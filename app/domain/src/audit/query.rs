@@ -52,7 +52,7 @@ impl AuditQuery {
             limit: PAGE_ROWS_DEFAULT,
             ..Self::default()
         };
-        let mut given = Vec::new();
+        let mut seen = Vec::new();
         for (name, value) in pairs {
             let known = Self::FIELDS.iter().find(|field| **field == name);
             let Some(known) = known else {
@@ -62,11 +62,11 @@ impl AuditQuery {
             if value.is_empty() {
                 continue;
             }
-            if given.contains(known) {
+            if seen.contains(known) {
                 return Err(QueryError::new(name, "must be given once"));
             }
-            given.push(known);
-            query.take(known, value)?;
+            seen.push(known);
+            query.set_field(known, value)?;
         }
         match (query.from, query.to) {
             (Some(from), Some(to)) if from >= to => Err(QueryError::new("to", "is not later than from")),
@@ -74,44 +74,47 @@ impl AuditQuery {
         }
     }
 
-    fn take(&mut self, name: &'static str, value: &str) -> Result<(), QueryError> {
-        let bad = |message: String| QueryError::new(name, message);
+    fn set_field(&mut self, name: &'static str, value: &str) -> Result<(), QueryError> {
+        let invalid = |message: String| QueryError::new(name, message);
         if value.len() > QUERY_BYTES_MAX {
-            return Err(bad(format!("is longer than {QUERY_BYTES_MAX} bytes")));
+            return Err(invalid(format!("is longer than {QUERY_BYTES_MAX} bytes")));
         }
         // Entries escape NUL, because Postgres cannot store it in text.
         let text = value.replace('\0', "\\u{0}");
         match name {
             "actor" => self.actor = Some(text),
             "backend" => {
-                let backend = BackendName::parse(value).map_err(|error| bad(error.to_string()))?;
+                let backend = BackendName::parse(value).map_err(|error| invalid(error.to_string()))?;
                 self.backend = Some(backend);
             }
             "prefix" => self.prefix = Some(text),
             "action" => {
-                let words = || Action::ALL.map(Action::as_str).join(", ");
+                let allowed = || Action::ALL.map(Action::as_str).join(", ");
                 let action =
-                    Action::parse(value).ok_or_else(|| bad(format!("must be one of {}", words())))?;
+                    Action::parse(value).ok_or_else(|| invalid(format!("must be one of {}", allowed())))?;
                 self.action = Some(action);
             }
             "outcome" => {
                 if !is_word(value) {
-                    return Err(bad("is one word of a-z, 0-9 and _, such as released".to_owned()));
+                    return Err(invalid(
+                        "is one word of a-z, 0-9 and _, such as released".to_owned(),
+                    ));
                 }
                 self.outcome = Some(text);
             }
             "unlockId" => self.unlock_id = Some(text),
-            "from" => self.from = Some(parse_moment(value).ok_or_else(|| bad(MOMENT.to_owned()))?),
-            "to" => self.to = Some(parse_moment(value).ok_or_else(|| bad(MOMENT.to_owned()))?),
+            "from" => self.from = Some(parse_moment(value).ok_or_else(|| invalid(MOMENT.to_owned()))?),
+            "to" => self.to = Some(parse_moment(value).ok_or_else(|| invalid(MOMENT.to_owned()))?),
             "limit" => {
                 let limit = value.parse().ok();
                 let limit = limit.filter(|limit| (1..=PAGE_ROWS_MAX).contains(limit));
-                self.limit = limit.ok_or_else(|| bad(format!("is a number from 1 to {PAGE_ROWS_MAX}")))?;
+                self.limit =
+                    limit.ok_or_else(|| invalid(format!("is a number from 1 to {PAGE_ROWS_MAX}")))?;
             }
             _ => {
                 let seq = value.parse().ok().filter(|seq: &i64| *seq >= 1);
                 self.before_seq =
-                    Some(seq.ok_or_else(|| bad("is not a nextCursor of this list".to_owned()))?);
+                    Some(seq.ok_or_else(|| invalid("is not a nextCursor of this list".to_owned()))?);
             }
         }
         Ok(())
@@ -199,7 +202,7 @@ mod tests {
     #[test]
     fn times_parse_with_a_zone_without_one_and_as_days() {
         // The same moment in each format.
-        let same = [
+        let texts = [
             "2026-03-01T00:00:00Z",
             "2026-03-01T01:00:00+01:00",
             "2026-03-01T01:00:00 01:00",
@@ -208,7 +211,7 @@ mod tests {
             "2026-03-01T00:00",
             "2026-03-01",
         ];
-        let moments: Vec<_> = same.iter().map(|text| parse_moment(text).unwrap()).collect();
+        let moments: Vec<_> = texts.iter().map(|text| parse_moment(text).unwrap()).collect();
         assert!(moments.iter().all(|at| *at == moments[0]), "{moments:?}");
         for bad in ["yesterday", "2026-13-01", "12:00", "1772334761"] {
             assert_eq!(parse_moment(bad), None, "{bad}");

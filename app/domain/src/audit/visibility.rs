@@ -33,12 +33,12 @@ impl Readable {
     pub fn covers(&self, backend: Option<&str>, resource: Option<&str>) -> bool {
         let Some(places) = &self.0 else { return true };
         places.iter().any(|place| {
-            let is_there = match (&place.backend, backend) {
+            let is_on_backend = match (&place.backend, backend) {
                 (None, _) => true,
-                (Some(own), Some(backend)) => own.as_str() == backend,
+                (Some(granted), Some(backend)) => granted.as_str() == backend,
                 (Some(_), None) => false,
             };
-            is_there && resource.map_or(place.is_whole_backend(), |name| place.names.covers(name))
+            is_on_backend && resource.map_or(place.is_whole_backend(), |name| place.names.covers(name))
         })
     }
 }

@@ -207,11 +207,11 @@ impl ClusterView {
         let answering = self.answering();
         match (self.availability(), self.voters.known()) {
             (Availability::Majority { spare }, Some(voters)) => {
-                let rest = match spare {
+                let spare_text = match spare {
                     0 => "the loss of one more stops it".to_owned(),
                     _ => format!("{spare} more may fail"),
                 };
-                format!("{answering} of {voters} members answer; {rest}")
+                format!("{answering} of {voters} members answer; {spare_text}")
             }
             (Availability::NoMajority, Some(voters)) => {
                 format!("No majority: {answering} of {voters} members answer, and nothing is committed")

@@ -67,7 +67,7 @@ impl ChartEvent {
 
 impl HeldLocksChart {
     pub fn new(series: &HistorySeries, now: HeldNow, events: Vec<ChartEvent>) -> Self {
-        let (held, waiting) = drawn(series, series.span, 0);
+        let (held, waiting) = draw(series, series.span, 0);
         Self {
             held,
             waiting,
@@ -83,7 +83,7 @@ impl HeldLocksChart {
     pub fn compared_to(self, before: &HistorySeries, span: HistorySpan) -> Self {
         let shift = span.from - before.span.from;
         Self {
-            before: Some(drawn(before, span, shift)),
+            before: Some(draw(before, span, shift)),
             ..self
         }
     }
@@ -95,9 +95,9 @@ impl HeldLocksChart {
 }
 
 /// Held and waiting of `series` on the scale of `span`, `shift` milliseconds later.
-fn drawn(series: &HistorySeries, span: HistorySpan, shift: i64) -> (Drawn, Drawn) {
+fn draw(series: &HistorySeries, span: HistorySpan, shift: i64) -> (Drawn, Drawn) {
     let scale = TimeScale::new(span.from, span.to().min(span.now.max(span.from + 1)));
-    let place = |mut values: ChartSeries| {
+    let draw_shifted = |mut values: ChartSeries| {
         values.points.iter_mut().for_each(|point| point.0 += shift);
         for gap in &mut values.gaps {
             *gap = (gap.0 + shift, gap.1 + shift);
@@ -105,8 +105,8 @@ fn drawn(series: &HistorySeries, span: HistorySpan, shift: i64) -> (Drawn, Drawn
         Drawn::from_series(&values, scale, COLUMNS, span.cells)
     };
     (
-        place(levels(series, |sums| sums.held_ms, |watched| &watched.watched_ms)),
-        place(levels(
+        draw_shifted(levels(series, |sums| sums.held_ms, |watched| &watched.watched_ms)),
+        draw_shifted(levels(
             series,
             |sums| sums.waiting_ms,
             |watched| &watched.waits_ms,
@@ -122,7 +122,7 @@ fn levels(
     watched: fn(&WatchedSpans) -> &Vec<i64>,
 ) -> ChartSeries {
     let span = series.span;
-    let telling: Vec<&WatchedSpans> = series
+    let observed: Vec<&WatchedSpans> = series
         .backends
         .iter()
         .filter(|backend| watched(backend).iter().any(|ms| *ms > 0))
@@ -134,19 +134,19 @@ fn levels(
             continue;
         }
         let mut level = 0.0;
-        let mut is_known = !telling.is_empty();
-        for backend in &telling {
+        let mut is_known = !observed.is_empty();
+        for backend in &observed {
             let known = watched(backend).get(cell).copied().unwrap_or(0);
             // Known for at least half of the elapsed part.
             if known <= 0 || known * 2 < passed {
                 is_known = false;
                 break;
             }
-            let own = |prefix: &&PrefixSeries| prefix.backend == backend.backend;
+            let is_of_backend = |prefix: &&PrefixSeries| prefix.backend == backend.backend;
             let held: u64 = series
                 .prefixes
                 .iter()
-                .filter(own)
+                .filter(is_of_backend)
                 .filter_map(|prefix| prefix.cells.get(cell))
                 .map(sum)
                 .sum();

@@ -10,7 +10,7 @@ pub const HEIGHT: f64 = 100.0;
 pub type Point = (f64, f64);
 
 /// One decimal place: finer is not visible and costs bytes.
-fn pair((x, y): Point) -> String {
+fn point_text((x, y): Point) -> String {
     let round = |value: f64| measure((value * 10.0).round() / 10.0);
     format!(
         "{} {}",
@@ -25,7 +25,7 @@ pub fn line(points: &[Point]) -> String {
     for (index, point) in points.iter().enumerate() {
         // SVG reads further pairs after `M` as lines.
         out.push(if index == 0 { 'M' } else { ' ' });
-        out.push_str(&pair(*point));
+        out.push_str(&point_text(*point));
     }
     if points.len() == 1 {
         out.push_str("h3");

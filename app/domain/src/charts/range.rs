@@ -82,23 +82,23 @@ impl TimeRange {
     pub fn picked<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Option<Self>, QueryError> {
-        let mut given: [Option<&str>; 3] = [None; 3];
+        let mut values: [Option<&str>; 3] = [None; 3];
         for (name, value) in pairs {
             let field = Self::FIELDS.iter().position(|field| *field == name);
             let Some(index) = field.filter(|_| !value.is_empty()) else {
                 continue;
             };
-            if given[index].replace(value).is_some() {
+            if values[index].replace(value).is_some() {
                 return Err(QueryError::new(name, "must be given once"));
             }
         }
-        match given {
+        match values {
             [None, None, None] => Ok(None),
             [Some(word), None, None] => {
-                let words = || RangePreset::ALL.map(RangePreset::as_str).join(", ");
+                let presets = || RangePreset::ALL.map(RangePreset::as_str).join(", ");
                 RangePreset::parse(word)
                     .map(|preset| Some(Self::Last(preset)))
-                    .ok_or_else(|| QueryError::new("range", format!("must be one of {}", words())))
+                    .ok_or_else(|| QueryError::new("range", format!("must be one of {}", presets())))
             }
             [Some(_), ..] => Err(QueryError::new("range", "cannot be combined with from and to")),
             [None, Some(_), None] => Err(QueryError::new("to", "is required with from")),

@@ -59,7 +59,7 @@ impl Drawn {
             .copied()
             .filter(|(at, value)| scale.contains(*at) && value.is_finite())
             .collect();
-        let runs: Vec<Vec<(i64, f64)>> = runs(&inside, &gaps)
+        let runs: Vec<Vec<(i64, f64)>> = split_at_gaps(&inside, &gaps)
             .into_iter()
             .map(|run| decimate(run, scale, columns))
             .collect();
@@ -92,7 +92,7 @@ impl Drawn {
 }
 
 /// Points without a gap between them.
-fn runs<'a>(points: &'a [(i64, f64)], gaps: &[(i64, i64)]) -> Vec<&'a [(i64, f64)]> {
+fn split_at_gaps<'a>(points: &'a [(i64, f64)], gaps: &[(i64, i64)]) -> Vec<&'a [(i64, f64)]> {
     let mut rest = points;
     let mut runs = Vec::new();
     for (_, until) in gaps {

@@ -85,8 +85,8 @@ impl ShownRange {
 
     /// From the decoded pairs of a URL.
     pub fn from_pairs(pairs: &[(String, String)], preset: RangePreset, since: Option<i64>, now: i64) -> Self {
-        let given = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        Self::new(TimeRange::picked(given), preset, since, now)
+        let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        Self::new(TimeRange::picked(pairs), preset, since, now)
     }
 
     /// `last 6 h`, or `6 m, since 03:06:41`, or what was wrong with the requested range.

@@ -70,7 +70,7 @@ pub struct TopPrefix {
     pub advice: Vec<Advice>,
 }
 
-/// What the page is made of.
+/// Data of the page.
 pub struct PageInput<'a> {
     pub query: &'a ContentionQuery,
     pub range: ShownRange,

@@ -27,26 +27,26 @@ impl ContentionQuery {
     /// # Errors
     /// Names the first field that is invalid or unknown.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Self, QueryError> {
-        let given = || pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        if let Some((name, _)) = given().find(|(name, _)| !Self::FIELDS.contains(name)) {
+        let parameters = || pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        if let Some((name, _)) = parameters().find(|(name, _)| !Self::FIELDS.contains(name)) {
             return Err(QueryError::new(
                 name,
                 format!("is not a parameter; allowed are {}", Self::FIELDS.join(", ")),
             ));
         }
-        let one = |field: &str| {
-            given()
+        let value_of = |field: &str| {
+            parameters()
                 .find(|(name, value)| *name == field && !value.is_empty())
                 .map(|(_, value)| value)
         };
-        let by = one("by").map(|word| {
+        let by = value_of("by").map(|word| {
             By::parse(word).ok_or_else(|| QueryError::new("by", "must be wait, refusals or held"))
         });
-        let at = one("at").map(|text| {
+        let at = value_of("at").map(|text| {
             let at = parse_moment(text).map(|at| at.timestamp_millis());
             at.ok_or_else(|| QueryError::new("at", "must be a time like 2026-05-01T02:40:00Z"))
         });
-        let (prefix, at) = match (one("backend"), one("prefix"), at.transpose()?) {
+        let (prefix, at) = match (value_of("backend"), value_of("prefix"), at.transpose()?) {
             (None, None, None) => (None, None),
             (Some(backend), Some(prefix), at) => (Some((backend.to_owned(), prefix.to_owned())), at),
             (_, _, Some(_)) => return Err(QueryError::new("at", "is only allowed with backend and prefix")),
@@ -54,11 +54,11 @@ impl ContentionQuery {
             (None, Some(_), None) => return Err(QueryError::new("backend", "is required with prefix")),
         };
         Ok(Self {
-            range: TimeRange::picked(given())?,
+            range: TimeRange::picked(parameters())?,
             by: by.transpose()?.unwrap_or_default(),
             prefix,
             at,
-            all_trees: one("trees") == Some("all"),
+            all_trees: value_of("trees") == Some("all"),
         })
     }
 }

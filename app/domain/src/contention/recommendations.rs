@@ -74,8 +74,9 @@ pub fn from_history(of: Retained<'_>) -> Vec<Advice> {
 
 fn idle(of: Retained<'_>) -> Option<Advice> {
     let sums = of.sums;
-    let nobody = sums.waiting_ms == 0 && sums.refused == 0 && sums.waits.is_empty() && sums.dual_owners == 0;
-    let is_idle = nobody && of.waits_ms >= IDLE_MS_MIN && sums.acquired >= IDLE_ACQUIRED_MIN;
+    let is_uncontended =
+        sums.waiting_ms == 0 && sums.refused == 0 && sums.waits.is_empty() && sums.dual_owners == 0;
+    let is_idle = is_uncontended && of.waits_ms >= IDLE_MS_MIN && sums.acquired >= IDLE_ACQUIRED_MIN;
     is_idle.then(|| Advice {
         kind: RecommendationKind::Needed,
         what: "is this lock needed?".to_owned(),

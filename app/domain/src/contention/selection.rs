@@ -41,20 +41,20 @@ pub struct CellSums {
 impl Selection {
     pub(super) fn new(found: &Contention, query: &ContentionQuery) -> Selection {
         let Some(prefix) = &query.prefix else {
-            let place = longest_wait(found);
-            return place.map_or(Selection::Nothing, |(row, cell)| {
+            let position = longest_wait(found);
+            return position.map_or(Selection::Nothing, |(row, cell)| {
                 Selection::Cell(detail(found, row, cell))
             });
         };
         let row = found.rows.iter().position(|row| is_prefix(row, prefix));
-        let place = row.and_then(|row| {
+        let position = row.and_then(|row| {
             let cell = match query.at {
                 Some(at) => found.span.cell_of(at),
                 None => longest_of(&found.rows[row].cells),
             };
             Some((row, cell?))
         });
-        match place {
+        match position {
             Some((row, cell)) => Selection::Cell(detail(found, row, cell)),
             None => Selection::NotShown {
                 prefix: prefix.1.clone(),
@@ -84,22 +84,22 @@ fn longest_of(cells: &[Option<Rollup>]) -> Option<usize> {
 /// Row and cell; `None` where nothing waited.
 fn longest_wait(found: &Contention) -> Option<(usize, usize)> {
     let rows = found.rows.iter().enumerate();
-    let cells = rows.filter_map(|(row, of)| Some((row, longest_of(&of.cells)?)));
-    let of = |(row, cell): &(usize, usize)| waited(&found.rows[*row].cells[*cell]);
+    let cells = rows.filter_map(|(row, prefix_row)| Some((row, longest_of(&prefix_row.cells)?)));
+    let wait_of = |(row, cell): &(usize, usize)| waited(&found.rows[*row].cells[*cell]);
     cells
-        .max_by_key(|place| (of(place), place.1))
-        .filter(|place| of(place) > 0)
+        .max_by_key(|position| (wait_of(position), position.1))
+        .filter(|position| wait_of(position) > 0)
 }
 
 fn detail(found: &Contention, row: usize, cell: usize) -> CellDetail {
-    let of = &found.rows[row];
-    let sum = of.cells.get(cell).and_then(Option::as_ref);
+    let prefix_row = &found.rows[row];
+    let sum = prefix_row.cells.get(cell).and_then(Option::as_ref);
     let sums = sum.map(|sum| CellSums {
         waited_ms: sum.waiting_ms,
         waits: sum.waits.count(),
         p95_ms: sum.waits.quantile(0.95),
         longest_ms: sum.waits.quantile(1.0),
-        refused: (of.backend == BackendName::builtin()).then_some(sum.refused),
+        refused: (prefix_row.backend == BackendName::builtin()).then_some(sum.refused),
     });
     CellDetail { row, cell, sums }
 }

@@ -15,46 +15,46 @@ pub struct WaitEdge {
 
 /// Largest trees first. An owner that holds one lock and waits for another is below that lock's
 /// holder.
-pub fn who_blocks(lines: &[WaitEdge]) -> Vec<Blocker> {
+pub fn who_blocks(edges: &[WaitEdge]) -> Vec<Blocker> {
     // The same name on two backends may be two programs.
     let mut owners: Vec<(&str, &str)> = Vec::new();
-    for line in lines {
-        let backend = line.lock.backend.as_str();
-        let all = std::iter::once(&line.owner).chain(line.waiters.iter().map(|(owner, _)| owner));
+    for edge in edges {
+        let backend = edge.lock.backend.as_str();
+        let all = std::iter::once(&edge.owner).chain(edge.waiters.iter().map(|(owner, _)| owner));
         owners.extend(all.map(|owner| (backend, owner.as_str())));
     }
     owners.sort_unstable();
     owners.dedup();
     let number = |backend: &str, owner: &str| {
-        let place = owners.binary_search(&(backend, owner)).unwrap_or_default();
-        i32::try_from(place).unwrap_or(i32::MAX)
+        let index = owners.binary_search(&(backend, owner)).unwrap_or_default();
+        i32::try_from(index).unwrap_or(i32::MAX)
     };
-    let edges = owners.iter().map(|(backend, owner)| {
-        let here = |line: &&WaitEdge| line.lock.backend.as_str() == *backend;
-        let held: Vec<String> = lines
+    let nodes = owners.iter().map(|(backend, owner)| {
+        let on_backend = |edge: &&WaitEdge| edge.lock.backend.as_str() == *backend;
+        let held: Vec<String> = edges
             .iter()
-            .filter(here)
-            .filter(|line| line.owner == *owner)
-            .map(|line| line.lock.resource.text())
+            .filter(on_backend)
+            .filter(|edge| edge.owner == *owner)
+            .map(|edge| edge.lock.resource.text())
             .collect();
-        let waits = |line: &WaitEdge| {
-            line.waiters
+        let waits = |edge: &WaitEdge| {
+            edge.waiters
                 .iter()
                 .find(|(name, _)| name == owner)
                 .map(|(_, ms)| *ms)
         };
-        let waiting: Vec<(&WaitEdge, Option<i64>)> = lines
+        let waiting: Vec<(&WaitEdge, Option<i64>)> = edges
             .iter()
-            .filter(here)
-            .filter_map(|line| Some((line, waits(line)?)))
+            .filter(on_backend)
+            .filter_map(|edge| Some((edge, waits(edge)?)))
             .collect();
-        let wanted: Vec<String> = waiting
+        let waited_for: Vec<String> = waiting
             .iter()
-            .map(|(line, _)| line.lock.resource.text())
+            .map(|(edge, _)| edge.lock.resource.text())
             .collect();
-        let doing = match (held.is_empty(), wanted.is_empty()) {
+        let doing = match (held.is_empty(), waited_for.is_empty()) {
             (false, true) => "does not wait".to_owned(),
-            _ => format!("waits for {}", wanted.join(", ")),
+            _ => format!("waits for {}", waited_for.join(", ")),
         };
         let node = Blocker {
             owner_id: (*owner).to_owned(),
@@ -73,14 +73,14 @@ pub fn who_blocks(lines: &[WaitEdge]) -> Vec<Blocker> {
             pid: number(backend, owner),
             waits_for: waiting
                 .iter()
-                .map(|(line, _)| number(backend, &line.owner))
+                .map(|(edge, _)| number(backend, &edge.owner))
                 .collect(),
         }
     });
-    let mut grown = trees(edges.collect());
-    grown.retain(|tree| !tree.blocks.is_empty());
-    grown.sort_by_key(|tree| std::cmp::Reverse(size(tree)));
-    grown
+    let mut roots = trees(nodes.collect());
+    roots.retain(|tree| !tree.blocks.is_empty());
+    roots.sort_by_key(|tree| std::cmp::Reverse(size(tree)));
+    roots
 }
 
 /// Number of owners in a tree, including its root.
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::names::{BackendName, Resource, Source};
 
-    fn line(name: &str, owner: &str, waiters: &[&str]) -> WaitEdge {
+    fn wait_edge(name: &str, owner: &str, waiters: &[&str]) -> WaitEdge {
         WaitEdge {
             lock: LockId {
                 backend: BackendName::builtin(),
@@ -110,9 +110,9 @@ mod tests {
     fn a_holder_that_waits_is_below_the_other_holder() {
         // w9 waits for w7 and holds what a14 waits for; another backend has a queue of its own.
         let trees = who_blocks(&[
-            line("close", "w7", &["w9", "w12"]),
-            line("index", "w9", &["a14"]),
-            line("other", "x", &["y"]),
+            wait_edge("close", "w7", &["w9", "w12"]),
+            wait_edge("index", "w9", &["a14"]),
+            wait_edge("other", "x", &["y"]),
         ]);
         assert_eq!(
             trees

@@ -98,14 +98,14 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
     } = facts.lifetime
     {
         let silent = format::duration(silent_ms);
-        let every = facts.cadence.map_or_else(String::new, |cadence| {
+        let usual_interval = facts.cadence.map_or_else(String::new, |cadence| {
             format!(
                 " It used to give one every {}.",
                 format::duration(cadence.interval_ms)
             )
         });
         let limit = format::period(stale_after_ms);
-        return format!("No sign of life for {silent}; `stale_after` is {limit}.{every}");
+        return format!("No sign of life for {silent}; `stale_after` is {limit}.{usual_interval}");
     }
     match (facts.cadence, facts.lifetime) {
         (Some(cadence), _) if state == LockState::NotRenewing => format!(
@@ -116,7 +116,7 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
         (_, LifetimeFacts::Leased { remaining_ms, .. }) if is_below_low(facts, remaining_ms) => {
             format!(
                 "Less is left than at any renewal before: {left}.{}",
-                rhythm(facts)
+                renewal_sentence(facts)
             )
         }
         (Some(cadence), _) => format!(
@@ -136,11 +136,11 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
     }
 }
 
-fn rhythm(facts: &Facts<'_>) -> String {
+fn renewal_sentence(facts: &Facts<'_>) -> String {
     facts.cadence.map_or_else(String::new, |cadence| {
-        let every = format::duration(cadence.interval_ms);
+        let interval = format::duration(cadence.interval_ms);
         let ago = format::duration(cadence.silent_ms);
-        format!(" It renews every {every}; the last was {ago} ago.")
+        format!(" It renews every {interval}; the last was {ago} ago.")
     })
 }
 

@@ -46,14 +46,14 @@ pub fn title(lock: &Lock) -> String {
             };
             join(format!("The lease ran out {ago} ago{record}."), &details(lock))
         }
-        Form::NoTtl => format!("No TTL: {}.", why(lock, "it never expires by itself")),
+        Form::NoTtl => format!("No TTL: {}.", missing_reason(lock, "it never expires by itself")),
         Form::Session => "Held until its session ends: there is no lease.".to_owned(),
         Form::Unknown if lock.remaining_ms.known().is_some() => {
             "The lease ran out after the last scan, unless the holder renewed it since.".to_owned()
         }
         Form::Unknown => format!(
             "Time left unknown: {}.",
-            why(lock, "not reported by this backend")
+            missing_reason(lock, "not reported by this backend")
         ),
     }
 }
@@ -93,7 +93,7 @@ fn join(first: String, rest: &str) -> String {
     }
 }
 
-fn why<'a>(lock: &'a Lock, otherwise: &'a str) -> &'a str {
+fn missing_reason<'a>(lock: &'a Lock, otherwise: &'a str) -> &'a str {
     lock.remaining_ms
         .why()
         .filter(|why| !why.is_empty())

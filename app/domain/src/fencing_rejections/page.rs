@@ -60,7 +60,7 @@ pub struct LatestGrant {
     pub kind: EventKind,
 }
 
-/// What the page is made of. All rows match the query.
+/// Data of the page. All rows match the query.
 pub struct FencingInput {
     pub range: ShownRange,
     /// All of the range, newest first.
@@ -115,10 +115,10 @@ impl FencingPage {
             rejections.len() as u64,
             over_time(&rejections, range.scale, bars(&range)),
         );
-        let mut rest = rejections
+        let mut older = rejections
             .into_iter()
             .filter(|row| query.before.is_none_or(|before| row.id < before));
-        let page: Vec<Rejection> = rest.by_ref().take(ROWS_MAX).collect();
+        let page: Vec<Rejection> = older.by_ref().take(ROWS_MAX).collect();
         Self {
             title,
             total,
@@ -128,7 +128,7 @@ impl FencingPage {
             stale_total,
             reporters,
             reporters_total,
-            has_older: rest.next().is_some(),
+            has_older: older.next().is_some(),
             error: None,
             rejections: page,
             grants: grants.into_iter().take(GRANTS_MAX).map(grant).collect(),

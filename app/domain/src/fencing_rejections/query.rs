@@ -31,9 +31,9 @@ impl RejectionFilter {
     /// # Errors
     /// Names the first field that is invalid, given twice or unknown.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Self, QueryError> {
-        let given = || pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let parameters = || pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let mut filter = Self {
-            range: TimeRange::picked(given())?,
+            range: TimeRange::picked(parameters())?,
             backend: None,
             prefix: None,
             owner: None,
@@ -41,7 +41,7 @@ impl RejectionFilter {
             before: None,
         };
         let mut seen = Vec::new();
-        for (name, value) in given() {
+        for (name, value) in parameters() {
             let is_range = TimeRange::FIELDS.contains(&name);
             if !is_range && name != "before" && !Self::FILTERS.contains(&name) {
                 let message = format!(
@@ -57,12 +57,12 @@ impl RejectionFilter {
                 return Err(QueryError::new(name, "must be given once"));
             }
             seen.push(name);
-            filter.take(name, value)?;
+            filter.set_field(name, value)?;
         }
         Ok(filter)
     }
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), QueryError> {
+    fn set_field(&mut self, name: &str, value: &str) -> Result<(), QueryError> {
         if value.len() > QUERY_BYTES_MAX {
             return Err(QueryError::new(
                 name,
@@ -110,8 +110,8 @@ impl RejectionFilter {
         let owner = row.owner.as_ref().map(|owner| owner.as_str());
         is_ours
             && self.fits_name(&row.resource)
-            && self.owner.as_deref().is_none_or(|wanted| owner == Some(wanted))
-            && self.source.as_ref().is_none_or(|wanted| *wanted == row.source)
+            && self.owner.as_deref().is_none_or(|filter| owner == Some(filter))
+            && self.source.as_ref().is_none_or(|filter| *filter == row.source)
     }
 
     /// Grants have no source: a source filter is ignored for them.
@@ -121,7 +121,7 @@ impl RejectionFilter {
             .as_ref()
             .is_none_or(|backend| *backend == event.backend)
             && self.fits_name(&event.resource.text())
-            && self.owner.as_deref().is_none_or(|wanted| owner == Some(wanted))
+            && self.owner.as_deref().is_none_or(|filter| owner == Some(filter))
     }
 
     /// Literal match, without wildcards.

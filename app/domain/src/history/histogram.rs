@@ -40,22 +40,22 @@ impl Histogram {
     }
 
     pub fn add_many(&mut self, ms: i64, count: u64) {
-        self.put(bucket(ms), count);
+        self.add_to_bucket(bucket(ms), count);
     }
 
-    fn put(&mut self, bucket: u8, count: u64) {
+    fn add_to_bucket(&mut self, bucket: u8, count: u64) {
         if count == 0 {
             return;
         }
         match self.0.binary_search_by_key(&bucket, |(at, _)| *at) {
-            Ok(place) => self.0[place].1 = self.0[place].1.saturating_add(count),
-            Err(place) => self.0.insert(place, (bucket, count)),
+            Ok(index) => self.0[index].1 = self.0[index].1.saturating_add(count),
+            Err(index) => self.0.insert(index, (bucket, count)),
         }
     }
 
     pub fn merge(&mut self, other: &Self) {
         for (bucket, count) in &other.0 {
-            self.put(*bucket, *count);
+            self.add_to_bucket(*bucket, *count);
         }
     }
 
@@ -98,12 +98,12 @@ impl Histogram {
         let mut bytes = Vec::with_capacity(self.0.len() * 2);
         for (bucket, count) in &self.0 {
             bytes.push(*bucket);
-            let mut rest = *count;
-            while rest >= 0x80 {
-                bytes.push((rest & 0x7f) as u8 | 0x80);
-                rest >>= 7;
+            let mut remaining = *count;
+            while remaining >= 0x80 {
+                bytes.push((remaining & 0x7f) as u8 | 0x80);
+                remaining >>= 7;
             }
-            bytes.push(rest as u8);
+            bytes.push(remaining as u8);
         }
         bytes
     }
@@ -121,7 +121,7 @@ impl Histogram {
                 }
                 shift += 7;
             }
-            found.put(*bucket, count);
+            found.add_to_bucket(*bucket, count);
         }
         Some(found)
     }

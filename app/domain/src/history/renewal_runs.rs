@@ -45,18 +45,18 @@ impl OpenRun {
     /// Adds a renewal.
     pub fn beat(&mut self, at: i64) -> Beat {
         let interval_ms = at.saturating_sub(self.run.until).max(0);
-        let rhythm = self.rhythm_ms();
-        let in_rhythm = rhythm.is_none_or(|rhythm| {
-            interval_ms.abs_diff(rhythm) <= (rhythm / 5).max(TOLERANCE_MS).unsigned_abs()
+        let mean_ms = self.rhythm_ms();
+        let is_even = mean_ms.is_none_or(|mean_ms| {
+            interval_ms.abs_diff(mean_ms) <= (mean_ms / 5).max(TOLERANCE_MS).unsigned_abs()
         });
-        let fits = in_rhythm && at.saturating_sub(self.began) <= RUN_MS_MAX;
+        let fits = is_even && at.saturating_sub(self.began) <= RUN_MS_MAX;
         if fits {
             self.run.count = self.run.count.saturating_add(1);
             self.run.until = self.run.until.max(at);
         }
         Beat {
             interval_ms,
-            late_ms: rhythm.map(|rhythm| (interval_ms - rhythm).max(0)),
+            late_ms: mean_ms.map(|mean_ms| (interval_ms - mean_ms).max(0)),
             fits,
         }
     }

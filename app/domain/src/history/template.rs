@@ -28,7 +28,7 @@ pub fn from_text(text: &str) -> String {
     let mut rest = text;
     // Text that will be truncated need not be read.
     while let Some(first) = rest.chars().next().filter(|_| out.len() <= TEMPLATE_MAX * 4) {
-        let taken = match (uuid_len(rest), word_len(rest)) {
+        let consumed = match (uuid_len(rest), word_len(rest)) {
             (Some(len), _) => {
                 out.push(STAR);
                 len
@@ -42,12 +42,12 @@ pub fn from_text(text: &str) -> String {
                 first.len_utf8()
             }
             (None, len) => {
-                put_word(&mut out, &rest[..len]);
+                push_word(&mut out, &rest[..len]);
                 len
             }
         };
         fold_stars(&mut out);
-        rest = &rest[taken..];
+        rest = &rest[consumed..];
     }
     cut(out)
 }
@@ -81,7 +81,7 @@ fn uuid_len(text: &str) -> Option<usize> {
     bytes.iter().enumerate().all(fits).then_some(UUID_LEN)
 }
 
-fn put_word(out: &mut String, word: &str) {
+fn push_word(out: &mut String, word: &str) {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let is_number = |b: u8| b.is_ascii_digit() || b == STAR as u8;
     let is_long =

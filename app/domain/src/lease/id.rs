@@ -52,7 +52,7 @@ impl LeaseId {
     fn digits(self) -> [u8; 36] {
         let mut digits = [b'-'; 36];
         for (place, byte) in PAIRS.into_iter().zip(self.0.to_be_bytes()) {
-            digits[place..place + 2].copy_from_slice(&hex::pair(byte));
+            digits[place..place + 2].copy_from_slice(&hex::byte_digits(byte));
         }
         digits
     }

@@ -40,9 +40,9 @@ pub fn check(before: &ResourceState, step: &Transition, now: StoreTime) -> Resul
             after.last_token == before.last_token,
             "a token changed without a grant",
         )?;
-        let same = before.lease.as_ref().map(|it| it.id) == after.lease.as_ref().map(|it| it.id);
-        must(same, "a lease changed places without a grant")?;
-        return revived(before, after);
+        let is_same_lease = before.lease.as_ref().map(|it| it.id) == after.lease.as_ref().map(|it| it.id);
+        must(is_same_lease, "a lease changed places without a grant")?;
+        return check_not_revived(before, after);
     }
     must(before.holder_at(now).is_none(), "a grant while it is held")?;
     must(
@@ -58,13 +58,13 @@ pub fn check(before: &ResourceState, step: &Transition, now: StoreTime) -> Resul
         "a grant with a token not its own",
     )?;
     must(lease.lives_at(now), "a lease born expired")?;
-    let other = before.lease.as_ref().is_none_or(|old| old.id != lease.id);
-    must(other, "a lease id used twice")?;
-    let displaced = step.displaced.as_ref().map(|it| it.id) == before.lease.as_ref().map(|it| it.id);
-    must(displaced, "a lease lost its place without an ending")
+    let is_new_id = before.lease.as_ref().is_none_or(|old| old.id != lease.id);
+    must(is_new_id, "a lease id used twice")?;
+    let is_displaced = step.displaced.as_ref().map(|it| it.id) == before.lease.as_ref().map(|it| it.id);
+    must(is_displaced, "a lease lost its place without an ending")
 }
 
-fn revived(before: &ResourceState, after: &ResourceState) -> Result<(), InvariantError> {
+fn check_not_revived(before: &ResourceState, after: &ResourceState) -> Result<(), InvariantError> {
     match (&before.lease, &after.lease) {
         (Some(old), Some(new)) if old.ending.is_some() && new != old => {
             Err(InvariantError("a lease that had ended was changed"))

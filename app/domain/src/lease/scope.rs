@@ -70,8 +70,8 @@ impl Scope {
             }
             let below =
                 SEPARATOR_BYTES.map(|separator| ScopePiece::Beginning([prefix, &[separator]].concat()));
-            let itself = ScopePiece::Name(prefix.to_vec());
-            std::iter::once(itself).chain(below).collect()
+            let exact_name = ScopePiece::Name(prefix.to_vec());
+            std::iter::once(exact_name).chain(below).collect()
         };
         let prefixes = self.0.as_ref()?;
         Some(prefixes.iter().flat_map(pieces).collect())
@@ -113,19 +113,19 @@ impl Scope {
             .filter_map(|range| range.and(&prefix_range))
             .collect();
         ranges.sort();
-        let mut apart: Vec<NameRange> = Vec::new();
+        let mut disjoint: Vec<NameRange> = Vec::new();
         for range in ranges {
-            match apart.last_mut() {
+            match disjoint.last_mut() {
                 Some(last) if last.to.as_ref().is_none_or(|to| range.from < *to) => {
                     last.to = match (last.to.take(), range.to) {
                         (Some(one), Some(two)) => Some(one.max(two)),
                         _ => None,
                     };
                 }
-                _ => apart.push(range),
+                _ => disjoint.push(range),
             }
         }
-        apart
+        disjoint
     }
 }
 
@@ -136,14 +136,14 @@ fn segment_ranges(prefix: &str) -> Vec<NameRange> {
     if prefix.ends_with(SEPARATORS) {
         return vec![NameRange::starting_with(prefix)];
     }
-    let itself = NameRange {
+    let exact_name = NameRange {
         from: prefix.to_owned(),
         // Names have no control characters, so nothing lies between a name and the name with
         // U+0001.
         to: Some(format!("{prefix}\u{1}")),
     };
     let below = SEPARATORS.map(|separator| NameRange::starting_with(&format!("{prefix}{separator}")));
-    std::iter::once(itself).chain(below).collect()
+    std::iter::once(exact_name).chain(below).collect()
 }
 
 /// The smallest text greater than all texts that begin with `prefix`. UTF-8 sorts like code

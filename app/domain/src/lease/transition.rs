@@ -200,13 +200,13 @@ fn renew(before: &ResourceState, request: &Renew, now: StoreTime) -> Transition 
     };
     let ttl = request.ttl.unwrap_or(lease.ttl);
     let cap = lease.acquired_at.plus(request.lifetime_ms_max);
-    let wanted = now.plus(ttl.ms());
-    if wanted > cap && cap <= lease.expires_at.max(now) {
+    let requested_expiry = now.plus(ttl.ms());
+    if requested_expiry > cap && cap <= lease.expires_at.max(now) {
         return unchanged(before, TransitionOutcome::LifetimeReached(lease.clone()));
     }
     let renewed = Lease {
         ttl,
-        expires_at: wanted.min(cap),
+        expires_at: requested_expiry.min(cap),
         renewed_at: now,
         renewals: lease.renewals + 1,
         ..lease.clone()

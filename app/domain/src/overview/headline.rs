@@ -64,11 +64,11 @@ fn title(overview: &Overview, all_seen: bool) -> String {
 /// `1 deadlock`, `2 possible deadlocks`; `None` without one.
 fn deadlocks(overview: &Overview) -> Option<String> {
     let is_possible = overview.deadlocks.iter().all(|deadlock| deadlock.doubt.is_some());
-    let (one, many) = match is_possible {
+    let (singular, plural) = match is_possible {
         true => ("possible deadlock", "possible deadlocks"),
         false => ("deadlock", "deadlocks"),
     };
-    (overview.deadlocks_total > 0).then(|| counted(overview.deadlocks_total as u64, one, many))
+    (overview.deadlocks_total > 0).then(|| counted(overview.deadlocks_total as u64, singular, plural))
 }
 
 /// `None` if nothing was ever observed: a count of zero would be a claim.

@@ -21,13 +21,13 @@ pub fn difference(typed: &str, resource: &Resource) -> Option<String> {
     }
     let shown = to_type(resource);
     let pairs = typed.chars().zip(shown.chars());
-    let same = pairs.take_while(|(one, other)| one == other).count();
-    let at = same + 1;
-    Some(match (typed.chars().nth(same), shown.chars().nth(same)) {
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    let at = common + 1;
+    Some(match (typed.chars().nth(common), shown.chars().nth(common)) {
         (None, _) if typed.is_empty() => "nothing was typed".to_owned(),
-        (None, _) => format!("it ends after character {same}, and the name goes on"),
+        (None, _) => format!("it ends after character {common}, and the name goes on"),
         (Some(more), None) => format!(
-            "the name ends after character {same}, and {} follows",
+            "the name ends after character {common}, and {} follows",
             describe_char(more)
         ),
         (Some(typed), Some(name)) => {

@@ -61,16 +61,16 @@ impl Digraph {
 
     /// Edges of the shortest path inside of a sorted set of nodes.
     fn path(&self, inside: &[usize], from: usize, to: usize) -> Option<Vec<usize>> {
-        let place = |node: usize| inside.binary_search(&node).ok();
+        let index_of = |node: usize| inside.binary_search(&node).ok();
         let mut reached_by: Vec<Option<usize>> = vec![None; inside.len()];
         let mut open = VecDeque::from([from]);
-        let start = place(from)?;
+        let start = index_of(from)?;
         while let Some(node) = open.pop_front() {
             if node == to {
                 break;
             }
             for (edge, next) in &self.out[node] {
-                let Some(at) = place(*next).filter(|at| *at != start) else {
+                let Some(at) = index_of(*next).filter(|at| *at != start) else {
                     continue;
                 };
                 if reached_by[at].is_none() {
@@ -82,7 +82,7 @@ impl Digraph {
         let mut path = Vec::new();
         let mut at = to;
         while at != from {
-            let edge = reached_by[place(at)?]?;
+            let edge = reached_by[index_of(at)?]?;
             path.push(edge);
             at = self.ends[edge].0;
         }
@@ -147,7 +147,7 @@ impl<'g> Search<'g> {
         let mut path = vec![(root, 0)];
         while let Some((node, at)) = path.pop() {
             let Some((_, next)) = self.graph.out[node].get(at).copied() else {
-                self.leave(node);
+                self.close_component(node);
                 if let Some((parent, _)) = path.last() {
                     self.low[*parent] = self.low[*parent].min(self.low[node]);
                 }
@@ -165,7 +165,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    fn leave(&mut self, node: usize) {
+    fn close_component(&mut self, node: usize) {
         if self.order[node] != Some(self.low[node]) {
             return;
         }
@@ -190,7 +190,7 @@ mod tests {
     const NODES: usize = 9;
 
     /// Reachability by at least one edge, by brute force.
-    fn reach(ends: &[(usize, usize)]) -> Vec<Vec<bool>> {
+    fn reachability(ends: &[(usize, usize)]) -> Vec<Vec<bool>> {
         let mut reach = vec![vec![false; NODES]; NODES];
         for (from, to) in ends {
             reach[*from][*to] = true;
@@ -211,7 +211,7 @@ mod tests {
             ends in proptest::collection::vec((0..NODES, 0..NODES), 0..22)
         ) {
             let components = Digraph::new(NODES, ends.clone()).components();
-            let reach = reach(&ends);
+            let reach = reachability(&ends);
             for (one, reached) in reach.iter().enumerate() {
                 for other in (0..NODES).filter(|other| *other != one) {
                     let together = components.iter().any(|all| all.contains(&one) && all.contains(&other));
@@ -246,7 +246,7 @@ mod tests {
             ends in proptest::collection::vec((0..NODES, 0..NODES), 0..22), target in 0..NODES
         ) {
             let behind = Digraph::new(NODES, ends.clone()).reaching(&[target]);
-            let reach = reach(&ends);
+            let reach = reachability(&ends);
             for (node, reached) in reach.iter().enumerate() {
                 prop_assert_eq!(behind.contains(&node), node == target || reached[target]);
             }

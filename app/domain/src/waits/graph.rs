@@ -137,10 +137,10 @@ impl WaitGraph {
                 graph.add_waiter(&mut parties, backend, lock, waiter);
             }
         }
-        let place = parties.place();
-        graph.owners = parties.into_owners(&place);
+        let positions = parties.positions();
+        graph.owners = parties.into_owners(&positions);
         for edge in &mut graph.edges {
-            (edge.from, edge.to) = (place[edge.from.0], place[edge.to.0]);
+            (edge.from, edge.to) = (positions[edge.from.0], positions[edge.to.0]);
         }
         graph.sources = backends.iter().map(WaitSource::new).collect();
         graph.find_deadlocks();
@@ -231,26 +231,26 @@ impl WaitGraph {
     pub fn pick_cycle(&self, owners: &[usize], through: &[usize]) -> Option<PickedCycle> {
         if let Some(edges) = self.current.shortest_cycle(owners, through) {
             let doubt = (!self.is_simultaneous(&edges)).then_some(CycleDoubt::NotTogether);
-            return Some(self.picked(edges, doubt));
+            return Some(self.new_cycle(edges, doubt));
         }
         let edges = self.all.shortest_cycle(owners, through)?;
-        Some(self.picked(edges, Some(CycleDoubt::Stale)))
+        Some(self.new_cycle(edges, Some(CycleDoubt::Stale)))
     }
 
-    fn picked(&self, edges: Vec<usize>, doubt: Option<CycleDoubt>) -> PickedCycle {
-        let begun = edges.iter().map(|edge| self.edges[*edge].since).max();
+    fn new_cycle(&self, edges: Vec<usize>, doubt: Option<CycleDoubt>) -> PickedCycle {
+        let latest_start = edges.iter().map(|edge| self.edges[*edge].since).max();
         PickedCycle {
             edges,
-            since: begun.unwrap_or_default(),
+            since: latest_start.unwrap_or_default(),
             doubt,
         }
     }
 
     /// Some moment is inside of all of these waits, each from its beginning to its reading.
     fn is_simultaneous(&self, edges: &[usize]) -> bool {
-        let begun = edges.iter().map(|edge| self.edges[*edge].since).max();
+        let latest_start = edges.iter().map(|edge| self.edges[*edge].since).max();
         let read = edges.iter().map(|edge| self.edges[*edge].read_at).min();
-        begun <= read
+        latest_start <= read
     }
 }
 
@@ -307,9 +307,9 @@ impl<'r> Parties<'r> {
         self.by_id.insert(key, number);
         self.parent.push(number);
         let recognized = recognize(self.rules, &backend.backend, party);
-        for one in &recognized {
-            let same = (one.rule, one.values.clone());
-            let first = *self.by_values.entry(same).or_insert(number);
+        for recognition in &recognized {
+            let identity = (recognition.rule, recognition.values.clone());
+            let first = *self.by_values.entry(identity).or_insert(number);
             self.join(first, number);
         }
         self.members.push(OwnerMember {
@@ -336,27 +336,27 @@ impl<'r> Parties<'r> {
         self.parent[last] = first;
     }
 
-    /// Per party: its owner, and its place among the members of that owner.
-    fn place(&mut self) -> Vec<(usize, usize)> {
+    /// Per party: its owner, and its index among the members of that owner.
+    fn positions(&mut self) -> Vec<(usize, usize)> {
         let mut owner_of: HashMap<usize, usize> = HashMap::new();
         let mut sizes: Vec<usize> = Vec::new();
-        let mut places = Vec::with_capacity(self.members.len());
+        let mut positions = Vec::with_capacity(self.members.len());
         for party in 0..self.members.len() {
             let root = self.root(party);
             let owner = *owner_of.entry(root).or_insert(sizes.len());
             if owner == sizes.len() {
                 sizes.push(0);
             }
-            places.push((owner, sizes[owner]));
+            positions.push((owner, sizes[owner]));
             sizes[owner] += 1;
         }
-        places
+        positions
     }
 
-    fn into_owners(self, places: &[(usize, usize)]) -> Vec<WaitOwner> {
-        let count = places.iter().map(|(owner, _)| owner + 1).max().unwrap_or(0);
+    fn into_owners(self, positions: &[(usize, usize)]) -> Vec<WaitOwner> {
+        let count = positions.iter().map(|(owner, _)| owner + 1).max().unwrap_or(0);
         let mut owners: Vec<WaitOwner> = std::iter::repeat_with(WaitOwner::default).take(count).collect();
-        for (member, (owner, _)) in self.members.into_iter().zip(places) {
+        for (member, (owner, _)) in self.members.into_iter().zip(positions) {
             owners[*owner].members.push(member);
         }
         owners

@@ -187,8 +187,9 @@ pub struct Recognition {
 /// Every rule that recognizes an owner of a backend; per rule, its first match.
 pub fn recognize(rules: &[IdentityRule], backend: &BackendName, party: &WaitParty) -> Vec<Recognition> {
     let by_rule = |(index, rule): (usize, &IdentityRule)| {
-        let here = rule.matches.iter().filter(|one| one.backend == *backend);
-        here.filter_map(|one| Some((one.field, one.template.capture(party.field(one.field)?)?)))
+        let on_backend = rule.matches.iter().filter(|one| one.backend == *backend);
+        on_backend
+            .filter_map(|one| Some((one.field, one.template.capture(party.field(one.field)?)?)))
             .map(|(field, values)| Recognition {
                 rule: index,
                 field,

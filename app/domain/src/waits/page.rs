@@ -185,17 +185,17 @@ impl DeadlockView {
 
     /// `One deadlock across 3 systems blocks 7 owners` for one, in words.
     pub fn title(&self) -> String {
-        let what = match self.doubt {
+        let subject = match self.doubt {
             None => "One deadlock",
             Some(_) => "One possible deadlock",
         };
-        let place = match (self.is_partly_hidden, self.backends.as_slice()) {
+        let extent = match (self.is_partly_hidden, self.backends.as_slice()) {
             (true, _) => " reaches locks out of your scope and".to_owned(),
             (false, [only]) => format!(" inside of {only}"),
             (false, many) => format!(" across {} systems", many.len()),
         };
         let owners = crate::format::counted(self.blocked as u64, "owner", "owners");
-        format!("{what}{place} blocks {owners}")
+        format!("{subject}{extent} blocks {owners}")
     }
 
     /// The cycle as text, one wait per line.

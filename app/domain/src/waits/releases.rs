@@ -38,19 +38,20 @@ pub fn freed_by(graph: &WaitGraph, deadlock: &Deadlock, edge: &GraphEdge) -> Fre
         }
     }
     let mut freed = Freed::default();
-    let mut open: Vec<usize> = deadlock.blocked.clone();
+    let mut remaining: Vec<usize> = deadlock.blocked.clone();
     loop {
         let is_waiting = |owner: usize| waits.iter().any(|(from, _)| *from == owner);
-        let (now, still): (Vec<usize>, Vec<usize>) = open.into_iter().partition(|owner| !is_waiting(*owner));
-        open = still;
-        if now.is_empty() {
+        let (finished, waiting): (Vec<usize>, Vec<usize>) =
+            remaining.into_iter().partition(|owner| !is_waiting(*owner));
+        remaining = waiting;
+        if finished.is_empty() {
             return freed;
         }
-        waits.retain(|(_, to)| !now.contains(to));
+        waits.retain(|(_, to)| !finished.contains(to));
         if freed.at_once.is_empty() && freed.then.is_empty() {
-            freed.at_once = now;
+            freed.at_once = finished;
         } else {
-            freed.then.extend(now);
+            freed.then.extend(finished);
         }
     }
 }

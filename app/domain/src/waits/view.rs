@@ -1,5 +1,5 @@
-//! What one reader may see of the graph. Locks out of scope are hidden completely: a wait for one
-//! is "another lock", consecutive ones are one, and counts are of what is visible.
+//! The part of the graph that one reader may see. Locks out of scope are hidden completely: a wait for
+//! one is "another lock", consecutive ones are merged, and only visible waits are counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -87,26 +87,26 @@ impl<'g> GraphView<'g> {
     }
 
     fn deadlock(&self, deadlock: &Deadlock) -> Option<DeadlockView> {
-        let through: Vec<usize> = deadlock
+        let shown_edges: Vec<usize> = deadlock
             .edges
             .iter()
             .copied()
             .filter(|edge| self.is_shown[*edge])
             .collect();
-        let cycle = match through.len() == deadlock.edges.len() {
+        let cycle = match shown_edges.len() == deadlock.edges.len() {
             true => deadlock.cycle.clone(),
-            false => self.graph.pick_cycle(&deadlock.owners, &through)?,
+            false => self.graph.pick_cycle(&deadlock.owners, &shown_edges)?,
         };
         let is_partly_hidden = cycle.edges.iter().any(|edge| !self.is_shown[*edge]);
         let shown = || cycle.edges.iter().filter(|edge| self.is_shown[**edge]);
         let backends: BTreeSet<&BackendName> = shown()
             .map(|edge| &self.graph.edges[*edge].lock.backend)
             .collect();
-        let begun = shown().map(|edge| self.graph.edges[*edge].since).max()?;
+        let closed_at = shown().map(|edge| self.graph.edges[*edge].since).max()?;
         Some(DeadlockView {
             hops: self.hops(&cycle),
             doubt: cycle.doubt.map(|doubt| self.doubt(&cycle, doubt)),
-            closed_ms: self.now.since(begun).max(0),
+            closed_ms: self.now.since(closed_at).max(0),
             backends: backends.into_iter().cloned().collect(),
             blocked: self.blocked(deadlock),
             releases: match is_partly_hidden || self.has_hidden_wait(deadlock) {
@@ -119,9 +119,9 @@ impl<'g> GraphView<'g> {
 
     /// A wait in or behind the deadlock is hidden.
     fn has_hidden_wait(&self, deadlock: &Deadlock) -> bool {
-        let behind = |edge: &GraphEdge| deadlock.blocked.binary_search(&edge.from.0).is_ok();
+        let is_blocked = |edge: &GraphEdge| deadlock.blocked.binary_search(&edge.from.0).is_ok();
         let mut edges = self.graph.edges.iter().zip(&self.is_shown);
-        edges.any(|(edge, is_shown)| !is_shown && behind(edge))
+        edges.any(|(edge, is_shown)| !is_shown && is_blocked(edge))
     }
 
     /// Owners behind the deadlock that wait for a visible lock.
@@ -130,8 +130,8 @@ impl<'g> GraphView<'g> {
         let waiting = edges
             .filter(|(_, is_shown)| **is_shown)
             .map(|(edge, _)| edge.from.0);
-        let behind = waiting.filter(|owner| deadlock.blocked.binary_search(owner).is_ok());
-        behind.collect::<BTreeSet<_>>().len()
+        let blocked = waiting.filter(|owner| deadlock.blocked.binary_search(owner).is_ok());
+        blocked.collect::<BTreeSet<_>>().len()
     }
 
     fn doubt(&self, cycle: &PickedCycle, doubt: CycleDoubt) -> String {
@@ -140,16 +140,16 @@ impl<'g> GraphView<'g> {
                 "its waits were read at different moments; the next readings confirm or refute it".to_owned()
             }
             CycleDoubt::Stale => {
-                let old = cycle.edges.iter().filter(|edge| self.is_shown[**edge]);
-                let old = old.map(|edge| &self.graph.edges[*edge]);
-                let old: BTreeSet<&str> = old
+                let stale = cycle.edges.iter().filter(|edge| self.is_shown[**edge]);
+                let stale = stale.map(|edge| &self.graph.edges[*edge]);
+                let stale: BTreeSet<&str> = stale
                     .filter(|edge| edge.trust == EdgeTrust::Stale)
                     .map(|edge| edge.lock.backend.as_str())
                     .collect();
-                match old.is_empty() {
+                match stale.is_empty() {
                     true => "a wait of it is known from an old reading only".to_owned(),
                     false => {
-                        let names: Vec<&str> = old.into_iter().collect();
+                        let names: Vec<&str> = stale.into_iter().collect();
                         format!(
                             "the last reading of {} is old, so its wait may have ended",
                             names.join(", ")
@@ -220,10 +220,10 @@ impl<'g> GraphView<'g> {
 
     fn join_reason(&self, one: &OwnerMember, other: &OwnerMember) -> JoinReason {
         let common = one.recognized.iter().find_map(|first| {
-            let same = |second: &&super::identity::Recognition| {
+            let is_equal = |second: &&super::identity::Recognition| {
                 second.rule == first.rule && second.values == first.values
             };
-            Some((first, other.recognized.iter().find(same)?))
+            Some((first, other.recognized.iter().find(is_equal)?))
         });
         let identity = |member: &OwnerMember, field: Option<super::IdentityField>| IdentityView {
             backend: member.backend.clone(),
@@ -298,17 +298,17 @@ impl<'g> GraphView<'g> {
     fn trees(&self) -> (Vec<Blocker>, usize) {
         let mut held: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
         let mut waiting: BTreeMap<usize, Vec<&GraphEdge>> = BTreeMap::new();
-        let mut seen_as: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        let mut member_of: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         for edge in self.shown_edges().into_iter().take(TREE_WAITS_MAX) {
             held.entry(edge.to.0)
                 .or_default()
                 .insert(edge.lock.resource.text());
             waiting.entry(edge.from.0).or_default().push(edge);
-            seen_as.entry(edge.to.0).or_insert(edge.to);
-            seen_as.entry(edge.from.0).or_insert(edge.from);
+            member_of.entry(edge.to.0).or_insert(edge.to);
+            member_of.entry(edge.from.0).or_insert(edge.from);
         }
         let none = Vec::new();
-        let nodes = seen_as.into_iter().filter_map(|(owner, at)| {
+        let nodes = member_of.into_iter().filter_map(|(owner, at)| {
             let waits = waiting.get(&owner).unwrap_or(&none);
             let number = |owner: usize| i32::try_from(owner).ok();
             Some(Edge {
@@ -334,14 +334,14 @@ impl<'g> GraphView<'g> {
         held: Option<&BTreeSet<String>>,
         waits: &[&GraphEdge],
     ) -> Blocker {
-        let wanted: BTreeSet<String> = waits.iter().map(|edge| edge.lock.resource.text()).collect();
+        let waited_for: BTreeSet<String> = waits.iter().map(|edge| edge.lock.resource.text()).collect();
         let join = |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         Blocker {
             owner_id: self.label(at),
             pid: None,
-            doing: match wanted.is_empty() {
+            doing: match waited_for.is_empty() {
                 true => "does not wait".to_owned(),
-                false => format!("waits for {}", join(&wanted)),
+                false => format!("waits for {}", join(&waited_for)),
             },
             holds: held.map_or_else(
                 || "holds nothing that others wait for".to_owned(),

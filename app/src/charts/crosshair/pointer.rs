@@ -85,8 +85,8 @@ impl Pointer {
             .related_target()
             .and_then(|next| next.dyn_into::<web_sys::Node>().ok());
         let area = self.area.try_get_untracked().flatten();
-        let stays = next.is_some() && area.is_some_and(|area| area.contains(next.as_ref()));
-        if !stays {
+        let is_inside = next.is_some() && area.is_some_and(|area| area.contains(next.as_ref()));
+        if !is_inside {
             self.clear();
         }
     }

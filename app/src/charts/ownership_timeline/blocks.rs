@@ -120,9 +120,9 @@ fn end(block: &Block, scale: TimeScale, links: &MarkLinks) -> Option<AnyView> {
                 .then(|| links::with_query("/audit", [("unlockId", id)]));
             let mark = view! { <g><title>{title.clone()}</title>{shape("revoke", ("-6", "16"), "12")}</g> };
             let mark = linked(href, &title, anchored(percent(at), mark.into_any()));
-            let words = (at < ASIDE_MAX)
+            let label = (at < ASIDE_MAX)
                 .then(|| text_at(at, "k2 aside", (10, 26), format!("revoked by {}", visible(by))));
-            Some(view! { {mark}{words} }.into_any())
+            Some(view! { {mark}{label} }.into_any())
         }
         End::Now | End::Released | End::Displaced | End::Unseen => None,
     }

@@ -45,13 +45,13 @@ enum Towards {
 }
 
 fn head(x: f64, y: f64, towards: &Towards) -> String {
-    let rest = match towards {
+    let strokes = match towards {
         Towards::Right => "l-10 -5.5v11z",
         Towards::Down => "l-5.5 -10h11z",
         Towards::Left => "l10 -5.5v11z",
         Towards::Up => "l-5.5 10h11z",
     };
-    format!("M{x} {y}{rest}")
+    format!("M{x} {y}{strokes}")
 }
 
 fn edge(path: &str, tip: (f64, f64, Towards), text: (f64, f64, &'static str)) -> EdgeLayout {

@@ -93,7 +93,7 @@ fn Selects(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView
     let navigate = use_navigate();
     let apply = move |event: Event| {
         if let Some(form) = event.current_target().and_then(form_of) {
-            let next = filter.with_untracked(|filter| typed(&form, filter));
+            let next = filter.with_untracked(|filter| filter_from_form(&form, filter));
             navigate(
                 &next.url(),
                 NavigateOptions {
@@ -108,8 +108,9 @@ fn Selects(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView
     let hidden = move || {
         filter.with(|filter| {
             let pairs = filter.pairs().into_iter();
-            let kept = pairs.filter(|(name, _)| matches!(*name, "state" | "severity"));
-            kept.map(|(name, value)| view! { <input r#type="hidden" name=name value=value/> }.into_any())
+            let chips = pairs.filter(|(name, _)| matches!(*name, "state" | "severity"));
+            chips
+                .map(|(name, value)| view! { <input r#type="hidden" name=name value=value/> }.into_any())
                 .collect_view()
         })
     };
@@ -158,7 +159,7 @@ fn form_of(target: web_sys::EventTarget) -> Option<HtmlFormElement> {
 }
 
 /// The filter with the values of the form.
-fn typed(form: &HtmlFormElement, filter: &AlertFilter) -> AlertFilter {
+fn filter_from_form(form: &HtmlFormElement, filter: &AlertFilter) -> AlertFilter {
     let field = |name: &str| form.query_selector(&format!("[name={name}]")).ok().flatten();
     let select = |name: &str| {
         let select = field(name)?.dyn_into::<HtmlSelectElement>().ok()?;

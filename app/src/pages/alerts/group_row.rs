@@ -141,7 +141,7 @@ fn since(group: &AlertGroup, now: i64) -> AnyView {
 #[component]
 fn Actions(key: String, group: Memo<Option<AlertGroup>>) -> impl IntoView {
     // Rebuilt only when another action is offered.
-    let offered = Memo::new(move |_| {
+    let action_state = Memo::new(move |_| {
         group.with(|group| {
             let group = group.as_ref()?;
             let can_ack = group.firing > 0 && group.acked.is_none() && group.state != GroupState::Silenced;
@@ -156,7 +156,7 @@ fn Actions(key: String, group: Memo<Option<AlertGroup>>) -> impl IntoView {
         })
     });
     let view = move || {
-        let (may_act, can_ack, acked, silence_path, name) = offered.get()?;
+        let (may_act, can_ack, acked, silence_path, name) = action_state.get()?;
         if !may_act {
             return None;
         }

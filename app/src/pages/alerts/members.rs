@@ -49,7 +49,7 @@ fn MemberRow(id: i64, group: Memo<Option<AlertGroup>>, now: Memo<i64>) -> impl I
     let may_act = Memo::new(move |_| group.with(|group| group.as_ref().is_some_and(|group| group.may_act)));
     let cells =
         changing(move || member.with(|member| member.as_ref().map(|member| cells(member, now.get()))));
-    let offered = Memo::new(move |_| {
+    let action_state = Memo::new(move |_| {
         member.with(|member| {
             let member = member.as_ref()?;
             let can_ack = member.is_firing && member.acked_by.is_none() && !member.is_silenced;
@@ -57,7 +57,7 @@ fn MemberRow(id: i64, group: Memo<Option<AlertGroup>>, now: Memo<i64>) -> impl I
         })
     });
     let acts = move || {
-        let (can_ack, silence_path, subject) = offered.get().filter(|_| may_act.get())?;
+        let (can_ack, silence_path, subject) = action_state.get().filter(|_| may_act.get())?;
         let ack = can_ack.then(|| {
             let aria_label = format!("Acknowledge {subject}");
             view! {

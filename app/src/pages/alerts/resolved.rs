@@ -39,14 +39,14 @@ fn section(all: &[ResolvedAlert]) -> AnyView {
     .into_any()
 }
 
-fn row(one: &ResolvedAlert) -> AnyView {
-    let at = DateTime::from_timestamp_millis(one.ended_at).unwrap_or_default();
+fn row(alert: &ResolvedAlert) -> AnyView {
+    let at = DateTime::from_timestamp_millis(alert.ended_at).unwrap_or_default();
     view! {
         <tr>
             <td class="num"><time datetime=time_format::iso(at)>{time_format::dated(at).replace(" UTC", "")}</time></td>
-            <td>{one.rule.clone()}</td>
-            <td class="al-cut"><a class="al-of" href=one.path.clone()><ResourceName name=one.subject.clone() cut=true/></a></td>
-            <td class="num">{format::period((one.ended_at - one.fired_at).max(0) / 1_000 * 1_000)}</td>
+            <td>{alert.rule.clone()}</td>
+            <td class="al-cut"><a class="al-of" href=alert.path.clone()><ResourceName name=alert.subject.clone() cut=true/></a></td>
+            <td class="num">{format::period((alert.ended_at - alert.fired_at).max(0) / 1_000 * 1_000)}</td>
         </tr>
     }
     .into_any()

@@ -90,7 +90,7 @@ fn axis(now: i64) -> AnyView {
 }
 
 fn last_deliveries(deliveries: &Deliveries, now: i64) -> AnyView {
-    let rows: Vec<AnyView> = deliveries.last.iter().map(|one| delivery(one, now)).collect();
+    let rows: Vec<AnyView> = deliveries.last.iter().map(|last| delivery(last, now)).collect();
     let dead = (deliveries.dead > 0).then(|| {
         let text = format::counted(deliveries.dead, "dead letter", "dead letters");
         view! { <p class="small al-foot"><a class="link critical" href="/alerts/receivers">{text}</a></p> }
@@ -109,24 +109,24 @@ fn last_deliveries(deliveries: &Deliveries, now: i64) -> AnyView {
     .into_any()
 }
 
-fn delivery(one: &LastDelivery, now: i64) -> AnyView {
-    let (hue, shape, word) = match one.state {
+fn delivery(last: &LastDelivery, now: i64) -> AnyView {
+    let (hue, shape, word) = match last.state {
         DeliveryState::Delivered => ("healthy quiet", "ok", "delivered"),
         // Held back by the interval of its group: not sent yet.
-        DeliveryState::Retrying if one.attempts == 0 => ("blind quiet", "pending", "waiting"),
+        DeliveryState::Retrying if last.attempts == 0 => ("blind quiet", "pending", "waiting"),
         DeliveryState::Retrying => ("warning", "pending", "retrying"),
         DeliveryState::Dead => ("critical", "x", "dead letter"),
         DeliveryState::Nothing => ("blind quiet", "pending", "no delivery yet"),
     };
-    let answer = visible(&one.answer).into_owned();
-    let (at, next_at) = (one.at, one.next_at);
-    let when = match one.state {
+    let answer = visible(&last.answer).into_owned();
+    let (at, next_at) = (last.at, last.next_at);
+    let when = match last.state {
         DeliveryState::Nothing => ().into_any(),
-        DeliveryState::Retrying if one.attempts == 0 => {
+        DeliveryState::Retrying if last.attempts == 0 => {
             view! { "first attempt "<RelativeTime at=next_at now/> }.into_any()
         }
         DeliveryState::Retrying => {
-            let attempt = format!("attempt {}, {answer}; next ", one.attempts);
+            let attempt = format!("attempt {}, {answer}; next ", last.attempts);
             view! { {attempt}<RelativeTime at=next_at now/> }.into_any()
         }
         DeliveryState::Delivered | DeliveryState::Dead => {
@@ -139,7 +139,7 @@ fn delivery(one: &LastDelivery, now: i64) -> AnyView {
         }
     };
     view! {
-        <li><span class="mono small">{one.receiver.clone()}</span><span class=format!("st {hue}")><Shape name=shape/>{word}</span><span class="small ink2 dl-w"><bdi>{when}</bdi></span></li>
+        <li><span class="mono small">{last.receiver.clone()}</span><span class=format!("st {hue}")><Shape name=shape/>{word}</span><span class="small ink2 dl-w"><bdi>{when}</bdi></span></li>
     }
     .into_any()
 }
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     fn delivery_text(state: DeliveryState, attempts: i64) -> String {
-        let one = LastDelivery {
+        let last = LastDelivery {
             receiver: "hook".to_owned(),
             state,
             at: 0,
@@ -303,7 +303,7 @@ mod tests {
             next_at: 60_000,
             answer: "503".to_owned(),
         };
-        Owner::new_root(None).with(|| delivery(&one, 30_000).to_html().replace("<!>", ""))
+        Owner::new_root(None).with(|| delivery(&last, 30_000).to_html().replace("<!>", ""))
     }
 
     #[test]

@@ -102,7 +102,7 @@ fn facts(data: &AuditEntryData) -> AnyView {
         .phase
         .as_deref()
         .map(|phase| format!("step: {}", visible(phase)));
-    let same = row.resource.as_ref().map(|name| {
+    let resource = row.resource.as_ref().map(|name| {
         let mut pairs = vec![("prefix", name.as_str())];
         pairs.extend(row.backend.as_deref().map(|backend| ("backend", backend)));
         let href = links::with_query("/audit", pairs);
@@ -110,7 +110,7 @@ fn facts(data: &AuditEntryData) -> AnyView {
             .into_any()
     });
     let of_actor = links::with_query("/audit", [("actor", data.actor_id.as_str())]);
-    let who = view! {
+    let actor = view! {
         <bdi>{visible(&row.actor).into_owned()}</bdi>
         <small>{row.role.clone().map(|role| format!("{}, ", visible(&role)))}<a class="link" href=of_actor><bdi>{visible(&data.actor_id).into_owned()}</bdi></a></small>
     };
@@ -127,11 +127,11 @@ fn facts(data: &AuditEntryData) -> AnyView {
     });
     let with = text(data.user_agent.as_ref()).map(|agent| view! { <small>{agent}</small> });
     let from = mono(data.ip.as_ref()).map(|ip| view! { {ip}{with} }.into_any());
-    let is_about_lock = same.is_some() || place.is_some() || unlock.is_some();
+    let is_about_lock = resource.is_some() || place.is_some() || unlock.is_some();
     let about_lock = is_about_lock.then(|| {
         view! {
             {fact("second approver", text(row.approver.as_ref()))}
-            {fact("resource", same)}
+            {fact("resource", resource)}
             {fact("backend", place)}
             {fact("unlock", unlock)}
         }
@@ -139,7 +139,7 @@ fn facts(data: &AuditEntryData) -> AnyView {
     view! {
         <dl class="facts">
             {fact("outcome", Some(view! { {badge(&row.outcome)}<small>{phase}</small> }.into_any()))}
-            {fact("who", Some(who.into_any()))}
+            {fact("who", Some(actor.into_any()))}
             {about_lock}
             {fact("from address", from)}
             {fact("request", mono(data.request_id.as_ref()))}

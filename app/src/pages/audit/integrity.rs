@@ -34,13 +34,13 @@ pub(super) fn chain_facts(chain: &ChainStatus, now: i64) -> AnyView {
             </p>
         }
     });
-    let behind = chain.last.map_or(0, |last| last - chain.verified).max(0);
+    let unverified = chain.last.map_or(0, |last| last - chain.verified).max(0);
     let up_to = if chain.verified == 0 {
         "none yet".to_owned()
     } else {
         format!("1 to {}", chain.verified)
     };
-    let behind = match (behind, chain.checked_at) {
+    let unverified = match (unverified, chain.checked_at) {
         (0, _) => "the last entry".to_owned(),
         (rows, None) => format!("{} left", count(rows)),
         (rows, Some(_)) => format!(
@@ -48,7 +48,7 @@ pub(super) fn chain_facts(chain: &ChainStatus, now: i64) -> AnyView {
             format::counted(rows.unsigned_abs(), "entry", "entries")
         ),
     };
-    let blind = chain
+    let store_fault = chain
         .is_unreadable
         .then_some("the store did not answer the last time");
     let head = if chain.verified == 0 {
@@ -59,8 +59,8 @@ pub(super) fn chain_facts(chain: &ChainStatus, now: i64) -> AnyView {
     view! {
         {fault}
         <dl class="facts chain" class:is-stale=chain.is_unreadable>
-            <div><dt>"verified entries"</dt><dd>{up_to}<small>{behind}</small></dd></div>
-            <div><dt>"last verified"</dt><dd>{age(chain.checked_at, now, "not yet")}<small>{blind.map_or_else(|| format!("new entries every {new}"), str::to_owned)}</small></dd></div>
+            <div><dt>"verified entries"</dt><dd>{up_to}<small>{unverified}</small></dd></div>
+            <div><dt>"last verified"</dt><dd>{age(chain.checked_at, now, "not yet")}<small>{store_fault.map_or_else(|| format!("new entries every {new}"), str::to_owned)}</small></dd></div>
             <div><dt>"full check"</dt><dd>{age(chain.walked_at, now, "under way")}<small>{format!("again every {all}, and at each start")}</small></dd></div>
             <div class="head"><dt>"chain head"</dt><dd class="mono">{head}<small>"hash of the last verified entry"</small></dd></div>
         </dl>
@@ -75,20 +75,20 @@ mod tests {
     #[test]
     fn the_title_names_the_worst_finding() {
         // A bad entry takes precedence, then a failing store, then an incomplete verification.
-        let whole = ChainStatus {
+        let intact = ChainStatus {
             verified: 12,
             checked_at: Some(1),
             ..ChainStatus::default()
         };
         assert_eq!(
-            chain_title(&whole, false),
+            chain_title(&intact, false),
             "Audit log: chain verified through entry 12"
         );
-        assert!(chain_title(&whole, true).ends_with("unavailable"));
+        assert!(chain_title(&intact, true).ends_with("unavailable"));
         assert!(chain_title(&ChainStatus::default(), false).ends_with("in progress"));
         let fault = ChainStatus {
             fault: Some((5, "row 5 was changed".to_owned())),
-            ..whole
+            ..intact
         };
         assert!(chain_title(&fault, true).contains("broken at entry 5"));
     }

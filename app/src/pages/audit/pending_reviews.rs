@@ -29,7 +29,7 @@ fn list(pending: &[PendingReview], now: i64) -> AnyView {
     }
     let break_glass = pending
         .iter()
-        .filter(|one| one.kind != PendingKind::OutcomeUnknown)
+        .filter(|unlock| unlock.kind != PendingKind::OutcomeUnknown)
         .count() as u64;
     let unknown = pending.len() as u64 - break_glass;
     let parts = [
@@ -42,9 +42,9 @@ fn list(pending: &[PendingReview], now: i64) -> AnyView {
     ];
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
     let title: Vec<String> = parts
-        .map(|(count, one, many)| format::counted(count, one, many))
+        .map(|(count, singular, plural)| format::counted(count, singular, plural))
         .collect();
-    let items = pending.iter().map(|one| item(one, now));
+    let items = pending.iter().map(|unlock| item(unlock, now));
     view! {
         <section class="sec look-at" aria-labelledby="look-at">
             <header><h2 id="look-at">{title.join(", ")}</h2></header>
@@ -54,12 +54,12 @@ fn list(pending: &[PendingReview], now: i64) -> AnyView {
     .into_any()
 }
 
-fn item(one: &PendingReview, now: i64) -> AnyView {
-    let steps = links::with_query("/audit", [("unlockId", one.unlock_id.as_str())]);
+fn item(unlock: &PendingReview, now: i64) -> AnyView {
+    let steps = links::with_query("/audit", [("unlockId", unlock.unlock_id.as_str())]);
     // The refusal of a review is shown to users without its form, too.
-    let state = FormState::of_action(&review_action(&one.unlock_id));
-    let by = visible(&one.by).into_owned();
-    let (class, shape, what) = match &one.kind {
+    let state = FormState::of_action(&review_action(&unlock.unlock_id));
+    let by = visible(&unlock.by).into_owned();
+    let (class, shape, what) = match &unlock.kind {
         PendingKind::OutcomeUnknown => (
             "is-stale",
             view! { <span class="st blind unknown"><Shape name="unknown"/>"outcome unknown"</span> }.into_any(),
@@ -73,22 +73,22 @@ fn item(one: &PendingReview, now: i64) -> AnyView {
     };
     view! {
         <li class=class>
-            <div class="head">{shape}<b><bdi>{by}</bdi></b><span class="ink2">" on "{visible(&one.backend).into_owned()}", "{age(Some(one.at), now, "")}</span></div>
-            <p><ResourceName name=one.resource.clone()/></p>
+            <div class="head">{shape}<b><bdi>{by}</bdi></b><span class="ink2">" on "{visible(&unlock.backend).into_owned()}", "{age(Some(unlock.at), now, "")}</span></div>
+            <p><ResourceName name=unlock.resource.clone()/></p>
             {what}
             <Provider value=state><FormAlert/></Provider>
-            <div class="acts"><a class="btn s" href=steps>"Show steps"</a>{review(one, state)}</div>
+            <div class="acts"><a class="btn s" href=steps>"Show steps"</a>{review(unlock, state)}</div>
         </li>
     }
     .into_any()
 }
 
-fn review(one: &PendingReview, state: FormState) -> AnyView {
-    let PendingKind::BreakGlass { review, .. } = &one.kind else {
+fn review(unlock: &PendingReview, state: FormState) -> AnyView {
+    let PendingKind::BreakGlass { review, .. } = &unlock.kind else {
         return ().into_any();
     };
     match review {
-        ReviewRight::May => form(&one.unlock_id, state),
+        ReviewRight::May => form(&unlock.unlock_id, state),
         ReviewRight::Own => {
             view! { <span class="small ink2">"Another user must review your unlock."</span> }.into_any()
         }

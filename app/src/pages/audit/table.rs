@@ -31,7 +31,7 @@ fn short(text: &str) -> String {
 }
 
 /// `2026-03-01 03:12:41`; the column heading names UTC.
-fn when(at: DateTime<Utc>) -> AnyView {
+fn time_cell(at: DateTime<Utc>) -> AnyView {
     let dated = time_format::dated(at);
     let text = dated.trim_end_matches(" UTC").to_owned();
     let (day, time) = text.split_once(' ').unwrap_or(("", &text));
@@ -56,18 +56,18 @@ pub(super) fn table(entries: &[AuditTableRow]) -> AnyView {
 }
 
 fn table_row(row: &AuditTableRow) -> AnyView {
-    let flag = match row.flag {
+    let flag_class = match row.flag {
         EntryFlag::Nothing => "",
         EntryFlag::Open => " is-open is-stale",
         EntryFlag::NotReviewed => " is-flagged",
     };
-    let class = format!("{}{flag}", row.join.class());
-    let noted = match row.flag {
+    let class = format!("{}{flag_class}", row.join.class());
+    let flag_note = match row.flag {
         EntryFlag::NotReviewed => view! { <small class="flag warning">"not reviewed"</small> }.into_any(),
         EntryFlag::Open => view! { <small class="flag">"outcome unknown"</small> }.into_any(),
         EntryFlag::Nothing => ().into_any(),
     };
-    let pair = row.pair.as_ref().map(|(text, entry)| {
+    let counterpart = row.pair.as_ref().map(|(text, entry)| {
         view! { <small><a class="link" href=format!("/audit/{entry}")>{text.clone()}</a></small> }
     });
     let role = row
@@ -83,18 +83,18 @@ fn table_row(row: &AuditTableRow) -> AnyView {
     view! {
         <tr class=class>
             <th scope="row" class="r-n"><a class="link" href=format!("/audit/{}", row.id) aria-label=label>{row.id.clone()}</a></th>
-            <td class="r-t">{when(row.at)}</td>
+            <td class="r-t">{time_cell(row.at)}</td>
             <td class="r-a"><bdi title=actor.clone()>{actor.clone()}</bdi>{role}</td>
             <td class="r-w">{row.action.clone()}" "{phase}</td>
-            <td class="r-o">{badge(&row.outcome)}{noted}{pair}</td>
-            <td class="r-r">{on(row)}</td>
-            <td class="r-y">{why(row)}</td>
+            <td class="r-o">{badge(&row.outcome)}{flag_note}{counterpart}</td>
+            <td class="r-r">{target_cell(row)}</td>
+            <td class="r-y">{reason_cell(row)}</td>
         </tr>
     }
     .into_any()
 }
 
-fn on(row: &AuditTableRow) -> AnyView {
+fn target_cell(row: &AuditTableRow) -> AnyView {
     let backend = row
         .backend
         .clone()
@@ -107,13 +107,13 @@ fn on(row: &AuditTableRow) -> AnyView {
         .about
         .as_deref()
         .map(|name| view! { <bdi>{short(name)}</bdi> });
-    let is_said = row.resource.is_some() || row.backend.is_some() || row.about.is_some();
-    is_said
+    let has_target = row.resource.is_some() || row.backend.is_some() || row.about.is_some();
+    has_target
         .then(|| view! { <div class="on">{resource}{backend}{about}</div> })
         .into_any()
 }
 
-fn why(row: &AuditTableRow) -> AnyView {
+fn reason_cell(row: &AuditTableRow) -> AnyView {
     let reason = row
         .reason
         .as_deref()

@@ -37,7 +37,7 @@ pub fn Health(backend: BackendView) -> impl IntoView {
         .into_iter()
         .map(|(name, value)| view! { <div><dt>{name}</dt><dd>{value}</dd></div> }.into_any())
         .collect_view();
-    let words = if backend.is_limited {
+    let durations = if backend.is_limited {
         OUTSIDE_SCOPE.to_owned()
     } else {
         summary(&backend.answers_ms)
@@ -50,7 +50,7 @@ pub fn Health(backend: BackendView) -> impl IntoView {
             <div class="answers">
                 <h3>"Scan durations"</h3>
                 <Sparkline answers_ms=backend.answers_ms.clone()/>
-                <p class="small ink2">{words}</p>
+                <p class="small ink2">{durations}</p>
             </div>
         </div>
     }

@@ -97,7 +97,7 @@ pub(super) fn span_words(span: &HistorySpan, cell: usize) -> String {
     format!("{} to {}", short(span.start(cell)), short(span.start(cell + 1)))
 }
 
-fn word(waiting_ms: Option<u64>) -> String {
+fn wait_text(waiting_ms: Option<u64>) -> String {
     match waiting_ms {
         None => "unknown".to_owned(),
         Some(ms) => format::period(rounded(ms)),
@@ -138,7 +138,7 @@ fn map_row(data: &ContentionPage, url: &PageUrl, place: usize, row: &MapRow) -> 
     };
     let cells = row.cells.iter().enumerate().map(|(cell, waited)| Cell {
         heat: waited.map(|ms| heat(ms, span.cell_ms)),
-        word: word(*waited),
+        word: wait_text(*waited),
         href: waited
             .filter(|ms| *ms > 0)
             .map(|_| cell_url(url, row, span, cell).href()),
@@ -155,7 +155,7 @@ fn map_row(data: &ContentionPage, url: &PageUrl, place: usize, row: &MapRow) -> 
         ),
         cells: cells.collect(),
         total: if row.is_known {
-            word(Some(row.waited_ms))
+            wait_text(Some(row.waited_ms))
         } else {
             "unknown".to_owned()
         },
@@ -166,7 +166,7 @@ fn map_row(data: &ContentionPage, url: &PageUrl, place: usize, row: &MapRow) -> 
 fn other_row(others: &Others, span: &HistorySpan) -> HeatmapRow {
     let cells = others.cells.iter().map(|waited| Cell {
         heat: waited.map(|ms| heat(ms, span.cell_ms)),
-        word: word(*waited),
+        word: wait_text(*waited),
         href: None,
         is_selected: false,
     });
@@ -178,7 +178,7 @@ fn other_row(others: &Others, span: &HistorySpan) -> HeatmapRow {
         of: String::new(),
         href: None,
         cells: cells.collect(),
-        total: word(Some(others.waited_ms)),
+        total: wait_text(Some(others.waited_ms)),
         is_known: true,
     }
 }

@@ -21,7 +21,7 @@ pub fn SelectedCell(data: Signal<ContentionPage>, url: Signal<PageUrl>) -> impl 
 fn selected(data: &ContentionPage, url: &PageUrl) -> Option<AnyView> {
     match &data.selected {
         Selection::Nothing => None,
-        Selection::Cell(cell) => shown(data, url, cell),
+        Selection::Cell(cell) => cell_summary(data, url, cell),
         Selection::NotShown { prefix, at } => Some(not_shown(url, prefix, *at)),
     }
 }
@@ -46,7 +46,7 @@ fn not_shown(url: &PageUrl, prefix: &str, at: Option<i64>) -> AnyView {
     .into_any()
 }
 
-fn shown(data: &ContentionPage, url: &PageUrl, cell: &CellDetail) -> Option<AnyView> {
+fn cell_summary(data: &ContentionPage, url: &PageUrl, cell: &CellDetail) -> Option<AnyView> {
     let row = data.map.get(cell.row)?;
     let sentence = cell
         .sums

@@ -72,7 +72,10 @@ fn content(data: &ContentionPage, url: &PageUrl) -> AnyView {
         let why = "As the backends report; only the lease service reports refusals.";
         return view! { <div class="empty"><h3>{none}</h3><p>{why}</p></div> }.into_any();
     }
-    let rows: Vec<AnyView> = rows.into_iter().map(|row| line(row, by, most, url)).collect();
+    let rows: Vec<AnyView> = rows
+        .into_iter()
+        .map(|row| table_row(row, by, most, url))
+        .collect();
     let head = if by == By::Held { "held" } else { "waited" };
     view! {
         <table class="t tp">
@@ -101,7 +104,7 @@ const fn weight(row: &TopPrefix, by: By) -> u64 {
     }
 }
 
-fn line(row: &TopPrefix, by: By, most: u64, url: &PageUrl) -> AnyView {
+fn table_row(row: &TopPrefix, by: By, most: u64, url: &PageUrl) -> AnyView {
     const NONE: &str = "\u{2013}";
     let backend = row.backend.as_str();
     let known = |text: String| if row.is_known { text } else { "unknown".to_owned() };

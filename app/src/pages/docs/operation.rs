@@ -66,8 +66,9 @@ fn table(label: &str, rows: &[ParameterRow]) -> AnyView {
 fn answers(answers: &[ResponseExample]) -> AnyView {
     let lines = answers.iter().map(|answer| {
         let fields = (!answer.rows.is_empty()).then(|| {
-            let words = format!("{} fields", answer.rows.len());
-            view! { <details><summary>{words}</summary>{table("Answer", &answer.rows)}</details> }.into_any()
+            let summary = format!("{} fields", answer.rows.len());
+            view! { <details><summary>{summary}</summary>{table("Answer", &answer.rows)}</details> }
+                .into_any()
         });
         view! {
             <li><b class="mono">{answer.status.clone()}</b>" "{inline(&answer.text)}{fields}</li>

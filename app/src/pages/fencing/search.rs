@@ -17,31 +17,31 @@ use crate::links::PageUrl;
 pub fn Search(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoView {
     let navigate = use_navigate();
     let submit = move |event: SubmitEvent| {
-        if let Some(typed) = typed(&event) {
+        if let Some(filters) = form_filters(&event) {
             event.prevent_default();
-            let typed: Vec<(&str, &str)> = typed
+            let filters: Vec<(&str, &str)> = filters
                 .iter()
                 .map(|(name, value)| (*name, value.as_str()))
                 .collect();
             let url = url.get_untracked();
             let range = TimeRange::FIELDS.map(|name| (name, url.value(name)));
             navigate(
-                &PageUrl::new(PATH, "").with(&typed).with(&range).href(),
+                &PageUrl::new(PATH, "").with(&filters).with(&range).href(),
                 Default::default(),
             );
         }
     };
     // The filters keep the range.
-    let kept = move || {
+    let range_fields = move || {
         let url = url.get();
-        let kept = url
+        let range = url
             .pairs()
             .iter()
             .filter(|(name, _)| TimeRange::FIELDS.contains(&name.as_str()));
         let hidden = |(name, value): &(String, String)| {
             view! { <input r#type="hidden" name=name.clone() value=value.clone()/> }.into_any()
         };
-        kept.map(hidden).collect::<Vec<AnyView>>()
+        range.map(hidden).collect::<Vec<AnyView>>()
     };
     let wrong = Memo::new(move |_| data.with(|data| data.error.as_ref().map(|error| error.field.clone())));
     let range = Memo::new(move |_| data.with(|data| data.range.clone()));
@@ -53,11 +53,11 @@ pub fn Search(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoView 
     view! {
         <div class="sec fencing-asked">
             <form class="audit-search" method="get" action=PATH role="search" aria-label="fencing rejections" on:submit=submit>
-                {line("prefix", "Resource begins with", url, wrong)}
-                {line("owner", "Stale owner", url, wrong)}
-                {line("source", "Refused by", url, wrong)}
+                {search_field("prefix", "Resource begins with", url, wrong)}
+                {search_field("owner", "Stale owner", url, wrong)}
+                {search_field("source", "Refused by", url, wrong)}
                 {backends(data, url)}
-                {changing(kept)}
+                {changing(range_fields)}
                 <div class="do"><button class="btn solid" r#type="submit">"Search"</button>{changing(clear)}</div>
             </form>
             <RangeLinks range url=ranges/>
@@ -66,7 +66,7 @@ pub fn Search(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoView 
     .into_any()
 }
 
-fn typed(event: &SubmitEvent) -> Option<Vec<(&'static str, String)>> {
+fn form_filters(event: &SubmitEvent) -> Option<Vec<(&'static str, String)>> {
     let form: HtmlFormElement = event.target()?.dyn_into().ok()?;
     let data = FormData::new_with_form(&form).ok()?;
     let value = |name| (name, data.get(name).as_string().unwrap_or_default());
@@ -74,7 +74,7 @@ fn typed(event: &SubmitEvent) -> Option<Vec<(&'static str, String)>> {
 }
 
 /// `wrong` is the field of an invalid query.
-fn line(
+fn search_field(
     name: &'static str,
     label: &'static str,
     url: Signal<PageUrl>,

@@ -14,7 +14,7 @@ use crate::links::{self, PageUrl, with_query};
 #[component]
 pub fn OwnershipSection(detail: Signal<LockDetail>) -> impl IntoView {
     let search = use_location().search;
-    let of = history(detail, |history| history.ownership.clone());
+    let timeline = history(detail, |history| history.ownership.clone());
     let range = Memo::new(move |before: Option<&Option<_>>| {
         let now = detail.with(|detail| detail.charts.as_ref().map(|charts| charts.range.clone()));
         now.or_else(|| before.cloned().flatten())
@@ -24,7 +24,7 @@ pub fn OwnershipSection(detail: Signal<LockDetail>) -> impl IntoView {
         let path = detail.with(|detail| links::lock(&detail.lock));
         PageUrl::new(path.split('?').next().unwrap_or_default(), &search.get())
     });
-    section(of, "ownership", "Ownership", move |timeline| {
+    section(timeline, "ownership", "Ownership", move |timeline| {
         range.get_untracked().map(|first| {
             let range = Signal::derive(move || range.get().unwrap_or_else(|| first.clone()));
             view! { <Ownership timeline range links url/> }.into_any()
@@ -41,9 +41,9 @@ fn mark_links(detail: &LockDetail) -> MarkLinks {
 
 #[component]
 pub fn HoldTimes(detail: Signal<LockDetail>) -> impl IntoView {
-    let of = history(detail, |history| history.hold_times.clone());
+    let hold_times = history(detail, |history| history.hold_times.clone());
     let alert = Signal::derive(move || detail.with(alert));
-    section(of, "hold-time", "Hold time", move |chart| {
+    section(hold_times, "hold-time", "Hold time", move |chart| {
         Some(view! { <Durations measure=Measure::Hold chart alert/> }.into_any())
     })
 }
@@ -52,16 +52,16 @@ pub fn HoldTimes(detail: Signal<LockDetail>) -> impl IntoView {
 #[component]
 pub fn WaitTimes(detail: Signal<LockDetail>) -> impl IntoView {
     let waits = history(detail, |history| history.wait_times.clone());
-    let of = Memo::new(move |_| {
+    let distribution = Memo::new(move |_| {
         waits
             .get()
             .filter(|chart: &DurationChart| chart.distribution.is_some())
     });
-    let has_waits = Memo::new(move |_| of.with(Option::is_some));
+    let has_waits = Memo::new(move |_| distribution.with(Option::is_some));
     changing(move || {
         has_waits.get().then(|| {
-            let of = of.get_untracked();
-            of.map(|first| {
+            let distribution = distribution.get_untracked();
+            distribution.map(|first| {
                 let chart = Signal::derive(move || waits.get().unwrap_or_else(|| first.clone()));
                 view! { <Durations measure=Measure::Wait chart/> }.into_any()
             })
@@ -93,7 +93,7 @@ where
 
 /// The view is created once; a history that cannot be read replaces it.
 fn section<T>(
-    of: Memo<Option<T>>,
+    part: Memo<Option<T>>,
     id: &'static str,
     title: &'static str,
     view: impl Fn(Signal<T>) -> Option<AnyView> + Send + Sync + 'static,
@@ -101,13 +101,15 @@ fn section<T>(
 where
     T: Clone + PartialEq + Send + Sync + 'static,
 {
-    let is_read = Memo::new(move |_| of.with(Option::is_some));
+    let is_read = Memo::new(move |_| part.with(Option::is_some));
     changing(move || {
         let is_read = is_read.get();
-        match of.get_untracked().filter(|_| is_read) {
+        match part.get_untracked().filter(|_| is_read) {
             Some(first) => {
                 // The last data is used while this view is being replaced.
-                view(Signal::derive(move || of.get().unwrap_or_else(|| first.clone())))
+                view(Signal::derive(move || {
+                    part.get().unwrap_or_else(|| first.clone())
+                }))
             }
             None => Some(view! { <Unread id title/> }.into_any()),
         }

@@ -10,15 +10,15 @@ use crate::links;
 
 #[component]
 pub fn Copies(detail: Signal<LockDetail>) -> impl IntoView {
-    let of =
+    let text_of =
         move |text: fn(&Lock) -> String| Signal::derive(move || detail.with(|detail| text(&detail.lock)));
     view! {
         <div class="copies" role="group" aria-label="copy">
             <span class="small ink3" aria-hidden="true">"copy"</span>
-            <CopyButton label="name" text=of(|lock| lock.id.resource.text())/>
-            <CopyButton label="link" text=of(|lock| format!("{}{}", origin(), links::lock(lock)))/>
-            <CopyButton label="curl" text=of(curl)/>
-            <CopyButton label="CLI" text=of(cli)/>
+            <CopyButton label="name" text=text_of(|lock| lock.id.resource.text())/>
+            <CopyButton label="link" text=text_of(|lock| format!("{}{}", origin(), links::lock(lock)))/>
+            <CopyButton label="curl" text=text_of(curl)/>
+            <CopyButton label="CLI" text=text_of(cli)/>
         </div>
     }
 }

@@ -88,19 +88,19 @@ fn until(lock: &Lock) -> AnyView {
 
 fn lease(lock: &Lock) -> AnyView {
     known_or_why(&lock.lease_id, |lease| {
-        let whole = visible(lease).into_owned();
-        let count = whole.chars().count();
+        let full = visible(lease).into_owned();
+        let count = full.chars().count();
         let short = if count <= LEASE_CHARS_MAX {
-            whole.clone()
+            full.clone()
         } else {
-            let ends: String = whole
+            let ends: String = full
                 .chars()
                 .take(8)
                 .chain(['\u{2026}'])
-                .chain(whole.chars().skip(count - 6))
+                .chain(full.chars().skip(count - 6))
                 .collect();
             ends
         };
-        view! { <bdi class="mono" title=whole>{short}</bdi> }.into_any()
+        view! { <bdi class="mono" title=full>{short}</bdi> }.into_any()
     })
 }

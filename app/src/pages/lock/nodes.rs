@@ -64,20 +64,20 @@ fn tallies(quorum: &Quorum) -> AnyView {
 }
 
 /// One bar per node, and the mark of the quorum.
-fn tally(rank: usize, one: &ValueTally<'_>, quorum: &Quorum) -> AnyView {
+fn tally(rank: usize, votes: &ValueTally<'_>, quorum: &Quorum) -> AnyView {
     let total = quorum.nodes.len();
     let share = |nodes: u32| 100.0 * f64::from(nodes) / f64::from(u32::try_from(total).unwrap_or(1).max(1));
     let class = if rank == 0 { "full" } else { "half" };
     let mark = percent(share(quorum.needed));
     view! {
-        <bdi>{visible(one.owner).into_owned()}</bdi>
+        <bdi>{visible(votes.owner).into_owned()}</bdi>
         <svg role="img" class="tally-bar">
-            <title>{format!("{} of {total} nodes", one.nodes)}</title>
+            <title>{format!("{} of {total} nodes", votes.nodes)}</title>
             <rect class="track" y="2" width="100%" height="12"></rect>
-            <rect class=class y="2" width=percent(share(one.nodes)) height="12"></rect>
+            <rect class=class y="2" width=percent(share(votes.nodes)) height="12"></rect>
             <line class="mark" x1=mark.clone() x2=mark y1="0" y2="16"></line>
         </svg>
-        <span class="num ink2">{format!("{} of {total}", one.nodes)}</span>
+        <span class="num ink2">{format!("{} of {total}", votes.nodes)}</span>
     }
     .into_any()
 }
@@ -122,7 +122,7 @@ fn value(node: &NodeCell) -> AnyView {
 }
 
 fn time_left(node: &NodeCell, track_ms: Option<i64>) -> AnyView {
-    let words = match (node.reachable, node.rank, node.remaining_ms) {
+    let text = match (node.reachable, node.rank, node.remaining_ms) {
         (false, ..) => view! { <b class="ink2">"unknown"</b> }.into_any(),
         (true, None, _) => view! { <b class="ink3">"none"</b> }.into_any(),
         (true, Some(_), None) => view! { <b class="warning">"no TTL"</b> }.into_any(),
@@ -140,7 +140,7 @@ fn time_left(node: &NodeCell, track_ms: Option<i64>) -> AnyView {
         }
         _ => view! { <rect class="void" x="0.5" y="5.5" width="99%" height="5"></rect> }.into_any(),
     };
-    view! { <span class="rw healthy"><svg role="img"><title>"time left"</title>{bar}</svg>{words}</span> }
+    view! { <span class="rw healthy"><svg role="img"><title>"time left"</title>{bar}</svg>{text}</span> }
         .into_any()
 }
 

@@ -17,10 +17,10 @@ pub fn Notices(detail: Signal<LockDetail>) -> impl IntoView {
 
 fn notice(detail: &LockDetail) -> Option<AnyView> {
     if detail.fresh.is_absent() {
-        return Some(gone(detail));
+        return Some(released_notice(detail));
     }
     if detail.backend_status.blinds_rows() {
-        return Some(blind(detail));
+        return Some(unobserved_notice(detail));
     }
     match &detail.fresh {
         Reported::Unknown(why) => Some(not_fresh(detail, why)),
@@ -28,7 +28,7 @@ fn notice(detail: &LockDetail) -> Option<AnyView> {
     }
 }
 
-fn gone(detail: &LockDetail) -> AnyView {
+fn released_notice(detail: &LockDetail) -> AnyView {
     let owner = detail
         .lock
         .owner_id
@@ -45,7 +45,7 @@ fn gone(detail: &LockDetail) -> AnyView {
     .into_any()
 }
 
-fn blind(detail: &LockDetail) -> AnyView {
+fn unobserved_notice(detail: &LockDetail) -> AnyView {
     let name = detail.lock.id.backend.to_string();
     let verb = if detail.backend_status == BackendStatus::Down {
         " is down."

@@ -71,7 +71,7 @@ fn last_held_by(last: &LastHolding) -> AnyView {
         };
         return missing("unknown", why.to_owned());
     };
-    let how = match last.end {
+    let end_text = match last.end {
         Some((EventKind::Expired, at)) => format!("its lease had expired by {}", time_format::dated(at)),
         Some((EventKind::Revoked, at)) => match &last.released_by {
             Some(by) => format!(
@@ -84,7 +84,8 @@ fn last_held_by(last: &LastHolding) -> AnyView {
         Some((_, at)) => format!("released at {}", time_format::dated(at)),
         None => "end not observed".to_owned(),
     };
-    view! { <bdi class="long">{visible(owner.as_str()).into_owned()}</bdi><small>{how}</small> }.into_any()
+    view! { <bdi class="long">{visible(owner.as_str()).into_owned()}</bdi><small>{end_text}</small> }
+        .into_any()
 }
 
 fn held_for(last: &LastHolding) -> AnyView {

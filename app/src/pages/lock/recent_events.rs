@@ -15,7 +15,7 @@ const ROWS_MAX: usize = 12;
 #[component]
 pub fn RecentEvents(#[prop(into)] detail: Signal<LockDetail>) -> impl IntoView {
     let events = Memo::new(move |_| detail.with(|detail| detail.seen.clone()));
-    let picked = Memo::new(move |_| detail.with(|detail| picked(detail.charts.as_ref())));
+    let picked = Memo::new(move |_| detail.with(|detail| picked_range(detail.charts.as_ref())));
     let links = Memo::new(move |_| {
         let charts = detail.with(|detail| detail.charts.clone());
         charts.map(|charts| charts.trace_links).unwrap_or_default()
@@ -37,7 +37,7 @@ pub fn RecentEvents(#[prop(into)] detail: Signal<LockDetail>) -> impl IntoView {
 }
 
 /// The range in the URL and its name.
-fn picked(charts: Option<&LockCharts>) -> Option<(TimeScale, String)> {
+fn picked_range(charts: Option<&LockCharts>) -> Option<(TimeScale, String)> {
     let range = &charts?.range;
     range.picked.map(|picked| (range.scale, picked.words()))
 }
@@ -91,7 +91,7 @@ fn row(event: &SeenEvent, newest: DateTime<Utc>, links: &[(String, String)]) -> 
     } else {
         time_format::timed(event.at)
     };
-    let what = match event.waited_ms {
+    let event_text = match event.waited_ms {
         Some(ms) => format!("{} of {}", event.kind.word(), format::age(ms)),
         None => event.kind.word().to_owned(),
     };
@@ -106,7 +106,7 @@ fn row(event: &SeenEvent, newest: DateTime<Utc>, links: &[(String, String)]) -> 
     view! {
         <tr>
             <td class=class><time datetime=time_format::iso(event.at) title=time_format::dated(event.at)>{at}</time></td>
-            <td>{what}</td>
+            <td>{event_text}</td>
             <td class="own">{owner}{token}{trace}</td>
         </tr>
     }

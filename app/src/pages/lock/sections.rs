@@ -52,7 +52,7 @@ fn waiters(detail: &LockDetail) -> AnyView {
         Err(why) => return view! { <p class="pad">{why}</p> }.into_any(),
     };
     if list.is_empty() {
-        let words = match &detail.lock.waiter_count {
+        let text = match &detail.lock.waiter_count {
             Reported::Value(0) => "No waiters.".to_owned(),
             Reported::Value(count) => format!(
                 "{} waiting; owners not reported.",
@@ -62,7 +62,7 @@ fn waiters(detail: &LockDetail) -> AnyView {
                 format!("Unknown: {}.", why.trim_end_matches('.'))
             }
         };
-        return view! { <p class="pad">{words}</p> }.into_any();
+        return view! { <p class="pad">{text}</p> }.into_any();
     }
     let next = detail.next_waiter().map(|waiter| {
         view! { <p class="pad small">"If it is released now, "<bdi>{visible(waiter.owner_id.as_str()).into_owned()}</bdi>" gets it next."</p> }.into_any()

@@ -72,10 +72,10 @@ pub fn Filters(
         }
     };
     let change = move |event: Event| {
-        let typed = event
+        let input = event
             .target()
             .and_then(|target| target.dyn_into::<HtmlInputElement>().ok());
-        let is_text = typed.is_some_and(|input| matches!(input.type_().as_str(), "search" | "text"));
+        let is_text = input.is_some_and(|input| matches!(input.type_().as_str(), "search" | "text"));
         if let (false, Some(form)) = (is_text, form.get_untracked()) {
             let _ = form.request_submit();
         }

@@ -40,20 +40,20 @@ pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoVie
     });
     changing(move || {
         let mut lines = lines.get();
-        let rest = lines.split_off(lines.len().min(LINES_MAX));
-        let rest = rest
+        let omitted = lines.split_off(lines.len().min(LINES_MAX));
+        let omitted = omitted
             .iter()
             .map(|line| line.name.clone())
             .collect::<Vec<_>>()
             .join(", ");
-        let rest = (!rest.is_empty()).then(|| {
-            view! { <li><span>"Also incomplete: "{rest}"."</span><a class="link" href="/backends">"Reason"</a></li> }.into_any()
+        let omitted = (!omitted.is_empty()).then(|| {
+            view! { <li><span>"Also incomplete: "{omitted}"."</span><a class="link" href="/backends">"Reason"</a></li> }.into_any()
         });
         (!lines.is_empty()).then(|| {
             view! {
                 <ul class="blindness" aria-label="backends with incomplete coverage">
                     {lines.into_iter().map(|line| view! { <BlindLine line/> }.into_any()).collect_view()}
-                    {rest}
+                    {omitted}
                 </ul>
             }
             .into_any()
@@ -122,18 +122,18 @@ pub fn NoRows(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     changing(move || {
         let address = address.get();
         let filtered = address.is_filtered();
-        let words = loaded.with(|loaded| words(&loaded.page, &address));
+        let (title, explanation) = loaded.with(|loaded| empty_text(&loaded.page, &address));
         let clear = filtered.then(|| {
             view! {
                 <div class="do"><a class="btn" href=address.cleared().href()>"Clear filters"</a></div>
             }
             .into_any()
         });
-        view! { <Empty title=words.0><p>{words.1}</p>{clear}</Empty> }.into_any()
+        view! { <Empty title><p>{explanation}</p>{clear}</Empty> }.into_any()
     })
 }
 
-fn words(page: &InventoryPage, address: &Address) -> (&'static str, String) {
+fn empty_text(page: &InventoryPage, address: &Address) -> (&'static str, String) {
     let filtered = address.is_filtered();
     let queried: Vec<&BackendView> = queried_backends(page, address).collect();
     let all = queried.len();

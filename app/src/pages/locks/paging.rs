@@ -52,7 +52,7 @@ impl LockPaging {
             live.set_shown(loaded.page.revision);
             // The listing was created from the first one.
             if before.is_some() {
-                self.take(loaded);
+                self.apply_loaded(loaded);
             }
         });
         Effect::new(move |before: Option<u64>| {
@@ -73,7 +73,7 @@ impl LockPaging {
         on_cleanup(move || live.hold_back(0));
     }
 
-    fn take(self, loaded: Loaded) {
+    fn apply_loaded(self, loaded: Loaded) {
         let Self {
             listing,
             scroll,
@@ -116,7 +116,7 @@ impl LockPaging {
     }
 
     /// Fetches one page and applies it, unless the query changed meanwhile.
-    fn fetch(self, cursor: String, take: impl FnOnce(&mut Listing, InventoryPage) + 'static) {
+    fn fetch(self, cursor: String, apply: impl FnOnce(&mut Listing, InventoryPage) + 'static) {
         let query = self
             .address
             .with_untracked(|address| address.query_from(Some(&cursor), PORTION));
@@ -124,11 +124,11 @@ impl LockPaging {
         spawn_local(async move {
             let answer = inventory(query).await;
             self.fetching.try_set_value(false);
-            let same = self
+            let is_same_query = self
                 .listing
                 .try_with_untracked(|listing| listing.query() == belongs_to);
-            if let (Ok(page), Some(true)) = (answer, same) {
-                self.listing.try_update(|listing| take(listing, page));
+            if let (Ok(page), Some(true)) = (answer, is_same_query) {
+                self.listing.try_update(|listing| apply(listing, page));
                 if let Some(waiting) = self.listing.try_with_untracked(Listing::waiting) {
                     self.live.hold_back(waiting);
                 }

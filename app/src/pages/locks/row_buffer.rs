@@ -155,7 +155,7 @@ impl Listing {
                 },
             );
         } else {
-            self.place(index, page.locks, now);
+            self.replace_rows(index, page.locks, now);
         }
     }
 
@@ -170,7 +170,7 @@ impl Listing {
     /// Applies waiting pages.
     pub fn release(&mut self, now: i64) {
         for (index, waiting) in std::mem::take(&mut self.waiting) {
-            self.place(index, waiting.locks, now);
+            self.replace_rows(index, waiting.locks, now);
         }
     }
 
@@ -182,23 +182,23 @@ impl Listing {
     fn update_in_place(&mut self, index: usize, locks: &[Lock], now: i64) -> u32 {
         let mut fresh: HashMap<&LockId, &Lock> = locks.iter().map(|lock| (&lock.id, lock)).collect();
         let rows = &mut self.pages[index].rows;
-        let mut gone = 0;
+        let mut removed = 0;
         for row in rows.iter_mut() {
             if let Some(lock) = fresh.remove(&row.lock.id) {
                 *row = next_of(Some(row), lock.clone(), now);
             } else {
                 row.gone = true;
-                gone += 1;
+                removed += 1;
             }
         }
-        let here: HashSet<&LockId> = rows.iter().map(|row| &row.lock.id).collect();
+        let shown: HashSet<&LockId> = rows.iter().map(|row| &row.lock.id).collect();
         let stay = rows.iter().filter(|row| !row.gone).map(|row| &row.lock.id);
-        let wanted = locks.iter().map(|lock| &lock.id).filter(|id| here.contains(id));
-        let moved = stay.zip(wanted).filter(|(now, then)| now != then).count();
-        u32::try_from(gone + fresh.len() + moved).unwrap_or(u32::MAX)
+        let new_order = locks.iter().map(|lock| &lock.id).filter(|id| shown.contains(id));
+        let moved = stay.zip(new_order).filter(|(now, then)| now != then).count();
+        u32::try_from(removed + fresh.len() + moved).unwrap_or(u32::MAX)
     }
 
-    fn place(&mut self, index: usize, locks: Vec<Lock>, now: i64) {
+    fn replace_rows(&mut self, index: usize, locks: Vec<Lock>, now: i64) {
         let Some(page) = self.pages.get_mut(index) else {
             return;
         };

@@ -114,13 +114,13 @@ fn TreeLine(line: Line, address: Memo<Address>) -> impl IntoView {
                 }
                 .into_any()
             });
-            let turn = (!child.is_leaf || child.locks > 1).then(|| {
+            let chevron = (!child.is_leaf || child.locks > 1).then(|| {
                 view! { <span class="tw"><Shape name=if open { "chevd" } else { "chev" }/></span> }.into_any()
             });
             view! {
                 <li class=class>
                     <a href=href aria-current=current.then_some("true") title=visible(&child.prefix).into_owned()>
-                        {turn}
+                        {chevron}
                         <span class="tn"><bdi>{visible(&child.segment).into_owned()}</bdi></span>
                         {badge}
                         <span class="tc">{format::count(child.locks)}</span>
@@ -174,11 +174,11 @@ fn choose<'a>(node: &'a PrefixNode, chosen: &str) -> (Vec<&'a PrefixChild>, u64,
             std::cmp::Reverse(child.locks),
         )
     });
-    let rest = ranked.split_off(ranked.len().min(SHOWN_MAX));
+    let omitted = ranked.split_off(ranked.len().min(SHOWN_MAX));
     // Severity selects the nodes, the name orders them: no node moves away under a pointer.
     ranked.sort_unstable_by_key(|(place, _)| *place);
-    let locks: u64 = rest.iter().map(|(_, child)| child.locks).sum();
-    let segments = u64::try_from(rest.len()).unwrap_or(0) + node.more_children;
+    let locks: u64 = omitted.iter().map(|(_, child)| child.locks).sum();
+    let segments = u64::try_from(omitted.len()).unwrap_or(0) + node.more_children;
     (
         ranked.into_iter().map(|(_, child)| child).collect(),
         segments,

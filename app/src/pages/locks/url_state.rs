@@ -87,7 +87,7 @@ impl Address {
     }
 
     /// Without paging: any other change starts at the first row.
-    fn rewound(&self) -> Self {
+    fn at_first_page(&self) -> Self {
         let pairs = self
             .pairs
             .iter()
@@ -103,7 +103,7 @@ impl Address {
     /// With only this value of the field; an empty value removes it.
     #[must_use]
     pub fn with(&self, name: &str, value: &str) -> Self {
-        let mut next = self.rewound();
+        let mut next = self.at_first_page();
         next.pairs.retain(|(known, _)| known != name);
         if !value.is_empty() {
             next.pairs.push((name.to_owned(), value.to_owned()));
@@ -114,7 +114,7 @@ impl Address {
     /// With this value added, or removed if present.
     #[must_use]
     pub fn toggled(&self, name: &str, value: &str) -> Self {
-        let mut next = self.rewound();
+        let mut next = self.at_first_page();
         if next.has(name, value) {
             next.pairs
                 .retain(|(known, other)| !(known == name && other == value));
@@ -127,7 +127,7 @@ impl Address {
     /// Without filters, in the same order.
     #[must_use]
     pub fn cleared(&self) -> Self {
-        let mut next = self.rewound();
+        let mut next = self.at_first_page();
         next.pairs
             .retain(|(name, _)| matches!(name.as_str(), "sort" | "limit"));
         next
@@ -151,7 +151,7 @@ impl Address {
             return None;
         }
         let Some(cursor) = self.back.last() else {
-            return Some(self.rewound());
+            return Some(self.at_first_page());
         };
         let mut before = self.with("cursor", cursor);
         if !cursor.is_empty() {

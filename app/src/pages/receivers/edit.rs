@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 
 use super::test_result::TestForm;
-use super::{Secret, TOPICS, Urls, kind_word, last, path};
+use super::{Secret, TOPICS, Urls, kind_word, last_status, path};
 use crate::api::receivers::receiver;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -102,7 +102,7 @@ fn facts(data: &ReceiverData) -> AnyView {
         <dl class="facts-flat">
             <div><dt>"to"</dt><dd class="to">{urls.collect_view()}</dd></div>
             <div><dt>"secret"</dt><dd>{secret}</dd></div>
-            <div><dt>"last message"</dt><dd>{last(row, data.now)}</dd></div>
+            <div><dt>"last message"</dt><dd>{last_status(row, data.now)}</dd></div>
             <div><dt>"waiting"</dt><dd>{row.waiting}</dd></div>
             <div><dt>"dead"</dt><dd>{row.dead}</dd></div>
         </dl>

@@ -28,8 +28,8 @@ impl Span {
 
 fn param_of(part: &PreviewPart) -> Option<&'static Param> {
     let all = ConditionKind::ALL.into_iter().flat_map(|kind| kind.info().params);
-    let mut named = all.into_iter().filter(|param| param.name == part.param);
-    named.next()
+    let mut matching = all.into_iter().filter(|param| param.name == part.param);
+    matching.next()
 }
 
 pub(super) fn highest_measure(part: &PreviewPart) -> i64 {
@@ -74,10 +74,10 @@ pub(super) fn PartChart(
     let rule = |at: i64, class: &'static str| {
         view! { <line x1="0" x2=WIDTH y1=span.y(at) y2=span.y(at) class=class></line> }.into_any()
     };
-    let words = param.map_or("measured value", |param| param.words);
+    let measure = param.map_or("measured value", |param| param.words);
     let caption = match part.threshold {
-        Some(at) => format!("{words} {}", unit.format(at)),
-        None => format!("{words}: no threshold"),
+        Some(at) => format!("{measure} {}", unit.format(at)),
+        None => format!("{measure}: no threshold"),
     };
     let worst = if part.is_falling { "lowest" } else { "highest" };
     let label = format!(
@@ -113,17 +113,17 @@ fn part_unit(part: &PreviewPart, param: Option<&'static Param>) -> Unit {
 
 /// Labels of the values, the first ones first where they would overlap.
 fn marks(span: Span, unit: Unit, is_moving: bool, values: &[Option<i64>]) -> AnyView {
-    let mut taken: Vec<i64> = Vec::new();
+    let mut label_positions: Vec<i64> = Vec::new();
     let marks: Vec<AnyView> = values
         .iter()
         .enumerate()
         .filter_map(|(at, value)| {
             let value = (*value)?;
             let place = span.y(value);
-            if taken.iter().any(|other| (other - place).abs() < WORDS) {
+            if label_positions.iter().any(|other| (other - place).abs() < WORDS) {
                 return None;
             }
-            taken.push(place);
+            label_positions.push(place);
             let place = (place + 4).clamp(10, HEIGHT);
             let class = match (at, is_moving) {
                 (0, true) => "pv-at pv-still",
@@ -146,20 +146,20 @@ fn draggable(param: &'static Param, line: &ThresholdSlider) -> AnyView {
         "" => "Threshold line".to_owned(),
         word => format!("Threshold line, in {word}"),
     };
-    let typed = param.unit.text(line.value);
+    let threshold = param.unit.text(line.value);
     let ten = 10_i64.pow(u32::try_from(line.places).unwrap_or(0));
     let mark = if line.word == "times" { "×" } else { line.suffix };
     // As whole numbers of the last digit.
-    let whole = |value: i64| line.number(value).replace('.', "");
+    let digits = |value: i64| line.number(value).replace('.', "");
     view! {
         <input class="pv-drag" form="rule" r#type="range" name="line" aria-label=label autocomplete="off" data-param=param.name data-suffix=line.suffix
             min=line.number(line.min) max=line.number(line.max) step=line.number(line.step) value=line.number(line.value)/>
-        <span class="pv-now" aria-hidden="true" data-low=whole(line.min) data-high=whole(line.max) data-step=whole(line.step)
+        <span class="pv-now" aria-hidden="true" data-low=digits(line.min) data-high=digits(line.max) data-step=digits(line.step)
             data-ten=ten data-places=line.places data-unit=mark></span>
         <p class="pv-how small ink3">"Drag the line or move it with the arrow keys."</p>
         <input form="rule" r#type="hidden" name="line.was" value=line.number(line.value)/>
         <input form="rule" r#type="hidden" name="line.unit" value=line.suffix/>
-        <input form="rule" r#type="hidden" name="line.typed" value=typed/>
+        <input form="rule" r#type="hidden" name="line.typed" value=threshold/>
     }
     .into_any()
 }

@@ -15,9 +15,9 @@ pub(super) fn enlarged(preview: &PreviewData) -> AnyView {
     let (began, fired) = (firing.at - preview.for_ms, firing.at);
     // Keep-firing is the last part of the firing.
     let ended = firing.until.unwrap_or(preview.to);
-    let kept = (ended - preview.keep_ms).max(fired);
-    let room = ((ended - began) / 8).max(60_000);
-    let (from, to) = (began - room, ended + room);
+    let keep_firing_from = (ended - preview.keep_ms).max(fired);
+    let margin = ((ended - began) / 8).max(60_000);
+    let (from, to) = (began - margin, ended + margin);
     let x = |at: i64| (at - from).clamp(0, to - from) * WIDTH / (to - from).max(1);
     let block = |from: i64, to: i64, class: &'static str| {
         (to > from).then(|| {
@@ -25,9 +25,13 @@ pub(super) fn enlarged(preview: &PreviewData) -> AnyView {
                 .into_any()
         })
     };
-    let kept_from = if firing.until.is_some() { kept } else { ended };
+    let keep_firing_from = if firing.until.is_some() {
+        keep_firing_from
+    } else {
+        ended
+    };
     let at = DateTime::from_timestamp_millis(fired).unwrap_or_default();
-    let words = [
+    let phases = [
         (preview.for_ms > 0).then(|| format!("for {}", format::period(preview.for_ms))),
         Some(format!("fires {}", time_format::timed(at))),
         (preview.keep_ms > 0 && firing.until.is_some())
@@ -37,18 +41,18 @@ pub(super) fn enlarged(preview: &PreviewData) -> AnyView {
             None => "still firing".to_owned(),
         }),
     ];
-    let words = words.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let phases = phases.into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let title = format!("{}, enlarged", time_format::dated(at));
     view! {
         <section class="sec" aria-label="The newest firing">
             <header><h2>{title}</h2><span class="note"><bdi>{domain::escape::visible(&firing.subject).into_owned()}</bdi></span>
                 <a class="end link" href=firing.path.clone()>"Open"</a></header>
-            <svg class="pv-large" viewBox=format!("0 0 {WIDTH} 24") preserveAspectRatio="none" role="img" aria-label=words.clone()>
+            <svg class="pv-large" viewBox=format!("0 0 {WIDTH} 24") preserveAspectRatio="none" role="img" aria-label=phases.clone()>
                 {block(began, fired, "is-for")}
-                {block(fired, kept_from, "is-firing")}
-                {block(kept_from, ended, "is-kept")}
+                {block(fired, keep_firing_from, "is-firing")}
+                {block(keep_firing_from, ended, "is-kept")}
             </svg>
-            <p class="small ink2">{words}</p>
+            <p class="small ink2">{phases}</p>
         </section>
     }
     .into_any()

@@ -18,7 +18,7 @@ type Draft = StoredValue<RuleEditorData>;
 pub(super) fn RuleForm(data: RuleEditorData, kind: ConditionKind, form: FormState) -> impl IntoView {
     let info = kind.info();
     let name = field(&data.fields, "name").to_owned();
-    let id = form.typed("id", &data.id);
+    let id = form.typed_value("id", &data.id);
     let (version, may_edit) = (data.version, data.may_edit);
     let template = field(&data.fields, "template").to_owned();
     let faults = data.faults.clone();
@@ -51,7 +51,7 @@ pub(super) fn RuleForm(data: RuleEditorData, kind: ConditionKind, form: FormStat
             <FormRow label="Keep firing for"><Line name="keep_firing_for" label="Keep firing for" data/></FormRow>
             <FormRow label="Scope">{scope(kind, data)}</FormRow>
             <FormRow label="Notification">
-                <Select name="severity" label="Severity" options=same(&["critical", "warning", "info"]) data/>
+                <Select name="severity" label="Severity" options=plain_options(&["critical", "warning", "info"]) data/>
                 <Line name="receivers" label="Receivers, empty: all" data/>
                 <Line name="group_by" label="One per" data/>
                 <Line name="runbook" label="Runbook, empty: default" data/>
@@ -92,9 +92,9 @@ struct FieldState {
 impl FieldState {
     fn new(name: &str, default: &str, data: Draft) -> Self {
         data.with_value(|data| {
-            let given = data.fields.iter().find(|(field, _)| field == name);
-            let given = given.map_or(default, |(_, value)| value);
-            let value = use_form().typed(name, given);
+            let initial = data.fields.iter().find(|(field, _)| field == name);
+            let initial = initial.map_or(default, |(_, value)| value);
+            let value = use_form().typed_value(name, initial);
             let saved = data.version.map(|_| field(&data.saved, name).to_owned());
             let is_changed = saved.as_deref().is_some_and(|saved| saved != value.trim());
             Self {
@@ -183,7 +183,7 @@ fn thresholds(kind: ConditionKind, data: Draft) -> AnyView {
     lines.collect_view().into_any()
 }
 
-fn same(words: &[&str]) -> Vec<(String, String)> {
+fn plain_options(words: &[&str]) -> Vec<(String, String)> {
     words
         .iter()
         .map(|word| ((*word).to_owned(), (*word).to_owned()))
@@ -195,7 +195,7 @@ fn scope(kind: ConditionKind, data: Draft) -> AnyView {
     let mut backends = vec![(String::new(), "any".to_owned())];
     data.with_value(|data| backends.extend(data.backends.iter().map(|name| (name.clone(), name.clone()))));
     let mut classes = vec![(String::new(), "any".to_owned())];
-    classes.extend(same(&["correctness", "efficiency"]));
+    classes.extend(plain_options(&["correctness", "efficiency"]));
     let form = use_form();
     let anyway = changing(move || {
         form.fault("prefix").is_some().then(|| {

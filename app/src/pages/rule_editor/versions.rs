@@ -15,7 +15,7 @@ pub(super) fn Versions(id: String, all: Vec<VersionRow>) -> impl IntoView {
     let newest = all.first().map(|version| version.number);
     let lines: Vec<AnyView> = all
         .iter()
-        .map(|version| one(&id, version, newest == Some(version.number)))
+        .map(|version| version_item(&id, version, newest == Some(version.number)))
         .collect();
     view! {
         <section class="sec" aria-labelledby="versions">
@@ -27,7 +27,7 @@ pub(super) fn Versions(id: String, all: Vec<VersionRow>) -> impl IntoView {
     .into_any()
 }
 
-fn one(id: &str, version: &VersionRow, is_newest: bool) -> AnyView {
+fn version_item(id: &str, version: &VersionRow, is_newest: bool) -> AnyView {
     let at = DateTime::from_timestamp_millis(version.at).unwrap_or_default();
     let changes = match &version.changes {
         None if version.number == 1 => view! { <p class="small ink2">"The first version."</p> }.into_any(),

@@ -56,8 +56,8 @@ impl From<&Grant> for GrantInput {
 fn typed_rows(form: FormState) -> Option<Vec<GrantInput>> {
     let fields = untrack(|| form.reply())?.fields.fields;
     let all = |name: &'static str| {
-        let named = fields.iter().filter(move |(field, _)| field == name);
-        named.map(|(_, value)| value.clone())
+        let values = fields.iter().filter(move |(field, _)| field == name);
+        values.map(|(_, value)| value.clone())
     };
     let rows = all("role").zip(all("backend")).zip(all("prefix"));
     let rows = rows.map(|((role, backend), prefix)| GrantInput {

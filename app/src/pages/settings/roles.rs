@@ -46,7 +46,7 @@ fn row(permission: Permission) -> AnyView {
             view! { <td class="ink3">"denied"</td> }.into_any()
         }
     });
-    let (label, meaning) = words(permission);
+    let (label, meaning) = permission_text(permission);
     view! {
         <tr>
             <th scope="row">{label}<small>{meaning}</small></th>
@@ -56,7 +56,7 @@ fn row(permission: Permission) -> AnyView {
     .into_any()
 }
 
-const fn words(permission: Permission) -> (&'static str, &'static str) {
+const fn permission_text(permission: Permission) -> (&'static str, &'static str) {
     match permission {
         Permission::View => ("view", "locks, prefixes and backends"),
         Permission::Lease => (

@@ -223,7 +223,7 @@ fn form(data: Signal<TokensData>, state: FormState) -> AnyView {
     let lifetimes = LIFETIMES.map(|(days, label)| (days.to_owned(), label.to_owned()));
     let none = (String::new(), "no other token".to_owned());
     let predecessors = std::iter::once(none).chain(names.into_iter().map(|name| (name.clone(), name)));
-    let predecessor = state.typed("successor_of", "");
+    let predecessor = state.typed_value("successor_of", "");
     view! {
         <section class="panel" aria-labelledby="create">
             <header><h2 id="create">"Create token"</h2></header>

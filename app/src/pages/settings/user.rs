@@ -67,7 +67,7 @@ fn Body(data: Signal<UserData>) -> impl IntoView {
             </section>
             <div class="acts">{changing(move || {
                 let is_disabled = is_disabled.get();
-                untrack(|| acts(data, is_disabled, link))
+                untrack(|| action_forms(data, is_disabled, link))
             })}</div>
         </SettingsLayout>
     }
@@ -105,10 +105,10 @@ fn grants_form(data: Signal<UserData>) -> AnyView {
     .into_any()
 }
 
-fn acts(data: Signal<UserData>, is_disabled: bool, link: FormState) -> AnyView {
+fn action_forms(data: Signal<UserData>, is_disabled: bool, link: FormState) -> AnyView {
     let (id, is_self) = data.with_untracked(|data| (data.id.clone(), data.is_self));
     if is_disabled {
-        return act(
+        return action_form(
             "Enable",
             "Restores sign-in and roles.",
             action(&id, "enable"),
@@ -121,13 +121,18 @@ fn acts(data: Signal<UserData>, is_disabled: bool, link: FormState) -> AnyView {
         "Their sessions end at once. Their audit entries remain."
     };
     view! {
-        {act("Create a sign-in link", "For a new user or a forgotten password.", action(&id, "link"), Some(link))}
-        {act("Disable", warning, action(&id, "disable"), None)}
+        {action_form("Create a sign-in link", "For a new user or a forgotten password.", action(&id, "link"), Some(link))}
+        {action_form("Disable", warning, action(&id, "disable"), None)}
     }
     .into_any()
 }
 
-fn act(label: &'static str, consequence: &'static str, action: String, state: Option<FormState>) -> AnyView {
+fn action_form(
+    label: &'static str,
+    consequence: &'static str,
+    action: String,
+    state: Option<FormState>,
+) -> AnyView {
     let state = state.unwrap_or_else(|| FormState::of_action(&action));
     view! {
         <ConsoleForm class="act" action=action stays=true state>

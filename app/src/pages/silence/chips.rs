@@ -54,7 +54,7 @@ fn Chip(
     let mut options = vec![(String::new(), "label".to_owned())];
     options.extend(LABELS.map(|name| (name.to_owned(), name.to_owned())));
     let remove = move |_| {
-        shown.update(|shown| shown.retain(|one| *one != index));
+        shown.update(|shown| shown.retain(|chip| *chip != index));
         request_animation_frame(move || on_removed.run(()));
     };
     let number = index + 1;

@@ -19,7 +19,7 @@ pub fn Covered(data: Signal<SilencePreview>, summary: Summary) -> impl IntoView 
     });
     let ends = move || {
         let now = data.with(|data| data.now);
-        let ends = summary.fields.with(|fields| super::length::ends(fields, now));
+        let ends = summary.fields.with(|fields| super::length::end_text(fields, now));
         ends.map(|ends| view! { <p class="small ends">{ends}</p> }.into_any())
     };
     view! { {changing(ends)}{changing(move || data.with(view))} }

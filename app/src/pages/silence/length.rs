@@ -44,9 +44,9 @@ pub(super) fn Length(first: SilenceFields) -> impl IntoView {
 }
 
 /// `Ends at 05:12:41 UTC, in 2 h.`
-pub(super) fn ends(fields: &SilenceFields, now: i64) -> Option<String> {
-    let lasts = SilenceDraft::parse_length(&fields.lasts(now)).ok()?;
-    let at = DateTime::from_timestamp_millis(now + lasts)?;
-    let lasts = format::period(lasts / 60_000 * 60_000);
-    Some(format!("Ends at {}, in {lasts}.", time_format::dated(at)))
+pub(super) fn end_text(fields: &SilenceFields, now: i64) -> Option<String> {
+    let length_ms = SilenceDraft::parse_length(&fields.lasts(now)).ok()?;
+    let at = DateTime::from_timestamp_millis(now + length_ms)?;
+    let length = format::period(length_ms / 60_000 * 60_000);
+    Some(format!("Ends at {}, in {length}.", time_format::dated(at)))
 }

@@ -63,8 +63,8 @@ fn renewing(seen: &HolderData) -> AnyView {
             return view! { <span class="st critical"><Shape name="not_renewing"/>"stopped"</span><small>{format!("last {last} before this reading")}</small> }
                 .into_any();
         }
-        let every = format!("every {}", format::duration(renewal.interval_ms));
-        view! { {every}<small>{format!("last {last} before this reading")}</small> }.into_any()
+        let interval = format!("every {}", format::duration(renewal.interval_ms));
+        view! { {interval}<small>{format!("last {last} before this reading")}</small> }.into_any()
     })
 }
 
@@ -100,8 +100,8 @@ fn time_left(seen: &HolderData) -> AnyView {
 
 /// Everything that ends with it, the lock itself first.
 pub(super) fn also_released(id: &LockId, effects: &ReleaseEffects) -> AnyView {
-    let own = view! {
-        <tr><td class="res">{name(&id.resource.text())}</td><td class="ink2">"this lock"</td><td>{ends()}</td></tr>
+    let own_row = view! {
+        <tr><td class="res">{name(&id.resource.text())}</td><td class="ink2">"this lock"</td><td>{ends_badge()}</td></tr>
     };
     let all = &effects.casualties;
     let (first, rest) = all.split_at(all.len().min(CASUALTIES_SHOWN));
@@ -120,7 +120,7 @@ pub(super) fn also_released(id: &LockId, effects: &ReleaseEffects) -> AnyView {
     });
     view! {
         <h3>"Also released"</h3>
-        <table class="t kill"><thead>{kill_head()}</thead><tbody>{own}{first}</tbody></table>
+        <table class="t kill"><thead>{kill_head()}</thead><tbody>{own_row}{first}</tbody></table>
         {more}
         {nothing}
     }
@@ -131,11 +131,11 @@ fn kill_head() -> AnyView {
     view! { <tr><th scope="col">"what"</th><th scope="col">"kind"</th><th scope="col">"with the unlock"</th></tr> }.into_any()
 }
 
-fn casualty(one: &CasualtyRow) -> AnyView {
-    view! { <tr><td class="res">{name(&one.what)}</td><td class="ink2">{one.kind.as_str()}</td><td>{ends()}</td></tr> }.into_any()
+fn casualty(casualty: &CasualtyRow) -> AnyView {
+    view! { <tr><td class="res">{name(&casualty.what)}</td><td class="ink2">{casualty.kind.as_str()}</td><td>{ends_badge()}</td></tr> }.into_any()
 }
 
-fn ends() -> AnyView {
+fn ends_badge() -> AnyView {
     view! { <span class="st critical small"><Shape name="x"/>"ends"</span> }.into_any()
 }
 
@@ -167,18 +167,18 @@ pub(super) fn next_up(effects: &ReleaseEffects, backend: &BackendName) -> AnyVie
 
 /// No lock stops a holder that does not check it.
 fn still_writes(seen: &HolderData, effects: &ReleaseEffects, backend: &BackendName) -> AnyView {
-    let who = match &seen.owner_id {
+    let question = match &seen.owner_id {
         Reported::Value(owner) => view! { "Can "{name(owner.as_str())}" still write?" }.into_any(),
         Reported::Unknown(_) | Reported::NotApplicable(_) => {
             view! { "Can its holder still write?" }.into_any()
         }
     };
-    let ends = |kind| effects.casualties.iter().any(|one| one.kind == kind);
+    let has_casualty = |kind| effects.casualties.iter().any(|casualty| casualty.kind == kind);
     let first = if *backend == BackendName::builtin() {
         "It is notified within a second and may write until it stops. "
-    } else if ends(CasualtyKind::Transaction) && !ends(CasualtyKind::Session) {
+    } else if has_casualty(CasualtyKind::Transaction) && !has_casualty(CasualtyKind::Session) {
         "Not in this transaction: it is rolled back. In a new one it may. "
-    } else if ends(CasualtyKind::Session) {
+    } else if has_casualty(CasualtyKind::Session) {
         "Not in this session: it ends and uncommitted work is rolled back. In a new one it may. "
     } else {
         ""
@@ -192,7 +192,7 @@ fn still_writes(seen: &HolderData, effects: &ReleaseEffects, backend: &BackendNa
     let token = seen.fencing_token.known().map(|token| {
         format!("Resources that check the token reject {token} once the next holder has written.")
     });
-    view! { <p class="hurt"><b>{who}</b>" "{first}{warnings}{token}</p> }.into_any()
+    view! { <p class="hurt"><b>{question}</b>" "{first}{warnings}{token}</p> }.into_any()
 }
 
 /// Everything that a release would do.

@@ -66,17 +66,17 @@ pub(super) fn holders_table(columns: [&'static str; 2], rows: [[AnyView; 2]; 3])
 
 /// Two holdings side by side.
 pub(super) fn holdings(columns: [&'static str; 2], before: &Holding, now: Option<&Holding>) -> AnyView {
-    let both = [Some(before), now];
-    let owner = both.map(|holding| match holding {
+    let holdings = [Some(before), now];
+    let owner = holdings.map(|holding| match holding {
         None => view! { "no holder" }.into_any(),
         Some(holding) => known_or_why(&holding.owner_id, |owner| name(owner.as_str())),
     });
-    let token = both.map(|holding| {
+    let token = holdings.map(|holding| {
         of_holding(holding, |holding| {
             holding.fencing_token.as_ref().map(ToString::to_string)
         })
     });
-    let lease = both.map(|holding| of_holding(holding, |holding| holding.lease_id.clone()));
+    let lease = holdings.map(|holding| of_holding(holding, |holding| holding.lease_id.clone()));
     holders_table(columns, [owner, token, lease])
 }
 

@@ -130,13 +130,13 @@ fn approval_state(step: &UnlockStep) -> AnyView {
 
 fn proof_line(step: &UnlockStep) -> AnyView {
     match step.proof {
-        Proof::Fresh(ago) => line(
+        Proof::Fresh(ago) => requirement_item(
             "ok",
             "healthy",
             "Authenticated",
             &format!("{} ago; valid for 15 m", format::age(ago)),
         ),
-        Proof::Password | Proof::SignIn { .. } | Proof::Never => line(
+        Proof::Password | Proof::SignIn { .. } | Proof::Never => requirement_item(
             "pending",
             "blind",
             "Authenticate again",
@@ -147,20 +147,20 @@ fn proof_line(step: &UnlockStep) -> AnyView {
 
 fn approval_line(step: &UnlockStep) -> AnyView {
     match (&step.unlock.approval, &step.unapproved) {
-        (Some(approval), None) => line(
+        (Some(approval), None) => requirement_item(
             "ok",
             "healthy",
             "Approved by a second approver",
             &format!("{}, at {}", approval.by_name, time_format::timed(approval.at)),
         ),
-        (Some(_), Some(why)) => line("x", "warning", "The approval does not count", why),
-        _ if step.approvers.is_empty() => line(
+        (Some(_), Some(why)) => requirement_item("x", "warning", "The approval does not count", why),
+        _ if step.approvers.is_empty() => requirement_item(
             "x",
             "warning",
             "No user may approve",
             "an admin can grant the role approver",
         ),
-        _ => line(
+        _ => requirement_item(
             "pending",
             "blind",
             "A second approver approves",
@@ -169,23 +169,23 @@ fn approval_line(step: &UnlockStep) -> AnyView {
     }
 }
 
-fn line(shape: &'static str, hue: &'static str, what: &'static str, note: &str) -> AnyView {
+fn requirement_item(shape: &'static str, hue: &'static str, what: &'static str, note: &str) -> AnyView {
     let note = visible(note).into_owned();
     view! { <li><span class=format!("st quiet {hue}")><Shape name=shape/></span><span>{what}<small>{note}</small></span></li> }.into_any()
 }
 
 fn authenticate(proof: &Proof, of: &RequirementOf) -> AnyView {
-    let here = path(&of.id);
+    let unlock_path = path(&of.id);
     match proof {
         Proof::Password => view! {
-            <ConsoleForm class="type" action=format!("{here}/prove") stays=true state=of.forms.prove>
+            <ConsoleForm class="type" action=format!("{unlock_path}/prove") stays=true state=of.forms.prove>
                 <PasswordField name="password" label="Your password" autocomplete="current-password"/>
                 <div class="do"><SubmitButton>"Authenticate again"</SubmitButton></div>
             </ConsoleForm>
         }
         .into_any(),
         Proof::SignIn { at_provider } => {
-            let next = ("next", here.as_str());
+            let next = ("next", unlock_path.as_str());
             let sign_in = if *at_provider {
                 links::with_query("/sign-in/oidc", [("again", "1"), next])
             } else {
@@ -230,9 +230,9 @@ fn type_the_name(of: &RequirementOf) -> AnyView {
 }
 
 fn approve(is_fresh: bool, of: &RequirementOf) -> AnyView {
-    let here = path(&of.id);
+    let unlock_path = path(&of.id);
     if !is_fresh {
-        let prove = links::with_query("/prove", [("next", here)]);
+        let prove = links::with_query("/prove", [("next", unlock_path)]);
         return view! {
             <h3>"Your approval is requested"</h3>
             <p class="ink2">"An approval needs authentication within the last 15 minutes."</p>
@@ -244,7 +244,7 @@ fn approve(is_fresh: bool, of: &RequirementOf) -> AnyView {
     view! {
         <h3>"Your approval is requested"</h3>
         <p class="ink2">"You approve that "{name(&of.by_name)}" releases exactly this holding and everything listed with it. Both names go to the audit log."</p>
-        <ConsoleForm action=format!("{here}/approve") stays=true state=of.forms.approve>
+        <ConsoleForm action=format!("{unlock_path}/approve") stays=true state=of.forms.approve>
             <div class="do"><SubmitButton>"Approve"</SubmitButton></div>
         </ConsoleForm>
         <p class="small ink2">"To refuse, close this page; the intent then expires."</p>
@@ -293,7 +293,7 @@ pub fn NameField(
         <div class="entry">
             <label for=NAME>"Type the name of the resource"</label>
             <p class="mono to-type" id="to-type"><bdi dir="ltr">{wanted}</bdi></p>
-            <input node_ref=input id=NAME class="mono" name=NAME r#type="text" autocomplete="off" value=form.typed(NAME, "") required=true
+            <input node_ref=input id=NAME class="mono" name=NAME r#type="text" autocomplete="off" value=form.typed_value(NAME, "") required=true
                 aria-invalid=is_invalid(NAME) aria-describedby=described spellcheck="false" autocapitalize="none" autofocus=is_first/>
             {changing(move || fault.get().map(|fault| view! { <p class="fault" id="resource-fault">{notice(&fault)}</p> }.into_any()))}
             {spaces}

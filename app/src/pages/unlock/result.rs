@@ -151,9 +151,9 @@ fn next_steps(unlock: &UnlockData) -> AnyView {
             let with_it = token
                 .map(|token| format!(" with token {token}"))
                 .unwrap_or_default();
-            let words =
+            let warning =
                 format!("A holder that does not check may still write: watch for late writes{with_it}.");
-            return view! { <p class="small ink2">{words}</p> }.into_any();
+            return view! { <p class="small ink2">{warning}</p> }.into_any();
         }
         UnlockState::AlreadyFree | UnlockState::OutcomeUnknown | UnlockState::Pending => {
             return ().into_any();

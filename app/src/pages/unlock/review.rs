@@ -34,14 +34,14 @@ pub const REVIEW_FORM: &str = "/unlock";
 pub fn UnlockReviewPage() -> impl IntoView {
     let (params, location) = (use_params_map(), use_location());
     let (path, search) = (location.pathname, location.search);
-    let here = move || {
+    let url_parts = move || {
         let get = |name: &str| params.read().get(name).unwrap_or_default();
         (get("backend"), get("resource"), search.get())
     };
     let names = Memo::new(move |before: Option<&(String, String, String)>| match before {
         // During navigation the page outlives its URL for a moment.
         Some(before) if !path.with(|path| path.starts_with("/unlock/")) => before.clone(),
-        _ => here(),
+        _ => url_parts(),
     });
     let load = use_live().refreshing(
         Topics::NONE,
@@ -173,7 +173,7 @@ fn Request(id: LockId, lock: Signal<ReviewedLock>, state: FormState) -> impl Int
     let rel = external(&id.resource.text());
     let action = links::unlock(&back);
     let content = move || match hindrance.get() {
-        Some(hindrance) => cannot(&hindrance),
+        Some(hindrance) => hindrance_notice(&hindrance),
         None => reason_form(action.clone(), lock, state),
     };
     view! {
@@ -196,7 +196,7 @@ fn others(lock: &ReviewedLock) -> String {
     links::with_query(SELECT, [backend].into_iter().chain(owner))
 }
 
-fn cannot(hindrance: &Hindrance) -> AnyView {
+fn hindrance_notice(hindrance: &Hindrance) -> AnyView {
     let remedy = hindrance.remedy.as_deref();
     let remedy = remedy.map(|remedy| view! { <p class="small ink2">{notice(remedy)}</p> }.into_any());
     view! {

@@ -89,13 +89,13 @@ pub(super) struct StepForms {
 
 impl StepForms {
     fn new(id: &str) -> Self {
-        let of = |act: &str| FormState::of_action(&format!("{}/{act}", path(id)));
+        let form_of = |act: &str| FormState::of_action(&format!("{}/{act}", path(id)));
         Self {
-            confirm: of("confirm"),
-            approve: of("approve"),
-            prove: of("prove"),
-            cancel: of("cancel"),
-            review: of("review"),
+            confirm: form_of("confirm"),
+            approve: form_of("approve"),
+            prove: form_of("prove"),
+            cancel: form_of("cancel"),
+            review: form_of("review"),
         }
     }
 

@@ -68,7 +68,7 @@ fn row(wait: &WaitView) -> AnyView {
     } else {
         ""
     };
-    let how = match &wait.wants {
+    let evidence_text = match &wait.wants {
         Some(wants) => format!("{}: {}", evidence(wait), visible(wants)),
         None => evidence(wait),
     };
@@ -79,7 +79,7 @@ fn row(wait: &WaitView) -> AnyView {
             <td><bdi>{visible(&wait.waiter).into_owned()}</bdi></td>
             <td>{lock_link(&links::lock_path(&wait.lock), &name, "")}<small class="ink3">{wait.lock.backend.to_string()}</small></td>
             <td><bdi>{visible(&wait.holder).into_owned()}</bdi></td>
-            <td class="ink2"><bdi>{how}</bdi><small class="ink3">{age}</small></td>
+            <td class="ink2"><bdi>{evidence_text}</bdi><small class="ink3">{age}</small></td>
             <td class="num waiting">{waited(wait)}</td>
         </tr>
     }
@@ -102,7 +102,7 @@ pub fn WaitSources(data: Signal<WaitsPage>) -> impl IntoView {
 }
 
 fn source(source: &WaitSourceView) -> AnyView {
-    let how = match (&source.evidence, source.status.is_current()) {
+    let reading = match (&source.evidence, source.status.is_current()) {
         (None, _) => view! {
             <span class="st blind quiet" title="this kind of backend reports no waiters"><Shape name="unknown"/>"unknown: reports no waiters"</span>
         }
@@ -127,7 +127,7 @@ fn source(source: &WaitSourceView) -> AnyView {
     view! {
         <tr class=class>
             <td><a class="link" href=format!("/backends#{}", source.backend)>{source.backend.to_string()}</a></td>
-            <td>{how}{more}</td>
+            <td>{reading}{more}</td>
             <td class="num ink2">{age}</td>
         </tr>
     }

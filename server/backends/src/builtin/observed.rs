@@ -18,7 +18,7 @@ use super::{Builtin, release, stale_writes};
 /// A lease id authorizes ending the lease, so the inventory does not carry it.
 const LEASE_ID_HIDDEN: &str = "a lease id is shown to the principal of the lease alone";
 
-pub(super) fn moment(time: StoreTime) -> DateTime<chrono::Utc> {
+pub(super) fn to_datetime(time: StoreTime) -> DateTime<chrono::Utc> {
     DateTime::from_timestamp_millis(time.ms()).unwrap_or_default()
 }
 
@@ -37,8 +37,8 @@ fn observed(
         lease_id: Reported::unknown(LEASE_ID_HIDDEN),
         generation: Reported::Value(release::generation(lease)),
         fencing_token: Reported::Value(lease.token),
-        acquired_at: Reported::Value(moment(lease.acquired_at)),
-        renewed_at: Reported::Value(moment(lease.renewed_at)),
+        acquired_at: Reported::Value(to_datetime(lease.acquired_at)),
+        renewed_at: Reported::Value(to_datetime(lease.renewed_at)),
         lifetime: Lifetime::Leased {
             remaining_ms: lease.expires_at.since(now),
             ttl_ms: Reported::Value(lease.ttl.ms()),
@@ -59,20 +59,20 @@ pub(super) fn rows(
         let write = stale_writes.get(&row.resource);
         ObservedLock {
             condition: stale_writes::condition(&row.lease, write, read.now),
-            line: line(row, read.now),
+            line: wait_queue(row, read.now),
             ..observed(&row.resource, &row.lease, read.now, row.waiters, oldest)
         }
     })
 }
 
 /// The service records waits itself: these are for the graph of waits.
-fn line(row: &HeldRow, now: StoreTime) -> Vec<InLine> {
+fn wait_queue(row: &HeldRow, now: StoreTime) -> Vec<InLine> {
     let party = |owner: &OwnerId| {
         let fields = [(IdentityField::Owner, Some(owner.as_str()))];
         Arc::new(WaitParty::new(owner.as_str(), owner.clone(), fields))
     };
     let holder = party(&row.lease.owner);
-    let in_line = |(at, waiter): (usize, &WaiterView)| InLine {
+    let queued = |(at, waiter): (usize, &WaiterView)| InLine {
         generation: Generation::new(format!("queue:{at}")),
         waited_ms: Some(now.since(waiter.since).max(0)),
         identity: Some(Box::new(WaitIdentity {
@@ -82,7 +82,7 @@ fn line(row: &HeldRow, now: StoreTime) -> Vec<InLine> {
             more_blockers: 0,
         })),
     };
-    row.queue.iter().enumerate().map(in_line).collect()
+    row.queue.iter().enumerate().map(queued).collect()
 }
 
 pub(super) fn from_resource(resource: &Resource, now: &ResourceNow) -> Option<ObservedLock> {

@@ -10,7 +10,7 @@ use domain::names::{Resource, Source};
 
 use super::{Builtin, failed};
 use crate::BackendError;
-use crate::release::{Acted, confirm_release, same};
+use crate::release::{Acted, check_generation, confirm_release};
 use lease::{Ended, LeaseError};
 
 /// Each grant of a resource has another token, and a renewal keeps it; the grant time
@@ -24,18 +24,18 @@ pub(super) async fn release(
     builtin: &Builtin,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
     act: &Act,
 ) -> Result<Release, BackendError> {
     let now = builtin.read(resource).await?;
-    if let Err(answer) = same(&builtin.inspection(resource, &now), wanted) {
+    if let Err(answer) = check_generation(&builtin.inspection(resource, &now), expected) {
         return Ok(answer);
     }
     let acted = match &now.holder {
         Some(holder) => revoke(builtin, (resource, holder.lease.id), act).await?,
         None => Acted::Missed,
     };
-    confirm_release(builtin, source, resource, wanted, acted).await
+    confirm_release(builtin, source, resource, expected, acted).await
 }
 
 async fn revoke(

@@ -8,7 +8,7 @@ use domain::reported::Reported;
 use domain::tick::Tick;
 use lease::ShardIndex;
 
-use super::observed::{moment, rows};
+use super::observed::{rows, to_datetime};
 use super::{Builtin, failed};
 use crate::{BackendError, Batch, Budget, ClockReading, Pass, Sink, SourcePass};
 
@@ -85,21 +85,21 @@ impl Builtin {
         deadline: Tick,
         sink: &mut dyn Sink,
     ) -> Result<ShardRead, BackendError> {
-        let everything = NameRange::starting_with("");
+        let all_names = NameRange::starting_with("");
         let mut after = None::<Resource>;
         let mut read_shard = ShardRead::default();
         loop {
             let before = self.clock.now();
             let read = self
                 .service
-                .held_in(shard, &everything, after.as_ref(), PAGE)
+                .held_in(shard, &all_names, after.as_ref(), PAGE)
                 .await
                 .map_err(failed)?;
-            let middle = self.clock.tick().since(before.tick) / 2;
+            let half_ms = self.clock.tick().since(before.tick) / 2;
             read_shard.clock.get_or_insert(ClockReading {
-                backend_now: moment(read.now),
-                our_now: before.wall + chrono::TimeDelta::milliseconds(middle),
-                error_ms: middle,
+                backend_now: to_datetime(read.now),
+                our_now: before.wall + chrono::TimeDelta::milliseconds(half_ms),
+                error_ms: half_ms,
             });
             let full = read.value.len() >= usize::try_from(PAGE).unwrap_or(usize::MAX);
             after = read.value.last().map(|row| row.resource.clone());

@@ -10,7 +10,7 @@ use domain::observation::ObservedCondition;
 use domain::tick::Tick;
 use tokio::sync::Mutex;
 
-use super::moment;
+use super::to_datetime;
 use lease::store::StaleWrite;
 use lease::{LeaseError, LeaseService};
 use runtime::clock::Clock;
@@ -38,17 +38,17 @@ impl StaleWrites {
         clock: &Clock,
         now: StoreTime,
     ) -> Result<ByResource, LeaseError> {
-        let mut kept = self.0.lock().await;
-        if let Some((_, writes)) = kept.as_ref().filter(|(until, _)| clock.tick() < *until) {
+        let mut cached = self.0.lock().await;
+        if let Some((_, writes)) = cached.as_ref().filter(|(until, _)| clock.tick() < *until) {
             return Ok(writes.clone());
         }
-        let began = clock.tick();
+        let started_at = clock.tick();
         let writes = service.stale_writes(now.plus(-ACTIVE_MS)).await?;
         let by_resource = writes.into_iter().map(|write| (write.resource.clone(), write));
         let writes: ByResource = Arc::new(by_resource.collect());
         let read_at = clock.tick();
-        let fresh_ms = FRESH_MS.max(read_at.since(began) * SHARE);
-        *kept = Some((read_at.plus(fresh_ms), writes.clone()));
+        let fresh_ms = FRESH_MS.max(read_at.since(started_at) * SHARE);
+        *cached = Some((read_at.plus(fresh_ms), writes.clone()));
         Ok(writes)
     }
 }
@@ -69,7 +69,7 @@ pub(super) fn condition(
     let why = format!(
         "{writer} wrote with token {} at {} after {} was granted {}",
         write.token,
-        moment(write.at).format("%H:%M:%S UTC"),
+        to_datetime(write.at).format("%H:%M:%S UTC"),
         visible(lease.owner.as_str()),
         lease.token,
     );

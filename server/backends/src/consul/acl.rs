@@ -56,8 +56,8 @@ impl Permissions {
     pub(super) fn unreadable(&self) -> Vec<&str> {
         match self {
             Self::Known { prefixes, .. } => {
-                let unreadable = prefixes.iter().filter(|one| !one.read);
-                unreadable.map(|one| one.prefix.as_str()).collect()
+                let unreadable = prefixes.iter().filter(|permission| !permission.read);
+                unreadable.map(|permission| permission.prefix.as_str()).collect()
             }
             Self::Off | Self::Unknown => Vec::new(),
         }
@@ -81,8 +81,8 @@ pub(super) async fn permissions(http: &Http) -> Result<Permissions, ConsulError>
         access: "read",
     });
     let url = http.url(&["v1", "internal", "acl", "authorize"], &[]);
-    let asked = http.request(Method::POST, url).json(&questions);
-    let answers: Vec<Answer> = match http.json(asked).await {
+    let request = http.request(Method::POST, url).json(&questions);
+    let answers: Vec<Answer> = match http.json(request).await {
         Ok(answers) => answers,
         Err(fault) if fault.kind == ConsulErrorKind::AclsOff => return Ok(Permissions::Off),
         Err(fault) if fault.kind == ConsulErrorKind::NotFound => return Ok(Permissions::Unknown),

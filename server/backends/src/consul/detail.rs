@@ -62,8 +62,8 @@ fn sharers(others: &[Resource]) -> Vec<String> {
         })
         .collect();
     if others.len() > SHARERS_MAX {
-        let more = others.len() - SHARERS_MAX;
-        sentences.push(format!("{more} more keys are held by the same session."));
+        let hidden = others.len() - SHARERS_MAX;
+        sentences.push(format!("{hidden} more keys are held by the same session."));
     }
     sentences
 }

@@ -84,7 +84,7 @@ impl ConsulBackend {
     }
 
     /// Reads these locks and delivers them; missing ones are delivered as gone.
-    pub(super) async fn named(
+    pub(super) async fn refresh_named(
         &self,
         names: &[(Source, Resource)],
         sink: &mut dyn Sink,

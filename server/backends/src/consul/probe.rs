@@ -76,17 +76,17 @@ impl ConsulBackend {
             Permissions::Unknown => vec![read_sessions(Reported::unknown(NOT_TOLD))],
             Permissions::Known { prefixes, sessions } => {
                 let mut rights = Vec::new();
-                for one in prefixes {
-                    let prefix = &one.prefix;
+                for permission in prefixes {
+                    let prefix = &permission.prefix;
                     rights.push(right(
                         format!("read the keys below {prefix}"),
-                        Reported::Value(one.read),
+                        Reported::Value(permission.read),
                         true,
                         acl::read_rule(prefix),
                     ));
                     rights.push(right(
                         format!("write the keys below {prefix}"),
-                        Reported::Value(one.write),
+                        Reported::Value(permission.write),
                         false,
                         format!(
                             "Replace the policy's rule by: key_prefix \"{prefix}\" {{ policy = \"read\" }}"

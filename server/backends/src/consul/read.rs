@@ -71,13 +71,13 @@ pub(super) async fn key<T>(
 /// The sessions among `wanted`, by id.
 pub(super) async fn sessions(
     http: &Http,
-    wanted: &HashSet<&str>,
+    ids: &HashSet<&str>,
 ) -> Result<HashMap<String, ConsulSession>, ConsulError> {
-    let mut found = HashMap::with_capacity(wanted.len());
+    let mut found = HashMap::with_capacity(ids.len());
     let url = http.url(&["v1", "session", "list"], &[]);
     http.list(url, http.settings.timeout, |element| {
         let session: ConsulSession = parse(element)?;
-        if wanted.contains(session.id.as_str()) {
+        if ids.contains(session.id.as_str()) {
             found.insert(session.id.clone(), session);
         }
         Ok(())

@@ -90,7 +90,7 @@ pub(super) async fn release(
     backend: &ConsulBackend,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     let Some(unlocks) = &backend.unlocks else {
         return Ok(Release::refused(
@@ -104,12 +104,12 @@ pub(super) async fn release(
             "Add its folder to `prefixes`.",
         ));
     };
-    let acted = unlock(unlocks, &key, wanted).await?;
-    confirm_release(backend, source, resource, wanted, acted).await
+    let acted = unlock(unlocks, &key, expected).await?;
+    confirm_release(backend, source, resource, expected, acted).await
 }
 
 /// Reads the key with the unlocking token, and releases it if it is unchanged.
-async fn unlock(unlocks: &Http, key: &str, wanted: &Generation) -> Result<Acted, BackendError> {
+async fn unlock(unlocks: &Http, key: &str, expected: &Generation) -> Result<Acted, BackendError> {
     for _ in 0..TRIES_MAX {
         let read = |entry: &KeyEntry<'_>| entry.held().map(|held| (held, entry.bytes()));
         let found = match read::key(unlocks, key, read).await {
@@ -117,7 +117,7 @@ async fn unlock(unlocks: &Http, key: &str, wanted: &Generation) -> Result<Acted,
             Err(fault) if fault.kind == ConsulErrorKind::Denied => return Ok(denied(key)),
             Err(fault) => return Err(fault.error),
         };
-        let Some((held, value)) = found.filter(|(held, _)| row::generation(held) == *wanted) else {
+        let Some((held, value)) = found.filter(|(held, _)| row::generation(held) == *expected) else {
             return Ok(Acted::Missed);
         };
         if held.flags == SEMAPHORE_FLAGS {

@@ -44,23 +44,23 @@ impl ConsulBackend {
             .await
             .map_err(|fault| fault.error)?;
         self.refuse_blindness(&reading)?;
-        let mut cut = reading.cut.clone();
+        let mut cut_reason = reading.cut.clone();
         if let Some(unreadable) = reading.permissions.unreadable().first() {
-            cut = Some(partly_readable(unreadable).into());
+            cut_reason = Some(partly_readable(unreadable).into());
         } else if reading.list.is_filtered {
-            cut = Some("Consul left out keys that the token may not read".into());
+            cut_reason = Some("Consul left out keys that the token may not read".into());
         } else if reading.list.too_long > 0 {
-            cut = Some(format!("a key is longer than {RESOURCE_BYTES_MAX} bytes").into());
+            cut_reason = Some(format!("a key is longer than {RESOURCE_BYTES_MAX} bytes").into());
         }
         let seen = reading.list.keys;
-        self.deliver(reading, cut.is_none(), sink);
-        let took = self.http.clock.tick().since(sent_at);
-        self.scan_ms.store(took, Ordering::Relaxed);
+        self.deliver(reading, cut_reason.is_none(), sink);
+        let elapsed_ms = self.http.clock.tick().since(sent_at);
+        self.scan_ms.store(elapsed_ms, Ordering::Relaxed);
         Ok(Pass {
             sources: vec![SourcePass {
                 source: row::source(),
-                fault: cut.as_ref().map(ToString::to_string),
-                coverage: match cut {
+                fault: cut_reason.as_ref().map(ToString::to_string),
+                coverage: match cut_reason {
                     None => Coverage::Complete,
                     Some(why) => Coverage::Partial { seen, of: None, why },
                 },
@@ -92,11 +92,14 @@ impl ConsulBackend {
         // The sessions of the last scan too: a key is released by one that lives, or lost with it.
         let held = reading.list.held.iter().map(|held| held.session.as_str());
         let before = self.delays.sessions();
-        let wanted: HashSet<&str> = held.chain(before.iter().map(|session| &**session)).collect();
-        if !wanted.is_empty() {
+        let session_ids: HashSet<&str> = held.chain(before.iter().map(|session| &**session)).collect();
+        if !session_ids.is_empty() {
             // A list that was cut took all the time; its sessions are read within one timeout.
             let left = self.left(deadline).max(self.http.settings.timeout);
-            let sessions = self.http.within(left, read::sessions(&self.http, &wanted)).await;
+            let sessions = self
+                .http
+                .within(left, read::sessions(&self.http, &session_ids))
+                .await;
             reading.sessions = match sessions {
                 Ok(sessions) => sessions,
                 Err(fault) if fault.kind == ConsulErrorKind::Denied => HashMap::new(),

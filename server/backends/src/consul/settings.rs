@@ -101,8 +101,9 @@ pub(super) fn client(tls: &TlsConfig, token: Option<&SecretString>) -> Result<re
         http = http.tls_certs_only(roots);
     }
     if let (Some(cert), Some(key)) = (&tls.cert_file, &tls.key_file) {
-        let both = [pem(cert, "cert_file")?, pem(key, "key_file")?].concat();
-        let identity = reqwest::Identity::from_pem(&both).map_err(|error| unusable("cert_file", &error))?;
+        let cert_and_key = [pem(cert, "cert_file")?, pem(key, "key_file")?].concat();
+        let identity =
+            reqwest::Identity::from_pem(&cert_and_key).map_err(|error| unusable("cert_file", &error))?;
         http = http.identity(identity);
     }
     http.build()
@@ -122,11 +123,14 @@ fn pem(file: &Path, setting: &str) -> Result<Vec<u8>, BackendError> {
 fn outermost(prefixes: &[String]) -> Vec<String> {
     let mut sorted = prefixes.to_vec();
     sorted.sort();
-    let mut kept: Vec<String> = Vec::with_capacity(sorted.len());
+    let mut outermost_prefixes: Vec<String> = Vec::with_capacity(sorted.len());
     for prefix in sorted {
-        if !kept.last().is_some_and(|outer| prefix.starts_with(outer)) {
-            kept.push(prefix);
+        if !outermost_prefixes
+            .last()
+            .is_some_and(|outer| prefix.starts_with(outer))
+        {
+            outermost_prefixes.push(prefix);
         }
     }
-    kept
+    outermost_prefixes
 }

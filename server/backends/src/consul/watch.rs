@@ -70,8 +70,8 @@ impl ConsulBackend {
             query.extend([("index", index.as_str()), ("wait", wait.as_str())]);
         }
         let url = self.http.key_url(prefix, &query);
-        let patience = WAIT + WAIT / 16 + self.http.settings.timeout;
-        let info = self.http.list(url, patience, |_| Ok(())).await?;
+        let timeout = WAIT + WAIT / 16 + self.http.settings.timeout;
+        let info = self.http.list(url, timeout, |_| Ok(())).await?;
         // 0 would not block.
         Ok(info.index.max(1))
     }

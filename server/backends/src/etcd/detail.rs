@@ -29,21 +29,21 @@ struct Lease {
 
 impl EtcdBackend {
     pub(super) async fn detail(&self, source: &Source, resource: &Resource) -> Result<Inspection, EtcdError> {
-        let mut looked_again = false;
+        let mut is_retry = false;
         loop {
             let Lookup::There(found) = find(&self.link, source, resource, usize::MAX).await? else {
                 return Ok(Inspection::default());
             };
             let lease = self.lease_of(found.row.holder.lease).await?;
             // The lease ended between the two requests: the key is most likely deleted too.
-            let gone = lease
+            let is_lease_gone = lease
                 .as_ref()
                 .is_some_and(|lease| lease.reading.left == LeaseTimeLeft::Gone);
-            if gone && !looked_again {
-                looked_again = true;
+            if is_lease_gone && !is_retry {
+                is_retry = true;
                 continue;
             }
-            return self.fetch_detail(*found, lease, gone).await;
+            return self.fetch_detail(*found, lease, is_lease_gone).await;
         }
     }
 
@@ -51,9 +51,9 @@ impl EtcdBackend {
         &self,
         mut found: LookupResult,
         lease: Option<Lease>,
-        gone: bool,
+        is_lease_gone: bool,
     ) -> Result<Inspection, EtcdError> {
-        if gone {
+        if is_lease_gone {
             found.row.note = Some(GONE_LEASE.into());
         }
         let reading = lease.as_ref().map(|lease| lease.reading);

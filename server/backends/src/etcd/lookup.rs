@@ -113,28 +113,28 @@ pub(super) fn prefix_of<'a>(link: &'a Link, key: &[u8]) -> Option<&'a [u8]> {
 
 impl EtcdBackend {
     /// Reads these locks and delivers them; missing ones are delivered as gone.
-    pub(super) async fn named(
+    pub(super) async fn refresh_named(
         &self,
         names: &[(Source, Resource)],
         sink: &mut dyn Sink,
     ) -> Result<(), BackendError> {
-        let again = self.named_once(names, false, sink).await?;
-        if !again.is_empty() {
-            self.named_once(&again, true, sink).await?;
+        let retries = self.refresh_named_once(names, false, sink).await?;
+        if !retries.is_empty() {
+            self.refresh_named_once(&retries, true, sink).await?;
         }
         Ok(())
     }
 
     /// Returns names whose lease ended between two requests: they are read again, unless this
     /// is the `last` attempt.
-    async fn named_once(
+    async fn refresh_named_once(
         &self,
         names: &[(Source, Resource)],
         last: bool,
         sink: &mut dyn Sink,
     ) -> Result<Vec<(Source, Resource)>, BackendError> {
         let started = self.link.clock.tick();
-        let mut looks = futures::stream::iter(names.to_vec())
+        let mut lookups = futures::stream::iter(names.to_vec())
             .map(|(source, resource)| async move {
                 let look = find(&self.link, &source, &resource, HINT_PAGES_MAX).await;
                 (source, resource, look)
@@ -142,7 +142,7 @@ impl EtcdBackend {
             .buffer_unordered(PARALLEL_MAX);
         let mut rows = Vec::new();
         let mut gone = Vec::new();
-        while let Some((source, resource, look)) = looks.next().await {
+        while let Some((source, resource, look)) = lookups.next().await {
             match look.map_err(|fault| fault.error)? {
                 Lookup::There(found) => rows.push(found.row),
                 Lookup::Absent => gone.push((source, resource)),
@@ -176,7 +176,7 @@ impl EtcdBackend {
         for chunk in leases.chunks(CHUNK_LEASES) {
             self.leases.read(&self.link, chunk).await?;
         }
-        let mut again = Vec::new();
+        let mut retries = Vec::new();
         let mut known = Vec::with_capacity(rows.len());
         for mut row in rows {
             if row.holder.lease == 0 {
@@ -188,7 +188,7 @@ impl EtcdBackend {
             };
             if reading.left == LeaseTimeLeft::Gone {
                 if !last {
-                    again.push((row.source, row.resource));
+                    retries.push((row.source, row.resource));
                     continue;
                 }
                 row.note = Some(GONE_LEASE.into());
@@ -196,7 +196,7 @@ impl EtcdBackend {
             known.push((reading.at, row.lock(reading.lifetime())));
         }
         deliver(sink, known);
-        Ok(again)
+        Ok(retries)
     }
 }
 

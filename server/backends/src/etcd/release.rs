@@ -17,7 +17,7 @@ use super::lookup::{Lookup, find, prefix_of};
 use super::range::{self, KeyRead};
 use super::record::{CUT_QUEUE, KeyPlacement, LARGE_VALUE, Record, mutex_source, place};
 use super::row::{self, EtcdRow};
-use crate::release::{Acted, confirm_release, same};
+use crate::release::{Acted, check_generation, confirm_release};
 use crate::{Backend, BackendError};
 
 pub(super) const HOW: &str = "the holder's key is deleted if its revisions are the ones seen; its lease and the lease's \
@@ -53,7 +53,7 @@ pub(super) async fn release(
     backend: &EtcdBackend,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     let Some(unlocks) = &backend.unlocks else {
         return Ok(Release::refused(
@@ -82,9 +82,9 @@ pub(super) async fn release(
             "Delete the key with etcdctl, or let its client write a smaller value.",
         ));
     }
-    if row::generation(source, &found.row.holder) != *wanted {
+    if row::generation(source, &found.row.holder) != *expected {
         let seen = backend.inspect(source, resource).await?;
-        if let Err(answer) = same(&seen, wanted) {
+        if let Err(answer) = check_generation(&seen, expected) {
             return Ok(answer);
         }
     }
@@ -94,8 +94,8 @@ pub(super) async fn release(
             "Configure the folder that holds the whole queue in `prefixes`.",
         ));
     }
-    let acted = delete(unlocks, source, found.holder.key(), wanted).await?;
-    confirm_release(backend, source, resource, wanted, acted).await
+    let acted = delete(unlocks, source, found.holder.key(), expected).await?;
+    confirm_release(backend, source, resource, expected, acted).await
 }
 
 /// Reads the key with the unlocking account, which also opens its connection, and deletes it if
@@ -104,7 +104,7 @@ async fn delete(
     unlocks: &Link,
     source: &Source,
     key: &[u8],
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Acted, BackendError> {
     for _ in 0..TRIES_MAX {
         let read = match range::read_key(unlocks, key).await {
@@ -112,7 +112,7 @@ async fn delete(
             Err(fault) if fault.kind == EtcdErrorKind::Denied => return Ok(denied(unlocks, key)),
             Err(fault) => return Err(fault.error),
         };
-        let Some(KeyRead { kv, .. }) = read.filter(|read| is_named(unlocks, source, read, wanted)) else {
+        let Some(KeyRead { kv, .. }) = read.filter(|read| is_named(unlocks, source, read, expected)) else {
             return Ok(Acted::Missed);
         };
         match act(unlocks, source, &kv).await {
@@ -130,7 +130,7 @@ async fn delete(
     })
 }
 
-fn is_named(link: &Link, source: &Source, read: &KeyRead, wanted: &Generation) -> bool {
+fn is_named(link: &Link, source: &Source, read: &KeyRead, expected: &Generation) -> bool {
     let KeyRead { kv, value_read, .. } = read;
     let in_queue = prefix_of(link, kv.key())
         .is_some_and(|prefix| matches!(place(kv.key(), kv.lease(), prefix), KeyPlacement::Queue(_)));
@@ -138,7 +138,7 @@ fn is_named(link: &Link, source: &Source, read: &KeyRead, wanted: &Generation) -
     let is_placed = *value_read || in_queue;
     is_placed
         && in_queue == (*source == mutex_source())
-        && row::generation(source, &Record::parse(kv, *value_read)) == *wanted
+        && row::generation(source, &Record::parse(kv, *value_read)) == *expected
 }
 
 /// Whether the key was deleted. For a plain key every rewrite counts: it may be another

@@ -94,7 +94,7 @@ impl EtcdRow {
                 Reported::unknown("etcd has no record of waiters for a plain key")
             },
             oldest_waiter_ms: None,
-            line: self.line(),
+            line: self.wait_queue(),
             condition: if self.is_unread_key() {
                 Some(ObservedCondition::Unrecognised {
                     why: LARGE_VALUE.into(),
@@ -114,10 +114,10 @@ impl EtcdRow {
 
 impl EtcdRow {
     /// etcd does not record when a key was written: wait times are observed.
-    fn line(&self) -> Vec<InLine> {
+    fn wait_queue(&self) -> Vec<InLine> {
         let waiters = self.waiters.iter().take(WAITERS_KEPT_MAX).enumerate();
         let holder = Arc::new(party(&self.holder));
-        let in_line = |(at, waiter): (usize, &Record)| InLine {
+        let queued = |(at, waiter): (usize, &Record)| InLine {
             generation: generation(&self.source, waiter),
             waited_ms: None,
             identity: (at < WAITERS_IDENTIFIED_MAX).then(|| {
@@ -129,7 +129,7 @@ impl EtcdRow {
                 })
             }),
         };
-        waiters.map(in_line).collect()
+        waiters.map(queued).collect()
     }
 }
 
@@ -192,14 +192,14 @@ impl<'a> Rows<'a> {
 
     /// The queues that end before `key`; all queues with `None`.
     pub(super) fn close(&mut self, before: Option<&[u8]>) -> Vec<EtcdRow> {
-        let done: Vec<Vec<u8>> = self
+        let complete_names: Vec<Vec<u8>> = self
             .open
             .keys()
             .filter(|name| before.is_none_or(|key| ends_before(name, key)))
             .cloned()
             .collect();
-        let mut rows = Vec::with_capacity(done.len());
-        for name in done {
+        let mut rows = Vec::with_capacity(complete_names.len());
+        for name in complete_names {
             if let Some((records, read_at)) = self.open.remove(&name) {
                 rows.extend(EtcdRow::queue(&name, records, read_at));
             }

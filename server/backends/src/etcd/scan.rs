@@ -61,22 +61,23 @@ impl EtcdBackend {
         let coverage = listing.coverage();
         let (plain, mut waiting) = split(std::mem::take(&mut listing.rows));
         deliver(sink, plain);
-        let (unread, fault, gone) = self.read_leases(&mut waiting, deadline, sink).await;
+        let (unread, fault, missing) = self.read_leases(&mut waiting, deadline, sink).await;
         if complete {
             self.leases.retain(&waiting.by_lease.keys().copied().collect());
         }
         // Their leases ended after the listing: most of these keys are deleted by now.
-        let mut late = None;
-        if !gone.is_empty() {
+        let mut retry_fault = None;
+        if !missing.is_empty() {
             let left = u64::try_from(deadline.since(self.link.clock.tick())).unwrap_or(0);
-            let again = tokio::time::timeout(Duration::from_millis(left), self.named(&gone, sink)).await;
-            late = again.ok().and_then(Result::err).map(|error| error.to_string());
+            let retried =
+                tokio::time::timeout(Duration::from_millis(left), self.refresh_named(&missing, sink)).await;
+            retry_fault = retried.ok().and_then(Result::err).map(|error| error.to_string());
         }
         let fault = listing
             .fault
             .or(fault)
             .map(|fault| fault.error.to_string())
-            .or(late)
+            .or(retry_fault)
             .or_else(|| {
                 (unread > 0)
                     .then(|| format!("the time left of {unread} locks was not read within the scan timeout"))
@@ -105,7 +106,7 @@ impl EtcdBackend {
         let soon = deadline.min(started.plus(poll_interval_ms / 2));
         // After another half poll interval they are at most two intervals old.
         let young_ms = poll_interval_ms.saturating_add(poll_interval_ms / 2);
-        let mut gone = Vec::new();
+        let mut missing = Vec::new();
         let mut fault = None;
         for round in [Round::Young, Round::Rest] {
             let now = self.link.clock.tick();
@@ -129,17 +130,17 @@ impl EtcdBackend {
                 let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0));
                 let read = tokio::time::timeout(limit, self.leases.read(&self.link, chunk)).await;
                 fault = read.ok().and_then(Result::err).or(fault);
-                self.report_progress(waiting, chunk, started, sink, &mut gone);
+                self.report_progress(waiting, chunk, started, sink, &mut missing);
             }
             let oldest = self.link.clock.tick().plus(-poll_interval_ms.saturating_mul(2));
-            self.report_progress(waiting, &list, oldest, sink, &mut gone);
+            self.report_progress(waiting, &list, oldest, sink, &mut missing);
         }
         let unread: Vec<EtcdRow> = waiting.rows.iter_mut().filter_map(Option::take).collect();
         let count = unread.len();
         let why = leases::unread(fault.as_ref());
         let unknown = |row: EtcdRow| (row.read_at, row.lock(Lifetime::Unknown { why: why.clone() }));
         deliver(sink, unread.into_iter().map(unknown));
-        (count, fault, gone)
+        (count, fault, missing)
     }
 
     /// Delivers rows whose lease has a reading not older than `oldest`.
@@ -149,7 +150,7 @@ impl EtcdBackend {
         leases: &[i64],
         oldest: Tick,
         sink: &mut dyn Sink,
-        gone: &mut Vec<(Source, Resource)>,
+        missing: &mut Vec<(Source, Resource)>,
     ) {
         let mut known = Vec::new();
         for lease in leases {
@@ -161,7 +162,7 @@ impl EtcdBackend {
                     continue;
                 };
                 if reading.left == LeaseTimeLeft::Gone {
-                    gone.push((row.source, row.resource));
+                    missing.push((row.source, row.resource));
                 } else {
                     known.push((reading.at, row.lock(reading.lifetime())));
                 }

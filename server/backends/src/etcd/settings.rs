@@ -221,13 +221,16 @@ fn pem(file: &Path, setting: &str) -> Result<Vec<u8>, BackendError> {
 fn outermost(prefixes: &[String]) -> Vec<Vec<u8>> {
     let mut sorted: Vec<Vec<u8>> = prefixes.iter().map(|prefix| prefix.as_bytes().to_vec()).collect();
     sorted.sort();
-    let mut kept: Vec<Vec<u8>> = Vec::with_capacity(sorted.len());
+    let mut outermost_prefixes: Vec<Vec<u8>> = Vec::with_capacity(sorted.len());
     for prefix in sorted {
-        if !kept.last().is_some_and(|outer| prefix.starts_with(outer)) {
-            kept.push(prefix);
+        if !outermost_prefixes
+            .last()
+            .is_some_and(|outer| prefix.starts_with(outer))
+        {
+            outermost_prefixes.push(prefix);
         }
     }
-    kept
+    outermost_prefixes
 }
 
 #[cfg(test)]

@@ -129,10 +129,11 @@ impl EtcdBackend {
     /// reports no error.
     async fn listen(&self, session: &mut Session<'_>) -> End {
         let timeout_ms = self.link.settings.timeout_ms();
-        let beat = (self.link.settings.timeout / 2).clamp(Duration::from_millis(100), Duration::from_secs(5));
+        let idle_timeout =
+            (self.link.settings.timeout / 2).clamp(Duration::from_millis(100), Duration::from_secs(5));
         let mut requested_at: Option<Tick> = Some(self.link.clock.tick());
         loop {
-            match tokio::time::timeout(beat, session.stream.message()).await {
+            match tokio::time::timeout(idle_timeout, session.stream.message()).await {
                 Ok(Ok(Some(answer))) => {
                     requested_at = None;
                     if let Err(end) = self.handle_response(&answer, session) {
@@ -149,8 +150,9 @@ impl EtcdBackend {
                         }
                         Some(_) => {}
                         None => {
-                            let ask = tokio::time::timeout(beat, session.stream.request_progress()).await;
-                            if !matches!(ask, Ok(Ok(()))) {
+                            let sent =
+                                tokio::time::timeout(idle_timeout, session.stream.request_progress()).await;
+                            if !matches!(sent, Ok(Ok(()))) {
                                 return End::Broken("the watch accepts no more requests".to_owned());
                             }
                             requested_at = Some(now);

@@ -135,31 +135,31 @@ impl Group<'_> {
                 .iter()
                 .filter_map(|row| snapshot.waited_ms(row))
                 .max(),
-            line: snapshot.line(&self.waiters, Party::generation),
+            line: snapshot.wait_queue(&self.waiters, Party::generation),
             condition: self.condition(snapshot),
         }
     }
 
     pub(super) fn owners(&self, snapshot: &Snapshot) -> Vec<OwnerId> {
-        let parties = self
+        let owners = self
             .holders
             .iter()
             .filter_map(|row| snapshot.parties.get(&row.pid));
-        parties.map(Party::owner_id).collect()
+        owners.map(Party::owner_id).collect()
     }
 
     /// All sharers: a release is bound to every one of them.
     fn generation(&self, snapshot: &Snapshot) -> Reported<Generation> {
-        let mut each = Vec::with_capacity(self.holders.len());
+        let mut generations = Vec::with_capacity(self.holders.len());
         for row in &self.holders {
             match snapshot.parties.get(&row.pid).map(Party::generation) {
-                Some(Reported::Value(generation)) => each.push(generation.as_str().to_owned()),
+                Some(Reported::Value(generation)) => generations.push(generation.as_str().to_owned()),
                 Some(unknown) => return unknown,
                 None => return Reported::unknown("the session ended during the read"),
             }
         }
-        let rest = each.split_off(each.len().min(GENERATIONS_SHOWN));
-        let mut text = each.join("+");
+        let rest = generations.split_off(generations.len().min(GENERATIONS_SHOWN));
+        let mut text = generations.join("+");
         if !rest.is_empty() {
             text.push_str(&format!(
                 "+{}:{:016x}",
@@ -176,10 +176,10 @@ impl Group<'_> {
                 .iter()
                 .filter_map(|row| snapshot.parties.get(&row.pid))
         };
-        parties().find_map(Party::gone).or_else(|| {
+        parties().find_map(Party::orphaned).or_else(|| {
             parties().find_map(|party| match party {
                 Party::Session(session) if party.level() == Level::Session => {
-                    pooler::leak(session, snapshot.now?)
+                    pooler::find_leak(session, snapshot.now?)
                 }
                 Party::Session(_) | Party::Prepared(_) => None,
             })

@@ -44,7 +44,7 @@ pub(super) struct CatalogTable {
     pub(super) name: String,
     pub(super) oid: sqlx::postgres::types::Oid,
     /// Row count by the server's own estimate, if it has one.
-    pub(super) about: Option<u64>,
+    pub(super) row_estimate: Option<u64>,
     /// Quoted if SQL requires it, for remedies.
     pub(super) shown: String,
     pub(super) schema_shown: String,
@@ -67,7 +67,7 @@ pub(super) async fn check(
     let mut plans = Vec::with_capacity(tables.len());
     for (table, found) in tables.iter().zip(found) {
         plans.push(match found {
-            Some(found) => Plan::fit(table, found),
+            Some(found) => Plan::try_new(table, found),
             None => Err(missing_table(link, table).await?),
         });
     }
@@ -111,18 +111,18 @@ async fn find(
 }
 
 fn entry(row: &PgRow) -> Result<(CatalogTable, Column), sqlx::Error> {
-    let about: f64 = row.try_get("about")?;
+    let row_estimate: f64 = row.try_get("about")?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "an estimate, and not negative"
     )]
-    let about = (about >= 0.0).then_some(about as u64);
+    let row_estimate = (row_estimate >= 0.0).then_some(row_estimate as u64);
     let table = CatalogTable {
         schema: row.try_get("schema")?,
         name: row.try_get("name")?,
         oid: row.try_get("oid")?,
-        about,
+        row_estimate,
         shown: row.try_get("shown")?,
         schema_shown: row.try_get("schema_shown")?,
         account: row.try_get("account")?,
@@ -153,8 +153,8 @@ async fn missing_table(link: &mut Link<'_>, table: &LeaseTable) -> Result<String
         .iter()
         .map(|(schema, name)| format!("{schema}.{name}"))
         .collect();
-    let elsewhere = tables.iter().position(|(_, name)| *name == table.name.text);
-    let nearest = match elsewhere {
+    let other_schema = tables.iter().position(|(_, name)| *name == table.name.text);
+    let nearest = match other_schema {
         Some(at) => Some(shown[at].as_str()),
         None => ident::nearest(&table.quoted_name(), shown.iter().map(String::as_str)),
     };

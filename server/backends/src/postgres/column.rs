@@ -52,8 +52,8 @@ impl Column {
     }
 
     /// What the role needs, if the column is not of that kind.
-    pub(super) fn fits(&self, role: Role) -> Result<(), &'static str> {
-        let (fits, wanted) = match role {
+    pub(super) fn check_role(&self, role: Role) -> Result<(), &'static str> {
+        let (is_suitable, required) = match role {
             Role::Resource => (self.is_name(), "text, a number or a uuid"),
             Role::Owner | Role::LeaseId => (
                 self.is_name() || self.is_bytes(),
@@ -68,7 +68,7 @@ impl Column {
             }
             Role::Locked => (true, "any type"),
         };
-        if fits { Ok(()) } else { Err(wanted) }
+        if is_suitable { Ok(()) } else { Err(required) }
     }
 
     pub(super) fn quoted(&self) -> String {
@@ -93,12 +93,12 @@ impl Column {
         if self.is_timestamp() {
             return format!("({name} AT TIME ZONE 'UTC')");
         }
-        let each = per_second(unit);
+        let units_per_second = per_second(unit);
         format!(
             "(CASE WHEN {name} >= {max} THEN timestamptz 'infinity' WHEN {name} < {min} THEN timestamptz '-infinity' \
-             ELSE to_timestamp({name}::float8 / {each}) END)",
-            max = YEAR_9999_S * each,
-            min = YEAR_1_S * each,
+             ELSE to_timestamp({name}::float8 / {units_per_second}) END)",
+            max = YEAR_9999_S * units_per_second,
+            min = YEAR_1_S * units_per_second,
         )
     }
 
@@ -110,10 +110,10 @@ impl Column {
         if self.is_timestamp() {
             return "(clock_timestamp() AT TIME ZONE 'UTC')".to_owned();
         }
-        let each = per_second(unit);
+        let units_per_second = per_second(unit);
         // Rounded down: it is over when it is written.
         format!(
-            "floor(date_part('epoch', clock_timestamp()) * {each})::{}",
+            "floor(date_part('epoch', clock_timestamp()) * {units_per_second})::{}",
             self.type_base
         )
     }
@@ -130,7 +130,7 @@ impl Column {
     }
 
     /// The value of a flag that is not set; `None` if it cannot be written.
-    pub(super) fn lowered(&self) -> Option<&'static str> {
+    pub(super) fn unset_flag_value(&self) -> Option<&'static str> {
         match self.category.as_str() {
             "B" => Some("false"),
             "N" => Some("0"),

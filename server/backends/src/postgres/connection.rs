@@ -62,12 +62,12 @@ impl Links {
             Ok(Ok(permit)) => permit,
             Ok(Err(_)) | Err(_) => return Err(self.no_answer()),
         };
-        while let Some(mut kept) = self.take_idle() {
-            match timeout(self.timeout(), kept.ping()).await {
+        while let Some(mut idle) = self.take_idle() {
+            match timeout(self.timeout(), idle.ping()).await {
                 Ok(Ok(())) => {
                     return Ok(Link {
                         links: self,
-                        connection: Some(kept),
+                        connection: Some(idle),
                         open: false,
                         _permit: permit,
                     });
@@ -154,7 +154,7 @@ impl Link<'_> {
         self.return_connection(connection, answer)
     }
 
-    /// Opens a read-only transaction and reads the first `rows_max` rows of `select`; [`Self::more`] reads on.
+    /// Opens a read-only transaction and reads the first `rows_max` rows of `select`; [`Self::fetch_more`] reads on.
     pub(super) async fn first(
         &mut self,
         select: &str,
@@ -168,7 +168,7 @@ impl Link<'_> {
         .await
     }
 
-    pub(super) async fn more(&mut self, rows_max: usize) -> Result<Vec<PgRow>, StatementError> {
+    pub(super) async fn fetch_more(&mut self, rows_max: usize) -> Result<Vec<PgRow>, StatementError> {
         self.script(format!("FETCH {rows_max} FROM leasehold_rows")).await
     }
 

@@ -30,11 +30,11 @@ impl Name {
 
     /// Spellings to find in the catalog, best first.
     pub(super) fn spellings(&self) -> Vec<String> {
-        let folded = self.text.to_lowercase();
-        if self.exact || folded == self.text {
+        let lowercase = self.text.to_lowercase();
+        if self.exact || lowercase == self.text {
             vec![self.text.clone()]
         } else {
-            vec![self.text.clone(), folded]
+            vec![self.text.clone(), lowercase]
         }
     }
 
@@ -42,7 +42,7 @@ impl Name {
     pub(super) fn find<'a, T>(&self, entries: &'a [T], name_of: impl Fn(&T) -> &str) -> Option<&'a T> {
         self.spellings()
             .iter()
-            .find_map(|wanted| entries.iter().find(|entry| name_of(entry) == wanted))
+            .find_map(|spelling| entries.iter().find(|entry| name_of(entry) == spelling))
     }
 }
 
@@ -73,12 +73,12 @@ pub(super) fn table(text: &str) -> Option<(Name, Name)> {
 }
 
 /// The candidate most similar to `wanted`, if any is similar enough.
-pub(super) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|candidate| {
             (
-                strsim::jaro_winkler(&wanted.to_lowercase(), &candidate.to_lowercase()),
+                strsim::jaro_winkler(&name.to_lowercase(), &candidate.to_lowercase()),
                 candidate,
             )
         })

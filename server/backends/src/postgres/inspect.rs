@@ -108,7 +108,7 @@ async fn advisory_lock(
     let hashes = backend.key_names.server_hashes(link).await?;
     let name = backend.key_names.find(group.key, &group.database, &hashes);
     let holders: Vec<i32> = group.holders.iter().map(|row| row.pid).collect();
-    let all: Vec<i32> = group
+    let pids: Vec<i32> = group
         .waiters
         .iter()
         .map(|row| row.pid)
@@ -123,7 +123,7 @@ async fn advisory_lock(
         blockers: if group.waiters.is_empty() {
             Vec::new()
         } else {
-            Waits::from_snapshot(&snapshot).trees(&all)
+            Waits::from_snapshot(&snapshot).trees(&pids)
         },
         session: session(&snapshot, &holders),
         raw: record::advisory_fields(&snapshot, group, &name),

@@ -235,10 +235,10 @@ mod tests {
         // Both have the CRC-32 4ddb0c25.
         let key = AdvisoryKey::One(0x4ddb_0c25);
         assert_known(&named(key, &[], &["plumless"]), "plumless", "Symfony");
-        let KeyName::Ambiguous(both) = named(key, &[], &["plumless", "buckeroo"]) else {
+        let KeyName::Ambiguous(candidates) = named(key, &[], &["plumless", "buckeroo"]) else {
             panic!("a guess")
         };
-        let names: Vec<&str> = both.iter().map(|found| found.name.as_str()).collect();
+        let names: Vec<&str> = candidates.iter().map(|found| found.name.as_str()).collect();
         assert_eq!(names, ["buckeroo", "plumless"]);
         // The same name twice is no collision.
         assert_known(&named(key, &[], &["plumless", "plumless"]), "plumless", "Symfony");

@@ -73,7 +73,7 @@ impl Tally {
             }
         });
         let of = if cut.is_some() {
-            plan.found.about
+            plan.found.row_estimate
         } else {
             Some(self.seen + self.skipped)
         };
@@ -126,10 +126,10 @@ pub(super) async fn list(
     let sent_at = clock.tick();
     let repeated = repeated::names(link, plan).await?;
     if !repeated.is_empty() {
-        let locks = match named(link, plan, &repeated.iter().collect::<Vec<_>>()).await {
+        let locks = match read_named(link, plan, &repeated.iter().collect::<Vec<_>>()).await {
             Ok(locks) => locks,
             Err(StatementError::Refused(_)) => Vec::new(),
-            Err(lost) => return Err(lost),
+            Err(error) => return Err(error),
         };
         tally.seen += locks.len() as u64;
         sink.accept(Batch {
@@ -152,12 +152,12 @@ pub(super) async fn list(
         }
     };
     match ended {
-        Ok(cut) => Ok(tally.pass(plan, cut)),
+        Ok(cut_reason) => Ok(tally.pass(plan, cut_reason)),
         Err(StatementError::Refused(refusal)) => {
             let why = reason(link, plan, &refusal).await?;
             Ok(tally.pass(plan, Some(why)))
         }
-        Err(lost) => Err(lost),
+        Err(error) => Err(error),
     }
 }
 
@@ -184,7 +184,7 @@ async fn batches(
         let rows = if first {
             link.first(&listing.plan.list(), rows_max).await?
         } else {
-            link.more(rows_max).await?
+            link.fetch_more(rows_max).await?
         };
         first = false;
         let is_last = rows.len() < rows_max;
@@ -209,8 +209,8 @@ async fn batches(
 /// Number of rows to request next: names may have 64 KiB each.
 fn next_batch(locks: &[ObservedLock]) -> usize {
     let bytes: usize = locks.iter().map(|lock| lock.resource.as_bytes().len()).sum();
-    let each = bytes / locks.len().max(1) + 1;
-    (BATCH_BYTES / each).clamp(1, BATCH_ROWS_MAX)
+    let bytes_per_row = bytes / locks.len().max(1) + 1;
+    (BATCH_BYTES / bytes_per_row).clamp(1, BATCH_ROWS_MAX)
 }
 
 /// The server's refusal as a sentence about this table.
@@ -218,7 +218,7 @@ async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<S
     let table = &plan.found.shown;
     if refusal.is_lock_timeout() {
         return Ok(match blocker(link, plan).await? {
-            Some(who) => format!("table {table} is blocked by {who}"),
+            Some(blocker) => format!("table {table} is blocked by {blocker}"),
             None => format!("table {table} was blocked for a moment by another session's lock"),
         });
     }
@@ -260,7 +260,7 @@ async fn blocker(link: &mut Link<'_>, plan: &Plan) -> Result<Option<String>, Sta
 }
 
 /// Current locks with these names.
-pub(super) async fn named(
+pub(super) async fn read_named(
     link: &mut Link<'_>,
     plan: &Plan,
     resources: &[&Resource],
@@ -281,7 +281,7 @@ pub(super) async fn with_owners(
         .filter_map(|name| std::str::from_utf8(name.as_bytes()).ok())
         .collect();
     let rows = link
-        .rows(sqlx::query(AssertSqlSafe(plan.named())).bind(names))
+        .rows(sqlx::query(AssertSqlSafe(plan.select_named())).bind(names))
         .await?;
     let rows = Tally::default().collect_rows(plan, &rows, &HashSet::new());
     Ok(repeated::fold(rows))

@@ -76,7 +76,7 @@ pub(super) enum Level {
 }
 
 impl Level {
-    pub(super) const fn words(self) -> &'static str {
+    pub(super) const fn description(self) -> &'static str {
         match self {
             Self::Session => "session level: it is held outside any transaction",
             Self::Transaction => "transaction level: it survived PREPARE TRANSACTION",
@@ -150,7 +150,7 @@ impl SessionRow {
     }
 
     /// State and query in one line, for the blocker tree.
-    pub(super) fn doing(&self) -> String {
+    pub(super) fn activity(&self) -> String {
         if self.hidden {
             return format!("unknown: {HIDDEN}");
         }
@@ -184,7 +184,7 @@ pub(super) fn owner_of(application_name: &str, pid: i32) -> OwnerId {
 }
 
 /// In whole seconds, for sentences that must not change between scans.
-pub(super) fn moment(at: DateTime<Utc>) -> String {
+pub(super) fn whole_seconds(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
@@ -210,15 +210,17 @@ impl Party {
     pub(super) fn generation(&self) -> Reported<Generation> {
         match self {
             Self::Session(session) => match session.backend_start {
-                Some(start) => {
-                    Reported::Value(Generation::new(format!("pid:{}@{}", session.pid, exact(start))))
-                }
+                Some(start) => Reported::Value(Generation::new(format!(
+                    "pid:{}@{}",
+                    session.pid,
+                    exact_time(start)
+                ))),
                 None => Reported::unknown(HIDDEN),
             },
             Self::Prepared(prepared) => Reported::Value(Generation::new(format!(
                 "prepared:{}@{}",
                 prepared.gid,
-                exact(prepared.prepared)
+                exact_time(prepared.prepared)
             ))),
         }
     }
@@ -255,7 +257,7 @@ impl Party {
                 Some(start) => Reported::Unknown(
                     format!(
                         "Postgres does not record when a lock was granted; its transaction began at {}",
-                        moment(start)
+                        whole_seconds(start)
                     )
                     .into(),
                 ),
@@ -265,7 +267,7 @@ impl Party {
             Self::Prepared(prepared) => Reported::Unknown(
                 format!(
                     "Postgres does not record when a lock was granted; it was before the transaction was prepared at {}",
-                    moment(prepared.prepared)
+                    whole_seconds(prepared.prepared)
                 )
                 .into(),
             ),
@@ -282,7 +284,7 @@ impl Party {
     }
 
     /// A prepared transaction without a session has no owner to end it.
-    pub(super) fn gone(&self) -> Option<ObservedCondition> {
+    pub(super) fn orphaned(&self) -> Option<ObservedCondition> {
         let Self::Prepared(prepared) = self else {
             return None;
         };
@@ -291,14 +293,14 @@ impl Party {
                 "held by the prepared transaction {:?} of {} since {}: no session is left to end it",
                 prepared.gid,
                 prepared.account,
-                moment(prepared.prepared)
+                whole_seconds(prepared.prepared)
             )
             .into(),
         })
     }
 }
 
-pub(super) fn exact(at: DateTime<Utc>) -> String {
+pub(super) fn exact_time(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 

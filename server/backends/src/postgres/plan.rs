@@ -36,7 +36,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Plan for a configured table and its catalog entry, if they fit.
-    pub(super) fn fit(table: &LeaseTable, found: CatalogTable) -> Result<Self, String> {
+    pub(super) fn try_new(table: &LeaseTable, found: CatalogTable) -> Result<Self, String> {
         if !found.may_enter {
             return Err(format!(
                 "this account may not use schema {0}: GRANT USAGE ON SCHEMA {0} TO {1};",
@@ -49,8 +49,8 @@ impl Plan {
                 .find(&found.columns, |column| column.name.as_str())
                 .ok_or_else(|| no_column(*role, &name.text, &found))?;
             column
-                .fits(*role)
-                .map_err(|wanted| wrong_type(*role, column, wanted, &found))?;
+                .check_role(*role)
+                .map_err(|required| wrong_type(*role, column, required, &found))?;
             if column.needs_unit(*role) && table.unit.is_none() {
                 return Err(no_unit(*role, column, &found));
             }
@@ -67,18 +67,18 @@ impl Plan {
     }
 
     fn build(table: &LeaseTable, found: CatalogTable, columns: Vec<(Role, Column)>, held: String) -> Self {
-        let of = |role: Role| played(&columns, role);
+        let column_of = |role: Role| column_with_role(&columns, role);
         let unit = table.unit;
         let text = |role: Role, chars_max: usize| {
-            of(role).map_or_else(
+            column_of(role).map_or_else(
                 || "NULL::text".to_owned(),
                 |column| format!("left({}, {})", column.text(), chars_max + 1),
             )
         };
         let time = |role: Role| {
-            of(role).map_or_else(|| "NULL::text".to_owned(), |column| micros(&column.instant(unit)))
+            column_of(role).map_or_else(|| "NULL::text".to_owned(), |column| micros(&column.instant(unit)))
         };
-        let key = of(Role::Resource).map_or_else(String::new, |column| {
+        let key = column_of(Role::Resource).map_or_else(String::new, |column| {
             let name = quoted(&column.name);
             // Only an unchanged expression can use an index on the column.
             if column.is_text() {
@@ -89,7 +89,7 @@ impl Plan {
         });
         // A name is never truncated: it would be another's. The last column reports too long
         // names.
-        let name = of(Role::Resource).map_or_else(String::new, |column| as_text(&column.name));
+        let name = column_of(Role::Resource).map_or_else(String::new, |column| as_text(&column.name));
         let too_long = format!("octet_length({name}) > {}", limits::RESOURCE_BYTES_MAX);
         let select = format!(
             "SELECT CASE WHEN {too_long} THEN NULL ELSE {name} END, {}, {}, {}, {}, {}, {}, {}, {too_long} FROM {}.{}",
@@ -104,7 +104,7 @@ impl Plan {
             quoted(&found.name),
         );
         let local_times = table.preset.has_local_times
-            && of(Role::CreatedAt).is_some_and(|column| column.type_base == "timestamp");
+            && column_of(Role::CreatedAt).is_some_and(|column| column.type_base == "timestamp");
         Self {
             table: table.clone(),
             found,
@@ -117,7 +117,7 @@ impl Plan {
     }
 
     pub(super) fn column(&self, role: Role) -> Option<&Column> {
-        played(&self.columns, role)
+        column_with_role(&self.columns, role)
     }
 
     pub(super) fn unit(&self) -> Option<TimeUnit> {
@@ -143,7 +143,8 @@ impl Plan {
             self.column(role)
                 .map_or_else(|| "NULL::text".to_owned(), Column::text)
         };
-        let whole = |role: Role| format!("char_length({}) <= {}", text(role), limits::OWNER_CHARS_MAX);
+        let is_untruncated =
+            |role: Role| format!("char_length({}) <= {}", text(role), limits::OWNER_CHARS_MAX);
         let created = self.column(Role::CreatedAt).map_or_else(
             || "NULL::text".to_owned(),
             |column| micros(&column.instant(self.table.unit)),
@@ -154,11 +155,11 @@ impl Plan {
              WHEN {} THEN 'owner:' || {} ELSE '' END || coalesce('#' || left({}, {TOKEN_CHARS_MAX}), '')",
             self.held,
             self.key,
-            whole(Role::LeaseId),
+            is_untruncated(Role::LeaseId),
             text(Role::LeaseId),
-            whole(Role::Owner),
+            is_untruncated(Role::Owner),
             text(Role::Owner),
-            whole(Role::Owner),
+            is_untruncated(Role::Owner),
             text(Role::Owner),
             text(Role::FencingToken),
         )
@@ -170,7 +171,7 @@ impl Plan {
     }
 
     /// The locks named in `$1`, a text array.
-    pub(super) fn named(&self) -> String {
+    pub(super) fn select_named(&self) -> String {
         format!("{} WHERE {} AND {} = ANY($1)", self.select, self.held, self.key)
     }
 
@@ -229,10 +230,10 @@ impl Plan {
     }
 }
 
-fn played(columns: &[(Role, Column)], role: Role) -> Option<&Column> {
+fn column_with_role(columns: &[(Role, Column)], role: Role) -> Option<&Column> {
     let mut columns = columns.iter();
     columns
-        .find(|(played, _)| *played == role)
+        .find(|(column_role, _)| *column_role == role)
         .map(|(_, column)| column)
 }
 
@@ -242,17 +243,17 @@ fn as_text(column: &str) -> String {
 
 /// Condition of rows that are locks.
 fn held(table: &LeaseTable, found: &CatalogTable, columns: &[(Role, Column)]) -> Result<String, String> {
-    let of = |role: Role| played(columns, role);
-    let mut all = Vec::new();
+    let column_of = |role: Role| column_with_role(columns, role);
+    let mut conditions = Vec::new();
     match &table.held_when {
-        Some(condition) => all.push(format!("({condition}) IS TRUE")),
-        None => all.extend(held_by_preset(table, found, columns)?),
+        Some(condition) => conditions.push(format!("({condition}) IS TRUE")),
+        None => conditions.extend(held_by_preset(table, found, columns)?),
     }
-    all.extend(of(Role::Locked).map(Column::is_raised));
-    Ok(if all.is_empty() {
+    conditions.extend(column_of(Role::Locked).map(Column::is_raised));
+    Ok(if conditions.is_empty() {
         "true".to_owned()
     } else {
-        all.join(" AND ")
+        conditions.join(" AND ")
     })
 }
 
@@ -261,18 +262,17 @@ fn held_by_preset(
     found: &CatalogTable,
     columns: &[(Role, Column)],
 ) -> Result<Option<String>, String> {
-    let of = |role: Role| played(columns, role);
+    let column_of = |role: Role| column_with_role(columns, role);
     Ok(match table.preset.held {
-        HeldRows::WithHolder if of(Role::Locked).is_some() => None,
-        HeldRows::WithHolder => of(Role::Owner).map(|owner| {
-            let others = [Role::LeaseId, Role::ExpiresAt].into_iter().filter_map(of);
+        HeldRows::WithHolder if column_of(Role::Locked).is_some() => None,
+        HeldRows::WithHolder => column_of(Role::Owner).map(|owner| {
+            let others = [Role::LeaseId, Role::ExpiresAt].into_iter().filter_map(column_of);
             let others = others.map(|column| format!(" OR {} IS NOT NULL", column.quoted()));
             format!("({} <> ''{})", owner.text(), others.collect::<String>())
         }),
-        HeldRows::Unexpired => {
-            of(Role::ExpiresAt).map(|until| format!("{} > clock_timestamp()", until.instant(table.unit)))
-        }
-        HeldRows::NotNull(role) => of(role).map(|column| format!("{} IS NOT NULL", column.quoted())),
+        HeldRows::Unexpired => column_of(Role::ExpiresAt)
+            .map(|until| format!("{} > clock_timestamp()", until.instant(table.unit))),
+        HeldRows::NotNull(role) => column_of(role).map(|column| format!("{} IS NOT NULL", column.quoted())),
         HeldRows::InState { column, state } => {
             if found.columns.iter().all(|other| other.name != column) {
                 return Err(format!(
@@ -324,9 +324,9 @@ fn no_unit(role: Role, column: &Column, found: &CatalogTable) -> String {
     )
 }
 
-fn wrong_type(role: Role, column: &Column, wanted: &str, found: &CatalogTable) -> String {
+fn wrong_type(role: Role, column: &Column, required: &str, found: &CatalogTable) -> String {
     format!(
-        "column {} of table {} is {}, but `{}` needs {wanted}: map it to another column, or to \"\" without one",
+        "column {} of table {} is {}, but `{}` needs {required}: map it to another column, or to \"\" without one",
         column.name,
         found.shown,
         column.type_shown,

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use domain::escape::visible;
 use domain::observation::ObservedCondition;
 
-use super::lock_participant::{SessionRow, moment};
+use super::lock_participant::{SessionRow, whole_seconds};
 use config::postgres::PoolerAddress;
 
 /// Idle for longer than this with a session-level lock looks like a leak, in seconds.
@@ -34,14 +34,14 @@ impl Pooler {
         by_address(session, poolers).or_else(|| {
             let application = session.application_name.to_lowercase();
             let account = session.account.as_deref().unwrap_or_default().to_lowercase();
-            let named = NAMES
+            let name = NAMES
                 .into_iter()
                 .find(|name| application.contains(name) || account.contains(name));
-            named.map(Self::Named)
+            name.map(Self::Named)
         })
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(super) fn description(&self) -> String {
         match self {
             Self::At(address) => format!("the pooler at {address}"),
             Self::Named(name) => format!("the pooler {name}"),
@@ -70,7 +70,7 @@ fn by_address(session: &SessionRow, poolers: &[PoolerAddress]) -> Option<Pooler>
 
 /// Why this session, which holds a session-level lock, has been returned to a pool with it, or
 /// looks like that.
-pub(super) fn leak(session: &SessionRow, now: DateTime<Utc>) -> Option<ObservedCondition> {
+pub(super) fn find_leak(session: &SessionRow, now: DateTime<Utc>) -> Option<ObservedCondition> {
     if !session.is_idle() {
         return None;
     }
@@ -81,7 +81,7 @@ pub(super) fn leak(session: &SessionRow, now: DateTime<Utc>) -> Option<ObservedC
                 why: format!(
                     "Leaked through {}: session {} of {last} is back in the pool and idle, so its client is gone, and it \
                      still holds the lock",
-                    pooler.words(),
+                    pooler.description(),
                     session.pid
                 )
                 .into(),
@@ -96,7 +96,7 @@ pub(super) fn leak(session: &SessionRow, now: DateTime<Utc>) -> Option<ObservedC
                 .filter(|since| (now - since).num_seconds() > IDLE_LEAK_S)?;
             Some(report_possible_leak(format!(
                 "the session holds it while idle since {}",
-                moment(since)
+                whole_seconds(since)
             )))
         }
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn note_of(session: &SessionRow, now: DateTime<Utc>) -> String {
-        match leak(session, now) {
+        match find_leak(session, now) {
             Some(ObservedCondition::Note { why }) => why.into_owned(),
             other => panic!("{other:?}"),
         }
@@ -147,7 +147,7 @@ mod tests {
         // By network, address and socket; not while it is in a transaction, and not from another address.
         for client in [Some("10.0.0.9"), Some("fd00::7"), None] {
             let session = read(idle("billing", client));
-            let Some(ObservedCondition::Orphaned { why }) = leak(&session, at(0)) else {
+            let Some(ObservedCondition::Orphaned { why }) = find_leak(&session, at(0)) else {
                 panic!("{client:?}")
             };
             assert!(
@@ -158,9 +158,9 @@ mod tests {
                 state: Some("idle in transaction".to_owned()),
                 ..session
             };
-            assert_eq!(leak(&busy, at(30)), None);
+            assert_eq!(find_leak(&busy, at(30)), None);
         }
-        assert_eq!(leak(&read(idle("billing", Some("10.0.1.9"))), at(0)), None);
+        assert_eq!(find_leak(&read(idle("billing", Some("10.0.1.9"))), at(0)), None);
         let hidden = SessionRow {
             hidden: true,
             ..idle("billing", None)
@@ -174,7 +174,7 @@ mod tests {
         let direct = Some("192.168.1.1");
         assert!(note_of(&read(idle("PgBouncer 1.22", direct)), at(0)).contains("pgbouncer"));
         let plain = read(idle("billing", direct));
-        assert_eq!(leak(&plain, at(10)), None);
+        assert_eq!(find_leak(&plain, at(10)), None);
         assert!(note_of(&plain, at(11)).contains("idle since 2026-04-01 03:00:00 UTC"));
     }
 }

@@ -258,7 +258,7 @@ pub(super) const fn find(preset: LeaseTablePreset) -> &'static Preset {
 
 impl Preset {
     pub(super) fn column(&self, role: Role) -> &'static str {
-        let found = self.columns.iter().find(|(played, _)| *played == role);
+        let found = self.columns.iter().find(|(column_role, _)| *column_role == role);
         found.map_or("", |(_, name)| name)
     }
 }

@@ -73,7 +73,7 @@ async fn probe_server(backend: &PostgresBackend, link: &mut Link<'_>) -> Result<
         }
     }
     Ok(Probe {
-        version: Reported::Value(short(&account.version)),
+        version: Reported::Value(short_version(&account.version)),
         rights,
     })
 }
@@ -89,7 +89,7 @@ fn account(row: &PgRow) -> Result<Account, sqlx::Error> {
 }
 
 /// `PostgreSQL 15.8`, without the compiler that built it.
-fn short(version: &str) -> String {
+fn short_version(version: &str) -> String {
     version.split(" on ").next().unwrap_or(version).to_owned()
 }
 

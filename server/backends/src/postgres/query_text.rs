@@ -84,8 +84,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn copy(&mut self, bytes: usize) {
-        let kept = self.take(bytes);
-        self.out.push_str(kept);
+        let copied = self.take(bytes);
+        self.out.push_str(copied);
     }
 
     fn replace(&mut self, bytes: usize) {

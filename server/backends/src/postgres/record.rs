@@ -87,7 +87,7 @@ pub(super) fn advisory_fields(
             field("mode", row.mode.clone()),
         ]);
         if let Some(party) = snapshot.parties.get(&row.pid) {
-            raw.push(field("level", party.level().words()));
+            raw.push(field("level", party.level().description()));
             raw.extend(participant_fields(party));
         }
     }
@@ -99,13 +99,13 @@ fn name_fields(name: &KeyName) -> Vec<RawField> {
         KeyName::Unknown => Vec::new(),
         KeyName::Known(found) => vec![field("known as", &found.name), field("named by", &found.how)],
         KeyName::Ambiguous(names) => {
-            let each: Vec<String> = names.iter().map(|found| format!("{:?}", found.name)).collect();
-            let how = names
+            let quoted_names: Vec<String> = names.iter().map(|found| format!("{:?}", found.name)).collect();
+            let origins = names
                 .iter()
                 .map(|found| format!("{:?} by {}", found.name, found.how));
             vec![
-                field("known as", format!("ambiguous: {}", each.join(" or "))),
-                field("named by", how.collect::<Vec<_>>().join("; ")),
+                field("known as", format!("ambiguous: {}", quoted_names.join(" or "))),
+                field("named by", origins.collect::<Vec<_>>().join("; ")),
             ]
         }
     }
@@ -123,7 +123,7 @@ pub(super) fn relation_fields(snapshot: &Snapshot, group: &relation::Group<'_>) 
 }
 
 fn participant_fields(party: &Party) -> Vec<RawField> {
-    let time = |at: Option<chrono::DateTime<chrono::Utc>>| at.map(lock_participant::moment);
+    let time = |at: Option<chrono::DateTime<chrono::Utc>>| at.map(lock_participant::whole_seconds);
     let fields = match party {
         Party::Session(session) if session.hidden => vec![
             ("pid", Some(session.pid.to_string())),
@@ -150,14 +150,17 @@ fn participant_fields(party: &Party) -> Vec<RawField> {
                     session
                         .pooler
                         .as_ref()
-                        .map_or("none recognised".to_owned(), Pooler::words),
+                        .map_or("none recognised".to_owned(), Pooler::description),
                 ),
             ),
         ],
         Party::Prepared(prepared) => vec![
             ("gid", Some(prepared.gid.clone())),
             ("transaction", Some(prepared.xid.clone())),
-            ("prepared", Some(lock_participant::moment(prepared.prepared))),
+            (
+                "prepared",
+                Some(lock_participant::whole_seconds(prepared.prepared)),
+            ),
             ("owner", Some(prepared.account.clone())),
         ],
     };
@@ -194,11 +197,11 @@ impl RelatedLocks {
                 .take(RELATED_SHOWN)
                 .map(|lock| lock.what.clone()),
         );
-        let more = self.locks.len().saturating_sub(RELATED_SHOWN);
-        if more > 0 {
+        let hidden = self.locks.len().saturating_sub(RELATED_SHOWN);
+        if hidden > 0 {
             ages.push(format!(
                 "and {} more",
-                format::counted(more as u64, "lock", "locks")
+                format::counted(hidden as u64, "lock", "locks")
             ));
         }
         ages
@@ -273,20 +276,23 @@ fn held_key(row: &PgRow, key: AdvisoryKey) -> HeldLock {
 fn held_relation(row: &PgRow) -> HeldLock {
     let mode = text_of(row, "mode").unwrap_or_default();
     let oid = row.try_get::<Option<Oid>, _>("oid").ok().flatten();
-    let named = text_of(row, "schema").zip(text_of(row, "relation"));
+    let qualified_name = text_of(row, "schema").zip(text_of(row, "relation"));
     // A shared catalog belongs to no database.
     let database = text_of(row, "database").unwrap_or_else(|| relation::SHARED.to_owned());
     HeldLock {
         what: format!("{mode} on {}", text_of(row, "name").unwrap_or_default()),
-        resource: oid.map(|oid| relation::resource(&database, named, oid.0)),
+        resource: oid.map(|oid| relation::resource(&database, qualified_name, oid.0)),
     }
 }
 
 fn transaction(party: &Party) -> Option<String> {
     match party {
-        Party::Session(session) => session
-            .xact_start
-            .map(|start| format!("a transaction open since {}", lock_participant::moment(start))),
+        Party::Session(session) => session.xact_start.map(|start| {
+            format!(
+                "a transaction open since {}",
+                lock_participant::whole_seconds(start)
+            )
+        }),
         Party::Prepared(prepared) => Some(format!(
             "the prepared transaction {:?} with all its changes",
             prepared.gid

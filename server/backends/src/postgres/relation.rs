@@ -78,16 +78,16 @@ fn database(snapshot: &Snapshot, row: &LockRow) -> String {
 /// `None` for waits that concern neither rows nor tables.
 fn target(snapshot: &Snapshot, row: &LockRow) -> Option<Target> {
     if let Some(relation) = &row.relation {
-        return (row.kind != "advisory").then(|| named(relation));
+        return (row.kind != "advisory").then(|| table_target(relation));
     }
     let transaction = match row.kind.as_str() {
         "transactionid" | "virtualxid" => row.transaction.clone().unwrap_or_default(),
         _ => return None,
     };
-    Some(row_of(snapshot, row).map_or(Target::Transaction(transaction), named))
+    Some(row_of(snapshot, row).map_or(Target::Transaction(transaction), table_target))
 }
 
-fn named(relation: &Relation) -> Target {
+fn table_target(relation: &Relation) -> Target {
     match &relation.name {
         Some((schema, name)) => Target::Named(schema.clone(), name.clone()),
         None => Target::Oid(relation.oid),
@@ -119,14 +119,14 @@ fn row_of<'a>(snapshot: &'a Snapshot, waiter: &LockRow) -> Option<&'a Relation> 
         .flat_map(|pid| tables_of(*pid, true))
         .map(|relation| relation.oid)
         .collect();
-    let mut own: BTreeMap<u32, &Relation> = tables_of(waiter.pid, false)
+    let mut locked: BTreeMap<u32, &Relation> = tables_of(waiter.pid, false)
         .map(|relation| (relation.oid, relation))
         .collect();
-    if own.len() > 1 {
-        own.retain(|oid, _| blockers.contains(oid));
+    if locked.len() > 1 {
+        locked.retain(|oid, _| blockers.contains(oid));
     }
-    if own.len() == 1 {
-        own.into_values().next()
+    if locked.len() == 1 {
+        locked.into_values().next()
     } else {
         None
     }
@@ -139,7 +139,7 @@ fn generation(root: &Party) -> Reported<Generation> {
         (Reported::Value(session), Party::Session(row)) => match row.xact_start {
             Some(start) => Reported::Value(Generation::new(format!(
                 "{session}~{}",
-                lock_participant::exact(start)
+                lock_participant::exact_time(start)
             ))),
             None => Reported::unknown("its transaction ended during the read"),
         },
@@ -149,18 +149,18 @@ fn generation(root: &Party) -> Reported<Generation> {
 
 impl Target {
     fn resource(&self, database: &str) -> Resource {
-        let thing = match self {
+        let target = match self {
             Self::Named(schema, name) => format!("{schema}.{name}"),
             Self::Oid(oid) => format!("oid {oid}"),
             Self::Transaction(id) => format!("transaction {id}"),
         };
-        Resource::from(format!("relation:{database}:{thing}").as_str())
+        Resource::from(format!("relation:{database}:{target}").as_str())
     }
 }
 
 /// The name of a table of one database; its number if schema and name are unknown.
-pub(super) fn resource(database: &str, named: Option<(String, String)>, oid: u32) -> Resource {
-    let target = named.map_or(Target::Oid(oid), |(schema, name)| Target::Named(schema, name));
+pub(super) fn resource(database: &str, qualified_name: Option<(String, String)>, oid: u32) -> Resource {
+    let target = qualified_name.map_or(Target::Oid(oid), |(schema, name)| Target::Named(schema, name));
     target.resource(database)
 }
 
@@ -193,11 +193,11 @@ impl Group<'_> {
                 .iter()
                 .filter_map(|row| snapshot.waited_ms(row))
                 .max(),
-            line: snapshot.line(&self.waiters, generation),
+            line: snapshot.wait_queue(&self.waiters, generation),
             condition: self
                 .roots
                 .iter()
-                .find_map(|pid| snapshot.parties.get(pid)?.gone()),
+                .find_map(|pid| snapshot.parties.get(pid)?.orphaned()),
         }
     }
 

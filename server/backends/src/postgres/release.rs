@@ -25,15 +25,15 @@ pub(super) async fn release(
     backend: &PostgresBackend,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     let Some(unlocks) = &backend.unlocks else {
         return Ok(Release::refused(NO_ACCOUNT, "Set `unlock_url`."));
     };
     if *source == advisory::source() || *source == relation::source() {
-        sessions::release(backend, unlocks, source, resource, wanted).await
+        sessions::release(backend, unlocks, source, resource, expected).await
     } else {
-        rows::release(backend, unlocks, source, resource, wanted).await
+        rows::release(backend, unlocks, source, resource, expected).await
     }
 }
 

@@ -46,12 +46,12 @@ fn refused(why: impl Into<String>, remedy: &str) -> RowAct {
 
 /// The action for a table: from its preset, its configuration, and the source of its tokens.
 pub(super) async fn read(link: &mut Link<'_>, plan: &Plan) -> Result<RowAct, StatementError> {
-    let wanted = match plan.table.preset.release {
+    let action = match plan.table.preset.release {
         PresetRelease::Refused { why, remedy } => return Ok(refused(why, remedy)),
         PresetRelease::By(release) => Some(release),
         PresetRelease::ByTable => plan.table.release,
     };
-    Ok(match wanted {
+    Ok(match action {
         Some(LeaseTableRelease::Delete) => delete(plan),
         Some(LeaseTableRelease::Expire) => expire(plan),
         Some(LeaseTableRelease::Clear) => clear(plan),
@@ -73,20 +73,20 @@ fn delete(plan: &Plan) -> RowAct {
     if unmapped.is_empty() {
         return RowAct::Delete;
     }
-    let named = unmapped
+    let column_names = unmapped
         .iter()
         .take(COLUMNS_NAMED)
         .copied()
         .collect::<Vec<_>>()
         .join(", ");
-    let more = if unmapped.len() > COLUMNS_NAMED {
+    let ellipsis = if unmapped.len() > COLUMNS_NAMED {
         ", …"
     } else {
         ""
     };
     refused(
         format!(
-            "a row of {shown} carries more than the lock ({named}{more}): deleting it would delete that too"
+            "a row of {shown} carries more than the lock ({column_names}{ellipsis}): deleting it would delete that too"
         ),
         OTHER_RELEASE,
     )
@@ -126,7 +126,7 @@ fn cleared(plan: &Plan) -> Vec<(&Column, &'static str)> {
     let mut set: Vec<(&Column, &'static str)> = Vec::new();
     set.extend(
         plan.column(Role::Locked)
-            .and_then(|flag| Some((flag, flag.lowered()?))),
+            .and_then(|flag| Some((flag, flag.unset_flag_value()?))),
     );
     let roles = [
         Role::Owner,
@@ -178,7 +178,7 @@ impl RowAct {
     }
 
     /// The privilege that the statement needs, for GRANT.
-    pub(super) fn right(&self, plan: &Plan) -> String {
+    pub(super) fn required_privilege(&self, plan: &Plan) -> String {
         let update = |columns: Vec<&Column>| {
             let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
             format!("SELECT, UPDATE ({})", names.join(", "))

@@ -26,7 +26,7 @@ pub(super) async fn names(link: &mut Link<'_>, plan: &Plan) -> Result<HashSet<Re
     let rows = match link.rows(sqlx::query(AssertSqlSafe(select))).await {
         Ok(rows) => rows,
         Err(StatementError::Refused(_)) => return Ok(HashSet::new()),
-        Err(lost) => return Err(lost),
+        Err(error) => return Err(error),
     };
     let names = rows.iter().filter_map(|row| row.try_get::<&str, _>(0).ok());
     Ok(names.map(Resource::from).collect())
@@ -74,12 +74,14 @@ fn newness(row: &ObservedLock) -> Newness {
     (
         row.fencing_token.known().map(|token| token.number()),
         row.acquired_at.known().map(|at| at.timestamp_micros()),
-        row.generation.known().map(|it| it.as_str().to_owned()),
+        row.generation
+            .known()
+            .map(|generation| generation.as_str().to_owned()),
     )
 }
 
 fn reason(rows: &[ObservedLock]) -> String {
-    let named = rows.iter().take(OWNERS_NAMED).map(|row| {
+    let owner_names = rows.iter().take(OWNERS_NAMED).map(|row| {
         let owner = row.owner.known().map_or("an unknown owner".into(), |owner| {
             visible(owner.as_str()).into_owned()
         });
@@ -88,10 +90,10 @@ fn reason(rows: &[ObservedLock]) -> String {
             None => owner,
         }
     });
-    let named = named.collect::<Vec<String>>().join(", ");
-    let more = if rows.len() > OWNERS_NAMED { ", …" } else { "" };
+    let owner_names = owner_names.collect::<Vec<String>>().join(", ");
+    let ellipsis = if rows.len() > OWNERS_NAMED { ", …" } else { "" };
     format!(
-        "The table has {} rows for it that have not expired: {named}{more}",
+        "The table has {} rows for it that have not expired: {owner_names}{ellipsis}",
         rows.len()
     )
 }

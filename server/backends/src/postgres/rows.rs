@@ -74,7 +74,7 @@ pub(super) fn lock(plan: &Plan, row: &PgRow) -> Result<ObservedLock, Skipped> {
 
 fn fields(row: &PgRow) -> Option<Fields<'_>> {
     let text = |index: usize| row.try_get::<Option<&str>, _>(index).ok();
-    let moment = |index: usize| Some(text(index)?.and_then(moment));
+    let moment = |index: usize| Some(text(index)?.and_then(parse_moment));
     Some(Fields {
         resource: text(0)?,
         owner: text(1)?,
@@ -88,7 +88,7 @@ fn fields(row: &PgRow) -> Option<Fields<'_>> {
     })
 }
 
-fn moment(text: &str) -> Option<Moment> {
+fn parse_moment(text: &str) -> Option<Moment> {
     match text {
         "far" => Some(Moment::Far),
         "past" => Some(Moment::Past),
@@ -146,10 +146,10 @@ fn lease_id(plan: &Plan, fields: &Fields<'_>) -> Reported<Box<str>> {
 /// The lease id; without one the owner with the acquisition time in microseconds; and the
 /// token, if there is one. `Plan::guard` builds the same text in SQL.
 fn generation(plan: &Plan, fields: &Fields<'_>) -> Reported<Generation> {
-    let whole = |text: &&str| !is_cut(text, limits::OWNER_CHARS_MAX);
+    let is_complete = |text: &&str| !is_cut(text, limits::OWNER_CHARS_MAX);
     let holder = match (
-        fields.lease_id.filter(whole),
-        fields.owner.filter(whole),
+        fields.lease_id.filter(is_complete),
+        fields.owner.filter(is_complete),
         fields.created,
     ) {
         (Some(id), _, _) => format!("lease:{id}"),
@@ -265,12 +265,12 @@ fn lifetime(plan: &Plan, fields: &Fields<'_>) -> Lifetime {
 /// no value.
 fn heartbeat(plan: &Plan, fields: &Fields<'_>) -> Option<Lifetime> {
     let stale_after_ms = plan.table.stale_after_ms?;
-    let begun = fields.created.filter(|_| !plan.local_times);
+    let created = fields.created.filter(|_| !plan.local_times);
     let at = |moment: Option<Moment>| match moment {
         Some(Moment::At(micros)) => Some(micros),
         Some(Moment::Far | Moment::Past) | None => None,
     };
-    let last_us = at(fields.updated).max(at(begun))?;
+    let last_us = at(fields.updated).max(at(created))?;
     let why = match plan.table.column(plan.table.sign_of_life()) {
         Some(sign) => format!("it has no expiry: {} is its heartbeat", sign.text),
         None => format!(

@@ -92,8 +92,8 @@ async fn sessions(
     sink: &mut dyn Sink,
     sources: &mut Vec<SourcePass>,
 ) -> Result<(), StatementError> {
-    let wanted = wanted(backend);
-    if wanted.is_empty() {
+    let requested = session_sources(backend);
+    if requested.is_empty() {
         return Ok(());
     }
     let sent_at = backend.clock.tick();
@@ -105,7 +105,7 @@ async fn sessions(
                     "more than {WAITING_MAX} sessions wait: only that many were queried for their blockers"
                 )
             });
-            sources.extend(wanted.into_iter().map(|source| match &waiting {
+            sources.extend(requested.into_iter().map(|source| match &waiting {
                 Some(why) if source == relation::source() => {
                     let seen = locks.iter().filter(|lock| lock.source == source).count() as u64;
                     let coverage = Coverage::Partial {
@@ -134,14 +134,14 @@ async fn sessions(
         }
         Err(StatementError::Refused(refusal)) => {
             let why = format!("pg_locks cannot be read: {} ({})", refusal.message, refusal.code);
-            sources.extend(wanted.iter().map(|source| unread(source, why.clone())));
+            sources.extend(requested.iter().map(|source| unread(source, why.clone())));
             Ok(())
         }
-        Err(lost) => Err(lost),
+        Err(error) => Err(error),
     }
 }
 
-fn wanted(backend: &PostgresBackend) -> Vec<Source> {
+fn session_sources(backend: &PostgresBackend) -> Vec<Source> {
     let advisory = backend.advisory_locks.then(advisory::source);
     advisory
         .into_iter()
@@ -186,14 +186,17 @@ async fn read_named(
     names: &[(Source, Resource)],
     sink: &mut dyn Sink,
 ) -> Result<(), StatementError> {
-    let of = |source: &Source| {
+    let names_of = |source: &Source| {
         names
             .iter()
             .filter(|(s, _)| s == source)
             .map(|(_, name)| name)
             .collect::<Vec<_>>()
     };
-    if names.iter().any(|(source, _)| wanted(backend).contains(source)) {
+    if names
+        .iter()
+        .any(|(source, _)| session_sources(backend).contains(source))
+    {
         let sent_at = backend.clock.tick();
         let mut locks = locks(backend, &snapshot::take(link).await?);
         locks.retain(|lock| {
@@ -201,26 +204,26 @@ async fn read_named(
                 .iter()
                 .any(|(s, name)| *s == lock.source && *name == lock.resource)
         });
-        for source in wanted(backend) {
+        for source in session_sources(backend) {
             let found: Vec<_> = locks.extract_if(.., |lock| lock.source == source).collect();
-            deliver(sink, sent_at, &source, &of(&source), found);
+            deliver(sink, sent_at, &source, &names_of(&source), found);
         }
     }
     let tables: Vec<_> = backend
         .tables
         .iter()
-        .filter(|table| !of(&table.source).is_empty())
+        .filter(|table| !names_of(&table.source).is_empty())
         .cloned()
         .collect();
     for (table, plan) in tables.iter().zip(catalog::check(link, &tables).await?) {
         // The next scan reports a table that cannot be read; its rows stay and age.
         let Ok(plan) = plan else { continue };
-        let requested = of(&table.source);
+        let requested = names_of(&table.source);
         let sent_at = backend.clock.tick();
-        match lease_tables::named(link, &plan, &requested).await {
+        match lease_tables::read_named(link, &plan, &requested).await {
             Ok(found) => deliver(sink, sent_at, &table.source, &requested, found),
             Err(StatementError::Refused(_)) => {}
-            Err(lost) => return Err(lost),
+            Err(error) => return Err(error),
         }
     }
     Ok(())
@@ -233,8 +236,12 @@ fn deliver(
     requested: &[&Resource],
     locks: Vec<ObservedLock>,
 ) {
-    let there: std::collections::HashSet<&Resource> = locks.iter().map(|lock| &lock.resource).collect();
-    let gone = requested.iter().filter(|name| !there.contains(*name));
-    let gone = gone.map(|name| (source.clone(), (*name).clone())).collect();
-    sink.accept(Batch { sent_at, locks, gone });
+    let found: std::collections::HashSet<&Resource> = locks.iter().map(|lock| &lock.resource).collect();
+    let missing = requested.iter().filter(|name| !found.contains(*name));
+    let missing = missing.map(|name| (source.clone(), (*name).clone())).collect();
+    sink.accept(Batch {
+        sent_at,
+        locks,
+        gone: missing,
+    });
 }

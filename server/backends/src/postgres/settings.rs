@@ -77,7 +77,7 @@ pub(super) fn read(
     if let Some(password) = &config.password {
         options = options.password(password.expose_secret());
     }
-    options = harmless(with_tls(options, config, &url)?, config.timeout);
+    options = read_only_options(with_tls(options, config, &url)?, config.timeout);
     let database = options
         .get_database()
         .unwrap_or(options.get_username())
@@ -107,7 +107,7 @@ pub(super) fn for_unlocks(
     let Some(url) = &postgres.unlock_url else {
         return Ok(None);
     };
-    let theirs = PostgresConfig {
+    let unlock_config = PostgresConfig {
         url: url.clone(),
         ..postgres.clone()
     };
@@ -116,15 +116,15 @@ pub(super) fn for_unlocks(
         password: None,
         ..config.clone()
     };
-    let mut settings = read(&config, &theirs)?;
-    let patience = (config.timeout / 2).as_millis().max(10).to_string();
+    let mut settings = read(&config, &unlock_config)?;
+    let lock_timeout = (config.timeout / 2).as_millis().max(10).to_string();
     settings.options = settings
         .options
         .application_name(UNLOCK_APPLICATION_NAME)
         .options([
             ("default_transaction_read_only", "off".to_owned()),
             // The holder itself may lock the row for a while.
-            ("lock_timeout", patience),
+            ("lock_timeout", lock_timeout),
         ]);
     Ok(Some(settings))
 }
@@ -213,7 +213,7 @@ fn with_tls(
 }
 
 /// The server enforces the timeout and refuses writes, whatever this code does wrong.
-fn harmless(options: PgConnectOptions, timeout: Duration) -> PgConnectOptions {
+fn read_only_options(options: PgConnectOptions, timeout: Duration) -> PgConnectOptions {
     let milliseconds = |time: Duration| time.as_millis().max(10).to_string();
     options.application_name(APPLICATION_NAME).options([
         ("default_transaction_read_only", "on".to_owned()),
@@ -237,8 +237,8 @@ mod tests {
         // A mistyped password, a libpq-only parameter, and valid parameters.
         let url =
             parse("postgres://u@h/db?pasword=hunter2&connect_timeout=3&sslmode=require&options[x]=a%26b");
-        let kept = known_parameters(url.unwrap());
-        assert_eq!(kept.query(), Some("sslmode=require&options%5Bx%5D=a%26b"));
+        let filtered = known_parameters(url.unwrap());
+        assert_eq!(filtered.query(), Some("sslmode=require&options%5Bx%5D=a%26b"));
         assert_eq!(
             known_parameters(parse("postgres://u@h/db?x=1").unwrap()).as_str(),
             "postgres://u@h/db"

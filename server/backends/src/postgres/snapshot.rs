@@ -171,10 +171,10 @@ fn name_prepared(rows: &mut [(LockRow, String)], answer: &[PgRow], parties: &mut
         let at = prepared.iter().position(|prepared| prepared.xid == xid)?;
         i32::try_from(at).ok().map(|at| -1 - at)
     };
-    let own = rows
+    let session_rows = rows
         .iter()
         .filter(|(row, _)| row.pid == 0 && row.granted && row.kind == "transactionid");
-    let xids: HashMap<String, String> = own
+    let xids: HashMap<String, String> = session_rows
         .filter_map(|(row, holder)| Some((holder.clone(), row.transaction.clone()?)))
         .collect();
     for (row, holder) in rows.iter_mut().filter(|(row, _)| row.pid == 0) {
@@ -230,12 +230,12 @@ impl Snapshot {
     }
 
     /// Waiters, identified by the generation that their holding will have.
-    pub(super) fn line(
+    pub(super) fn wait_queue(
         &self,
         waiters: &[&LockRow],
         generation: impl Fn(&Party) -> Reported<Generation>,
     ) -> Vec<InLine> {
-        let in_line = |(at, row): (usize, &&LockRow)| {
+        let in_queue = |(at, row): (usize, &&LockRow)| {
             let party = self.parties.get(&row.pid)?;
             // Without a generation it is not recognized as a later holder.
             let unknown = || Generation::new(format!("unknown:{}", row.pid));
@@ -245,7 +245,7 @@ impl Snapshot {
                 identity: (at < WAITERS_IDENTIFIED_MAX).then(|| Box::new(self.identity(row, party))),
             })
         };
-        let queued = waiters.iter().enumerate().filter_map(in_line);
+        let queued = waiters.iter().enumerate().filter_map(in_queue);
         queued.take(WAITERS_KEPT_MAX).collect()
     }
 
@@ -253,7 +253,7 @@ impl Snapshot {
     fn identity(&self, row: &LockRow, party: &Party) -> WaitIdentity {
         let blockers = row.blocked_by.iter().filter(|pid| !self.is_ours(**pid));
         let mut blockers: Vec<&Party> = blockers.filter_map(|pid| self.parties.get(pid)).collect();
-        let more = blockers.len().saturating_sub(WAITERS_IDENTIFIED_MAX);
+        let hidden = blockers.len().saturating_sub(WAITERS_IDENTIFIED_MAX);
         blockers.truncate(WAITERS_IDENTIFIED_MAX);
         WaitIdentity {
             party: Arc::new(party.wait_party()),
@@ -262,7 +262,7 @@ impl Snapshot {
                 .into_iter()
                 .map(|party| Arc::new(party.wait_party()))
                 .collect(),
-            more_blockers: u32::try_from(more).unwrap_or(u32::MAX),
+            more_blockers: u32::try_from(hidden).unwrap_or(u32::MAX),
         }
     }
 

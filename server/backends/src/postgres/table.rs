@@ -97,7 +97,7 @@ impl LeaseTable {
     pub(super) fn column(&self, role: Role) -> Option<&Name> {
         self.columns
             .iter()
-            .find(|(played, _)| *played == role)
+            .find(|(column_role, _)| *column_role == role)
             .map(|(_, name)| name)
     }
 

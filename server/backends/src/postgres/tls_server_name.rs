@@ -24,15 +24,15 @@ pub(super) struct Relay {
 
 impl Relay {
     pub(super) async fn open(options: &PgConnectOptions, server_name: &str) -> Result<Self, std::io::Error> {
-        let far = TcpStream::connect((options.get_host(), options.get_port())).await?;
+        let upstream = TcpStream::connect((options.get_host(), options.get_port())).await?;
         let folder = tempfile::Builder::new()
             .prefix("leasehold-tls-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir()?;
-        let near = UnixListener::bind(folder.path().join(format!(".s.PGSQL.{}", options.get_port())))?;
+        let listener = UnixListener::bind(folder.path().join(format!(".s.PGSQL.{}", options.get_port())))?;
         let stop = CancellationToken::new();
         let abandoned = stop.clone().drop_guard();
-        tasks::spawn("postgres tls relay", stop, carry(near, far));
+        tasks::spawn("postgres tls relay", stop, relay_session(listener, upstream));
         let options = options.clone().host(server_name).socket(folder.path());
         Ok(Self {
             options,
@@ -47,10 +47,10 @@ impl Relay {
     }
 }
 
-async fn carry(listener: UnixListener, mut far: TcpStream) {
-    if let Ok((mut near, _)) = listener.accept().await {
+async fn relay_session(listener: UnixListener, mut upstream: TcpStream) {
+    if let Ok((mut client, _)) = listener.accept().await {
         drop(listener);
         // The end of either side ends the session.
-        let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+        let _ = tokio::io::copy_bidirectional(&mut client, &mut upstream).await;
     }
 }

@@ -96,7 +96,7 @@ impl<'a> Waits<'a> {
             ),
             pid: (pid > 0).then_some(pid),
             doing: match party {
-                Some(Party::Session(session)) => session.doing(),
+                Some(Party::Session(session)) => session.activity(),
                 Some(Party::Prepared(_)) => {
                     "prepared, waits for COMMIT PREPARED or ROLLBACK PREPARED".to_owned()
                 }
@@ -110,7 +110,7 @@ impl<'a> Waits<'a> {
 
     /// Locks of a root that others wait for.
     fn held_by(&self, pid: i32) -> String {
-        let wanted = |held: &LockRow| {
+        let is_awaited = |held: &LockRow| {
             self.rows
                 .values()
                 .any(|row| row.blocked_by.contains(&pid) && row.is_of_same_thing(held))
@@ -119,7 +119,7 @@ impl<'a> Waits<'a> {
             .snapshot
             .rows
             .iter()
-            .filter(|row| row.pid == pid && row.granted && wanted(row));
+            .filter(|row| row.pid == pid && row.granted && is_awaited(row));
         let mut held: Vec<String> = held.map(described).collect();
         held.sort();
         held.dedup();
@@ -137,7 +137,7 @@ pub(super) fn described(row: &LockRow) -> String {
         Some((schema, name)) => format!("{schema}.{name}"),
         None => format!("relation {}", relation.oid),
     });
-    let thing = match (row.kind.as_str(), name, &row.transaction) {
+    let target = match (row.kind.as_str(), name, &row.transaction) {
         ("advisory", _, _) => format!(
             "advisory key {}",
             AdvisoryKey::decode(row.class, row.object, row.sub).text()
@@ -148,5 +148,5 @@ pub(super) fn described(row: &LockRow) -> String {
         ("virtualxid", None, Some(id)) => format!("virtual transaction {id}"),
         (kind, None, _) => kind.to_owned(),
     };
-    format!("{} on {thing}", row.mode)
+    format!("{} on {target}", row.mode)
 }

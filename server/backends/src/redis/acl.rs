@@ -12,62 +12,66 @@ use super::server_info::text;
 use crate::BackendError;
 
 /// A command, whether it takes a key, its arguments after the key, and whether the account should be allowed to run it.
-struct Wish {
+struct CommandCheck {
     command: &'static [&'static str],
     key: bool,
     rest: &'static [&'static str],
-    wanted: bool,
+    should_allow: bool,
 }
 
-const fn read(command: &'static [&'static str]) -> Wish {
-    Wish {
+const fn read_command(command: &'static [&'static str]) -> CommandCheck {
+    CommandCheck {
         command,
         key: true,
         rest: &[],
-        wanted: true,
+        should_allow: true,
     }
 }
 
-const fn unwanted(command: &'static [&'static str], key: bool, rest: &'static [&'static str]) -> Wish {
-    Wish {
+const fn write_command(
+    command: &'static [&'static str],
+    key: bool,
+    rest: &'static [&'static str],
+) -> CommandCheck {
+    CommandCheck {
         command,
         key,
         rest,
-        wanted: false,
+        should_allow: false,
     }
 }
 
-const WISHES: [Wish; 15] = [
-    Wish {
+const COMMAND_CHECKS: [CommandCheck; 15] = [
+    CommandCheck {
         command: &["SCAN"],
         key: false,
         rest: &["0"],
-        wanted: true,
+        should_allow: true,
     },
-    read(&["PTTL"]),
-    Wish {
+    read_command(&["PTTL"]),
+    CommandCheck {
         command: &["GETRANGE"],
         key: true,
         rest: &["0", "0"],
-        wanted: true,
+        should_allow: true,
     },
-    read(&["STRLEN"]),
-    read(&["TYPE"]),
-    read(&["HLEN"]),
-    read(&["MEMORY", "USAGE"]),
-    read(&["HGETALL"]),
-    read(&["ZCARD"]),
-    Wish {
+    read_command(&["STRLEN"]),
+    read_command(&["TYPE"]),
+    read_command(&["HLEN"]),
+    read_command(&["MEMORY", "USAGE"]),
+    read_command(&["HGETALL"]),
+    read_command(&["ZCARD"]),
+    CommandCheck {
         command: &["ZRANGE"],
         key: true,
         rest: &["0", "-1"],
-        wanted: true,
+        should_allow: true,
     },
-    unwanted(&["SET"], true, &["x"]),
-    unwanted(&["DEL"], true, &[]),
-    unwanted(&["FLUSHALL"], false, &[]),
-    unwanted(&["CONFIG", "SET"], false, &["maxmemory", "0"]),
-    unwanted(&["EVAL"], false, &["return 1", "0"]),
+    write_command(&["SET"], true, &["x"]),
+    write_command(&["DEL"], true, &[]),
+    write_command(&["FLUSHALL"], false, &[]),
+    write_command(&["CONFIG", "SET"], false, &["maxmemory", "0"]),
+    write_command(&["EVAL"], false, &["return 1", "0"]),
 ];
 
 const NO_ACL: &str = "the server has no ACL, or this account may not ask it (ACL WHOAMI)";
@@ -75,16 +79,16 @@ const NO_DRYRUN: &str = "this account may not run ACL DRYRUN (Redis 7) or ACL GE
 
 /// `sample` resembles the names of the locks.
 pub(super) async fn read_permissions(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     sample: &[u8],
 ) -> Result<Vec<AccountPermission>, BackendError> {
     let mut commands = Pipeline::with_capacity(1);
     commands.cmd("ACL").arg("WHOAMI");
-    let answers = line.query_all(&commands).await?;
+    let answers = connection.query_all(&commands).await?;
     let Some(user) = answers.first().and_then(text) else {
-        return Ok(all(&|_| Reported::unknown(NO_ACL)));
+        return Ok(permissions(&|_| Reported::unknown(NO_ACL)));
     };
-    let dry = dry_run(line, user, sample).await?;
+    let dry = dry_run(connection, user, sample).await?;
     if dry.iter().any(Option::is_some) {
         let mut dry = dry.into_iter();
         let allowed = move || {
@@ -92,31 +96,31 @@ pub(super) async fn read_permissions(
                 .flatten()
                 .map_or(Reported::unknown(NO_DRYRUN), Reported::Value)
         };
-        return Ok(with_answers(allowed));
+        return Ok(permissions_in_order(allowed));
     }
     let mut commands = Pipeline::with_capacity(1);
     commands.cmd("ACL").arg("GETUSER").arg(user);
-    let rules = line.query_all(&commands).await?.first().and_then(rules_of);
+    let rules = connection.query_all(&commands).await?.first().and_then(rules_of);
     Ok(match rules {
-        Some(rules) => all(&|wish| is_allowed(&rules, wish.command)),
-        None => all(&|_| Reported::unknown(NO_DRYRUN)),
+        Some(rules) => permissions(&|check| is_allowed(&rules, check.command)),
+        None => permissions(&|_| Reported::unknown(NO_DRYRUN)),
     })
 }
 
 async fn dry_run(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     user: &str,
     sample: &[u8],
 ) -> Result<Vec<Option<bool>>, BackendError> {
-    let mut commands = Pipeline::with_capacity(WISHES.len());
-    for wish in &WISHES {
-        let cmd = commands.cmd("ACL").arg("DRYRUN").arg(user).arg(wish.command);
-        if wish.key {
+    let mut commands = Pipeline::with_capacity(COMMAND_CHECKS.len());
+    for check in &COMMAND_CHECKS {
+        let cmd = commands.cmd("ACL").arg("DRYRUN").arg(user).arg(check.command);
+        if check.key {
             cmd.arg(sample);
         }
-        cmd.arg(wish.rest);
+        cmd.arg(check.rest);
     }
-    let answers = line.query_all(&commands).await?;
+    let answers = connection.query_all(&commands).await?;
     Ok(answers
         .iter()
         .map(|answer| match answer {
@@ -157,17 +161,23 @@ fn is_allowed(rules: &str, command: &[&str]) -> Reported<bool> {
     )
 }
 
-fn all(allowed: &dyn Fn(&Wish) -> Reported<bool>) -> Vec<AccountPermission> {
-    WISHES.iter().map(|wish| right(wish, allowed(wish))).collect()
+fn permissions(allowed: &dyn Fn(&CommandCheck) -> Reported<bool>) -> Vec<AccountPermission> {
+    COMMAND_CHECKS
+        .iter()
+        .map(|check| permission(check, allowed(check)))
+        .collect()
 }
 
-fn with_answers(mut allowed: impl FnMut() -> Reported<bool>) -> Vec<AccountPermission> {
-    WISHES.iter().map(|wish| right(wish, allowed())).collect()
+fn permissions_in_order(mut allowed: impl FnMut() -> Reported<bool>) -> Vec<AccountPermission> {
+    COMMAND_CHECKS
+        .iter()
+        .map(|check| permission(check, allowed()))
+        .collect()
 }
 
-fn right(wish: &Wish, allowed: Reported<bool>) -> AccountPermission {
-    let name = wish.command.join("|").to_lowercase();
-    let remedy: Cow<'static, str> = if wish.wanted {
+fn permission(check: &CommandCheck, allowed: Reported<bool>) -> AccountPermission {
+    let name = check.command.join("|").to_lowercase();
+    let remedy: Cow<'static, str> = if check.should_allow {
         Cow::Owned(format!(
             "ACL SETUSER … +{name}, and %R~ for the patterns of the locks"
         ))
@@ -175,9 +185,9 @@ fn right(wish: &Wish, allowed: Reported<bool>) -> AccountPermission {
         Cow::Owned(format!("Watching needs no writes: ACL SETUSER … -{name}"))
     };
     AccountPermission {
-        what: wish.command.join(" "),
+        what: check.command.join(" "),
         allowed,
-        wanted: wish.wanted,
+        wanted: check.should_allow,
         remedy: remedy.into_owned(),
     }
 }

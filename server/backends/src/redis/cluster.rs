@@ -133,11 +133,11 @@ impl Cluster {
 
     /// The view of one node. Its own moves are only in its own view.
     async fn map_of(&self, settings: &Settings, node: &Node) -> Result<ClusterMap, BackendError> {
-        let line = node.line(&node.asks, settings.poll_interval).await?;
-        let map = ask_map(&line).await;
+        let connection = node.connection(&node.query_link, settings.poll_interval).await?;
+        let map = ask_map(&connection).await;
         if let Err(error) = &map {
             node.failed(error);
-            node.asks.discard(&line).await;
+            node.query_link.discard(&connection).await;
         }
         let mut map = map?;
         node.answered(settings.clock.tick());
@@ -192,10 +192,10 @@ impl Cluster {
     }
 }
 
-async fn ask_map(line: &RedisConnection) -> Result<ClusterMap, BackendError> {
+async fn ask_map(connection: &RedisConnection) -> Result<ClusterMap, BackendError> {
     let mut ask = ::redis::cmd("CLUSTER");
     ask.arg("NODES");
-    match line.raw(&ask).await {
+    match connection.raw(&ask).await {
         Ok(answer) => text(&answer)
             .map(ClusterMap::parse)
             .ok_or_else(|| error::unexpected("CLUSTER NODES")),
@@ -206,7 +206,7 @@ async fn ask_map(line: &RedisConnection) -> Result<ClusterMap, BackendError> {
         {
             Err(error::other_mode("standalone", config::redis::RedisMode::Cluster))
         }
-        Err(failed) => Err(error::mapped(&failed, line.timeout())),
+        Err(failed) => Err(error::mapped(&failed, connection.timeout())),
     }
 }
 
@@ -222,10 +222,10 @@ pub(super) async fn refresh(
         return Ok(());
     }
     cluster.ensure_map(settings).await?;
-    for some in resources.chunks(NAMES_PER_READ) {
-        let keys = lookup::our_keys(settings, some);
-        let page = route::read_home(cluster, settings, keys).await?;
-        sink.accept(lookup::batch(settings, page, some));
+    for chunk in resources.chunks(NAMES_PER_READ) {
+        let keys = lookup::our_keys(settings, chunk);
+        let page = route::read_routed(cluster, settings, keys).await?;
+        sink.accept(lookup::batch(settings, page, chunk));
     }
     Ok(())
 }

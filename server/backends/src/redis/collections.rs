@@ -39,7 +39,7 @@ impl Collection {
     }
 
     /// Its type in words, and the word for its elements.
-    const fn words(self) -> (&'static str, &'static str) {
+    const fn nouns(self) -> (&'static str, &'static str) {
         match self {
             Self::Hash => ("hash", "fields"),
             Self::SortedSet => ("sorted set (zset)", "members"),
@@ -76,10 +76,10 @@ impl Collection {
 
     /// Time left, in milliseconds, and content of the answers to [`read_all`](Self::read_all).
     fn answers(self, answers: &mut impl Iterator<Item = Value>) -> Result<(i64, Value), BackendError> {
-        let both = (answers.next(), answers.next());
+        let pair = (answers.next(), answers.next());
         let (time, content) = match self {
-            Self::Hash => both,
-            Self::SortedSet => (both.1, both.0),
+            Self::Hash => pair,
+            Self::SortedSet => (pair.1, pair.0),
         };
         match (time, content) {
             (Some(Value::Int(pttl_ms)), Some(content)) => Ok((pttl_ms, content)),
@@ -104,23 +104,23 @@ impl Collection {
 
 /// Adds a row for each existing key.
 pub(super) async fn read(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     rows: &Rows,
     keys: Vec<(RedisKey, Collection)>,
     page: &mut Page,
 ) -> Result<(), BackendError> {
-    for some in groups(small_ones(line, rows, keys, page).await?) {
-        let mut commands = Pipeline::with_capacity(2 * some.len());
-        for Sized { key: (key, kind), .. } in &some {
+    for group in groups(small_ones(connection, rows, keys, page).await?) {
+        let mut commands = Pipeline::with_capacity(2 * group.len());
+        for Sized { key: (key, kind), .. } in &group {
             for command in kind.read_all(key) {
                 commands.add_command(command);
             }
         }
-        let mut answers = line.query_all(&commands).await?.into_iter();
+        let mut answers = connection.query_all(&commands).await?.into_iter();
         for Sized {
             key: (key, kind),
             bytes,
-        } in some
+        } in group
         {
             let (pttl_ms, content) = kind.answers(&mut answers)?;
             match content {
@@ -128,7 +128,7 @@ pub(super) async fn read(
                 Value::ServerError(error) => refused(rows, (&key, kind), &error, kind.read(), page)?,
                 Value::Array(flat) if flat.contains(&Value::Nil) => {
                     page.locks
-                        .push(rows.large_collection(&key, kind.words().0, bytes));
+                        .push(rows.large_collection(&key, kind.nouns().0, bytes));
                 }
                 other => {
                     let pairs = pairs(other).ok_or_else(|| error::unexpected(kind.read()))?;
@@ -144,7 +144,7 @@ pub(super) async fn read(
 
 /// Keeps those of few elements and little memory; the others become rows.
 async fn small_ones(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     rows: &Rows,
     keys: Vec<(RedisKey, Collection)>,
     page: &mut Page,
@@ -157,13 +157,13 @@ async fn small_ones(
         commands.add_command(on_key(kind.count(), key));
         commands.add_command(memory_usage(key));
     }
-    let mut answers = line.query_all(&commands).await?.into_iter();
+    let mut answers = connection.query_all(&commands).await?.into_iter();
     let mut small = Vec::with_capacity(keys.len());
     for (key, kind) in keys {
         let (Some(count), Some(bytes)) = (answers.next(), answers.next()) else {
             return Err(error::unexpected(kind.count()));
         };
-        let (noun, elements) = kind.words();
+        let (noun, elements) = kind.nouns();
         match (count, bytes) {
             (Value::ServerError(error), _) => refused(rows, (&key, kind), &error, kind.count(), page)?,
             (Value::Int(count), _) if count > HASH_FIELDS_MAX => {
@@ -198,7 +198,7 @@ fn refused(
 ) -> Result<(), BackendError> {
     if is_refusal_of_command(error) {
         page.troubles.refused_commands.insert(command);
-        let noun = kind.words().0;
+        let noun = kind.nouns().0;
         let why = format!("The key is a {noun} that this account may not read ({command})");
         page.locks.push(rows.unrecognised(key, why));
     } else if is_refusal(error) || Redirect::from_server(error).is_some() {
@@ -217,26 +217,26 @@ fn memory_usage(key: &[u8]) -> Cmd {
 /// The content of one key, read alone, with the time left of a sorted set in milliseconds; `None` if it has another type, or is
 /// too large to be a lock.
 pub(super) async fn read_alone(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     key: &[u8],
     kind: Collection,
 ) -> Result<Option<(Pairs, i64)>, BackendError> {
-    match line.query(&on_key(kind.count(), key)).await? {
+    match connection.query(&on_key(kind.count(), key)).await? {
         Value::Int(0..=HASH_FIELDS_MAX) => {}
         _ => return Ok(None),
     }
-    match line.query(&memory_usage(key)).await? {
+    match connection.query(&memory_usage(key)).await? {
         Value::Int(bytes) if bytes.unsigned_abs() <= HASH_BYTES_MAX => {}
         _ => return Ok(None),
     }
     let [first, second] = kind.read_all(key);
     // The account of forced unlocks needs no right to read times for the locks of Redisson.
     let (pttl_ms, content) = match kind {
-        Collection::Hash => (0, line.query(&second).await?),
+        Collection::Hash => (0, connection.query(&second).await?),
         Collection::SortedSet => {
             let mut commands = Pipeline::with_capacity(2);
             commands.add_command(first).add_command(second);
-            kind.answers(&mut line.query_all(&commands).await?.into_iter())?
+            kind.answers(&mut connection.query_all(&commands).await?.into_iter())?
         }
     };
     Ok(pairs(content).map(|pairs| (pairs, pttl_ms)))

@@ -83,8 +83,8 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
         .map(|address| Box::pin(TcpStream::connect(address)))
         .collect();
     if tries.is_empty() {
-        let what = format!("{host} has no address");
-        return Err(io::Error::new(io::ErrorKind::NotFound, what));
+        let message = format!("{host} has no address");
+        return Err(io::Error::new(io::ErrorKind::NotFound, message));
     }
     let (stream, _) = select_ok(tries).await?;
     stream.set_nodelay(true)?;

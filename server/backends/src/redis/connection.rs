@@ -19,7 +19,7 @@ use crate::BackendError;
 pub(super) struct Link {
     target: Arc<Target>,
     current: Mutex<Option<RedisConnection>>,
-    made: AtomicU64,
+    connects: AtomicU64,
 }
 
 /// A connection that has just answered. Its requests share one socket, with responses in
@@ -38,19 +38,19 @@ impl Link {
         Self {
             target,
             current: Mutex::new(None),
-            made: AtomicU64::new(0),
+            connects: AtomicU64::new(0),
         }
     }
 
     /// A working connection: the old one if it still answers, otherwise a new one.
-    pub(super) async fn line(&self) -> Result<RedisConnection, BackendError> {
+    pub(super) async fn connection(&self) -> Result<RedisConnection, BackendError> {
         let mut current = tokio::time::timeout(self.target.timeout, self.current.lock())
             .await
             .map_err(|_| error::no_answer(self.target.timeout))?;
-        if let Some(line) = current.as_ref() {
-            match line.raw(&::redis::cmd("PING")).await {
-                Ok(_) => return Ok(line.clone()),
-                Err(error) if error::is_answer(&error) => return Ok(line.clone()),
+        if let Some(connection) = current.as_ref() {
+            match connection.raw(&::redis::cmd("PING")).await {
+                Ok(_) => return Ok(connection.clone()),
+                Err(error) if error::is_answer(&error) => return Ok(connection.clone()),
                 Err(error) => {
                     *current = None;
                     // A server that hangs would hang again: one timeout per request is enough.
@@ -60,35 +60,38 @@ impl Link {
                 }
             }
         }
-        let line = self.connect().await?;
-        *current = Some(line.clone());
-        Ok(line)
+        let connection = self.connect().await?;
+        *current = Some(connection.clone());
+        Ok(connection)
     }
 
     async fn connect(&self) -> Result<RedisConnection, BackendError> {
-        let connection = tokio::time::timeout(self.target.timeout, self.target.connect())
+        let socket = tokio::time::timeout(self.target.timeout, self.target.connect())
             .await
             .map_err(|_| error::no_answer(self.target.timeout))?
             .map_err(|error| error::connecting(&error, &self.target))?;
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
-        let line = RedisConnection {
-            connection,
+        let number = self.connects.fetch_add(1, Ordering::Relaxed);
+        let connection = RedisConnection {
+            connection: socket,
             number,
             target: Arc::clone(&self.target),
             is_asking: false,
         };
         // Without a login the server has sent nothing yet, and some refusals only arrive as a
         // response.
-        match line.raw(&::redis::cmd("PING")).await {
+        match connection.raw(&::redis::cmd("PING")).await {
             Err(error) if !error::is_answer(&error) => Err(error::connecting(&error, &self.target)),
-            Ok(_) | Err(_) => Ok(line),
+            Ok(_) | Err(_) => Ok(connection),
         }
     }
 
     /// Drops a failed connection unless it was replaced already.
-    pub(super) async fn discard(&self, line: &RedisConnection) {
+    pub(super) async fn discard(&self, connection: &RedisConnection) {
         let mut current = self.current.lock().await;
-        if current.as_ref().is_some_and(|kept| kept.number == line.number) {
+        if current
+            .as_ref()
+            .is_some_and(|open| open.number == connection.number)
+        {
             *current = None;
         }
     }
@@ -124,8 +127,8 @@ impl RedisConnection {
         let answers = if self.is_asking {
             self.ask_each(commands).await
         } else {
-            let mut connection = self.connection.requests.clone();
-            connection.req_packed_commands(commands, 0, count).await
+            let mut requests = self.connection.requests.clone();
+            requests.req_packed_commands(commands, 0, count).await
         };
         let answers = answers.map_err(|error| error::mapped(&error, self.target.timeout))?;
         if answers.len() == count {
@@ -154,8 +157,8 @@ impl RedisConnection {
             asking.add_command(command.clone());
         }
         let count = asking.len();
-        let mut connection = self.connection.requests.clone();
-        let answers = connection.req_packed_commands(&asking, 0, count).await?;
+        let mut requests = self.connection.requests.clone();
+        let answers = requests.req_packed_commands(&asking, 0, count).await?;
         Ok(answers.into_iter().skip(1).step_by(2).collect())
     }
 }

@@ -183,7 +183,7 @@ pub(super) fn nodes(
     redis: &RedisConfig,
 ) -> Result<Vec<(Target, Option<Target>)>, BackendError> {
     let infos = parse_urls(redis)?;
-    let made = infos.iter().map(|info| {
+    let nodes = infos.iter().map(|info| {
         let server = resolve(info.addr(), config)?;
         let login = info.redis_settings().clone();
         let unlock = match &redis.unlock_url {
@@ -198,7 +198,7 @@ pub(super) fn nodes(
         let watch = watch_login(login, config);
         Ok((Target::new(server, watch, config.timeout), unlock))
     });
-    made.collect()
+    nodes.collect()
 }
 
 fn watch_login(login: RedisConnectionInfo, config: &BackendConfig) -> RedisConnectionInfo {

@@ -19,7 +19,7 @@ pub(super) fn matches(pattern: &[u8], name: &[u8]) -> bool {
         let step = match name.get(read) {
             None if at == pattern.len() => return true,
             None => return false,
-            Some(byte) => one(&pattern[at..], *byte),
+            Some(byte) => match_element(&pattern[at..], *byte),
         };
         if let Some(length) = step {
             at += length;
@@ -35,7 +35,7 @@ pub(super) fn matches(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 /// Length of the first element of `pattern` if it matches `byte`.
-fn one(pattern: &[u8], byte: u8) -> Option<usize> {
+fn match_element(pattern: &[u8], byte: u8) -> Option<usize> {
     match pattern {
         [] => None,
         [b'?', ..] => Some(1),
@@ -143,9 +143,9 @@ mod tests {
         load.exec_async(&mut connection).await.unwrap();
         let mut patterns = words(b"ab*?", 4);
         patterns.extend(words(b"ab-[]^\\*", 4));
-        for some in patterns.chunks(200) {
+        for chunk in patterns.chunks(200) {
             let mut ask = ::redis::pipe();
-            for pattern in some {
+            for pattern in chunk {
                 ask.cmd("SCAN")
                     .arg(0)
                     .arg("MATCH")
@@ -154,7 +154,7 @@ mod tests {
                     .arg(100_000);
             }
             let answers: Vec<(u64, Vec<Vec<u8>>)> = ask.query_async(&mut connection).await.unwrap();
-            for (pattern, (_, mut theirs)) in some.iter().zip(answers) {
+            for (pattern, (_, mut theirs)) in chunk.iter().zip(answers) {
                 let mut ours: Vec<_> = keys.iter().filter(|key| matches(pattern, key)).cloned().collect();
                 ours.sort();
                 theirs.sort();
@@ -165,16 +165,16 @@ mod tests {
 
     /// Every word of 1 to `length` letters.
     fn words(letters: &[u8], length: usize) -> Vec<Vec<u8>> {
-        let mut all: Vec<Vec<u8>> = letters.iter().map(|letter| vec![*letter]).collect();
-        let mut last = all.clone();
+        let mut words: Vec<Vec<u8>> = letters.iter().map(|letter| vec![*letter]).collect();
+        let mut last = words.clone();
         for _ in 1..length {
             last = last
                 .iter()
                 .flat_map(|word| letters.iter().map(|l| [word.as_slice(), &[*l]].concat()))
                 .collect();
-            all.extend(last.iter().cloned());
+            words.extend(last.iter().cloned());
         }
-        all
+        words
     }
 
     #[test]

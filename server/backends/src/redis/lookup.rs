@@ -34,13 +34,13 @@ pub(super) async fn refresh(
     if resources.is_empty() {
         return Ok(());
     }
-    let line = link.line().await?;
-    for some in resources.chunks(NAMES_PER_READ) {
-        let keys = our_keys(settings, some);
-        match page::read(&line, &settings.rows, &settings.clock, keys).await {
-            Ok(page) => sink.accept(batch(settings, page, some)),
+    let connection = link.connection().await?;
+    for chunk in resources.chunks(NAMES_PER_READ) {
+        let keys = our_keys(settings, chunk);
+        match page::read(&connection, &settings.rows, &settings.clock, keys).await {
+            Ok(page) => sink.accept(batch(settings, page, chunk)),
             Err(error) => {
-                link.discard(&line).await;
+                link.discard(&connection).await;
                 return Err(error);
             }
         }
@@ -62,24 +62,24 @@ pub(super) fn our_keys(settings: &Settings, resources: &[Resource]) -> Vec<Redis
 }
 
 /// What was read of `asked`: the rest is gone.
-pub(super) fn batch(settings: &Settings, page: Page, asked: &[Resource]) -> Batch {
-    let there: HashSet<(&Source, &Resource)> = page
+pub(super) fn batch(settings: &Settings, page: Page, requested: &[Resource]) -> Batch {
+    let found: HashSet<(&Source, &Resource)> = page
         .locks
         .iter()
         .map(|lock| (&lock.source, &lock.resource))
         .collect();
-    let mut gone = Vec::new();
-    for resource in asked {
+    let mut missing = Vec::new();
+    for resource in requested {
         for source in settings.rows.sources() {
-            if !there.contains(&(source, resource)) {
-                gone.push((source.clone(), resource.clone()));
+            if !found.contains(&(source, resource)) {
+                missing.push((source.clone(), resource.clone()));
             }
         }
     }
     Batch {
         sent_at: page.sent_at,
         locks: page.locks,
-        gone,
+        gone: missing,
     }
 }
 
@@ -93,10 +93,10 @@ pub(super) async fn inspect(
     if !settings.is_ours(resource) {
         return Ok(Inspection::default());
     }
-    let line = link.line().await?;
-    let inspected = read_one(settings, &line, source, resource).await;
+    let connection = link.connection().await?;
+    let inspected = read_one(settings, &connection, source, resource).await;
     if inspected.is_err() {
-        link.discard(&line).await;
+        link.discard(&connection).await;
     }
     match inspected? {
         Looked::Here(inspection) => Ok(*inspection),
@@ -115,19 +115,19 @@ pub(super) enum Looked {
 
 pub(super) async fn read_one(
     settings: &Settings,
-    line: &RedisConnection,
+    connection: &RedisConnection,
     source: &Source,
     resource: &Resource,
 ) -> Result<Looked, BackendError> {
     let key = resource.as_bytes();
-    let page = page::read(line, &settings.rows, &settings.clock, vec![key.to_vec()]).await?;
+    let page = page::read(connection, &settings.rows, &settings.clock, vec![key.to_vec()]).await?;
     if let Some((_, to)) = page.moved.into_iter().next() {
         return Ok(Looked::Moved(to));
     }
     let Some(lock) = page.locks.into_iter().find(|lock| lock.source == *source) else {
         return Ok(Looked::Here(Box::default()));
     };
-    let mut raw = about(line, key).await?;
+    let mut raw = key_info(connection, key).await?;
     let mut owners = Vec::new();
     // `None`: not a raw value.
     let mut value_bytes = None;
@@ -135,9 +135,11 @@ pub(super) async fn read_one(
     let collection = raw.kind.as_deref().and_then(Collection::from_type);
     match (raw.kind.as_deref(), collection) {
         (Some("string"), _) if !unread => {
-            value_bytes = value_fields(settings, line, key, &lock, &mut raw.fields).await?;
+            value_bytes = value_fields(settings, connection, key, &lock, &mut raw.fields).await?;
         }
-        (_, Some(kind)) if !unread => owners = elements(settings, line, (key, kind), &mut raw.fields).await?,
+        (_, Some(kind)) if !unread => {
+            owners = elements(settings, connection, (key, kind), &mut raw.fields).await?
+        }
         _ => {}
     }
     if owners.is_empty() {
@@ -152,29 +154,29 @@ pub(super) async fn read_one(
     })))
 }
 
-struct About {
+struct KeyInfo {
     kind: Option<String>,
     fields: Vec<RawField>,
 }
 
 /// Facts about the key itself; refused ones are left out.
-async fn about(line: &RedisConnection, key: &[u8]) -> Result<About, BackendError> {
+async fn key_info(connection: &RedisConnection, key: &[u8]) -> Result<KeyInfo, BackendError> {
     let mut commands = Pipeline::with_capacity(4);
     commands.add_command(on_key("TYPE", key));
     commands.add_command(on_key("PTTL", key));
     commands.cmd("OBJECT").arg("ENCODING").arg(key);
     commands.cmd("OBJECT").arg("IDLETIME").arg(key);
-    let answers = line.query_all(&commands).await?;
+    let answers = connection.query_all(&commands).await?;
     let [kind, pttl, encoding, idle] = answers.as_slice() else {
         return Err(error::unexpected("TYPE"));
     };
     let kind = text(kind).map(str::to_owned);
-    let mut about = About {
+    let mut info = KeyInfo {
         kind: kind.clone(),
         fields: Vec::new(),
     };
     let mut add =
-        |name: &str, value: Option<String>| about.fields.extend(value.map(|value| field(name, value)));
+        |name: &str, value: Option<String>| info.fields.extend(value.map(|value| field(name, value)));
     add("type", kind);
     add(
         "PTTL",
@@ -193,18 +195,18 @@ async fn about(line: &RedisConnection, key: &[u8]) -> Result<About, BackendError
             None
         },
     );
-    Ok(about)
+    Ok(info)
 }
 
 /// Returns the length of a raw value.
 async fn value_fields(
     settings: &Settings,
-    line: &RedisConnection,
+    connection: &RedisConnection,
     key: &[u8],
     seen: &ObservedLock,
     raw: &mut Vec<RawField>,
 ) -> Result<Option<usize>, BackendError> {
-    let Value::BulkString(value) = line.query(&beginning(key, VALUE_BYTES_MAX)).await? else {
+    let Value::BulkString(value) = connection.query(&beginning(key, VALUE_BYTES_MAX)).await? else {
         return Err(error::unexpected("GETRANGE"));
     };
     // It may have been deleted or changed since the row was read.
@@ -235,11 +237,11 @@ async fn value_fields(
 /// Owners of a hash or a sorted set; empty if it is no lock any more.
 async fn elements(
     settings: &Settings,
-    line: &RedisConnection,
+    connection: &RedisConnection,
     (key, kind): (&[u8], Collection),
     raw: &mut Vec<RawField>,
 ) -> Result<Vec<OwnerId>, BackendError> {
-    let (read, pttl_ms) = read_alone(line, key, kind).await?.unwrap_or_default();
+    let (read, pttl_ms) = read_alone(connection, key, kind).await?.unwrap_or_default();
     Ok(match kind {
         Collection::Hash => RedissonLock::parse(&read).map(|lock| redisson_fields(&lock, raw)),
         Collection::SortedSet => {

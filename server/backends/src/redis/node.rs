@@ -13,8 +13,8 @@ use crate::BackendError;
 pub(super) struct Node {
     pub(super) target: Arc<Target>,
     /// Two connections, so that reading one lock does not wait behind the pages of a scan.
-    pub(super) passes: Link,
-    pub(super) asks: Link,
+    pub(super) scan_link: Link,
+    pub(super) query_link: Link,
     /// The account of forced unlocks, if configured.
     pub(super) unlocks: Option<Link>,
     /// Last state of the watch, for the Backends page.
@@ -35,8 +35,8 @@ impl Node {
     pub(super) fn new(target: Target, unlocks: Option<Target>) -> Self {
         let target = Arc::new(target);
         Self {
-            passes: Link::new(Arc::clone(&target)),
-            asks: Link::new(Arc::clone(&target)),
+            scan_link: Link::new(Arc::clone(&target)),
+            query_link: Link::new(Arc::clone(&target)),
             unlocks: unlocks.map(|target| Link::new(Arc::new(target))),
             target,
             watching: Mutex::new(
@@ -77,25 +77,25 @@ impl Node {
 
     /// A connection of one of several nodes: a node that hangs must not make the others' data
     /// old, so it gets less than one poll interval, and half of that after a failure.
-    pub(super) async fn line(
+    pub(super) async fn connection(
         &self,
         link: &Link,
         poll_interval: Duration,
     ) -> Result<RedisConnection, BackendError> {
-        let patience = if self.health.lock().fault.is_some() {
+        let timeout = if self.health.lock().fault.is_some() {
             poll_interval / 2
         } else {
             poll_interval
         };
-        let patience = patience
+        let timeout = timeout
             .max(super::limits::NODE_PATIENCE_MIN)
             .min(self.target.timeout);
-        let line = tokio::time::timeout(patience, link.line())
+        let connection = tokio::time::timeout(timeout, link.connection())
             .await
-            .unwrap_or_else(|_| Err(super::error::no_answer(patience)));
-        if let Err(error) = &line {
+            .unwrap_or_else(|_| Err(super::error::no_answer(timeout)));
+        if let Err(error) = &connection {
             self.failed(error);
         }
-        line
+        connection
     }
 }

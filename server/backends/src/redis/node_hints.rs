@@ -50,8 +50,8 @@ impl NodeHints {
     /// The backend's watch is live if that of each server is.
     pub(super) fn state(&self, state: WatchState) {
         let mut states = self.states.lock();
-        if let Some(own) = states.get_mut(self.index) {
-            *own = Some((self.name.clone(), state));
+        if let Some(own_state) = states.get_mut(self.index) {
+            *own_state = Some((self.name.clone(), state));
         }
         if let Some(worst) = worst(&states) {
             self.hints.state(worst);
@@ -61,7 +61,7 @@ impl NodeHints {
 
 /// `None`: all known ones are live, and others are not known yet.
 fn worst(states: &[KnownState]) -> Option<WatchState> {
-    let named = |name: &str, why: &str| {
+    let with_name = |name: &str, why: &str| {
         if name.is_empty() {
             why.to_owned()
         } else {
@@ -72,14 +72,14 @@ fn worst(states: &[KnownState]) -> Option<WatchState> {
     let lost = known().find_map(|(name, state)| match state {
         WatchState::Reconnecting { since, why } => Some(WatchState::Reconnecting {
             since: *since,
-            why: named(name, why),
+            why: with_name(name, why),
         }),
         WatchState::Live | WatchState::Off { .. } => None,
     });
     let off = || {
         known().find_map(|(name, state)| match state {
             WatchState::Off { why } => Some(WatchState::Off {
-                why: named(name, why),
+                why: with_name(name, why),
             }),
             WatchState::Live | WatchState::Reconnecting { .. } => None,
         })

@@ -19,7 +19,7 @@ pub(super) struct Sized<K> {
 
 /// Adds a row for each existing key.
 pub(super) async fn read(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     rows: &Rows,
     keys: Vec<RedisKey>,
     page: &mut Page,
@@ -29,7 +29,7 @@ pub(super) async fn read(
         commands.add_command(on_key("TYPE", key));
         commands.add_command(on_key("STRLEN", key));
     }
-    let mut answers = line.query_all(&commands).await?.into_iter();
+    let mut answers = connection.query_all(&commands).await?.into_iter();
     let (mut strings, mut others) = (Vec::new(), Vec::new());
     for key in keys {
         let (Some(kind), Some(bytes)) = (answers.next(), answers.next()) else {
@@ -56,8 +56,8 @@ pub(super) async fn read(
             _ => return Err(error::unexpected("TYPE")),
         }
     }
-    read_strings(line, rows, strings, page).await?;
-    collections::read(line, rows, others, page).await
+    read_strings(connection, rows, strings, page).await?;
+    collections::read(connection, rows, others, page).await
 }
 
 /// A readable string. One of unknown length is read up to the limit.
@@ -74,21 +74,21 @@ fn string(rows: &Rows, key: RedisKey, bytes: &Value, page: &mut Page) -> Option<
 }
 
 async fn read_strings(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     rows: &Rows,
     strings: Vec<Sized<RedisKey>>,
     page: &mut Page,
 ) -> Result<(), BackendError> {
-    for some in groups(strings) {
-        let mut commands = Pipeline::with_capacity(4 * some.len());
-        for Sized { key, .. } in &some {
+    for group in groups(strings) {
+        let mut commands = Pipeline::with_capacity(4 * group.len());
+        for Sized { key, .. } in &group {
             commands.add_command(on_key("PTTL", key));
             commands.add_command(beginning(key, VALUE_BYTES_MAX));
             commands.add_command(on_key("STRLEN", key));
             commands.add_command(on_key("PTTL", key));
         }
-        let mut answers = line.query_all(&commands).await?.into_iter();
-        for Sized { key, .. } in some {
+        let mut answers = connection.query_all(&commands).await?.into_iter();
+        for Sized { key, .. } in group {
             let (Some(before), Some(value), Some(bytes), Some(after)) =
                 (answers.next(), answers.next(), answers.next(), answers.next())
             else {
@@ -102,8 +102,8 @@ async fn read_strings(
                         Value::Int(bytes) => Some(bytes.unsigned_abs()),
                         _ => None,
                     };
-                    let whole = value.len() < VALUE_BYTES_MAX || bytes == Some(VALUE_BYTES_MAX as u64);
-                    page.locks.push(if whole {
+                    let is_complete = value.len() < VALUE_BYTES_MAX || bytes == Some(VALUE_BYTES_MAX as u64);
+                    page.locks.push(if is_complete {
                         rows.string(&key, pttl_ms, &value)
                     } else {
                         rows.too_long(&key, bytes)

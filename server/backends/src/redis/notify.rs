@@ -81,12 +81,12 @@ impl Filter {
             None => (payload, channel.strip_prefix(self.keyevent.as_bytes())?),
         };
         // A lookup of a missing key: nothing changed.
-        let fits = event != b"keymiss"
+        let is_change = event != b"keymiss"
             && self
                 .patterns
                 .iter()
                 .any(|pattern| glob::matches(pattern.as_bytes(), key));
-        fits.then_some(key)
+        is_change.then_some(key)
     }
 }
 

@@ -42,7 +42,7 @@ impl Page {
 
 /// Reads `keys`.
 pub(super) async fn read(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     rows: &Rows,
     clock: &Clock,
     mut keys: Vec<RedisKey>,
@@ -60,8 +60,8 @@ pub(super) async fn read(
         commands.add_command(on_key("PTTL", key));
         commands.add_command(beginning(key, VALUE_BYTES_FIRST));
     }
-    let mut answers = line.query_all(&commands).await?.into_iter();
-    let mut odd = Vec::new();
+    let mut answers = connection.query_all(&commands).await?.into_iter();
+    let mut non_strings = Vec::new();
     for key in keys {
         let (Some(time), Some(value)) = (answers.next(), answers.next()) else {
             return Err(error::unexpected("PTTL"));
@@ -72,16 +72,16 @@ pub(super) async fn read(
             (Value::Int(pttl_ms @ -1..), Value::BulkString(value)) if is_whole(&value) => {
                 page.locks.push(rows.string(&key, pttl_ms, &value));
             }
-            (Value::Int(_), Value::BulkString(_)) => odd.push(key),
-            (Value::Int(_), Value::ServerError(error)) if is_wrong_type(&error) => odd.push(key),
+            (Value::Int(_), Value::BulkString(_)) => non_strings.push(key),
+            (Value::Int(_), Value::ServerError(error)) if is_wrong_type(&error) => non_strings.push(key),
             (Value::ServerError(error), _) | (_, Value::ServerError(error)) => {
                 refuse_key(rows, &key, &error, &mut page)?;
             }
             _ => return Err(error::unexpected("PTTL or GETRANGE")),
         }
     }
-    if !odd.is_empty() {
-        non_string_keys::read(line, rows, odd, &mut page).await?;
+    if !non_strings.is_empty() {
+        non_string_keys::read(connection, rows, non_strings, &mut page).await?;
     }
     Ok(page)
 }

@@ -14,10 +14,10 @@ use config::redis::RedisMode;
 
 /// One server.
 pub(super) async fn run(settings: &Settings, node: &Node, mode: RedisMode) -> Result<Probe, BackendError> {
-    let line = node.asks.line().await?;
-    let probed = probe_server(settings, &line, mode).await;
+    let connection = node.query_link.connection().await?;
+    let probed = probe_server(settings, &connection, mode).await;
     if probed.is_err() {
-        node.asks.discard(&line).await;
+        node.query_link.discard(&connection).await;
     }
     probed
 }
@@ -32,12 +32,12 @@ pub(super) async fn run_all<'a>(
     mode: RedisMode,
 ) -> Result<Probe, BackendError> {
     let probes = nodes.map(|node| async move {
-        let patience = settings
+        let timeout = settings
             .poll_interval
             .max(super::limits::NODE_PATIENCE_MIN)
             .min(settings.timeout);
-        let probed = tokio::time::timeout(patience, run(settings, node, mode)).await;
-        let probed = probed.unwrap_or_else(|_| Err(super::error::no_answer(patience)));
+        let probed = tokio::time::timeout(timeout, run(settings, node, mode)).await;
+        let probed = probed.unwrap_or_else(|_| Err(super::error::no_answer(timeout)));
         (node.name(), probed)
     });
     let mut versions: Vec<(String, usize)> = Vec::new();
@@ -68,9 +68,9 @@ pub(super) async fn run_all<'a>(
         if rights.is_empty() {
             rights = probe.rights;
         } else {
-            for (kept, other) in rights.iter_mut().zip(probe.rights) {
-                if kept.allowed == Reported::Value(kept.wanted) {
-                    kept.allowed = other.allowed;
+            for (right, other) in rights.iter_mut().zip(probe.rights) {
+                if right.allowed == Reported::Value(right.wanted) {
+                    right.allowed = other.allowed;
                 }
             }
         }
@@ -85,21 +85,21 @@ pub(super) async fn run_all<'a>(
 }
 
 fn versions_text(versions: &[(String, usize)]) -> String {
-    let each: Vec<String> = versions
+    let counts: Vec<String> = versions
         .iter()
         .map(|(version, count)| format!("{version} on {count}"))
         .collect();
-    each.join(", ")
+    counts.join(", ")
 }
 
 async fn probe_server(
     settings: &Settings,
-    line: &super::connection::RedisConnection,
+    connection: &super::connection::RedisConnection,
     mode: RedisMode,
 ) -> Result<Probe, BackendError> {
     let mut commands = Pipeline::with_capacity(1);
     commands.cmd("INFO");
-    let answers = line.query_all(&commands).await?;
+    let answers = connection.query_all(&commands).await?;
     let version = match answers.first().and_then(text).map(ServerInfo::parse) {
         Some(info) => {
             info.check_mode(mode)?;
@@ -114,7 +114,7 @@ async fn probe_server(
         .unwrap_or_default();
     Ok(Probe {
         version,
-        rights: acl::read_permissions(line, &sample).await?,
+        rights: acl::read_permissions(connection, &sample).await?,
     })
 }
 
@@ -171,11 +171,11 @@ fn watching(backend: &RedisBackend) -> String {
         [] => "keyspace notifications, where the servers send them; not connected yet".to_owned(),
         [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => first.clone(),
         all => {
-            let each: Vec<String> = all
+            let states: Vec<String> = all
                 .iter()
                 .map(|(name, state)| format!("{name}: {state}"))
                 .collect();
-            each.join("; ")
+            states.join("; ")
         }
     }
 }

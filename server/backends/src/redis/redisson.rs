@@ -95,12 +95,12 @@ mod tests {
     #[test]
     fn one_holder_keeps_its_generation_while_it_re_enters() {
         // A re-entrant lock taken twice is the same acquisition.
-        let once = parse(&[(A, "1")]).unwrap();
-        let twice = parse(&[(A, "2")]).unwrap();
-        assert_eq!(once.owners, [A]);
-        assert_eq!(twice.holds, [(A.to_owned(), 2)]);
-        assert_eq!(once.generation(), twice.generation());
-        assert_ne!(once.generation(), parse(&[(B, "1")]).unwrap().generation());
+        let first = parse(&[(A, "1")]).unwrap();
+        let re_entered = parse(&[(A, "2")]).unwrap();
+        assert_eq!(first.owners, [A]);
+        assert_eq!(re_entered.holds, [(A.to_owned(), 2)]);
+        assert_eq!(first.generation(), re_entered.generation());
+        assert_ne!(first.generation(), parse(&[(B, "1")]).unwrap().generation());
     }
 
     #[test]

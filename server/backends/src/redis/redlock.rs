@@ -21,7 +21,7 @@ use domain::names::{Resource, Source};
 use domain::quorum::quorum_of;
 use parking_lot::Mutex;
 
-use self::cells::Lines;
+use self::cells::Connections;
 use self::memory::Memory;
 use super::connection_config;
 use super::lookup;
@@ -100,28 +100,28 @@ pub(super) async fn refresh(
     if resources.is_empty() {
         return Ok(());
     }
-    let lines = Lines::open(settings, &redlock.nodes, |node| &node.asks).await?;
-    for some in resources.chunks(super::limits::NAMES_PER_READ) {
-        let keys = lookup::our_keys(settings, some);
-        let read = confirm::read_once(redlock, settings, &lines, keys, &HashMap::new()).await?;
+    let connections = Connections::open(settings, &redlock.nodes, |node| &node.query_link).await?;
+    for chunk in resources.chunks(super::limits::NAMES_PER_READ) {
+        let keys = lookup::our_keys(settings, chunk);
+        let read = confirm::read_once(redlock, settings, &connections, keys, &HashMap::new()).await?;
         let mut pages = vec![read.page];
         let deliver = |page| pages.push(page);
-        let in_motion = confirm::confirm(redlock, settings, &lines, read.odd, deliver).await?;
-        let mut left: HashSet<&Resource> = some.iter().collect();
+        let in_motion = confirm::confirm(redlock, settings, &connections, read.unconfirmed, deliver).await?;
+        let mut left: HashSet<&Resource> = chunk.iter().collect();
         for lock in pages.iter().flat_map(|page| &page.locks) {
             left.remove(&lock.resource);
         }
         left.retain(|resource| !in_motion.contains(resource.as_bytes()));
-        let is_decided = lines.silent() < redlock.quorum();
-        let gone = left.into_iter().filter(|_| is_decided);
-        let mut gone: Vec<_> = gone
+        let is_decided = connections.unanswered_count() < redlock.quorum();
+        let missing = left.into_iter().filter(|_| is_decided);
+        let mut missing: Vec<_> = missing
             .map(|resource| (redlock.source.clone(), resource.clone()))
             .collect();
         for page in pages {
             sink.accept(Batch {
                 sent_at: page.sent_at,
                 locks: page.locks,
-                gone: std::mem::take(&mut gone),
+                gone: std::mem::take(&mut missing),
             });
         }
     }

@@ -95,18 +95,19 @@ pub(super) async fn release(
     link: Option<&Link>,
     guard: Guard,
     (source, resource): (&Source, &Resource),
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     let link = match may_release(&backend.settings, link, resource) {
         Ok(link) => link,
         Err(refused) => return Ok(refused),
     };
-    let line = link.line().await?;
-    let acted = delete_if_same(&line, resource.as_bytes(), wanted, (guard, backend.settings.wake)).await;
+    let connection = link.connection().await?;
+    let (key, wake) = (resource.as_bytes(), backend.settings.wake);
+    let acted = delete_if_same(&connection, key, expected, (guard, wake)).await;
     if matches!(acted, Ok(Attempt::Acted(Acted::Unknown { .. })) | Err(_)) {
-        link.discard(&line).await;
+        link.discard(&connection).await;
     }
-    confirm_release(backend, source, resource, wanted, acted?.or_moved()).await
+    confirm_release(backend, source, resource, expected, acted?.or_moved()).await
 }
 
 /// The link for forced unlocks of a key, or why it is missing.
@@ -140,33 +141,33 @@ pub(super) enum Guard {
 /// # Errors
 /// Nothing was sent that could change the key.
 pub(super) async fn delete_if_same(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     key: &[u8],
-    wanted: &Generation,
+    expected: &Generation,
     (guard, wake): (Guard, RedisWake),
 ) -> Result<Attempt, BackendError> {
-    let prefix = wanted.as_str().split_once(':').map(|(prefix, _)| prefix);
+    let prefix = expected.as_str().split_once(':').map(|(prefix, _)| prefix);
     let mut attempts = if prefix == Some("zset") { REFRESHES_MAX } else { 1 };
     loop {
         attempts -= 1;
-        let script = match (kind_of(line, key).await, prefix) {
+        let script = match (kind_of(connection, key).await, prefix) {
             (Ok(Found::Kind(kind)), Some("value")) if kind == "string" => {
-                string_script(line, key, wanted, (guard, wake)).await
+                string_script(connection, key, expected, (guard, wake)).await
             }
             (Ok(Found::Kind(kind)), Some("hash")) if kind == "hash" => {
-                hash_script(line, key, wanted, guard).await
+                hash_script(connection, key, expected, guard).await
             }
             (Ok(Found::Kind(kind)), Some("zset")) if kind == "zset" => {
-                sorted_set_script(line, key, wanted, guard).await
+                sorted_set_script(connection, key, expected, guard).await
             }
             (Ok(Found::Kind(_)), _) => Ok(None),
             (Ok(Found::Moved(to)), _) => return Ok(Attempt::Moved(to)),
             (Err(error), _) => Err(error),
         };
         match script {
-            Ok(Some(script)) => match act(line, &script).await {
+            Ok(Some(script)) => match act(connection, &script).await {
                 Attempt::Acted(Acted::Missed) if attempts > 0 => {}
-                done => return Ok(done),
+                result => return Ok(result),
             },
             Ok(None) => return Ok(Attempt::Acted(Acted::Missed)),
             Err(BackendError::Denied { detail, .. }) => return Ok(Attempt::Acted(denied(detail))),
@@ -201,21 +202,21 @@ enum Found {
     Moved(Redirect),
 }
 
-async fn kind_of(line: &RedisConnection, key: &[u8]) -> Result<Found, BackendError> {
-    match line.raw(&on_key("TYPE", key)).await {
+async fn kind_of(connection: &RedisConnection, key: &[u8]) -> Result<Found, BackendError> {
+    match connection.raw(&on_key("TYPE", key)).await {
         Ok(answer) => text(&answer)
             .map(|kind| Found::Kind(kind.to_owned()))
             .ok_or_else(|| error::unexpected("TYPE")),
         Err(error) => match Redirect::from_client(&error) {
             Some(to) => Ok(Found::Moved(to)),
-            None => Err(error::mapped(&error, line.timeout())),
+            None => Err(error::mapped(&error, connection.timeout())),
         },
     }
 }
 
 /// Whether the key is there, with whatever value.
-pub(super) async fn exists(line: &RedisConnection, key: &[u8]) -> Result<bool, BackendError> {
-    match kind_of(line, key).await? {
+pub(super) async fn exists(connection: &RedisConnection, key: &[u8]) -> Result<bool, BackendError> {
+    match kind_of(connection, key).await? {
         Found::Kind(kind) => Ok(kind != "none"),
         Found::Moved(_) => Ok(true),
     }
@@ -231,28 +232,28 @@ fn guarded(script: &str, guard: Guard) -> String {
 
 /// The script for the named holding; `None` if the key's content differs.
 async fn string_script(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     key: &[u8],
-    wanted: &Generation,
+    expected: &Generation,
     (guard, wake): (Guard, RedisWake),
 ) -> Result<Option<Cmd>, BackendError> {
-    let Value::Int(bytes) = line.query(&on_key("STRLEN", key)).await? else {
+    let Value::Int(bytes) = connection.query(&on_key("STRLEN", key)).await? else {
         return Err(error::unexpected("STRLEN"));
     };
     if usize::try_from(bytes).is_ok_and(|bytes| bytes > VALUE_BYTES_MAX) {
         return Ok(None);
     }
-    let Value::BulkString(value) = line.query(&beginning(key, VALUE_BYTES_MAX)).await? else {
+    let Value::BulkString(value) = connection.query(&beginning(key, VALUE_BYTES_MAX)).await? else {
         return Ok(None);
     };
-    if Fingerprint::from_value(&value).generation("value:") != wanted.as_str() {
+    if Fingerprint::from_value(&value).generation("value:") != expected.as_str() {
         return Ok(None);
     }
     let salt = runtime::random::id();
     let signal = wake::signal(wake, key);
-    let own = signal.as_ref().map_or("", |signal| signal.script);
+    let wake_script = signal.as_ref().map_or("", |signal| signal.script);
     let mut script = ::redis::cmd("EVAL");
-    script.arg(guarded(&format!("{STRING}{own}{DELETE}"), guard));
+    script.arg(guarded(&format!("{STRING}{wake_script}{DELETE}"), guard));
     match signal.and_then(|signal| signal.key) {
         Some(second) => script.arg(2).arg(key).arg(second),
         None => script.arg(1).arg(key),
@@ -269,15 +270,15 @@ fn salted_sha1(salt: &str, value: &[u8]) -> String {
 }
 
 async fn hash_script(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     key: &[u8],
-    wanted: &Generation,
+    expected: &Generation,
     guard: Guard,
 ) -> Result<Option<Cmd>, BackendError> {
-    let Some((read, _)) = read_alone(line, key, Collection::Hash).await? else {
+    let Some((read, _)) = read_alone(connection, key, Collection::Hash).await? else {
         return Ok(None);
     };
-    let Some(lock) = RedissonLock::parse(&read).filter(|lock| lock.generation() == wanted.as_str()) else {
+    let Some(lock) = RedissonLock::parse(&read).filter(|lock| lock.generation() == expected.as_str()) else {
         return Ok(None);
     };
     let mut script = ::redis::cmd("EVAL");
@@ -298,16 +299,16 @@ async fn hash_script(
 }
 
 async fn sorted_set_script(
-    line: &RedisConnection,
+    connection: &RedisConnection,
     key: &[u8],
-    wanted: &Generation,
+    expected: &Generation,
     guard: Guard,
 ) -> Result<Option<Cmd>, BackendError> {
-    let Some((read, pttl_ms)) = read_alone(line, key, Collection::SortedSet).await? else {
+    let Some((read, pttl_ms)) = read_alone(connection, key, Collection::SortedSet).await? else {
         return Ok(None);
     };
     let lock = SymfonyLock::parse(&read, pttl_ms);
-    if lock.is_none_or(|lock| lock.generation() != wanted.as_str()) {
+    if lock.is_none_or(|lock| lock.generation() != expected.as_str()) {
         return Ok(None);
     }
     let salt = runtime::random::id();
@@ -342,8 +343,8 @@ fn related_key(what: &str, key: &[u8]) -> Vec<u8> {
     [what.as_bytes(), open, key, close].concat()
 }
 
-async fn act(line: &RedisConnection, script: &Cmd) -> Attempt {
-    let answer = line.raw(script).await;
+async fn act(connection: &RedisConnection, script: &Cmd) -> Attempt {
+    let answer = connection.raw(script).await;
     if let Some(to) = answer.as_ref().err().and_then(Redirect::from_client) {
         return Attempt::Moved(to);
     }
@@ -353,7 +354,7 @@ async fn act(line: &RedisConnection, script: &Cmd) -> Attempt {
         Ok(Value::Int(NO_MASTER)) => Acted::Refused {
             why: format!(
                 "{} is not a master any more; nothing was deleted",
-                line.target().name
+                connection.target().name
             ),
             remedy: "Review the lock again: Leasehold follows the fail-over.".to_owned(),
         },
@@ -361,14 +362,14 @@ async fn act(line: &RedisConnection, script: &Cmd) -> Attempt {
         Err(error) if error.detail().is_some_and(is_refusal_in_script) => {
             denied(error.detail().unwrap_or_default().to_owned())
         }
-        Err(error) if error::is_answer(&error) => match error::mapped(&error, line.timeout()) {
+        Err(error) if error::is_answer(&error) => match error::mapped(&error, connection.timeout()) {
             BackendError::Denied { detail, .. } => denied(detail),
             other => Acted::Refused {
                 why: other.to_string(),
                 remedy: remedy_of(error.code()).to_owned(),
             },
         },
-        Err(error) => Acted::unanswered(&error::mapped(&error, line.timeout())),
+        Err(error) => Acted::unanswered(&error::mapped(&error, connection.timeout())),
     })
 }
 

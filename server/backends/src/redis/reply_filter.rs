@@ -54,9 +54,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for FilteredStream<S> {
             this.filter.feed(chunk.filled(), &mut this.passed)?;
         }
         let rest = &this.passed[this.taken..];
-        let some = &rest[..rest.len().min(out.remaining())];
-        out.put_slice(some);
-        this.taken += some.len();
+        let chunk = &rest[..rest.len().min(out.remaining())];
+        out.put_slice(chunk);
+        this.taken += chunk.len();
         Poll::Ready(Ok(()))
     }
 }

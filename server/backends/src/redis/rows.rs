@@ -184,9 +184,11 @@ fn two_owners<'a>(
 ) -> Option<ObservedCondition> {
     let count = owners.len();
     (is_exclusive && count > 1).then(|| {
-        let named = owners.take(OWNERS_NAMED).collect::<Vec<&str>>().join(", ");
-        let more = if count > OWNERS_NAMED { ", …" } else { "" };
-        let why = format!("The {noun} has {count} owners at once, and this lock is exclusive: {named}{more}");
+        let owner_names = owners.take(OWNERS_NAMED).collect::<Vec<&str>>().join(", ");
+        let ellipsis = if count > OWNERS_NAMED { ", …" } else { "" };
+        let why = format!(
+            "The {noun} has {count} owners at once, and this lock is exclusive: {owner_names}{ellipsis}"
+        );
         ObservedCondition::DualOwner { why: why.into() }
     })
 }

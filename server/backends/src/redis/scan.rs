@@ -38,13 +38,13 @@ pub(super) trait ReadKeys: Sync {
 
 /// From the server that was scanned.
 pub(super) struct FromScanned<'a> {
-    pub(super) line: &'a RedisConnection,
+    pub(super) connection: &'a RedisConnection,
     pub(super) settings: &'a Settings,
 }
 
 impl ReadKeys for FromScanned<'_> {
     async fn read(&self, keys: Vec<RedisKey>) -> Result<Page, BackendError> {
-        page::read(self.line, &self.settings.rows, &self.settings.clock, keys).await
+        page::read(self.connection, &self.settings.rows, &self.settings.clock, keys).await
     }
 }
 
@@ -124,23 +124,23 @@ pub(super) async fn run(
     sink: &mut dyn Sink,
 ) -> Result<Pass, BackendError> {
     let progress = Progress::new(settings, budget, sink);
-    let line = node.passes.line().await?;
-    let read = read_all(settings, &line, mode, &progress).await;
+    let connection = node.scan_link.connection().await?;
+    let read = read_all(settings, &connection, mode, &progress).await;
     if read.is_err() {
-        node.passes.discard(&line).await;
+        node.scan_link.discard(&connection).await;
     }
     read
 }
 
 async fn read_all(
     settings: &Settings,
-    line: &RedisConnection,
+    connection: &RedisConnection,
     mode: RedisMode,
     progress: &Progress<'_>,
 ) -> Result<Pass, BackendError> {
-    let (clock, info) = probe_server(settings, line, mode).await?;
-    let reader = FromScanned { line, settings };
-    let end = scan_patterns(settings, line, &reader, progress).await?;
+    let (clock, info) = probe_server(settings, connection, mode).await?;
+    let reader = FromScanned { connection, settings };
+    let end = scan_patterns(settings, connection, &reader, progress).await?;
     let counts = std::mem::take(&mut *progress.counts());
     if counts.pages == 0 && end == End::BudgetUsed {
         return Err(error::no_answer(settings.timeout));
@@ -164,14 +164,14 @@ async fn read_all(
 /// configuration names.
 pub(super) async fn probe_server(
     settings: &Settings,
-    line: &RedisConnection,
+    connection: &RedisConnection,
     mode: RedisMode,
 ) -> Result<(Reported<ClockReading>, ServerInfo), BackendError> {
     let mut commands = Pipeline::with_capacity(2);
     commands.cmd("TIME");
     commands.cmd("INFO");
     let before = settings.clock.now();
-    let answers = line.query_all(&commands).await?;
+    let answers = connection.query_all(&commands).await?;
     let after = settings.clock.now();
     let clock = match answers.first().and_then(server_info::time) {
         Some(backend_now) => {
@@ -195,12 +195,12 @@ pub(super) async fn probe_server(
 /// All patterns in turn.
 pub(super) async fn scan_patterns(
     settings: &Settings,
-    line: &RedisConnection,
+    connection: &RedisConnection,
     reader: &impl ReadKeys,
     progress: &Progress<'_>,
 ) -> Result<End, BackendError> {
     for pattern in &settings.patterns {
-        if scan(settings, line, pattern, reader, progress).await? == End::BudgetUsed {
+        if scan(settings, connection, pattern, reader, progress).await? == End::BudgetUsed {
             return Ok(End::BudgetUsed);
         }
     }
@@ -209,13 +209,13 @@ pub(super) async fn scan_patterns(
 
 async fn scan(
     settings: &Settings,
-    line: &RedisConnection,
+    connection: &RedisConnection,
     pattern: &str,
     reader: &impl ReadKeys,
     progress: &Progress<'_>,
 ) -> Result<End, BackendError> {
     let mut reads = FuturesUnordered::new();
-    let mut next = pin!(OptionFuture::from(Some(step(line, pattern, 0))));
+    let mut next = pin!(OptionFuture::from(Some(step(connection, pattern, 0))));
     let mut scanning = true;
     while scanning || !reads.is_empty() {
         let Some(left) = progress.left(settings) else {
@@ -230,7 +230,7 @@ async fn scan(
                 counts.pages += 1;
                 drop(counts);
                 scanning = cursor != 0;
-                next.set(OptionFuture::from(scanning.then(|| step(line, pattern, cursor))));
+                next.set(OptionFuture::from(scanning.then(|| step(connection, pattern, cursor))));
                 if !keys.is_empty() {
                     reads.push(reader.read(keys));
                 }
@@ -251,14 +251,14 @@ struct Step {
     long_names: u64,
 }
 
-async fn step(line: &RedisConnection, pattern: &str, cursor: u64) -> Result<Step, BackendError> {
+async fn step(connection: &RedisConnection, pattern: &str, cursor: u64) -> Result<Step, BackendError> {
     let mut scan = ::redis::cmd("SCAN");
     scan.arg(cursor)
         .arg("MATCH")
         .arg(pattern)
         .arg("COUNT")
         .arg(SCAN_COUNT);
-    let Value::Array(answer) = line.query(&scan).await? else {
+    let Value::Array(answer) = connection.query(&scan).await? else {
         return Err(error::unexpected("SCAN"));
     };
     let Ok([cursor, Value::Array(found)]) = <[Value; 2]>::try_from(answer) else {

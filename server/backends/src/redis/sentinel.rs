@@ -45,7 +45,7 @@ pub(super) struct Sentinel {
 }
 
 /// The Sentinels' answer.
-struct Named {
+struct ElectedMaster {
     node: Arc<Node>,
     votes: usize,
 }
@@ -98,18 +98,18 @@ impl Sentinel {
     }
 
     /// The server that most Sentinels name.
-    async fn find_master(&self, settings: &Settings) -> Result<Named, BackendError> {
-        let patience = settings
+    async fn find_master(&self, settings: &Settings) -> Result<ElectedMaster, BackendError> {
+        let timeout = settings
             .poll_interval
             .max(NODE_PATIENCE_MIN)
             .min(settings.timeout);
-        let asked = self.sentinels.iter().map(|(name, link)| async move {
-            let answer = tokio::time::timeout(patience, ask_one(link, name, &self.master_name)).await;
-            answer.unwrap_or_else(|_| Err(error::no_answer(patience)))
+        let requests = self.sentinels.iter().map(|(name, link)| async move {
+            let answer = tokio::time::timeout(timeout, ask_one(link, name, &self.master_name)).await;
+            answer.unwrap_or_else(|_| Err(error::no_answer(timeout)))
         });
         let mut votes: BTreeMap<(String, u16), usize> = BTreeMap::new();
         let mut first_error = None;
-        for answer in join_all(asked).await {
+        for answer in join_all(requests).await {
             match answer {
                 Ok(address) => *votes.entry(address).or_default() += 1,
                 Err(error) => {
@@ -118,9 +118,9 @@ impl Sentinel {
             }
         }
         let Some(((host, port), votes)) = votes.into_iter().max_by_key(|(_, votes)| *votes) else {
-            return Err(first_error.unwrap_or_else(|| error::no_answer(patience)));
+            return Err(first_error.unwrap_or_else(|| error::no_answer(timeout)));
         };
-        Ok(Named {
+        Ok(ElectedMaster {
             node: self.adopt(&host, port)?,
             votes,
         })
@@ -174,10 +174,10 @@ impl Sentinel {
 
 /// The address that one Sentinel names.
 async fn ask_one(link: &Link, name: &str, master: &str) -> Result<(String, u16), BackendError> {
-    let line = link.line().await?;
+    let connection = link.connection().await?;
     let mut command = ::redis::cmd("SENTINEL");
     command.arg("GET-MASTER-ADDR-BY-NAME").arg(master);
-    match line.raw(&command).await {
+    match connection.raw(&command).await {
         Ok(Value::Array(parts)) => {
             let [host, port] = parts.as_slice() else {
                 return Err(error::unexpected("SENTINEL"));
@@ -203,9 +203,9 @@ async fn ask_one(link: &Link, name: &str, master: &str) -> Result<(String, u16),
         }
         Err(failed) => {
             if !error::is_answer(&failed) {
-                link.discard(&line).await;
+                link.discard(&connection).await;
             }
-            Err(error::mapped(&failed, line.timeout()))
+            Err(error::mapped(&failed, connection.timeout()))
         }
     }
 }
@@ -217,14 +217,14 @@ pub(super) async fn observe(
     sink: &mut dyn Sink,
 ) -> Result<Pass, BackendError> {
     let node = sentinel.current(settings).await?;
-    must_be_master(settings, &node, &node.passes).await?;
+    must_be_master(settings, &node, &node.scan_link).await?;
     scan::run(settings, &node, RedisMode::Sentinel, budget, sink).await
 }
 
 /// A demoted server's data is old: it is not shown as the present.
 async fn must_be_master(settings: &Settings, node: &Node, link: &Link) -> Result<(), BackendError> {
-    let line = link.line().await?;
-    let (_, info) = scan::probe_server(settings, &line, RedisMode::Sentinel).await?;
+    let connection = link.connection().await?;
+    let (_, info) = scan::probe_server(settings, &connection, RedisMode::Sentinel).await?;
     match info.replica {
         None => Ok(()),
         Some(replica) => Err(BackendError::Unreachable {
@@ -241,22 +241,22 @@ pub(super) async fn release(
     backend: &RedisBackend,
     sentinel: &Sentinel,
     (source, resource): (&Source, &Resource),
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     let settings = &backend.settings;
-    let named = sentinel.find_master(settings).await?;
-    let all = sentinel.sentinels.len();
-    if named.votes * 2 <= all {
+    let master = sentinel.find_master(settings).await?;
+    let total = sentinel.sentinels.len();
+    if master.votes * 2 <= total {
         return Ok(Release::refused(
             format!(
-                "{} of {all} Sentinels name {} as the master, which is no majority; nothing was deleted",
-                named.votes,
-                named.node.name()
+                "{} of {total} Sentinels name {} as the master, which is no majority; nothing was deleted",
+                master.votes,
+                master.node.name()
             ),
             "Restore the Sentinels, then review the lock again.",
         ));
     }
-    must_be_master(settings, &named.node, &named.node.asks).await?;
-    let link = named.node.unlocks.as_ref();
-    release::release(backend, link, Guard::Master, (source, resource), wanted).await
+    must_be_master(settings, &master.node, &master.node.query_link).await?;
+    let link = master.node.unlocks.as_ref();
+    release::release(backend, link, Guard::Master, (source, resource), expected).await
 }

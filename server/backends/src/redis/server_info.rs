@@ -58,12 +58,12 @@ impl ServerInfo {
     /// The server runs in another mode than the configuration names.
     pub(super) fn check_mode(&self, mode: RedisMode) -> Result<(), BackendError> {
         let found = self.other_mode.as_deref().unwrap_or("standalone");
-        let wanted = match mode {
+        let expected = match mode {
             RedisMode::Cluster => "cluster",
             // The data nodes behind Sentinels and those of a Redlock are standalone servers.
             RedisMode::Standalone | RedisMode::Sentinel | RedisMode::Redlock => "standalone",
         };
-        if found == wanted || self.version.is_none() {
+        if found == expected || self.version.is_none() {
             Ok(())
         } else {
             Err(error::other_mode(found, mode))

@@ -31,9 +31,15 @@ impl Topology {
     pub(super) fn new(config: &BackendConfig, redis: &RedisConfig) -> Result<Self, BackendError> {
         match redis.mode {
             RedisMode::Standalone => standalone(config, redis).map(|node| Self::Standalone(Box::new(node))),
-            RedisMode::Sentinel => Sentinel::new(config, redis).map(|it| Self::Sentinel(Box::new(it))),
-            RedisMode::Cluster => Cluster::new(config, redis).map(|it| Self::Cluster(Box::new(it))),
-            RedisMode::Redlock => Redlock::new(config, redis).map(|it| Self::Redlock(Box::new(it))),
+            RedisMode::Sentinel => {
+                Sentinel::new(config, redis).map(|topology| Self::Sentinel(Box::new(topology)))
+            }
+            RedisMode::Cluster => {
+                Cluster::new(config, redis).map(|topology| Self::Cluster(Box::new(topology)))
+            }
+            RedisMode::Redlock => {
+                Redlock::new(config, redis).map(|topology| Self::Redlock(Box::new(topology)))
+            }
         }
     }
 
@@ -78,10 +84,10 @@ impl Topology {
         sink: &mut dyn Sink,
     ) -> Result<(), BackendError> {
         match self {
-            Self::Standalone(node) => lookup::refresh(settings, &node.asks, names, sink).await,
+            Self::Standalone(node) => lookup::refresh(settings, &node.query_link, names, sink).await,
             Self::Sentinel(sentinel) => {
                 let node = sentinel.current(settings).await?;
-                lookup::refresh(settings, &node.asks, names, sink).await
+                lookup::refresh(settings, &node.query_link, names, sink).await
             }
             Self::Cluster(cluster) => cluster::refresh(cluster, settings, names, sink).await,
             Self::Redlock(redlock) => redlock::refresh(redlock, settings, names, sink).await,
@@ -111,10 +117,10 @@ impl Topology {
         resource: &Resource,
     ) -> Result<Inspection, BackendError> {
         match self {
-            Self::Standalone(node) => lookup::inspect(settings, &node.asks, source, resource).await,
+            Self::Standalone(node) => lookup::inspect(settings, &node.query_link, source, resource).await,
             Self::Sentinel(sentinel) => {
                 let node = sentinel.current(settings).await?;
-                lookup::inspect(settings, &node.asks, source, resource).await
+                lookup::inspect(settings, &node.query_link, source, resource).await
             }
             Self::Cluster(cluster) => cluster::inspect(cluster, settings, source, resource).await,
             Self::Redlock(redlock) => redlock::inspect(redlock, settings, resource).await,
@@ -144,18 +150,18 @@ pub(super) async fn release(
     backend: &RedisBackend,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     match &backend.topology {
         Topology::Standalone(node) => {
             let link = node.unlocks.as_ref();
-            release::release(backend, link, Guard::None, (source, resource), wanted).await
+            release::release(backend, link, Guard::None, (source, resource), expected).await
         }
         Topology::Sentinel(sentinel) => {
-            sentinel::release(backend, sentinel, (source, resource), wanted).await
+            sentinel::release(backend, sentinel, (source, resource), expected).await
         }
-        Topology::Cluster(cluster) => cluster::release(backend, cluster, source, resource, wanted).await,
-        Topology::Redlock(redlock) => redlock::release(backend, redlock, resource, wanted).await,
+        Topology::Cluster(cluster) => cluster::release(backend, cluster, source, resource, expected).await,
+        Topology::Redlock(redlock) => redlock::release(backend, redlock, resource, expected).await,
     }
 }
 

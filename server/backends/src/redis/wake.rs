@@ -25,11 +25,11 @@ redis.call('PUBLISH', 'mutex-unlock', KEYS[1])";
 
 /// `None`: no library is configured, or the key does not have the prefix that the library gives it.
 pub(super) fn signal(wake: RedisWake, key: &[u8]) -> Option<Signal> {
-    let beside = |prefix: &[u8]| Some([prefix, key.strip_prefix(b"lock:")?].concat());
+    let with_prefix = |prefix: &[u8]| Some([prefix, key.strip_prefix(b"lock:")?].concat());
     let (script, key) = match wake {
         RedisWake::None => return None,
-        RedisWake::PythonRedisLock => (PYTHON_REDIS_LOCK, Some(beside(b"lock-signal:")?)),
-        RedisWake::Walrus => (WALRUS, Some(beside(b"lock.event:")?)),
+        RedisWake::PythonRedisLock => (PYTHON_REDIS_LOCK, Some(with_prefix(b"lock-signal:")?)),
+        RedisWake::Walrus => (WALRUS, Some(with_prefix(b"lock.event:")?)),
         RedisWake::IoredisMutex => (IOREDIS_MUTEX, None),
     };
     Some(Signal { script, key })

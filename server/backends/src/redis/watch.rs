@@ -46,12 +46,12 @@ pub(super) async fn run(watched: Watched<'_>, hints: NodeHints) {
     let Watched { settings, node, .. } = watched;
     let mut backoff = BACKOFF_FIRST;
     let mut lost_since = None;
-    let mut said = None;
+    let mut logged_state = None;
     loop {
         let subscriber = Arc::new(Subscriber::new(watched, &hints));
         let end = session(watched, &hints, &subscriber).await;
         if subscriber.subscribed.load(Ordering::Relaxed) {
-            (backoff, lost_since, said) = (BACKOFF_FIRST, None, None);
+            (backoff, lost_since, logged_state) = (BACKOFF_FIRST, None, None);
         }
         let (state, pause) = match end {
             End::Changed => continue,
@@ -66,7 +66,7 @@ pub(super) async fn run(watched: Watched<'_>, hints: NodeHints) {
                 (WatchState::Reconnecting { since, why }, pause)
             }
         };
-        if said.as_ref() != Some(&state) {
+        if logged_state.as_ref() != Some(&state) {
             log_once(
                 node,
                 match &state {
@@ -75,7 +75,7 @@ pub(super) async fn run(watched: Watched<'_>, hints: NodeHints) {
                 },
             );
             hints.state(state.clone());
-            said = Some(state);
+            logged_state = Some(state);
         }
         tokio::time::sleep(pause).await;
     }

@@ -63,7 +63,7 @@ impl Link {
     {
         let timeout_ms = self.settings.timeout_ms();
         let _turn = self.in_flight.acquire().await;
-        self.pace.turn(&self.clock).await;
+        self.pace.wait_for_slot(&self.clock).await;
         let started = self.clock.tick();
         let mut last: Option<ZookeeperError> = None;
         for _ in 0..ATTEMPTS {
@@ -131,10 +131,10 @@ impl Link {
         let mut worst = ZookeeperError::no_answer(self.settings.timeout_ms());
         let share = u32::try_from(self.settings.servers.len()).unwrap_or(u32::MAX);
         for server in &self.settings.servers {
-            let asked =
+            let answer =
                 tokio::time::timeout(self.settings.timeout / 4 / share, send_command(server, b"srvr\n"))
                     .await;
-            worst.error = match asked {
+            worst.error = match answer {
                 Err(_) => continue,
                 Ok(Err(error)) => BackendError::Unreachable {
                     detail: format!("{server}: {error}"),

@@ -87,17 +87,17 @@ impl<'a> ContenderName<'a> {
 /// Sorts by arrival. `sequence` is ZooKeeper's counter, which wraps: the first of a queue is the
 /// one after the largest gap.
 pub(super) fn sort_by_arrival<T>(queue: &mut [T], sequence: impl Fn(&T) -> i32) {
-    let unsigned = |one: &T| sequence(one).cast_unsigned();
+    let unsigned = |contender: &T| sequence(contender).cast_unsigned();
     let lowest = queue.iter().map(unsigned).min().unwrap_or(0);
     let highest = queue.iter().map(unsigned).max().unwrap_or(0);
     // As unsigned numbers a queue over the wrap from 2147483647 is in order; a queue that
     // reaches over 0 is not.
     let reaches_over_zero = highest - lowest > i32::MAX.cast_unsigned();
-    queue.sort_by_key(|one| {
+    queue.sort_by_key(|contender| {
         if reaches_over_zero {
-            i64::from(sequence(one))
+            i64::from(sequence(contender))
         } else {
-            i64::from(unsigned(one))
+            i64::from(unsigned(contender))
         }
     });
 }
@@ -127,8 +127,8 @@ mod tests {
     fn names_of_known_clients_have_their_sequence() {
         // Curator, kazoo, the recipes, a wrapped counter, and names that are no contenders.
         let guid = "_c_0b5e3c1e-8d2e-4a52-9d9c-3f3d5f3e7a11-lock-";
-        let named = format!("{guid}0000000042");
-        assert_eq!(sequence(&named), Some((guid, 42)));
+        let name = format!("{guid}0000000042");
+        assert_eq!(sequence(&name), Some((guid, 42)));
         assert_eq!(sequence("lock-0000000001"), Some(("lock-", 1)));
         assert_eq!(sequence("0000000007"), Some(("", 7)));
         assert_eq!(

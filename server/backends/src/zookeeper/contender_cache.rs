@@ -210,22 +210,22 @@ mod tests {
     fn a_node_that_a_scan_does_not_find_is_forgotten() {
         // Two nodes; a scan that finds one of them; one that did not end; a reading between scans.
         let cache = ContenderCache::default();
-        let (kept, gone) = (cache.node("/kept", 1), cache.node("/gone", 1));
+        let (present, absent) = (cache.node("/kept", 1), cache.node("/gone", 1));
         let name = cache.name("lock-0000000001");
         let children = |czxid| KnownChildren::from([(name, contender(czxid))]);
-        cache.put(kept, children(1));
-        cache.put(gone, children(2));
+        cache.put(present, children(1));
+        cache.put(absent, children(2));
         cache.begin_scan();
-        let read = cache.get(kept);
-        cache.put(kept, read);
+        let read = cache.get(present);
+        cache.put(present, read);
         cache.begin_scan();
-        let read = cache.get(kept);
+        let read = cache.get(present);
         assert_eq!(read, children(1));
-        cache.put(kept, read);
+        cache.put(present, read);
         cache.end_scan();
-        assert!(cache.get(gone).is_empty());
-        cache.put(kept, children(3));
+        assert!(cache.get(absent).is_empty());
+        cache.put(present, children(3));
         cache.begin_scan();
-        assert_eq!(cache.get(kept), children(3), "the newer one");
+        assert_eq!(cache.get(present), children(3), "the newer one");
     }
 }

@@ -69,7 +69,7 @@ impl ZookeeperBackend {
         reads.extend(
             queue
                 .iter()
-                .map(|one| node::owner_of(&self.link, parent, one, None)),
+                .map(|contender| node::owner_of(&self.link, parent, contender, None)),
         );
         let reads = futures::stream::iter(reads).buffered(IN_FLIGHT_MAX);
         let owners: Vec<Option<KnownOwner>> = reads.try_collect().await?;

@@ -51,7 +51,7 @@ pub(super) struct QueueOwners {
 impl LockNode {
     /// How many of the queue hold the lock.
     pub(super) fn holder_count(&self) -> usize {
-        contender::holders(self.queue.iter().map(|one| one.share))
+        contender::holders(self.queue.iter().map(|contender| contender.share))
     }
 
     pub(super) fn holders(&self) -> &[Contender] {
@@ -149,7 +149,7 @@ pub(super) async fn read(
         reading.children.insert(key, child);
     }
     drop(judged);
-    contender::sort_by_arrival(&mut queue, |one: &Contender| one.sequence);
+    contender::sort_by_arrival(&mut queue, |contender: &Contender| contender.sequence);
     let found = lock_node(link, cache, path, (queue, &mut reading.children), read_at).await?;
     reading.is_complete = true;
     Ok(NodeRead { found, folders })
@@ -194,12 +194,12 @@ async fn lock_node(
     (mut queue, children): (Vec<Contender>, &mut KnownChildren),
     read_at: Tick,
 ) -> Result<Found, ZookeeperError> {
-    let mut gone = 0;
-    while let Some(first) = queue.get(gone) {
+    let mut missing = 0;
+    while let Some(first) = queue.get(missing) {
         let known = children.get(&first.key).and_then(|child| child.owner.as_ref());
         if let Some(owner) = owner_of(link, path, first, known).await? {
-            keep(children, first, &owner);
-            queue.drain(..gone);
+            remember_owner(children, first, &owner);
+            queue.drain(..missing);
             let mut node = LockNode {
                 path: path.to_owned(),
                 queue,
@@ -212,12 +212,12 @@ async fn lock_node(
             }
             return Ok(Found::Lock(Box::new(node)));
         }
-        gone += 1;
+        missing += 1;
     }
     Ok(Found::Free)
 }
 
-fn keep(children: &mut KnownChildren, contender: &Contender, owner: &KnownOwner) {
+fn remember_owner(children: &mut KnownChildren, contender: &Contender, owner: &KnownOwner) {
     if let Some(child) = children.get_mut(&contender.key) {
         child.owner = Some(owner.clone());
     }
@@ -242,7 +242,7 @@ async fn queue_owners(
         }
         let owner = owner_of(link, &node.path, contender, None).await?;
         if let Some(owner) = &owner {
-            keep(children, contender, owner);
+            remember_owner(children, contender, owner);
         }
         Ok::<_, ZookeeperError>(owner.map(|owner| owner.read))
     };

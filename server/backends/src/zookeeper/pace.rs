@@ -29,7 +29,7 @@ impl Pace {
     }
 
     /// Returns when one more request may be sent.
-    pub(super) async fn turn(&self, clock: &Clock) {
+    pub(super) async fn wait_for_slot(&self, clock: &Clock) {
         while let Some(wait_ms) = self.take(clock.tick().0) {
             tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         }

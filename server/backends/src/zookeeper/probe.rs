@@ -85,7 +85,10 @@ impl ZookeeperBackend {
             ("digest", Some((user, _))) => entry.id().split(':').next() == Some(user),
             _ => false,
         };
-        is_ours && changes.iter().any(|one| entry.permission().has(*one))
+        is_ours
+            && changes
+                .iter()
+                .any(|permission| entry.permission().has(*permission))
     }
 
     /// `3.8.0 (standalone)`

@@ -23,7 +23,7 @@ use super::error::{ZookeeperError, ZookeeperErrorKind};
 use super::node::{Contender, Found, LockNode};
 use super::row::{self, HIDDEN};
 use super::settings::join;
-use crate::release::{Acted, confirm_release, same};
+use crate::release::{Acted, check_generation, confirm_release};
 use crate::{Backend, BackendError};
 
 pub(super) const HOW: &str = "the holder's node is deleted if its czxid is the one seen; its session and the session's \
@@ -51,7 +51,7 @@ pub(super) async fn release(
     backend: &ZookeeperBackend,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     let Some(unlocks) = &backend.unlocks else {
         return Ok(Release::refused(
@@ -79,9 +79,9 @@ pub(super) async fn release(
         }
         Found::Free | Found::Missing => return Ok(Release::AlreadyFree),
     };
-    if row::generation(node.holders()) != *wanted {
+    if row::generation(node.holders()) != *expected {
         let seen = backend.inspect(source, resource).await?;
-        if let Err(answer) = same(&seen, wanted) {
+        if let Err(answer) = check_generation(&seen, expected) {
             return Ok(answer);
         }
     }
@@ -91,34 +91,37 @@ pub(super) async fn release(
             "Stop the readers, or release it with their own client.",
         ));
     }
-    let acted = unlock(unlocks, &node, wanted).await?;
-    confirm_release(backend, source, resource, wanted, acted).await
+    let acted = unlock(unlocks, &node, expected).await?;
+    confirm_release(backend, source, resource, expected, acted).await
 }
 
 /// On a session of its own: whatever it leaves behind ends with the session.
-async fn unlock(unlocks: &Link, node: &LockNode, wanted: &Generation) -> Result<Acted, BackendError> {
+async fn unlock(unlocks: &Link, node: &LockNode, expected: &Generation) -> Result<Acted, BackendError> {
     let timeout = unlocks.settings.timeout;
-    let late = |_| ZookeeperError::no_answer(unlocks.settings.timeout_ms()).error;
+    let no_answer = |_| ZookeeperError::no_answer(unlocks.settings.timeout_ms()).error;
     let client = unlocks.connect().await.map_err(|fault| fault.error)?;
     let join_queue = join_queue(unlocks, &client, node);
-    let ours = match tokio::time::timeout(timeout, join_queue).await.map_err(late)? {
-        Ok(ours) => ours,
+    let own_node = match tokio::time::timeout(timeout, join_queue)
+        .await
+        .map_err(no_answer)?
+    {
+        Ok(own_node) => own_node,
         Err(Error::NoNode) => return Ok(Acted::Missed),
         Err(Error::NoAuth) => return Ok(denied(unlocks, &node.path)),
         Err(error) => return Err(ZookeeperError::from(error).error),
     };
-    let compared = tokio::time::timeout(timeout, compare(&client, node, wanted)).await;
+    let compared = tokio::time::timeout(timeout, compare(&client, node, expected)).await;
     let acted = match compared
-        .map_err(late)
+        .map_err(no_answer)
         .and_then(|compared| compared.map_err(|fault| fault.error))
     {
-        Ok(Some(())) => delete(unlocks, &client, node, &ours).await,
+        Ok(Some(())) => delete(unlocks, &client, node, &own_node).await,
         Ok(None) => Ok(Acted::Missed),
         Err(error) => Err(error),
     };
     if acted != Ok(Acted::Done) {
         // Its session ends with this function; this removes it sooner.
-        let _ = tokio::time::timeout(timeout, client.delete(&ours, None)).await;
+        let _ = tokio::time::timeout(timeout, client.delete(&own_node, None)).await;
     }
     acted
 }
@@ -132,9 +135,9 @@ async fn join_queue(unlocks: &Link, client: &Client, node: &LockNode) -> Result<
     let prefix = prefix.map_or_else(String::new, |name| name.prefix_with(&random::id()));
     let path = join(&node.path, &prefix);
     // Everyone may read it: clients read the data of a queue.
-    let anyone = Acl::new(Permission::READ, AuthId::new("world", "anyone"));
+    let world = Acl::new(Permission::READ, AuthId::new("world", "anyone"));
     let creator = Acl::new(Permission::ALL, AuthId::new("auth", ""));
-    let known = [anyone, creator];
+    let known = [world, creator];
     let acls = match unlocks.settings.digest() {
         Some(_) => Acls::new(&known),
         None => Acls::anyone_all(),
@@ -148,7 +151,7 @@ async fn join_queue(unlocks: &Link, client: &Client, node: &LockNode) -> Result<
 async fn compare(
     client: &Client,
     node: &LockNode,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Option<()>, ZookeeperError> {
     let mut holders: Vec<Contender> = node.holders().to_vec();
     for holder in &mut holders {
@@ -157,21 +160,26 @@ async fn compare(
             None => return Ok(None),
         }
     }
-    Ok((row::generation(&holders) == *wanted).then_some(()))
+    Ok((row::generation(&holders) == *expected).then_some(()))
 }
 
 /// All of them, and our own node, or none.
-async fn delete(unlocks: &Link, client: &Client, node: &LockNode, ours: &str) -> Result<Acted, BackendError> {
+async fn delete(
+    unlocks: &Link,
+    client: &Client,
+    node: &LockNode,
+    own_node: &str,
+) -> Result<Acted, BackendError> {
     let mut act = client.new_multi_writer();
     let paths = node.holders().iter().map(|holder| join(&node.path, &holder.name));
-    for path in paths.chain([ours.to_owned()]) {
+    for path in paths.chain([own_node.to_owned()]) {
         act.add_delete(&path, None)
             .map_err(|error| ZookeeperError::from(error).error)?;
     }
     let answer = tokio::time::timeout(unlocks.settings.timeout, act.commit()).await;
     let Ok(answer) = answer else {
-        let late = ZookeeperError::no_answer(unlocks.settings.timeout_ms());
-        return Ok(Acted::unanswered(&late.error));
+        let no_answer = ZookeeperError::no_answer(unlocks.settings.timeout_ms());
+        return Ok(Acted::unanswered(&no_answer.error));
     };
     let error = match answer {
         Ok(_) => return Ok(Acted::Done),

@@ -58,7 +58,7 @@ impl LockNode {
             lifetime: lifetime(),
             waiter_count: Reported::Value(u32::try_from(waiting.len()).unwrap_or(u32::MAX)),
             oldest_waiter_ms: None,
-            line: self.line(),
+            line: self.wait_queue(),
             condition: self
                 .first
                 .note
@@ -67,12 +67,12 @@ impl LockNode {
     }
 
     /// Generation that each waiter will have as the only holder.
-    fn line(&self) -> Vec<InLine> {
+    fn wait_queue(&self) -> Vec<InLine> {
         let waiters = self.waiters().iter().take(WAITERS_KEPT_MAX).enumerate();
         let holders: Vec<Arc<WaitParty>> = self.queue_owners.holders.iter().map(party).collect();
         let more_blockers = self.holder_count().saturating_sub(holders.len());
         let identity = |at: usize| {
-            let (_, owner) = self.queue_owners.waiters.iter().find(|(of, _)| *of == at)?;
+            let (_, owner) = self.queue_owners.waiters.iter().find(|(place, _)| *place == at)?;
             Some(Box::new(WaitIdentity {
                 party: party(owner),
                 wants: None,
@@ -80,12 +80,12 @@ impl LockNode {
                 more_blockers: u32::try_from(more_blockers).unwrap_or(u32::MAX),
             }))
         };
-        let in_line = |(at, waiter)| InLine {
+        let queued = |(at, waiter)| InLine {
             generation: generation(std::slice::from_ref(waiter)),
             waited_ms: None,
             identity: identity(at),
         };
-        waiters.map(in_line).collect()
+        waiters.map(queued).collect()
     }
 }
 
@@ -123,7 +123,10 @@ pub(super) fn hidden(path: &str) -> ObservedLock {
 
 /// The zxids that created the holders' nodes: a release is bound to all of them.
 pub(super) fn generation(holders: &[Contender]) -> Generation {
-    let numbers: Vec<String> = holders.iter().map(|one| format!("{:x}", one.czxid)).collect();
+    let numbers: Vec<String> = holders
+        .iter()
+        .map(|holder| format!("{:x}", holder.czxid))
+        .collect();
     let (shown, rest) = numbers.split_at(numbers.len().min(GENERATIONS_SHOWN));
     let mut text = format!("czxid:0x{}", shown.join("+0x"));
     if !rest.is_empty() {

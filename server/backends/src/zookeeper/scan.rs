@@ -81,7 +81,7 @@ impl ZookeeperBackend {
             waiting: self.link.settings.paths.clone(),
             ..Walk::default()
         };
-        self.walk(&mut walk, deadline, sink).await;
+        self.read_nodes(&mut walk, deadline, sink).await;
         walk.flush(sink);
         if walk.cut.is_none() {
             self.cache.end_scan();
@@ -108,7 +108,7 @@ impl ZookeeperBackend {
     }
 
     /// Reads until nothing is left, the deadline, or an error that the next read would have too.
-    async fn walk(&self, walk: &mut Walk, deadline: Tick, sink: &mut dyn Sink) {
+    async fn read_nodes(&self, walk: &mut Walk, deadline: Tick, sink: &mut dyn Sink) {
         let mut reads = FuturesUnordered::new();
         loop {
             while reads.len() < IN_FLIGHT_MAX

@@ -134,13 +134,13 @@ fn is_at_or_below(path: &str, outer: &str) -> bool {
 fn outermost(paths: &[String]) -> Vec<String> {
     let mut sorted = paths.to_vec();
     sorted.sort_by_key(String::len);
-    let mut kept: Vec<String> = Vec::with_capacity(sorted.len());
+    let mut outermost_paths: Vec<String> = Vec::with_capacity(sorted.len());
     for path in sorted {
-        if !kept.iter().any(|outer| is_at_or_below(&path, outer)) {
-            kept.push(path);
+        if !outermost_paths.iter().any(|outer| is_at_or_below(&path, outer)) {
+            outermost_paths.push(path);
         }
     }
-    kept
+    outermost_paths
 }
 
 #[cfg(test)]

@@ -60,12 +60,12 @@ impl ZookeeperBackend {
     /// The session lives as long as its client.
     async fn open_watches(&self) -> Result<(zookeeper_client::Client, Events), ZookeeperError> {
         let timeout = self.link.settings.timeout;
-        let late = |_| ZookeeperError::no_answer(self.link.settings.timeout_ms());
+        let no_answer = |_| ZookeeperError::no_answer(self.link.settings.timeout_ms());
         let client = self.link.connect().await?;
         let mut events = SelectAll::new();
         for path in &self.link.settings.paths {
             let watch = client.watch(path, AddWatchMode::PersistentRecursive);
-            let watch = tokio::time::timeout(timeout, watch).await.map_err(late)??;
+            let watch = tokio::time::timeout(timeout, watch).await.map_err(no_answer)??;
             events.push(stream(watch));
         }
         Ok((client, events))

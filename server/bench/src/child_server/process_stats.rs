@@ -26,7 +26,7 @@ pub(super) fn read(pid: u32, tasks: f64) -> io::Result<Vitals> {
 /// Resident memory of this process.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// `/proc/self/status` cannot be read.
 pub(crate) fn memory_mib() -> io::Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     Ok(resident_kib(&status) / 1_024.0)

@@ -7,12 +7,16 @@ pub(super) fn per_hour(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
     let (mean_x, mean_y) = (mean(|it| it.0), mean(|it| it.1));
-    let (mut above, mut below) = (0.0, 0.0);
+    let (mut covariance, mut variance) = (0.0, 0.0);
     for (x, y) in points {
-        above += (x - mean_x) * (y - mean_y);
-        below += (x - mean_x) * (x - mean_x);
+        covariance += (x - mean_x) * (y - mean_y);
+        variance += (x - mean_x) * (x - mean_x);
     }
-    if below > 0.0 { 60.0 * above / below } else { 0.0 }
+    if variance > 0.0 {
+        60.0 * covariance / variance
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]

@@ -25,18 +25,18 @@ impl LockClient for Holder {
             owner,
             Some(PutOptions::new().with_lease(self.lease)),
         );
-        let took = self
+        let acquired = self
             .etcd
             .txn(Txn::new().when([absent]).and_then([create]))
             .await?;
-        if !took.succeeded() {
+        if !acquired.succeeded() {
             return Err(BenchError::bad_answer(
                 "etcd",
                 "another client holds a lock of this benchmark",
             ));
         }
-        let gave = self.etcd.delete(key, None).await?;
-        if gave.deleted() == 1 {
+        let released = self.etcd.delete(key, None).await?;
+        if released.deleted() == 1 {
             return Ok(());
         }
         Err(BenchError::bad_answer(

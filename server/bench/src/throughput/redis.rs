@@ -44,9 +44,9 @@ impl Client {
         Ok(text.trim_end())
     }
 
-    async fn expect(&mut self, words: &[&str], wanted: &str) -> Result<(), BenchError> {
+    async fn expect(&mut self, words: &[&str], expected: &str) -> Result<(), BenchError> {
         let answer = self.call(words).await?;
-        if answer == wanted {
+        if answer == expected {
             return Ok(());
         }
         Err(BenchError::bad_answer("Redis", answer))

@@ -7,7 +7,7 @@ use super::{BenchRound, THREAD_US_SHOWN};
 use crate::load::Pace;
 use crate::metric::{Figure, Goal};
 
-const BARE: &str = "the yardstick on SQLite";
+const YARDSTICK: &str = "the yardstick on SQLite";
 const TABLE: &str = "the common lease SQL sent to Postgres directly";
 const REDIS: &str = "Redis with appendfsync always";
 
@@ -25,65 +25,69 @@ struct Store {
 const STORES: [Store; 2] = [
     Store {
         name: "SQLite",
-        ours: |turn| &turn.sqlite,
-        against: BARE,
-        theirs: |turn| &turn.bare,
+        ours: |round| &round.sqlite,
+        against: YARDSTICK,
+        theirs: |round| &round.yardstick,
         pairs_least: 0.85,
         most: Some((1.6, 1.15)),
     },
     Store {
         name: "Postgres",
-        ours: |turn| &turn.postgres,
+        ours: |round| &round.postgres,
         against: TABLE,
-        theirs: |turn| &turn.table,
+        theirs: |round| &round.table,
         pairs_least: 1.5,
         most: None,
     },
 ];
 
 /// The median over the rounds, with the lowest and the highest.
-pub(crate) fn figures(turns: &[BenchRound]) -> Vec<Figure> {
+pub(crate) fn figures(rounds: &[BenchRound]) -> Vec<Figure> {
     let mut figures = vec![
-        plain("sync of 8 KB on this device, p50", turns, "ms", |turn| {
-            turn.sync.p50_ms
+        plain("sync of 8 KB on this device, p50", rounds, "ms", |round| {
+            round.sync.p50_ms
         }),
-        plain("sync of 8 KB on this device, p99", turns, "ms", |turn| {
-            turn.sync.p99_ms
+        plain("sync of 8 KB on this device, p99", rounds, "ms", |round| {
+            round.sync.p99_ms
         }),
     ];
     for Store { name, ours, .. } in &STORES {
         let title = format!("durable acquire and release over HTTP, {name}");
-        figures.extend(alone(&title, turns, *ours));
+        figures.extend(pace_figures(&title, rounds, *ours));
     }
     for store in &STORES {
-        figures.extend(alone(store.against, turns, store.theirs));
-        figures.extend(compared(store, turns));
+        figures.extend(pace_figures(store.against, rounds, store.theirs));
+        figures.extend(compared(store, rounds));
     }
-    figures.extend(alone("pairs without idempotency keys, SQLite", turns, |turn| {
-        &turn.sqlite_keyless
+    figures.extend(pace_figures(
+        "pairs without idempotency keys, SQLite",
+        rounds,
+        |round| &round.sqlite_keyless,
+    ));
+    figures.push(at_least("with keys / without keys", 0.9, rounds, |round| {
+        round.sqlite.pairs_per_s / round.sqlite_keyless.pairs_per_s
     }));
-    figures.push(at_least("with keys / without keys", 0.9, turns, |turn| {
-        turn.sqlite.pairs_per_s / turn.sqlite_keyless.pairs_per_s
-    }));
-    figures.extend(alone("pairs in batch calls of 64 locks, SQLite", turns, |turn| {
-        &turn.sqlite_batches
-    }));
-    figures.push(at_least("batch calls / single calls", 3.0, turns, |turn| {
-        turn.sqlite_batches.pairs_per_s / turn.sqlite.pairs_per_s
+    figures.extend(pace_figures(
+        "pairs in batch calls of 64 locks, SQLite",
+        rounds,
+        |round| &round.sqlite_batches,
+    ));
+    figures.push(at_least("batch calls / single calls", 3.0, rounds, |round| {
+        round.sqlite_batches.pairs_per_s / round.sqlite.pairs_per_s
     }));
     figures.push(at_least(
         &format!("ours on SQLite / {TABLE}"),
         1.0,
-        turns,
-        |turn| turn.sqlite.pairs_per_s / turn.table.pairs_per_s,
+        rounds,
+        |round| round.sqlite.pairs_per_s / round.table.pairs_per_s,
     ));
-    for peer in turns.first().iter().flat_map(|turn| &turn.peers) {
-        figures.extend(against_peer(peer, turns));
+    for peer in rounds.first().iter().flat_map(|round| &round.peers) {
+        figures.extend(against_peer(peer, rounds));
     }
     figures
 }
 
-fn compared(store: &Store, turns: &[BenchRound]) -> Vec<Figure> {
+fn compared(store: &Store, rounds: &[BenchRound]) -> Vec<Figure> {
     let Store {
         name,
         against,
@@ -93,40 +97,40 @@ fn compared(store: &Store, turns: &[BenchRound]) -> Vec<Figure> {
         most,
     } = store;
     let title = format!("ours on {name} / {against}");
-    let mut figures = vec![at_least(&title, *pairs_least, turns, |turn| {
-        ours(turn).pairs_per_s / theirs(turn).pairs_per_s
+    let mut figures = vec![at_least(&title, *pairs_least, rounds, |round| {
+        ours(round).pairs_per_s / theirs(round).pairs_per_s
     })];
-    let p99 = |turn: &BenchRound| ours(turn).p99_ms / theirs(turn).p99_ms;
-    let cpu = |turn: &BenchRound| ours(turn).cpu_us / theirs(turn).cpu_us;
+    let p99 = |round: &BenchRound| ours(round).p99_ms / theirs(round).p99_ms;
+    let cpu = |round: &BenchRound| ours(round).cpu_us / theirs(round).cpu_us;
     let (p99_title, cpu_title) = (format!("p99 of {title}"), format!("CPU time of a pair, {title}"));
     figures.extend(match most {
         Some((p99_most, cpu_most)) => [
-            at_most(&p99_title, *p99_most, turns, p99),
-            at_most(&cpu_title, *cpu_most, turns, cpu),
+            at_most(&p99_title, *p99_most, rounds, p99),
+            at_most(&cpu_title, *cpu_most, rounds, cpu),
         ],
         None => [
-            plain(&p99_title, turns, "times", p99),
-            plain(&cpu_title, turns, "times", cpu),
+            plain(&p99_title, rounds, "times", p99),
+            plain(&cpu_title, rounds, "times", cpu),
         ],
     });
     figures
 }
 
-fn against_peer(peer: &super::Peer, turns: &[BenchRound]) -> Vec<Figure> {
-    let mut figures = alone(peer.name, turns, |turn| pace_of(peer.name, turn));
+fn against_peer(peer: &super::Peer, rounds: &[BenchRound]) -> Vec<Figure> {
+    let mut figures = pace_figures(peer.name, rounds, |round| pace_of(peer.name, round));
     for Store { name, ours, .. } in &STORES {
-        let ratio = |turn: &BenchRound| ours(turn).pairs_per_s / pace_of(peer.name, turn).pairs_per_s;
+        let ratio = |round: &BenchRound| ours(round).pairs_per_s / pace_of(peer.name, round).pairs_per_s;
         let title = format!("ours on {name} / {}", peer.name);
         figures.push(match (peer.name, *name) {
-            (REDIS, "SQLite") => at_least(&title, 0.65, turns, ratio),
-            _ if peer.is_to_beat => at_least(&title, 1.0, turns, ratio),
-            _ => plain(&title, turns, "times", ratio),
+            (REDIS, "SQLite") => at_least(&title, 0.65, rounds, ratio),
+            _ if peer.is_to_beat => at_least(&title, 1.0, rounds, ratio),
+            _ => plain(&title, rounds, "times", ratio),
         });
     }
     figures
 }
 
-fn pace_of<'a>(peer: &str, turn: &'a BenchRound) -> &'a Pace {
+fn pace_of<'a>(peer: &str, round: &'a BenchRound) -> &'a Pace {
     /// Each round has the same peers.
     static NONE: Pace = Pace {
         pairs_per_s: 0.0,
@@ -135,37 +139,41 @@ fn pace_of<'a>(peer: &str, turn: &'a BenchRound) -> &'a Pace {
         cpu_us: 0.0,
         threads: Vec::new(),
     };
-    let same = turn.peers.iter().find(|it| it.name == peer);
-    same.map_or(&NONE, |it| &it.pace)
+    let found = round.peers.iter().find(|it| it.name == peer);
+    found.map_or(&NONE, |it| &it.pace)
 }
 
 /// Figures that explain a ratio.
-fn alone(name: &str, turns: &[BenchRound], pace: impl Fn(&BenchRound) -> &Pace) -> Vec<Figure> {
+fn pace_figures(name: &str, rounds: &[BenchRound], pace: impl Fn(&BenchRound) -> &Pace) -> Vec<Figure> {
     let mut figures = vec![
-        plain(name, turns, "pairs/s", |turn| pace(turn).pairs_per_s),
-        plain(&format!("p50 of {name}"), turns, "ms", |turn| pace(turn).p50_ms),
-        plain(&format!("p99 of {name}"), turns, "ms", |turn| pace(turn).p99_ms),
-        plain(&format!("CPU time of {name}"), turns, "us", |turn| {
-            pace(turn).cpu_us
+        plain(name, rounds, "pairs/s", |round| pace(round).pairs_per_s),
+        plain(&format!("p50 of {name}"), rounds, "ms", |round| {
+            pace(round).p50_ms
+        }),
+        plain(&format!("p99 of {name}"), rounds, "ms", |round| {
+            pace(round).p99_ms
+        }),
+        plain(&format!("CPU time of {name}"), rounds, "us", |round| {
+            pace(round).cpu_us
         }),
     ];
-    figures.extend(by_thread(name, turns, pace));
+    figures.extend(by_thread(name, rounds, pace));
     figures
 }
 
 /// CPU time of a pair by thread, or by process where it is not ours.
 fn by_thread(
     name: &str,
-    turns: &[BenchRound],
+    rounds: &[BenchRound],
     pace: impl Fn(&BenchRound) -> &Pace,
 ) -> impl Iterator<Item = Figure> {
-    let of = |turn: &BenchRound, thread: &str| {
-        let found = pace(turn).threads.iter().find(|cpu| cpu.name == thread);
+    let of = |round: &BenchRound, thread: &str| {
+        let found = pace(round).threads.iter().find(|cpu| cpu.name == thread);
         found.map_or([0.0; 2], |cpu| [cpu.user_us, cpu.system_us])
     };
-    let threads: BTreeSet<&str> = turns
+    let threads: BTreeSet<&str> = rounds
         .iter()
-        .flat_map(|turn| pace(turn).threads.iter().map(|cpu| cpu.name.as_str()))
+        .flat_map(|round| pace(round).threads.iter().map(|cpu| cpu.name.as_str()))
         .collect();
     let figures = threads.into_iter().flat_map(|thread| {
         ["user", "system"]
@@ -174,9 +182,9 @@ fn by_thread(
             .map(move |(place, kind)| {
                 plain(
                     &format!("{kind} time of `{thread}`, {name}"),
-                    turns,
+                    rounds,
                     "us",
-                    |turn| of(turn, thread)[place],
+                    |round| of(round, thread)[place],
                 )
             })
     });
@@ -186,16 +194,21 @@ fn by_thread(
     shown.into_iter()
 }
 
-fn plain(name: &str, turns: &[BenchRound], unit: &'static str, value: impl Fn(&BenchRound) -> f64) -> Figure {
-    Figure::median(name, turns.iter().map(value), Goal::None, unit)
+fn plain(
+    name: &str,
+    rounds: &[BenchRound],
+    unit: &'static str,
+    value: impl Fn(&BenchRound) -> f64,
+) -> Figure {
+    Figure::median(name, rounds.iter().map(value), Goal::None, unit)
 }
 
-fn at_least(name: &str, least: f64, turns: &[BenchRound], value: impl Fn(&BenchRound) -> f64) -> Figure {
-    Figure::median(name, turns.iter().map(value), Goal::AtLeast(least), "times")
+fn at_least(name: &str, least: f64, rounds: &[BenchRound], value: impl Fn(&BenchRound) -> f64) -> Figure {
+    Figure::median(name, rounds.iter().map(value), Goal::AtLeast(least), "times")
 }
 
-fn at_most(name: &str, most: f64, turns: &[BenchRound], value: impl Fn(&BenchRound) -> f64) -> Figure {
-    Figure::median(name, turns.iter().map(value), Goal::AtMost(most), "times")
+fn at_most(name: &str, most: f64, rounds: &[BenchRound], value: impl Fn(&BenchRound) -> f64) -> Figure {
+    Figure::median(name, rounds.iter().map(value), Goal::AtMost(most), "times")
 }
 
 #[cfg(test)]
@@ -219,7 +232,7 @@ mod tests {
         }
     }
 
-    fn turn(speed: f64) -> BenchRound {
+    fn round(speed: f64) -> BenchRound {
         // Ours reaches the goals on SQLite, just, and misses them on Postgres.
         let at = |pairs_per_s: f64, p99_ms: f64| pace(pairs_per_s * speed, p99_ms / speed);
         BenchRound {
@@ -230,7 +243,7 @@ mod tests {
             sqlite: at(25_100.0, 6.0),
             sqlite_keyless: at(26_000.0, 5.9),
             sqlite_batches: at(70_000.0, 9.0),
-            bare: at(28_800.0, 3.9),
+            yardstick: at(28_800.0, 3.9),
             postgres: at(14_900.0, 10.1),
             table: at(14_500.0, 8.7),
             peers: vec![
@@ -250,19 +263,22 @@ mod tests {
 
     #[test]
     fn ratios_do_not_depend_on_the_machine() {
-        for turns in [
-            [turn(2.0), turn(0.5), turn(1.0)],
-            [turn(0.4), turn(0.5), turn(0.6)],
+        for rounds in [
+            [round(2.0), round(0.5), round(1.0)],
+            [round(0.4), round(0.5), round(0.6)],
         ] {
-            let figures = figures(&turns);
-            let met = |name: &str| {
+            let figures = figures(&rounds);
+            let meets_goal = |name: &str| {
                 let figure = figures.iter().find(|it| it.name == name);
-                figure.unwrap_or_else(|| panic!("{name}")).met()
+                figure.unwrap_or_else(|| panic!("{name}")).meets_goal()
             };
             for (name, is_met) in [
-                (format!("ours on SQLite / {BARE}"), Some(true)),
-                (format!("p99 of ours on SQLite / {BARE}"), Some(true)),
-                (format!("CPU time of a pair, ours on SQLite / {BARE}"), Some(true)),
+                (format!("ours on SQLite / {YARDSTICK}"), Some(true)),
+                (format!("p99 of ours on SQLite / {YARDSTICK}"), Some(true)),
+                (
+                    format!("CPU time of a pair, ours on SQLite / {YARDSTICK}"),
+                    Some(true),
+                ),
                 (format!("ours on Postgres / {TABLE}"), Some(false)),
                 (format!("p99 of ours on Postgres / {TABLE}"), None),
                 (format!("ours on SQLite / {REDIS}"), Some(true)),
@@ -272,15 +288,15 @@ mod tests {
                 ("batch calls / single calls".to_owned(), Some(false)),
                 ("etcd".to_owned(), None),
             ] {
-                assert_eq!(met(&name), is_met, "{name}");
+                assert_eq!(meets_goal(&name), is_met, "{name}");
             }
         }
     }
 
     #[test]
     fn cpu_time_is_shown_by_thread_unless_it_is_negligible() {
-        let figures = figures(&[turn(1.0)]);
-        let title = |kind: &str| format!("{kind} time of `writer`, {BARE}");
+        let figures = figures(&[round(1.0)]);
+        let title = |kind: &str| format!("{kind} time of `writer`, {YARDSTICK}");
         let found = |kind: &str| figures.iter().find(|it| it.name == title(kind));
         let user = found("user").unwrap();
         assert_eq!(user.measured.round(), (400_000.0_f64 / 28_800.0).round());
@@ -289,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_figure_is_the_median_with_its_spread() {
-        let figures = figures(&[turn(2.0), turn(0.5), turn(1.0)]);
+        let figures = figures(&[round(2.0), round(0.5), round(1.0)]);
         let title = "durable acquire and release over HTTP, SQLite";
         let figure = figures.iter().find(|it| it.name == title).unwrap();
         let rounded = |value: f64| value.round();

@@ -14,33 +14,40 @@ struct Holder {
 
 impl LockClient for Holder {
     async fn pair(&mut self, name: u64) -> Result<(), BenchError> {
-        let line = line(self.number, name);
+        let lock_path = lock_path(self.number, name);
         let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
-        let place = format!("{line}/lock-");
+        let node_prefix = format!("{lock_path}/lock-");
         let owner = format!("worker-{}", self.number);
-        let (_, sequence) = self.zookeeper.create(&place, owner.as_bytes(), &options).await?;
-        let waiting = self.zookeeper.list_children(&line).await?;
-        let own = format!("lock-{sequence}");
-        if waiting.iter().min() != Some(&own) {
-            let answer = format!("{own} is not the first of {waiting:?}");
+        let (_, sequence) = self
+            .zookeeper
+            .create(&node_prefix, owner.as_bytes(), &options)
+            .await?;
+        let contenders = self.zookeeper.list_children(&lock_path).await?;
+        let own_node = format!("lock-{sequence}");
+        if contenders.iter().min() != Some(&own_node) {
+            let answer = format!("{own_node} is not the first of {contenders:?}");
             return Err(BenchError::bad_answer("ZooKeeper", answer));
         }
-        self.zookeeper.delete(&format!("{place}{sequence}"), None).await?;
+        self.zookeeper
+            .delete(&format!("{node_prefix}{sequence}"), None)
+            .await?;
         Ok(())
     }
 }
 
-fn line(number: usize, name: u64) -> String {
+fn lock_path(number: usize, name: u64) -> String {
     format!("/bench-{number}-{name}")
 }
 
 pub(super) async fn measure(server: &Zookeeper, span: LoadSpan) -> Result<Pace, BenchError> {
     let mut clients = Vec::new();
-    let lasting = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    let persistent = CreateMode::Persistent.with_acls(Acls::anyone_all());
     for number in 0..CLIENTS {
         let zookeeper = Client::connect(&server.cluster()).await?;
         for name in 0..NAMES {
-            zookeeper.create(&line(number, name), b"", &lasting).await?;
+            zookeeper
+                .create(&lock_path(number, name), b"", &persistent)
+                .await?;
         }
         clients.push(Holder { zookeeper, number });
     }

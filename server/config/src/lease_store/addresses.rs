@@ -31,7 +31,11 @@ impl Addresses {
         let addresses = parse_all(&texts);
         match addresses {
             Ok(addresses) => {
-                let shown: Vec<String> = addresses.shown().iter().map(|one| format!("{one:?}")).collect();
+                let shown: Vec<String> = addresses
+                    .shown()
+                    .iter()
+                    .map(|address| format!("{address:?}"))
+                    .collect();
                 let value = match node.list() {
                     Some(_) => format!("[{}]", shown.join(", ")),
                     None => shown.concat(),
@@ -64,18 +68,18 @@ fn parse_all(texts: &[(String, Origin)]) -> Result<Addresses, Mistake> {
     for (text, origin) in texts {
         check_kind(text, origin, is_etcd)?;
     }
-    let unfit = |text: &str, origin: &Origin, why: String| {
+    let invalid = |text: &str, origin: &Origin, why: String| {
         let message = format!("{} {why}", display_value(text));
         (origin.clone(), message, format!("Write {FITS}."))
     };
     let addresses = if is_etcd {
         let parse = |(text, origin): &(String, Origin)| {
-            EtcdAddress::parse(text).map_err(|why| unfit(text, origin, why))
+            EtcdAddress::parse(text).map_err(|why| invalid(text, origin, why))
         };
         Addresses::Etcd(texts.iter().map(parse).collect::<Result<_, _>>()?)
     } else {
         let parse = |(text, origin): &(String, Origin)| {
-            PostgresAddress::parse(text).map_err(|why| unfit(text, origin, why))
+            PostgresAddress::parse(text).map_err(|why| invalid(text, origin, why))
         };
         Addresses::Postgres(texts.iter().map(parse).collect::<Result<_, _>>()?)
     };

@@ -39,7 +39,10 @@ impl EtcdAddress {
         if prefix.is_empty() || !prefix.ends_with('/') {
             return Err("names no prefix that ends with /".to_owned());
         }
-        if prefix.chars().any(|it| it.is_control() || it.is_whitespace()) {
+        if prefix
+            .chars()
+            .any(|character| character.is_control() || character.is_whitespace())
+        {
             return Err("has a control character or a space in the prefix of the keys".to_owned());
         }
         let endpoint = |host: &str| {
@@ -72,7 +75,10 @@ impl EtcdAddress {
 impl fmt::Display for EtcdAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.uses_tls() { "etcds" } else { "etcd" };
-        let hosts = self.endpoints.iter().filter_map(|it| it.split_once("://"));
+        let hosts = self
+            .endpoints
+            .iter()
+            .filter_map(|endpoint| endpoint.split_once("://"));
         let hosts: Vec<&str> = hosts.map(|(_, host)| host).collect();
         write!(f, "{scheme}://{}{}", hosts.join(","), self.prefix)
     }

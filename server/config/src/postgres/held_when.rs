@@ -13,10 +13,10 @@ fn check(text: &str) -> Result<(), &'static str> {
     if text.trim().is_empty() {
         return Err("is empty");
     }
-    let mut rest = text.chars().peekable();
+    let mut chars = text.chars().peekable();
     let mut depth = 0_u32;
-    while let Some(c) = rest.next() {
-        match (c, rest.peek().copied()) {
+    while let Some(c) = chars.next() {
+        match (c, chars.peek().copied()) {
             (';' | '\0' | '\\', _) => return Err("has a semicolon, a backslash or a NUL"),
             ('-', Some('-')) | ('/', Some('*')) => return Err("has a comment"),
             ('$', _) => return Err("has a dollar sign: write strings in single quotes"),
@@ -27,7 +27,7 @@ fn check(text: &str) -> Result<(), &'static str> {
                     .ok_or("closes a parenthesis that it does not open")?
             }
             // A doubled quote is a quote that ends, and one that begins.
-            ('\'' | '"', _) if !rest.any(|other| other == c) => return Err("has a quote without an end"),
+            ('\'' | '"', _) if !chars.any(|other| other == c) => return Err("has a quote without an end"),
             _ => {}
         }
     }

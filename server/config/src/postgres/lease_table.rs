@@ -93,7 +93,7 @@ impl LeaseTableConfig {
         let table = section.required("table", &table_name());
         let preset = section.or("preset", LeaseTablePreset::default(), &value_parsers::choice());
         let mut columns = section.section("columns", "backend.lease_table.columns");
-        let words = columns.words(&COLUMNS);
+        let words = columns.strings(&COLUMNS);
         if let Some((_, origin)) = words.get("resource").filter(|(column, _)| column.is_empty()) {
             let remedy = "Name the column that holds the resource.".to_owned();
             columns.error_at(
@@ -115,11 +115,12 @@ impl LeaseTableConfig {
             section.error_at("release", &origin, message, remedy);
         }
         let stale_after = section.optional("stale_after", &value_parsers::duration(&STALE_AFTER));
-        let named = |key| words.get(key).map(|(column, _)| !column.is_empty());
+        let names_column = |key| words.get(key).map(|(column, _)| !column.is_empty());
         check_heartbeat(
             &section,
-            named("heartbeat").unwrap_or(false),
-            named("updated_at").unwrap_or(false) || preset.has_heartbeat() && named("updated_at").is_none(),
+            names_column("heartbeat").unwrap_or(false),
+            names_column("updated_at").unwrap_or(false)
+                || preset.has_heartbeat() && names_column("updated_at").is_none(),
         );
         section.finish();
         let columns = words

@@ -74,17 +74,17 @@ impl<'t> Section<'t> {
     pub(crate) fn optional<T>(&mut self, key: &'static str, rule: &Rule<'_, T>) -> Option<T> {
         let node = self.node(key)?;
         match (rule.take)(node) {
-            Parsed::Fits(value) => {
+            Parsed::Valid(value) => {
                 self.entry(key, (rule.show)(&value), &node.origin);
                 return Some(value);
             }
             Parsed::WrongType => {
                 let found = format!("found {}", node.describe(false));
-                self.error_at(key, &node.origin, found, format!("Write {}.", rule.fits));
+                self.error_at(key, &node.origin, found, format!("Write {}.", rule.expected));
             }
-            Parsed::Unfit(why) => {
+            Parsed::Invalid(why) => {
                 let found = format!("{} {why}", node.describe(false));
-                self.error_at(key, &node.origin, found, format!("Write {}.", rule.fits));
+                self.error_at(key, &node.origin, found, format!("Write {}.", rule.expected));
             }
         }
         None
@@ -104,7 +104,7 @@ impl<'t> Section<'t> {
     pub(crate) fn required<T>(&mut self, key: &'static str, rule: &Rule<'_, T>) -> Option<T> {
         if !self.table.contains_key(key) {
             self.node(key);
-            self.report_missing(key, &format!("Write {key} = {}.", rule.fits));
+            self.report_missing(key, &format!("Write {key} = {}.", rule.expected));
             return None;
         }
         self.optional(key, rule)
@@ -115,34 +115,34 @@ impl<'t> Section<'t> {
         &mut self,
         key: &'static str,
         default: Option<&[&str]>,
-        fits: &str,
-        judge: &dyn Fn(&str) -> Result<(), String>,
+        expected: &str,
+        validate: &dyn Fn(&str) -> Result<(), String>,
     ) -> Option<Vec<String>> {
         let Some(node) = self.node(key) else {
             let Some(default) = default else {
-                self.report_missing(key, &format!("Write {fits}."));
+                self.report_missing(key, &format!("Write {expected}."));
                 return None;
             };
             self.entry(key, format!("{default:?}"), &Origin::Default);
             return Some(default.iter().map(|text| (*text).to_owned()).collect());
         };
-        let texts = self.texts(key, node, fits, false)?;
-        let mut fit = true;
+        let texts = self.texts(key, node, expected, false)?;
+        let mut are_valid = true;
         for (text, origin) in &texts {
-            if let Err(unfit) = judge(text) {
-                fit = false;
+            if let Err(problem) = validate(text) {
+                are_valid = false;
                 self.error_at(
                     key,
                     origin,
-                    format!("{} {unfit}", display_value(text)),
-                    format!("Write {fits}."),
+                    format!("{} {problem}", display_value(text)),
+                    format!("Write {expected}."),
                 );
             }
         }
         let texts: Vec<String> = texts.into_iter().map(|(text, _)| text).collect();
         let seen: Vec<String> = texts.iter().map(|text| display_value(text)).collect();
         self.entry(key, format!("[{}]", seen.join(", ")), &node.origin);
-        fit.then_some(texts)
+        are_valid.then_some(texts)
     }
 
     /// The elements of a list of strings, each with its origin. In a variable: a TOML list, or strings separated by
@@ -151,11 +151,11 @@ impl<'t> Section<'t> {
         &self,
         key: &str,
         node: &Node,
-        fits: &str,
+        expected: &str,
         secret: bool,
     ) -> Option<Vec<(String, Origin)>> {
         let wrong = |found: String, origin: &Origin| {
-            self.error_at(key, origin, found, format!("Write {fits}."));
+            self.error_at(key, origin, found, format!("Write {expected}."));
             None
         };
         let texts: Vec<(String, Origin)> = match (node.list(), &node.value) {
@@ -166,8 +166,8 @@ impl<'t> Section<'t> {
                         &item.origin,
                     );
                 }
-                let of = |item: &Node| item.text().map(|text| (text.to_owned(), item.origin.clone()));
-                items.iter().filter_map(of).collect()
+                let parse = |item: &Node| item.text().map(|text| (text.to_owned(), item.origin.clone()));
+                items.iter().filter_map(parse).collect()
             }
             (None, Value::Untyped { text, .. }) => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
@@ -245,7 +245,7 @@ impl<'t> Section<'t> {
     }
 
     /// The strings of a table with these `keys`, each with its origin.
-    pub(crate) fn words(&mut self, keys: &[&'static str]) -> BTreeMap<String, (String, Origin)> {
+    pub(crate) fn strings(&mut self, keys: &[&'static str]) -> BTreeMap<String, (String, Origin)> {
         let mut words = BTreeMap::new();
         for key in keys {
             let Some(node) = self.node(key) else { continue };

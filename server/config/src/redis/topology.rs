@@ -78,7 +78,7 @@ impl RedisConfig {
             );
         }
         if self.unlock_url.is_some() && self.mode != RedisMode::Standalone {
-            let key = given(section, &["unlock_url", "unlock_url_file"]);
+            let key = present_key(section, &["unlock_url", "unlock_url_file"]);
             error(
                 section,
                 key,
@@ -146,10 +146,10 @@ impl RedisConfig {
 }
 
 fn urls_key(section: &Section<'_>) -> &'static str {
-    given(section, &["urls", "urls_file"])
+    present_key(section, &["urls", "urls_file"])
 }
 
-fn given(section: &Section<'_>, keys: &[&'static str; 2]) -> &'static str {
+fn present_key(section: &Section<'_>, keys: &[&'static str; 2]) -> &'static str {
     keys.iter()
         .copied()
         .find(|key| section.has(key))

@@ -16,7 +16,7 @@ fn consul(lines: &str) -> String {
 fn connect_strings_and_paths_of_zookeeper_are_checked() {
     // Each part of the connect string, paths, TLS, and a password without its account.
     let connect = |text: &str| zookeeper(&format!("connect = \"{text}\""));
-    let with = |lines: &str| zookeeper(&format!("connect = \"h:2181\"\n{lines}"));
+    let zookeeper_with = |lines: &str| zookeeper(&format!("connect = \"h:2181\"\n{lines}"));
     let file = format!(
         "ca_file = \"{}\"",
         concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")
@@ -36,19 +36,25 @@ fn connect_strings_and_paths_of_zookeeper_are_checked() {
         (connect("u:p@h:2181"), &["`user` and `password`"]),
         (connect("h:2181/app/"), &["ends with /"]),
         (connect("h:2181/a//b"), &["an empty or a relative part"]),
-        (with("paths = []"), &["the list is empty"]),
-        (with("paths = [\"locks\"]"), &["does not start with /"]),
-        (with("requests_per_second = 5"), &["less than 100"]),
-        (with("unlock_password = \"x\""), &["backend.zk.unlock_user"]),
-        (with("endpoints = [\"h\"]"), &["backend.zk.endpoints"]),
-        (with(&file), &["TLS to ZooKeeper is not supported", "stunnel"]),
+        (zookeeper_with("paths = []"), &["the list is empty"]),
+        (zookeeper_with("paths = [\"locks\"]"), &["does not start with /"]),
+        (zookeeper_with("requests_per_second = 5"), &["less than 100"]),
+        (
+            zookeeper_with("unlock_password = \"x\""),
+            &["backend.zk.unlock_user"],
+        ),
+        (zookeeper_with("endpoints = [\"h\"]"), &["backend.zk.endpoints"]),
+        (
+            zookeeper_with(&file),
+            &["TLS to ZooKeeper is not supported", "stunnel"],
+        ),
     ]);
 }
 
 #[test]
 fn urls_tokens_and_prefixes_of_consul_are_checked() {
     // The URL, a user where a token belongs, both forms of a secret, prefixes, and a TLS setting without effect.
-    let with = |lines: &str| consul(&format!("url = \"http://h:8500\"\n{lines}"));
+    let consul_with = |lines: &str| consul(&format!("url = \"http://h:8500\"\n{lines}"));
     each_has_one_mistake(&[
         (consul(""), &["toml:1: backend.dc1.url", "is missing"]),
         (
@@ -63,10 +69,10 @@ fn urls_tokens_and_prefixes_of_consul_are_checked() {
             consul("url = \"http://h:8500/ui\""),
             &["more than a host and a port"],
         ),
-        (with("user = \"x\""), &["backend.dc1.user", "token_file"]),
-        (with("token = \"\""), &["backend.dc1.token"]),
-        (with("prefixes = [\"\"]"), &["would list every key"]),
-        (with("prefixes = [\"/locks\"]"), &["starts with /"]),
-        (with("server_name = \"x\""), &["not supported for Consul"]),
+        (consul_with("user = \"x\""), &["backend.dc1.user", "token_file"]),
+        (consul_with("token = \"\""), &["backend.dc1.token"]),
+        (consul_with("prefixes = [\"\"]"), &["would list every key"]),
+        (consul_with("prefixes = [\"/locks\"]"), &["starts with /"]),
+        (consul_with("server_name = \"x\""), &["not supported for Consul"]),
     ]);
 }

@@ -43,7 +43,7 @@ fn a_rule_names_backends_fields_and_templates() {
 
 #[test]
 fn a_rule_that_could_join_nothing_or_everything_is_refused() {
-    let with = |backend: &str, field: &str, template: &str| {
+    let rule_with = |backend: &str, field: &str, template: &str| {
         rule(&format!(
             "backend = \"{backend}\"\nfield = \"{field}\"\ntemplate = \"{template}\""
         ))
@@ -52,46 +52,46 @@ fn a_rule_that_could_join_nothing_or_everything_is_refused() {
         "backend = \"db\"\nfield = \"user\"\ntemplate = \"{a}\"\n\
          [[identity.match]]\nbackend = \"builtin\"\nfield = \"owner\"\ntemplate = \"{b}\"",
     );
-    let twice = format!(
+    let repeated = format!(
         "{}[[identity]]\nname = \"workers\"\nmatch = [{{ backend = \"db\", field = \"user\", template = \"{{a}}\" }}]\n",
-        with("db", "user", "{a}")
+        rule_with("db", "user", "{a}")
     );
     each_has_one_mistake(&[
         (
-            with("orders", "user", "{a}"),
+            rule_with("orders", "user", "{a}"),
             &[
                 "toml:13: identity[0].match[0].backend: no backend is named \"orders\"",
                 "builtin, db, cache",
             ],
         ),
         (
-            with("db", "owner", "{a}"),
+            rule_with("db", "owner", "{a}"),
             &["postgres reports application_name", "\"application_name\""],
         ),
-        (with("db", "userr", "{a}"), &["did you mean \"user\"?"]),
+        (rule_with("db", "userr", "{a}"), &["did you mean \"user\"?"]),
         (
-            with("cache", "owner", "{a}"),
+            rule_with("cache", "owner", "{a}"),
             &["redis reports no waiters", "Remove this match"],
         ),
         (
-            with("db", "user", "a"),
+            rule_with("db", "user", "a"),
             &["toml:15", "every owner would be the same", "{service}-{pod}"],
         ),
         (
-            with("db", "user", "{a}{b}"),
+            rule_with("db", "user", "{a}{b}"),
             &["directly after another placeholder"],
         ),
         (
             other_placeholders,
             &["has other placeholders than \"{a}\"", "Use {a} in each template"],
         ),
-        (twice, &["another rule called \"workers\"", "unique name"]),
+        (repeated, &["another rule called \"workers\"", "unique name"]),
         (
             format!("{BACKENDS}[[identity]]\nname = \"workers\"\n"),
             &["identity[0].match", "[[identity.match]]"],
         ),
         (
-            with("db", "user", "{a}\"\nflavour = \"x"),
+            rule_with("db", "user", "{a}\"\nflavour = \"x"),
             &["identity[0].match[0].flavour", "There are"],
         ),
     ]);

@@ -148,10 +148,10 @@ fn values_out_of_range_name_the_range() {
 #[test]
 fn names_are_unique_and_builtin_is_reserved() {
     // A duplicate name; the reserved name; invalid characters; no name.
-    let twice = redis(&redis(""));
+    let repeated = redis(&redis(""));
     each_has_one_mistake(&[
         (
-            twice,
+            repeated,
             &["toml:6: backend.cache.name: there is another backend called \"cache\""],
         ),
         (

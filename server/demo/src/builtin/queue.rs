@@ -13,8 +13,8 @@ const TTL: Duration = Duration::from_secs(30);
 const WAIT: Duration = Duration::from_secs(300);
 const HOLD: Duration = Duration::from_secs(40);
 
-pub(crate) async fn takes_turns(access: Access, owner: &'static str) -> Result<(), WorkloadError> {
-    let request = Request::new(names::LINE, TTL).owner(owner).wait(WAIT);
+pub(crate) async fn wait_and_hold(access: Access, owner: &'static str) -> Result<(), WorkloadError> {
+    let request = Request::new(names::QUEUE_LOCK, TTL).owner(owner).wait(WAIT);
     let lease = access.client.acquire(request).await?;
     tokio::select! {
         () = sleep(HOLD) => {}

@@ -18,7 +18,7 @@ const WORK: Duration = Duration::from_secs(4);
 /// Time until the next pause.
 const PAUSE: Duration = Duration::from_secs(25);
 
-pub(crate) async fn writes_late(access: Access) -> Result<(), WorkloadError> {
+pub(crate) async fn write_with_stale_token(access: Access) -> Result<(), WorkloadError> {
     let (resource, zombie, next) = names::ZOMBIE;
     let body = json!({"resource": resource, "ownerId": zombie, "ttlSeconds": TTL_SECONDS});
     let granted = access.post("/v1/locks/acquire", &body).await?;

@@ -31,12 +31,12 @@ impl Leases for KeyLeases {
         let lease = session::grant(self.client.clone(), ttl).await?;
         let is_free = Compare::version(key.as_str(), CompareOp::Equal, 0);
         let put = TxnOp::put(key, owner, Some(PutOptions::new().with_lease(lease)));
-        let taken = self
+        let response = self
             .client
             .clone()
             .txn(Txn::new().when([is_free]).and_then([put]))
             .await?;
-        if taken.succeeded() {
+        if response.succeeded() {
             return Ok(Some(Lease(lease)));
         }
         self.release(Lease(lease)).await?;
@@ -54,7 +54,7 @@ impl Leases for KeyLeases {
 }
 
 /// Restores the key if it is gone.
-pub(crate) async fn keep_without_lease(mut client: Client) -> Result<(), WorkloadError> {
+pub(crate) async fn maintain_key_without_lease(mut client: Client) -> Result<(), WorkloadError> {
     let is_free = Compare::version(WITHOUT_LEASE, CompareOp::Equal, 0);
     let put = TxnOp::put(WITHOUT_LEASE, "stock-counter-1", None);
     client.txn(Txn::new().when([is_free]).and_then([put])).await?;

@@ -14,13 +14,13 @@ const TTL: Duration = Duration::from_secs(30);
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 
 /// Waits for the mutex, holds it for a while, releases it and queues again.
-pub(crate) async fn takes_turns(
+pub(crate) async fn wait_and_hold(
     access: Access,
     name: &'static str,
     hold: Duration,
 ) -> Result<(), WorkloadError> {
     let lease = session::grant(access.quick.clone(), TTL).await?;
-    let turn = async {
+    let hold_once = async {
         let mut client = access.patient.clone();
         let held = client
             .lock(name, Some(LockOptions::new().with_lease(lease)))
@@ -29,8 +29,8 @@ pub(crate) async fn takes_turns(
         client.unlock(held.key()).await?;
         Ok(())
     };
-    let alive = session::keep_alive_every(access.quick.clone(), lease, RENEW_EVERY);
-    let ended = tokio::select! { ended = turn => ended, gone = alive => gone };
+    let keep_alive = session::keep_alive_every(access.quick.clone(), lease, RENEW_EVERY);
+    let ended = tokio::select! { ended = hold_once => ended, lost = keep_alive => lost };
     // Also removes the queue entry of an interrupted wait.
     let _ = access.quick.clone().lease_revoke(lease).await;
     ended

@@ -18,7 +18,10 @@ const HOLD: Duration = Duration::from_secs(50);
 const LONG: Duration = Duration::from_secs(3_600);
 
 /// Waits for the contended lock, holds it for a while, releases it and queues again.
-pub(crate) async fn takes_turns(access: Access, application_name: &'static str) -> Result<(), WorkloadError> {
+pub(crate) async fn wait_and_hold(
+    access: Access,
+    application_name: &'static str,
+) -> Result<(), WorkloadError> {
     let mut session = access.session(application_name).await?;
     lock_hash_of(&mut session, CONTENDED).await?;
     sleep(HOLD).await;
@@ -30,7 +33,7 @@ pub(crate) async fn takes_turns(access: Access, application_name: &'static str) 
 }
 
 /// Holds three uncontended locks: a hash, a well-known number, and two numbers.
-pub(crate) async fn holds_several(access: Access) -> Result<(), WorkloadError> {
+pub(crate) async fn hold_uncontended_locks(access: Access) -> Result<(), WorkloadError> {
     let mut session = access.session("schema-migrator-2").await?;
     lock_hash_of(&mut session, QUIET).await?;
     sqlx::query("SELECT pg_advisory_lock($1)")
@@ -40,7 +43,7 @@ pub(crate) async fn holds_several(access: Access) -> Result<(), WorkloadError> {
     sqlx::query("SELECT pg_advisory_lock_shared(204, -7)")
         .execute(&mut session)
         .await?;
-    watch_over(&mut session).await
+    keep_session_open(&mut session).await
 }
 
 pub(crate) async fn lock_hash_of(session: &mut PgConnection, text: &str) -> Result<(), WorkloadError> {
@@ -52,7 +55,7 @@ pub(crate) async fn lock_hash_of(session: &mut PgConnection, text: &str) -> Resu
 }
 
 /// Keeps the session open and detects when the server has closed it.
-async fn watch_over(session: &mut PgConnection) -> Result<(), WorkloadError> {
+async fn keep_session_open(session: &mut PgConnection) -> Result<(), WorkloadError> {
     for _ in 0..LONG.as_secs() / 5 {
         sleep(Duration::from_secs(5)).await;
         sqlx::query("SELECT 1").execute(&mut *session).await?;

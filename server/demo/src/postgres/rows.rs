@@ -13,7 +13,7 @@ const STEP: Duration = Duration::from_millis(300);
 
 /// `billing-api-2` keeps row 1 while idle in its transaction; `ledger-post-4` has row 2 and waits for row 1;
 /// `exporter-3` waits for row 2. After a while the first ends, and the cycle restarts.
-pub(crate) async fn chain(access: Access) -> Result<(), WorkloadError> {
+pub(crate) async fn block_in_chain(access: Access) -> Result<(), WorkloadError> {
     let mut root = access.session("billing-api-2").await?;
     let mut middle = access.session("ledger-post-4").await?;
     let mut leaf = access.session("exporter-3").await?;

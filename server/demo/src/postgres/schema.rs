@@ -73,7 +73,7 @@ pub(crate) struct Passwords {
     pub(crate) unlock: String,
 }
 
-pub(crate) async fn make(server: &Postgres, passwords: &Passwords) -> Result<(), WorkloadError> {
+pub(crate) async fn create(server: &Postgres, passwords: &Passwords) -> Result<(), WorkloadError> {
     let mut root = PgConnection::connect(&server.superuser_url()).await?;
     // The passwords are hex digits and need no escaping.
     let accounts = format!(

@@ -49,8 +49,8 @@ impl Leases for HashLeases {
         let script = Script::new(ACQUIRE);
         let mut call = script.key(&name);
         call.arg(&field).arg(1 + rng::below(2)).arg(millis(ttl));
-        let taken: bool = call.invoke_async(&mut self.server.clone()).await?;
-        Ok(taken.then_some(Hash { name, field, ttl }))
+        let acquired: bool = call.invoke_async(&mut self.server.clone()).await?;
+        Ok(acquired.then_some(Hash { name, field, ttl }))
     }
 
     async fn renew(&self, held: &Hash) -> Result<bool, WorkloadError> {

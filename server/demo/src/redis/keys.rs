@@ -53,8 +53,8 @@ impl Leases for KeyLeases {
         };
         let mut set = redis::cmd("SET");
         set.arg(&name).arg(&value).arg("NX").arg("PX").arg(millis(ttl));
-        let taken: Option<String> = set.query_async(&mut self.server.clone()).await?;
-        Ok(taken.map(|_| Key { name, value, ttl }))
+        let acquired: Option<String> = set.query_async(&mut self.server.clone()).await?;
+        Ok(acquired.map(|_| Key { name, value, ttl }))
     }
 
     async fn renew(&self, held: &Key) -> Result<bool, WorkloadError> {

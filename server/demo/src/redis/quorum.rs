@@ -28,19 +28,19 @@ pub(crate) struct QuorumLeases {
     pub(crate) nodes: Vec<ConnectionManager>,
 }
 
-pub(crate) struct Quorate {
+pub(crate) struct QuorumLease {
     name: String,
     value: String,
     ttl: Duration,
 }
 
 impl QuorumLeases {
-    const fn needed(&self) -> usize {
+    const fn quorum(&self) -> usize {
         self.nodes.len() / 2 + 1
     }
 
     /// Nodes on which the script succeeds; a node that does not answer is left out.
-    async fn run(&self, script: &str, held: &Quorate) -> usize {
+    async fn run(&self, script: &str, held: &QuorumLease) -> usize {
         let script = Script::new(script);
         let mut count = 0;
         for node in &self.nodes {
@@ -58,31 +58,31 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 return 0";
 
 impl Leases for QuorumLeases {
-    type Held = Quorate;
+    type Held = QuorumLease;
 
     async fn acquire(
         &self,
         resource: &str,
         owner: &str,
         ttl: Duration,
-    ) -> Result<Option<Quorate>, WorkloadError> {
-        let held = Quorate {
+    ) -> Result<Option<QuorumLease>, WorkloadError> {
+        let held = QuorumLease {
             name: format!("lock:{resource}"),
             value: value(owner),
             ttl,
         };
-        if self.run(ACQUIRE, &held).await >= self.needed() {
+        if self.run(ACQUIRE, &held).await >= self.quorum() {
             return Ok(Some(held));
         }
         self.run(RELEASE, &held).await;
         Ok(None)
     }
 
-    async fn renew(&self, held: &Quorate) -> Result<bool, WorkloadError> {
-        Ok(self.run(RENEW, held).await >= self.needed())
+    async fn renew(&self, held: &QuorumLease) -> Result<bool, WorkloadError> {
+        Ok(self.run(RENEW, held).await >= self.quorum())
     }
 
-    async fn release(&self, held: Quorate) -> Result<(), WorkloadError> {
+    async fn release(&self, held: QuorumLease) -> Result<(), WorkloadError> {
         self.run(RELEASE, &held).await;
         Ok(())
     }

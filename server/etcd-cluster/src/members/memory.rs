@@ -71,8 +71,8 @@ impl Memory {
             }
         }
         // A member that is cut off may report an old leader, of a lower term.
-        let led = answers.iter().flatten().filter(|status| status.leader != 0);
-        let Some((term, leader)) = led.map(|status| (status.term, status.leader)).max() else {
+        let with_leader = answers.iter().flatten().filter(|status| status.leader != 0);
+        let Some((term, leader)) = with_leader.map(|status| (status.term, status.leader)).max() else {
             return;
         };
         let is_newer = self.leader.is_none_or(|(_, before)| term > before);

@@ -117,13 +117,13 @@ async fn a_killed_and_a_paused_member_are_shown_as_such() {
             && member(view, &last).role == Reported::Value(MemberRole::NoLeader)
     })
     .await;
-    let silent = member(&view, &format!("m{paused}"));
+    let unanswered = member(&view, &format!("m{paused}"));
     assert!(
-        silent
+        unanswered
             .fault
             .as_ref()
             .is_some_and(|why| why.contains("no answer within")),
-        "{silent:?}"
+        "{unanswered:?}"
     );
     let last = member(&view, &last);
     assert!(last.behind_leader.is_unknown(), "{last:?}");

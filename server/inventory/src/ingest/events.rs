@@ -27,17 +27,17 @@ pub(super) fn carry_over(
     if new.ends != old.ends || !matches!(new.ends, Ends::Leased | Ends::Heartbeat) {
         return None;
     }
-    let gained = new.deadline.since(old.deadline);
+    let gain_ms = new.deadline.since(old.deadline);
     let tolerance = grain_ms + 250;
-    if gained.abs() <= tolerance {
+    if gain_ms.abs() <= tolerance {
         // Both readings are lower bounds of one deadline: the later is better, if the gain is
         // large enough. Frequent small heartbeats must add up to a renewal.
-        if gained < BETTER_BY_MS || new.ends == Ends::Heartbeat {
+        if gain_ms < BETTER_BY_MS || new.ends == Ends::Heartbeat {
             new.deadline = old.deadline;
         }
         return None;
     }
-    if gained < 0 {
+    if gain_ms < 0 {
         return None;
     }
     let renewed_tick = renewed_at.map(|at| context.tick_of(at));
@@ -127,7 +127,7 @@ pub(super) fn ending(entry: &Entry, is_unlocked: bool, at: Tick, context: &Conte
         (false, true) => EventKind::Expired,
         (false, false) => EventKind::Released,
     };
-    let began = if entry.gaps.acquired_at == FILLED {
+    let begin = if entry.gaps.acquired_at == FILLED {
         DateTime::from_timestamp_millis(entry.acquired_at).map(|acquired| context.tick_of(acquired))
     } else {
         entry.seen_begin.then_some(entry.first_seen)
@@ -138,10 +138,10 @@ pub(super) fn ending(entry: &Entry, is_unlocked: bool, at: Tick, context: &Conte
     let at = context.dated(at, outage);
     let ended = if is_dead { entry.deadline } else { at };
     let (earliest, latest) = outage.map_or((ended, ended), |since| (since, at));
-    let middle = Tick(earliest.0 + latest.since(earliest) / 2);
+    let end = Tick(earliest.0 + latest.since(earliest) / 2);
     LockEvent {
-        held_ms: began.map(|began| middle.since(began).max(0)),
-        is_held_uncertain: began.is_some() && outage.is_some(),
+        held_ms: begin.map(|begin| end.since(begin).max(0)),
+        is_held_uncertain: begin.is_some() && outage.is_some(),
         not_before: outage.map(|since| context.wall(since)),
         ttl_ms: None,
         ttl_seen_ms: None,

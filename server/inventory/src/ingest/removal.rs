@@ -19,19 +19,19 @@ use crate::slab::Id;
 
 /// What a scan has read completely.
 pub(crate) struct ReadSources<'a> {
-    pub(crate) whole: &'a [Source],
+    pub(crate) complete: &'a [Source],
     /// Parts of the other sources, by name.
     pub(crate) parts: &'a [(Source, NamePredicate)],
 }
 
 impl ReadSources<'_> {
-    fn is_whole(&self, source: &Source) -> bool {
-        self.whole.contains(source)
+    fn is_complete(&self, source: &Source) -> bool {
+        self.complete.contains(source)
     }
 
     fn has(&self, source: &Source, name: &[u8]) -> bool {
         let is_part = |(part, covers): &(Source, NamePredicate)| part == source && covers(name);
-        self.is_whole(source) || self.parts.iter().any(is_part)
+        self.is_complete(source) || self.parts.iter().any(is_part)
     }
 }
 
@@ -97,7 +97,7 @@ impl Shard {
 
     fn end(&mut self, id: Id, at: Tick, outcome: &mut IngestOutcome) -> Option<Entry> {
         let entry = self.forget(id, at)?;
-        self.lines.gone(entry.source, &entry.name);
+        self.lines.remove(entry.source, &entry.name);
         outcome.changes += 1;
         outcome.touched = true;
         Some(entry)
@@ -127,14 +127,14 @@ impl Shard {
             .collect();
         if !missing.is_empty() {
             let slab = &self.slab;
-            let gone: HashSet<Id> = missing.iter().copied().collect();
+            let missing_set: HashSet<Id> = missing.iter().copied().collect();
             self.order
-                .retain(|id| slab.get(id).is_some() && !gone.contains(&id));
+                .retain(|id| slab.get(id).is_some() && !missing_set.contains(&id));
             for id in missing {
                 self.record_end(id, at, context, &mut outcome);
             }
         }
-        if !self.sources.iter().all(|info| read.is_whole(&info.source)) {
+        if !self.sources.iter().all(|info| read.is_complete(&info.source)) {
             self.mark_stale(at, stale_after_ms, &mut outcome);
         }
         self.order.recompute_sums(&self.slab);
@@ -160,7 +160,7 @@ impl Shard {
 }
 
 pub(super) fn take_unlocked(unlocked: &mut Vec<Unlocked>, entry: &Entry) -> bool {
-    let is_it = |it: &Unlocked| it.source == entry.source && it.name == entry.name;
-    let place = unlocked.iter().position(is_it);
+    let is_entry = |item: &Unlocked| item.source == entry.source && item.name == entry.name;
+    let place = unlocked.iter().position(is_entry);
     place.map(|place| unlocked.swap_remove(place)).is_some()
 }

@@ -84,7 +84,7 @@ proptest! {
         asked_ms in 0i64..3_900,
     ) {
         let (inventory, feeds) = inventory(&["one", "two"]);
-        let mut truth: [ModelWorld; 2] = Default::default();
+        let mut latest: [ModelWorld; 2] = Default::default();
         let mut at = 0;
         for (world, second) in worlds {
             let which = usize::from(second);
@@ -93,7 +93,7 @@ proptest! {
             let locks = world.iter().map(|((name, source), lock)| observed(name, source, lock, at)).collect();
             feeds[which].accept(Batch { sent_at: Tick(at), locks, gone: Vec::new() });
             feeds[which].end(complete(&SOURCES), now(at));
-            truth[which] = world;
+            latest[which] = world;
         }
         // Leases expire between the last reading and the query.
         at += asked_ms;
@@ -102,7 +102,7 @@ proptest! {
         // inventory.
         let prefix = Resource::candidates(&text).pop().unwrap().as_bytes().to_vec();
         let expected: usize =
-            truth.iter().map(|world| world.keys().filter(|(name, _)| name.starts_with(&prefix)).count()).sum();
+            latest.iter().map(|world| world.keys().filter(|(name, _)| name.starts_with(&prefix)).count()).sum();
         for key in SortKey::ALL {
             for descending in [false, true] {
                 let sort = Sort { key, descending };

@@ -146,13 +146,13 @@ fn renewal_intervals_are_learnt_and_silence_is_detected() {
     for at in (0..=40_000).step_by(2_000) {
         read(at, at / 10_000 * 10_000);
     }
-    let learnt = state(40_000);
+    let lock = state(40_000);
     assert_eq!(
-        learnt.renewal.known().map(|renewal| renewal.interval_ms),
+        lock.renewal.known().map(|renewal| renewal.interval_ms),
         Some(10_000)
     );
-    assert_eq!(learnt.low_marks_ms, [20_000; 4]);
-    assert_eq!(learnt.state, LockState::Healthy);
+    assert_eq!(lock.low_marks_ms, [20_000; 4]);
+    assert_eq!(lock.state, LockState::Healthy);
     for at in (42_000..=56_000).step_by(2_000) {
         read(at, 40_000);
     }
@@ -233,10 +233,10 @@ fn a_shared_name_is_listed_once_per_source_in_every_order() {
                     break;
                 }
             }
-            let came = seen.len();
+            let listed = seen.len();
             seen.sort();
             seen.dedup();
-            assert_eq!((came, seen.len()), (6, 6), "{key:?}, descending: {descending}");
+            assert_eq!((listed, seen.len()), (6, 6), "{key:?}, descending: {descending}");
         }
     }
 }

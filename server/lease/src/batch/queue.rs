@@ -36,7 +36,7 @@ impl Run<'_> {
         let before = held.queue.len();
         held.queue.retain(|waiting| waiting.waiter != waiter);
         let joined = &mut self.ran.changes.joined;
-        if let Some(place) = joined.iter().position(|it| it.waiter == waiter) {
+        if let Some(place) = joined.iter().position(|join| join.waiter == waiter) {
             joined.remove(place);
         } else if held.queue.len() < before {
             self.ran.changes.left.push(waiter);

@@ -26,7 +26,7 @@ fn batch(at: i64, held: Vec<HeldUntil>) -> Applied {
     }
 }
 
-fn with(held: Vec<HeldUntil>) -> ExpirySchedule {
+fn schedule_of(held: Vec<HeldUntil>) -> ExpirySchedule {
     let schedule = ExpirySchedule::default();
     assert_eq!(schedule.take_due(Tick(i64::MAX), 10), []);
     schedule.record_batch(&batch(0, held));
@@ -43,7 +43,7 @@ fn a() -> Resource {
 
 #[test]
 fn a_lease_is_due_once_at_its_end() {
-    let schedule = with(vec![held("a", 1, Some(10))]);
+    let schedule = schedule_of(vec![held("a", 1, Some(10))]);
     assert_eq!(due(&schedule, 9), []);
     assert_eq!(due(&schedule, 10), [a()]);
     assert_eq!(due(&schedule, 10), []);
@@ -51,14 +51,14 @@ fn a_lease_is_due_once_at_its_end() {
 
 #[test]
 fn due_leases_are_returned_in_portions() {
-    let schedule = with((0..5).map(|n| held(&n.to_string(), 1, Some(n))).collect());
+    let schedule = schedule_of((0..5).map(|n| held(&n.to_string(), 1, Some(n))).collect());
     assert_eq!(schedule.take_due(Tick(9), 3).len(), 3);
     assert_eq!(schedule.take_due(Tick(9), 3).len(), 2);
 }
 
 #[test]
 fn a_renewal_may_come_before_or_after_the_end_that_it_moves() {
-    let schedule = with(vec![held("a", 1, Some(10))]);
+    let schedule = schedule_of(vec![held("a", 1, Some(10))]);
     schedule.record_batch(&batch(1, vec![held("a", 1, Some(20))]));
     assert_eq!(due(&schedule, 19), []);
     schedule.record_batch(&batch(2, vec![held("a", 1, Some(15))]));
@@ -67,7 +67,7 @@ fn a_renewal_may_come_before_or_after_the_end_that_it_moves() {
 
 #[test]
 fn a_stored_end_is_not_due_again() {
-    let schedule = with(vec![held("a", 1, Some(10))]);
+    let schedule = schedule_of(vec![held("a", 1, Some(10))]);
     assert_eq!(due(&schedule, 10), [a()]);
     schedule.record_batch(&batch(10, vec![held("a", 1, None)]));
     schedule.record_attempt(a(), Some(StoreTime::from_ms(10)));
@@ -76,7 +76,7 @@ fn a_stored_end_is_not_due_again() {
 
 #[test]
 fn an_attempt_that_was_early_or_failed_is_repeated() {
-    let schedule = with(vec![held("a", 1, Some(10))]);
+    let schedule = schedule_of(vec![held("a", 1, Some(10))]);
     assert_eq!(due(&schedule, 10), [a()]);
     schedule.record_attempt(a(), Some(StoreTime::from_ms(9)));
     assert_eq!(due(&schedule, 10), [a()]);
@@ -87,7 +87,7 @@ fn an_attempt_that_was_early_or_failed_is_repeated() {
 #[test]
 fn a_lease_of_another_replica_since_then_is_forgotten() {
     // The store says that the lease has not expired, at a time at which the known one has.
-    let schedule = with(vec![held("a", 1, Some(10))]);
+    let schedule = schedule_of(vec![held("a", 1, Some(10))]);
     assert_eq!(due(&schedule, 10), [a()]);
     schedule.record_attempt(a(), Some(StoreTime::from_ms(10)));
     assert_eq!(due(&schedule, 99), []);
@@ -96,7 +96,7 @@ fn a_lease_of_another_replica_since_then_is_forgotten() {
 
 #[test]
 fn a_late_report_of_an_older_lease_changes_nothing() {
-    let schedule = with(vec![held("a", 2, Some(10))]);
+    let schedule = schedule_of(vec![held("a", 2, Some(10))]);
     schedule.record_batch(&batch(0, vec![held("a", 1, None), held("a", 1, Some(99))]));
     assert_eq!(due(&schedule, 10), [a()]);
 }
@@ -104,7 +104,7 @@ fn a_late_report_of_an_older_lease_changes_nothing() {
 #[test]
 fn the_newest_reading_of_the_clock_counts() {
     // It was set back by 50 ms, and a batch from before that is recorded late.
-    let schedule = with(vec![held("a", 1, Some(100))]);
+    let schedule = schedule_of(vec![held("a", 1, Some(100))]);
     let set_back = Applied {
         read_at: Tick(60),
         ..batch(10, Vec::new())

@@ -65,10 +65,13 @@ pub(crate) fn specs(store_url: &str, config: &LeaseConfig) -> Result<Vec<ShardSp
         }]);
     };
     let kinds: Vec<StoreSpec> = match stores {
-        LeaseStores::Postgres(all) => all.iter().map(|one| StoreSpec::Postgres(one.url())).collect(),
-        LeaseStores::Etcd(all) => {
-            let boxed = |one: &LeaseStoreConfig| StoreSpec::Etcd(Box::new(one.clone()));
-            all.iter().map(boxed).collect()
+        LeaseStores::Postgres(stores) => stores
+            .iter()
+            .map(|store| StoreSpec::Postgres(store.url()))
+            .collect(),
+        LeaseStores::Etcd(stores) => {
+            let boxed = |store: &LeaseStoreConfig| StoreSpec::Etcd(Box::new(store.clone()));
+            stores.iter().map(boxed).collect()
         }
     };
     let spec = |((place, address), kind)| ShardSpec {
@@ -203,7 +206,7 @@ pub(crate) async fn open(
         };
         stores.push(store);
     }
-    let mut all = Vec::new();
+    let mut shards = Vec::new();
     for (spec, store) in specs.iter().zip(stores) {
         let shard = Arc::new(Shard::new(spec.index(), spec.address.clone()));
         match store {
@@ -218,9 +221,9 @@ pub(crate) async fn open(
                 open_later(&specs, &shard, common, retention);
             }
         }
-        all.push(shard);
+        shards.push(shard);
     }
-    Ok(Shards { map, all })
+    Ok(Shards { map, all: shards })
 }
 
 /// Opens a shard when it answers.
@@ -313,8 +316,8 @@ pub(crate) async fn raise_epoch(
     let mut epochs = Vec::new();
     for spec in specs {
         if only.is_none_or(|only| only == spec.index()) {
-            let raised = Box::pin(spec.raise_epoch(clock)).await;
-            epochs.push(raised.map_err(|error| error.of_shard(&spec.address))?);
+            let epoch = Box::pin(spec.raise_epoch(clock)).await;
+            epochs.push(epoch.map_err(|error| error.of_shard(&spec.address))?);
         }
     }
     Ok(epochs)

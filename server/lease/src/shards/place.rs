@@ -49,9 +49,9 @@ impl ShardPlace {
     }
 
     /// Compares the place that a store keeps with this one, where the configuration names it.
-    pub(crate) fn check(&self, kept: &Self, address: &str) -> Result<(), ShardError> {
+    pub(crate) fn check(&self, stored: &Self, address: &str) -> Result<(), ShardError> {
         // `leasehold doctor` does not know the installation.
-        let is_foreign = !self.installation.is_empty() && kept.installation != self.installation;
+        let is_foreign = !self.installation.is_empty() && stored.installation != self.installation;
         let (reason, remedy) = if is_foreign {
             (
                 format!("{address} holds leases of another installation"),
@@ -59,32 +59,32 @@ impl ShardPlace {
                  that the shards were created with"
                     .to_owned(),
             )
-        } else if kept.shards != self.shards {
+        } else if stored.shards != self.shards {
             (
                 format!(
                     "{address} was created as one of {}, and lease.store names {}",
-                    stores(kept.shards),
+                    stores(stored.shards),
                     self.shards
                 ),
                 "The number of shards cannot change: name the stores that were created, in their order"
                     .to_owned(),
             )
-        } else if kept.index != self.index {
+        } else if stored.index != self.index {
             (
                 format!(
                     "{address} was created as shard {}, and lease.store names it as shard {}",
-                    kept.index, self.index
+                    stored.index, self.index
                 ),
                 format!(
                     "Shards are counted from 0 in the order of lease.store: name each store once, this one in place {}",
-                    kept.index
+                    stored.index
                 ),
             )
-        } else if kept.hash != self.hash {
+        } else if stored.hash != self.hash {
             (
                 format!(
                     "{address} distributes names by {}, and this version by {}",
-                    kept.hash, self.hash
+                    stored.hash, self.hash
                 ),
                 "Start the version that created the shards".to_owned(),
             )
@@ -103,7 +103,7 @@ pub(super) fn check_all(
     for ((place, address), found) in expected.iter().zip(found) {
         let Some(found) = found else { continue };
         match &found.place {
-            Some(kept) => place.check(kept, address)?,
+            Some(stored) => place.check(stored, address)?,
             None if found.has_tokens && place.shards > 1 => {
                 return Err(ShardError {
                     reason: format!("{address} holds leases of a store without shards"),
@@ -184,19 +184,22 @@ mod tests {
 
     #[test]
     fn the_created_shards_are_accepted_in_their_order() {
-        let two = expected("a", 2);
-        assert_eq!(check_all(&two, &[found("a", 0, 2), found("a", 1, 2)]), Ok(()));
-        assert_eq!(check_all(&two, &[found("a", 0, 2), None]), Ok(()));
-        assert_eq!(check_all(&two, &[NEW, NEW]), Ok(()));
-        let swapped = refusal(&two, &[found("a", 1, 2), found("a", 0, 2)]);
+        let two_shards = expected("a", 2);
+        assert_eq!(
+            check_all(&two_shards, &[found("a", 0, 2), found("a", 1, 2)]),
+            Ok(())
+        );
+        assert_eq!(check_all(&two_shards, &[found("a", 0, 2), None]), Ok(()));
+        assert_eq!(check_all(&two_shards, &[NEW, NEW]), Ok(()));
+        let swapped = refusal(&two_shards, &[found("a", 1, 2), found("a", 0, 2)]);
         assert!(swapped.contains("db-0 was created as shard 1"), "{swapped}");
         assert!(swapped.contains("this one in place 1"), "{swapped}");
     }
 
     #[test]
     fn another_number_of_shards_is_refused() {
-        let kept = [found("a", 0, 4), found("a", 1, 4)];
-        let fewer = refusal(&expected("a", 2), &kept);
+        let stored = [found("a", 0, 4), found("a", 1, 4)];
+        let fewer = refusal(&expected("a", 2), &stored);
         assert!(
             fewer.contains("one of 4 shards, and lease.store names 2"),
             "{fewer}"
@@ -207,8 +210,8 @@ mod tests {
 
     #[test]
     fn a_shard_of_another_installation_is_refused() {
-        let kept = [found("a", 0, 2), found("b", 1, 2)];
-        let error = refusal(&expected("a", 2), &kept);
+        let stored = [found("a", 0, 2), found("b", 1, 2)];
+        let error = refusal(&expected("a", 2), &stored);
         assert!(
             error.contains("db-1 holds leases of another installation"),
             "{error}"
@@ -217,28 +220,28 @@ mod tests {
 
     #[test]
     fn a_store_with_leases_does_not_become_a_shard() {
-        let kept = Some(FoundShard {
+        let unsharded = Some(FoundShard {
             place: None,
             has_tokens: true,
         });
-        let error = refusal(&expected("a", 2), &[kept.clone(), NEW]);
+        let error = refusal(&expected("a", 2), &[unsharded.clone(), NEW]);
         assert!(error.contains("a store without shards"), "{error}");
         // Alone it keeps all its resources.
-        assert_eq!(check_all(&expected("a", 1), &[kept]), Ok(()));
+        assert_eq!(check_all(&expected("a", 1), &[unsharded]), Ok(()));
     }
 
     #[test]
     fn an_empty_store_does_not_replace_a_lost_shard() {
-        let two = expected("a", 2);
-        let error = refusal(&two, &[found("a", 0, 2), NEW]);
+        let two_shards = expected("a", 2);
+        let error = refusal(&two_shards, &[found("a", 0, 2), NEW]);
         assert!(error.contains("db-1 is empty, and shard 0 has issued"), "{error}");
-        let unknown = refusal(&two, &[None, NEW]);
+        let unknown = refusal(&two_shards, &[None, NEW]);
         assert!(unknown.contains("shard 0 does not answer"), "{unknown}");
         // A creation that was interrupted is completed.
-        let begun = Some(FoundShard {
+        let interrupted = Some(FoundShard {
             has_tokens: false,
             ..found("a", 0, 2).unwrap()
         });
-        assert_eq!(check_all(&two, &[begun, NEW]), Ok(()));
+        assert_eq!(check_all(&two_shards, &[interrupted, NEW]), Ok(()));
     }
 }

@@ -106,14 +106,18 @@ impl MoveSource {
     /// `Running`: the mark is removed again. `Moved`: to another store.
     pub(crate) async fn mark(&mut self, target: &str) -> Result<(), LeaseOpenError> {
         let read: Option<String> =
-            on!(&mut self.connection, it => sqlx::query_scalar(moved::READ).fetch_one(it))
+            on!(&mut self.connection, connection => sqlx::query_scalar(moved::READ).fetch_one(connection))
                 .map_err(LeaseOpenError::Store)?;
         if let Some(to) = read.as_ref().filter(|to| *to != target) {
             return Err(LeaseOpenError::Moved { to: to.clone() });
         }
         match &mut self.connection {
-            Connection::Sqlite(it) => sqlx::query(MARK).bind(target).execute(it).await.map(drop),
-            Connection::Postgres(it) => sqlx::query(MARK).bind(target).execute(it).await.map(drop),
+            Connection::Sqlite(connection) => {
+                sqlx::query(MARK).bind(target).execute(connection).await.map(drop)
+            }
+            Connection::Postgres(connection) => {
+                sqlx::query(MARK).bind(target).execute(connection).await.map(drop)
+            }
         }
         .map_err(LeaseOpenError::Store)?;
         let Connection::Postgres(postgres) = &mut self.connection else {
@@ -139,14 +143,14 @@ impl MoveSource {
     /// The store does not answer.
     pub(crate) async fn now(&mut self, wall_ms: i64) -> Result<StoreTime, LeaseOpenError> {
         let ms = match &mut self.connection {
-            Connection::Sqlite(it) => {
-                let saved: i64 = sqlx::query_scalar("SELECT clock_ms FROM store_meta")
-                    .fetch_one(it)
+            Connection::Sqlite(connection) => {
+                let saved_ms: i64 = sqlx::query_scalar("SELECT clock_ms FROM store_meta")
+                    .fetch_one(connection)
                     .await
                     .map_err(LeaseOpenError::Store)?;
-                saved.max(wall_ms)
+                saved_ms.max(wall_ms)
             }
-            Connection::Postgres(it) => postgres::time_ms(it).await?,
+            Connection::Postgres(connection) => postgres::time_ms(connection).await?,
         };
         Ok(StoreTime::from_ms(ms))
     }

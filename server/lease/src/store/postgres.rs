@@ -82,10 +82,10 @@ pub struct PostgresStore {
 
 /// Limits the wait for the server, which may accept connections and not answer.
 async fn with_timeout<T>(work: impl Future<Output = Result<T, StoreError>> + Send) -> Result<T, StoreError> {
-    let late = StoreError::NoAnswer(millis(REPLY_TIMEOUT).unsigned_abs());
+    let no_answer = StoreError::NoAnswer(millis(REPLY_TIMEOUT).unsigned_abs());
     tokio::time::timeout(REPLY_TIMEOUT, work)
         .await
-        .unwrap_or(Err(late))
+        .unwrap_or(Err(no_answer))
 }
 
 impl Store for PostgresStore {
@@ -286,8 +286,8 @@ impl Store for PostgresStore {
                 Some(connection) => connection,
                 None => self.connect_not_durable().await?,
             };
-            let here = sqlx::query(sql::HEARTBEAT).bind(&*self.replica);
-            here.execute(&mut connection).await?;
+            let heartbeat = sqlx::query(sql::HEARTBEAT).bind(&*self.replica);
+            heartbeat.execute(&mut connection).await?;
             *slot = Some(connection);
             Ok(())
         }))
@@ -295,8 +295,8 @@ impl Store for PostgresStore {
 
     fn next_notification(&self) -> BoxFuture<'_, StoreNotification> {
         Box::pin(async move {
-            if let Ok(news) = self.receive().await {
-                return news;
+            if let Ok(notification) = self.receive().await {
+                return notification;
             }
             *self.listener.lock().await = None;
             tokio::time::sleep(Duration::from_millis(300)).await;
@@ -333,8 +333,8 @@ impl Store for PostgresStore {
                     .bind(&*self.replica)
                     .execute(&self.readers)
                     .await?;
-                let gone = sqlx::query("DELETE FROM lease_replicas WHERE replica_id = $1");
-                gone.bind(&*self.replica).execute(&self.readers).await?;
+                let delete = sqlx::query("DELETE FROM lease_replicas WHERE replica_id = $1");
+                delete.bind(&*self.replica).execute(&self.readers).await?;
                 Ok(())
             })
             .await;

@@ -95,22 +95,26 @@ pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result
         .iter()
         .map(|(name, row)| key_write(name, row))
         .collect();
-    let unbound: Vec<[&str; 2]> = changes.unbound.iter().map(|it| [&*it.issuer, &*it.key]).collect();
-    let joined = changes.joined.iter().map(|it| JoinWrite {
-        waiter_id: it.waiter,
-        resource: it.resource.text(),
-        owner_id: it.owner.as_str(),
+    let unbound: Vec<[&str; 2]> = changes
+        .unbound
+        .iter()
+        .map(|key| [&*key.issuer, &*key.key])
+        .collect();
+    let joined = changes.joined.iter().map(|join| JoinWrite {
+        waiter_id: join.waiter,
+        resource: join.resource.text(),
+        owner_id: join.owner.as_str(),
         replica_id: replica,
         waiting_since: now.ms(),
     });
-    let rejections = changes.rejections.iter().map(|it| RejectionWrite {
-        resource: it.resource.text(),
-        fencing_token: it.token.number(),
-        highest_token: it.highest.map(FencingToken::number),
-        owner_id: it.owner.as_ref().map(OwnerId::as_str),
-        source: &it.source,
-        reason: it.reason,
-        at: it.at.unwrap_or(now).ms(),
+    let rejections = changes.rejections.iter().map(|rejection| RejectionWrite {
+        resource: rejection.resource.text(),
+        fencing_token: rejection.token.number(),
+        highest_token: rejection.highest.map(FencingToken::number),
+        owner_id: rejection.owner.as_ref().map(OwnerId::as_str),
+        source: &rejection.source,
+        reason: rejection.reason,
+        at: rejection.at.unwrap_or(now).ms(),
         recorded_at: now.ms(),
     });
     Ok(Writes {

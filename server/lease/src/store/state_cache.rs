@@ -14,7 +14,7 @@ use crate::batch::{ByLease, HeldLease, Loaded};
 use crate::store::batch_request::BatchRequest;
 
 /// Resources per generation, of two; about 30 MB when both are full.
-const MOST: usize = 16_384;
+const ENTRIES_MAX: usize = 16_384;
 
 pub(super) struct StateCache {
     resources: Generations<Resource, HeldLease, RandomState>,
@@ -25,18 +25,18 @@ pub(super) struct StateCache {
 impl StateCache {
     pub(super) fn new() -> Self {
         Self {
-            resources: Generations::new(MOST),
-            homes: Generations::new(MOST),
+            resources: Generations::new(ENTRIES_MAX),
+            homes: Generations::new(ENTRIES_MAX),
         }
     }
 
     /// The cached part of a request, and the part to read. Returned entries are removed from the cache until
     /// [`put`](Self::put) restores them.
     pub(super) fn recall(&mut self, request: BatchRequest) -> (Loaded, BatchRequest) {
-        let most = request.resources.len() + request.leases.len();
+        let capacity = request.resources.len() + request.leases.len();
         let mut loaded = Loaded {
-            resources: HashMap::with_capacity(most),
-            homes: ByLease::with_capacity(most),
+            resources: HashMap::with_capacity(capacity),
+            homes: ByLease::with_capacity(capacity),
             ..Loaded::default()
         };
         let mut missing = BatchRequest {
@@ -98,15 +98,15 @@ impl StateCache {
 pub(super) struct Generations<K, V, S> {
     young: HashMap<K, V, S>,
     old: HashMap<K, V, S>,
-    most: usize,
+    entries_max: usize,
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher + Default> Generations<K, V, S> {
-    pub(super) fn new(most: usize) -> Self {
+    pub(super) fn new(entries_max: usize) -> Self {
         Self {
             young: HashMap::default(),
             old: HashMap::default(),
-            most,
+            entries_max,
         }
     }
 
@@ -120,7 +120,7 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Generations<K, V, S> {
     }
 
     pub(super) fn insert(&mut self, key: K, value: V) {
-        if self.young.len() >= self.most {
+        if self.young.len() >= self.entries_max {
             std::mem::swap(&mut self.old, &mut self.young);
             // Keeps its capacity for reuse.
             self.young.clear();

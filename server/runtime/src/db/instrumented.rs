@@ -6,12 +6,12 @@ use crate::telemetry::instruments;
 pub const SQLITE: &str = "sqlite";
 pub const POSTGRES: &str = "postgresql";
 
-/// A database operation. Counts as failed if dropped without [`came`](Self::came).
+/// A database operation. Counts as failed if dropped without [`succeed`](Self::succeed).
 pub struct Timed {
     system: &'static str,
     operation: &'static str,
     watch: Stopwatch,
-    came: bool,
+    succeeded: bool,
 }
 
 impl Timed {
@@ -20,18 +20,18 @@ impl Timed {
             system,
             operation,
             watch: Stopwatch::start(),
-            came: false,
+            succeeded: false,
         }
     }
 
-    pub fn came(mut self) {
-        self.came = true;
+    pub fn succeed(mut self) {
+        self.succeeded = true;
     }
 }
 
 impl Drop for Timed {
     fn drop(&mut self) {
-        instruments().statement(self.system, self.operation, !self.came, self.watch.seconds());
+        instruments().statement(self.system, self.operation, !self.succeeded, self.watch.seconds());
     }
 }
 
@@ -83,16 +83,16 @@ mod tests {
     #[test]
     fn a_cancelled_query_counts_as_a_failure() {
         // One that completed and one that was dropped.
-        Timed::begin(SQLITE, "comes").came();
+        Timed::begin(SQLITE, "comes").succeed();
         drop(Timed::begin(SQLITE, "fails"));
         let page = crate::telemetry::scrape().unwrap();
         let has_failed = |operation: &str| {
             let counted = page
                 .lines()
                 .filter(|line| line.starts_with("db_client_operation_duration_seconds_count"));
-            let own = format!("db_operation_name=\"{operation}\"");
+            let label = format!("db_operation_name=\"{operation}\"");
             counted
-                .filter(|line| line.contains(&own))
+                .filter(|line| line.contains(&label))
                 .any(|line| line.contains("error_type"))
         };
         assert!(has_failed("fails") && !has_failed("comes"));

@@ -117,18 +117,18 @@ pub async fn status_postgres(connection: &mut PgConnection) -> Result<MigrationS
 }
 
 async fn applied_sqlite(connection: &mut SqliteConnection) -> Result<Vec<Applied>, sqlx::Error> {
-    let there = "SELECT count(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
-    let there: i64 = sqlx::query_scalar(there).fetch_one(&mut *connection).await?;
-    if there == 0 {
+    let query = "SELECT count(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
+    let tables: i64 = sqlx::query_scalar(query).fetch_one(&mut *connection).await?;
+    if tables == 0 {
         return Ok(Vec::new());
     }
     sqlx::query_as(APPLIED).fetch_all(connection).await
 }
 
 async fn applied_postgres(connection: &mut PgConnection) -> Result<Vec<Applied>, sqlx::Error> {
-    let there = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
-    let there: bool = sqlx::query_scalar(there).fetch_one(&mut *connection).await?;
-    if !there {
+    let query = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
+    let exists: bool = sqlx::query_scalar(query).fetch_one(&mut *connection).await?;
+    if !exists {
         return Ok(Vec::new());
     }
     sqlx::query_as(APPLIED).fetch_all(connection).await
@@ -188,30 +188,30 @@ mod tests {
     #[test]
     fn schema_status_follows_the_applied_migrations() {
         // All applied; one missing; one additional; one additional that removes; one unfinished; none.
-        let all: Vec<Applied> = SQLITE
+        let applied: Vec<Applied> = SQLITE
             .iter()
-            .map(|one| (one.version, one.description.to_string(), true))
+            .map(|migration| (migration.version, migration.description.to_string(), true))
             .collect();
-        let last = all.last().unwrap().0;
-        let more = |description: &str| {
-            let mut more = all.clone();
-            more.push((9_001, description.to_owned(), true));
-            more
+        let last = applied.last().unwrap().0;
+        let with_migration = |description: &str| {
+            let mut migrations = applied.clone();
+            migrations.push((9_001, description.to_owned(), true));
+            migrations
         };
         assert_eq!(
-            migration_status(&SQLITE, &all),
+            migration_status(&SQLITE, &applied),
             MigrationStatus::Current { version: last }
         );
-        let behind = migration_status(&SQLITE, &all[..all.len() - 1]);
+        let behind = migration_status(&SQLITE, &applied[..applied.len() - 1]);
         assert!(matches!(behind, MigrationStatus::Behind { missing, .. } if missing == [last]));
         assert_eq!(
-            migration_status(&SQLITE, &more("add a column")),
+            migration_status(&SQLITE, &with_migration("add a column")),
             MigrationStatus::Ahead { version: 9_001 }
         );
-        let taken = migration_status(&SQLITE, &more("contract drop a column"));
+        let taken = migration_status(&SQLITE, &with_migration("contract drop a column"));
         assert!(matches!(taken, MigrationStatus::TooNew { version: 9_001, .. }));
-        assert!(refuse_too_new(&SQLITE, &more("contract drop a column")).is_err());
-        let mut dirty = all.clone();
+        assert!(refuse_too_new(&SQLITE, &with_migration("contract drop a column")).is_err());
+        let mut dirty = applied.clone();
         dirty[0].2 = false;
         assert!(matches!(
             migration_status(&SQLITE, &dirty),
@@ -224,11 +224,13 @@ mod tests {
     fn both_stores_have_the_same_migrations() {
         // Numbered from 1 without a gap; the same number has the same name on SQLite and on Postgres.
         let names = |migrator: &'static Migrator| -> Vec<(i64, &str)> {
-            let named = migrator.iter().map(|one| (one.version, &*one.description));
-            named.collect()
+            let versions = migrator
+                .iter()
+                .map(|migration| (migration.version, &*migration.description));
+            versions.collect()
         };
         assert_eq!(names(&SQLITE), names(&POSTGRES));
-        let numbers: Vec<i64> = SQLITE.iter().map(|one| one.version).collect();
+        let numbers: Vec<i64> = SQLITE.iter().map(|migration| migration.version).collect();
         let expected: Vec<i64> = (1..=i64::try_from(numbers.len()).unwrap()).collect();
         assert_eq!(numbers, expected);
     }
@@ -251,10 +253,10 @@ mod tests {
             ('3', 'b', 'o', 'i', 3, 30, '{}', 30, 60, 30, 0, 35, 'revoked', 'anna', 'stuck', 'audit-1');
             INSERT INTO resource_tokens VALUES ('a', 1, '1', NULL), ('b', 3, '3', 50)";
         sqlx::raw_sql(rows).execute(&mut store).await.unwrap();
-        let all = "SELECT json_group_array(json_array(lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
+        let all_rows = "SELECT json_group_array(json_array(lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
             acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id))
             FROM leases";
-        let before: String = sqlx::query_scalar(all).fetch_one(&mut store).await.unwrap();
+        let before: String = sqlx::query_scalar(all_rows).fetch_one(&mut store).await.unwrap();
 
         // A second held lease, an unknown way to end, an end without its time, a decreasing and a deleted counter.
         let held = "INSERT INTO leases SELECT '4', resource, owner_id, issuer, 4, 30, '{}', 10, 40, 10, 0";
@@ -266,15 +268,15 @@ mod tests {
             "DELETE FROM resource_tokens WHERE resource = 'b'".to_owned(),
         ];
         for statement in rejected {
-            let done = sqlx::query(sqlx::AssertSqlSafe(statement.clone()))
+            let result = sqlx::query(sqlx::AssertSqlSafe(statement.clone()))
                 .execute(&mut store)
                 .await;
             assert!(
-                matches!(done, Err(sqlx::Error::Database(_))),
-                "{statement}: {done:?}"
+                matches!(result, Err(sqlx::Error::Database(_))),
+                "{statement}: {result:?}"
             );
         }
-        let after: String = sqlx::query_scalar(all).fetch_one(&mut store).await.unwrap();
+        let after: String = sqlx::query_scalar(all_rows).fetch_one(&mut store).await.unwrap();
         assert_eq!(after, before);
     }
 }

@@ -14,15 +14,15 @@ const TELL_AFTER: Duration = Duration::from_secs(1);
 const BETWEEN: Duration = Duration::from_millis(100);
 
 /// Retries until success, a permanent error, or the timeout.
-pub(super) async fn patiently<T>(
+pub(super) async fn retry<T>(
     what: &str,
     attempt: impl AsyncFnMut() -> Result<T, Error>,
 ) -> Result<T, DbError> {
-    within(PATIENCE, what, attempt).await
+    retry_within(PATIENCE, what, attempt).await
 }
 
-async fn within<T>(
-    patience: Duration,
+async fn retry_within<T>(
+    timeout: Duration,
     what: &str,
     mut attempt: impl AsyncFnMut() -> Result<T, Error>,
 ) -> Result<T, DbError> {
@@ -31,20 +31,20 @@ async fn within<T>(
     let mut attempts = std::pin::pin!(async {
         loop {
             match attempt().await {
-                Err(error) if passes(&error) => drop(keep(error)),
-                done => return done,
+                Err(error) if is_transient(&error) => drop(keep(error)),
+                result => return result,
             }
             tokio::time::sleep(BETWEEN).await;
         }
     });
-    if let Ok(done) = tokio::time::timeout(TELL_AFTER.min(patience), &mut attempts).await {
-        return done.map_err(DbError::Open);
+    if let Ok(result) = tokio::time::timeout(TELL_AFTER.min(timeout), &mut attempts).await {
+        return result.map_err(DbError::Open);
     }
-    let wait_s = patience.as_secs();
+    let wait_s = timeout.as_secs();
     tracing::warn!("waiting for {what}, for up to {wait_s} s");
-    let rest = patience.saturating_sub(TELL_AFTER);
-    match tokio::time::timeout(rest, attempts).await {
-        Ok(done) => done.map_err(DbError::Open),
+    let remaining = timeout.saturating_sub(TELL_AFTER);
+    match tokio::time::timeout(remaining, attempts).await {
+        Ok(result) => result.map_err(DbError::Open),
         Err(_) => Err(DbError::Late {
             what: what.to_owned(),
             wait_s,
@@ -54,7 +54,7 @@ async fn within<T>(
 }
 
 /// Busy, starting, or not listening yet: worth a retry.
-fn passes(error: &Error) -> bool {
+fn is_transient(error: &Error) -> bool {
     match error {
         Error::PoolTimedOut | Error::Io(_) => true,
         Error::Database(error) => {
@@ -78,7 +78,7 @@ mod tests {
     async fn start_waits_for_a_late_store() {
         // Refusals and timeouts in turn, past the delay of the log message; then success.
         let mut left = 13;
-        let opened = patiently("the store", async || {
+        let opened = retry("the store", async || {
             left -= 1;
             match left {
                 0 => Ok(7),
@@ -93,14 +93,14 @@ mod tests {
     async fn a_missing_store_is_named_with_the_last_error() {
         // Refusals until the timeout, and an attempt that never ends.
         let short = Duration::from_millis(300);
-        let late = within(short, "Postgres on db:5432", async || Err::<(), _>(refused())).await;
-        let text = late.unwrap_err().to_string();
+        let result = retry_within(short, "Postgres on db:5432", async || Err::<(), _>(refused())).await;
+        let text = result.unwrap_err().to_string();
         assert!(
             text.starts_with("Postgres on db:5432 did not open within"),
             "{text}"
         );
         assert!(text.contains("refused"), "{text}");
-        let hangs = within(short, "x", async || {
+        let hangs = retry_within(short, "x", async || {
             std::future::pending::<Result<(), Error>>().await
         })
         .await;
@@ -111,7 +111,7 @@ mod tests {
     async fn permanent_connection_errors_are_not_retried() {
         // A wrong password or a bad file: one attempt.
         let mut attempts = 0;
-        let refused = patiently("x", async || {
+        let refused = retry("x", async || {
             attempts += 1;
             Err::<(), _>(Error::RowNotFound)
         });

@@ -94,7 +94,7 @@ impl TaskLocation {
         }
     }
 
-    pub(super) fn began(&self) -> Tick {
+    pub(super) fn start_run(&self) -> Tick {
         let now = self.clock.now();
         if let Some(fallen) = places().1.get_mut(&self.id) {
             fallen.restarts += 1;
@@ -103,11 +103,11 @@ impl TaskLocation {
         now.tick
     }
 
-    pub(super) fn lived_since(&self, began: Tick) -> Duration {
-        Duration::from_millis(u64::try_from(self.clock.tick().since(began)).unwrap_or(0))
+    pub(super) fn run_duration(&self, started_at: Tick) -> Duration {
+        Duration::from_millis(u64::try_from(self.clock.tick().since(started_at)).unwrap_or(0))
     }
 
-    pub(super) fn fell(&self, why: String, rest: Duration) {
+    pub(super) fn record_panic(&self, why: String, delay: Duration) {
         let at = self.clock.now().wall;
         let why: String = why.chars().take(WHY_MAX).collect();
         let mut places = places();
@@ -117,10 +117,10 @@ impl TaskLocation {
             why: String::new(),
             at,
             again_since: None,
-            rest,
+            rest: delay,
         });
         (fallen.why, fallen.at) = (why, at);
-        (fallen.again_since, fallen.rest) = (None, rest);
+        (fallen.again_since, fallen.rest) = (None, delay);
     }
 }
 

@@ -14,13 +14,13 @@ pub(super) struct RestartBackoff {
 
 impl RestartBackoff {
     /// Doubles with each panic in a row; starts again after a long run.
-    pub(super) fn after(&mut self, lived: Duration) -> Duration {
-        if lived >= SOUND {
+    pub(super) fn next_delay(&mut self, run_duration: Duration) -> Duration {
+        if run_duration >= SOUND {
             self.in_a_row = 0;
         }
-        let rest = FIRST.saturating_mul(1 << self.in_a_row.min(16));
+        let delay = FIRST.saturating_mul(1 << self.in_a_row.min(16));
         self.in_a_row = self.in_a_row.saturating_add(1);
-        rest.min(LONGEST)
+        delay.min(LONGEST)
     }
 }
 
@@ -31,14 +31,16 @@ mod tests {
     #[test]
     fn backoff_doubles_to_30_s_and_resets_after_a_long_run() {
         // Detects a task that is given up, a tight restart loop, and a long delay for an unrelated panic.
-        let mut rest = RestartBackoff::default();
-        let quick: Vec<u128> = (0..8).map(|_| rest.after(Duration::ZERO).as_millis()).collect();
+        let mut backoff = RestartBackoff::default();
+        let quick: Vec<u128> = (0..8)
+            .map(|_| backoff.next_delay(Duration::ZERO).as_millis())
+            .collect();
         assert_eq!(quick, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
         for _ in 0..100 {
-            rest.after(Duration::ZERO);
+            backoff.next_delay(Duration::ZERO);
         }
-        assert_eq!(rest.after(Duration::ZERO), LONGEST);
-        assert_eq!(rest.after(SOUND), FIRST);
-        assert_eq!(rest.after(Duration::ZERO), FIRST * 2);
+        assert_eq!(backoff.next_delay(Duration::ZERO), LONGEST);
+        assert_eq!(backoff.next_delay(SOUND), FIRST);
+        assert_eq!(backoff.next_delay(Duration::ZERO), FIRST * 2);
     }
 }

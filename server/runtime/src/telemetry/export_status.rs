@@ -72,7 +72,7 @@ impl Export {
             }
             Err(error) => {
                 stats.failed_at = Some(now);
-                stats.failing = Some(words(error));
+                stats.failing = Some(error_text(error));
                 stats.failures += 1;
                 stats.dropped += items as u64;
             }
@@ -98,7 +98,7 @@ impl Export {
     }
 }
 
-const fn words(error: &OTelSdkError) -> &'static str {
+const fn error_text(error: &OTelSdkError) -> &'static str {
     match error {
         OTelSdkError::Timeout(_) => "the collector did not answer in time",
         OTelSdkError::AlreadyShutdown => "pushing has ended",

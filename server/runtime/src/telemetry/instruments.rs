@@ -90,41 +90,41 @@ impl Instruments {
     }
 
     /// Initializes counters that alerts depend on with 0: otherwise the first event would not be an increase.
-    pub fn zero(&self, of: &Of, unlock_outcomes: &[&'static str]) {
+    pub fn zero(&self, labels: &Of, unlock_outcomes: &[&'static str]) {
         for (counter, causes) in [
             (&self.expirations, &["ttl"][..]),
             (&self.reclaims, &["expired"][..]),
         ] {
             for cause in causes {
-                counter.add(0, &of.and(metric_names::CAUSE, cause));
+                counter.add(0, &labels.and(metric_names::CAUSE, cause));
             }
         }
         self.suspicions
-            .add(0, &of.and(metric_names::DETECTOR, "observation"));
+            .add(0, &labels.and(metric_names::DETECTOR, "observation"));
         for outcome in unlock_outcomes {
             for protected in Protected::ALL {
-                self.unlocks.add(0, &unlock(of, outcome, protected));
+                self.unlocks.add(0, &unlock(labels, outcome, protected));
             }
         }
-        if of.system == BUILTIN {
+        if labels.system == BUILTIN {
             for cause in ["expired", "revoked", "released"] {
-                self.losses.add(0, &of.and(metric_names::CAUSE, cause));
+                self.losses.add(0, &labels.and(metric_names::CAUSE, cause));
             }
             for cause in ["stale", "never_issued", "reported"] {
-                self.rejections.add(0, &of.and(metric_names::CAUSE, cause));
+                self.rejections.add(0, &labels.and(metric_names::CAUSE, cause));
             }
         }
     }
 
     fn with_prefix(
         &self,
-        of: &Of,
+        labels: &Of,
         template: &Arc<str>,
         key: &'static str,
         word: &'static str,
     ) -> [KeyValue; 4] {
-        let [name, system] = of.pairs();
-        let prefix = self.prefixes.intern(&of.name, template);
+        let [name, system] = labels.pairs();
+        let prefix = self.prefixes.intern(&labels.name, template);
         [
             name,
             system,
@@ -133,30 +133,32 @@ impl Instruments {
         ]
     }
 
-    pub fn acquired(&self, of: &Of, template: &Arc<str>, outcome: &'static str, times: u64) {
-        let pairs = self.with_prefix(of, template, metric_names::OUTCOME, outcome);
+    pub fn acquired(&self, labels: &Of, template: &Arc<str>, outcome: &'static str, times: u64) {
+        let pairs = self.with_prefix(labels, template, metric_names::OUTCOME, outcome);
         self.acquires.add(times, &pairs);
     }
 
-    pub fn waited(&self, of: &Of, template: &Arc<str>, outcome: &'static str, ms: i64) {
-        let pairs = self.with_prefix(of, template, metric_names::OUTCOME, outcome);
+    pub fn waited(&self, labels: &Of, template: &Arc<str>, outcome: &'static str, ms: i64) {
+        let pairs = self.with_prefix(labels, template, metric_names::OUTCOME, outcome);
         self.waits.record(seconds(ms), &pairs);
     }
 
     /// `holds`: milliseconds.
-    pub fn record_holds(&self, of: &Of, template: &Arc<str>, end: &'static str, holds: &[i64]) {
-        let pairs = self.with_prefix(of, template, metric_names::END, end);
+    pub fn record_holds(&self, labels: &Of, template: &Arc<str>, end: &'static str, holds: &[i64]) {
+        let pairs = self.with_prefix(labels, template, metric_names::END, end);
         for ms in holds {
             self.holds.record(seconds(*ms), &pairs);
         }
     }
 
-    pub fn expired(&self, of: &Of, times: u64) {
-        self.expirations.add(times, &of.and(metric_names::CAUSE, "ttl"));
+    pub fn expired(&self, labels: &Of, times: u64) {
+        self.expirations
+            .add(times, &labels.and(metric_names::CAUSE, "ttl"));
     }
 
-    pub fn reclaimed(&self, of: &Of, times: u64) {
-        self.reclaims.add(times, &of.and(metric_names::CAUSE, "expired"));
+    pub fn reclaimed(&self, labels: &Of, times: u64) {
+        self.reclaims
+            .add(times, &labels.and(metric_names::CAUSE, "expired"));
     }
 
     pub fn lost(&self, cause: &'static str) {
@@ -168,17 +170,17 @@ impl Instruments {
             .add(1, &Of::builtin().and(metric_names::CAUSE, cause));
     }
 
-    pub fn suspected(&self, of: &Of, times: u64) {
+    pub fn suspected(&self, labels: &Of, times: u64) {
         self.suspicions
-            .add(times, &of.and(metric_names::DETECTOR, "observation"));
+            .add(times, &labels.and(metric_names::DETECTOR, "observation"));
     }
 
-    pub fn unlocked(&self, of: &Of, outcome: &'static str, protected: Protected) {
-        self.unlocks.add(1, &unlock(of, outcome, protected));
+    pub fn unlocked(&self, labels: &Of, outcome: &'static str, protected: Protected) {
+        self.unlocks.add(1, &unlock(labels, outcome, protected));
     }
 
-    pub fn operation(&self, of: &Of, operation: &'static str, error: Option<&'static str>, seconds: f64) {
-        let [name, system, operation] = of.and(metric_names::OPERATION, operation);
+    pub fn operation(&self, labels: &Of, operation: &'static str, error: Option<&'static str>, seconds: f64) {
+        let [name, system, operation] = labels.and(metric_names::OPERATION, operation);
         match error {
             None => self.operations.record(seconds, &[name, system, operation]),
             Some(error) => {
@@ -233,8 +235,8 @@ domain::wire_enum! {
     }
 }
 
-fn unlock(of: &Of, outcome: &'static str, protected: Protected) -> [KeyValue; 4] {
-    let [name, system] = of.pairs();
+fn unlock(labels: &Of, outcome: &'static str, protected: Protected) -> [KeyValue; 4] {
+    let [name, system] = labels.pairs();
     [
         name,
         system,
@@ -247,22 +249,22 @@ pub fn seconds(ms: i64) -> f64 {
     ms.max(0) as f64 / 1_000.0
 }
 
-fn counter(meter: &Meter, of: &Metric) -> Counter<u64> {
-    let builder = meter.u64_counter(of.name).with_unit(of.unit);
-    builder.with_description(of.help).build()
+fn counter(meter: &Meter, metric: &Metric) -> Counter<u64> {
+    let builder = meter.u64_counter(metric.name).with_unit(metric.unit);
+    builder.with_description(metric.help).build()
 }
 
-fn histogram(meter: &Meter, of: &Metric) -> Histogram<f64> {
-    let builder = meter.f64_histogram(of.name).with_unit(of.unit);
-    let builder = builder.with_boundaries(of.bounds.to_vec());
-    builder.with_description(of.help).build()
+fn histogram(meter: &Meter, metric: &Metric) -> Histogram<f64> {
+    let builder = meter.f64_histogram(metric.name).with_unit(metric.unit);
+    let builder = builder.with_boundaries(metric.bounds.to_vec());
+    builder.with_description(metric.help).build()
 }
 
 fn observe_firing(meter: &Meter, firing: Arc<Mutex<Firing>>) {
-    let of = metric_names::ALERT_ACTIVE;
-    let gauge = meter.u64_observable_gauge(of.name).with_unit(of.unit);
+    let metric = metric_names::ALERT_ACTIVE;
+    let gauge = meter.u64_observable_gauge(metric.name).with_unit(metric.unit);
     let _gauge = gauge
-        .with_description(of.help)
+        .with_description(metric.help)
         .with_callback(move |observer| {
             for ((rule, severity), count) in &*firing.lock() {
                 let pairs = [
@@ -276,10 +278,10 @@ fn observe_firing(meter: &Meter, firing: Arc<Mutex<Firing>>) {
 }
 
 fn observe_panics(meter: &Meter) {
-    let of = metric_names::TASK_PANICS;
-    let counter = meter.u64_observable_counter(of.name).with_unit(of.unit);
+    let metric = metric_names::TASK_PANICS;
+    let counter = meter.u64_observable_counter(metric.name).with_unit(metric.unit);
     let _counter = counter
-        .with_description(of.help)
+        .with_description(metric.help)
         .with_callback(|observer| {
             observer.observe(
                 crate::tasks::PANICS.load(std::sync::atomic::Ordering::Relaxed),

@@ -171,6 +171,6 @@ fn client(push: &Push) -> Result<Option<reqwest::blocking::Client>, PushError> {
         }
         builder.build()
     });
-    let made = making.join().map_err(|_| PushError::Thread)?;
-    made.map(Some).map_err(PushError::Certificate)
+    let result = making.join().map_err(|_| PushError::Thread)?;
+    result.map(Some).map_err(PushError::Certificate)
 }

@@ -57,13 +57,13 @@ pub fn here() -> Option<SpanContext> {
         return None;
     }
     let context = tracing::Span::current().context();
-    let here = context.span().span_context().clone();
-    (here.is_valid() && here.is_sampled()).then_some(here)
+    let span_context = context.span().span_context().clone();
+    (span_context.is_valid() && span_context.is_sampled()).then_some(span_context)
 }
 
 /// As 32 hexadecimal digits.
-pub fn id(of: &SpanContext) -> String {
-    of.trace_id().to_string()
+pub fn id(span: &SpanContext) -> String {
+    span.trace_id().to_string()
 }
 
 /// One transaction as a span in the trace of each of its operations. Empty and free without traces.
@@ -71,14 +71,14 @@ pub struct Commits(Vec<Span>);
 
 impl Commits {
     pub fn begin<'a>(
-        of: impl Iterator<Item = &'a SpanContext>,
+        parents: impl Iterator<Item = &'a SpanContext>,
         system: &'static str,
         operations: usize,
     ) -> Self {
         let Some(tracer) = TRACER.get().filter(|_| is_on()) else {
             return Self(Vec::new());
         };
-        let spans = of.map(|caller| {
+        let spans = parents.map(|caller| {
             let parent = Context::new().with_remote_span_context(caller.clone());
             let mut span = tracer
                 .span_builder("lease.commit")

@@ -9,7 +9,7 @@ const WRITTEN_WITHIN_MS: i64 = 3_000;
 /// Interval in rounds at which records are read if changes cannot be detected.
 const RECORDS_EVERY: u64 = 3;
 
-/// What to read now.
+/// Parts of the store that are read now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) events: bool,
@@ -21,7 +21,7 @@ pub(super) struct Due {
 pub(super) struct ChangeDetector {
     rounds: u64,
     /// `None`: nothing was read, or the positions are unknown.
-    seen: Option<ReadPositions>,
+    read_positions: Option<ReadPositions>,
     /// Rules determine how far back rejections are read.
     revision: i64,
     records_until: i64,
@@ -29,16 +29,16 @@ pub(super) struct ChangeDetector {
 }
 
 impl ChangeDetector {
-    /// What to read, given the positions and the revision of the rules.
+    /// Decides which parts to read, from the positions and the revision of the rules.
     pub(super) fn due(&mut self, marks: Option<ReadPositions>, revision: i64, now: i64) -> Due {
         self.rounds += 1;
-        let is_other_rules = std::mem::replace(&mut self.revision, revision) != revision;
-        let Some((marks, seen)) = marks.zip(self.seen) else {
-            let is_time = self.rounds % RECORDS_EVERY == 1;
+        let has_new_rules = std::mem::replace(&mut self.revision, revision) != revision;
+        let Some((marks, seen)) = marks.zip(self.read_positions) else {
+            let is_record_round = self.rounds % RECORDS_EVERY == 1;
             return Due {
                 events: true,
-                records: is_time || marks.is_some(),
-                signals: is_time || marks.is_some(),
+                records: is_record_round || marks.is_some(),
+                signals: is_record_round || marks.is_some(),
             };
         };
         if marks.records != seen.records {
@@ -49,14 +49,14 @@ impl ChangeDetector {
         }
         Due {
             events: marks.events != seen.events,
-            records: is_other_rules || now <= self.records_until,
-            signals: is_other_rules || now <= self.signals_until,
+            records: has_new_rules || now <= self.records_until,
+            signals: has_new_rules || now <= self.signals_until,
         }
     }
 
     /// Records that everything due was read.
     pub(super) const fn read(&mut self, marks: Option<ReadPositions>) {
-        self.seen = marks;
+        self.read_positions = marks;
     }
 }
 
@@ -82,43 +82,43 @@ mod tests {
     #[test]
     fn only_new_records_are_read_and_each_once() {
         // Detects rows that are read every second without a change, and changes that are read late or never.
-        let mut news = ChangeDetector::default();
-        assert!(news.due(marks(1, 1, 1), 1, 0).events);
-        news.read(marks(1, 1, 1));
+        let mut detector = ChangeDetector::default();
+        assert!(detector.due(marks(1, 1, 1), 1, 0).events);
+        detector.read(marks(1, 1, 1));
         for now in (1_000..60_000).step_by(1_000) {
-            assert_eq!(news.due(marks(1, 1, 1), 1, now), QUIET, "{now}");
-            news.read(marks(1, 1, 1));
+            assert_eq!(detector.due(marks(1, 1, 1), 1, now), QUIET, "{now}");
+            detector.read(marks(1, 1, 1));
         }
         assert_eq!(
-            news.due(marks(2, 1, 1), 1, 60_000),
+            detector.due(marks(2, 1, 1), 1, 60_000),
             Due {
                 events: true,
                 ..QUIET
             }
         );
-        news.read(marks(2, 1, 1));
+        detector.read(marks(2, 1, 1));
         assert_eq!(
-            news.due(marks(2, 2, 1), 1, 61_000),
+            detector.due(marks(2, 2, 1), 1, 61_000),
             Due {
                 records: true,
                 ..QUIET
             }
         );
-        news.read(marks(2, 2, 1));
-        assert!(news.due(marks(2, 2, 1), 1, 64_000).records);
-        assert_eq!(news.due(marks(2, 2, 1), 1, 65_000), QUIET);
+        detector.read(marks(2, 2, 1));
+        assert!(detector.due(marks(2, 2, 1), 1, 64_000).records);
+        assert_eq!(detector.due(marks(2, 2, 1), 1, 65_000), QUIET);
         assert_eq!(
-            news.due(marks(2, 2, 2), 1, 66_000),
+            detector.due(marks(2, 2, 2), 1, 66_000),
             Due {
                 signals: true,
                 ..QUIET
             }
         );
-        news.read(marks(2, 2, 2));
-        assert!(news.due(marks(2, 2, 2), 1, 69_000).signals);
-        assert_eq!(news.due(marks(2, 2, 2), 1, 70_000), QUIET);
+        detector.read(marks(2, 2, 2));
+        assert!(detector.due(marks(2, 2, 2), 1, 69_000).signals);
+        assert_eq!(detector.due(marks(2, 2, 2), 1, 70_000), QUIET);
         assert!(
-            news.due(marks(2, 2, 2), 2, 83_000).signals,
+            detector.due(marks(2, 2, 2), 2, 83_000).signals,
             "a rule looks further back now"
         );
     }
@@ -126,12 +126,12 @@ mod tests {
     #[test]
     fn everything_is_read_without_positions_or_after_a_failure() {
         // Detects changes missed while the store did not answer.
-        let mut news = ChangeDetector::default();
-        let due: Vec<bool> = (0..6).map(|now| news.due(None, 1, now).records).collect();
+        let mut detector = ChangeDetector::default();
+        let due: Vec<bool> = (0..6).map(|now| detector.due(None, 1, now).records).collect();
         assert_eq!(due, [true, false, false, true, false, false]);
-        assert!(news.due(None, 1, 9).events);
+        assert!(detector.due(None, 1, 9).events);
         // Positions advance only after a successful read.
-        let mut news = ChangeDetector::default();
-        assert!(news.due(marks(1, 1, 1), 1, 0).records && news.due(marks(1, 1, 1), 1, 1).records);
+        let mut detector = ChangeDetector::default();
+        assert!(detector.due(marks(1, 1, 1), 1, 0).records && detector.due(marks(1, 1, 1), 1, 1).records);
     }
 }

@@ -14,57 +14,57 @@ impl Evaluator {
     pub(super) async fn follow(&mut self) -> Result<(), sqlx::Error> {
         let at = self.alerts.now();
         let marks = self.alerts.ledger.marks(at).await?;
-        let book = self
+        let state = self
             .alerts
-            .book_of(marks.and_then(|marks| marks.revision))
+            .state_of_revision(marks.and_then(|marks| marks.revision))
             .await?;
-        self.name_long_held(&book).await;
-        let due = self.news.due(marks, book.revision, at);
-        self.learn_windows(&book.rules(), at).await?;
+        self.name_long_held(&state).await;
+        let due = self.changes.due(marks, state.revision, at);
+        self.learn_windows(&state.rules(), at).await?;
         self.alerts.previews.forget_unused(at);
         if due.events || self.is_behind {
             self.learn(at).await?;
         }
-        self.news.read(marks);
+        self.changes.read(marks);
         Ok(())
     }
 
     /// The state `long_held` follows the enabled rules and their open alerts.
-    pub(super) async fn name_long_held(&self, book: &AlertState) {
-        let mut rules = book.rules();
+    pub(super) async fn name_long_held(&self, state: &AlertState) {
+        let mut rules = state.rules();
         rules.retain(Rule::is_long_held);
-        let open = book.open.iter().map(|kept| &kept.alert);
+        let open = state.open.iter().map(|open| &open.alert);
         let open = open.filter(|alert| rules.iter().any(|rule| rule.id == alert.rule));
         let alerted: Alerted = open.filter_map(of_lock).collect();
         let inventory = self.alerts.inventory.clone();
         // May evaluate a million locks.
-        let judged = tokio::task::spawn_blocking(move || inventory.follow_long_held(rules, alerted));
+        let reevaluation = tokio::task::spawn_blocking(move || inventory.follow_long_held(rules, alerted));
         // After a panic, which was logged, the states are unchanged.
-        let _ = judged.await;
+        let _ = reevaluation.await;
     }
 
     /// Returns the position of the last row.
-    pub(super) async fn apply(&self, rows: Vec<(i64, HistoryEvent)>, mut place: i64) -> i64 {
+    pub(super) async fn apply(&self, rows: Vec<(i64, HistoryEvent)>, mut position: i64) -> i64 {
         let inventory = self.alerts.inventory.clone();
         let mut ended = Vec::new();
         let is_forgotten = {
-            let mut past = inventory.long_held().past_mut();
-            let forgotten = past.forgotten();
+            let mut baselines = inventory.long_held().past_mut();
+            let forgotten = baselines.forgotten();
             for (at, event) in rows {
-                place = place.max(at);
-                past.apply(&event);
+                position = position.max(at);
+                baselines.apply(&event);
                 ended.extend(lock_of_end(event));
             }
-            past.forgotten() != forgotten
+            baselines.forgotten() != forgotten
         };
         if is_forgotten || !ended.is_empty() {
-            let judged = tokio::task::spawn_blocking(move || match is_forgotten {
+            let reevaluation = tokio::task::spawn_blocking(move || match is_forgotten {
                 true => inventory.reevaluate_all(),
                 false => inventory.reevaluate(&ended),
             });
-            let _ = judged.await;
+            let _ = reevaluation.await;
         }
-        place
+        position
     }
 }
 

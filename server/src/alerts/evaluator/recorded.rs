@@ -13,7 +13,7 @@ use lease::{RejectionPosition, RejectionSpan};
 const SETTLES_MS: i64 = 10_000;
 /// How long after its start a row of signals can grow, in milliseconds; longer if a server could not write.
 const SIGNALS_GROW_MS: i64 = 180_000;
-const SIGNALS_ANEW_MS: i64 = 60_000;
+const SIGNALS_REREAD_MS: i64 = 60_000;
 /// Window of rules without their own, in milliseconds.
 const WINDOW_MS: i64 = 300_000;
 
@@ -41,7 +41,7 @@ impl Recorded {
     pub(super) fn in_order(&self) -> Vec<&Happened> {
         let rejections = self.rejections.iter().chain(&self.rejections_young);
         let mut all: Vec<&Happened> = rejections.chain(&self.unlocks).chain(&self.failures).collect();
-        all.sort_by_key(|one| one.at);
+        all.sort_by_key(|record| record.at);
         all
     }
 
@@ -77,7 +77,7 @@ impl Recorded {
             to,
             since,
         };
-        let more = match settled == after {
+        let newly_settled = match settled == after {
             true => Vec::new(),
             false => ledger.rejections(span(&after, Some(settled.clone()))).await?,
         };
@@ -85,8 +85,8 @@ impl Recorded {
         if known.is_none() {
             self.rejections.clear();
         }
-        self.rejections.retain(|one| one.at > now - window_ms);
-        self.rejections.extend(more);
+        self.rejections.retain(|record| record.at > now - window_ms);
+        self.rejections.extend(newly_settled);
         self.settled = Some((window_ms, settled));
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Recorded {
         };
         let known = self
             .signals
-            .filter(|(reach_ms, read_at)| *reach_ms >= window_ms && now - read_at < SIGNALS_ANEW_MS);
+            .filter(|(reach_ms, read_at)| *reach_ms >= window_ms && now - read_at < SIGNALS_REREAD_MS);
         let from = match known {
             Some(_) => now - window_ms.min(SIGNALS_GROW_MS),
             None => now - window_ms,
@@ -117,7 +117,7 @@ impl Recorded {
         let signals = ledger.signals(from).await?;
         let (refused, failed) = split(signals);
         self.failures
-            .retain(|one| one.at < from && one.at > now - window_ms);
+            .retain(|record| record.at < from && record.at > now - window_ms);
         self.failures.extend(failed);
         self.signals = known.or(Some((window_ms, now)));
         Ok(Some(RefusedRead { since: from, refused }))
@@ -128,7 +128,7 @@ impl Recorded {
 pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<RefusedAcquire>, Vec<Happened>) {
     let (mut refused, mut failed) = (Vec::new(), Vec::new());
     for signal in signals {
-        let what = match signal.kind {
+        let counter = match signal.kind {
             SignalKind::AcquireRefused => {
                 refused.push(RefusedAcquire {
                     at: signal.at,
@@ -143,7 +143,7 @@ pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<RefusedAcquire>, Ve
         };
         failed.push(Happened {
             at: signal.at,
-            what,
+            what: counter,
             lock: None,
             backend: BackendName::builtin(),
             owner: None,
@@ -155,10 +155,10 @@ pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<RefusedAcquire>, Ve
 }
 
 /// Longest window of enabled rules of a kind, in milliseconds; `None` without such a rule.
-fn longest_window(rules: &[Rule], is_meant: impl Fn(ConditionKind) -> bool) -> Option<i64> {
+fn longest_window(rules: &[Rule], is_selected: impl Fn(ConditionKind) -> bool) -> Option<i64> {
     let rules = rules
         .iter()
-        .filter(|rule| rule.is_enabled && is_meant(rule.condition.kind));
+        .filter(|rule| rule.is_enabled && is_selected(rule.condition.kind));
     rules
         .map(|rule| rule.condition.value("window").unwrap_or(WINDOW_MS))
         .max()

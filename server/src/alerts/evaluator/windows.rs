@@ -22,24 +22,28 @@ pub(super) struct WindowLearner {
 struct Replay {
     rules: Vec<Rule>,
     playback: Playback,
-    place: i64,
+    position: i64,
 }
 
 impl Evaluator {
     /// Gives every enabled rule on prefixes its windows. Rules that wait for their past are not evaluated.
     pub(super) async fn learn_windows(&mut self, rules: &[Rule], now: i64) -> Result<(), sqlx::Error> {
         let missing: Vec<Rule> = {
-            let mut past = self.alerts.inventory.long_held().past_mut();
-            let missing = past.follow_windows(rules, now).into_iter().cloned().collect();
-            self.windows.warn(past.uncounted());
+            let mut baselines = self.alerts.inventory.long_held().past_mut();
+            let missing = baselines
+                .follow_windows(rules, now)
+                .into_iter()
+                .cloned()
+                .collect();
+            self.windows.warn(baselines.uncounted());
             missing
         };
         if missing.is_empty() {
             self.windows.replay = None;
             return Ok(());
         }
-        let Some(learned) = self.place else {
-            // All of the past is still ahead.
+        let Some(learned) = self.position else {
+            // No history has been read yet.
             let empty = missing.iter().map(RuleWindows::new);
             self.alerts.inventory.long_held().past_mut().add_windows(empty);
             return Ok(());
@@ -49,13 +53,13 @@ impl Evaluator {
             Some(replay) => replay,
             None => Replay {
                 playback: Playback::new(&missing, now - LEARN_MS, now),
-                place: self.alerts.ledger.place_of(now - LEARN_MS).await?,
+                position: self.alerts.ledger.place_of(now - LEARN_MS).await?,
                 rules: missing,
             },
         };
-        let to = learned.min(replay.place + IDS_PER_ROUND);
+        let to = learned.min(replay.position + IDS_PER_ROUND);
         let replay = self.read_past(replay, to).await?;
-        if replay.place < learned {
+        if replay.position < learned {
             self.windows.replay = Some(replay);
             return Ok(());
         }
@@ -73,12 +77,12 @@ impl Evaluator {
         let runtime = Handle::current();
         let read = tokio::task::spawn_blocking(move || {
             let reader = EventReader::open(&history, &runtime, &EventScope::from_rules(&replay.rules))?;
-            while replay.place < to {
-                let end = (replay.place + IDS_PER_READ).min(to);
-                reader.read((replay.place, end), &mut |names, resource, event| {
+            while replay.position < to {
+                let end = (replay.position + IDS_PER_READ).min(to);
+                reader.read((replay.position, end), &mut |names, resource, event| {
                     replay.playback.event(&present, names, resource, event);
                 })?;
-                replay.place = end;
+                replay.position = end;
             }
             Ok(replay)
         });

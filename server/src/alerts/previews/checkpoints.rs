@@ -1,4 +1,4 @@
-//! Replays of the past that later previews of the same rules continue, so that they read only what is new.
+//! Replays of history that later previews of the same rules continue, so that they read only new rows.
 
 use std::sync::Arc;
 

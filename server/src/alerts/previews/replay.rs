@@ -45,15 +45,15 @@ impl PreviewRun {
     /// Replays at most `most` events, the newest; more if an earlier replay is continued.
     pub(super) async fn play(&self, rules: Vec<Rule>, most: i64) -> Result<Played, sqlx::Error> {
         let (alerts, previews) = (&self.alerts, &self.alerts.previews);
-        let turn = previews.turns.clone().acquire_owned().await;
-        let turn = turn.map_err(|_| sqlx::Error::PoolClosed)?;
+        let permit = previews.turns.clone().acquire_owned().await;
+        let permit = permit.map_err(|_| sqlx::Error::PoolClosed)?;
         let begin = self.begin(&rules, most).await?;
         let start_at = begin.start_at;
         let work = self.work(rules.clone(), begin, most).await?;
         let runtime = Handle::current();
         let done = tokio::task::spawn_blocking(move || {
             let played = work.play(&runtime);
-            drop(turn);
+            drop(permit);
             played
         });
         let (finished, checkpoint) = done

@@ -25,7 +25,7 @@ pub(super) struct Counts {
     /// Sources beyond the limit.
     others: Others,
     /// Time at which the full allowance is restored (GCRA).
-    whole_at: Option<Tick>,
+    full_at: Option<Tick>,
 }
 
 /// Requests of one source since its last entry.
@@ -79,11 +79,11 @@ impl Counts {
 
     /// Entries whose interval has ended.
     pub(super) fn due(&mut self, now: Tick) -> Vec<(Entry, &'static str)> {
-        let over = |then: Tick| now.since(then) >= millis(WRITTEN_EVERY);
+        let is_due = |then: Tick| now.since(then) >= millis(WRITTEN_EVERY);
         let keys: Vec<Key> = self
             .by_key
             .iter()
-            .filter(|(_, count)| over(count.written_at))
+            .filter(|(_, count)| is_due(count.written_at))
             .map(|(key, _)| key.clone())
             .collect();
         let mut entries = Vec::new();
@@ -102,7 +102,7 @@ impl Counts {
                 self.others.add(count.pending);
             }
         }
-        if self.others.pending > 0 && self.others.written_at.is_none_or(over) {
+        if self.others.pending > 0 && self.others.written_at.is_none_or(is_due) {
             self.others.written_at = Some(now);
             entries.extend(self.others.take());
         }
@@ -110,11 +110,11 @@ impl Counts {
     }
 
     /// All pending entries, at the end of the process.
-    pub(super) fn rest(&mut self) -> Vec<(Entry, &'static str)> {
+    pub(super) fn drain(&mut self) -> Vec<(Entry, &'static str)> {
         let counts = self.by_key.drain().filter(|(_, count)| count.pending > 0);
         let mut entries: Vec<_> = counts.map(|(key, count)| (count.entry(), key.kind)).collect();
-        let beyond = entries.split_off(entries.len().min(BURST as usize));
-        for (entry, _) in beyond {
+        let excess = entries.split_off(entries.len().min(BURST as usize));
+        for (entry, _) in excess {
             self.others.add(times(&entry));
         }
         entries.extend(self.others.take());
@@ -138,11 +138,11 @@ impl Counts {
 
     /// Takes one entry from the allowance, if there is one.
     fn may_write(&mut self, now: Tick) -> bool {
-        let whole_at = self.whole_at.map_or(now.0, |tick| tick.0.max(now.0)) + millis(EVERY);
-        if whole_at - now.0 > millis(EVERY) * i64::from(BURST) {
+        let full_at = self.full_at.map_or(now.0, |tick| tick.0.max(now.0)) + millis(EVERY);
+        if full_at - now.0 > millis(EVERY) * i64::from(BURST) {
             return false;
         }
-        self.whole_at = Some(Tick(whole_at));
+        self.full_at = Some(Tick(full_at));
         true
     }
 }

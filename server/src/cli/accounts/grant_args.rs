@@ -52,8 +52,8 @@ fn options<T: Clone>(given: &[T]) -> Vec<Option<T>> {
 }
 
 /// For example `operator on cache, tenant_1:`.
-pub(super) fn words(grants: &[Grant]) -> String {
-    let one = |grant: &Grant| {
+pub(super) fn grants_text(grants: &[Grant]) -> String {
+    let grant_text = |grant: &Grant| {
         let mut text = grant.role.as_str().to_owned();
         if let Some(backend) = &grant.backend {
             text = format!("{text} on {backend}");
@@ -63,5 +63,5 @@ pub(super) fn words(grants: &[Grant]) -> String {
         }
         text
     };
-    grants.iter().map(one).collect::<Vec<_>>().join(", ")
+    grants.iter().map(grant_text).collect::<Vec<_>>().join(", ")
 }

@@ -9,7 +9,7 @@ use super::super::exit_code::Exit;
 use super::super::output::print;
 use super::super::table::align;
 use super::grant_args::{self, Granted};
-use super::{AccountStore, refused, who};
+use super::{AccountStore, report_error, who};
 use crate::identity::NewToken;
 
 /// Create, list and revoke API tokens.
@@ -105,7 +105,7 @@ async fn create(
             print(&format!("{}\n", secret.expose()))?;
             Ok(Ok(()))
         }
-        Err(error) => Ok(Err(refused(&error))),
+        Err(error) => Ok(Err(report_error(&error))),
     }
 }
 
@@ -116,7 +116,7 @@ async fn list(place: &AccountStore, json: bool) -> anyhow::Result<Result<(), Exi
     };
     let tokens = match identity.tokens().await {
         Ok(tokens) => tokens,
-        Err(error) => return Ok(Err(refused(&error))),
+        Err(error) => return Ok(Err(report_error(&error))),
     };
     if json {
         let rows: Vec<_> = tokens
@@ -138,7 +138,7 @@ async fn list(place: &AccountStore, json: bool) -> anyhow::Result<Result<(), Exi
             let revoked = if token.revoked_at.is_some() { "revoked" } else { "" };
             vec![
                 token.name.clone(),
-                grant_args::words(&token.grants),
+                grant_args::grants_text(&token.grants),
                 moment(token.expires_at, "never"),
                 moment(token.used_at, "never"),
                 revoked.to_owned(),
@@ -162,5 +162,5 @@ async fn revoke(place: &AccountStore, name: &str) -> Result<(), Exit> {
     identity
         .revoke_token(&who(), name)
         .await
-        .map_err(|error| refused(&error))
+        .map_err(|error| report_error(&error))
 }

@@ -10,7 +10,7 @@ use super::super::exit_code::Exit;
 use super::super::output::print;
 use super::super::table::align;
 use super::grant_args::{self, Granted};
-use super::{AccountStore, refused, who};
+use super::{AccountStore, report_error, who};
 use crate::identity::NewUser;
 use crate::serve::home;
 
@@ -102,7 +102,7 @@ async fn add(place: &AccountStore, name: String, granted: &Granted) -> anyhow::R
         .add_user(&who(), new)
         .await
         .map(drop)
-        .map_err(|error| refused(&error)))
+        .map_err(|error| report_error(&error)))
 }
 
 async fn list(place: &AccountStore, json: bool) -> anyhow::Result<Result<(), Exit>> {
@@ -135,7 +135,11 @@ async fn list(place: &AccountStore, json: bool) -> anyhow::Result<Result<(), Exi
             } else {
                 ""
             };
-            vec![user.name.clone(), grant_args::words(&grants), disabled.to_owned()]
+            vec![
+                user.name.clone(),
+                grant_args::grants_text(&grants),
+                disabled.to_owned(),
+            ]
         })
         .collect();
     print(&align(&["NAME", "MAY", ""], &rows))?;
@@ -160,7 +164,7 @@ async fn link(place: &AccountStore, name: &str) -> anyhow::Result<Result<(), Exi
             print(&format!("{home}/sign-in?link={}\n", link.expose()))?;
             Ok(Ok(()))
         }
-        Err(error) => Ok(Err(refused(&error))),
+        Err(error) => Ok(Err(report_error(&error))),
     }
 }
 
@@ -171,5 +175,5 @@ async fn disable(place: &AccountStore, name: &str) -> Result<(), Exit> {
     identity
         .disable_user(&who(), id)
         .await
-        .map_err(|error| refused(&error))
+        .map_err(|error| report_error(&error))
 }

@@ -47,7 +47,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<Result<(), Exit>> {
         Ok(plan) => plan,
         Err(exit) => return Ok(Err(exit)),
     };
-    let (mut made, mut changed) = (0, 0);
+    let (mut created, mut changed) = (0, 0);
     for step in &plan {
         if step.is_same() {
             continue;
@@ -60,33 +60,33 @@ pub(super) async fn run(args: Args) -> anyhow::Result<Result<(), Exit>> {
         *(if step.before.is_some() {
             &mut changed
         } else {
-            &mut made
+            &mut created
         }) += 1;
         print(&step.summary())?;
     }
-    let same = plan.len() - made - changed;
-    let word = if args.dry_run { "would be " } else { "" };
+    let unchanged = plan.len() - created - changed;
+    let prefix = if args.dry_run { "would be " } else { "" };
     print(&format!(
-        "{word}new: {made}, {word}changed: {changed}, the same: {same}\n"
+        "{prefix}new: {created}, {prefix}changed: {changed}, the same: {unchanged}\n"
     ))?;
     Ok(Ok(()))
 }
 
 fn read(file: &Path) -> Result<Vec<Draft>, String> {
-    let shown = file.display();
-    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    let drafts = from_toml(&text).map_err(|error| format!("{shown}: {error}"))?;
+    let path = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let drafts = from_toml(&text).map_err(|error| format!("{path}: {error}"))?;
     for (index, draft) in drafts.iter().enumerate() {
-        let place = index + 1;
+        let number = index + 1;
         if draft.id.is_empty() {
             // A rule without an id would be created again at every import.
             return Err(format!(
-                "{shown}: rule {place} has no id; give it one, such as id = \"billing_long\""
+                "{path}: rule {number} has no id; give it one, such as id = \"billing_long\""
             ));
         }
         if drafts[..index].iter().any(|other| other.id == draft.id) {
             return Err(format!(
-                "{shown}: rule {place} has the id of another: {}",
+                "{path}: rule {number} has the id of another: {}",
                 visible(&draft.id)
             ));
         }
@@ -103,14 +103,14 @@ struct Step {
 
 /// Checks every rule first: a file with an error changes nothing.
 async fn plan(client: &Client, drafts: &[Draft], any_prefix: bool) -> Result<Vec<Step>, Exit> {
-    let kept = call(client, Method::GET, None).await?;
-    let kept = kept["rules"].as_array().cloned().unwrap_or_default();
+    let existing = call(client, Method::GET, None).await?;
+    let existing = existing["rules"].as_array().cloned().unwrap_or_default();
     let mut plan = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let mut body = to_json(draft, any_prefix);
         body["dryRun"] = json!(true);
         let after = call(client, Method::PUT, Some((&draft.id, &body))).await?;
-        let before = kept.iter().find(|rule| rule["id"] == draft.id.as_str());
+        let before = existing.iter().find(|rule| rule["id"] == draft.id.as_str());
         plan.push(Step {
             draft: draft.clone(),
             before: before.cloned(),
@@ -135,14 +135,14 @@ async fn call(client: &Client, method: Method, body: Option<(&str, &Value)>) -> 
     let reply = client.call(method, "v1/rules", body.map(|(_, body)| body)).await;
     let Reply {
         is_success,
-        body: answer,
+        body: response,
     } = reply.map_err(|error| failed(&error))?;
     if is_success {
-        return Ok(answer);
+        return Ok(response);
     }
-    let member = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+    let member = |name: &str| response[name].as_str().unwrap_or_default().to_owned();
     let (field, detail, remedy) = (member("field"), member("detail"), member("remedy"));
-    let of = body.map(|(id, _)| format!("rule {id}: ")).unwrap_or_default();
+    let rule_label = body.map(|(id, _)| format!("rule {id}: ")).unwrap_or_default();
     let field = if field.is_empty() {
         field
     } else {
@@ -153,9 +153,9 @@ async fn call(client: &Client, method: Method, body: Option<(&str, &Value)>) -> 
     } else {
         format!(" ({remedy})")
     };
-    report(&visible(&format!("{of}{field}{detail}{remedy}")));
+    report(&visible(&format!("{rule_label}{field}{detail}{remedy}")));
     // An invalid rule is an error of the file.
-    Err(if answer["status"] == 400 {
+    Err(if response["status"] == 400 {
         Exit::Usage
     } else {
         Exit::Failure

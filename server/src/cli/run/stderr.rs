@@ -10,19 +10,19 @@ use super::super::output::report;
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// A message being written.
-pub(super) struct Saying(Receiver<()>);
+pub(super) struct PendingMessage(Receiver<()>);
 
-pub(super) fn write_stderr(message: String) -> Saying {
-    let (sender, saying) = mpsc::channel();
+pub(super) fn write_stderr(message: String) -> PendingMessage {
+    let (sender, written) = mpsc::channel();
     // Without a thread the message is lost, which is acceptable.
     let _ = thread::Builder::new().name("message".to_owned()).spawn(move || {
         report(&message);
         let _ = sender.send(());
     });
-    Saying(saying)
+    PendingMessage(written)
 }
 
-impl Saying {
+impl PendingMessage {
     /// Waits until it is written, with a timeout. Call before exit.
     pub(super) fn finish(self) {
         let _ = self.0.recv_timeout(WAIT_MAX);

@@ -13,7 +13,7 @@ use super::watchdog::WatchdogCommand;
 use super::watchdog_client::WatchdogClient;
 use domain::escape::visible;
 
-const STANDS_STILL: &str = "the command is stopped because it reads from the terminal: redirect its input, for \
+const STOPPED_BY_TERMINAL: &str = "the command is stopped because it reads from the terminal: redirect its input, for \
     example with </dev/null";
 
 /// How it ended. No process of the group is left.
@@ -33,7 +33,7 @@ pub(super) struct SupervisedLease {
     guard: WatchdogClient,
     /// The last deadline sent to the watcher.
     deadline: Moment,
-    told_of_terminal: bool,
+    has_reported_stop: bool,
 }
 
 impl SupervisedLease {
@@ -57,7 +57,7 @@ impl SupervisedLease {
             running,
             guard,
             deadline,
-            told_of_terminal: false,
+            has_reported_stop: false,
         };
         // If the lease was lost meanwhile, the command does not start.
         if !held.state.is_lost() {
@@ -91,9 +91,9 @@ impl SupervisedLease {
 
     /// Reports that the command is stopped, which would look like a hang.
     fn explain_terminal_stop(&mut self) -> anyhow::Result<()> {
-        if !self.told_of_terminal && self.running.is_stopped_by_terminal()? {
-            self.told_of_terminal = true;
-            write_stderr(STANDS_STILL.to_owned());
+        if !self.has_reported_stop && self.running.is_stopped_by_terminal()? {
+            self.has_reported_stop = true;
+            write_stderr(STOPPED_BY_TERMINAL.to_owned());
         }
         Ok(())
     }
@@ -119,7 +119,7 @@ impl SupervisedLease {
     /// SIGTERM is sent by the watcher, perhaps already; SIGKILL by both.
     async fn end_lost(mut self, loss: &Loss) -> anyhow::Result<CommandEnd> {
         let message = format!("{}: {loss}; the command is terminated", self.resource);
-        let saying = write_stderr(visible(&message).into_owned());
+        let pending_message = write_stderr(visible(&message).into_owned());
         let kill_at = clock::now().min(self.state.deadline()).plus(self.grace);
         let group = self.running.group();
         if self.guard.send(WatchdogCommand::End(kill_at)).await {
@@ -129,7 +129,7 @@ impl SupervisedLease {
             group.end(kill_at).await;
         }
         self.finish().await?;
-        saying.finish();
+        pending_message.finish();
         Ok(CommandEnd::Lost)
     }
 

@@ -98,10 +98,10 @@ fn watch(args: &Args) -> io::Result<()> {
             unread: Vec::new(),
         };
         if let Some((kill_at, why)) = watch.until_end().await {
-            let saying = why.map(|why| write_stderr(why.to_owned()));
+            let pending_message = why.map(|why| write_stderr(why.to_owned()));
             Group(group).end(kill_at).await;
-            if let Some(saying) = saying {
-                saying.finish();
+            if let Some(pending_message) = pending_message {
+                pending_message.finish();
             }
         }
         Ok(())

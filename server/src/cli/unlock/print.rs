@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::text;
 
-/// The holding, and its casualties.
-pub(super) fn looked(unlock: &Value) -> String {
-    let seen = &unlock["observed"];
+/// The reviewed holding and its casualties, as lines.
+pub(super) fn holding_text(unlock: &Value) -> String {
+    let held = &unlock["observed"];
     let mut out = String::new();
     let mut line = |label: &str, value: String| {
         let _ = writeln!(out, "{label:<10} {}", visible(&value));
@@ -26,30 +26,30 @@ pub(super) fn looked(unlock: &Value) -> String {
     );
     line(
         "held by",
-        known(seen, "ownerId", |value| value.as_str().map(str::to_owned)),
+        known(held, "ownerId", |value| value.as_str().map(str::to_owned)),
     );
     line(
         "held for",
-        known(seen, "heldMs", |value| value.as_i64().map(format::duration)),
+        known(held, "heldMs", |value| value.as_i64().map(format::duration)),
     );
     line(
         "token",
-        known(seen, "fencingToken", |value| value.as_str().map(str::to_owned)),
+        known(held, "fencingToken", |value| value.as_str().map(str::to_owned)),
     );
     line(
         "left",
-        known(seen, "remainingMs", |value| value.as_i64().map(format::duration)),
+        known(held, "remainingMs", |value| value.as_i64().map(format::duration)),
     );
     line(
         "renewing",
-        known(seen, "renewing", |value| {
+        known(held, "renewing", |value| {
             value
                 .as_bool()
                 .map(|yes| if yes { "yes" } else { "not any more" }.to_owned())
         }),
     );
     let next = unlock["next"].as_str().map(str::to_owned);
-    let waiters = seen["waiters"].as_array().map_or(0, Vec::len) as u64;
+    let waiters = held["waiters"].as_array().map_or(0, Vec::len) as u64;
     line(
         "waiting",
         match (next, waiters) {
@@ -58,17 +58,17 @@ pub(super) fn looked(unlock: &Value) -> String {
         },
     );
     line("protection", protection(unlock));
-    let dies = unlock["blastRadius"]
+    let casualties = unlock["blastRadius"]
         .as_array()
         .map(Vec::as_slice)
         .unwrap_or_default();
-    if dies.is_empty() {
+    if casualties.is_empty() {
         line("with it", "nothing else ends".to_owned());
     }
-    for one in dies {
+    for casualty in casualties {
         line(
             "with it",
-            format!("{} ends: {}", text(one, "kind"), text(one, "what")),
+            format!("{} ends: {}", text(casualty, "kind"), text(casualty, "what")),
         );
     }
     let warnings = unlock["warnings"]
@@ -83,9 +83,9 @@ pub(super) fn looked(unlock: &Value) -> String {
 }
 
 /// A value, or why it is unknown.
-fn known(seen: &Value, field: &str, read: impl Fn(&Value) -> Option<String>) -> String {
-    let why = |kind: &str| seen[kind][field].as_str().map(str::to_owned);
-    read(&seen[field])
+fn known(observed: &Value, field: &str, read: impl Fn(&Value) -> Option<String>) -> String {
+    let why = |kind: &str| observed[kind][field].as_str().map(str::to_owned);
+    read(&observed[field])
         .or_else(|| why("absent").map(|why| format!("none: {why}")))
         .or_else(|| why("unknown").map(|why| format!("unknown: {why}")))
         .unwrap_or_else(|| "unknown".to_owned())
@@ -101,17 +101,17 @@ pub(super) fn question(unlock: &Value) -> String {
 
 /// The result, in sentences that state no more than is known.
 pub(super) fn outcome(unlock: &Value) -> String {
-    let printed = &unlock["outcome"];
-    let now = match (&printed["now"], printed["read"].as_bool()) {
-        (Value::Object(_), _) => format!(" {} holds it now.", text(&printed["now"], "ownerId")),
+    let result = &unlock["outcome"];
+    let now = match (&result["now"], result["read"].as_bool()) {
+        (Value::Object(_), _) => format!(" {} holds it now.", text(&result["now"], "ownerId")),
         (_, Some(true)) => " It is free now.".to_owned(),
         _ => String::new(),
     };
-    let why = printed["why"]
+    let why = result["why"]
         .as_str()
         .map(|why| format!(" {}.", why.trim_end_matches('.')))
         .unwrap_or_default();
-    let remedy = printed["remedy"]
+    let remedy = result["remedy"]
         .as_str()
         .map(|remedy| format!(" {remedy}"))
         .unwrap_or_default();
@@ -176,7 +176,7 @@ mod tests {
             "observed": {"ownerId": "w\u{7}", "heldMs": null, "fencingToken": null, "waiters": [],
                 "unknown": {"heldMs": "Redis does not tell"}, "absent": {"fencingToken": "Redis issues none"}},
         });
-        let shown = looked(&unlock);
+        let shown = holding_text(&unlock);
         assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
         for line in [
             "lock       lock:\\u{1b}[2Ja on cache (key)",
@@ -199,8 +199,8 @@ mod tests {
             "cancelled",
             "outcome_unknown",
         ] {
-            let printed = outcome(&json!({"state": state, "outcome": {"read": false}}));
-            assert!(!printed.starts_with("released"), "{printed}");
+            let text = outcome(&json!({"state": state, "outcome": {"read": false}}));
+            assert!(!text.starts_with("released"), "{text}");
         }
         let unknown = outcome(&json!({"state": "outcome_unknown", "outcome": {"why": "no answer"}}));
         assert!(unknown.contains("may or may not have been released") && unknown.contains("no answer"));

@@ -24,7 +24,7 @@ pub(super) async fn name(question: &str) -> PromptResult {
         return PromptResult::NoTerminal;
     };
     print_error(question);
-    let (sender, typed) = tokio::sync::oneshot::channel();
+    let (sender, input) = tokio::sync::oneshot::channel();
     // A detached thread, which the end of the program does not wait for.
     std::thread::spawn(move || {
         let mut line = String::new();
@@ -33,7 +33,7 @@ pub(super) async fn name(question: &str) -> PromptResult {
         let _ = sender.send(read.is_ok_and(|bytes| bytes > 0).then_some(line));
     });
     tokio::select! {
-        typed = typed => match typed {
+        input = input => match input {
             Ok(Some(line)) => PromptResult::Typed(line.trim_end_matches(['\n', '\r']).to_owned()),
             Ok(None) | Err(_) => PromptResult::GivenUp,
         },

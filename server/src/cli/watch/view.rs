@@ -35,32 +35,37 @@ impl View {
     }
 
     /// Applies a response; returns whether the view changed.
-    pub(super) fn take(&mut self, answer: Result<Page, ClientError>, asked_at: Tick, now: Tick) -> bool {
-        match answer {
+    pub(super) fn apply_response(
+        &mut self,
+        response: Result<Page, ClientError>,
+        requested_at: Tick,
+        now: Tick,
+    ) -> bool {
+        match response {
             Ok(page) => {
                 self.page = page;
-                self.read_at = asked_at;
+                self.read_at = requested_at;
                 self.lost = None;
                 true
             }
-            Err(error) => self.lose(error.to_string(), now),
+            Err(error) => self.mark_lost(error.to_string(), now),
         }
     }
 
     /// Records a missing response; true the first time.
-    pub(super) fn lose(&mut self, why: String, since: Tick) -> bool {
-        let first = self.lost.is_none();
+    pub(super) fn mark_lost(&mut self, why: String, since: Tick) -> bool {
+        let is_first = self.lost.is_none();
         let since = self.lost.as_ref().map_or(since, |lost| lost.since);
         self.lost = Some(Lost { why, since });
-        first
+        is_first
     }
 
-    pub(super) fn lines(&self, look: RenderOptions, now: Tick) -> Vec<String> {
+    pub(super) fn lines(&self, options: RenderOptions, now: Tick) -> Vec<String> {
         let age = now.since(self.read_at).max(0);
-        let look = RenderOptions {
+        let options = RenderOptions {
             age_ms: age,
             disconnected: self.lost.is_some(),
-            ..look
+            ..options
         };
         let rows: Vec<Lock> = self.page.locks.iter().map(Lock::parse).collect();
         let mut lines = vec![self.headline(age, now), self.backends(age)];
@@ -68,13 +73,13 @@ impl View {
             lines.extend(incomplete(&self.page));
         }
         lines.push(String::new());
-        lines.extend(table::locks(&rows, look));
+        lines.extend(table::locks(&rows, options));
         lines
     }
 
     /// Limited to the rows of the terminal, with the number of hidden rows.
-    pub(super) fn fitting(&self, look: RenderOptions, now: Tick, rows: usize) -> Vec<String> {
-        let mut lines = self.lines(look, now);
+    pub(super) fn visible_lines(&self, options: RenderOptions, now: Tick, rows: usize) -> Vec<String> {
+        let mut lines = self.lines(options, now);
         if lines.len() > rows && rows > 1 {
             let hidden = lines.len() - (rows - 1);
             lines.truncate(rows - 1);
@@ -114,11 +119,11 @@ impl View {
             } else {
                 backend.status.as_deref().unwrap_or("unknown")
             };
-            let seen = backend.age_ms.map_or_else(
+            let age_text = backend.age_ms.map_or_else(
                 || "never seen".to_owned(),
                 |ms| format::duration(ms.saturating_add(age)),
             );
-            visible(&format!("{} {status} {seen}", backend.name)).into_owned()
+            visible(&format!("{} {status} {age_text}", backend.name)).into_owned()
         });
         backends.collect::<Vec<_>>().join(" · ")
     }
@@ -161,9 +166,9 @@ mod tests {
     fn a_lost_connection_is_shown_and_every_row_is_stale() {
         // Lost 12 s ago: no row is shown as live or healthy.
         let mut view = view(None);
-        assert!(view.lose("cannot reach it".to_owned(), Tick(3_000)));
+        assert!(view.mark_lost("cannot reach it".to_owned(), Tick(3_000)));
         assert!(
-            !view.lose("cannot reach it".to_owned(), Tick(9_000)),
+            !view.mark_lost("cannot reach it".to_owned(), Tick(9_000)),
             "the first loss counts"
         );
         let text = view.lines(RenderOptions::default(), Tick(15_000)).join("\n");
@@ -178,7 +183,7 @@ mod tests {
     #[test]
     fn a_small_terminal_says_how_many_rows_are_below() {
         // Five lines on a terminal of four.
-        let lines = view(None).fitting(RenderOptions::default(), Tick(1_000), 4);
+        let lines = view(None).visible_lines(RenderOptions::default(), Tick(1_000), 4);
         assert_eq!((lines.len(), lines[3].as_str()), (4, "… 2 rows below"));
     }
 }

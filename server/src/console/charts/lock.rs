@@ -20,14 +20,14 @@ use lease::{RejectionQuery, RejectionRow};
 
 /// Limits per lock: history rows, rejections and forced unlocks.
 const ROWS_MAX: usize = 10_000;
-const REFUSED_MAX: u32 = 500;
+const REJECTIONS_MAX: u32 = 500;
 const REVOKED_MAX: u32 = 50;
 
 /// Data for the charts.
 struct Read {
     events: Vec<HistoryEvent>,
     gaps: Vec<(i64, i64)>,
-    refused: Vec<RejectedWrite>,
+    rejections: Vec<RejectedWrite>,
     revoked: Vec<Revoked>,
     since: Option<i64>,
 }
@@ -40,7 +40,7 @@ impl ChartSources {
         (may_audit, visible): (bool, &Visible),
     ) -> LockCharts {
         let now = self.now_ms();
-        let (pairs, preset) = (app::links::pairs(search), fitting(detail));
+        let (pairs, preset) = (app::links::pairs(search), default_range(detail));
         let earliest = now.saturating_sub(preset.length_ms());
         let events = tokio::time::timeout(PATIENCE, self.events(detail)).await;
         let events = events.ok().and_then(Result::ok);
@@ -104,7 +104,7 @@ impl ChartSources {
         let oldest = events.first().map_or(from, |event| event.at.min(from));
         Ok(Read {
             gaps: self.history.gaps(oldest, until).await?,
-            refused: self.refused(detail, from, until).await,
+            rejections: self.rejected_writes(detail, from, until).await,
             revoked: self.revoked(detail).await?,
             since: self.history.since().await?,
             events,
@@ -112,7 +112,7 @@ impl ChartSources {
     }
 
     /// Only the built-in service records fencing rejections.
-    async fn refused(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<RejectedWrite> {
+    async fn rejected_writes(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<RejectedWrite> {
         let id = &detail.lock.id;
         if id.backend != BackendName::builtin() {
             return Vec::new();
@@ -122,14 +122,14 @@ impl ChartSources {
             names: None,
             from: StoreTime::from_ms(from),
             until: StoreTime::from_ms(until),
-            most: REFUSED_MAX,
+            most: REJECTIONS_MAX,
         };
         // The timeline is still useful without them.
         let found = self.leases.query_rejections(&query).await;
         let rows = found.map(|found| found.rows).unwrap_or_default();
-        let mut refused: Vec<RejectedWrite> = rows.into_iter().map(refusal).collect();
-        refused.sort_by_key(|refused| refused.at);
-        refused
+        let mut rejected: Vec<RejectedWrite> = rows.into_iter().map(rejected_write).collect();
+        rejected.sort_by_key(|rejected| rejected.at);
+        rejected
     }
 
     async fn revoked(&self, detail: &LockDetail) -> Result<Vec<Revoked>, sqlx::Error> {
@@ -153,7 +153,7 @@ impl ChartSources {
 }
 
 /// The shortest range that shows this hold and some time before it.
-fn fitting(detail: &LockDetail) -> RangePreset {
+fn default_range(detail: &LockDetail) -> RangePreset {
     let held_ms = detail.lock.held_ms.known().copied();
     let shown_ms = held_ms.unwrap_or(detail.lock.held_at_least_ms).saturating_mul(3) / 2;
     let fits = |last: &RangePreset| last.length_ms() >= shown_ms;
@@ -163,7 +163,7 @@ fn fitting(detail: &LockDetail) -> RangePreset {
         .unwrap_or(RangePreset::Month)
 }
 
-fn refusal(row: RejectionRow) -> RejectedWrite {
+fn rejected_write(row: RejectionRow) -> RejectedWrite {
     let token = |number: i64| FencingToken::new(number.cast_unsigned());
     RejectedWrite {
         at: row.at.ms(),
@@ -217,7 +217,7 @@ fn timeline_input(read: &Read) -> TimelineInput<'_> {
     TimelineInput {
         events: &read.events,
         gaps: &read.gaps,
-        refused: &read.refused,
+        refused: &read.rejections,
         revoked: &read.revoked,
         since: read.since,
         ..TimelineInput::default()
@@ -270,10 +270,10 @@ impl ChartSources {
         visible: &Visible,
         now: i64,
     ) -> DurationChart {
-        let own = Holds::from_blocks(&timeline::blocks(&timeline_input(read), now));
-        let (holds, of) = match self.template_holds(detail, &own, visible, now).await {
+        let own_holds = Holds::from_blocks(&timeline::blocks(&timeline_input(read), now));
+        let (holds, of) = match self.template_holds(detail, &own_holds, visible, now).await {
             Some((holds, prefix)) => (holds, DurationsOf::Prefix(prefix)),
-            None => (own, DurationsOf::ThisLock),
+            None => (own_holds, DurationsOf::ThisLock),
         };
         let lock = &detail.lock;
         let held_ms = lock.held_ms.known().copied().unwrap_or(lock.held_at_least_ms);
@@ -285,30 +285,31 @@ impl ChartSources {
     async fn template_holds(
         &self,
         detail: &LockDetail,
-        own: &Holds,
+        own_holds: &Holds,
         visible: &Visible,
         now: i64,
     ) -> Option<(Holds, String)> {
-        if own.count() >= FEW {
+        if own_holds.count() >= FEW {
             return None;
         }
         let id = &detail.lock.id;
-        let kind = template::template(id.resource.as_bytes());
+        let template = template::template(id.resource.as_bytes());
         let span = HistorySpan::new(now - RangePreset::Month.length_ms(), now, now);
         let read = async {
             let mut series = self.history.series(span).await?.seen_by(visible);
-            let is_its = |series: &PrefixSeries| series.backend == id.backend && series.prefix == kind;
-            let place = series.prefixes.iter().position(is_its);
-            if let Some(place) = place {
-                self.history.deepen(&mut series, &[place]).await?;
+            let is_same_template =
+                |series: &PrefixSeries| series.backend == id.backend && series.prefix == template;
+            let index = series.prefixes.iter().position(is_same_template);
+            if let Some(index) = index {
+                self.history.deepen(&mut series, &[index]).await?;
             }
-            Ok::<_, sqlx::Error>(place.map(|place| {
-                let total = &series.prefixes[place].total;
+            Ok::<_, sqlx::Error>(index.map(|index| {
+                let total = &series.prefixes[index].total;
                 Holds::counted(total.holds.bars()).with_uncertain(total.holds_uncertain)
             }))
         };
         // The lock's own holds are shown without it.
         let read = tokio::time::timeout(PATIENCE, read).await.ok()?.ok()??;
-        (read.count() > own.count()).then_some((read, kind))
+        (read.count() > own_holds.count()).then_some((read, template))
     }
 }

@@ -26,7 +26,7 @@ use runtime::telemetry::instruments::Of;
 const TEMPLATES_KEPT: usize = 20_000;
 
 /// Leases whose loss was already counted.
-const TOLD_LOST_KEPT: usize = 10_000;
+const COUNTED_LOSSES_MAX: usize = 10_000;
 
 pub(super) type RollupKey = (BackendName, Arc<str>);
 /// Length in seconds, and start in milliseconds since 1970.
@@ -53,14 +53,14 @@ pub(in crate::history) struct Gatherer {
     /// Values of the current round.
     round: HashMap<RollupKey, Rollup>,
     /// Integrals at the last sample.
-    looked: HashMap<RollupKey, Integrals>,
-    looked_at: i64,
+    last_integrals: HashMap<RollupKey, Integrals>,
+    sampled_at: i64,
     /// Milliseconds between two samples after which the time counts as unobserved.
     sample_ms_max: i64,
-    lines: WaitInference,
+    wait_inference: WaitInference,
     names: HashMap<Resource, Arc<str>>,
     /// Leases whose loss was counted: each is one hold, however often its owner retries.
-    told_lost: HashSet<(Resource, FencingToken)>,
+    counted_losses: HashSet<(Resource, FencingToken)>,
     /// Templates of the lease service with their own row.
     known: HashSet<Arc<str>>,
 }
@@ -86,46 +86,47 @@ impl Gatherer {
             sums: HashMap::new(),
             coverage: HashMap::new(),
             round: HashMap::new(),
-            looked: HashMap::new(),
-            looked_at: now_ms,
-            lines: WaitInference::default(),
+            last_integrals: HashMap::new(),
+            sampled_at: now_ms,
+            wait_inference: WaitInference::default(),
             names: HashMap::new(),
-            told_lost: HashSet::new(),
+            counted_losses: HashSet::new(),
             known: HashSet::new(),
         }
     }
 
     /// Samples every backend. Only the leader counts; the others remember the position.
     pub(in crate::history) fn sample(&mut self, now_ms: i64, backends: &[WatchedBackend], is_writer: bool) {
-        let elapsed = now_ms - std::mem::replace(&mut self.looked_at, now_ms);
-        let was_there = (1..=self.sample_ms_max).contains(&elapsed);
+        let elapsed = now_ms - std::mem::replace(&mut self.sampled_at, now_ms);
+        let is_continuous = (1..=self.sample_ms_max).contains(&elapsed);
         let middle = now_ms - elapsed.clamp(0, self.sample_ms_max) / 2;
         // Removed backends start again when they return.
-        let before = std::mem::take(&mut self.looked);
+        let before = std::mem::take(&mut self.last_integrals);
         for backend in backends {
-            if is_writer && was_there && backend.is_watched {
-                self.cover(backend, middle, elapsed);
+            if is_writer && is_continuous && backend.is_watched {
+                self.add_coverage(backend, middle, elapsed);
             }
             for group in &backend.groups {
                 let key = (backend.name.clone(), group.template.clone());
-                let is = Integrals {
+                let current = Integrals {
                     held_ms: group.held_ms,
                     waiting_ms: group.waiting_ms,
                     dual_owners: group.dual_owners,
                 };
-                self.looked.insert(key.clone(), is);
-                let was = before.get(&key).copied().unwrap_or_default();
+                self.last_integrals.insert(key.clone(), current);
+                let previous = before.get(&key).copied().unwrap_or_default();
                 // The template was evicted and added again: it started at zero.
-                let was = if was.held_ms > is.held_ms {
+                let previous = if previous.held_ms > current.held_ms {
                     Integrals::default()
                 } else {
-                    was
+                    previous
                 };
-                let grown = is.held_ms > was.held_ms || is.dual_owners > was.dual_owners;
-                if !is_writer || !was_there || !grown {
+                let has_grown =
+                    current.held_ms > previous.held_ms || current.dual_owners > previous.dual_owners;
+                if !is_writer || !is_continuous || !has_grown {
                     continue;
                 }
-                let times = is.dual_owners.saturating_sub(was.dual_owners);
+                let times = current.dual_owners.saturating_sub(previous.dual_owners);
                 if times > 0 {
                     instruments().suspected(
                         &Of {
@@ -136,15 +137,15 @@ impl Gatherer {
                     );
                 }
                 let sum = self.round.entry(key).or_default();
-                sum.held_ms += is.held_ms - was.held_ms;
-                sum.waiting_ms += is.waiting_ms.saturating_sub(was.waiting_ms);
-                sum.dual_owners += is.dual_owners.saturating_sub(was.dual_owners);
+                sum.held_ms += current.held_ms - previous.held_ms;
+                sum.waiting_ms += current.waiting_ms.saturating_sub(previous.waiting_ms);
+                sum.dual_owners += current.dual_owners.saturating_sub(previous.dual_owners);
             }
         }
         self.close_round(middle);
     }
 
-    fn cover(&mut self, backend: &WatchedBackend, at: i64, elapsed: i64) {
+    fn add_coverage(&mut self, backend: &WatchedBackend, at: i64, elapsed: i64) {
         for step in STEPS_S {
             let all = self.coverage.entry((step, start(at, step))).or_default();
             let growing = all.entry(backend.name.clone()).or_default();
@@ -156,13 +157,13 @@ impl Gatherer {
 
     /// Adds an observed change. The lease service reports its own activity more precisely.
     pub(in crate::history) fn change(&mut self, change: &LockChange, beat: Option<Beat>) {
-        self.renewal(change, beat);
+        self.add_renewal(change, beat);
         if change.backend != BackendName::builtin() {
-            self.transition(change);
+            self.add_transition(change);
         }
     }
 
-    fn renewal(&mut self, change: &LockChange, beat: Option<Beat>) {
+    fn add_renewal(&mut self, change: &LockChange, beat: Option<Beat>) {
         let Some(beat) = beat else { return };
         let key = (change.backend.clone(), change.template.clone());
         let sum = self.round.entry(key).or_default();
@@ -171,7 +172,7 @@ impl Gatherer {
     }
 
     /// Adds a change of any backend, without the interval of a renewal.
-    fn transition(&mut self, change: &LockChange) {
+    fn add_transition(&mut self, change: &LockChange) {
         let at = change.at.timestamp_millis();
         let id = || {
             (
@@ -193,17 +194,21 @@ impl Gatherer {
                     .ttl_ms
                     .into_iter()
                     .for_each(|ms| sum.ttls.add(i64::from(ms)));
-                waited = change.waiters.map_or(waited, |now| self.lines.now(id(), now, at));
+                waited = change
+                    .waiters
+                    .map_or(waited, |now| self.wait_inference.now(id(), now, at));
             }
             EventKind::Released | EventKind::Expired | EventKind::Revoked => {
                 sum.expired += u64::from(change.kind == EventKind::Expired);
                 sum.unlocked += u64::from(change.kind == EventKind::Revoked);
                 change.held_ms.into_iter().for_each(|ms| sum.holds.add(ms));
                 sum.holds_uncertain += u64::from(change.is_held_uncertain);
-                self.lines.free(&id(), at);
+                self.wait_inference.free(&id(), at);
             }
             EventKind::Waiting | EventKind::FewerWaiting => {
-                waited = change.waiters.map_or(waited, |now| self.lines.now(id(), now, at));
+                waited = change
+                    .waiters
+                    .map_or(waited, |now| self.wait_inference.now(id(), now, at));
             }
             EventKind::Renewed => {
                 change
@@ -219,16 +224,16 @@ impl Gatherer {
             | EventKind::WatchedAgain => {}
         }
         let key = (change.backend.clone(), change.template.clone());
-        self.waited(key, &change.resource, &waited);
+        self.add_waits(key, &change.resource, &waited);
     }
 
     /// Adds a change of a simulated past: the lease service reported no activity.
-    pub(in crate::history) fn simulated(&mut self, change: &LockChange, beat: Option<Beat>) {
-        self.renewal(change, beat);
-        self.transition(change);
+    pub(in crate::history) fn add_simulated(&mut self, change: &LockChange, beat: Option<Beat>) {
+        self.add_renewal(change, beat);
+        self.add_transition(change);
     }
 
-    fn waited(&mut self, key: RollupKey, resource: &Resource, waited: &[i64]) {
+    fn add_waits(&mut self, key: RollupKey, resource: &Resource, waited: &[i64]) {
         if waited.is_empty() {
             return;
         }
@@ -242,24 +247,24 @@ impl Gatherer {
 
     /// Ends a round.
     pub(in crate::history) fn close_interval(&mut self, now_ms: i64) {
-        for ((backend, _, resource), waited) in self.lines.abandoned_waits() {
+        for ((backend, _, resource), waited) in self.wait_inference.abandoned_waits() {
             let key = (backend, template(resource.as_bytes()).into());
-            self.waited(key, &resource, &waited);
+            self.add_waits(key, &resource, &waited);
         }
         self.close_round(now_ms);
     }
 
     /// Adds the activity of the local lease service; returns the refused acquires by template.
-    pub(in crate::history) fn tallied(&mut self, all: &[ActivityEntry]) -> HashMap<Arc<str>, u64> {
+    pub(in crate::history) fn add_activity(&mut self, all: &[ActivityEntry]) -> HashMap<Arc<str>, u64> {
         let mut refused: HashMap<Arc<str>, u64> = HashMap::new();
         let (of, builtin) = (Of::builtin(), BackendName::builtin());
         let mut metrics = ActivitySums::default();
-        for one in all {
-            let key = (builtin.clone(), self.template_of(&one.resource));
-            metrics.add(&of, &key.1, one);
+        for entry in all {
+            let key = (builtin.clone(), self.template_of(&entry.resource));
+            metrics.add(&of, &key.1, entry);
             let template = key.1.clone();
             let sum = self.round.entry(key).or_default();
-            match &one.what {
+            match &entry.what {
                 Activity::Granted { ttl_ms, reclaimed } => {
                     sum.acquired += 1;
                     sum.reclaimed += u64::from(*reclaimed);
@@ -272,7 +277,7 @@ impl Gatherer {
                 Activity::Waited { ms, .. } => {
                     sum.waits.add(*ms);
                     sum.most_waited
-                        .add(&one.resource.text(), u64::try_from(*ms).unwrap_or(0));
+                        .add(&entry.resource.text(), u64::try_from(*ms).unwrap_or(0));
                 }
                 Activity::Released { held_ms } => sum.holds.add(*held_ms),
                 Activity::Expired { held_ms } => {
@@ -287,7 +292,7 @@ impl Gatherer {
                     token, believed_ms, ..
                 } => {
                     sum.lost += 1;
-                    self.lost(&of, &template, (&one.resource, *token), *believed_ms);
+                    self.add_lost_hold(&of, &template, (&entry.resource, *token), *believed_ms);
                 }
                 Activity::Rejected { .. } => sum.rejected += 1,
             }
@@ -297,7 +302,7 @@ impl Gatherer {
     }
 
     /// Adds how long the owner held a lost lease; once per lease.
-    fn lost(
+    fn add_lost_hold(
         &mut self,
         of: &Of,
         template: &Arc<str>,
@@ -305,10 +310,10 @@ impl Gatherer {
         ms: Option<i64>,
     ) {
         let Some(ms) = ms else { return };
-        if self.told_lost.len() >= TOLD_LOST_KEPT {
-            self.told_lost.clear();
+        if self.counted_losses.len() >= COUNTED_LOSSES_MAX {
+            self.counted_losses.clear();
         }
-        if self.told_lost.insert((resource.clone(), token)) {
+        if self.counted_losses.insert((resource.clone(), token)) {
             instruments().record_holds(of, template, "lost", &[ms]);
         }
     }
@@ -351,9 +356,9 @@ impl Gatherer {
     pub(in crate::history) fn forget(&mut self, now_ms: i64) {
         let is_over = |(step, at): &Stretch| at + step * 1_000 + 2 * LOOK_MS_MAX < now_ms;
         self.sums
-            .retain(|stretch, all| !is_over(stretch) || all.values().any(|one| one.is_dirty));
+            .retain(|stretch, all| !is_over(stretch) || all.values().any(|row| row.is_dirty));
         self.coverage
-            .retain(|stretch, all| !is_over(stretch) || all.values().any(|one| one.is_dirty));
+            .retain(|stretch, all| !is_over(stretch) || all.values().any(|row| row.is_dirty));
     }
 }
 

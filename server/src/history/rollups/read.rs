@@ -54,8 +54,8 @@ impl History {
                     continue;
                 };
                 let mut sums = [0_u64; 11];
-                for (place, sum) in sums.iter_mut().enumerate() {
-                    *sum = u64::try_from(row.try_get::<i64, _>(3 + place)?).unwrap_or(0);
+                for (column, sum) in sums.iter_mut().enumerate() {
+                    *sum = u64::try_from(row.try_get::<i64, _>(3 + column)?).unwrap_or(0);
                 }
                 let series = found
                     .entry((backend, prefix.clone()))
@@ -90,8 +90,8 @@ impl History {
                 let (Ok(cell), Ok(name)) = (usize::try_from(cell), BackendName::parse(&backend)) else {
                     continue;
                 };
-                let place = found.iter().position(|watched| watched.backend == name);
-                let place = place.unwrap_or_else(|| {
+                let index = found.iter().position(|watched| watched.backend == name);
+                let index = index.unwrap_or_else(|| {
                     found.push(WatchedSpans {
                         backend: name,
                         watched_ms: vec![0; span.cells],
@@ -100,12 +100,12 @@ impl History {
                     found.len() - 1
                 });
                 if cell < span.cells {
-                    found[place].watched_ms[cell] = row.try_get(2)?;
-                    found[place].waits_ms[cell] = row.try_get(3)?;
+                    found[index].watched_ms[cell] = row.try_get(2)?;
+                    found[index].waits_ms[cell] = row.try_get(3)?;
                 }
             }
         });
-        found.sort_by(|one, other| one.backend.cmp(&other.backend));
+        found.sort_by(|left, right| left.backend.cmp(&right.backend));
         Ok(found)
     }
 
@@ -141,23 +141,23 @@ impl History {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn deepen(&self, series: &mut HistorySeries, wanted: &[usize]) -> Result<(), sqlx::Error> {
+    pub async fn deepen(&self, series: &mut HistorySeries, indexes: &[usize]) -> Result<(), sqlx::Error> {
         let span = series.span;
-        let names: HashMap<(String, String), usize> = wanted
+        let names: HashMap<(String, String), usize> = indexes
             .iter()
-            .filter_map(|place| series.prefixes.get(*place).map(|of| (of, *place)))
-            .map(|(of, place)| ((of.backend.to_string(), of.prefix.clone()), place))
+            .filter_map(|index| series.prefixes.get(*index).map(|series| (series, *index)))
+            .map(|(series, index)| ((series.backend.to_string(), series.prefix.clone()), index))
             .collect();
         if names.is_empty() {
             return Ok(());
         }
-        let places: Vec<String> = (0..names.len())
+        let conditions: Vec<String> = (0..names.len())
             .map(|number| format!("(backend = ${} AND prefix = ${})", 4 + number * 2, 5 + number * 2))
             .collect();
         let select = format!(
             "SELECT backend, prefix, at, waits, holds, renewals, late, ttls, most_waited FROM history_rollups
              WHERE step_seconds = $1 AND at >= $2 AND at < $3 AND ({})",
-            places.join(" OR ")
+            conditions.join(" OR ")
         );
         let mut rows: Vec<(usize, usize, Rollup)> = Vec::new();
         on_either!(&self.db, Db, |pool| {
@@ -170,7 +170,7 @@ impl History {
             }
             for row in query.fetch_all(pool).await? {
                 let name: (String, String) = (row.try_get(0)?, row.try_get(1)?);
-                let Some((place, cell)) = names.get(&name).copied().zip(span.cell_of(row.try_get(2)?)) else {
+                let Some((index, cell)) = names.get(&name).copied().zip(span.cell_of(row.try_get(2)?)) else {
                     continue;
                 };
                 let histogram = |bytes: Option<Vec<u8>>| {
@@ -178,7 +178,7 @@ impl History {
                         .and_then(|bytes| Histogram::decode(&bytes))
                         .unwrap_or_default()
                 };
-                let deep = Rollup {
+                let rollup = Rollup {
                     waits: histogram(row.try_get(3)?),
                     holds: histogram(row.try_get(4)?),
                     renewals: histogram(row.try_get(5)?),
@@ -187,13 +187,13 @@ impl History {
                     most_waited: most_waited(row.try_get(8)?),
                     ..Rollup::default()
                 };
-                rows.push((place, cell, deep));
+                rows.push((index, cell, rollup));
             }
         });
-        for (place, cell, deep) in rows {
-            let of = &mut series.prefixes[place];
-            of.total.merge(&deep);
-            of.cells[cell].merge(&deep);
+        for (index, cell, rollup) in rows {
+            let series = &mut series.prefixes[index];
+            series.total.merge(&rollup);
+            series.cells[cell].merge(&rollup);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use domain::history::rollup::{MostWaited, Rollup};
 use sqlx::AssertSqlSafe;
 
 use super::aggregate::{Coverage, Gatherer, Growing, RollupKey, Stretch};
-use crate::history::bulk_insert::{pieces, values};
+use crate::history::bulk_insert::{chunks, values};
 use runtime::db::{Tx, on_either};
 
 const COLUMNS: [&str; 22] = [
@@ -40,32 +40,33 @@ impl Gatherer {
         self.sums
             .values()
             .flat_map(|all| all.values())
-            .any(|one| one.is_dirty)
+            .any(|row| row.is_dirty)
     }
 
     pub(in crate::history) async fn write(&self, tx: &mut Tx) -> Result<(), sqlx::Error> {
         let mut rows: Vec<(&Stretch, &RollupKey, &Rollup)> = Vec::new();
         for (stretch, all) in &self.sums {
-            let grown = all.iter().filter(|(_, one)| one.is_dirty);
-            rows.extend(grown.map(|(key, one)| (stretch, key, &one.sum)));
+            let changed_rows = all.iter().filter(|(_, row)| row.is_dirty);
+            rows.extend(changed_rows.map(|(key, row)| (stretch, key, &row.sum)));
         }
-        for piece in pieces(&rows) {
-            self.upsert(tx, piece).await?;
+        for chunk in chunks(&rows) {
+            self.upsert(tx, chunk).await?;
         }
         for (stretch, all) in &self.coverage {
-            for (backend, growing) in all.iter().filter(|(_, one)| one.is_dirty) {
-                self.cover_row(tx, stretch, backend.as_str(), growing).await?;
+            for (backend, coverage_row) in all.iter().filter(|(_, row)| row.is_dirty) {
+                self.cover_row(tx, stretch, backend.as_str(), coverage_row)
+                    .await?;
             }
         }
         Ok(())
     }
 
     /// Call after the commit of [`write`](Self::write).
-    pub(in crate::history) fn written(&mut self) {
+    pub(in crate::history) fn mark_written(&mut self) {
         let sums = self.sums.values_mut().flat_map(|all| all.values_mut());
-        sums.for_each(|one| one.is_dirty = false);
+        sums.for_each(|row| row.is_dirty = false);
         let coverage = self.coverage.values_mut().flat_map(|all| all.values_mut());
-        coverage.for_each(|one| one.is_dirty = false);
+        coverage.for_each(|row| row.is_dirty = false);
     }
 
     async fn upsert(&self, tx: &mut Tx, rows: &[(&Stretch, &RollupKey, &Rollup)]) -> Result<(), sqlx::Error> {

@@ -32,11 +32,11 @@ pub(in crate::http) async fn rules(
     let rules = rules.map_err(AlertError::from);
     let rules = rules.map_err(|error| user.problem(error))?;
     if query.as_deref() == Some("format=toml") {
-        let text = crate::alerts::toml(rules.iter().map(|kept| Draft::from(&kept.rule)));
+        let text = crate::alerts::toml(rules.iter().map(|stored| Draft::from(&stored.rule)));
         return Ok(([(header::CONTENT_TYPE, "application/toml")], text).into_response());
     }
     if query.as_deref() == Some("format=prometheus") {
-        let text = crate::alerts::prometheus(rules.iter().map(|kept| &kept.rule), &state.auth.home);
+        let text = crate::alerts::prometheus(rules.iter().map(|stored| &stored.rule), &state.auth.home);
         return Ok(([(header::CONTENT_TYPE, "application/yaml")], text).into_response());
     }
     let rules = rules.iter().map(RuleDto::from).collect();
@@ -70,7 +70,7 @@ pub(in crate::http) async fn save(
         .save_rule(&user.who, draft, version, any_prefix)
         .await;
     saved
-        .map(|kept| Json(RuleDto::from(&kept)))
+        .map(|stored| Json(RuleDto::from(&stored)))
         .map_err(|error| user.problem(error))
 }
 

@@ -123,11 +123,11 @@ pub(in crate::http) async fn export(
 fn parse_query(mut pairs: Pairs, who: &Principal) -> Result<(Format, AuditQuery), QueryError> {
     let formats: Vec<String> = pairs
         .extract_if(.., |(name, _)| name == "format")
-        .map(|(_, word)| word)
+        .map(|(_, format)| format)
         .collect();
     let format = match formats.as_slice() {
         [] => Format::Json,
-        [word] => Format::parse(word)?,
+        [format] => Format::parse(format)?,
         _ => return Err(QueryError::new("format", "must be given once")),
     };
     let page = pairs.iter().find(|(name, _)| name == "limit" || name == "cursor");
@@ -149,7 +149,7 @@ fn entry(who: &Principal, format: Format, query: &AuditQuery) -> Entry {
     }
 }
 
-/// Where an export has come to.
+/// Position of an export.
 struct Reading {
     state: AppState,
     guard: Option<SessionGuard>,
@@ -159,14 +159,14 @@ struct Reading {
 }
 
 impl Reading {
-    /// The next piece, and what follows it. An error cuts the answer off: it must not pass for the whole.
+    /// The next chunk and the state after it. An error aborts the response, so that a partial file does not look complete.
     async fn next(reading: Option<Self>) -> Result<Option<(String, Option<Self>)>, ExportEnd> {
         let Some(mut reading) = reading else {
             return Ok(None);
         };
         let page = tokio::select! {
             biased;
-            () = gone(reading.guard.as_ref()) => return Err(ExportEnd::Gone),
+            () = access_lost(reading.guard.as_ref()) => return Err(ExportEnd::Gone),
             page = reading.state.auth.audit.page(&reading.query) => page,
         };
         let mut page = page.map_err(|error| {
@@ -185,9 +185,9 @@ impl Reading {
     }
 }
 
-async fn gone(guard: Option<&SessionGuard>) {
+async fn access_lost(guard: Option<&SessionGuard>) {
     match guard {
-        Some(guard) => guard.gone().await,
+        Some(guard) => guard.access_lost().await,
         None => std::future::pending().await,
     }
 }

@@ -66,7 +66,7 @@ fn make(name: &str, value: &str, more: &str, is_secure: bool) -> Option<HeaderVa
     Some(value)
 }
 
-/// Where to sign in, and where to go on from there.
+/// Path of the sign-in page, with the page to open afterwards.
 pub fn sign_in_path(next: &str) -> String {
     if next == "/" {
         return "/sign-in".to_owned();
@@ -75,7 +75,7 @@ pub fn sign_in_path(next: &str) -> String {
     format!("/sign-in?next={next}")
 }
 
-/// Where the identity provider is requested, and where to go on from there.
+/// Path that starts a sign-in through the identity provider, with the page to open afterwards.
 pub fn provider_path(next: &str) -> String {
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
     format!("/sign-in/oidc?next={next}")

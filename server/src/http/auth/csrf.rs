@@ -1,12 +1,12 @@
 //! Whether a request was made by another site's page.
 //!
-//! Browsers say so themselves: `Sec-Fetch-Site`, and where that is missing, `Origin`. A client that sends neither is no
-//! browser with our cookie in it.
+//! Browsers send `Sec-Fetch-Site`, older ones only `Origin`. A client that sends neither is not a browser that has the
+//! session cookie.
 
 use axum::http::{HeaderMap, Uri, header};
 
-/// `uri` is the request's own: HTTP/2 has the host there (`:authority`) and no header. Where users come by HTTPS, a page that
-/// came in clear is another site's: anyone on the network path may have written it.
+/// `uri` has the host of an HTTP/2 request (`:authority`), which has no `Host` header. With `is_secure`, a page that was
+/// loaded over plain HTTP counts as another site: an attacker on the network path may have written it.
 pub(super) fn is_foreign(headers: &HeaderMap, uri: &Uri, is_secure: bool) -> bool {
     let text = |name: &str| {
         headers
@@ -47,7 +47,7 @@ mod tests {
         assert!(foreign(&[host, ("sec-fetch-site", "same-site")]));
         assert!(foreign(&[host, ("origin", "https://evil.example")]));
         assert!(foreign(&[host, ("origin", "null")]));
-        // Our own name, but in clear.
+        // This server's name over plain HTTP.
         assert!(foreign(&[host, ("origin", "http://locks.example.com")]));
         assert!(foreign(&[
             host,

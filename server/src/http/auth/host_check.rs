@@ -1,5 +1,5 @@
-//! Under which names requests are answered. A page of another site can point its own name at this server (DNS rebinding);
-//! the browser then sends that name as the host.
+//! Checks the host of a request. A page of another site can point its own name at this server (DNS rebinding); the
+//! browser then sends that name as the host.
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use axum::http::{HeaderMap, Uri, header};
 use axum::response::Response;
 use url::Url;
 
-use super::refused;
+use super::problem_response;
 use crate::http::problem::Problem;
 
-/// Without `public_url` every name is answered: the right one is not configured.
+/// Without `public_url` every host is accepted, because the right one is not configured.
 #[derive(Debug, Clone, Default)]
 pub struct Hosts(Option<Arc<[String]>>);
 
 impl Hosts {
     /// `allowed` are names in addition to that of `public_url`.
     pub fn new(public_url: Option<&Url>, allowed: &[String]) -> Self {
-        let own = public_url.and_then(Url::host_str);
-        Self(own.map(|own| {
+        let public_host = public_url.and_then(Url::host_str);
+        Self(public_host.map(|public_host| {
             let allowed = allowed.iter().map(String::as_str);
             allowed
-                .chain([own])
+                .chain([public_host])
                 .map(str::to_ascii_lowercase)
                 .collect::<Vec<_>>()
                 .into()
         }))
     }
 
-    /// Addresses and `localhost` are always answered: no name of another site is one of them.
+    /// IP addresses and `localhost` are always accepted: another site cannot use them as its name.
     fn has(&self, host: &str) -> bool {
         let Some(names) = &self.0 else { return true };
         let host = host.trim_end_matches('.').to_ascii_lowercase();
@@ -39,8 +39,8 @@ impl Hosts {
         is_loopback || is_address(&host) || names.contains(&host)
     }
 
-    /// The answer to a request for another host; none where it may go on. A program with a token is no browser that was led
-    /// here, and a probe learns nothing.
+    /// The rejection of a request for another host; `None` if it is accepted. Requests with a token do not come from a
+    /// rebound page, and probes reveal nothing.
     pub(super) fn refusal(&self, request: &Request, home: &str) -> Option<Response> {
         let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
         if self.0.is_none() || is_probe || request.headers().contains_key(header::AUTHORIZATION) {
@@ -51,7 +51,7 @@ impl Hosts {
             return None;
         }
         let problem = Problem::misdirected(home).with_request_id(request.headers());
-        Some(refused(problem))
+        Some(problem_response(problem))
     }
 }
 
@@ -64,15 +64,15 @@ fn is_address(host: &str) -> bool {
     }
 }
 
-/// Every host that a request names, without its port; none for one that is not understood.
+/// Every host of a request, without its port; `None` for an invalid one.
 fn hosts(headers: &HeaderMap, uri: &Uri) -> impl Iterator<Item = Option<String>> {
-    let named = headers.get_all(header::HOST).into_iter().map(|value| {
+    let host_headers = headers.get_all(header::HOST).into_iter().map(|value| {
         let authority = value.to_str().ok()?.parse::<Authority>().ok()?;
         let port = authority.as_str().strip_prefix(authority.host())?;
         let is_port = port.is_empty() || port.starts_with(':');
         is_port.then(|| authority.host().to_owned())
     });
-    named.chain(uri.host().map(|host| Some(host.to_owned())))
+    host_headers.chain(uri.host().map(|host| Some(host.to_owned())))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A page for a form that the authentication layer rejected, with what the user typed: nothing is lost when a session ends.
+//! The page for a form that the authentication layer rejected. It keeps the typed fields when a session has ended.
 
 use app::forms::reply::{FormReply, TypedFields};
 use app::session::{FirstRender, Refusal as PageRefusal};
@@ -36,7 +36,7 @@ pub(super) async fn reject(
 ) -> Response {
     let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let (shown, status) = match refusal {
-        Refusal::NobodyKnown => {
+        Refusal::Unauthenticated => {
             let sign_in = cookie::sign_in_path("/");
             (PageRefusal::SignedOut { sign_in }, StatusCode::UNAUTHORIZED)
         }
@@ -50,7 +50,7 @@ pub(super) async fn reject(
             return problem(state, refusal, access, who, parts).await;
         }
     };
-    // No user typed what another site sent.
+    // Fields sent by another site are not user input.
     let fields = match refusal {
         Refusal::CrossSite => TypedFields::default(),
         _ => TypedFields::without_secrets(form.into_fields()),

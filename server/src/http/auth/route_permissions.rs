@@ -88,7 +88,7 @@ pub fn method_of(method: &Method) -> &'static str {
     let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"];
     known
         .into_iter()
-        .find(|one| *one == method.as_str())
+        .find(|known_method| *known_method == method.as_str())
         .unwrap_or("_OTHER")
 }
 
@@ -125,12 +125,12 @@ fn is_same(pattern: &str, path: &str) -> bool {
     if !path.as_bytes().starts_with(&pattern.as_bytes()[..fixed]) {
         return false;
     }
-    let mut ours = pattern.split('/');
-    let mut theirs = path.split('/');
+    let mut expected = pattern.split('/');
+    let mut actual = path.split('/');
     loop {
-        match (ours.next(), theirs.next()) {
+        match (expected.next(), actual.next()) {
             (None, None) => return true,
-            (Some(ours), Some(theirs)) if ours == theirs || ours.starts_with('{') => {}
+            (Some(expected), Some(actual)) if expected == actual || expected.starts_with('{') => {}
             _ => return false,
         }
     }
@@ -138,12 +138,12 @@ fn is_same(pattern: &str, path: &str) -> bool {
 
 /// The page of the form with this address: the nearest GET route above it.
 pub fn page_above(path: &str) -> &str {
-    let mut above = path;
-    while let Some((shorter, _)) = above.rsplit_once('/') {
-        above = shorter;
-        let is_page = |row: &RouteRow| row.method == "GET" && is_same(row.path, above);
+    let mut candidate = path;
+    while let Some((shorter, _)) = candidate.rsplit_once('/') {
+        candidate = shorter;
+        let is_page = |row: &RouteRow| row.method == "GET" && is_same(row.path, candidate);
         if TABLE.iter().any(is_page) {
-            return above;
+            return candidate;
         }
     }
     "/"
@@ -221,14 +221,15 @@ mod tests {
         } in TABLE
         {
             // The user's own account, sessions and tour: no permission is needed.
-            let own = [
+            let own_account_routes = [
                 "/settings/password",
                 "/settings/sessions/{id}/end",
                 "/v1/sessions/{id}",
                 "/prove",
                 "/tour/dismiss",
             ];
-            let is_sign_in = ["/sign-in", "/sign-out", "/setup"].contains(path) || own.contains(path);
+            let is_sign_in =
+                ["/sign-in", "/sign-out", "/setup"].contains(path) || own_account_routes.contains(path);
             match access {
                 Access::May(right) => assert!(*method == "GET" || right.mutates(), "{method} {path}"),
                 Access::Public | Access::SignedIn => {

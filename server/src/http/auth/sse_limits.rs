@@ -33,7 +33,7 @@ impl StreamKind {
         }
     }
 
-    fn most(self, subject: &Subject) -> usize {
+    fn limit(self, subject: &Subject) -> usize {
         match (self, subject) {
             (Self::Lease, Subject::Token { .. }) => LEASES_OF_TOKEN_MAX,
             (Self::Lease, Subject::User { .. } | Subject::Anonymous) | (Self::View, _) => VIEWS_MAX,
@@ -43,7 +43,7 @@ impl StreamKind {
 
 type Opener = (String, StreamKind);
 
-/// Streams by who opened them, and by kind.
+/// Open streams by principal and kind.
 #[derive(Debug, Clone, Default)]
 pub struct Streams(Arc<Mutex<HashMap<Opener, usize>>>);
 
@@ -62,28 +62,28 @@ impl Streams {
         who: Principal,
         kind: StreamKind,
     ) -> Result<Response, usize> {
-        let max = kind.most(&who.subject);
-        let place = self.take((who.id().to_owned(), kind), max).ok_or(max)?;
+        let max = kind.limit(&who.subject);
+        let slot = self.reserve((who.id().to_owned(), kind), max).ok_or(max)?;
         let (parts, body) = response.into_parts();
-        let gone = async move {
-            identity.gone(&who).await;
+        let access_lost = async move {
+            identity.access_lost(&who).await;
         };
-        let mut rest = body.into_data_stream().take_until(Box::pin(gone));
+        let mut events = body.into_data_stream().take_until(Box::pin(access_lost));
         let body = Body::from_stream(stream::poll_fn(move |cx| {
-            let _held = &place;
-            rest.poll_next_unpin(cx)
+            let _held = &slot;
+            events.poll_next_unpin(cx)
         }));
         Ok(Response::from_parts(parts, body))
     }
 
-    fn take(&self, opener: Opener, max: usize) -> Option<Place> {
+    fn reserve(&self, opener: Opener, max: usize) -> Option<StreamSlot> {
         let mut open = self.lock();
         let count = open.entry(opener.clone()).or_default();
         if *count >= max {
             return None;
         }
         *count += 1;
-        Some(Place {
+        Some(StreamSlot {
             streams: self.clone(),
             opener,
         })
@@ -95,12 +95,12 @@ impl Streams {
 }
 
 /// Released when the stream is dropped.
-struct Place {
+struct StreamSlot {
     streams: Streams,
     opener: Opener,
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut open = self.streams.lock();
         if let Some(count) = open.get_mut(&self.opener) {
@@ -123,13 +123,13 @@ mod tests {
             id: "t".into(),
             name: "t".into(),
         };
-        assert_eq!(StreamKind::from_pattern("/v1/events").most(&token), VIEWS_MAX);
+        assert_eq!(StreamKind::from_pattern("/v1/events").limit(&token), VIEWS_MAX);
         assert_eq!(
-            StreamKind::from_pattern("/v1/locks/{leaseId}/events").most(&token),
+            StreamKind::from_pattern("/v1/locks/{leaseId}/events").limit(&token),
             LEASES_OF_TOKEN_MAX
         );
         assert_eq!(
-            StreamKind::from_pattern("/v1/locks/{leaseId}/events").most(&Subject::Anonymous),
+            StreamKind::from_pattern("/v1/locks/{leaseId}/events").limit(&Subject::Anonymous),
             VIEWS_MAX
         );
     }
@@ -138,14 +138,14 @@ mod tests {
     fn a_stream_beyond_the_limit_waits_for_a_free_slot() {
         // Each user has a separate count; a user without an open stream is not stored.
         let streams = Streams::default();
-        let take = |name: &str, kind| streams.take((name.to_owned(), kind), 2);
-        let first = take("ada", StreamKind::View).unwrap();
-        let second = take("ada", StreamKind::View).unwrap();
-        assert!(take("ada", StreamKind::View).is_none());
-        let other = take("bob", StreamKind::View).unwrap();
-        let lease = take("ada", StreamKind::Lease).unwrap();
+        let reserve = |name: &str, kind| streams.reserve((name.to_owned(), kind), 2);
+        let first = reserve("ada", StreamKind::View).unwrap();
+        let second = reserve("ada", StreamKind::View).unwrap();
+        assert!(reserve("ada", StreamKind::View).is_none());
+        let other = reserve("bob", StreamKind::View).unwrap();
+        let lease = reserve("ada", StreamKind::Lease).unwrap();
         drop(first);
-        let third = take("ada", StreamKind::View).unwrap();
+        let third = reserve("ada", StreamKind::View).unwrap();
         drop((second, third, other, lease));
         assert!(streams.lock().is_empty());
     }

@@ -1,5 +1,5 @@
-//! Whether a request came by a way that keeps it secret: our own TLS, a declared proxy that users reach by HTTPS, or
-//! this machine's loopback. What came in clear is led to where it is safe, or refused.
+//! Requires a secure transport: this server's TLS, a declared proxy that users reach by HTTPS, or loopback. Pages
+//! requested over plain HTTP redirect to HTTPS; other such requests are rejected.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse as _, Redirect, Response};
 
 use super::client_ip::Proxies;
-use super::{refused, route_permissions};
+use super::{problem_response, route_permissions};
 use crate::http::problem::Problem;
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -24,7 +24,7 @@ pub(super) fn refusal(request: &Request, proxies: &Proxies, home: &str) -> Optio
     if extensions.get::<OverTls>().is_some() || is_safe(peer, request.headers(), proxies) {
         return None;
     }
-    // Probes come from the machine's own network, and learn nothing but that we live.
+    // Probes of the local network get no information except that the server is alive.
     let path = request.uri().path();
     if matches!(path, "/healthz" | "/readyz") {
         return None;
@@ -33,7 +33,7 @@ pub(super) fn refusal(request: &Request, proxies: &Proxies, home: &str) -> Optio
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         return Some(Redirect::permanent(&format!("{home}{path}")).into_response());
     }
-    Some(refused(
+    Some(problem_response(
         Problem::needs_https(home).with_request_id(request.headers()),
     ))
 }
@@ -43,10 +43,10 @@ fn is_safe(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> bool {
         return peer.to_canonical().is_loopback();
     }
     // The nearest proxy's value is the last one. A proxy without the header uses HTTPS, like `public_url`.
-    let words = headers.get_all(&FORWARDED_PROTO).iter().next_back();
-    let words = words.and_then(|value| value.to_str().ok());
-    let last = words.and_then(|value| value.rsplit(',').next());
-    last.is_none_or(|word| !word.trim().eq_ignore_ascii_case("http"))
+    let protocols = headers.get_all(&FORWARDED_PROTO).iter().next_back();
+    let protocols = protocols.and_then(|value| value.to_str().ok());
+    let last = protocols.and_then(|value| value.rsplit(',').next());
+    last.is_none_or(|protocol| !protocol.trim().eq_ignore_ascii_case("http"))
 }
 
 #[cfg(test)]

@@ -260,9 +260,9 @@ impl From<VisibleUnlock> for UnlockDto {
             by_rereading: unlock.ending.is_by_rereading,
             rereads: unlock.rereads,
         });
-        let alone = unlock.break_glass.as_ref().map(|alone| BreakGlassDto {
-            reason: alone.reason.clone(),
-            reviewed: alone.review.as_ref().map(ActorDto::from),
+        let break_glass = unlock.break_glass.as_ref().map(|break_glass| BreakGlassDto {
+            reason: break_glass.reason.clone(),
+            reviewed: break_glass.review.as_ref().map(ActorDto::from),
         });
         Self {
             state: unlock.state.as_str(),
@@ -275,7 +275,7 @@ impl From<VisibleUnlock> for UnlockDto {
                 to_type: unlock.to_type(),
             },
             approval: unlock.approval.as_ref().map(ActorDto::from),
-            break_glass: alone,
+            break_glass,
             ended_at: unlock.ended_at.filter(|_| !unlock.is_open()),
             acted_at: unlock.acted_at,
             outcome,

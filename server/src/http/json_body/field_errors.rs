@@ -9,7 +9,7 @@ use super::BodyError;
 pub(in crate::http) struct FieldErrors(Vec<ValidationError>);
 
 impl FieldErrors {
-    /// The value, or none and its error kept.
+    /// The value; for an error `None`, and the error is collected.
     pub(in crate::http) fn check<T>(&mut self, value: Result<T, ValidationError>) -> Option<T> {
         value.map_err(|invalid| self.0.push(invalid)).ok()
     }
@@ -107,7 +107,7 @@ fn mismatch(found: &str, expected: &str) -> String {
         (Some(number), true) => return format!("must be a whole number, but is {number}"),
         _ => {}
     }
-    let wanted = match expected {
+    let expected_text = match expected {
         _ if is_whole => "a whole number",
         "a boolean" => "true or false",
         "a sequence" => "an array",
@@ -123,5 +123,5 @@ fn mismatch(found: &str, expected: &str) -> String {
         Some("map") => "an object",
         _ => "something else",
     };
-    format!("must be {wanted}, but is {kind}")
+    format!("must be {expected_text}, but is {kind}")
 }

@@ -52,7 +52,7 @@ pub(in crate::http) async fn acquire(
         // A token revoked while waiting leaves the queue.
         Some(guard) if waits => tokio::select! {
             acquired = &mut acquiring => acquired,
-            () = guard.gone() => {
+            () = guard.access_lost() => {
                 let problem = Problem::unauthenticated("This token was revoked, has expired or has other permissions now");
                 return Err(problem.with_request_id(&context.headers));
             }

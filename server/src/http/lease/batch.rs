@@ -100,11 +100,11 @@ async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<
         return Err(ValidationError::new("operations", message).into());
     }
     let mut errors = FieldErrors::default();
-    let mut named = Named::default();
+    let mut seen_names = SeenNames::default();
     let mut operations = Vec::with_capacity(body.operations.len());
     for (position, dto) in body.operations.into_iter().enumerate() {
         let operation = parse_operation(service, dto).and_then(|mut operation| {
-            named.add(position, &operation)?;
+            seen_names.add(position, &operation)?;
             if let Operation::Acquire(request) = &mut operation {
                 // A line feed is in no key of a client.
                 request.idempotency_key = key.as_ref().map(|key| format!("{key}\n{position}").into());
@@ -153,12 +153,12 @@ fn parse_lease(text: &str) -> Result<LeaseId, ValidationError> {
 
 /// Positions by resource and by lease.
 #[derive(Default)]
-struct Named {
+struct SeenNames {
     resources: HashMap<Resource, usize>,
     leases: HashMap<LeaseId, usize>,
 }
 
-impl Named {
+impl SeenNames {
     fn add(&mut self, position: usize, operation: &Operation) -> Result<(), FieldErrors> {
         let (field, earlier) = match operation {
             Operation::Acquire(request) => {

@@ -38,11 +38,11 @@ pub(in crate::http) async fn lease(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<LeaseDto>, Problem> {
     let id = lease_id(path).map_err(|error| context.problem(error))?;
-    let seen = service
+    let lease = service
         .lease(&context.caller, id)
         .await
         .map_err(|error| context.problem(error))?;
-    Ok(Json(LeaseDto::new(&context.caller, &seen)))
+    Ok(Json(LeaseDto::new(&context.caller, &lease)))
 }
 
 /// Leases held now, in order of their resource's bytes.

@@ -56,19 +56,19 @@ impl Services {
         let now = self.now();
         let open = self.alerts.open(&visible).await?;
         let ended = self.alerts.ended_since(&visible, now - HISTORY_MS).await?;
-        let kept = self.alerts.visible_rules(&visible).await?;
+        let rules = self.alerts.visible_rules(&visible).await?;
         let silences = self.alerts.silences().await?;
         let resolved = self.alerts.resolved(&visible, RESOLVED_MAX).await?;
         let may_act = who.may_anywhere(Permission::Unlock);
-        let rule_lines = kept.iter().map(|kept| rule_line(&kept.rule, &open));
-        let resolved = resolved.into_iter().map(|one| ResolvedAlert {
-            rule: one.rule_name,
-            path: path(&one.subject),
-            subject: one.subject.display_name(),
-            fired_at: one.fired_at,
-            ended_at: one.ended_at,
+        let rule_lines = rules.iter().map(|stored| rule_line(&stored.rule, &open));
+        let resolved = resolved.into_iter().map(|alert| ResolvedAlert {
+            rule: alert.rule_name,
+            path: path(&alert.subject),
+            subject: alert.subject.display_name(),
+            fired_at: alert.fired_at,
+            ended_at: alert.ended_at,
         });
-        let shown = silences::rows(&silences, &visible, may_act);
+        let silence_rows = silences::rows(&silences, &visible, may_act);
         let grouping = Grouping {
             open: &open,
             ended: &ended,
@@ -79,7 +79,7 @@ impl Services {
         Ok(AlertsData {
             rule_lines: rule_lines.collect(),
             resolved: resolved.collect(),
-            silences: shown,
+            silences: silence_rows,
             now,
             may_act,
             may_edit: who.may_anywhere(Permission::Administer),
@@ -91,11 +91,11 @@ impl Services {
     /// None where they cannot be read: the receivers' page says why.
     async fn last_deliveries(&self) -> Option<Deliveries> {
         let receivers = self.notifier.receivers().await.ok()?;
-        let wanted = DeliveryFilter {
+        let filter = DeliveryFilter {
             limit: Some(DELIVERIES_MAX),
             ..DeliveryFilter::default()
         };
-        let messages = self.notifier.deliveries(&wanted).await.ok()?;
+        let messages = self.notifier.deliveries(&filter).await.ok()?;
         let last = receivers
             .iter()
             .map(|receiver| last_delivery(receiver, &messages));
@@ -192,8 +192,13 @@ pub(super) fn reply(error: &AlertError) -> (StatusCode, FormReply) {
     (status, reply)
 }
 
-async fn answer<T>(state: &AppState, form: FormRequest, done: Result<T, AlertError>, next: &str) -> Response {
-    match done {
+async fn respond<T>(
+    state: &AppState,
+    form: FormRequest,
+    result: Result<T, AlertError>,
+    next: &str,
+) -> Response {
+    match result {
         Ok(_) => form.moved(next),
         Err(error) => {
             let (status, reply) = reply(&error);
@@ -212,19 +217,19 @@ fn selection(form: &FormRequest) -> AlertSelection {
 
 pub(in crate::http) async fn ack(State(state): State<AppState>, form: FormRequest) -> Response {
     let note = form.form.text("note");
-    let done = state
+    let result = state
         .alerts
         .acknowledge(&form.who, &selection(&form), &note)
         .await;
-    answer(&state, form, done, "/alerts?acked").await
+    respond(&state, form, result, "/alerts?acked").await
 }
 
 pub(in crate::http) async fn unack(State(state): State<AppState>, form: FormRequest) -> Response {
-    let done = state
+    let result = state
         .alerts
         .withdraw_acknowledgement(&form.who, &selection(&form))
         .await;
-    answer(&state, form, done, "/alerts?unacked").await
+    respond(&state, form, result, "/alerts?unacked").await
 }
 
 pub(in crate::http) async fn end(
@@ -232,8 +237,8 @@ pub(in crate::http) async fn end(
     PathId(id): PathId,
     form: FormRequest,
 ) -> Response {
-    let done = state.alerts.end_silence(&form.who, &id).await;
-    answer(&state, form, done, "/alerts?ended").await
+    let result = state.alerts.end_silence(&form.who, &id).await;
+    respond(&state, form, result, "/alerts?ended").await
 }
 
 pub(in crate::http) async fn extend(
@@ -241,9 +246,9 @@ pub(in crate::http) async fn extend(
     PathId(id): PathId,
     form: FormRequest,
 ) -> Response {
-    let lasts = form.form.text("lasts");
-    let done = state.alerts.extend_silence(&form.who, &id, &lasts).await;
-    answer(&state, form, done, "/alerts?extended").await
+    let duration = form.form.text("lasts");
+    let result = state.alerts.extend_silence(&form.who, &id, &duration).await;
+    respond(&state, form, result, "/alerts?extended").await
 }
 
 pub(in crate::http) async fn remove(
@@ -251,6 +256,6 @@ pub(in crate::http) async fn remove(
     PathId(id): PathId,
     form: FormRequest,
 ) -> Response {
-    let done = state.alerts.remove_rule(&form.who, &id).await;
-    answer(&state, form, done, "/alerts?removed").await
+    let result = state.alerts.remove_rule(&form.who, &id).await;
+    respond(&state, form, result, "/alerts?removed").await
 }

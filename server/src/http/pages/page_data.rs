@@ -42,8 +42,8 @@ impl PageData for CallerData {
         is_newest: bool,
     ) -> ConsoleFuture<'_, RulePreview> {
         Box::pin(async move {
-            let asked = (id.as_str(), search.as_str(), fields.as_str());
-            self.state.rule_preview(&self.who, asked, is_newest).await
+            let request = (id.as_str(), search.as_str(), fields.as_str());
+            self.state.rule_preview(&self.who, request, is_newest).await
         })
     }
 

@@ -1,4 +1,4 @@
-//! What pages get of the server: the ports and the facts of the layout, for the caller of a request.
+//! Ports and layout data of the pages, for the caller of a request.
 
 use std::future::{self, Future};
 use std::sync::Arc;
@@ -62,7 +62,9 @@ impl Services {
         }
         let visible = Visible::to(&who.grants);
         let revisions = self.page_revisions(&visible, Self::activity_for(who)).await;
-        let permissions = Permission::ALL.into_iter().filter(|one| who.may_anywhere(*one));
+        let permissions = Permission::ALL
+            .into_iter()
+            .filter(|permission| who.may_anywhere(*permission));
         let is_stale = who.session.is_some() && !who.is_fresh;
         Session {
             user: Some(who.name().to_owned()),

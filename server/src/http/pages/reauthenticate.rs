@@ -1,5 +1,5 @@
-//! `/prove`: authenticating once more in the same session, before a change that asks for it. Leads back to a page, or sends
-//! a form on that was refused, with everything that was typed into it.
+//! `/prove`: reauthentication in the same session, before a change that requires it. Afterwards it redirects to a page, or
+//! submits the rejected form again with all of its fields.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::http::pages::response;
 use crate::http::pages::response::see_other;
 use crate::identity::{IdentityError, Principal};
 
-/// Field of the password; no form that is sent on has one of this name.
+/// Field of the password; no resubmitted form has a field of this name.
 const PASSWORD: &str = "currentPassword";
 
 /// The next step from the query: a page of the console, or a form to submit again.
-fn then(uri: &Uri) -> Then {
+fn next_step(uri: &Uri) -> Then {
     let pairs = app::links::pairs(uri.query().unwrap_or_default());
-    let find = |wanted: &str| {
-        let found = pairs.iter().find(|(name, _)| name == wanted);
+    let find = |param: &str| {
+        let found = pairs.iter().find(|(name, _)| name == param);
         found.map(|(_, path)| cookie::next_path(Some(path)).to_owned())
     };
     match find("send") {
@@ -43,19 +43,24 @@ pub(in crate::http) fn proof(auth: &Authenticator, who: &Principal) -> Proof {
     if user.is_some_and(|user| user.has_password) {
         return Proof::Password;
     }
-    let is_theirs = user.is_some_and(|user| user.issuer.is_some());
+    let is_provider_user = user.is_some_and(|user| user.issuer.is_some());
     Proof::SignIn {
-        at_provider: is_theirs && auth.oidc.is_some(),
+        at_provider: is_provider_user && auth.oidc.is_some(),
     }
 }
 
-/// A form that was refused because its session is not fresh: what was typed, and how to go on.
-pub(in crate::http) fn refused(auth: &Authenticator, who: &Principal, action: &str, form: Form) -> Response {
+/// The page that asks for reauthentication and keeps the fields of the rejected form.
+pub(in crate::http) fn request_reauthentication(
+    auth: &Authenticator,
+    who: &Principal,
+    action: &str,
+    form: Form,
+) -> Response {
     respond(
         auth,
         who,
         Then::Send(action.to_owned()),
-        (StatusCode::FORBIDDEN, typed(form), None),
+        (StatusCode::FORBIDDEN, pending_fields(form), None),
     )
 }
 
@@ -64,7 +69,7 @@ pub(in crate::http) async fn show(
     viewer: CurrentUser,
     uri: Uri,
 ) -> Response {
-    let then = match then(&uri) {
+    let then = match next_step(&uri) {
         // There is no form to send yet.
         Then::Send(_) => Then::Open("/".to_owned()),
         open @ Then::Open(_) => open,
@@ -83,9 +88,14 @@ pub(in crate::http) async fn submit(
     uri: Uri,
     form: Form,
 ) -> Response {
-    let then = then(&uri);
+    let then = next_step(&uri);
     if viewer.0.session.is_none() {
-        return respond(&auth, &viewer.0, then, (StatusCode::FORBIDDEN, typed(form), None));
+        return respond(
+            &auth,
+            &viewer.0,
+            then,
+            (StatusCode::FORBIDDEN, pending_fields(form), None),
+        );
     }
     let error = match auth.identity.prove_again(&viewer.0, &form.secret(PASSWORD)).await {
         Ok(()) => {
@@ -102,7 +112,12 @@ pub(in crate::http) async fn submit(
         other => response::sentence(other),
     };
     let status = response::status_of(&error);
-    let mut response = respond(&auth, &viewer.0, then, (status, typed(form), Some(fault)));
+    let mut response = respond(
+        &auth,
+        &viewer.0,
+        then,
+        (status, pending_fields(form), Some(fault)),
+    );
     if let IdentityError::TooManyGuesses { wait_s } = error {
         response
             .headers_mut()
@@ -112,7 +127,7 @@ pub(in crate::http) async fn submit(
 }
 
 /// Fields of the pending form.
-fn typed(form: Form) -> TypedFields {
+fn pending_fields(form: Form) -> TypedFields {
     let mut fields = form.into_fields();
     fields.retain(|(name, _)| name != PASSWORD);
     TypedFields::without_secrets(fields)
@@ -122,7 +137,7 @@ fn respond(
     auth: &Authenticator,
     who: &Principal,
     then: Then,
-    (status, typed, fault): (StatusCode, TypedFields, Option<String>),
+    (status, fields, fault): (StatusCode, TypedFields, Option<String>),
 ) -> Response {
     let visitor = Visitor {
         name: who.name().to_owned(),
@@ -134,7 +149,7 @@ fn respond(
         field: PASSWORD,
         fault,
         then,
-        typed,
+        typed: fields,
     };
     let html = match &content.then {
         Then::Open(_) => prove(&visitor, &content),

@@ -30,15 +30,17 @@ const LISTED: i64 = 20;
 impl Services {
     pub(super) async fn receivers_data(&self) -> Result<ReceiversData, ConsoleError> {
         let notifier = &self.notifier;
-        let wanted = |state| DeliveryFilter {
+        let filter = |state| DeliveryFilter {
             state,
             limit: Some(LISTED),
             ..DeliveryFilter::default()
         };
         let read = async || {
-            let dead = notifier.deliveries(&wanted(Some(DeliveryState::Dead))).await?;
-            let latest = notifier.deliveries(&wanted(None)).await?;
-            let latest = latest.into_iter().filter(|one| one.state != DeliveryState::Dead);
+            let dead = notifier.deliveries(&filter(Some(DeliveryState::Dead))).await?;
+            let latest = notifier.deliveries(&filter(None)).await?;
+            let latest = latest
+                .into_iter()
+                .filter(|delivery| delivery.state != DeliveryState::Dead);
             Ok::<_, NotifyError>(ReceiversData {
                 rows: notifier.receivers().await?.into_iter().map(row).collect(),
                 dead: dead.into_iter().map(message).collect(),
@@ -89,19 +91,19 @@ pub(in crate::http) async fn add(State(state): State<AppState>, form: FormReques
     };
     match added {
         Ok(()) => form.moved("/alerts/receivers?added"),
-        Err(error) => refused(&state, form, LIST, &error).await,
+        Err(error) => error_reply(&state, form, LIST, &error).await,
     }
 }
 
 /// One on each line.
 fn urls(form: &Form) -> Vec<SecretString> {
-    let text = form.typed("urls");
+    let text = form.untrimmed("urls");
     let lines = text.split_whitespace().map(SecretString::from);
     lines.collect()
 }
 
 fn secret(form: &Form) -> Option<SecretString> {
-    let text = form.typed("secret");
+    let text = form.untrimmed("secret");
     Some(text).filter(|text| !text.is_empty()).map(SecretString::from)
 }
 
@@ -132,7 +134,7 @@ fn reply(error: &NotifyError) -> FormReply {
     }
 }
 
-async fn refused(state: &AppState, form: FormRequest, page: &str, error: &NotifyError) -> Response {
+async fn error_reply(state: &AppState, form: FormRequest, page: &str, error: &NotifyError) -> Response {
     form.reply(state, page, status(error), reply(error)).await
 }
 
@@ -168,7 +170,7 @@ fn message(delivery: Delivery) -> Message {
         what: delivery
             .notice
             .as_ref()
-            .map_or_else(|| "not understood".to_owned(), what),
+            .map_or_else(|| "not understood".to_owned(), describe_notice),
         receiver: delivery.receiver,
         attempts: delivery.attempts,
         created_at: delivery.created_at,
@@ -179,23 +181,25 @@ fn message(delivery: Delivery) -> Message {
 }
 
 /// `firing: held for 41 m (3 alerts)`
-fn what(notice: &Notice) -> String {
-    let word = match notice.status() {
+fn describe_notice(notice: &Notice) -> String {
+    let status = match notice.status() {
         NoticeStatus::Firing => "firing",
         NoticeStatus::Resolved => "resolved",
     };
     let first = notice.alerts.first();
     let name = first.and_then(|alert| alert.labels.get("alertname"));
-    let about = first.and_then(|alert| alert.labels.get("resource"));
+    let resource = first.and_then(|alert| alert.labels.get("resource"));
     let name = name.map_or("alert", String::as_str);
-    let about = about.map(|about| format!(", {about}")).unwrap_or_default();
+    let resource = resource
+        .map(|resource| format!(", {resource}"))
+        .unwrap_or_default();
     let count = notice.alerts.len() as u64 + notice.truncated;
     let more = if count > 1 {
         format!(" and {} more", count - 1)
     } else {
         String::new()
     };
-    format!("{word}: {name}{about}{more}")
+    format!("{status}: {name}{resource}{more}")
 }
 
 pub(in crate::http) async fn change(
@@ -207,7 +211,7 @@ pub(in crate::http) async fn change(
     let changed = state.notifier.change(&form.who, &name, &urls, secret(&form.form));
     match Box::pin(changed).await {
         Ok(()) => form.moved(&format!("{}?changed", path(&name))),
-        Err(error) => refused(&state, form, &page_of(&name, &error), &error).await,
+        Err(error) => error_reply(&state, form, &page_of(&name, &error), &error).await,
     }
 }
 
@@ -218,7 +222,7 @@ pub(in crate::http) async fn remove(
 ) -> Response {
     match state.notifier.remove(&form.who, &name).await {
         Ok(()) => form.moved("/alerts/receivers?removed"),
-        Err(error) => refused(&state, form, &page_of(&name, &error), &error).await,
+        Err(error) => error_reply(&state, form, &page_of(&name, &error), &error).await,
     }
 }
 
@@ -235,31 +239,31 @@ pub(in crate::http) async fn try_out(
             };
             form.reply(&state, &path(&name), StatusCode::OK, reply).await
         }
-        Err(error) => refused(&state, form, &page_of(&name, &error), &error).await,
+        Err(error) => error_reply(&state, form, &page_of(&name, &error), &error).await,
     }
 }
 
 /// Request and response of one peer.
-fn results(trial: TestMessage) -> [(String, String); 4] {
-    let headers = trial
+fn results(test: TestMessage) -> [(String, String); 4] {
+    let headers = test
         .headers
         .iter()
         .map(|(name, value)| format!("{name}: {value}\n"));
     let request = format!(
         "POST {}\ncontent-type: application/json\n{}\n{}",
-        trial.url,
+        test.url,
         headers.collect::<String>(),
-        trial.body
+        test.body
     );
-    let answer = match trial.status {
-        Some(status) => format!("{status}\n\n{}", trial.answer),
+    let answer = match test.status {
+        Some(status) => format!("{status}\n\n{}", test.answer),
         None => "no answer".to_owned(),
     };
     [
-        (URL, trial.url),
+        (URL, test.url),
         (REQUEST, request),
         (ANSWER, answer),
-        (FAULT, trial.fault.unwrap_or_default()),
+        (FAULT, test.fault.unwrap_or_default()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
 }
@@ -271,11 +275,11 @@ pub(in crate::http) async fn retry(
 ) -> Response {
     match state.notifier.retry(&form.who, number(&id)).await {
         Ok(()) => form.moved("/alerts/receivers?retried"),
-        Err(error) => refused(&state, form, LIST, &error).await,
+        Err(error) => error_reply(&state, form, LIST, &error).await,
     }
 }
 
-/// The page that shows the error: the receiver's, unless it is gone.
+/// The page that shows the error: the receiver's, unless the receiver was removed.
 fn page_of(name: &str, error: &NotifyError) -> String {
     match error {
         NotifyError::NotFound { .. } => LIST.to_owned(),

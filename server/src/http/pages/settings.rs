@@ -50,7 +50,7 @@ fn field_name(field: &str) -> String {
     }
 }
 
-async fn refused(state: &AppState, form: FormRequest, page: &str, error: &IdentityError) -> Response {
+async fn error_reply(state: &AppState, form: FormRequest, page: &str, error: &IdentityError) -> Response {
     let response = form.reply(state, page, status_of(error), reply(error)).await;
     with_retry_after(response, error)
 }

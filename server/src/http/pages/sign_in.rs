@@ -51,12 +51,12 @@ pub(in crate::http) async fn show(
     };
     match auth.identity.check_user_link(&link, &who.origin).await {
         Ok(()) => page(StatusCode::OK, sign_in::by_link(link, next)),
-        Err(error) => refused_link(&auth, &who, &error, next),
+        Err(error) => link_error_page(&auth, &who, &error, next),
     }
 }
 
 /// The ways to another link, or when to try again.
-fn refused_link(auth: &Authenticator, who: &Principal, error: &IdentityError, next: String) -> Response {
+fn link_error_page(auth: &Authenticator, who: &Principal, error: &IdentityError, next: String) -> Response {
     if matches!(error, IdentityError::BadLink) {
         return page(StatusCode::GONE, sign_in::spent_link(spent_link(auth, who)));
     }
@@ -119,7 +119,7 @@ pub(in crate::http) async fn sign_in(
         if matches!(error, IdentityError::BadLink) {
             auth.identity.record_bad_link(&who.origin).await;
         }
-        return refused_link(&auth, &who, &error, next);
+        return link_error_page(&auth, &who, &error, next);
     }
     let status = match &error {
         // Longer than any password: rejected as a request, before it is counted or hashed.

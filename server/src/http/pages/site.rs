@@ -19,7 +19,7 @@ use super::accept::accepts;
 #[allow_missing = true]
 struct Site;
 
-/// Variants made beforehand: encoding and file ending, best first.
+/// Precompressed variants: encoding and file extension, best first.
 const VARIANTS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 
 /// A year, in seconds: the longest that caches respect.
@@ -63,30 +63,30 @@ pub fn holds(path: &str) -> bool {
     Site::get(path).is_some()
 }
 
-/// The file at this path, in the best encoding that the client takes; 304 where it has it already.
+/// The file at this path, in the best encoding that the client accepts; 304 if the client has it already.
 pub async fn serve(uri: Uri, headers: HeaderMap) -> Response {
     let (path, lifetime) = locate(uri.path().trim_start_matches('/'));
     let path = path.as_str();
-    let wanted = headers
+    let accept_encoding = headers
         .get(header::ACCEPT_ENCODING)
         .and_then(|value| value.to_str().ok())
         .unwrap_or("");
     let Some(plain) = Site::get(path) else {
         return not_found(path).into_response();
     };
-    let packed = VARIANTS
+    let compressed = VARIANTS
         .into_iter()
-        .filter(|(encoding, _)| accepts(wanted, encoding))
+        .filter(|(encoding, _)| accepts(accept_encoding, encoding))
         .find_map(|(encoding, ending)| {
             Site::get(&format!("{path}{ending}")).map(|file| (Some(encoding), file))
         });
     let kind = plain.metadata.mimetype().to_owned();
-    let (encoding, file) = packed.unwrap_or((None, plain));
+    let (encoding, file) = compressed.unwrap_or((None, plain));
     let tag = tag(&file);
-    let fresh = headers
+    let is_unchanged = headers
         .get(header::IF_NONE_MATCH)
-        .is_some_and(|known| knows(known, &tag));
-    let mut response = if fresh {
+        .is_some_and(|if_none_match| matches_tag(if_none_match, &tag));
+    let mut response = if is_unchanged {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         ([(header::CONTENT_TYPE, kind)], Body::from(file.data.into_owned())).into_response()
@@ -97,22 +97,22 @@ pub async fn serve(uri: Uri, headers: HeaderMap) -> Response {
     if let Ok(tag) = HeaderValue::try_from(tag) {
         out.insert(header::ETAG, tag);
     }
-    if let (Some(encoding), false) = (encoding, fresh) {
+    if let (Some(encoding), false) = (encoding, is_unchanged) {
         out.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
     }
     response
 }
 
-/// The variants differ in content, so each has a tag of its own.
+/// Each variant has its own tag, because the variants differ in content.
 fn tag(file: &EmbeddedFile) -> String {
     format!("\"{}\"", hex::text(&file.metadata.sha256_hash()[..16]))
 }
 
-fn knows(known: &HeaderValue, tag: &str) -> bool {
-    let known = known.to_str().unwrap_or("");
-    known
+fn matches_tag(if_none_match: &HeaderValue, tag: &str) -> bool {
+    let if_none_match = if_none_match.to_str().unwrap_or("");
+    if_none_match
         .split(',')
-        .any(|one| matches!(one.trim(), "*") || one.trim().trim_start_matches("W/") == tag)
+        .any(|candidate| matches!(candidate.trim(), "*") || candidate.trim().trim_start_matches("W/") == tag)
 }
 
 fn not_found(path: &str) -> (StatusCode, String) {

@@ -94,8 +94,8 @@ pub(in crate::http) async fn begin(
     let body: BulkUnlockRequestDto = user.read(body).await?;
     let requests = parse(body).map_err(|error| user.problem(error))?;
     let mut results = Vec::with_capacity(requests.len());
-    for one in requests {
-        results.push(item(&user, 201, unlocks.begin(&user.who, one).await));
+    for request in requests {
+        results.push(item(&user, 201, unlocks.begin(&user.who, request).await));
     }
     Ok(Json(ResultsDto { results }))
 }
@@ -116,13 +116,13 @@ pub(in crate::http) async fn confirm(
     body: Body,
 ) -> Result<Json<ResultsDto>, Problem> {
     let body: BulkConfirmationDto = user.read(body).await?;
-    let typed = check_count(body.items).map_err(|error| user.problem(BodyError::from(error)))?;
-    let mut results = Vec::with_capacity(typed.len());
+    let confirmations = check_count(body.items).map_err(|error| user.problem(BodyError::from(error)))?;
+    let mut results = Vec::with_capacity(confirmations.len());
     for BulkConfirmationItemDto {
         unlock_id,
         resource,
         break_glass_reason: break_glass,
-    } in typed
+    } in confirmations
     {
         let confirmation = Confirmation {
             resource,
@@ -150,10 +150,10 @@ fn check_count<T>(items: Vec<T>) -> Result<Vec<T>, ValidationError> {
     ))
 }
 
-fn item(user: &ApiUser, good: u16, unlock: Result<domain::unlock::Unlock, UnlockError>) -> ItemDto {
+fn item(user: &ApiUser, success_status: u16, unlock: Result<domain::unlock::Unlock, UnlockError>) -> ItemDto {
     match unlock {
         Ok(unlock) => ItemDto {
-            status: good,
+            status: success_status,
             unlock: Some(redacted(user, unlock)),
             problem: None,
         },

@@ -11,7 +11,7 @@ use super::bulk::BulkItemDto;
 use crate::http::json_body::{BodyError, FieldErrors};
 use crate::unlock::{Confirmation, UnlockRequest};
 
-/// Longest generation, in bytes: what adapters make stays far below.
+/// Longest generation, in bytes; adapters produce much shorter ones.
 const GENERATION_BYTES_MAX: usize = 2 * RESOURCE_BYTES_MAX;
 
 #[derive(Deserialize, ToSchema)]

@@ -38,15 +38,15 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, ProviderFault> {
         "{}/.well-known/openid-configuration",
         config.issuer.trim_end_matches('/')
     );
-    let mut answer = http
+    let mut response = http
         .0
         .get(&document)
         .send()
         .await
-        .map_err(|error| unreached(&document, &error))?;
-    let date = answer.headers().get(reqwest::header::DATE);
+        .map_err(|error| unreachable_fault(&document, &error))?;
+    let date = response.headers().get(reqwest::header::DATE);
     let date = date.and_then(|date| DateTime::parse_from_rfc2822(date.to_str().ok()?).ok());
-    let status = answer.status();
+    let status = response.status();
     if !status.is_success() {
         return Err(ProviderFault {
             why: format!("{document} answers {status}"),
@@ -55,21 +55,25 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, ProviderFault> {
             ),
         });
     }
-    let body = http::bounded(&mut answer).await.map_err(|error| ProviderFault {
-        why: format!("{document} cannot be read: {error}"),
-        remedy: format!("set oidc.issuer to what the provider calls its issuer; then: curl -f {document}"),
-    })?;
+    let body = http::bounded(&mut response)
+        .await
+        .map_err(|error| ProviderFault {
+            why: format!("{document} cannot be read: {error}"),
+            remedy: format!(
+                "set oidc.issuer to what the provider calls its issuer; then: curl -f {document}"
+            ),
+        })?;
     let document_json: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if let Some(own) = document_json["issuer"]
+    if let Some(actual) = document_json["issuer"]
         .as_str()
-        .filter(|own| *own != config.issuer)
+        .filter(|actual| *actual != config.issuer)
     {
         return Err(ProviderFault {
             why: format!(
-                "its issuer is {own}, not {}: every sign-in would be rejected",
+                "its issuer is {actual}, not {}: every sign-in would be rejected",
                 config.issuer
             ),
-            remedy: format!("issuer = {own:?} in [oidc], exactly so"),
+            remedy: format!("issuer = {actual:?} in [oidc], exactly so"),
         });
     }
     let issuer = IssuerUrl::new(config.issuer.clone()).map_err(|error| ProviderFault {
@@ -77,7 +81,7 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, ProviderFault> {
         remedy: "set oidc.issuer to the provider's address".to_owned(),
     })?;
     let metadata = CoreProviderMetadata::discover_async(issuer, &http).await;
-    let metadata = metadata.map_err(|error| unread(&document, &document_json, &error))?;
+    let metadata = metadata.map_err(|error| discovery_fault(&document, &document_json, &error))?;
     endpoints::require_https(&metadata).map_err(|why| ProviderFault {
         why,
         remedy: format!("curl -f {document} # its endpoints must be https addresses"),
@@ -97,12 +101,12 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, ProviderFault> {
 
 fn may_sign(key: &CoreJsonWebKey) -> bool {
     let is_for_signing = key.key_use().is_none_or(|purpose| purpose.allows_signature());
-    let is_of_a_kind =
+    let has_key_type =
         |algorithm: &CoreJwsSigningAlgorithm| algorithm.key_type().as_ref() == Some(key.key_type());
-    is_for_signing && ALGORITHMS.iter().any(is_of_a_kind)
+    is_for_signing && ALGORITHMS.iter().any(has_key_type)
 }
 
-fn unreached(document: &str, error: &reqwest::Error) -> ProviderFault {
+fn unreachable_fault(document: &str, error: &reqwest::Error) -> ProviderFault {
     let why = with_causes(error);
     let remedy = match why.contains("certificate") {
         true => "set oidc.ca_file to the authority that signed its certificate, or renew that".to_owned(),
@@ -115,7 +119,7 @@ fn unreached(document: &str, error: &reqwest::Error) -> ProviderFault {
     ProviderFault { why, remedy }
 }
 
-fn unread<E: std::error::Error + 'static>(
+fn discovery_fault<E: std::error::Error + 'static>(
     document: &str,
     document_json: &Value,
     error: &DiscoveryError<E>,

@@ -34,16 +34,16 @@ pub(super) trait FlowValues {
     fn secret(&self) -> &str;
 
     fn state(&self) -> String {
-        made("state", self.secret())
+        derive("state", self.secret())
     }
 
     fn nonce(&self) -> String {
-        made("nonce", self.secret())
+        derive("nonce", self.secret())
     }
 
     /// The PKCE verifier: 64 hex characters.
     fn verifier(&self) -> String {
-        made("verifier", self.secret())
+        derive("verifier", self.secret())
     }
 }
 
@@ -59,7 +59,7 @@ impl FlowValues for Flow {
     }
 }
 
-fn made(purpose: &str, secret: &str) -> String {
+fn derive(purpose: &str, secret: &str) -> String {
     hex::text(&Sha256::digest(format!("leasehold oidc {purpose} {secret}")))
 }
 
@@ -94,7 +94,7 @@ impl Identity {
             ));
         }
         // State alone would let an attacker end another user's sign-in: the cookie is required too.
-        let is_same = secret::hash(&made("state", cookie)) == secret::hash(state);
+        let is_same = secret::hash(&derive("state", cookie)) == secret::hash(state);
         if !is_same {
             return Err(OidcError::refused(
                 "wrong_state",

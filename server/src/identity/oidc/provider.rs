@@ -51,9 +51,9 @@ type Fields = IdTokenFields<
     CoreJweContentEncryptionAlgorithm,
     CoreJwsSigningAlgorithm,
 >;
-type Answer = StandardTokenResponse<Fields, CoreTokenType>;
+type TokenReply = StandardTokenResponse<Fields, CoreTokenType>;
 type Claims = IdTokenClaims<Others, CoreGenderClaim>;
-type Speaker = Client<
+type OidcClient = Client<
     Others,
     CoreAuthDisplay,
     CoreGenderClaim,
@@ -61,7 +61,7 @@ type Speaker = Client<
     CoreJsonWebKey,
     CoreAuthPrompt,
     StandardErrorResponse<CoreErrorResponseType>,
-    Answer,
+    TokenReply,
     CoreTokenIntrospectionResponse,
     CoreRevocableToken,
     CoreRevocationErrorResponse,
@@ -80,7 +80,7 @@ pub(super) struct ProviderUser {
     /// Name at the provider: for display only.
     pub(super) name: String,
     /// Values of the roles claim.
-    pub(super) words: Vec<String>,
+    pub(super) roles: Vec<String>,
     /// Time of the last authentication in milliseconds since 1970, if the provider sends it.
     pub(super) authenticated_at: Option<i64>,
 }
@@ -127,7 +127,7 @@ impl Provider {
     pub(super) fn renew_secret(&self, secret: Option<&SecretString>) -> bool {
         let secret = secret.map(client_secret);
         let mut held = self.client_secret.write();
-        let text = |one: &Option<ClientSecret>| one.as_ref().map(|one| one.secret().clone());
+        let text = |secret: &Option<ClientSecret>| secret.as_ref().map(|secret| secret.secret().clone());
         let is_another = text(&held) != text(&secret);
         *held = secret;
         is_another
@@ -147,11 +147,11 @@ impl Provider {
     /// requests.
     async fn metadata_with_new_keys(&self) -> Result<CoreProviderMetadata, OidcError> {
         let mut cache = self.cache.lock().await;
-        let was_asked = cache
+        let is_recently_reloaded = cache
             .asked_for_key
             .is_some_and(|at| self.is_within(at, PROVIDER_KEYS_EVERY));
         match &cache.metadata {
-            Some((metadata, _)) if was_asked => Ok(metadata.clone()),
+            Some((metadata, _)) if is_recently_reloaded => Ok(metadata.clone()),
             _ => {
                 cache.asked_for_key = Some(self.clock.tick());
                 self.discover(&mut cache).await
@@ -191,10 +191,10 @@ impl Provider {
         begun: &StartedFlow,
         again: bool,
     ) -> Result<String, OidcError> {
-        let speaker = self.speaker(metadata);
+        let client = self.client(metadata);
         let (state, nonce) = (begun.state(), begun.nonce());
         let verifier = PkceCodeVerifier::new(begun.verifier());
-        let mut request = speaker
+        let mut request = client
             .authorize_url(
                 AuthenticationFlow::<CoreResponseType>::AuthorizationCode,
                 move || CsrfToken::new(state),
@@ -214,8 +214,8 @@ impl Provider {
     /// Redeems a code and validates the ID token.
     pub(super) async fn redeem(&self, code: String, flow: &Flow) -> Result<ProviderUser, OidcError> {
         let metadata = self.metadata().await?;
-        let speaker = self.speaker(&metadata);
-        let answer = speaker
+        let client = self.client(&metadata);
+        let reply = client
             .exchange_code(AuthorizationCode::new(code))
             .map_err(|error| OidcError::Down(with_causes(&error)))?
             .set_pkce_verifier(PkceCodeVerifier::new(flow.verifier()))
@@ -226,41 +226,47 @@ impl Provider {
                 RequestTokenError::Request(error) => OidcError::Down(with_causes(&error)),
                 error => OidcError::refused("unreadable", with_causes(&error)),
             })?;
-        let mut checked = self.checked(&speaker, &answer, flow);
+        let mut checked = self.validate_token(&client, &reply, flow);
         if matches!(&checked, Err(TokenRejection::NoKey)) {
             let metadata = self.metadata_with_new_keys().await?;
-            checked = self.checked(&self.speaker(&metadata), &answer, flow);
+            checked = self.validate_token(&self.client(&metadata), &reply, flow);
         }
-        let claims = checked.map_err(|unfit| match unfit {
+        let claims = checked.map_err(|rejection| match rejection {
             TokenRejection::NoKey => {
                 OidcError::refused("unknown_key", "the provider has no key with this id")
             }
             TokenRejection::Other(why, detail) => OidcError::refused(why, detail),
         })?;
-        Ok(self.known(&claims, flow))
+        Ok(self.provider_user(&claims, flow))
     }
 
-    fn speaker(&self, metadata: &CoreProviderMetadata) -> Speaker {
+    fn client(&self, metadata: &CoreProviderMetadata) -> OidcClient {
         let secret = self.client_secret.read().clone();
         let has_secret = secret.is_some();
-        let speaker = Speaker::from_provider_metadata(metadata.clone(), self.client_id.clone(), secret)
+        let client = OidcClient::from_provider_metadata(metadata.clone(), self.client_id.clone(), secret)
             .set_redirect_uri(self.redirect.clone());
-        let ways = metadata.token_endpoint_auth_methods_supported();
+        let auth_methods = metadata.token_endpoint_auth_methods_supported();
         // The default authentication method of OAuth 2.0 is the header.
-        let by_header = ways.is_none_or(|ways| ways.contains(&CoreClientAuthMethod::ClientSecretBasic));
-        speaker.set_auth_type(if by_header && has_secret {
+        let by_header = auth_methods
+            .is_none_or(|auth_methods| auth_methods.contains(&CoreClientAuthMethod::ClientSecretBasic));
+        client.set_auth_type(if by_header && has_secret {
             AuthType::BasicAuth
         } else {
             AuthType::RequestBody
         })
     }
 
-    fn checked(&self, speaker: &Speaker, answer: &Answer, flow: &Flow) -> Result<Claims, TokenRejection> {
+    fn validate_token(
+        &self,
+        client: &OidcClient,
+        reply: &TokenReply,
+        flow: &Flow,
+    ) -> Result<Claims, TokenRejection> {
         let now = self.clock.now().wall;
-        let token = answer
+        let token = reply
             .id_token()
             .ok_or_else(|| TokenRejection::Other("no_id_token", "there is no ID token".to_owned()))?;
-        let verifier = speaker
+        let verifier = client
             .id_token_verifier()
             .set_allowed_algs(ALGORITHMS)
             .set_time_fn(move || now - SKEW_MAX)
@@ -284,10 +290,10 @@ impl Provider {
                 "the subject is empty".to_owned(),
             ));
         }
-        let for_another = claims
+        let is_for_other_client = claims
             .authorized_party()
             .is_some_and(|party| **party != *self.client_id);
-        if for_another {
+        if is_for_other_client {
             return Err(TokenRejection::Other(
                 "wrong_audience",
                 "the ID token is for another client".to_owned(),
@@ -310,13 +316,13 @@ impl Provider {
         Ok(claims.clone())
     }
 
-    fn known(&self, claims: &Claims, flow: &Flow) -> ProviderUser {
+    fn provider_user(&self, claims: &Claims, flow: &Flow) -> ProviderUser {
         let others = &claims.additional_claims().0;
-        let words = match others.get(&self.claim) {
-            Some(Value::String(word)) => vec![word.clone()],
-            Some(Value::Array(words)) => {
-                let words = words.iter().filter_map(Value::as_str);
-                words.take(WORDS_MAX).map(str::to_owned).collect()
+        let roles = match others.get(&self.claim) {
+            Some(Value::String(role)) => vec![role.clone()],
+            Some(Value::Array(roles)) => {
+                let roles = roles.iter().filter_map(Value::as_str);
+                roles.take(WORDS_MAX).map(str::to_owned).collect()
             }
             _ => Vec::new(),
         };
@@ -327,7 +333,7 @@ impl Provider {
         ProviderUser {
             subject: claims.subject().to_string(),
             name: name.unwrap_or(claims.subject().as_str()).to_owned(),
-            words,
+            roles,
             // The claim has whole seconds: an authentication required by this flow cannot be older than the flow.
             authenticated_at: proved_at.map(|at| if flow.again { at.max(flow.begun_at) } else { at }),
         }

@@ -10,8 +10,8 @@ use super::OidcError;
 use super::provider::ProviderUser;
 use crate::audit::Origin;
 use crate::identity::limits::{NAME_BYTES_MAX, NAMESAKES_MAX};
-use crate::identity::names::{check_name, fitting};
-use crate::identity::notice::{gained, roles_granted};
+use crate::identity::names::{check_name, sanitize_name};
+use crate::identity::notice::{new_privileged_grants, roles_granted};
 use crate::identity::principal::{Principal, Subject};
 use crate::identity::users::{Holder, insert_grant};
 use crate::identity::{Identity, IdentityError, User, principal_cache};
@@ -26,7 +26,7 @@ impl Identity {
         known: &ProviderUser,
         origin: &Origin,
     ) -> Result<User, OidcError> {
-        let grants = granted(config, &known.words);
+        let grants = granted(config, &known.roles);
         let select = "SELECT id FROM users WHERE issuer = $1 AND subject = $2";
         let id: Option<String> = on_either!(&self.db, Db, |pool| {
             let query = sqlx::query(select).bind(&config.issuer).bind(&known.subject);
@@ -45,7 +45,7 @@ impl Identity {
             if let Some(user) = &user {
                 self.take_over_grants(user, grants, origin).await?;
             }
-            let detail = format!("no [[oidc.role]] is for one of {:?}", known.words);
+            let detail = format!("no [[oidc.role]] is for one of {:?}", known.roles);
             return Err(OidcError::refused("no_role", detail));
         }
         let id = match user {
@@ -84,7 +84,7 @@ impl Identity {
             json!({"name": user.name, "grants": *user.grants}),
             json!({"grants": grants, "by": "identity provider"}),
         );
-        let gained = gained(user.grants.iter(), &grants);
+        let gained = new_privileged_grants(user.grants.iter(), &grants);
         let change = roles_granted("the identity provider", ("user", &user.name), &gained);
         self.record_and_notify(tx, &who, (Action::UserChange, Some(before), Some(after)), change)
             .await
@@ -123,7 +123,7 @@ impl Identity {
         principal_cache::touch(&mut tx).await?;
         let after = json!({"id": id, "name": name, "grants": grants, "issuer": config.issuer, "subject": known.subject});
         let who = self_principal(&id, &name, origin);
-        let gained = gained(std::iter::empty(), &grants);
+        let gained = new_privileged_grants(std::iter::empty(), &grants);
         let change = roles_granted("the identity provider", ("user", &name), &gained);
         self.record_and_notify(tx, &who, (Action::UserCreate, None, Some(after)), change)
             .await?;
@@ -156,7 +156,7 @@ fn self_principal(id: &str, name: &str, origin: &Origin) -> Principal {
 /// user's account: names at the provider may be chosen freely.
 fn names(known: &ProviderUser) -> impl Iterator<Item = String> {
     // Leaves room for the number.
-    let mut name = fitting(&known.name, NAME_BYTES_MAX - 6);
+    let mut name = sanitize_name(&known.name, NAME_BYTES_MAX - 6);
     if check_name(&name).is_err() {
         "user".clone_into(&mut name);
     }
@@ -178,7 +178,7 @@ mod tests {
             let known = ProviderUser {
                 subject: "s".to_owned(),
                 name: name.to_owned(),
-                words: Vec::new(),
+                roles: Vec::new(),
                 authenticated_at: None,
             };
             let names: Vec<String> = names(&known).take(2).collect();

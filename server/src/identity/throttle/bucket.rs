@@ -12,7 +12,7 @@ use super::super::limits::{
 };
 use runtime::client_network::ClientNetwork;
 
-/// What attempts are counted by.
+/// Key by which attempts are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::identity) enum Key {
     Everyone,

@@ -6,40 +6,40 @@ use url::Url;
 
 use super::{MessageTarget, link, moment};
 
-pub(super) fn body(alerts: &[NoticeAlert], place: MessageTarget<'_>) -> Value {
+pub(super) fn body(alerts: &[NoticeAlert], target: MessageTarget<'_>) -> Value {
     let alerts = alerts.iter().map(|alert| {
         let ends_at = match (alert.status, alert.ends_at) {
-            (NoticeStatus::Firing, None) => place.lapses_at.timestamp_millis(),
+            (NoticeStatus::Firing, None) => target.lapses_at.timestamp_millis(),
             (NoticeStatus::Firing | NoticeStatus::Resolved, Some(at)) => at,
-            (NoticeStatus::Resolved, None) => place.now.timestamp_millis(),
+            (NoticeStatus::Resolved, None) => target.now.timestamp_millis(),
         };
         json!({
-            "labels": named(&alert.labels),
-            "annotations": named(&alert.annotations),
+            "labels": valid_names(&alert.labels),
+            "annotations": valid_names(&alert.annotations),
             "startsAt": moment(alert.starts_at),
             // Alertmanager rejects an end before the start.
             "endsAt": moment(ends_at.max(alert.starts_at)),
-            "generatorURL": link(place.home, alert),
+            "generatorURL": link(target.home, alert),
         })
     });
     alerts.collect()
 }
 
 /// Label names valid for Alertmanager 0.25; labels without a value are dropped.
-fn named<'t>(texts: impl IntoIterator<Item = (&'t String, &'t String)>) -> Map<String, Value> {
+fn valid_names<'t>(texts: impl IntoIterator<Item = (&'t String, &'t String)>) -> Map<String, Value> {
     let texts = texts.into_iter().filter(|(_, value)| !value.is_empty());
     texts.map(|(name, value)| (name_of(name), json!(value))).collect()
 }
 
 fn name_of(name: &str) -> String {
-    let fit = name
+    let valid = name
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
-    let fit: String = fit.collect();
-    if fit.starts_with(|c: char| c.is_ascii_digit()) || fit.is_empty() {
-        return format!("_{fit}");
+    let valid: String = valid.collect();
+    if valid.starts_with(|c: char| c.is_ascii_digit()) || valid.is_empty() {
+        return format!("_{valid}");
     }
-    fit
+    valid
 }
 
 /// The endpoint below the path of the configured address.

@@ -41,7 +41,7 @@ fn notice(alerts: Vec<NoticeAlert>) -> Notice {
     }
 }
 
-fn place() -> MessageTarget<'static> {
+fn target() -> MessageTarget<'static> {
     let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
     MessageTarget {
         home: "https://locks.example.com",
@@ -57,7 +57,7 @@ fn alertmanager_gets_expiry_or_end_as_ends_at() {
     (ended.status, ended.ends_at) = (NoticeStatus::Resolved, Some(1));
     ended.labels.insert("9-odd".to_owned(), "x".to_owned());
     ended.labels.insert("empty".to_owned(), String::new());
-    let body = alertmanager::body(&[alert("a"), ended], place());
+    let body = alertmanager::body(&[alert("a"), ended], target());
     assert_eq!(
         body[0],
         json!({

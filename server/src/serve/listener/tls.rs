@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use super::limits::{CERTIFICATE_BYTES_MAX, CERTIFICATE_LOOK};
 use config::ServerTls;
 
-/// What is wrong, with the configuration key of the file.
+/// The error of a file, with its configuration key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{key}: {} {why}. {remedy}", .path.display())]
 pub struct TlsError {
@@ -173,12 +173,12 @@ fn read_file(key: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
         why,
         remedy: CHECK_FILE,
     };
-    let unread = |error: std::io::Error| wrong(format!("cannot be read: {error}"));
-    let file = std::fs::File::open(path).map_err(unread)?;
+    let unreadable = |error: std::io::Error| wrong(format!("cannot be read: {error}"));
+    let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(CERTIFICATE_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
-        .map_err(unread)?;
+        .map_err(unreadable)?;
     if bytes.len() as u64 > CERTIFICATE_BYTES_MAX {
         return Err(wrong(format!("is larger than {CERTIFICATE_BYTES_MAX} bytes")));
     }

@@ -120,15 +120,15 @@ impl EtcdCluster {
     /// `TimedOut` without a leader.
     pub async fn leader_among(&self, members: &[usize]) -> io::Result<usize> {
         for _ in 0..POLLS_MAX {
-            for &place in members {
-                if self.members[place].pid().is_none() {
+            for &member in members {
+                if self.members[member].pid().is_none() {
                     continue;
                 }
                 let status = self
-                    .ctl(&[place], &["endpoint", "status", "--write-out=fields"])
+                    .ctl(&[member], &["endpoint", "status", "--write-out=fields"])
                     .await;
                 if status.is_ok_and(|status| is_leader(&status)) {
-                    return Ok(place);
+                    return Ok(member);
                 }
             }
             sleep(POLL).await;

@@ -40,7 +40,7 @@ impl PeerLinks {
         let parts = watch::Sender::new(vec![0; peer_ports.len()]);
         let mut acceptors = Vec::new();
         for (member, (listener, peer_port)) in listeners.into_iter().zip(peer_ports).enumerate() {
-            let end = End {
+            let end = MemberEnd {
                 member,
                 peer_port: *peer_port,
                 ports: ports.clone(),
@@ -86,7 +86,7 @@ impl Drop for PeerLinks {
 
 /// The end of connections to one member.
 #[derive(Clone)]
-struct End {
+struct MemberEnd {
     member: usize,
     peer_port: u16,
     /// Of the listeners, by which the sender of a request is known.
@@ -94,13 +94,13 @@ struct End {
     parts: watch::Receiver<Vec<usize>>,
 }
 
-async fn accept(listener: TcpListener, end: End) {
+async fn accept(listener: TcpListener, end: MemberEnd) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            // An error is that of one connection, which has gone.
+            // An error concerns one connection, which has ended.
             accepted = listener.accept() => if let Ok((client, _)) = accepted {
-                connections.spawn(carry(client, end.clone()));
+                connections.spawn(proxy_connection(client, end.clone()));
             },
             Some(_) = connections.join_next() => {}
         }
@@ -108,7 +108,7 @@ async fn accept(listener: TcpListener, end: End) {
 }
 
 /// Carries one connection until an end closes it, or the network is split between its ends.
-async fn carry(mut client: TcpStream, mut end: End) -> io::Result<()> {
+async fn proxy_connection(mut client: TcpStream, mut end: MemberEnd) -> io::Result<()> {
     let mut member = TcpStream::connect((Ipv4Addr::LOCALHOST, end.peer_port)).await?;
     let (mut from_client, mut to_client) = client.split();
     let (mut from_member, mut to_member) = member.split();
@@ -141,14 +141,16 @@ async fn carry(mut client: TcpStream, mut end: End) -> io::Result<()> {
     }
 }
 
-impl End {
+impl MemberEnd {
     /// The member that sent this request.
     fn sender(&self, request: &[u8]) -> Option<usize> {
-        let at = request
+        let port_start = request
             .windows(SENDER.len())
             .position(|window| window == SENDER)?
             + SENDER.len();
-        let digits = request[at..].iter().take_while(|byte| byte.is_ascii_digit());
+        let digits = request[port_start..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit());
         let port = digits.fold(0_u32, |port, digit| {
             port.saturating_mul(10).saturating_add(u32::from(digit - b'0'))
         });

@@ -16,7 +16,7 @@ pub(super) async fn create(folder: &Folder, password: Option<&str>) -> Result<()
         let password_file = format!("--pwfile={PASSWORD_FILE}");
         return init(&initdb, folder, &["--auth=scram-sha-256", &password_file]).await;
     }
-    let Some(template) = template::place(&initdb).map_err(failed("find a template"))? else {
+    let Some(template) = template::template_path(&initdb).map_err(failed("find a template"))? else {
         return init(&initdb, folder, &["--auth=trust"]).await;
     };
     if !template.exists() {

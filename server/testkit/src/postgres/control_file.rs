@@ -16,21 +16,22 @@ const SUM: usize = size_of::<u32>();
 pub(super) fn replace_system_identifier(data: &Path, identifier: u64) -> io::Result<()> {
     let path = data.join("global/pg_control");
     let mut content = fs::read(&path)?;
-    let at = sum_at(&content).ok_or_else(|| io::Error::other("pg_control has no CRC-32C of its fields"))?;
+    let offset =
+        crc_offset(&content).ok_or_else(|| io::Error::other("pg_control has no CRC-32C of its fields"))?;
     content[..IDENTIFIER].copy_from_slice(&identifier.to_ne_bytes());
-    let sum = CRC_32C.checksum(&content[..at]);
-    content[at..at + SUM].copy_from_slice(&sum.to_ne_bytes());
+    let sum = CRC_32C.checksum(&content[..offset]);
+    content[offset..offset + SUM].copy_from_slice(&sum.to_ne_bytes());
     fs::write(&path, content)
 }
 
-fn sum_at(content: &[u8]) -> Option<usize> {
-    let places = (IDENTIFIER..content.len().saturating_sub(SUM)).step_by(SUM);
+fn crc_offset(content: &[u8]) -> Option<usize> {
+    let offsets = (IDENTIFIER..content.len().saturating_sub(SUM)).step_by(SUM);
     let mut fields = CRC_32C.digest();
     fields.update(content.get(..IDENTIFIER)?);
-    for at in places {
-        let next = &content[at..at + SUM];
+    for offset in offsets {
+        let next = &content[offset..offset + SUM];
         if fields.clone().finalize().to_ne_bytes() == next {
-            return Some(at);
+            return Some(offset);
         }
         fields.update(next);
     }

@@ -9,8 +9,8 @@ use super::super::run_as::Account;
 /// Folder in which templates are kept; without it there are none.
 const FOLDER_VARIABLE: &str = "POSTGRES_TEMPLATES";
 
-/// Where the template of this `initdb` is or belongs.
-pub(super) fn place(initdb: &Path) -> io::Result<Option<PathBuf>> {
+/// Path of the template of this `initdb`, whether or not it exists.
+pub(super) fn template_path(initdb: &Path) -> io::Result<Option<PathBuf>> {
     let Some(folder) = env::var_os(FOLDER_VARIABLE) else {
         return Ok(None);
     };
@@ -22,7 +22,7 @@ pub(super) fn place(initdb: &Path) -> io::Result<Option<PathBuf>> {
     ))
 }
 
-/// Keeps a copy of `data`, which no server has used yet. Whole or not at all; the first of several processes wins.
+/// Keeps a copy of `data`, which no server has used yet. Atomic; the first of several processes wins.
 pub(super) fn save(data: &Path, template: &Path) -> io::Result<()> {
     let unfinished = template.with_extension(format!("{:032x}", rand::random::<u128>()));
     fs::create_dir_all(template.parent().unwrap_or(template))?;
@@ -47,9 +47,9 @@ pub(super) fn copy(from: &Path, to: &Path, account: Account) -> io::Result<()> {
             copy(&entry.path(), &target, account)?;
         } else {
             fs::copy(entry.path(), &target)?;
-            account.own(&target)?;
+            account.chown(&target)?;
         }
     }
     fs::set_permissions(to, fs::metadata(from)?.permissions())?;
-    account.own(to)
+    account.chown(to)
 }

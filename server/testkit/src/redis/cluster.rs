@@ -39,7 +39,7 @@ impl RedisCluster {
         args.extend(["--cluster-replicas", "0", "--cluster-yes"].map(str::to_owned));
         cluster.run_cli(&args).await?;
         for node in &cluster.nodes {
-            cluster.until_ok(node).await?;
+            cluster.wait_until_ok(node).await?;
         }
         Ok(cluster)
     }
@@ -88,7 +88,7 @@ impl RedisCluster {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    async fn until_ok(&self, node: &Redis) -> Result<(), StartError> {
+    async fn wait_until_ok(&self, node: &Redis) -> Result<(), StartError> {
         let args = [
             "-p".to_owned(),
             node.port().to_string(),

@@ -22,28 +22,28 @@ struct Tracked {
 
 pub(super) fn preview(rule: &Rule, (from, to): (i64, i64), all: &[Happened]) -> Preview {
     let mut window = CountWindow::new(0, rule);
-    let relevant: Vec<&Happened> = all.iter().filter(|one| window.takes(one)).collect();
-    let mut board = PreviewTrack::new(rule, from, to);
-    board.read(relevant.iter().map(|one| u64::from(one.times)).sum());
+    let relevant: Vec<&Happened> = all.iter().filter(|event| window.accepts(event)).collect();
+    let mut preview = PreviewTrack::new(rule, from, to);
+    preview.read(relevant.iter().map(|event| u64::from(event.times)).sum());
     let ends = relevant
         .iter()
-        .flat_map(|one| [one.at, one.at + window.window_ms()]);
+        .flat_map(|event| [event.at, event.at + window.window_ms()]);
     let mut moments: Vec<i64> = ends.map(next_evaluation).collect();
     moments.sort_unstable();
     moments.dedup();
     let mut tracked = HashMap::new();
     let mut next = relevant.into_iter().peekable();
     for now in moments.into_iter().filter(|at| (from..to).contains(at)) {
-        while let Some(one) = next.next_if(|one| one.at <= now) {
-            window.add(one);
+        while let Some(event) = next.next_if(|event| event.at <= now) {
+            window.add(event);
         }
         window.expire(now);
-        board.evaluated();
-        board.measured(now, window.total());
-        step_subjects(&mut tracked, window.found(), rule.timing, now, &mut board);
+        preview.evaluated();
+        preview.measured(now, window.total());
+        step_subjects(&mut tracked, window.found(), rule.timing, now, &mut preview);
     }
-    run_due(&mut tracked, rule.timing, to, &mut board);
-    board.finish(0, to)
+    run_due(&mut tracked, rule.timing, to, &mut preview);
+    preview.finish(0, to)
 }
 
 /// Steps every subject: `Holds` for the results found, `Clear` for the others.
@@ -52,13 +52,13 @@ fn step_subjects(
     found: Vec<EvaluationResult>,
     timing: Timing,
     now: i64,
-    board: &mut PreviewTrack,
+    preview: &mut PreviewTrack,
 ) {
-    run_due(tracked, timing, now, board);
+    run_due(tracked, timing, now, preview);
     let mut holding = HashSet::with_capacity(found.len());
-    for one in found {
-        let before = tracked.remove(&one.subject);
-        holding.insert(one.subject.clone());
+    for result in found {
+        let before = tracked.remove(&result.subject);
+        holding.insert(result.subject.clone());
         let mut firing = before.as_ref().and_then(|before| before.firing);
         let (phase, change) = step(
             before.map(|before| before.phase),
@@ -67,14 +67,14 @@ fn step_subjects(
             now,
         );
         if change == Some(AlertTransition::Fired) {
-            firing = Some(board.fired(now, || one.clone()));
+            firing = Some(preview.fired(now, || result.clone()));
         }
         if let Some(phase) = phase {
-            let subject = one.subject.clone();
+            let subject = result.subject.clone();
             let now_tracked = Tracked {
                 phase,
                 sign: ConditionResult::Holds,
-                found: one,
+                found: result,
                 firing,
             };
             tracked.insert(subject, now_tracked);
@@ -83,28 +83,30 @@ fn step_subjects(
     tracked.retain(|subject, tracked| {
         holding.contains(subject) || {
             tracked.sign = ConditionResult::Clear;
-            tracked.step(timing, now, board)
+            tracked.step(timing, now, preview)
         }
     });
 }
 
 /// Only time passes between two evaluations with changes: fires or resolves what became due in
 /// between.
-fn run_due(tracked: &mut HashMap<Subject, Tracked>, timing: Timing, now: i64, board: &mut PreviewTrack) {
+fn run_due(tracked: &mut HashMap<Subject, Tracked>, timing: Timing, now: i64, preview: &mut PreviewTrack) {
     tracked.retain(|_, tracked| {
         let due = tracked.phase.due(tracked.sign, timing).map(next_evaluation);
         due.filter(|due| *due < now)
-            .is_none_or(|due| tracked.step(timing, due, board))
+            .is_none_or(|due| tracked.step(timing, due, preview))
     });
 }
 
 impl Tracked {
     /// Returns whether the subject is still tracked.
-    fn step(&mut self, timing: Timing, now: i64, board: &mut PreviewTrack) -> bool {
+    fn step(&mut self, timing: Timing, now: i64, preview: &mut PreviewTrack) -> bool {
         let (phase, change) = step(Some(self.phase), self.sign, timing, now);
         match (change, self.firing) {
-            (Some(AlertTransition::Fired), _) => self.firing = Some(board.fired(now, || self.found.clone())),
-            (Some(AlertTransition::Resolved), Some(firing)) => board.resolved(firing, now),
+            (Some(AlertTransition::Fired), _) => {
+                self.firing = Some(preview.fired(now, || self.found.clone()))
+            }
+            (Some(AlertTransition::Resolved), Some(firing)) => preview.resolved(firing, now),
             _ => {}
         }
         if let Some(phase) = phase {

@@ -5,7 +5,7 @@ mod holding_replay;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::holding_replay::{Judging, Life};
+use self::holding_replay::{HoldingContext, HoldingReplay};
 use super::lock_table::{LockRef, LockTable};
 use super::preview_track::PreviewTrack;
 use super::{HolderNow, PastEvent, Present};
@@ -14,7 +14,7 @@ use crate::alerts::rule::Rule;
 use crate::lock_detail::EventKind;
 
 #[derive(Clone)]
-pub(super) struct Lives {
+pub(super) struct LockReplay {
     rule: Arc<Rule>,
     /// Indexed by the number of the lock.
     tracks: Vec<Track>,
@@ -24,23 +24,23 @@ pub(super) struct Lives {
 struct Track {
     /// `None`: not yet compared with the rule's scope.
     is_covered: Option<bool>,
-    opened: Option<Opened>,
+    hold_start: Option<HoldStart>,
     holds: HoldTimes,
     /// The holder. The strings keep their capacity for the next holder.
     owner: String,
     token: String,
-    life: Option<Life>,
+    holding: Option<HoldingReplay>,
 }
 
-/// Begin of the current holding.
+/// Start of the current holding.
 #[derive(Clone, Copy)]
-struct Opened {
+struct HoldStart {
     at: i64,
     /// In an outage of its backend.
     is_uncertain: bool,
 }
 
-impl Lives {
+impl LockReplay {
     pub(super) const fn new(rule: Arc<Rule>) -> Self {
         Self {
             rule,
@@ -50,7 +50,7 @@ impl Lives {
 
     pub(super) fn is_held(&self, number: u32) -> bool {
         let track = self.tracks.get(number as usize);
-        track.is_some_and(|track| track.opened.is_some())
+        track.is_some_and(|track| track.hold_start.is_some())
     }
 
     pub(super) fn forget(&mut self, number: u32) {
@@ -64,7 +64,7 @@ impl Lives {
         number: u32,
         lock: &LockRef<'_>,
         event: &PastEvent<'_>,
-        board: &mut PreviewTrack,
+        preview: &mut PreviewTrack,
     ) {
         let index = number as usize;
         if self.tracks.len() <= index {
@@ -75,8 +75,8 @@ impl Lives {
             .is_covered
             .get_or_insert_with(|| scope.has_backend(lock.backend) && scope.prefix.covers(lock.name));
         if is_covered {
-            board.read(1);
-            track.event(&self.rule, lock, event, board);
+            preview.read(1);
+            track.event(&self.rule, lock, event, preview);
         }
     }
 
@@ -85,11 +85,11 @@ impl Lives {
         table: &LockTable,
         present: &dyn Present,
         to: i64,
-        board: &mut PreviewTrack,
+        preview: &mut PreviewTrack,
     ) {
         let mut ends = HashMap::new();
         for (number, track) in (0_u32..).zip(&mut self.tracks) {
-            let Some(mut life) = track.life.take() else {
+            let Some(mut holding) = track.holding.take() else {
                 continue;
             };
             let lock = table.lock(number);
@@ -99,48 +99,48 @@ impl Lives {
                 unobserved.map_or(to, |since| since.min(to))
             });
             let (rule, holds, owner) = (&*self.rule, &track.holds, &track.owner);
-            let judging = Judging {
+            let context = HoldingContext {
                 rule,
                 lock: &lock,
                 holds,
                 owner,
             };
-            if life.is_over_gap(&judging) {
+            if holding.is_over_gap(&context) {
                 match present.holder(&lock.id()) {
                     HolderNow::Held { owner, token }
                         if owner.as_deref().unwrap_or_default() == track.owner
                             && token.as_deref().unwrap_or_default() == track.token =>
                     {
-                        life.go_on(&judging, board);
+                        holding.continue_after_gaps(&context, preview);
                     }
                     HolderNow::Held { .. } | HolderNow::Free => {
-                        life.end_unobserved(&judging, board);
+                        holding.end_unobserved(&context, preview);
                         continue;
                     }
                     HolderNow::Unknown => {
-                        life.stop(&judging, board);
+                        holding.stop(&context, preview);
                         continue;
                     }
                 }
             }
-            life.advance(&judging, to, board);
+            holding.advance(&context, to, preview);
         }
     }
 }
 
 impl Track {
-    fn event(&mut self, rule: &Rule, lock: &LockRef<'_>, event: &PastEvent<'_>, board: &mut PreviewTrack) {
+    fn event(&mut self, rule: &Rule, lock: &LockRef<'_>, event: &PastEvent<'_>, preview: &mut PreviewTrack) {
         let Self {
-            opened,
+            hold_start,
             holds,
             owner,
             token,
-            life,
+            holding,
             ..
         } = self;
         let (at, by) = (event.at, event.owner.unwrap_or_default());
         let is_same_holder = *owner == by && *token == event.token.unwrap_or_default();
-        let judging = Judging {
+        let context = HoldingContext {
             rule,
             lock,
             holds,
@@ -148,45 +148,45 @@ impl Track {
         };
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => {
-                board.acquired(event.has_limit());
-                match life.take() {
-                    Some(mut before) if before.is_over_gap(&judging) => {
-                        before.end_unobserved(&judging, board)
+                preview.acquired(event.has_limit());
+                match holding.take() {
+                    Some(mut previous) if previous.is_over_gap(&context) => {
+                        previous.end_unobserved(&context, preview)
                     }
-                    Some(mut before) => before.close(&judging, at, board),
+                    Some(mut previous) => previous.close(&context, at, preview),
                     None => {}
                 }
-                *opened = Some(Opened {
+                *hold_start = Some(HoldStart {
                     at,
                     is_uncertain: event.not_before.is_some(),
                 });
                 if rule.scope.owner.matches(by) {
                     replace(owner, by);
                     replace(token, event.token.unwrap_or_default());
-                    *life = Some(Life::from_event(event, lock.gaps));
+                    *holding = Some(HoldingReplay::from_event(event, lock.gaps));
                 }
             }
             EventKind::Renewed => {
                 // A row of renewals is written after the event that ended them.
-                let it = life.as_mut().filter(|life| life.is_renewed_by(event));
+                let it = holding.as_mut().filter(|holding| holding.is_renewed_by(event));
                 let Some(it) = it else { return };
-                if it.is_over_gap(&judging) {
+                if it.is_over_gap(&context) {
                     if !is_same_holder {
-                        it.end_unobserved(&judging, board);
-                        *life = None;
+                        it.end_unobserved(&context, preview);
+                        *holding = None;
                         return;
                     }
-                    it.go_on(&judging, board);
+                    it.continue_after_gaps(&context, preview);
                 }
-                it.advance(&judging, at, board);
+                it.advance(&context, at, preview);
                 it.renew(event);
             }
             EventKind::Released | EventKind::Expired | EventKind::Revoked => {
-                if let Some(ended) = life.take() {
-                    end(ended, &judging, event, is_same_holder, board);
+                if let Some(ended) = holding.take() {
+                    end(ended, &context, event, is_same_holder, preview);
                 }
-                if let Some(opened) = opened.take() {
-                    holds.add(opened.until(event, board));
+                if let Some(hold_start) = hold_start.take() {
+                    holds.add(hold_start.hold_length(event, preview));
                 }
             }
             EventKind::Waiting
@@ -200,11 +200,11 @@ impl Track {
     }
 }
 
-impl Opened {
-    fn until(self, event: &PastEvent<'_>, board: &mut PreviewTrack) -> HoldLength {
+impl HoldStart {
+    fn hold_length(self, event: &PastEvent<'_>, preview: &mut PreviewTrack) -> HoldLength {
         let is_uncertain = self.is_uncertain || event.not_before.is_some();
         if is_uncertain {
-            board.uncertain_hold();
+            preview.uncertain_hold();
         }
         HoldLength::new(event.at - self.at, is_uncertain)
     }
@@ -212,20 +212,20 @@ impl Opened {
 
 /// A holding ends with an event of its holder or of another one.
 fn end(
-    mut life: Life,
-    judging: &Judging<'_>,
+    mut holding: HoldingReplay,
+    context: &HoldingContext<'_>,
     event: &PastEvent<'_>,
     is_same_holder: bool,
-    board: &mut PreviewTrack,
+    preview: &mut PreviewTrack,
 ) {
-    match life.is_over_gap(judging) {
-        true if !is_same_holder => life.end_unobserved(judging, board),
+    match holding.is_over_gap(context) {
+        true if !is_same_holder => holding.end_unobserved(context, preview),
         true => {
-            life.go_on(judging, board);
-            life.learn_deadline(event);
-            life.close(judging, event.at, board);
+            holding.continue_after_gaps(context, preview);
+            holding.learn_deadline(event);
+            holding.close(context, event.at, preview);
         }
-        false => life.close(judging, event.at, board),
+        false => holding.close(context, event.at, preview),
     }
 }
 

@@ -16,7 +16,7 @@ const SCAN_TIMES: ScanTimes = ScanTimes {
     grain_ms: 1,
 };
 
-/// A time without observation of one place.
+/// A time without observation of one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) began: i64,
@@ -29,9 +29,9 @@ pub(super) struct Span {
 /// is evicted.
 #[derive(Clone)]
 pub(super) struct LockTable {
-    places: Vec<Place>,
+    sources: Vec<SourceEntry>,
     /// Index for the last event; consecutive events often share it.
-    last_place: usize,
+    last_source: usize,
     locks: Vec<Option<KnownLock>>,
     free: Vec<u32>,
     used: usize,
@@ -45,7 +45,7 @@ pub(super) struct LockTable {
 
 /// One source of one backend.
 #[derive(Clone)]
-struct Place {
+struct SourceEntry {
     backend: BackendName,
     source: Source,
     scan_times: ScanTimes,
@@ -56,7 +56,7 @@ struct Place {
 
 #[derive(Clone)]
 struct KnownLock {
-    place: usize,
+    source_index: usize,
     name: Arc<[u8]>,
     touched_at: i64,
     prefix: Option<u32>,
@@ -87,8 +87,8 @@ impl LockRef<'_> {
 impl LockTable {
     pub(super) fn new(of_prefixes: bool) -> Self {
         Self {
-            places: Vec::new(),
-            last_place: 0,
+            sources: Vec::new(),
+            last_source: 0,
             locks: Vec::new(),
             free: Vec::new(),
             used: 0,
@@ -105,17 +105,18 @@ impl LockTable {
     }
 
     pub(super) fn find(&mut self, backend: &str, source: &str, resource: &[u8]) -> Option<u32> {
-        let place = self.place(backend, source)?;
-        self.places[place].locks.get(resource).copied()
+        let index = self.source_index(backend, source)?;
+        self.sources[index].locks.get(resource).copied()
     }
 
-    fn place(&mut self, backend: &str, source: &str) -> Option<usize> {
-        let is_it = |place: &Place| place.backend.as_str() == backend && place.source.as_str() == source;
-        if self.places.get(self.last_place).is_some_and(is_it) {
-            return Some(self.last_place);
+    fn source_index(&mut self, backend: &str, source: &str) -> Option<usize> {
+        let matches =
+            |entry: &SourceEntry| entry.backend.as_str() == backend && entry.source.as_str() == source;
+        if self.sources.get(self.last_source).is_some_and(matches) {
+            return Some(self.last_source);
         }
-        self.last_place = self.places.iter().position(is_it)?;
-        Some(self.last_place)
+        self.last_source = self.sources.iter().position(matches)?;
+        Some(self.last_source)
     }
 
     /// `None`: the backend or source name is invalid.
@@ -125,29 +126,29 @@ impl LockTable {
         (backend, source): (&str, &str),
         resource: &[u8],
     ) -> Option<u32> {
-        let place = match self.place(backend, source) {
-            Some(place) => place,
+        let source_index = match self.source_index(backend, source) {
+            Some(index) => index,
             None => {
                 let (backend, source) = (BackendName::parse(backend).ok()?, Source::parse(source).ok()?);
-                self.places.push(Place {
+                self.sources.push(SourceEntry {
                     scan_times: present.scan_times(&backend, &source).unwrap_or(SCAN_TIMES),
                     backend,
                     source,
                     gaps: Vec::new(),
                     locks: HashMap::new(),
                 });
-                self.places.len() - 1
+                self.sources.len() - 1
             }
         };
-        let backend = self.places[place].backend.clone();
+        let backend = self.sources[source_index].backend.clone();
         let prefix = match self.prefixes {
             Some(_) => self.prefix(&backend, template(resource)),
             None => None,
         };
-        self.seen.insert(self.hasher.hash_one((place, resource)));
+        self.seen.insert(self.hasher.hash_one((source_index, resource)));
         let name: Arc<[u8]> = resource.into();
         let lock = Some(KnownLock {
-            place,
+            source_index,
             name: name.clone(),
             touched_at: i64::MIN,
             prefix,
@@ -162,7 +163,7 @@ impl LockTable {
                 u32::try_from(self.locks.len() - 1).ok()?
             }
         };
-        self.places[place].locks.insert(name, number);
+        self.sources[source_index].locks.insert(name, number);
         self.used += 1;
         Some(number)
     }
@@ -196,13 +197,13 @@ impl LockTable {
     pub(super) fn lock(&self, number: u32) -> LockRef<'_> {
         static NAME: &[u8] = b"";
         let lock = self.locks.get(number as usize).and_then(Option::as_ref);
-        let place = &self.places[lock.map_or(0, |lock| lock.place)];
+        let entry = &self.sources[lock.map_or(0, |lock| lock.source_index)];
         LockRef {
-            backend: &place.backend,
-            source: &place.source,
+            backend: &entry.backend,
+            source: &entry.source,
             name: lock.map_or(NAME, |lock| &lock.name),
-            scan_times: place.scan_times,
-            gaps: &place.gaps,
+            scan_times: entry.scan_times,
+            gaps: &entry.gaps,
             prefix: lock
                 .and_then(|lock| lock.prefix)
                 .and_then(|number| Some((number, self.prefix_name(number)?.1.as_str()))),
@@ -216,11 +217,11 @@ impl LockTable {
             ended: gap.ended,
             is_outage: gap.backend.is_some(),
         };
-        let is_of = |place: &&mut Place| gap.backend.as_ref().is_none_or(|name| *name == place.backend);
-        self.places
+        let is_of = |entry: &&mut SourceEntry| gap.backend.as_ref().is_none_or(|name| *name == entry.backend);
+        self.sources
             .iter_mut()
             .filter(is_of)
-            .for_each(|place| place.gaps.push(span));
+            .for_each(|entry| entry.gaps.push(span));
     }
 
     pub(super) const fn used(&self) -> usize {
@@ -234,13 +235,13 @@ impl LockTable {
     /// Evicts the least recently used half, preferring locks that are free. Returns their
     /// numbers.
     pub(super) fn forget_half(&mut self, is_held: &dyn Fn(u32) -> bool) -> Vec<u32> {
-        let known = || {
+        let known_locks = || {
             let locks = self.locks.iter().zip(0_u32..);
             locks.filter_map(|(lock, number)| Some((lock.as_ref()?.touched_at, number)))
         };
-        let mut all: Vec<(i64, u32)> = known().filter(|(_, number)| !is_held(*number)).collect();
+        let mut all: Vec<(i64, u32)> = known_locks().filter(|(_, number)| !is_held(*number)).collect();
         if all.len() <= LOCKS_MAX / 4 {
-            all = known().collect();
+            all = known_locks().collect();
         }
         let middle = all.len() / 2;
         all.select_nth_unstable(middle);
@@ -248,7 +249,7 @@ impl LockTable {
         let forgotten: Vec<u32> = all.into_iter().map(|(_, number)| number).collect();
         for number in &forgotten {
             if let Some(lock) = self.locks[*number as usize].take() {
-                self.places[lock.place].locks.remove(&lock.name);
+                self.sources[lock.source_index].locks.remove(&lock.name);
             }
         }
         self.used -= forgotten.len();

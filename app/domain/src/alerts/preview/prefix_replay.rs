@@ -65,10 +65,10 @@ impl Prefixes {
         for window in self.windows.iter_mut().flatten() {
             window.forget_refused(since);
         }
-        for one in all.iter().filter(|one| one.at >= self.from.max(since)) {
-            let times = i64::try_from(one.times).unwrap_or(i64::MAX);
-            let of = groups.entry((&one.backend, &one.prefix)).or_default();
-            of.push((one.at, times));
+        for refusal in all.iter().filter(|refusal| refusal.at >= self.from.max(since)) {
+            let times = i64::try_from(refusal.times).unwrap_or(i64::MAX);
+            let counts = groups.entry((&refusal.backend, &refusal.prefix)).or_default();
+            counts.push((refusal.at, times));
         }
         for ((backend, prefix), mut refusals) in groups {
             let scope = &self.rule.scope;
@@ -97,7 +97,7 @@ impl Prefixes {
         number: u32,
         lock: &LockRef<'_>,
         event: &PastEvent<'_>,
-        board: &mut PreviewTrack,
+        preview: &mut PreviewTrack,
     ) {
         let index = number as usize;
         if self.tracks.len() <= index {
@@ -110,7 +110,7 @@ impl Prefixes {
         if !is_covered {
             return;
         }
-        board.read(1);
+        preview.read(1);
         let occurrence = Occurrence {
             at: event.at,
             kind: event.kind,
@@ -124,29 +124,29 @@ impl Prefixes {
             .holdings
             .apply(&occurrence, &mut |entry| entries.push(entry));
         if held == Some(HoldLength::Uncertain) {
-            board.uncertain_hold();
+            preview.uncertain_hold();
         }
         if entries.contains(&Entry::Acquired) {
-            board.acquired(occurrence.ttl_ms.is_some());
+            preview.acquired(occurrence.ttl_ms.is_some());
         }
         if lock.prefix.is_none() && !entries.is_empty() {
-            board.not_counted();
+            preview.not_counted();
         }
         if let Some((prefix, name)) = lock.prefix.filter(|_| !entries.is_empty()) {
             let rule = &self.rule.clone();
             let window = self.window(prefix);
             for entry in entries.drain(..) {
-                window.add(rule, (lock.backend, name), event.at, entry, board);
+                window.add(rule, (lock.backend, name), event.at, entry, preview);
             }
         }
         entries.clear();
         self.entries = entries;
     }
 
-    pub(super) fn gap(&mut self, table: &LockTable, gap: &Gap, board: &mut PreviewTrack) {
-        self.each(table, |window, rule, name| {
+    pub(super) fn gap(&mut self, table: &LockTable, gap: &Gap, preview: &mut PreviewTrack) {
+        self.for_each_window(table, |window, rule, name| {
             if gap.backend.as_ref().is_none_or(|backend| backend == name.0) {
-                window.gap(rule, name, (gap.began, gap.ended), board);
+                window.gap(rule, name, (gap.began, gap.ended), preview);
             }
         });
     }
@@ -156,24 +156,28 @@ impl Prefixes {
         table: &LockTable,
         present: &dyn Present,
         to: i64,
-        board: &mut PreviewTrack,
+        preview: &mut PreviewTrack,
     ) {
-        self.each(table, |window, rule, name| {
+        self.for_each_window(table, |window, rule, name| {
             let unobserved = present.unobserved_since(name.0);
             let to = unobserved.map_or(to, |since| since.min(to));
-            window.finish(rule, name, to, board);
+            window.finish(rule, name, to, preview);
         });
     }
 
     pub(super) fn into_windows(self, table: &LockTable, uncounted: u64) -> RuleWindows {
-        let named = (0_u32..).zip(self.windows);
-        let named = named.filter_map(|(number, window)| {
+        let windows = (0_u32..).zip(self.windows);
+        let windows = windows.filter_map(|(number, window)| {
             Some((table.prefix_name(number)?.clone(), window?.into_entries()))
         });
-        RuleWindows::of_replay(&self.rule, named.collect(), uncounted)
+        RuleWindows::of_replay(&self.rule, windows.collect(), uncounted)
     }
 
-    fn each(&mut self, table: &LockTable, mut act: impl FnMut(&mut SlidingWindow, &Rule, PrefixName<'_>)) {
+    fn for_each_window(
+        &mut self,
+        table: &LockTable,
+        mut act: impl FnMut(&mut SlidingWindow, &Rule, PrefixName<'_>),
+    ) {
         for (number, window) in (0_u32..).zip(&mut self.windows) {
             if let (Some(window), Some((backend, name))) = (window, table.prefix_name(number)) {
                 act(window, &self.rule, (backend, name));

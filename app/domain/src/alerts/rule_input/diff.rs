@@ -14,14 +14,15 @@ pub struct DraftChange {
 impl Draft {
     /// In the order of the form.
     pub fn changes_since(&self, before: &Self) -> Vec<DraftChange> {
-        let was = before.fields();
-        let of = |field: &str| {
-            was.iter()
+        let before_fields = before.fields();
+        let before_value = |field: &str| {
+            before_fields
+                .iter()
                 .find(|(name, _)| *name == field)
                 .map(|(_, value)| value.clone())
         };
         let changes = self.fields().into_iter().filter_map(|(field, after)| {
-            let before = of(field).unwrap_or_default();
+            let before = before_value(field).unwrap_or_default();
             (before != after).then_some(DraftChange { field, before, after })
         });
         changes.collect()
@@ -35,7 +36,7 @@ impl Draft {
             let value = self.with.get(param.name).cloned();
             (param.words, value.unwrap_or_default())
         });
-        let rest = [
+        let other_fields = [
             ("for", self.for_.clone().unwrap_or_default()),
             (
                 "keep firing for",
@@ -52,8 +53,12 @@ impl Draft {
             ("message", self.template.clone()),
             ("on", if self.enabled { "yes" } else { "no" }.to_owned()),
         ];
-        let first = [("name", self.name.clone()), ("condition", self.condition.clone())];
-        first.into_iter().chain(thresholds).chain(rest).collect()
+        let first_fields = [("name", self.name.clone()), ("condition", self.condition.clone())];
+        first_fields
+            .into_iter()
+            .chain(thresholds)
+            .chain(other_fields)
+            .collect()
     }
 }
 

@@ -88,22 +88,22 @@ impl Reader<'_> {
     }
 
     pub(super) fn group_by(&mut self, default: Vec<GroupBy>) -> Vec<GroupBy> {
-        let Some(words) = &self.draft.group_by else {
+        let Some(names) = &self.draft.group_by else {
             return default;
         };
-        let mut by = Vec::new();
-        for word in words.iter().filter(|word| !word.is_empty()) {
-            match GroupBy::parse(word) {
-                Some(one) if !by.contains(&one) => by.push(one),
+        let mut fields = Vec::new();
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            match GroupBy::parse(name) {
+                Some(field) if !fields.contains(&field) => fields.push(field),
                 Some(_) => {}
                 None => self.fault(
                     "group_by",
-                    format!("{word:?} is nothing to group by"),
+                    format!("{name:?} is nothing to group by"),
                     "use backend, prefix, owner, resource",
                 ),
             }
         }
-        by
+        fields
     }
 
     pub(super) fn receivers(&mut self) -> Vec<String> {

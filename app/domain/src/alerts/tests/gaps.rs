@@ -60,10 +60,10 @@ fn an_alert_keeps_firing_through_a_gap() {
     let gap = (30 * S, 60 * S);
     let acquired = event(0, Acquired, "a");
     let over = [acquired.clone(), event(90 * S, Released, "a")];
-    let on = play_over_gaps(&long_held(), &over, &[gap], &Now(None), H);
-    assert_eq!(firings(&on), [(21 * S, Some(90 * S))]);
-    let gone = play_over_gaps(&long_held(), &[acquired], &[gap], &Now(None), H);
-    assert_eq!(firings(&gone), [(21 * S, Some(gap.1))]);
+    let still_held = play_over_gaps(&long_held(), &over, &[gap], &Now(None), H);
+    assert_eq!(firings(&still_held), [(21 * S, Some(90 * S))]);
+    let ended_in_gap = play_over_gaps(&long_held(), &[acquired], &[gap], &Now(None), H);
+    assert_eq!(firings(&ended_in_gap), [(21 * S, Some(gap.1))]);
 }
 
 #[test]

@@ -37,10 +37,10 @@ fn built_in_rules_survive_a_round_trip() {
             prefix: None,
             receivers: None,
         };
-        let written = Draft::from(&rule);
-        assert_eq!(parse(&written, &known).as_ref(), Ok(&rule));
-        let json = serde_json::to_string(&written).unwrap();
-        assert_eq!(serde_json::from_str::<Draft>(&json).unwrap(), written);
+        let draft_of_rule = Draft::from(&rule);
+        assert_eq!(parse(&draft_of_rule, &known).as_ref(), Ok(&rule));
+        let json = serde_json::to_string(&draft_of_rule).unwrap();
+        assert_eq!(serde_json::from_str::<Draft>(&json).unwrap(), draft_of_rule);
     }
 }
 

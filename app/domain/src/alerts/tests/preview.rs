@@ -180,8 +180,8 @@ fn a_lease_that_usually_ends_in_time_is_not_near_expiry() {
         seen.firings.iter().map(|firing| firing.at).collect::<Vec<_>>()
     };
     // Unknown until eight holds were recorded.
-    let learning: Vec<i64> = (0..8).map(|n| n * 60 * S + 27 * S).collect();
-    assert_eq!(firings(&events), learning);
+    let while_unknown: Vec<i64> = (0..8).map(|n| n * 60 * S + 27 * S).collect();
+    assert_eq!(firings(&events), while_unknown);
     events.push(event(20 * 60 * S, EventKind::Acquired, "a"));
     events.push(event(20 * 60 * S + 30 * S, EventKind::Expired, "a"));
     assert_eq!(firings(&events)[8..], [20 * 60 * S + 29 * S]);
@@ -201,8 +201,8 @@ fn a_lease_that_usually_runs_out_is_not_near_expiry() {
     // Unknown until eight holds were recorded.
     let seen = play(&immediate("near_expiry"), &events, H);
     let fired: Vec<i64> = seen.firings.iter().map(|firing| firing.at).collect();
-    let learning: Vec<i64> = (0..8).map(|n| n * 60 * S + 27 * S).collect();
-    assert_eq!(fired, learning);
+    let while_unknown: Vec<i64> = (0..8).map(|n| n * 60 * S + 27 * S).collect();
+    assert_eq!(fired, while_unknown);
     assert_eq!(play(&rule("hold_near_ttl"), &events, H).count, 1);
 }
 
@@ -218,10 +218,10 @@ fn rows_without_a_ttl_are_counted_and_a_gap_fires_nothing() {
         .collect();
     let seen = play(&rule("near_expiry"), &blind, 24 * H);
     assert_eq!((seen.count, seen.acquisitions, seen.without_ttl), (0, 21, 21));
-    let mut gone = usual_then_long();
-    gone.pop();
+    let mut still_held = usual_then_long();
+    still_held.pop();
     let gap = (20 * H + 60 * S, 23 * H);
-    let seen = play_over_gaps(&rule("long_held"), &gone, &[gap], &Now(None), 24 * H);
+    let seen = play_over_gaps(&rule("long_held"), &still_held, &[gap], &Now(None), 24 * H);
     assert_eq!(seen.count, 0);
     assert_eq!(seen.gaps, [gap]);
 }

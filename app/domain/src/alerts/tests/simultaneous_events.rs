@@ -128,7 +128,7 @@ proptest! {
         events in events(), refused in refusals(), place in 0_usize..120,
     ) {
         // Continued from a clone after any event; refusals since then are read again.
-        let whole = {
+        let uninterrupted = {
             let mut playback = Playback::new([&rule], 0, 2 * TO);
             playback.refused(0, &refused);
             events.iter().for_each(|event| feed(&mut playback, &Now(None), event));
@@ -143,7 +143,7 @@ proptest! {
         drop(playback.finish(&Now(None), since));
         later.refused(since, &refused);
         after.iter().for_each(|event| feed(&mut later, &Now(None), event));
-        prop_assert_eq!(later.finish(&Now(None), TO), whole);
+        prop_assert_eq!(later.finish(&Now(None), TO), uninterrupted);
     }
 
     #[test]
@@ -204,7 +204,7 @@ fn a_cut_window_is_named_as_such() {
     let mut rule = rule("wait_p95");
     rule.condition.values = vec![Some(S), Some(5), Some(H)];
     let mut past = baseline(&rule);
-    let say = |past: &mut Baseline, at| evaluate_windows(0, &rule, past, at).unwrap().remove(0).why;
+    let alert_text = |past: &mut Baseline, at| evaluate_windows(0, &rule, past, at).unwrap().remove(0).why;
     let wait = |past: &mut Baseline, number: i64| {
         let (at, name) = (number * 20, format!("jobs/{}", number % 500));
         let waiting = HistoryEvent {
@@ -219,14 +219,17 @@ fn a_cut_window_is_named_as_such() {
         wait(&mut past, number);
     });
     assert!(
-        say(&mut past, 20 * S).contains("p95 of 1000 waits in 1 h"),
+        alert_text(&mut past, 20 * S).contains("p95 of 1000 waits in 1 h"),
         "{}",
-        say(&mut past, 20 * S)
+        alert_text(&mut past, 20 * S)
     );
     let at = (1_000..101_000)
         .map(|number| wait(&mut past, number))
         .last()
         .unwrap();
-    let said = say(&mut past, at);
-    assert!(said.contains("p95 of the newest 100000 waits in 1 h"), "{said}");
+    let message = alert_text(&mut past, at);
+    assert!(
+        message.contains("p95 of the newest 100000 waits in 1 h"),
+        "{message}"
+    );
 }

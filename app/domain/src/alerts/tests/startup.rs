@@ -123,9 +123,9 @@ fn a_restart_in_an_outage_neither_repeats_nor_resolves() {
     // second time.
     let mut rule = rule("backend_unreachable");
     rule.timing.for_ms = 30_000;
-    let (kept, _) = play(&rule, Vec::new(), 0, &outage(60));
-    let (after, over) = play(&rule, kept.clone(), 60_000, &outage(60));
-    assert_eq!((fired_at(&after), over, after.len()), (fired_at(&kept), 0, 1));
+    let (active, _) = play(&rule, Vec::new(), 0, &outage(60));
+    let (after, over) = play(&rule, active.clone(), 60_000, &outage(60));
+    assert_eq!((fired_at(&after), over, after.len()), (fired_at(&active), 0, 1));
     // Pending across a restart: it continues, and the time until the new process has a result
     // does not count.
     let (pending, _) = play(&rule, Vec::new(), 0, &outage(20));
@@ -135,7 +135,7 @@ fn a_restart_in_an_outage_neither_repeats_nor_resolves() {
     // Up again at the restart: one resolved notification.
     let (after, over) = play(
         &rule,
-        kept,
+        active,
         60_000,
         &[never_seen(0), never_seen(1), seen_at(0), seen_at(0)],
     );

@@ -57,7 +57,7 @@ impl Holder {
                 None => cadence = Some(Cadence::begin(Tick(*at), 0, used)),
             }
         }
-        let sight = LockSnapshot {
+        let snapshot = LockSnapshot {
             backend: &id.backend,
             source: &id.source,
             name: id.resource.as_bytes(),
@@ -92,15 +92,15 @@ impl Holder {
         };
         let mut found = Vec::new();
         for (index, rule) in rules.iter().enumerate() {
-            let (sign, measure) = evaluate_lock(&rule.condition, &sight, &|_| None);
+            let (sign, measure) = evaluate_lock(&rule.condition, &snapshot, &|_| None);
             if sign == ConditionResult::Holds {
                 found.push(EvaluationResult {
                     rule: index,
                     subject: Subject::Lock(id.clone()),
                     owner: Some("w".to_owned()),
-                    holding: sight.holding(),
+                    holding: snapshot.holding(),
                     measure,
-                    why: lock_sentence(&rule.condition, &sight, measure, None),
+                    why: lock_sentence(&rule.condition, &snapshot, measure, None),
                 });
             }
         }
@@ -247,11 +247,11 @@ fn locks_of_one_dead_owner_share_one_notification() {
             .is_empty()
     );
     let over = round(&rules, again.active, Vec::new(), &|_, _| false, 9_000);
-    let gone: Vec<Active> = over.over.into_iter().map(|(alert, _)| alert).collect();
+    let resolved: Vec<Active> = over.over.into_iter().map(|(alert, _)| alert).collect();
     let sent = notices(
         &rules,
         &over.active,
-        &gone,
+        &resolved,
         &LeftOut::default(),
         &[],
         &path,
@@ -359,10 +359,10 @@ fn a_group_is_notified_again_when_its_severity_rises() {
     rules[0].timing.for_ms = 0;
     let path = |_: &Subject| String::new();
     let mut active = round(&rules, Vec::new(), vec![result(0, "jobs", "w")], &|_, _| false, 0).active;
-    let said = |notices: &[Notice]| {
+    let messages = |notices: &[Notice]| {
         let alerts = notices.iter().flat_map(|notice| &notice.alerts);
-        let said = alerts.map(|alert| format!("{:?} {}", alert.status, alert.labels["severity"]));
-        said.collect::<Vec<_>>()
+        let messages = alerts.map(|alert| format!("{:?} {}", alert.status, alert.labels["severity"]));
+        messages.collect::<Vec<_>>()
     };
     let steps: [(AlertSeverity, &[&str]); 5] = [
         (AlertSeverity::Info, &["Firing info"]),
@@ -374,12 +374,12 @@ fn a_group_is_notified_again_when_its_severity_rises() {
     for (severity, news) in steps {
         rules[0].severity = severity;
         let sent = notices(&rules, &active, &[], &LeftOut::default(), &[], &path, 0);
-        assert_eq!(said(&sent.notices), news, "{severity:?}");
+        assert_eq!(messages(&sent.notices), news, "{severity:?}");
         for place in sent.notified {
             active[place].notified = Some(severity);
         }
     }
     // It ends under the label that was notified.
     let sent = notices(&rules, &[], &active, &LeftOut::default(), &[], &path, 0);
-    assert_eq!(said(&sent.notices), ["Resolved critical"]);
+    assert_eq!(messages(&sent.notices), ["Resolved critical"]);
 }

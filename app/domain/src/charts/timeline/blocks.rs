@@ -13,23 +13,23 @@ const OPEN_MAX: usize = 32;
 
 /// All leases in the order of their grants. `now` is the end of those still held.
 pub fn blocks(input: &TimelineInput<'_>, now: i64) -> Vec<Block> {
-    let mut walk = Walk {
+    let mut builder = LeaseBuilder {
         input,
         blocks: Vec::new(),
         open: Vec::new(),
         latest: i64::MIN,
     };
     for event in input.events {
-        walk.take(event);
+        builder.add_event(event);
     }
-    walk.end(now);
-    let mut blocks = walk.blocks;
+    builder.end(now);
+    let mut blocks = builder.blocks;
     revoke(&mut blocks, input);
     blocks.sort_by_key(|block| block.from);
     blocks
 }
 
-struct Walk<'a> {
+struct LeaseBuilder<'a> {
     input: &'a TimelineInput<'a>,
     blocks: Vec<Block>,
     /// Indexes of leases without an observed end. A grant to another owner displaces them; a
@@ -38,8 +38,8 @@ struct Walk<'a> {
     latest: i64,
 }
 
-impl Walk<'_> {
-    fn take(&mut self, event: &HistoryEvent) {
+impl LeaseBuilder<'_> {
+    fn add_event(&mut self, event: &HistoryEvent) {
         // Rows of one moment may be slightly out of order.
         let at = event.at;
         match event.kind {
@@ -54,19 +54,19 @@ impl Walk<'_> {
     }
 
     fn granted(&mut self, event: &HistoryEvent) {
-        if let Some(place) = self.find(event) {
+        if let Some(block_index) = self.find_open(event) {
             // Reported twice: the lease continues.
-            self.reaches(place, event.at);
+            self.extend(block_index, event.at);
             return;
         }
-        for place in std::mem::take(&mut self.open) {
-            self.displace(place, event);
-            self.open.push(place);
+        for block_index in std::mem::take(&mut self.open) {
+            self.displace(block_index, event);
+            self.open.push(block_index);
         }
         // Above the limit, only the latest ones can still match.
         let forgotten = self.open.len().saturating_sub(OPEN_MAX);
         self.open.drain(..forgotten);
-        let block = new(event, event.at, Begin::Seen);
+        let block = new_block(event, event.at, Begin::Seen);
         self.push(Block {
             began_after: event.not_before.map(|after| after.min(event.at)),
             is_reclaim: event.kind == EventKind::Reclaimed,
@@ -75,11 +75,13 @@ impl Walk<'_> {
     }
 
     fn renewed(&mut self, event: &HistoryEvent) {
-        let place = self.find(event).unwrap_or_else(|| self.unseen(event));
+        let block_index = self
+            .find_open(event)
+            .unwrap_or_else(|| self.add_unobserved(event));
         let (count, until) = event
             .run
             .map_or((1, event.at), |run| (run.count.max(1), run.until.max(event.at)));
-        let block = &mut self.blocks[place];
+        let block = &mut self.blocks[block_index];
         block.renewals = block.renewals.saturating_add(count);
         let stride = (count / TICKS_OF_RUN_MAX).max(1);
         let step = (until - event.at) as f64 / f64::from((count - 1).max(1));
@@ -89,18 +91,18 @@ impl Walk<'_> {
             block.ticks.push(event.at + (step * f64::from(index)) as i64);
             index = index.saturating_add(stride);
         }
-        self.reaches(place, until);
+        self.extend(block_index, until);
         self.latest = self.latest.max(until);
     }
 
     fn ended(&mut self, event: &HistoryEvent, end: End) {
-        let place = self.find(event);
-        if place.is_none() && self.has_ended(event) {
+        let block_index = self.find_open(event);
+        if block_index.is_none() && self.has_ended(event) {
             return;
         }
-        let place = place.unwrap_or_else(|| self.unseen(event));
-        self.open.retain(|open| *open != place);
-        let block = &mut self.blocks[place];
+        let block_index = block_index.unwrap_or_else(|| self.add_unobserved(event));
+        self.open.retain(|open| *open != block_index);
+        let block = &mut self.blocks[block_index];
         block.until = event.at.max(block.from);
         block.ended_after = event.not_before.map(|after| after.clamp(block.from, block.until));
         block.end = end;
@@ -108,9 +110,9 @@ impl Walk<'_> {
 
     /// The open lease of an event: the same token, or the same owner if one of both has no
     /// token.
-    fn find(&self, event: &HistoryEvent) -> Option<usize> {
-        self.open.iter().copied().rev().find(|place| {
-            let block = &self.blocks[*place];
+    fn find_open(&self, event: &HistoryEvent) -> Option<usize> {
+        self.open.iter().copied().rev().find(|block_index| {
+            let block = &self.blocks[*block_index];
             match (block.token, event.token) {
                 (Some(ours), Some(theirs)) => ours == theirs,
                 _ => block.owner == event.owner || block.owner.is_none() || event.owner.is_none(),
@@ -130,13 +132,13 @@ impl Walk<'_> {
 
     /// A lease with an unobserved beginning: it began after the previous observation, or before
     /// the history.
-    fn unseen(&mut self, event: &HistoryEvent) -> usize {
+    fn add_unobserved(&mut self, event: &HistoryEvent) -> usize {
         let from = if self.latest > i64::MIN {
             self.latest.min(event.at)
         } else {
             self.input.since.unwrap_or(i64::MIN).min(event.at)
         };
-        self.push(new(event, from, Begin::Unseen))
+        self.push(new_block(event, from, Begin::Unseen))
     }
 
     fn push(&mut self, block: Block) -> usize {
@@ -146,15 +148,15 @@ impl Walk<'_> {
     }
 
     /// Ends the open leases when another owner is granted the lock.
-    fn displace(&mut self, place: usize, event: &HistoryEvent) {
+    fn displace(&mut self, block_index: usize, event: &HistoryEvent) {
         let at = event.at;
         let gap = self
             .input
             .gaps
             .iter()
             .rev()
-            .find(|(began, ended)| *ended <= at && *began >= self.blocks[place].until);
-        let block = &mut self.blocks[place];
+            .find(|(began, ended)| *ended <= at && *began >= self.blocks[block_index].until);
+        let block = &mut self.blocks[block_index];
         if block.end != End::Unseen {
             return;
         }
@@ -170,8 +172,8 @@ impl Walk<'_> {
     }
 
     /// Extends the lease to a time at which it was alive.
-    fn reaches(&mut self, place: usize, at: i64) {
-        let block = &mut self.blocks[place];
+    fn extend(&mut self, block_index: usize, at: i64) {
+        let block = &mut self.blocks[block_index];
         block.until = block.until.max(at);
         block.ended_after = None;
         block.end = End::Unseen;
@@ -180,8 +182,8 @@ impl Walk<'_> {
     fn end(&mut self, now: i64) {
         let Some(holders) = self.input.holders else {
             // No known holders: open leases are drawn until now.
-            for place in std::mem::take(&mut self.open) {
-                let block = &mut self.blocks[place];
+            for block_index in std::mem::take(&mut self.open) {
+                let block = &mut self.blocks[block_index];
                 if block.end == End::Unseen {
                     block.until = block.until.max(now);
                 }
@@ -189,15 +191,15 @@ impl Walk<'_> {
             return;
         };
         for holder in holders {
-            let same = |place: &usize| {
-                let block = &self.blocks[*place];
+            let is_of_holder = |block_index: &usize| {
+                let block = &self.blocks[*block_index];
                 match (block.token, holder.token) {
                     (Some(ours), Some(theirs)) => ours == theirs,
                     _ => block.owner == holder.owner,
                 }
             };
-            let place = self.open.iter().copied().rev().find(same);
-            let place = place.unwrap_or_else(|| {
+            let block_index = self.open.iter().copied().rev().find(is_of_holder);
+            let block_index = block_index.unwrap_or_else(|| {
                 let from = holder.since.or(self.input.since).unwrap_or(i64::MIN);
                 let begin = if holder.since.is_some() {
                     Begin::Seen
@@ -219,7 +221,7 @@ impl Walk<'_> {
                     ticks: Vec::new(),
                 })
             });
-            let block = &mut self.blocks[place];
+            let block = &mut self.blocks[block_index];
             (block.until, block.end) = (now.max(block.from), End::Now);
             block.ended_after = None;
             if block.owner.is_none() {
@@ -229,7 +231,7 @@ impl Walk<'_> {
     }
 }
 
-fn new(event: &HistoryEvent, from: i64, begin: Begin) -> Block {
+fn new_block(event: &HistoryEvent, from: i64, begin: Begin) -> Block {
     Block {
         owner: event.owner.clone(),
         token: event.token,
@@ -249,16 +251,16 @@ fn new(event: &HistoryEvent, from: i64, begin: Begin) -> Block {
 /// Leases ended by a forced unlock: the scan only saw that they were gone.
 fn revoke(blocks: &mut [Block], input: &TimelineInput<'_>) {
     for revoked in input.revoked {
-        let fits = |block: &&mut Block| {
-            let is_then =
+        let matches = |block: &&mut Block| {
+            let ended_by_unlock =
                 block.from <= revoked.at && (revoked.at..=revoked.at + REVOKE_SEEN_MS).contains(&block.until);
-            let is_its = match (block.token, revoked.token) {
+            let is_same_lease = match (block.token, revoked.token) {
                 (Some(ours), Some(theirs)) => ours == theirs,
                 _ => block.owner == revoked.owner,
             };
-            is_its && is_then && !block.holds_now()
+            is_same_lease && ended_by_unlock && !block.holds_now()
         };
-        if let Some(block) = blocks.iter_mut().rev().find(fits) {
+        if let Some(block) = blocks.iter_mut().rev().find(matches) {
             block.until = revoked.at;
             block.ended_after = None;
             block.end = End::Revoked {

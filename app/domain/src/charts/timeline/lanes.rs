@@ -25,7 +25,7 @@ pub(super) fn timeline(input: &TimelineInput<'_>, scale: TimeScale, now: i64) ->
     let mut lanes = Lanes(Vec::new());
     zombies(&mut lanes, input.refused, &all, scale);
     for block in all {
-        if let Some(block) = cut(block, scale) {
+        if let Some(block) = clip(block, scale) {
             lanes.lane_mut(block.owner.as_ref()).blocks.push(block);
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn timeline(input: &TimelineInput<'_>, scale: TimeScale, now: i64) ->
         let surplus = lane.refused.len().saturating_sub(REFUSED_MAX);
         lane.refused.drain(..surplus);
     }
-    make_few(&mut lanes, scale);
+    limit_blocks(&mut lanes, scale);
     let per_tick = thin(&mut lanes, scale);
     Timeline {
         gaps: gaps(input, scale),
@@ -94,8 +94,8 @@ struct Lanes(Vec<Lane>);
 
 impl Lanes {
     fn lane_mut(&mut self, owner: Option<&OwnerId>) -> &mut Lane {
-        let place = self.0.iter().position(|lane| lane.owner.as_ref() == owner);
-        let place = place.unwrap_or_else(|| {
+        let index = self.0.iter().position(|lane| lane.owner.as_ref() == owner);
+        let index = index.unwrap_or_else(|| {
             self.0.push(Lane {
                 owner: owner.cloned(),
                 blocks: Vec::new(),
@@ -105,11 +105,11 @@ impl Lanes {
             });
             self.0.len() - 1
         });
-        &mut self.0[place]
+        &mut self.0[index]
     }
 }
 
-fn cut(mut block: Block, scale: TimeScale) -> Option<Block> {
+fn clip(mut block: Block, scale: TimeScale) -> Option<Block> {
     if !scale.meets(block.from, block.until) {
         return None;
     }
@@ -146,8 +146,8 @@ fn zombies(lanes: &mut Lanes, refused: &[RejectedWrite], blocks: &[Block], scale
         let lane = lanes.lane_mut(owner);
         lane.refused.push(write.clone());
         // A newer token had been granted: the loss happened before the scan that observed it.
-        let was_told = write.current > Some(write.token);
-        let lost = lost.map(|lost| if was_told { lost.min(write.at) } else { lost });
+        let had_newer_token = write.current > Some(write.token);
+        let lost = lost.map(|lost| if had_newer_token { lost.min(write.at) } else { lost });
         let Some(lost) = lost.filter(|lost| *lost <= write.at) else {
             continue;
         };
@@ -167,11 +167,11 @@ fn zombies(lanes: &mut Lanes, refused: &[RejectedWrite], blocks: &[Block], scale
 }
 
 /// Merges leases that are too narrow and close to be distinguished, until there are few enough.
-fn make_few(lanes: &mut [Lane], scale: TimeScale) {
+fn limit_blocks(lanes: &mut [Lane], scale: TimeScale) {
     let mut width = BLOCK_WIDTH;
     loop {
         for lane in &mut *lanes {
-            lane.blocks = together(std::mem::take(&mut lane.blocks), scale, width);
+            lane.blocks = merge_narrow(std::mem::take(&mut lane.blocks), scale, width);
         }
         let count: usize = lanes.iter().map(|lane| lane.blocks.len()).sum();
         if count <= BLOCKS_MAX || width > 100.0 {
@@ -181,16 +181,16 @@ fn make_few(lanes: &mut [Lane], scale: TimeScale) {
     }
 }
 
-fn together(blocks: Vec<Block>, scale: TimeScale, width: f64) -> Vec<Block> {
+fn merge_narrow(blocks: Vec<Block>, scale: TimeScale, width: f64) -> Vec<Block> {
     let is_narrow = |block: &Block| scale.width(block.from, block.until) < width;
     let mut out: Vec<Block> = Vec::new();
     for block in blocks {
-        let near = out.last_mut().filter(|last| {
-            let apart = scale.at(block.from) - scale.at(last.until);
-            let is_alone = block.holds_now() || last.holds_now();
-            !is_alone && apart < width && is_narrow(&block) && (is_narrow(last) || last.leases > 1)
+        let mergeable = out.last_mut().filter(|last| {
+            let distance = scale.at(block.from) - scale.at(last.until);
+            let is_held = block.holds_now() || last.holds_now();
+            !is_held && distance < width && is_narrow(&block) && (is_narrow(last) || last.leases > 1)
         });
-        match near {
+        match mergeable {
             Some(last) => {
                 last.until = last.until.max(block.until);
                 last.leases = last.leases.saturating_add(block.leases);
@@ -214,7 +214,7 @@ fn thin(lanes: &mut [Lane], scale: TimeScale) -> usize {
             .flat_map(|lane| &lane.blocks)
             .filter(|block| block.ticks.len() > 1)
     };
-    let nearness = blocks().map(|block| {
+    let ticks_per_mark = blocks().map(|block| {
         let width = scale.width(block.from, block.until).max(TICK_WIDTH);
         (block.ticks.len() as f64 * TICK_WIDTH / width).ceil()
     });
@@ -223,7 +223,7 @@ fn thin(lanes: &mut [Lane], scale: TimeScale) -> usize {
         clippy::cast_sign_loss,
         reason = "a share of a count of ticks"
     )]
-    let keep_every = nearness.fold(1.0, f64::max) as usize;
+    let keep_every = ticks_per_mark.fold(1.0, f64::max) as usize;
     let (mut renewals, mut ticks) = (0, 0);
     for block in lanes.iter_mut().flat_map(|lane| &mut lane.blocks) {
         block.ticks = block.ticks.iter().copied().step_by(keep_every).collect();
@@ -304,11 +304,11 @@ fn queue(input: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Vec<Queue> {
 fn merge_changes(queue: &[Queue], scale: TimeScale, width: f64) -> Vec<Queue> {
     let mut out: Vec<Queue> = Vec::new();
     for next in queue {
-        let near = out.last_mut().filter(|last| {
-            let apart = scale.at(next.from) - scale.at(last.until);
-            apart < width && scale.width(last.from, next.until) < width * 2.0
+        let mergeable = out.last_mut().filter(|last| {
+            let distance = scale.at(next.from) - scale.at(last.until);
+            distance < width && scale.width(last.from, next.until) < width * 2.0
         });
-        match near {
+        match mergeable {
             Some(last) => {
                 last.until = next.until;
                 last.count = last.count.max(next.count);

@@ -115,11 +115,11 @@ fn observe(client: &Client, dies_at: i64, scans_from: i64) -> Vec<(LockState, u3
     let (mut at, mut scan_at) = (scans_from, scans_from + POLL_MS);
     let (mut watched, mut seen) = (None, Vec::new());
     while at < deadline(at) {
-        let one = Watched::read(watched.take(), at, deadline(at));
-        let facts = one.facts();
+        let reading = Watched::read(watched.take(), at, deadline(at));
+        let facts = reading.facts();
         seen.push((diagnose(&facts).worst(), facts.renewals, at - dies_at));
         let turn = turns_after_ms(&facts).map_or(i64::MAX, |ms| at + ms.max(50));
-        watched = Some(one);
+        watched = Some(reading);
         if turn < scan_at {
             at = turn;
         } else {

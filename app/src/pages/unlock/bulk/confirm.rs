@@ -202,7 +202,7 @@ fn field(unlock: &UnlockData) -> AnyView {
         <div class="entry">
             <label for=id.clone()>"Type the name of the resource to release it"</label>
             <p class="mono to-type" id=wanted_id><bdi dir="ltr">{to_type(&unlock.lock.resource)}</bdi></p>
-            <input id=id.clone() class="mono" name=id.clone() r#type="text" autocomplete="off" value=form.typed(&id, "")
+            <input id=id.clone() class="mono" name=id.clone() r#type="text" autocomplete="off" value=form.typed_value(&id, "")
                 aria-invalid=is_invalid(&id) aria-describedby=described spellcheck="false" autocapitalize="none"/>
             {changing(fault)}
         </div>

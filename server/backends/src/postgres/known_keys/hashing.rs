@@ -40,57 +40,58 @@ pub(super) fn keys(name: &str) -> Vec<HashedKey> {
     let md5: [u8; 16] = Md5::digest(bytes).into();
     let blake2b: [u8; KEY_BYTES] = blake2::Blake2b::<blake2::digest::consts::U8>::digest(bytes).into();
     let crc = crc32fast::hash(bytes);
-    let one = |key: i64, hashing| HashedKey {
+    let bigint = |key: i64, hashing| HashedKey {
         key: AdvisoryKey::One(key),
         hashing,
     };
-    let two = |first, second, hashing| HashedKey {
+    let int_pair = |first, second, hashing| HashedKey {
         key: AdvisoryKey::Two(first, second),
         hashing,
     };
     let mut keys = vec![
-        one(big(&sha256), "the first 8 bytes of sha256, big-endian (DBOS)"),
-        one(
+        bigint(big(&sha256), "the first 8 bytes of sha256, big-endian (DBOS)"),
+        bigint(
             little(&sha256),
             "the first 8 bytes of sha256, little-endian (django-pglock)",
         ),
-        one(big(&sha1), "the first 8 bytes of sha1, big-endian"),
-        one(
+        bigint(big(&sha1), "the first 8 bytes of sha1, big-endian"),
+        bigint(
             little(&sha1),
             "the first 8 bytes of sha1, little-endian (PALs, DistributedLock of .NET)",
         ),
-        one(big(&md5), "the first 8 bytes of md5, big-endian (GoodJob)"),
-        one(little(&md5), "the first 8 bytes of md5, little-endian"),
-        one(big(&blake2b), "blake2b of 8 bytes, big-endian"),
-        one(
+        bigint(big(&md5), "the first 8 bytes of md5, big-endian (GoodJob)"),
+        bigint(little(&md5), "the first 8 bytes of md5, little-endian"),
+        bigint(big(&blake2b), "blake2b of 8 bytes, big-endian"),
+        bigint(
             little(&blake2b),
             "blake2b of 8 bytes, little-endian (sqlalchemy-dlock)",
         ),
-        one(i64::from(crc), CRC32),
-        one(i64::from(fnv1_32(bytes)), "fnv-1 of 32 bits (Atlas)"),
-        one(i64::from(java(name)), "String.hashCode of Java"),
-        two(
+        bigint(i64::from(crc), CRC32),
+        bigint(i64::from(fnv1_32(bytes)), "fnv-1 of 32 bits (Atlas)"),
+        bigint(i64::from(java(name)), "String.hashCode of Java"),
+        int_pair(
             int4(&sha256, 0),
             int4(&sha256, 4),
             "the first 8 bytes of sha256 as two integers (advisory-lock 2 of npm)",
         ),
-        two(
+        int_pair(
             int4(&sha256, 0),
             int4(&sha256, 1),
             "two integers of sha256 that overlap (advisory-lock 1 of npm)",
         ),
         // The second number is the gem's prefix, 0 without one.
-        two(gem(crc), 0, "crc32 of 31 bits (with_advisory_lock)"),
+        int_pair(gem(crc), 0, "crc32 of 31 bits (with_advisory_lock)"),
     ];
     if crc > i32::MAX.cast_unsigned() {
-        keys.push(one(
+        keys.push(bigint(
             i64::from(crc.cast_signed()),
             "crc32 as a signed number (django-pglocks)",
         ));
     }
-    keys.extend(sqlx(bytes).map(|key| one(key, "HKDF of sha256 (PgAdvisoryLock of sqlx)")));
+    keys.extend(sqlx(bytes).map(|key| bigint(key, "HKDF of sha256 (PgAdvisoryLock of sqlx)")));
     keys.extend(
-        ascii(name).map(|(first, second)| two(first, second, "an ASCII encoding (DistributedLock of .NET)")),
+        ascii(name)
+            .map(|(first, second)| int_pair(first, second, "an ASCII encoding (DistributedLock of .NET)")),
     );
     keys
 }
@@ -192,21 +193,29 @@ mod tests {
     fn keys_are_those_of_the_published_libraries() {
         // Printed by the libraries themselves: django-pglock 1.8.0, PALs 0.4.0, sqlalchemy-dlock 0.9.0 (on a
         // little-endian machine), advisory-lock 2.0.0 of npm.
-        let one = AdvisoryKey::One;
-        assert_key("billing-close", one(6_020_719_132_313_739_287), "django-pglock)");
-        assert_key("nightly", one(1_630_262_648_214_010_666), "django-pglock)");
-        assert_key("billing.close", one(2_767_235_816_906_036_040), "PALs");
-        assert_key("nightly", one(-6_609_291_228_350_792_459), "sqlalchemy-dlock");
-        assert_key("Überweisung", one(-1_023_108_036_124_490_164), "sqlalchemy-dlock");
-        let two = AdvisoryKey::Two;
+        let bigint = AdvisoryKey::One;
         assert_key(
             "billing-close",
-            two(-705_339_369, 1_401_807_910),
+            bigint(6_020_719_132_313_739_287),
+            "django-pglock)",
+        );
+        assert_key("nightly", bigint(1_630_262_648_214_010_666), "django-pglock)");
+        assert_key("billing.close", bigint(2_767_235_816_906_036_040), "PALs");
+        assert_key("nightly", bigint(-6_609_291_228_350_792_459), "sqlalchemy-dlock");
+        assert_key(
+            "Überweisung",
+            bigint(-1_023_108_036_124_490_164),
+            "sqlalchemy-dlock",
+        );
+        let int_pair = AdvisoryKey::Two;
+        assert_key(
+            "billing-close",
+            int_pair(-705_339_369, 1_401_807_910),
             "advisory-lock 2",
         );
         assert_key(
             "Überweisung",
-            two(1_900_921_434, -1_294_737_415),
+            int_pair(1_900_921_434, -1_294_737_415),
             "advisory-lock 2",
         );
     }

@@ -99,7 +99,7 @@ fn token() -> impl Strategy<Value = (String, bool)> {
     });
     let number = "31337[0-9]{0,9}(\\.[0-9]{1,3})?(e[+-]?[0-9]{1,2})?";
     // Names without the beginnings of the canaries.
-    let kept = prop_oneof![
+    let unmasked = prop_oneof![
         "[a-zA-Z_é][a-z0235689_$é]{0,6}",
         "\"[a-z'$]{1,5}(\"\")?[-/*a-z']{1,5}\"",
         "[(),;=<>+*|]",
@@ -109,7 +109,7 @@ fn token() -> impl Strategy<Value = (String, bool)> {
     prop_oneof![
         hidden.prop_map(|text| (text, true)),
         number.prop_map(|text| (text, true)),
-        kept.prop_map(|text| (text, false)),
+        unmasked.prop_map(|text| (text, false)),
     ]
 }
 

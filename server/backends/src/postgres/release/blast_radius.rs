@@ -80,7 +80,7 @@ fn add_session(session: &SessionRow, radius: &mut BlastRadius) {
         radius.warn(format!(
             "The session belongs to {}: ending it disconnects its current client, which may not be the one that \
              acquired the lock.",
-            pooler.words()
+            pooler.description()
         ));
     } else if session.is_idle() {
         radius.warn(

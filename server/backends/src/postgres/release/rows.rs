@@ -24,7 +24,7 @@ pub(super) async fn release(
     unlocks: &Links,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     let Some(table) = backend.table(source) else {
         return Ok(Release::refused(
@@ -33,16 +33,16 @@ pub(super) async fn release(
         ));
     };
     let mut link = unlocks.acquire().await?;
-    let acted = match act(unlocks, &mut link, table, resource, wanted).await {
+    let acted = match act(unlocks, &mut link, table, resource, expected).await {
         Ok(acted) => acted,
         Err(failure) => before_the_act(unlocks, failure)?,
     };
     link.close();
     drop(link);
-    if acted == Acted::Missed && is_over(backend, source, resource, wanted).await? {
+    if acted == Acted::Missed && is_over(backend, source, resource, expected).await? {
         return Ok(Release::AlreadyFree);
     }
-    confirm_release(backend, source, resource, wanted, acted).await
+    confirm_release(backend, source, resource, expected, acted).await
 }
 
 /// A row that stays after its lease has ended has no holder.
@@ -50,7 +50,7 @@ async fn is_over(
     backend: &PostgresBackend,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<bool, BackendError> {
     let seen = backend.inspect(source, resource).await?.lock;
     Ok(seen.is_some_and(|lock| {
@@ -61,7 +61,7 @@ async fn is_over(
                 ..
             }
         );
-        over && lock.generation.known() == Some(wanted)
+        over && lock.generation.known() == Some(expected)
     }))
 }
 
@@ -71,7 +71,7 @@ async fn act(
     link: &mut Link<'_>,
     table: &LeaseTable,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Acted, StatementError> {
     // A name that is not UTF-8 cannot be in a text column.
     let Ok(name) = std::str::from_utf8(resource.as_bytes()) else {
@@ -99,17 +99,17 @@ async fn act(
             });
         }
     };
-    let query = sqlx::query(AssertSqlSafe(sql)).bind(name).bind(wanted.as_str());
+    let query = sqlx::query(AssertSqlSafe(sql)).bind(name).bind(expected.as_str());
     Ok(match link.rows(query).await {
         Ok(touched) if touched.is_empty() => Acted::Missed,
         Ok(_) => Acted::Done,
-        Err(StatementError::Refused(refusal)) => explained(&refusal, &act, &plan),
+        Err(StatementError::Refused(refusal)) => explain_refusal(&refusal, &act, &plan),
         Err(lost @ StatementError::Lost(_)) => Acted::unanswered(&lost.into_backend(unlocks.timeout_ms())),
     })
 }
 
 /// The server refused the statement: nothing was changed.
-fn explained(refusal: &Refusal, act: &RowAct, plan: &Plan) -> Acted {
+fn explain_refusal(refusal: &Refusal, act: &RowAct, plan: &Plan) -> Acted {
     let (table, account) = (&plan.found.shown, &plan.found.account);
     if refusal.is_lock_timeout() || refusal.is_statement_timeout() {
         return Acted::Refused {
@@ -122,7 +122,7 @@ fn explained(refusal: &Refusal, act: &RowAct, plan: &Plan) -> Acted {
     if refusal.is_insufficient_privilege() {
         return Acted::Refused {
             why: format!("the account {account} may not change {table}"),
-            remedy: format!("GRANT {} ON {table} TO {account};", act.right(plan)),
+            remedy: format!("GRANT {} ON {table} TO {account};", act.required_privilege(plan)),
         };
     }
     refused(refusal, "Fix the error that the server reported, then try again.")

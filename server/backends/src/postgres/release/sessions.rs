@@ -23,7 +23,7 @@ use crate::postgres::{PostgresBackend, advisory, relation};
 use crate::release::{Acted, confirm_release};
 
 /// Attempts to read sessions in a consistent state.
-const LOOKS_MAX: u32 = 5;
+const ATTEMPTS_MAX: u32 = 5;
 /// Interval between checks whether a terminated session has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -85,9 +85,9 @@ pub(super) async fn release(
     unlocks: &Links,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
-    let target = match read_session(backend, source, resource, wanted).await? {
+    let target = match read_session(backend, source, resource, expected).await? {
         Ok(target) => target,
         Err(answer) => return Ok(answer),
     };
@@ -99,21 +99,21 @@ pub(super) async fn release(
     };
     link.close();
     drop(link);
-    confirm_release(backend, source, resource, wanted, acted).await
+    confirm_release(backend, source, resource, expected, acted).await
 }
 
-/// With the watching account. A session may end between two queries: tries up to [`LOOKS_MAX`] times.
+/// With the watching account. A session may end between two queries: tries up to [`ATTEMPTS_MAX`] times.
 async fn read_session(
     backend: &PostgresBackend,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Result<Target, Release>, BackendError> {
     let mut link = backend.links.acquire().await?;
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..ATTEMPTS_MAX {
         let snapshot = snapshot::take(&mut link).await;
         let snapshot = snapshot.map_err(|failure| failure.into_backend(backend.links.timeout_ms()))?;
-        if let Some(found) = find(&snapshot, source, resource, wanted).transpose() {
+        if let Some(found) = find(&snapshot, source, resource, expected).transpose() {
             return Ok(found);
         }
     }
@@ -128,7 +128,7 @@ fn find(
     snapshot: &Snapshot,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Option<Target>, Release> {
     let (lock, pids, end) = if *source == advisory::source() {
         let groups = advisory::groups(snapshot);
@@ -160,7 +160,7 @@ fn find(
     if let Some(refused) = refuse_unknown_generation(&lock.generation) {
         return Err(refused);
     }
-    if lock.generation.known() != Some(wanted) {
+    if lock.generation.known() != Some(expected) {
         return Err(Release::HolderChanged {
             now: Box::new(Holding::from(&lock)),
         });
@@ -234,8 +234,8 @@ async fn end(unlocks: &Links, link: &mut Link<'_>, target: &Target) -> Acted {
     if read.is_empty() {
         return Acted::Missed;
     }
-    let gone = tokio::time::timeout(unlocks.timeout(), until_session_ended(link, target)).await;
-    match gone {
+    let ended = tokio::time::timeout(unlocks.timeout(), until_session_ended(link, target)).await;
+    match ended {
         Ok(Ok(())) => Acted::Done,
         Ok(Err(failure)) => Acted::unanswered(&failure.into_backend(unlocks.timeout_ms())),
         Err(_) => Acted::Unknown {

@@ -63,8 +63,8 @@ impl ClusterMap {
     /// The master of each slot.
     pub(super) fn owners(&self) -> HashMap<u16, &str> {
         let slots = self.masters.iter().flat_map(|master| {
-            let all = master.slots.iter().flat_map(|(first, last)| *first..=*last);
-            all.map(|slot| (slot, master.id.as_str()))
+            let slots = master.slots.iter().flat_map(|(first, last)| *first..=*last);
+            slots.map(|slot| (slot, master.id.as_str()))
         });
         slots.collect()
     }
@@ -86,12 +86,12 @@ impl ClusterMap {
 
 impl Move {
     /// `93->-<id>`: handed over to it; `77-<-<id>`: taken over from it.
-    fn parse(own: &str, text: &str) -> Option<Self> {
+    fn parse(own_id: &str, text: &str) -> Option<Self> {
         let (slot, from, to) = if let Some((slot, to)) = text.split_once("->-") {
-            (slot, own, to)
+            (slot, own_id, to)
         } else {
             let (slot, from) = text.split_once("-<-")?;
-            (slot, from, own)
+            (slot, from, own_id)
         };
         Some(Self {
             slot: slot.parse().ok()?,
@@ -153,7 +153,7 @@ mod tests {
         let moves: Vec<(u16, &str, &str)> = map
             .moving
             .iter()
-            .map(|one| (one.slot, one.from.as_str(), one.to.as_str()))
+            .map(|slot_move| (slot_move.slot, slot_move.from.as_str(), slot_move.to.as_str()))
             .collect();
         assert_eq!(moves, [(93, "aaa", "bbb"), (77, "bbb", "aaa")]);
     }

@@ -28,13 +28,13 @@ pub(in crate::redis) const HOW: &str = "a script on the node that serves the key
 
 /// Where to send a command.
 #[derive(Clone)]
-struct Home {
+struct Route {
     node: Arc<Node>,
     is_asking: bool,
 }
 
 impl Cluster {
-    fn home(&self, key: &[u8]) -> Result<Home, BackendError> {
+    fn route(&self, key: &[u8]) -> Result<Route, BackendError> {
         let slot = slot_of(key);
         let address = {
             let map = self.map.lock();
@@ -44,29 +44,33 @@ impl Cluster {
         let (host, port) = address.ok_or_else(|| BackendError::Unreachable {
             detail: format!("no node of the cluster serves slot {slot}"),
         })?;
-        Ok(Home {
+        Ok(Route {
             node: self.node(&host, port)?,
             is_asking: false,
         })
     }
 
-    fn follow(&self, from: &Home, to: &Redirect) -> Result<Home, BackendError> {
+    fn follow(&self, from: &Route, to: &Redirect) -> Result<Route, BackendError> {
         let host = if to.host.is_empty() {
             from.node.target.host()
         } else {
             &to.host
         };
-        Ok(Home {
+        Ok(Route {
             node: self.node(host, to.port)?,
             is_asking: to.is_ask,
         })
     }
 }
 
-impl Home {
-    async fn line(&self, link: &Link, settings: &Settings) -> Result<RedisConnection, BackendError> {
-        let line = self.node.line(link, settings.poll_interval).await?;
-        Ok(if self.is_asking { line.asking() } else { line })
+impl Route {
+    async fn connection(&self, link: &Link, settings: &Settings) -> Result<RedisConnection, BackendError> {
+        let connection = self.node.connection(link, settings.poll_interval).await?;
+        Ok(if self.is_asking {
+            connection.asking()
+        } else {
+            connection
+        })
     }
 }
 
@@ -74,38 +78,38 @@ impl Home {
 ///
 /// # Errors
 /// One of the nodes does not answer, or a key moves faster than it can be followed.
-pub(super) async fn read_home(
+pub(super) async fn read_routed(
     cluster: &Cluster,
     settings: &Settings,
     keys: Vec<RedisKey>,
 ) -> Result<Page, BackendError> {
-    let mut all = Page::new(settings.clock.tick());
-    let mut open: Vec<(RedisKey, Home)> = Vec::with_capacity(keys.len());
+    let mut merged = Page::new(settings.clock.tick());
+    let mut pending: Vec<(RedisKey, Route)> = Vec::with_capacity(keys.len());
     for key in keys {
-        let home = cluster.home(&key)?;
-        open.push((key, home));
+        let route = cluster.route(&key)?;
+        pending.push((key, route));
     }
     for _ in 0..=REDIRECTS_MAX {
-        if open.is_empty() {
-            return Ok(all);
+        if pending.is_empty() {
+            return Ok(merged);
         }
-        let mut by_home: BTreeMap<(String, bool), (Home, Vec<RedisKey>)> = BTreeMap::new();
-        for (key, home) in open.drain(..) {
-            let place = (home.node.name().to_owned(), home.is_asking);
-            by_home.entry(place).or_insert((home, Vec::new())).1.push(key);
+        let mut by_route: BTreeMap<(String, bool), (Route, Vec<RedisKey>)> = BTreeMap::new();
+        for (key, route) in pending.drain(..) {
+            let place = (route.node.name().to_owned(), route.is_asking);
+            by_route.entry(place).or_insert((route, Vec::new())).1.push(key);
         }
-        for (home, keys) in by_home.into_values() {
-            let line = home.line(&home.node.asks, settings).await?;
-            let read = page::read(&line, &settings.rows, &settings.clock, keys).await;
+        for (route, keys) in by_route.into_values() {
+            let connection = route.connection(&route.node.query_link, settings).await?;
+            let read = page::read(&connection, &settings.rows, &settings.clock, keys).await;
             if let Err(error) = &read {
-                home.node.failed(error);
-                home.node.asks.discard(&line).await;
+                route.node.failed(error);
+                route.node.query_link.discard(&connection).await;
             }
             let page = read?;
-            all.locks.extend(page.locks);
-            all.troubles.merge(page.troubles);
+            merged.locks.extend(page.locks);
+            merged.troubles.merge(page.troubles);
             for (key, to) in page.moved {
-                open.push((key, cluster.follow(&home, &to)?));
+                pending.push((key, cluster.follow(&route, &to)?));
             }
         }
     }
@@ -129,16 +133,16 @@ pub(in crate::redis) async fn inspect(
         return Ok(Inspection::default());
     }
     cluster.ensure_map(settings).await?;
-    let mut home = cluster.home(resource.as_bytes())?;
+    let mut route = cluster.route(resource.as_bytes())?;
     for _ in 0..=REDIRECTS_MAX {
-        let line = home.line(&home.node.asks, settings).await?;
-        let looked = lookup::read_one(settings, &line, source, resource).await;
-        if looked.is_err() {
-            home.node.asks.discard(&line).await;
+        let connection = route.connection(&route.node.query_link, settings).await?;
+        let lookup_result = lookup::read_one(settings, &connection, source, resource).await;
+        if lookup_result.is_err() {
+            route.node.query_link.discard(&connection).await;
         }
-        match looked? {
+        match lookup_result? {
             Looked::Here(inspection) => return Ok(*inspection),
-            Looked::Moved(to) => home = cluster.follow(&home, &to)?,
+            Looked::Moved(to) => route = cluster.follow(&route, &to)?,
         }
     }
     Err(moves_too_fast())
@@ -149,34 +153,35 @@ pub(in crate::redis) async fn release(
     cluster: &Cluster,
     source: &Source,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     let settings = &backend.settings;
     cluster.ensure_map(settings).await?;
     let key = resource.as_bytes();
-    let mut home = cluster.home(key)?;
+    let mut route = cluster.route(key)?;
     let mut acted = Acted::Refused {
         why: "the key's slot moved from node to node; nothing was deleted".to_owned(),
         remedy: "Try again once the slot has moved.".to_owned(),
     };
     for _ in 0..=REDIRECTS_MAX {
-        let link = match script::may_release(settings, home.node.unlocks.as_ref(), resource) {
+        let link = match script::may_release(settings, route.node.unlocks.as_ref(), resource) {
             Ok(link) => link,
             Err(refused) => return Ok(refused),
         };
-        let line = home.line(link, settings).await?;
-        let attempt = script::delete_if_same(&line, key, wanted, (Guard::None, RedisWake::None)).await;
+        let connection = route.connection(link, settings).await?;
+        let attempt =
+            script::delete_if_same(&connection, key, expected, (Guard::None, RedisWake::None)).await;
         if matches!(attempt, Ok(Attempt::Acted(Acted::Unknown { .. })) | Err(_)) {
-            link.discard(&line).await;
+            link.discard(&connection).await;
         }
         match attempt? {
-            Attempt::Acted(done) => {
-                acted = done;
+            Attempt::Acted(result) => {
+                acted = result;
                 break;
             }
             // Refused before it did anything.
-            Attempt::Moved(to) => home = cluster.follow(&home, &to)?,
+            Attempt::Moved(to) => route = cluster.follow(&route, &to)?,
         }
     }
-    confirm_release(backend, source, resource, wanted, acted).await
+    confirm_release(backend, source, resource, expected, acted).await
 }

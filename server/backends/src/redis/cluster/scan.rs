@@ -11,7 +11,7 @@ use futures::future::join_all;
 
 use super::Cluster;
 use super::map::{ClusterMap, Master, Move};
-use super::route::read_home;
+use super::route::read_routed;
 use super::slots::{SLOTS, SlotSet, slot_of};
 use crate::error::misconfigured;
 use crate::redis::limits::{NAMES_PER_READ, SLOT_KEYS_MAX, SLOT_ROUNDS_MAX};
@@ -50,7 +50,7 @@ pub(in crate::redis) async fn observe(
                 } else {
                     read.insert_ranges(&master.slots);
                 }
-                clock = farther(clock, scanned.clock);
+                clock = larger_offset(clock, scanned.clock);
             }
             Err(error @ BackendError::Misconfigured { .. }) => return Err(error),
             Err(error) => faults.push((format!("{}:{}", master.host, master.port), error)),
@@ -104,17 +104,17 @@ async fn scan_master(
     progress: &Progress<'_>,
 ) -> Result<Scanned, BackendError> {
     let node = cluster.node(&master.host, master.port)?;
-    let line = node.line(&node.passes, settings.poll_interval).await?;
+    let connection = node.connection(&node.scan_link, settings.poll_interval).await?;
     let scanned = async {
-        let (clock, info) = probe_server(settings, &line, RedisMode::Cluster).await?;
+        let (clock, info) = probe_server(settings, &connection, RedisMode::Cluster).await?;
         if let Some(replica) = &info.replica {
             return Err(demoted(&node, replica));
         }
         let reader = FromScanned {
-            line: &line,
+            connection: &connection,
             settings,
         };
-        let end = scan_patterns(settings, &line, &reader, progress).await?;
+        let end = scan_patterns(settings, &connection, &reader, progress).await?;
         Ok(Scanned { end, clock })
     };
     let scanned = scanned.await;
@@ -122,7 +122,7 @@ async fn scan_master(
         Ok(_) => node.answered(settings.clock.tick()),
         Err(error) => {
             node.failed(error);
-            node.passes.discard(&line).await;
+            node.scan_link.discard(&connection).await;
         }
     }
     scanned
@@ -158,7 +158,7 @@ async fn follow_moves(
     progress: &Progress<'_>,
 ) -> Result<BTreeSet<u16>, BackendError> {
     // Keys may have moved at any time of the scan, in a slot whose move goes on.
-    let mut unread: BTreeSet<u16> = moving.iter().map(|one| one.slot).collect();
+    let mut unread: BTreeSet<u16> = moving.iter().map(|slot_move| slot_move.slot).collect();
     for _ in 0..SLOT_ROUNDS_MAX {
         let now = cluster.read_map(settings).await?;
         let moving_now = moves(cluster, settings, &now).await;
@@ -183,10 +183,10 @@ async fn follow_moves(
             }
         }
         let keys: Vec<RedisKey> = keys.into_iter().collect();
-        for some in keys.chunks(NAMES_PER_READ) {
-            match read_home(cluster, settings, some.to_vec()).await {
+        for chunk in keys.chunks(NAMES_PER_READ) {
+            match read_routed(cluster, settings, chunk.to_vec()).await {
                 Ok(page) => progress.accept(page),
-                Err(_) => unread.extend(some.iter().map(|key| slot_of(key))),
+                Err(_) => unread.extend(chunk.iter().map(|key| slot_of(key))),
             }
         }
         // A slot in the middle of a move was read on both sides, the older one first.
@@ -207,9 +207,9 @@ fn changed_slots(
 ) -> BTreeSet<u16> {
     let (old, new) = (before.owners(), now.owners());
     let mut changed: BTreeSet<u16> = (0..SLOTS).filter(|slot| old.get(slot) != new.get(slot)).collect();
-    let began = moving_now.iter().filter(|one| !moving.contains(one));
-    let ended = moving.iter().filter(|one| !moving_now.contains(one));
-    changed.extend(began.chain(ended).map(|one| one.slot));
+    let started = moving_now.iter().filter(|slot_move| !moving.contains(slot_move));
+    let ended = moving.iter().filter(|slot_move| !moving_now.contains(slot_move));
+    changed.extend(started.chain(ended).map(|slot_move| slot_move.slot));
     changed
 }
 
@@ -222,11 +222,11 @@ async fn keys_of_slot(
     map: &ClusterMap,
     moving: &[Move],
 ) -> Result<Vec<RedisKey>, BackendError> {
-    let moves = moving.iter().filter(|one| one.slot == slot);
+    let moves = moving.iter().filter(|slot_move| slot_move.slot == slot);
     let mut places: Vec<&Master> = Vec::new();
-    for one in moves {
-        places.extend(map.by_id(&one.from));
-        places.extend(map.by_id(&one.to));
+    for slot_move in moves {
+        places.extend(map.by_id(&slot_move.from));
+        places.extend(map.by_id(&slot_move.to));
     }
     if places.is_empty() {
         places.extend(map.master_of(slot));
@@ -239,10 +239,10 @@ async fn keys_of_slot(
     let mut keys = Vec::new();
     for master in places {
         let node = cluster.node(&master.host, master.port)?;
-        let line = node.line(&node.asks, settings.poll_interval).await?;
+        let connection = node.connection(&node.query_link, settings.poll_interval).await?;
         let mut list = ::redis::cmd("CLUSTER");
         list.arg("GETKEYSINSLOT").arg(slot).arg(SLOT_KEYS_MAX);
-        let Value::Array(found) = line.query(&list).await? else {
+        let Value::Array(found) = connection.query(&list).await? else {
             return Err(crate::redis::error::unexpected("CLUSTER GETKEYSINSLOT"));
         };
         if found.len() >= SLOT_KEYS_MAX as usize {
@@ -259,12 +259,12 @@ async fn keys_of_slot(
     Ok(keys)
 }
 
-fn farther(kept: Option<ClockReading>, reading: Reported<ClockReading>) -> Option<ClockReading> {
+fn larger_offset(known: Option<ClockReading>, reading: Reported<ClockReading>) -> Option<ClockReading> {
     let Reported::Value(reading) = reading else {
-        return kept;
+        return known;
     };
-    let is_kept = kept.is_some_and(|kept| kept.offset_ms().abs() >= reading.offset_ms().abs());
-    if is_kept { kept } else { Some(reading) }
+    let is_kept = known.is_some_and(|known| known.offset_ms().abs() >= reading.offset_ms().abs());
+    if is_kept { known } else { Some(reading) }
 }
 
 /// Which masters do not answer, and which slots are not read.
@@ -275,15 +275,15 @@ fn fault_text(
     unsettled: &BTreeSet<u16>,
 ) -> Option<String> {
     let masters = cluster.masters.borrow().len();
-    let silent = (!faults.is_empty()).then(|| {
-        let each: Vec<String> = faults
+    let unanswered = (!faults.is_empty()).then(|| {
+        let reasons: Vec<String> = faults
             .iter()
             .map(|(node, error)| format!("{node} ({error})"))
             .collect();
         format!(
             "{} of {masters} masters do not answer: {}",
             faults.len(),
-            each.join(", ")
+            reasons.join(", ")
         )
     });
     let unserved = (0..SLOTS)
@@ -297,7 +297,7 @@ fn fault_text(
             unsettled.len()
         )
     });
-    joined(joined(silent, unserved.as_deref()), moving.as_deref())
+    joined(joined(unanswered, unserved.as_deref()), moving.as_deref())
 }
 
 #[cfg(test)]

@@ -17,13 +17,13 @@ use crate::redis::settings::Settings;
 use config::redis::RedisMode;
 
 /// Connections to all nodes. A node that fails is left out from then on.
-pub(super) struct Lines<'a> {
+pub(super) struct Connections<'a> {
     pub(super) nodes: &'a [Node],
     link: fn(&Node) -> &Link,
-    lines: Vec<Mutex<Option<RedisConnection>>>,
+    connections: Vec<Mutex<Option<RedisConnection>>>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> Connections<'a> {
     /// # Errors
     /// No node answers: the error of the first.
     pub(super) async fn open(
@@ -33,45 +33,58 @@ impl<'a> Lines<'a> {
     ) -> Result<Self, BackendError> {
         let opened = nodes
             .iter()
-            .map(|node| node.line(link(node), settings.poll_interval));
+            .map(|node| node.connection(link(node), settings.poll_interval));
         let mut first_error = None;
-        let lines = join_all(opened)
+        let connections = join_all(opened)
             .await
             .into_iter()
-            .map(|line| {
-                line.map_err(|error| first_error.get_or_insert(error).clone())
+            .map(|connection| {
+                connection
+                    .map_err(|error| first_error.get_or_insert(error).clone())
                     .ok()
             })
             .map(Mutex::new)
             .collect();
-        let opened = Self { nodes, link, lines };
+        let opened = Self {
+            nodes,
+            link,
+            connections,
+        };
         match first_error {
-            Some(error) if opened.silent() == nodes.len() => Err(error),
+            Some(error) if opened.unanswered_count() == nodes.len() => Err(error),
             _ => Ok(opened),
         }
     }
 
-    pub(super) fn line(&self, index: usize) -> Option<RedisConnection> {
-        self.lines.get(index).and_then(|line| line.lock().clone())
+    pub(super) fn connection(&self, index: usize) -> Option<RedisConnection> {
+        self.connections
+            .get(index)
+            .and_then(|connection| connection.lock().clone())
     }
 
     /// Leaves the node out.
     pub(super) async fn fail(&self, index: usize, error: &BackendError) {
         let Some(node) = self.nodes.get(index) else { return };
         node.failed(error);
-        let line = self.lines.get(index).and_then(|line| line.lock().take());
-        if let Some(line) = line {
-            (self.link)(node).discard(&line).await;
+        let connection = self
+            .connections
+            .get(index)
+            .and_then(|connection| connection.lock().take());
+        if let Some(connection) = connection {
+            (self.link)(node).discard(&connection).await;
         }
     }
 
     /// Number of nodes that do not answer.
-    pub(super) fn silent(&self) -> usize {
-        self.lines.iter().filter(|line| line.lock().is_none()).count()
+    pub(super) fn unanswered_count(&self) -> usize {
+        self.connections
+            .iter()
+            .filter(|connection| connection.lock().is_none())
+            .count()
     }
 
-    pub(super) fn is_silent(&self, index: usize) -> bool {
-        self.line(index).is_none()
+    pub(super) fn is_unanswered(&self, index: usize) -> bool {
+        self.connection(index).is_none()
     }
 }
 
@@ -107,10 +120,10 @@ type ReadPage = (Page, Tick);
 /// No node answers any more.
 pub(super) async fn read(
     settings: &Settings,
-    lines: &Lines<'_>,
+    connections: &Connections<'_>,
     keys: Vec<RedisKey>,
 ) -> Result<AllCells, BackendError> {
-    let pages = read_pages(settings, lines, &keys).await?;
+    let pages = read_pages(settings, connections, &keys).await?;
     let sent_at = pages.iter().flatten().map(|(page, _)| page.sent_at).min();
     let sent_at = sent_at.unwrap_or_else(|| settings.clock.tick());
     let empty = |page: &Option<ReadPage>| {
@@ -147,15 +160,15 @@ pub(super) async fn read(
 /// The same keys of every node that answers.
 async fn read_pages(
     settings: &Settings,
-    lines: &Lines<'_>,
+    connections: &Connections<'_>,
     keys: &[RedisKey],
 ) -> Result<Vec<Option<ReadPage>>, BackendError> {
-    let reads = (0..lines.nodes.len()).map(|index| async move {
-        let line = lines.line(index)?;
-        let page = page::read(&line, &settings.rows, &settings.clock, keys.to_vec()).await;
+    let reads = (0..connections.nodes.len()).map(|index| async move {
+        let connection = connections.connection(index)?;
+        let page = page::read(&connection, &settings.rows, &settings.clock, keys.to_vec()).await;
         Some((page, settings.clock.tick()))
     });
-    let mut pages = Vec::with_capacity(lines.nodes.len());
+    let mut pages = Vec::with_capacity(connections.nodes.len());
     let mut last_error = None;
     for (index, read) in join_all(reads).await.into_iter().enumerate() {
         let page = match read {
@@ -163,12 +176,12 @@ async fn read_pages(
             Some((Ok(page), at)) if page.moved.is_empty() => Some((page, at)),
             Some((Ok(_), _)) => return Err(error::other_mode("cluster", RedisMode::Redlock)),
             Some((Err(error), _)) => {
-                lines.fail(index, &error).await;
+                connections.fail(index, &error).await;
                 last_error = Some(error);
                 None
             }
         };
-        if let (Some((_, at)), Some(node)) = (&page, lines.nodes.get(index)) {
+        if let (Some((_, at)), Some(node)) = (&page, connections.nodes.get(index)) {
             node.answered(*at);
         }
         pages.push(page);

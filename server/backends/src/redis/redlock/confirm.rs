@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Redlock;
-use super::cells::{self, Lines};
+use super::cells::{self, Connections};
 use super::merge::{Merged, Merger};
 use crate::BackendError;
 use crate::redis::limits::{CONFIRM_AFTER, CONFIRMS_MAX};
@@ -14,22 +14,22 @@ use crate::redis::settings::Settings;
 pub(super) struct MergedPage {
     pub(super) page: Page,
     /// Key and signature of this reading.
-    pub(super) odd: Vec<(RedisKey, u64)>,
+    pub(super) unconfirmed: Vec<(RedisKey, u64)>,
 }
 
 /// Reads and merges some keys once.
 pub(super) async fn read_once(
     redlock: &Redlock,
     settings: &Settings,
-    lines: &Lines<'_>,
+    connections: &Connections<'_>,
     keys: Vec<RedisKey>,
     earlier: &HashMap<RedisKey, u64>,
 ) -> Result<MergedPage, BackendError> {
-    let all = cells::read(settings, lines, keys).await?;
+    let all = cells::read(settings, connections, keys).await?;
     let merger = redlock.merger();
     let mut merged = MergedPage {
         page: Page::new(all.sent_at),
-        odd: Vec::new(),
+        unconfirmed: Vec::new(),
     };
     merged.page.troubles = all.troubles;
     let mut memory = redlock.memory.lock();
@@ -37,9 +37,9 @@ pub(super) async fn read_once(
         let row = match merger.merge(key, &mut memory) {
             Merged::Absent => continue,
             Merged::Row(row) => row,
-            Merged::Odd { signature, row } => {
+            Merged::Unconfirmed { signature, row } => {
                 if earlier.get(&key.key) != Some(&signature) {
-                    merged.odd.push((key.key.clone(), signature));
+                    merged.unconfirmed.push((key.key.clone(), signature));
                     continue;
                 }
                 let hash = memory.hash(&key.key);
@@ -57,20 +57,20 @@ pub(super) async fn read_once(
 pub(super) async fn confirm(
     redlock: &Redlock,
     settings: &Settings,
-    lines: &Lines<'_>,
-    odd: Vec<(RedisKey, u64)>,
+    connections: &Connections<'_>,
+    unconfirmed: Vec<(RedisKey, u64)>,
     mut deliver: impl FnMut(Page),
 ) -> Result<HashSet<RedisKey>, BackendError> {
-    let mut earlier: HashMap<RedisKey, u64> = odd.into_iter().collect();
+    let mut earlier: HashMap<RedisKey, u64> = unconfirmed.into_iter().collect();
     for _ in 0..CONFIRMS_MAX {
         if earlier.is_empty() {
             break;
         }
         tokio::time::sleep(CONFIRM_AFTER).await;
         let keys = earlier.keys().cloned().collect();
-        let again = read_once(redlock, settings, lines, keys, &earlier).await?;
-        deliver(again.page);
-        earlier = again.odd.into_iter().collect();
+        let reread = read_once(redlock, settings, connections, keys, &earlier).await?;
+        deliver(reread.page);
+        earlier = reread.unconfirmed.into_iter().collect();
     }
     Ok(earlier.into_keys().collect())
 }

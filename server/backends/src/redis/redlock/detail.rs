@@ -6,7 +6,7 @@ use domain::quorum::{self, Cell, NodeCell, Quorum, QuorumState};
 use domain::reported::Reported;
 
 use super::Redlock;
-use super::cells::{self, AllCells, KeyCells, Lines, NodeValue};
+use super::cells::{self, AllCells, Connections, KeyCells, NodeValue};
 use super::merge::Merged;
 use crate::BackendError;
 use crate::redis::release;
@@ -21,24 +21,24 @@ pub(in crate::redis) async fn inspect(
     if !settings.is_ours(resource) {
         return Ok(Inspection::default());
     }
-    let lines = Lines::open(settings, &redlock.nodes, |node| &node.asks).await?;
-    let all = cells::read(settings, &lines, vec![resource.as_bytes().to_vec()]).await?;
+    let connections = Connections::open(settings, &redlock.nodes, |node| &node.query_link).await?;
+    let all = cells::read(settings, &connections, vec![resource.as_bytes().to_vec()]).await?;
     let Some(key) = all.keys.first() else {
         return Ok(Inspection::default());
     };
     let merger = redlock.merger();
     let merged = merger.merge(key, &mut redlock.memory.lock());
     let row = match merged {
-        Merged::Row(row) | Merged::Odd { row, .. } => merger.with_lifetime(*row, key),
+        Merged::Row(row) | Merged::Unconfirmed { row, .. } => merger.with_lifetime(*row, key),
         Merged::Absent => {
-            // The silent nodes could have it on a quorum.
-            return if lines.silent() < redlock.quorum() {
+            // The nodes that do not answer could have it on a quorum.
+            return if connections.unanswered_count() < redlock.quorum() {
                 Ok(Inspection::default())
             } else {
                 Err(BackendError::Unreachable {
                     detail: format!(
                         "{} of {} nodes do not answer",
-                        lines.silent(),
+                        connections.unanswered_count(),
                         redlock.nodes.len()
                     ),
                 })
@@ -48,8 +48,8 @@ pub(in crate::redis) async fn inspect(
     let owners = owners(key);
     let mut radius = release::radius(&row, &[], settings.wake, None);
     if let Reported::Value(radius) = &mut radius {
-        for line in warnings(redlock, key, lines.silent()) {
-            radius.warn(line);
+        for warning in warnings(redlock, key, connections.unanswered_count()) {
+            radius.warn(warning);
         }
     }
     Ok(Inspection {
@@ -63,7 +63,7 @@ pub(in crate::redis) async fn inspect(
 }
 
 /// What a forced unlock does on the nodes.
-fn warnings(redlock: &Redlock, key: &KeyCells, silent: usize) -> Vec<String> {
+fn warnings(redlock: &Redlock, key: &KeyCells, unanswered: usize) -> Vec<String> {
     let total = redlock.nodes.len();
     let values = key
         .cells
@@ -73,9 +73,9 @@ fn warnings(redlock: &Redlock, key: &KeyCells, silent: usize) -> Vec<String> {
     let mut lines = vec![format!(
         "The release compares and deletes on all {total} nodes; {values} have a value now."
     )];
-    if silent > 0 {
+    if unanswered > 0 {
         lines.push(format!(
-            "{silent} of {total} nodes do not answer and may keep a copy until its TTL ends."
+            "{unanswered} of {total} nodes do not answer and may keep a copy until its TTL ends."
         ));
     }
     lines
@@ -145,7 +145,7 @@ fn view(redlock: &Redlock, settings: &Settings, all: &AllCells, key: &KeyCells) 
                         .map(domain::generation::Generation::as_str);
                     let rank = ranks.iter().position(|value| Some(*value) == generation);
                     view.rank = rank.and_then(|rank| u8::try_from(rank).ok());
-                    view.value = generation.map(short);
+                    view.value = generation.map(short_generation);
                     view.owner_id = lock.owner.known().cloned();
                     view.remaining_ms = match &lock.lifetime {
                         Lifetime::Leased { remaining_ms, .. } => Some(*remaining_ms),
@@ -159,7 +159,7 @@ fn view(redlock: &Redlock, settings: &Settings, all: &AllCells, key: &KeyCells) 
 }
 
 /// `value:2bb80d537b…` as `2bb80d53`: the same digits as an owner's fingerprint.
-fn short(generation: &str) -> String {
+fn short_generation(generation: &str) -> String {
     let digits = generation
         .split_once(':')
         .map_or(generation, |(_, digits)| digits);

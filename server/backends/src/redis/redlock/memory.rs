@@ -95,12 +95,12 @@ mod tests {
     fn a_value_that_had_a_quorum_is_lost_and_another_is_left_over() {
         // The same reading before and after.
         let mut memory = Memory::default();
-        let alone = [V, Cell::Empty, Cell::Empty];
-        assert_eq!(state(&mut memory, alone), (QuorumState::Leftover, false));
+        let single_copy = [V, Cell::Empty, Cell::Empty];
+        assert_eq!(state(&mut memory, single_copy), (QuorumState::Leftover, false));
         state(&mut memory, [V, V, Cell::Empty]);
-        assert_eq!(state(&mut memory, alone), (QuorumState::Lost, false));
+        assert_eq!(state(&mut memory, single_copy), (QuorumState::Lost, false));
         memory.forget(7);
-        assert_eq!(state(&mut memory, alone), (QuorumState::Leftover, false));
+        assert_eq!(state(&mut memory, single_copy), (QuorumState::Leftover, false));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) enum Merged {
     Absent,
     Row(Box<ObservedLock>),
     /// Without a quorum, or with two owners: to be confirmed by a second, equal reading.
-    Odd {
+    Unconfirmed {
         signature: u64,
         row: Box<ObservedLock>,
     },
@@ -65,7 +65,7 @@ impl<'a> Merger<'a> {
         if memory.is_confirmed(key_hash, signature) {
             return Merged::Row(Box::new(row));
         }
-        Merged::Odd {
+        Merged::Unconfirmed {
             signature,
             row: Box::new(row),
         }
@@ -73,13 +73,13 @@ impl<'a> Merger<'a> {
 
     /// A key that is no lock on one of the nodes.
     fn unrecognised(&self, key: &KeyCells) -> Option<ObservedLock> {
-        let odd = key.cells.iter().find_map(|cell| match cell {
+        let unknown = key.cells.iter().find_map(|cell| match cell {
             NodeValue::Value(lock) if !lock.generation.is_known() => Some(lock),
             _ => None,
         })?;
         Some(ObservedLock {
             source: self.source.clone(),
-            ..(**odd).clone()
+            ..(**unknown).clone()
         })
     }
 
@@ -127,7 +127,7 @@ impl<'a> Merger<'a> {
         cells: &[Cell<u64>],
     ) -> Option<ObservedCondition> {
         let total = self.names.len();
-        let silent = self.silent_text(cells);
+        let unanswered = self.unanswered_text(cells);
         let first = values.first()?;
         let on = first.nodes.join(", ");
         let count = first.nodes.len();
@@ -137,24 +137,25 @@ impl<'a> Merger<'a> {
                 ObservedCondition::DualOwner { why: why.into() }
             }
             QuorumState::Split => {
-                let why = format!("{}{silent}", split_text(values, total));
+                let why = format!("{}{unanswered}", split_text(values, total));
                 ObservedCondition::Split { why: why.into() }
             }
             QuorumState::Lost => {
-                let why =
-                    format!("Its value had a quorum and is on {count} of {total} nodes now: {on}{silent}");
+                let why = format!(
+                    "Its value had a quorum and is on {count} of {total} nodes now: {on}{unanswered}"
+                );
                 ObservedCondition::QuorumLost { why: why.into() }
             }
             QuorumState::Leftover => {
                 let why = format!(
                     "Its value is on {count} of {total} nodes, {on}, and was never seen on a quorum: it was left by an \
-                     attempt or by a release{silent}"
+                     attempt or by a release{unanswered}"
                 );
                 ObservedCondition::Orphaned { why: why.into() }
             }
             QuorumState::Unknown => {
                 let why = format!(
-                    "Its value is on {count} of {total} nodes, {on}: whether it has a quorum is not known{silent}"
+                    "Its value is on {count} of {total} nodes, {on}: whether it has a quorum is not known{unanswered}"
                 );
                 ObservedCondition::Undecided { why: why.into() }
             }
@@ -162,17 +163,17 @@ impl<'a> Merger<'a> {
     }
 
     /// Empty if every node answers.
-    fn silent_text(&self, cells: &[Cell<u64>]) -> String {
-        let silent: Vec<&str> = cells
+    fn unanswered_text(&self, cells: &[Cell<u64>]) -> String {
+        let unanswered: Vec<&str> = cells
             .iter()
             .zip(&self.names)
             .filter(|(cell, _)| **cell == Cell::Unreachable)
             .map(|(_, name)| *name)
             .collect();
-        if silent.is_empty() {
+        if unanswered.is_empty() {
             String::new()
         } else {
-            format!("; {} does not answer", silent.join(", "))
+            format!("; {} does not answer", unanswered.join(", "))
         }
     }
 
@@ -193,13 +194,13 @@ impl<'a> Merger<'a> {
 
     /// Sets the time left of a row from the cells that have its value.
     pub(super) fn with_lifetime(&self, mut row: ObservedLock, key: &KeyCells) -> ObservedLock {
-        let same = |lock: &ObservedLock| lock.generation == row.generation;
+        let is_same = |lock: &ObservedLock| lock.generation == row.generation;
         let values = key.cells.iter().filter_map(|cell| match cell {
             NodeValue::Value(lock) => Some(&**lock),
             NodeValue::Unreachable | NodeValue::Empty => None,
         });
-        let is_any = !values.clone().any(same);
-        let counted = values.filter(|lock| is_any || same(lock));
+        let is_any = !values.clone().any(is_same);
+        let counted = values.filter(|lock| is_any || is_same(lock));
         let left: Vec<Option<i64>> = counted.filter_map(|lock| left_ms(&lock.lifetime)).collect();
         if left.is_empty() {
             return row;
@@ -256,14 +257,14 @@ const fn signed(cell: &Cell<u64>) -> (u8, u64) {
 
 fn split_text(values: &[Held<'_>], total: usize) -> String {
     let needed = quorum::quorum_of(total);
-    let each: Vec<String> = values
+    let counts: Vec<String> = values
         .iter()
         .map(|held| format!("{} on {}", owner(held.lock), held.nodes.len()))
         .collect();
     format!(
         "{} values at once, none on {needed} of {total} nodes: {}",
         values.len(),
-        each.join(", ")
+        counts.join(", ")
     )
 }
 
@@ -283,10 +284,10 @@ impl super::Redlock {
 
 /// Identifies a set of values without a quorum.
 pub(super) fn split_generation<'a>(locks: impl Iterator<Item = &'a ObservedLock>) -> Generation {
-    let mut all: Vec<&str> = locks
+    let mut generations: Vec<&str> = locks
         .filter_map(|lock| lock.generation.known().map(Generation::as_str))
         .collect();
-    all.sort_unstable();
-    all.dedup();
-    Generation::new(Fingerprint::from_value(all.join("\n").as_bytes()).generation("split:"))
+    generations.sort_unstable();
+    generations.dedup();
+    Generation::new(Fingerprint::from_value(generations.join("\n").as_bytes()).generation("split:"))
 }

@@ -11,7 +11,7 @@ use domain::names::Resource;
 use futures::future::join_all;
 
 use super::Redlock;
-use super::cells::{self, KeyCells, Lines, NodeValue};
+use super::cells::{self, Connections, KeyCells, NodeValue};
 use super::merge::split_generation;
 use crate::BackendError;
 use crate::redis::RedisBackend;
@@ -28,7 +28,7 @@ pub(in crate::redis) async fn release(
     backend: &RedisBackend,
     redlock: &Redlock,
     resource: &Resource,
-    wanted: &Generation,
+    expected: &Generation,
 ) -> Result<Release, BackendError> {
     let settings = &backend.settings;
     for node in &redlock.nodes {
@@ -36,14 +36,14 @@ pub(in crate::redis) async fn release(
             return Ok(refused);
         }
     }
-    let lines = Lines::open(settings, &redlock.nodes, |node| &node.asks).await?;
-    if lines.silent() >= redlock.quorum() {
-        return Ok(too_few(redlock, &lines));
+    let connections = Connections::open(settings, &redlock.nodes, |node| &node.query_link).await?;
+    if connections.unanswered_count() >= redlock.quorum() {
+        return Ok(too_few(redlock, &connections));
     }
-    let all = cells::read(settings, &lines, vec![resource.as_bytes().to_vec()]).await?;
-    let wanted_values = all.keys.first().map(|key| targets(key, wanted));
-    let Some((key, values)) = all.keys.first().zip(wanted_values.flatten()) else {
-        return confirm_release(backend, &redlock.source, resource, wanted, Acted::Missed).await;
+    let all = cells::read(settings, &connections, vec![resource.as_bytes().to_vec()]).await?;
+    let targets = all.keys.first().map(|key| targets(key, expected));
+    let Some((key, values)) = all.keys.first().zip(targets.flatten()) else {
+        return confirm_release(backend, &redlock.source, resource, expected, Acted::Missed).await;
     };
     let deletes = redlock
         .nodes
@@ -53,7 +53,7 @@ pub(in crate::redis) async fn release(
     let result = conclude(redlock, key, &values, &nodes);
     let result = match result {
         Some(result) => result,
-        None => confirm_release(backend, &redlock.source, resource, wanted, Acted::Missed).await?,
+        None => confirm_release(backend, &redlock.source, resource, expected, Acted::Missed).await?,
     };
     if result == Release::Released {
         let mut memory = redlock.memory.lock();
@@ -66,24 +66,24 @@ pub(in crate::redis) async fn release(
     })
 }
 
-fn too_few(redlock: &Redlock, lines: &Lines<'_>) -> Release {
-    let silent: Vec<&str> = (0..redlock.nodes.len())
-        .filter(|index| lines.is_silent(*index))
+fn too_few(redlock: &Redlock, connections: &Connections<'_>) -> Release {
+    let unanswered: Vec<&str> = (0..redlock.nodes.len())
+        .filter(|index| connections.is_unanswered(*index))
         .filter_map(|index| redlock.nodes.get(index).map(Node::name))
         .collect();
     Release::refused(
         format!(
             "{} of {} nodes do not answer ({}), so the value could still be on a quorum afterwards; nothing was deleted",
-            silent.len(),
+            unanswered.len(),
             redlock.nodes.len(),
-            silent.join(", ")
+            unanswered.join(", ")
         ),
         "Restore these nodes, then review the lock again.",
     )
 }
 
 /// The values to delete; `None` if the nodes have others by now.
-fn targets(key: &KeyCells, wanted: &Generation) -> Option<BTreeSet<Box<str>>> {
+fn targets(key: &KeyCells, expected: &Generation) -> Option<BTreeSet<Box<str>>> {
     let locks = || {
         key.cells.iter().filter_map(|cell| match cell {
             NodeValue::Value(lock) => Some(&**lock),
@@ -94,10 +94,10 @@ fn targets(key: &KeyCells, wanted: &Generation) -> Option<BTreeSet<Box<str>>> {
         .filter_map(|lock| lock.generation.known())
         .map(|generation| generation.as_str().into())
         .collect();
-    if values.contains(wanted.as_str()) {
-        return Some([Box::from(wanted.as_str())].into());
+    if values.contains(expected.as_str()) {
+        return Some([Box::from(expected.as_str())].into());
     }
-    (values.len() > 1 && split_generation(locks()) == *wanted).then_some(values)
+    (values.len() > 1 && split_generation(locks()) == *expected).then_some(values)
 }
 
 async fn delete_on(settings: &Settings, node: &Node, key: &[u8], values: &BTreeSet<Box<str>>) -> NodeRelease {
@@ -123,18 +123,19 @@ async fn try_delete(
     let Some(link) = &node.unlocks else {
         return Ok((NodeResult::Refused, Some(script::NO_ACCOUNT.to_owned())));
     };
-    let line = tokio::time::timeout(settings.timeout, link.line())
+    let connection = tokio::time::timeout(settings.timeout, link.connection())
         .await
         .unwrap_or_else(|_| Err(crate::redis::error::no_answer(settings.timeout)))?;
     for value in values {
-        let wanted = Generation::new(value.clone());
-        let attempt = script::delete_if_same(&line, key, &wanted, (Guard::None, RedisWake::None)).await;
+        let expected = Generation::new(value.clone());
+        let attempt =
+            script::delete_if_same(&connection, key, &expected, (Guard::None, RedisWake::None)).await;
         match attempt {
             Ok(Attempt::Acted(Acted::Missed)) => {}
             Ok(Attempt::Acted(Acted::Done)) => return Ok((NodeResult::Deleted, None)),
             Ok(Attempt::Acted(Acted::Refused { why, .. })) => return Ok((NodeResult::Refused, Some(why))),
             Ok(Attempt::Acted(Acted::Unknown { why })) => {
-                link.discard(&line).await;
+                link.discard(&connection).await;
                 return Ok((NodeResult::Unknown, Some(why)));
             }
             Ok(Attempt::Moved(_)) => {
@@ -144,12 +145,12 @@ async fn try_delete(
                 ));
             }
             Err(error) => {
-                link.discard(&line).await;
+                link.discard(&connection).await;
                 return Err(error);
             }
         }
     }
-    Ok(if script::exists(&line, key).await? {
+    Ok(if script::exists(&connection, key).await? {
         (NodeResult::OtherValue, None)
     } else {
         (NodeResult::NoKey, None)
@@ -192,7 +193,7 @@ fn conclude(
             nothing_deleted(&may_have)
         };
     }
-    let named = may_have
+    let node_names = may_have
         .iter()
         .map(|node| {
             let why = node.why.as_deref().unwrap_or("no reason given");
@@ -201,7 +202,7 @@ fn conclude(
         .collect::<Vec<_>>()
         .join("; ");
     let why = format!(
-        "deleted on {deleted} of {} nodes; {} can still have the value, which is a quorum ({named})",
+        "deleted on {deleted} of {} nodes; {} can still have the value, which is a quorum ({node_names})",
         nodes.len(),
         may_have.len()
     );

@@ -11,7 +11,7 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 
 use super::Redlock;
-use super::cells::Lines;
+use super::cells::Connections;
 use super::confirm;
 use crate::error::misconfigured;
 use crate::redis::node::Node;
@@ -29,48 +29,53 @@ pub(in crate::redis) async fn observe(
     sink: &mut dyn Sink,
 ) -> Result<Pass, BackendError> {
     let progress = Progress::new(settings, budget, sink);
-    let lines = Lines::open(settings, &redlock.nodes, |node| &node.passes).await?;
-    let probed = probe_all(settings, &lines).await?;
+    let connections = Connections::open(settings, &redlock.nodes, |node| &node.scan_link).await?;
+    let probed = probe_all(settings, &connections).await?;
     let reader = OnAllNodes {
         redlock,
         settings,
-        lines: &lines,
+        connections: &connections,
         seen: Mutex::default(),
-        odd: Mutex::default(),
+        unconfirmed: Mutex::default(),
     };
     let mut end = End::AllSeen;
     for index in 0..redlock.nodes.len() {
-        let Some(line) = lines.line(index) else { continue };
-        match scan_patterns(settings, &line, &reader, &progress).await {
+        let Some(connection) = connections.connection(index) else {
+            continue;
+        };
+        match scan_patterns(settings, &connection, &reader, &progress).await {
             Ok(End::AllSeen) => {}
             Ok(End::BudgetUsed) => {
                 end = End::BudgetUsed;
                 break;
             }
-            Err(error) => lines.fail(index, &error).await,
+            Err(error) => connections.fail(index, &error).await,
         }
     }
-    if lines.silent() == redlock.nodes.len() {
+    if connections.unanswered_count() == redlock.nodes.len() {
         return Err(first_fault(redlock));
     }
-    let odd = std::mem::take(&mut *reader.odd.lock());
+    let unconfirmed = std::mem::take(&mut *reader.unconfirmed.lock());
     if progress.left(settings).is_some() {
-        confirm::confirm(redlock, settings, &lines, odd, |page| progress.accept(page)).await?;
+        confirm::confirm(redlock, settings, &connections, unconfirmed, |page| {
+            progress.accept(page)
+        })
+        .await?;
     } else {
         end = End::BudgetUsed;
     }
     let counts = std::mem::take(&mut *progress.counts());
     let coverage = end_coverage(end, &counts);
     let seen = std::mem::take(&mut *reader.seen.lock());
-    let is_decided = lines.silent() < redlock.quorum();
+    let is_decided = connections.unanswered_count() < redlock.quorum();
     if coverage.is_complete() && is_decided {
         redlock.memory.lock().keep(&seen);
         progress.read_part(&redlock.source, Arc::new(|_| true));
     }
-    let fault = silent_text(&lines);
-    let own = counts.troubles.of_keys();
-    let own = joined(own, counts.troubles.of_hashes().as_deref());
-    let own = joined(own, probed.replicas.as_deref());
+    let fault = unanswered_text(&connections);
+    let key_fault = counts.troubles.of_keys();
+    let key_fault = joined(key_fault, counts.troubles.of_hashes().as_deref());
+    let key_fault = joined(key_fault, probed.replicas.as_deref());
     Ok(Pass {
         sources: vec![SourcePass {
             source: redlock.source.clone(),
@@ -82,7 +87,7 @@ pub(in crate::redis) async fn observe(
                 },
                 _ => coverage,
             },
-            fault: joined(own, fault.as_deref()),
+            fault: joined(key_fault, fault.as_deref()),
         }],
         clock: probed.clock,
     })
@@ -92,10 +97,10 @@ pub(in crate::redis) async fn observe(
 struct OnAllNodes<'a> {
     redlock: &'a Redlock,
     settings: &'a Settings,
-    lines: &'a Lines<'a>,
+    connections: &'a Connections<'a>,
     /// Hashes of the keys that were read.
     seen: Mutex<HashSet<u64>>,
-    odd: Mutex<Vec<(RedisKey, u64)>>,
+    unconfirmed: Mutex<Vec<(RedisKey, u64)>>,
 }
 
 impl ReadKeys for OnAllNodes<'_> {
@@ -109,8 +114,8 @@ impl ReadKeys for OnAllNodes<'_> {
             return Ok(Page::new(self.settings.clock.tick()));
         }
         let none = HashMap::new();
-        let read = confirm::read_once(self.redlock, self.settings, self.lines, keys, &none).await?;
-        self.odd.lock().extend(read.odd);
+        let read = confirm::read_once(self.redlock, self.settings, self.connections, keys, &none).await?;
+        self.unconfirmed.lock().extend(read.unconfirmed);
         Ok(read.page)
     }
 }
@@ -122,15 +127,15 @@ struct Probed {
     replicas: Option<String>,
 }
 
-async fn probe_all(settings: &Settings, lines: &Lines<'_>) -> Result<Probed, BackendError> {
-    let probes = (0..lines.nodes.len()).map(|index| async move {
-        let line = lines.line(index)?;
-        Some(probe_server(settings, &line, RedisMode::Redlock).await)
+async fn probe_all(settings: &Settings, connections: &Connections<'_>) -> Result<Probed, BackendError> {
+    let probes = (0..connections.nodes.len()).map(|index| async move {
+        let connection = connections.connection(index)?;
+        Some(probe_server(settings, &connection, RedisMode::Redlock).await)
     });
     let mut clock: Option<ClockReading> = None;
     let mut infos: Vec<(&Node, ServerInfo)> = Vec::new();
     for (index, probe) in join_all(probes).await.into_iter().enumerate() {
-        let Some(node) = lines.nodes.get(index) else {
+        let Some(node) = connections.nodes.get(index) else {
             continue;
         };
         match probe {
@@ -139,7 +144,8 @@ async fn probe_all(settings: &Settings, lines: &Lines<'_>) -> Result<Probed, Bac
                 node.answered(settings.clock.tick());
                 if let Reported::Value(reading) = reading {
                     node.clock_read(reading.offset_ms());
-                    let is_farther = |kept: ClockReading| reading.offset_ms().abs() > kept.offset_ms().abs();
+                    let is_farther =
+                        |known: ClockReading| reading.offset_ms().abs() > known.offset_ms().abs();
                     if clock.is_none_or(is_farther) {
                         clock = Some(reading);
                     }
@@ -149,7 +155,7 @@ async fn probe_all(settings: &Settings, lines: &Lines<'_>) -> Result<Probed, Bac
             Some(Err(BackendError::Misconfigured { detail, remedy })) => {
                 return Err(misconfigured(format!("{}: {detail}", node.name()), remedy));
             }
-            Some(Err(error)) => lines.fail(index, &error).await,
+            Some(Err(error)) => connections.fail(index, &error).await,
         }
     }
     same_server_twice(&infos)?;
@@ -195,23 +201,23 @@ fn first_fault(redlock: &Redlock) -> BackendError {
 }
 
 /// Which nodes do not answer, and why.
-fn silent_text(lines: &Lines<'_>) -> Option<String> {
-    let silent: Vec<String> = lines
+fn unanswered_text(connections: &Connections<'_>) -> Option<String> {
+    let unanswered: Vec<String> = connections
         .nodes
         .iter()
         .enumerate()
-        .filter(|(index, _)| lines.is_silent(*index))
+        .filter(|(index, _)| connections.is_unanswered(*index))
         .map(|(_, node)| {
             let fault = node.health().fault.unwrap_or_else(|| "no answer".to_owned());
             format!("{} ({fault})", node.name())
         })
         .collect();
-    (!silent.is_empty()).then(|| {
+    (!unanswered.is_empty()).then(|| {
         format!(
             "{} of {} nodes do not answer: {}",
-            silent.len(),
-            lines.nodes.len(),
-            silent.join(", ")
+            unanswered.len(),
+            connections.nodes.len(),
+            unanswered.join(", ")
         )
     })
 }

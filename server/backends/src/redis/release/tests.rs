@@ -32,26 +32,32 @@ async fn a_server_that_is_demoted_meanwhile_deletes_nothing() {
     };
     let (target, _) = connection_config::nodes(&config, &redis).unwrap().remove(0);
     let link = Link::new(Arc::new(target));
-    let line = link.line().await.unwrap();
+    let connection = link.connection().await.unwrap();
     let mut follow = ::redis::cmd("REPLICAOF");
     follow.arg("127.0.0.1").arg(master.port());
-    line.query(&follow).await.unwrap();
+    connection.query(&follow).await.unwrap();
     eventually("it follows", async || {
         let mut info = ::redis::cmd("INFO");
         info.arg("replication");
-        let answer = line.query(&info).await.unwrap();
+        let answer = connection.query(&info).await.unwrap();
         text(&answer).is_some_and(|text| text.contains("master_link_status:up"))
     })
     .await;
     let mut set = ::redis::cmd("SET");
-    line.query(set.arg("lock:a").arg("one")).await.unwrap();
-    let wanted = Generation::new(Fingerprint::from_value(b"one").generation("value:"));
-    let attempt = delete_if_same(&line, b"lock:a", &wanted, (Guard::Master, RedisWake::None)).await;
+    connection.query(set.arg("lock:a").arg("one")).await.unwrap();
+    let expected = Generation::new(Fingerprint::from_value(b"one").generation("value:"));
+    let attempt = delete_if_same(
+        &connection,
+        b"lock:a",
+        &expected,
+        (Guard::Master, RedisWake::None),
+    )
+    .await;
     assert!(
         matches!(attempt, Ok(Attempt::Acted(Acted::Refused { why, .. })) if why.contains("not a master any more"))
     );
-    assert!(exists(&line, b"lock:a").await.unwrap());
-    let attempt = delete_if_same(&line, b"lock:a", &wanted, (Guard::None, RedisWake::None)).await;
+    assert!(exists(&connection, b"lock:a").await.unwrap());
+    let attempt = delete_if_same(&connection, b"lock:a", &expected, (Guard::None, RedisWake::None)).await;
     assert!(
         matches!(attempt, Ok(Attempt::Acted(Acted::Done))),
         "it would have"

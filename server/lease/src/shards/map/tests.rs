@@ -32,8 +32,11 @@ fn names_hash_as_they_did_when_their_leases_were_granted() {
 fn fewer_shards_are_a_prefix_of_more() {
     for name in 0..1_000 {
         let resource = Resource::from(format!("r{name}").as_str());
-        let of = |shards| ShardMap::new(shards).unwrap().of_resource(&resource).get();
-        assert_eq!((of(1), of(2), of(8)), (0, of(64) >> 5, of(64) >> 3));
+        let index_among = |shards| ShardMap::new(shards).unwrap().of_resource(&resource).get();
+        assert_eq!(
+            (index_among(1), index_among(2), index_among(8)),
+            (0, index_among(64) >> 5, index_among(64) >> 3)
+        );
     }
 }
 

@@ -71,12 +71,12 @@ impl EtcdStore {
                 Err(error) => return Err(error),
             }
         }
-        let began = self.store_clock.read();
+        let start = self.store_clock.read();
         let homes = self.locate(link, operations).await?;
         let waves = group_by_resource(operations, &homes);
         let mut applied = Applied {
-            now: began.now,
-            read_at: began.read_at,
+            now: start.now,
+            read_at: start.read_at,
             done: vec![OperationResult::NotFound; operations.len()],
             heads: Vec::new(),
             changed: Vec::new(),
@@ -90,7 +90,7 @@ impl EtcdStore {
             groups_total += groups.len();
             let writes = groups
                 .chunks(RESOURCES_MAX)
-                .map(|groups| self.write_groups(link, groups, began.now));
+                .map(|groups| self.write_groups(link, groups, start.now));
             let written = join_all(writes).await.into_iter().flatten();
             for (group, written) in groups.iter().zip(written) {
                 match written {
@@ -113,7 +113,7 @@ impl EtcdStore {
             tracing::warn!(%error, "an operation of a batch failed: {error}");
         }
         // A clock that followed another one meanwhile shows a later time for the same moment.
-        applied.now = self.store_clock.reread(began).now;
+        applied.now = self.store_clock.reread(start).now;
         Ok(applied)
     }
 
@@ -163,26 +163,27 @@ impl EtcdStore {
         &self,
         link: &Link,
         groups: &[Group<'_>],
-        began: StoreTime,
+        start: StoreTime,
     ) -> Vec<Result<BatchResult, StoreError>> {
-        let mut all: Vec<Pending> = groups.iter().map(Pending::new).collect();
+        let mut entries: Vec<Pending> = groups.iter().map(Pending::new).collect();
         {
             let mut memory = self.cache.lock();
-            for pending in &mut all {
+            for pending in &mut entries {
                 pending.snapshot = memory.take(&pending.request);
                 pending.is_remembered = pending.snapshot.is_some();
             }
         }
         // Those that must be read first do not delay the others.
-        let (known, unknown): (Vec<_>, Vec<_>) = all.iter_mut().partition(|it| it.is_remembered);
+        let (known, unknown): (Vec<_>, Vec<_>) = entries.iter_mut().partition(|entry| entry.is_remembered);
         let (known, unknown) = join(
-            with_timeout(self.write_pending(link, known, began)),
-            with_timeout(self.write_pending(link, unknown, began)),
+            with_timeout(self.write_pending(link, known, start)),
+            with_timeout(self.write_pending(link, unknown, start)),
         )
         .await;
-        let late = known.err().or(unknown.err()).unwrap_or(StoreError::Conflict);
-        all.into_iter()
-            .map(|pending| pending.done.unwrap_or_else(|| Err(repeated(&late))))
+        let error = known.err().or(unknown.err()).unwrap_or(StoreError::Conflict);
+        entries
+            .into_iter()
+            .map(|pending| pending.done.unwrap_or_else(|| Err(repeated(&error))))
             .collect()
     }
 
@@ -192,9 +193,9 @@ impl EtcdStore {
         &self,
         link: &Link,
         mut open: Vec<&mut Pending>,
-        began: StoreTime,
+        start: StoreTime,
     ) -> Result<(), StoreError> {
-        let mut now = began;
+        let mut now = start;
         let mut is_shared = true;
         for _ in 0..CONFLICTS_MAX {
             self.load(link, &mut open).await;

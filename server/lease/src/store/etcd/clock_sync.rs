@@ -37,11 +37,11 @@ pub(super) async fn begin(
     let started = clock.tick();
     let mut first_seen = None;
     loop {
-        let elder = has_elder(link, keys, replica).await?;
+        let is_older_registered = has_older_replica(link, keys, replica).await?;
         let meta = read_meta(link, keys).await?;
         let received = clock.tick();
         let (ms, revision) = meta.clock.map_or((0, 0), |(value, at)| (value.ms, at));
-        if !elder {
+        if !is_older_registered {
             let last_ms = last_write_ms(link, keys, revision).await?;
             return Ok(StoreClock::begin(clock.clone(), ms.max(last_ms)));
         }
@@ -80,13 +80,13 @@ async fn last_write_ms(link: &Link, keys: &Keys, clock_revision: i64) -> Result<
     Ok(last_ms)
 }
 
-async fn has_elder(link: &Link, keys: &Keys, replica: &str) -> Result<bool, StoreError> {
+async fn has_older_replica(link: &Link, keys: &Keys, replica: &str) -> Result<bool, StoreError> {
     let range = keys.all_replicas();
     let options = GetOptions::new().with_keys_only();
     let replicas = read_page(link, &range.from, &range.to, options).await?;
-    let own = keys.replica(replica);
-    let own = replicas.iter().find(|pair| pair.key() == own);
-    let registered = own.map_or(i64::MAX, KeyValue::create_revision);
+    let own_key = keys.replica(replica);
+    let own_pair = replicas.iter().find(|pair| pair.key() == own_key);
+    let registered = own_pair.map_or(i64::MAX, KeyValue::create_revision);
     Ok(replicas.iter().any(|pair| pair.create_revision() < registered))
 }
 

@@ -156,9 +156,9 @@ async fn statuses(
     keys: &Keys,
     report: &mut EtcdReport,
 ) -> Result<Vec<(String, StatusResponse)>, LeaseOpenError> {
-    let asked = (0..link.endpoints().len())
+    let requests = (0..link.endpoints().len())
         .map(|index| link.call_member(index, |mut client: Client| async move { client.status().await }));
-    let answers = futures::future::join_all(asked).await;
+    let answers = futures::future::join_all(requests).await;
     let mut statuses = Vec::new();
     for (endpoint, answer) in link.endpoints().iter().zip(answers) {
         match answer {
@@ -220,17 +220,17 @@ pub(super) async fn inspect_keys(
     config: &LeaseStoreConfig,
     report: &mut EtcdReport,
 ) -> Result<StoreMeta, LeaseOpenError> {
-    let another = "Choose another prefix in lease.store; nothing else may write below it.";
-    let one = || GetOptions::new().with_limit(1).with_keys_only();
+    let remedy = "Choose another prefix in lease.store; nothing else may write below it.";
+    let first_key = || GetOptions::new().with_limit(1).with_keys_only();
     for gap in keys.gaps().into_iter().filter(|gap| gap.from < gap.to) {
-        let found = read_page(link, &gap.from, &gap.to, one()).await;
+        let found = read_page(link, &gap.from, &gap.to, first_key()).await;
         let found = found.map_err(|fault| denied(link, keys, fault))?;
         if let Some(foreign) = found.first() {
             let shown = domain::escape::text(foreign.key()).into_owned();
             let shown = domain::escape::visible(&shown).into_owned();
             return Err(refusal(
                 format!("the key {shown} was not written by the lease service"),
-                another,
+                remedy,
             ));
         }
     }
@@ -246,7 +246,7 @@ pub(super) async fn inspect_keys(
     }
     let Some((identity, _)) = &meta.identity else {
         for range in [keys.all_free(), keys.all_held(), keys.all_leases()] {
-            let found = read_page(link, &range.from, &range.to, one()).await;
+            let found = read_page(link, &range.from, &range.to, first_key()).await;
             if !found.map_err(|fault| denied(link, keys, fault))?.is_empty() {
                 return Err(refusal(
                     format!(
@@ -270,13 +270,13 @@ pub(super) async fn inspect_keys(
             "Use the version of Leasehold that wrote them, or choose another prefix in lease.store.",
         ));
     }
-    if let (Some(theirs), Some(ours)) = (&identity.installation, &config.installation)
-        && theirs != ours
+    if let (Some(stored), Some(configured)) = (&identity.installation, &config.installation)
+        && stored != configured
     {
         return Err(refusal(
             format!(
-                "the keys below {} belong to another installation of Leasehold ({theirs}; this one, by its `store`, is \
-                 {ours})",
+                "the keys below {} belong to another installation of Leasehold ({stored}; this one, by its `store`, is \
+                 {configured})",
                 keys.prefix()
             ),
             "Choose another prefix in lease.store, or use the `store` of that installation: several servers share both.",

@@ -51,10 +51,10 @@ pub(super) struct Link {
 pub(super) async fn with_timeout<T>(
     work: impl Future<Output = Result<T, StoreError>> + Send,
 ) -> Result<T, StoreError> {
-    let late = StoreError::NoAnswer(millis(REPLY_TIMEOUT).unsigned_abs());
+    let no_answer = StoreError::NoAnswer(millis(REPLY_TIMEOUT).unsigned_abs());
     tokio::time::timeout(REPLY_TIMEOUT, work)
         .await
-        .unwrap_or(Err(late))
+        .unwrap_or(Err(no_answer))
 }
 
 impl EtcdSettings {
@@ -70,7 +70,10 @@ impl EtcdSettings {
             .with_require_leader(true)
             .with_auto_token_refresh(true);
         if let Some(user) = &config.user {
-            let password = config.password.as_ref().map(|it| it.0.expose_secret());
+            let password = config
+                .password
+                .as_ref()
+                .map(|password| password.0.expose_secret());
             options = options.with_user(user, password.unwrap_or_default());
         }
         if config.address.uses_tls() {

@@ -148,7 +148,7 @@ pub(super) async fn create(
 ///
 /// # Errors
 /// etcd does not answer.
-pub(super) async fn raise(
+pub(super) async fn raise_token_floor(
     link: &Link,
     keys: &Keys,
     now_ms: i64,
@@ -192,8 +192,8 @@ pub(super) async fn raise(
             return Ok(next.epoch);
         }
         // Another replica was faster, or this call was sent twice: both are checked by the caller's next read.
-        let again = read_meta(link, keys).await?;
-        if let Some((identity, at)) = again.identity
+        let current = read_meta(link, keys).await?;
+        if let Some((identity, at)) = current.identity
             && at != *revision
         {
             return Ok(identity.epoch);
@@ -277,7 +277,7 @@ impl EtcdStore {
             .is_some_and(|(identity, _)| identity.epoch > epoch);
         if verdict == GuardVerdict::Rewound && !is_raised {
             let now_ms = self.store_clock.read().now.ms();
-            raise(link, &self.keys, now_ms, token_floor).await?;
+            raise_token_floor(link, &self.keys, now_ms, token_floor).await?;
             meta = read_meta(link, &self.keys).await?;
         }
         let (Some((identity, at)), Some((clock, clock_at))) = (meta.identity, meta.clock) else {

@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn keys_of_the_store_are_in_no_gap() {
         let resource = Resource::from("tenant:job/1");
-        let own = [
+        let store_keys = [
             keys().free(&resource),
             keys().held(&resource),
             keys().lease(LeaseId::from_parts(1, [1; 10])),
@@ -249,7 +249,7 @@ mod tests {
         ];
         for gap in keys().gaps() {
             assert!(gap.from <= gap.to);
-            assert!(own.iter().all(|key| *key < gap.from || *key >= gap.to));
+            assert!(store_keys.iter().all(|key| *key < gap.from || *key >= gap.to));
         }
         let foreign = b"/leasehold/locks/a".to_vec();
         assert!(

@@ -15,7 +15,7 @@ use super::clock_sync::{begin, publish_first};
 use super::cluster::{EtcdReport, denied, inspect, inspect_keys, unreadable};
 use super::connection::{EtcdSettings, Link};
 use super::guard::Guard;
-use super::identity::{create, raise, read_meta, read_page};
+use super::identity::{create, raise_token_floor, read_meta, read_page};
 use super::keys::Keys;
 use super::replica::Registration;
 use super::values::IdentityValue;
@@ -112,7 +112,7 @@ async fn prepare(
     if let Some(why) = &report.rewound {
         tracing::warn!("the lease store's etcd was restored: {why}");
         let wall_ms = clock.now().wall.timestamp_millis();
-        raise(link, keys, wall_ms, config.known_floor)
+        raise_token_floor(link, keys, wall_ms, config.known_floor)
             .await
             .map_err(unreadable)?;
     }
@@ -159,15 +159,15 @@ pub(crate) async fn find_shard(
     let meta = inspect_keys(&link, &keys, config, &mut report).await?;
     let mut has_tokens = false;
     for range in [keys.all_free(), keys.all_held()] {
-        let one = GetOptions::new().with_limit(1).with_keys_only();
-        let found = read_page(&link, &range.from, &range.to, one).await;
+        let first_key = GetOptions::new().with_limit(1).with_keys_only();
+        let found = read_page(&link, &range.from, &range.to, first_key).await;
         has_tokens |= !found.map_err(|fault| denied(&link, &keys, fault))?.is_empty();
     }
     // A store that was created without shards is its own only shard.
     let place = meta.identity.map(|(identity, _)| {
         let installation = identity.installation.clone().unwrap_or_default();
-        let alone = ShardPlace::new(&installation, ShardIndex::new(0), 1);
-        identity.shard.unwrap_or(alone)
+        let only_shard = ShardPlace::new(&installation, ShardIndex::new(0), 1);
+        identity.shard.unwrap_or(only_shard)
     });
     Ok(FoundShard { place, has_tokens })
 }
@@ -179,7 +179,7 @@ fn check_shard(
     identity: &IdentityValue,
 ) -> Result<(), LeaseOpenError> {
     match (expected, &identity.shard) {
-        (Some(expected), Some(kept)) => Ok(expected.check(kept, keys.prefix())?),
+        (Some(expected), Some(stored)) => Ok(expected.check(stored, keys.prefix())?),
         _ => Ok(()),
     }
 }
@@ -194,7 +194,7 @@ pub async fn raise_epoch(config: &LeaseStoreConfig, clock: Clock) -> Result<i64,
     let mut report = inspect(&link, &keys).await?;
     inspect_keys(&link, &keys, config, &mut report).await?;
     let wall_ms = clock.now().wall.timestamp_millis();
-    raise(&link, &keys, wall_ms, config.known_floor)
+    raise_token_floor(&link, &keys, wall_ms, config.known_floor)
         .await
         .map_err(unreadable)
 }

@@ -127,13 +127,13 @@ impl EtcdStore {
         let keys = self
             .keys
             .held_from(&begin, range.to.as_deref().map(str::as_bytes));
-        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        let rows_max = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut live = Vec::new();
         self.each_held(keys, limit, |resource, lease| {
             if lease.lives_at(reading.now) {
                 live.push((resource, lease));
             }
-            live.len() < most
+            live.len() < rows_max
         })
         .await?;
         let rows = self.with_queues(live).await?;
@@ -165,13 +165,13 @@ impl EtcdStore {
 
     pub(super) async fn read_expired(&self, limit: u32) -> Result<Read<Vec<Resource>>, StoreError> {
         let reading = self.store_clock.read();
-        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        let expired_max = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut expired = Vec::new();
         self.each_held(self.keys.all_held(), PAGE, |resource, lease| {
             if !lease.lives_at(reading.now) {
                 expired.push(resource);
             }
-            expired.len() < most
+            expired.len() < expired_max
         })
         .await?;
         Ok(self.answer(reading, expired))

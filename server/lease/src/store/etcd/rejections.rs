@@ -80,12 +80,12 @@ impl EtcdStore {
     async fn newest_rejections(
         &self,
         (from_ms, until_ms): (i64, i64),
-        most: usize,
+        rows_max: usize,
         matches: impl Fn(&RejectionValue) -> bool,
     ) -> Result<Vec<(i64, RejectionValue)>, StoreError> {
         let (from_ms, mut until_ms) = (from_ms.max(0), until_ms.min(MS_MAX));
         let (mut span_ms, mut newest) = (SPAN_MS, Vec::new());
-        while until_ms > from_ms && newest.len() < most {
+        while until_ms > from_ms && newest.len() < rows_max {
             let begin_ms = until_ms.saturating_sub(span_ms).max(from_ms);
             let range = || self.keys.rejections_between(begin_ms, until_ms);
             let count = self.count_recorded(range()).await?;
@@ -104,7 +104,7 @@ impl EtcdStore {
         }
         // Replicas record by clocks that differ a little.
         newest.sort_unstable_by_key(|(id, _)| Reverse(*id));
-        newest.truncate(most);
+        newest.truncate(rows_max);
         Ok(newest)
     }
 
@@ -128,12 +128,12 @@ impl EtcdStore {
                 && value.at >= filter.from.ms()
                 && value.at < filter.until.ms()
         };
-        let most = usize::try_from(filter.most).unwrap_or(usize::MAX);
+        let rows_max = usize::try_from(filter.most).unwrap_or(usize::MAX);
         let from_ms = filter.from.ms().saturating_sub(REPORTER_AHEAD_MS);
         let now_ms = self.store_clock.read().now.ms();
         // Another replica may be ahead of our clock.
         let recorded = (from_ms, now_ms.saturating_add(SPAN_MS));
-        let found = self.newest_rejections(recorded, most, matches).await?;
+        let found = self.newest_rejections(recorded, rows_max, matches).await?;
         Ok(found.into_iter().map(|(id, value)| row(id, value)).collect())
     }
 

@@ -80,12 +80,12 @@ impl Registration {
         });
         put.await?;
         self.lease.store(lease, Ordering::Release);
-        let lost = std::mem::take(&mut *self.waiters.lock());
-        if !lost.is_empty() {
-            let all = lost.into_iter().flat_map(|(resource, queue)| {
+        let lost_queues = std::mem::take(&mut *self.waiters.lock());
+        if !lost_queues.is_empty() {
+            let lost_waiters = lost_queues.into_iter().flat_map(|(resource, queue)| {
                 queue.into_iter().map(move |waiter| (resource.clone(), waiter))
             });
-            self.lost.lock().extend(all);
+            self.lost.lock().extend(lost_waiters);
             self.lost_added.notify_one();
         }
         Ok(())

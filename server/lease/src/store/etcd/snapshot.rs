@@ -92,7 +92,7 @@ pub(super) fn read_results(responses: Vec<TxnOpResponse>) -> Vec<Vec<KeyValue>> 
     responses
         .into_iter()
         .map(|response| match response {
-            TxnOpResponse::Get(mut got) => got.take_kvs(),
+            TxnOpResponse::Get(mut response) => response.take_kvs(),
             _ => Vec::new(),
         })
         .collect()

@@ -230,9 +230,9 @@ impl EndValue {
         Self {
             at: end.at.ms(),
             how,
-            by: revocation.map(|it| it.by.to_string()),
-            reason: revocation.map(|it| it.reason.to_string()),
-            audit_id: revocation.map(|it| it.audit_id.to_string()),
+            by: revocation.map(|revocation| revocation.by.to_string()),
+            reason: revocation.map(|revocation| revocation.reason.to_string()),
+            audit_id: revocation.map(|revocation| revocation.audit_id.to_string()),
         }
     }
 

@@ -57,7 +57,7 @@ pub(super) fn group_by_resource<'a>(
         }
         let groups = &mut waves[wave];
         let at = last
-            .filter(|(of, _)| *of == wave)
+            .filter(|(number, _)| *number == wave)
             .map_or(groups.len(), |(_, at)| at);
         if at == groups.len() {
             groups.push(Group {

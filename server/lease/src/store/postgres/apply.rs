@@ -40,9 +40,9 @@ impl ConflictBackoff {
 
     /// Whether the next batch should use row locks.
     fn take(&self) -> bool {
-        let less = |left: u32| left.checked_sub(1);
+        let decrement = |left: u32| left.checked_sub(1);
         self.0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, decrement)
             .is_ok()
     }
 }
@@ -80,7 +80,7 @@ impl PostgresStore {
         if !self.backoff.take() {
             match self.write_optimistically(connection, operations).await {
                 Err(StoreError::Conflict) => self.backoff.record_conflict(),
-                done => return done,
+                result => return result,
             }
         }
         let request = LoadRequest::from_request(&BatchRequest::from_operations(operations));
@@ -112,7 +112,7 @@ impl PostgresStore {
             match self.save_decided(connection, pending).await {
                 // One of the keys may be bound: read them.
                 Err(StoreError::Conflict) if are_keys_new => {}
-                done => return done,
+                result => return result,
             }
         }
         let request = LoadRequest::from_request(&BatchRequest::from_operations(operations));

@@ -172,8 +172,8 @@ impl LoadRequest {
 
 fn homes(text: &str) -> Result<ByLease<Resource>, StoreError> {
     let rows: Vec<(LeaseId, String)> = from_json(text)?;
-    let home = |(id, resource): (LeaseId, String)| (id, Resource::from(resource.as_str()));
-    Ok(rows.into_iter().map(home).collect())
+    let entry = |(id, resource): (LeaseId, String)| (id, Resource::from(resource.as_str()));
+    Ok(rows.into_iter().map(entry).collect())
 }
 
 fn leases(text: &str) -> Result<ByLease<Lease>, StoreError> {

@@ -157,8 +157,8 @@ impl PostgresStore {
             Step::Back => query,
             Step::Ahead => query.bind(seen.ms()),
         };
-        let done = query.execute(&self.readers).await?;
-        if done.rows_affected() > 0 {
+        let result = query.execute(&self.readers).await?;
+        if result.rows_affected() > 0 {
             tracing::warn!(
                 clock.earliest_ms = earliest.ms(),
                 clock.shown_ms = now.ms(),
@@ -189,7 +189,7 @@ impl PostgresStore {
     {
         match read().await {
             Err(StoreError::Conflict) => read().await,
-            done => done,
+            result => result,
         }
     }
 }

@@ -53,10 +53,10 @@ impl PostgresStore {
             .await
             .map_err(|_| LeaseOpenError::NoAnswer)?
             .map_err(LeaseOpenError::Store)?;
-        durable(&mut first).await?;
+        require_durable_primary(&mut first).await?;
         // A migration may wait longer for a lock than a lease operation.
-        let patient = "SET statement_timeout = '60s'; SET lock_timeout = '30s'";
-        sqlx::raw_sql(patient)
+        let set_timeouts = "SET statement_timeout = '60s'; SET lock_timeout = '30s'";
+        sqlx::raw_sql(set_timeouts)
             .execute(&mut first)
             .await
             .map_err(LeaseOpenError::Store)?;
@@ -70,8 +70,11 @@ impl PostgresStore {
         stepped.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
         refuse_rewound(&mut first).await?;
         let replica: Arc<str> = random::id().into();
-        let here = sqlx::query(sql::HEARTBEAT).bind(&*replica);
-        here.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
+        let heartbeat = sqlx::query(sql::HEARTBEAT).bind(&*replica);
+        heartbeat
+            .execute(&mut first)
+            .await
+            .map_err(LeaseOpenError::Store)?;
         // Again: a move that began meanwhile has not seen this server, and one that begins from now on does.
         if let Err(moved) = refuse_moved(&mut first).await {
             let leave = sqlx::query("DELETE FROM lease_replicas WHERE replica_id = $1").bind(&*replica);
@@ -117,7 +120,7 @@ impl PostgresStore {
             .fetch_one(&mut connection)
             .await?;
         if identity != self.identity {
-            raise(&mut connection, &identity).await?;
+            raise_epoch_once(&mut connection, &identity).await?;
         }
         Ok(connection)
     }
@@ -147,7 +150,7 @@ pub(super) fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
 }
 
 /// A commit must be on disk when it is answered, and the server must be a primary.
-async fn durable(connection: &mut PgConnection) -> Result<(), LeaseOpenError> {
+async fn require_durable_primary(connection: &mut PgConnection) -> Result<(), LeaseOpenError> {
     if let Some(why) = not_durable(connection).await.map_err(LeaseOpenError::Store)? {
         return Err(LeaseOpenError::NotDurable(why));
     }
@@ -192,23 +195,23 @@ async fn identify(connection: &mut PgConnection) -> Result<String, LeaseOpenErro
         .execute(&mut *connection)
         .await
         .map_err(LeaseOpenError::Store)?;
-    raise(connection, &identity)
+    raise_epoch_once(connection, &identity)
         .await
         .map_err(LeaseOpenError::Store)?;
     Ok(identity)
 }
 
 /// Raises the epoch once per change of identity, by the first replica that detects it.
-async fn raise(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx::Error> {
-    let raise =
+async fn raise_epoch_once(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx::Error> {
+    let update =
         "UPDATE store_meta SET epoch = epoch + 1, cluster_identity = $1, token_floor = $2 + greatest(token_floor,
         coalesce((SELECT max(last_token) FROM resource_tokens), 0)) WHERE cluster_identity <> $1";
-    let done = sqlx::query(raise)
+    let result = sqlx::query(update)
         .bind(identity)
         .bind(EPOCH_STEP.cast_signed())
         .execute(connection)
         .await?;
-    if done.rows_affected() > 0 {
+    if result.rows_affected() > 0 {
         tracing::warn!(
             "the lease store's Postgres was restored or promoted: every fencing token is raised by 2^32"
         );
@@ -223,12 +226,12 @@ async fn raise(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx
 pub(crate) async fn open_to_move(url: &str) -> Result<PgConnection, LeaseOpenError> {
     migrate(url, None).await?;
     let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
-    durable(&mut connection).await?;
+    require_durable_primary(&mut connection).await?;
     identify(&mut connection).await?;
     refuse_rewound(&mut connection).await?;
     // All counters are read once, which may take longer than a lease operation.
-    let patient = sqlx::raw_sql("SET statement_timeout = '60s'");
-    patient
+    let set_timeouts = sqlx::raw_sql("SET statement_timeout = '60s'");
+    set_timeouts
         .execute(&mut connection)
         .await
         .map_err(LeaseOpenError::Store)?;
@@ -259,8 +262,8 @@ pub(crate) async fn time_ms(connection: &mut PgConnection) -> Result<i64, LeaseO
 /// See [`LeaseOpenError`].
 pub(crate) async fn migrate(url: &str, place: Option<(&ShardPlace, &str)>) -> Result<(), LeaseOpenError> {
     let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
-    let patient = sqlx::raw_sql("SET statement_timeout = '10min'; SET lock_timeout = '30s'");
-    patient
+    let set_timeouts = sqlx::raw_sql("SET statement_timeout = '10min'; SET lock_timeout = '30s'");
+    set_timeouts
         .execute(&mut connection)
         .await
         .map_err(LeaseOpenError::Store)?;
@@ -345,9 +348,9 @@ pub async fn raise_epoch(url: &str) -> Result<i64, LeaseOpenError> {
         .execute(&mut connection)
         .await
         .map_err(LeaseOpenError::Store)?;
-    let raise = "UPDATE store_meta SET epoch = epoch + 1, token_floor = $1 + greatest(token_floor,
+    let update = "UPDATE store_meta SET epoch = epoch + 1, token_floor = $1 + greatest(token_floor,
         coalesce((SELECT max(last_token) FROM resource_tokens), 0)), moved_to = NULL RETURNING epoch";
-    let query = sqlx::query_scalar(raise).bind(EPOCH_STEP.cast_signed());
+    let query = sqlx::query_scalar(update).bind(EPOCH_STEP.cast_signed());
     let epoch = query
         .fetch_one(&mut connection)
         .await

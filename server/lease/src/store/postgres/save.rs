@@ -49,7 +49,7 @@ impl Changed {
             Some(EndCause::Revoked(revocation)) => Some(revocation),
             _ => None,
         };
-        let text = |pick: fn(&Revocation) -> &str| revocation.map(|it| pick(it).to_owned());
+        let text = |pick: fn(&Revocation) -> &str| revocation.map(|revocation| pick(revocation).to_owned());
         self.lease_id.push(lease.id.to_string());
         self.ttl_seconds.push(lease.ttl.seconds());
         self.expires_at.push(lease.expires_at.ms());
@@ -59,9 +59,9 @@ impl Changed {
             .push(lease.ending.as_ref().map(|ending| ending.at.ms()));
         self.ended_how
             .push(lease.ending.as_ref().map(|ending| ending.how.as_str()));
-        self.revoked_by.push(text(|it| &it.by));
-        self.revoke_reason.push(text(|it| &it.reason));
-        self.audit_id.push(text(|it| &it.audit_id));
+        self.revoked_by.push(text(|revocation| &revocation.by));
+        self.revoke_reason.push(text(|revocation| &revocation.reason));
+        self.audit_id.push(text(|revocation| &revocation.audit_id));
     }
 }
 
@@ -136,18 +136,18 @@ pub(super) async fn save(
         .bind(counters.token)
         .bind(counters.lease_id)
         .bind(sparse(counters.locked_until));
-    for it in [changed, new_leases.rest] {
+    for columns in [changed, new_leases.rest] {
         query = query
-            .bind(it.lease_id)
-            .bind(it.ttl_seconds)
-            .bind(it.expires_at)
-            .bind(it.renewed_at)
-            .bind(it.renewals)
-            .bind(sparse(it.ended_at))
-            .bind(sparse(it.ended_how))
-            .bind(sparse(it.revoked_by))
-            .bind(sparse(it.revoke_reason))
-            .bind(sparse(it.audit_id));
+            .bind(columns.lease_id)
+            .bind(columns.ttl_seconds)
+            .bind(columns.expires_at)
+            .bind(columns.renewed_at)
+            .bind(columns.renewals)
+            .bind(sparse(columns.ended_at))
+            .bind(sparse(columns.ended_how))
+            .bind(sparse(columns.revoked_by))
+            .bind(sparse(columns.revoke_reason))
+            .bind(sparse(columns.audit_id));
     }
     let query = query
         .bind(new_leases.resource)

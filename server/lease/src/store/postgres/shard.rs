@@ -61,9 +61,9 @@ pub(super) async fn write_place(
     place: Option<(&ShardPlace, &str)>,
 ) -> Result<(), LeaseOpenError> {
     let Some((place, address)) = place else {
-        let kept = read_place(connection).await.map_err(LeaseOpenError::Store)?;
-        return match kept.filter(|kept| kept.shards > 1) {
-            Some(kept) => Err(LeaseOpenError::Shard(one_of_several(&kept))),
+        let stored = read_place(connection).await.map_err(LeaseOpenError::Store)?;
+        return match stored.filter(|stored| stored.shards > 1) {
+            Some(stored) => Err(LeaseOpenError::Shard(sharded_store_error(&stored))),
             None => Ok(()),
         };
     };
@@ -77,18 +77,18 @@ pub(super) async fn write_place(
         .execute(&mut *connection)
         .await
         .map_err(LeaseOpenError::Store)?;
-    let kept = read_place(connection).await.map_err(LeaseOpenError::Store)?;
-    match kept {
-        Some(kept) => Ok(place.check(&kept, address)?),
+    let stored = read_place(connection).await.map_err(LeaseOpenError::Store)?;
+    match stored {
+        Some(stored) => Ok(place.check(&stored, address)?),
         None => Err(LeaseOpenError::Store(sqlx::Error::RowNotFound)),
     }
 }
 
-fn one_of_several(kept: &ShardPlace) -> ShardError {
+fn sharded_store_error(stored: &ShardPlace) -> ShardError {
     ShardError {
         reason: format!(
             "the database of `store` holds the leases of shard {} of {} shards",
-            kept.index, kept.shards
+            stored.index, stored.shards
         ),
         remedy: "Name all shards in lease.store, in the order in which they were created, or use another database as \
                  `store`"

@@ -45,9 +45,9 @@ pub(crate) fn lock_file(path: &Path) -> Result<(PathBuf, File), LeaseOpenError> 
         }
         Err(TryLockError::Error(source)) => return Err(io(&lock_path, source)),
     }
-    let noted = lock
+    let written = lock
         .set_len(0)
         .and_then(|()| writeln!(lock, "{}", std::process::id()));
-    noted.map_err(|source| io(&lock_path, source))?;
+    written.map_err(|source| io(&lock_path, source))?;
     Ok((path, lock))
 }

@@ -52,7 +52,7 @@ impl SqliteStore {
         require_durable(&mut writer).await?;
         migrate(&mut writer).await?;
         refuse_moved(&mut writer).await?;
-        let (witness, clock_ms) = witness(&mut writer, &path).await?;
+        let (witness, clock_ms) = check_rollback(&mut writer, &path).await?;
         // Waiters do not survive a restart.
         let forget = sqlx::query("DELETE FROM lease_waiters");
         forget.execute(&mut writer).await.map_err(LeaseOpenError::Store)?;
@@ -105,12 +105,15 @@ pub(crate) async fn open_to_move(path: &Path) -> Result<(SqliteConnection, File)
     let mut writer = options(&path).connect().await.map_err(LeaseOpenError::Store)?;
     require_durable(&mut writer).await?;
     migrate(&mut writer).await?;
-    witness(&mut writer, &path).await?;
+    check_rollback(&mut writer, &path).await?;
     Ok((writer, lock))
 }
 
 /// Refuses a rewound store, and raises the tokens of a copy. Returns the store's last time too.
-async fn witness(writer: &mut SqliteConnection, path: &Path) -> Result<(RollbackGuard, i64), LeaseOpenError> {
+async fn check_rollback(
+    writer: &mut SqliteConnection,
+    path: &Path,
+) -> Result<(RollbackGuard, i64), LeaseOpenError> {
     let (store_id, epoch, clock_ms, grants) = meta(&mut *writer).await?;
     let witness = RollbackGuard {
         store_id,
@@ -145,21 +148,21 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
         .await
         .map_err(LeaseOpenError::Store)?;
     writer.close().await.map_err(LeaseOpenError::Store)?;
-    let lifted = RollbackGuard {
+    let guard = RollbackGuard {
         store_id,
         epoch: seen + 1,
         grants,
     };
     // Without it the next start would find no rollback guard and raise the tokens again.
-    lifted.write(&path).map_err(|source| io(&path, source))?;
+    guard.write(&path).map_err(|source| io(&path, source))?;
     Ok(seen + 1)
 }
 
 /// Raises every token above any that was issued in epochs up to this one.
 async fn raise_floor(writer: &mut SqliteConnection, epoch: i64) -> Result<(), LeaseOpenError> {
-    let raise = "UPDATE store_meta SET epoch = ?1 + 1, token_floor = ?2 + max(token_floor,
+    let update = "UPDATE store_meta SET epoch = ?1 + 1, token_floor = ?2 + max(token_floor,
         coalesce((SELECT max(last_token) FROM resource_tokens), 0))";
-    let query = sqlx::query(raise).bind(epoch).bind(EPOCH_STEP.cast_signed());
+    let query = sqlx::query(update).bind(epoch).bind(EPOCH_STEP.cast_signed());
     query.execute(writer).await.map_err(LeaseOpenError::Store)?;
     Ok(())
 }

@@ -49,8 +49,8 @@ impl PruneQueue {
         if std::mem::take(&mut self.is_served_by_batches) {
             return Vec::new();
         }
-        let most = self.ranges.len().min(IDLE_STEPS);
-        self.ranges.drain(..most).collect()
+        let steps = self.ranges.len().min(IDLE_STEPS);
+        self.ranges.drain(..steps).collect()
     }
 
     /// Ranges of [`take_idle`](Self::take_idle) that were not deleted.

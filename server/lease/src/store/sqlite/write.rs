@@ -164,25 +164,25 @@ fn write_others(
     for waiter in &changes.left {
         execute(connection, sql::LEFT, [waiter.to_string()])?;
     }
-    for it in &changes.joined {
+    for join in &changes.joined {
         let row = params![
-            it.waiter.to_string(),
-            it.resource.text(),
-            it.owner.as_str(),
+            join.waiter.to_string(),
+            join.resource.text(),
+            join.owner.as_str(),
             replica,
             now.ms()
         ];
         execute_one(&mut connection.prepare_cached(sql::JOINED)?, row)?;
     }
-    for it in &changes.rejections {
+    for rejection in &changes.rejections {
         let row = params![
-            Resource::text(&it.resource),
-            it.token.number().cast_signed(),
-            it.highest.map(FencingToken::number).map(u64::cast_signed),
-            it.owner.as_ref().map(OwnerId::as_str),
-            it.source,
-            it.reason,
-            it.at.unwrap_or(now).ms(),
+            Resource::text(&rejection.resource),
+            rejection.token.number().cast_signed(),
+            rejection.highest.map(FencingToken::number).map(u64::cast_signed),
+            rejection.owner.as_ref().map(OwnerId::as_str),
+            rejection.source,
+            rejection.reason,
+            rejection.at.unwrap_or(now).ms(),
             now.ms(),
         ];
         execute_one(&mut connection.prepare_cached(sql::REJECTION)?, row)?;

@@ -199,11 +199,11 @@ async fn run_blocking<T: Send + 'static>(
     mut connection: Connection,
     work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<(Connection, T), StoreError> {
-    let done = tokio::task::spawn_blocking(move || {
-        let done = work(&mut connection)?;
-        Ok((connection, done))
+    let task = tokio::task::spawn_blocking(move || {
+        let value = work(&mut connection)?;
+        Ok((connection, value))
     });
     let ended =
         |error: tokio::task::JoinError| StoreError::Corrupt(format!("the writer's thread ended: {error}"));
-    done.await.map_err(ended)?
+    task.await.map_err(ended)?
 }

@@ -73,7 +73,7 @@ fn entries_and_memory_are_bounded_and_no_request_is_lost() {
             entries.extend(due.into_iter().map(|(entry, _)| entry));
         }
     }
-    entries.extend(counts.rest().into_iter().map(|(entry, _)| entry));
+    entries.extend(counts.drain().into_iter().map(|(entry, _)| entry));
     assert_eq!(entries.iter().map(times).sum::<u64>(), 120_000);
     // The burst, one every 10 s, one a minute for the others, and the final flush.
     assert!(entries.len() <= 30 + 360 + 60 + 31, "{}", entries.len());

@@ -49,7 +49,7 @@ impl Grouping<'_> {
             data.states[index(&GroupState::ALL, state)] += 1;
             data.severities[index(&AlertSeverity::ALL, rule.severity)] += 1;
             data.alerts += group.open.len() as u64;
-            if self.filter.shows(state) && self.filter.has(rule.severity) && self.fits(group) {
+            if self.filter.shows(state) && self.filter.has(rule.severity) && self.matches_filter(group) {
                 shown.push(self.row(key, group, state));
             }
         }
@@ -106,11 +106,11 @@ impl Grouping<'_> {
     }
 
     /// Whether any alert of the group matches the filter.
-    fn fits(&self, group: &Group<'_>) -> bool {
-        group.open.iter().any(|open| self.fits_alert(open))
+    fn matches_filter(&self, group: &Group<'_>) -> bool {
+        group.open.iter().any(|open| self.alert_matches(open))
     }
 
-    fn fits_alert(&self, open: &OpenAlert) -> bool {
+    fn alert_matches(&self, open: &OpenAlert) -> bool {
         let filter = self.filter;
         let (alert, q) = (&open.kept.alert, filter.q.to_lowercase());
         let has = |text: &str| text.to_lowercase().contains(&q);
@@ -130,7 +130,7 @@ impl Grouping<'_> {
     fn row(&self, key: &str, group: &Group<'_>, state: GroupState) -> AlertGroup {
         let (worst, firing) = (group.worst(), group.firing().count());
         let rule = &worst.rule;
-        let members = group.open.iter().filter(|open| self.fits_alert(open));
+        let members = group.open.iter().filter(|open| self.alert_matches(open));
         let members = members.take(MEMBERS_MAX).map(|open| self.member(open));
         let members = if self.filter.is_open(key) {
             members.collect()
@@ -193,7 +193,7 @@ impl Grouping<'_> {
             (ended >= from).then(|| (rule.severity, rule.name.clone(), (began.max(from), ended)))
         };
         let ended = self.ended.iter();
-        let ended = ended.filter_map(|one| add(&one.rule, one.fired_at, one.ended_at));
+        let ended = ended.filter_map(|firing| add(&firing.rule, firing.fired_at, firing.ended_at));
         let all: Vec<_> = ended.collect();
         let open = self.open.iter().filter(|open| open.kept.alert.is_firing());
         let open: Vec<_> = open
@@ -206,7 +206,7 @@ impl Grouping<'_> {
             rule: name.to_owned(),
             severity,
             count: u32::try_from(spans.len()).unwrap_or(u32::MAX),
-            firings: merged(spans),
+            firings: merge_spans(spans),
         });
         rows.collect()
     }
@@ -222,7 +222,10 @@ impl Group<'_> {
     }
 
     fn changes(&self, now: i64) -> usize {
-        let recent = self.ended.iter().filter(|one| one.ended_at >= now - FLAPPING_MS);
+        let recent = self
+            .ended
+            .iter()
+            .filter(|firing| firing.ended_at >= now - FLAPPING_MS);
         recent.count()
     }
 
@@ -253,7 +256,7 @@ impl Group<'_> {
     /// Alerts that fired at some time in each bar.
     fn recent(&self, now: i64) -> Vec<u32> {
         let step = RECENT_MS / RECENT_BARS as i64;
-        let ended = self.ended.iter().map(|one| (one.fired_at, one.ended_at));
+        let ended = self.ended.iter().map(|firing| (firing.fired_at, firing.ended_at));
         let open = self.firing().map(|open| (open.kept.alert.since(), now));
         let spans: Vec<(i64, i64)> = ended.chain(open).collect();
         let bars = (0..RECENT_BARS as i64).map(|bar| {
@@ -265,21 +268,21 @@ impl Group<'_> {
     }
 }
 
-fn index<T: PartialEq>(all: &[T], one: T) -> usize {
-    all.iter().position(|other| *other == one).unwrap_or(0)
+fn index<T: PartialEq>(all: &[T], item: T) -> usize {
+    all.iter().position(|other| *other == item).unwrap_or(0)
 }
 
 /// Values of the group's own labels: those of the rule are shown by its name.
 fn shared_labels(labels: &Labels) -> String {
-    let own = labels
+    let shown_labels = labels
         .iter()
         .filter(|(name, _)| !["alertname", "rule", "severity"].contains(&name.as_str()));
-    let values: Vec<&str> = own.map(|(_, value)| value.as_str()).collect();
+    let values: Vec<&str> = shown_labels.map(|(_, value)| value.as_str()).collect();
     values.join(", ")
 }
 
 /// Overlapping and adjacent intervals as one.
-fn merged(mut spans: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+fn merge_spans(mut spans: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     spans.sort_unstable();
     let mut merged: Vec<(i64, i64)> = Vec::new();
     for (began, ended) in spans {
@@ -298,6 +301,6 @@ mod tests {
     #[test]
     fn overlapping_firings_are_one_interval() {
         let spans = vec![(5, 9), (1, 3), (3, 4), (8, 12)];
-        assert_eq!(merged(spans), [(1, 4), (5, 12)]);
+        assert_eq!(merge_spans(spans), [(1, 4), (5, 12)]);
     }
 }

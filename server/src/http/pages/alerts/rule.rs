@@ -13,7 +13,7 @@ use axum::response::Response;
 use domain::access::{Permission, Visible};
 use domain::alerts::{ConditionKind, Draft, FieldError, Preview, Rule};
 
-use self::draft::{Line, draft_of, fields_of, find, follow_the_line, new_draft};
+use self::draft::{Line, apply_moved_line, draft_of, fields_of, find, new_draft};
 use super::{error_text, reply};
 use crate::alerts::{AlertError, RuleVersion, path};
 use crate::http::pages::form_request::FormRequest;
@@ -43,8 +43,8 @@ impl Services {
         let visible = Visible::to(&who.grants);
         let opened = self.opened_rule(&visible, id, search).await?;
         let mut versions = Vec::new();
-        if let Ok(kept) = self.alerts.visible_rule(&visible, id).await {
-            let all = self.alerts.visible_versions(&visible, &kept.rule.id).await;
+        if let Ok(stored) = self.alerts.visible_rule(&visible, id).await {
+            let all = self.alerts.visible_versions(&visible, &stored.rule.id).await;
             versions = version_rows(&all.unwrap_or_default());
         }
         let open = self.alerts.open(&visible).await.unwrap_or_default();
@@ -79,7 +79,7 @@ impl Services {
                 saved: None,
             });
         }
-        let kept = self
+        let stored = self
             .alerts
             .visible_rule(visible, id)
             .await
@@ -89,11 +89,11 @@ impl Services {
                 },
                 error => unavailable(&error_text(&error).1),
             })?;
-        let saved = Draft::from(&kept.rule);
-        let wanted = pairs.iter().find(|(name, _)| name == "version");
+        let saved = Draft::from(&stored.rule);
+        let version_param = pairs.iter().find(|(name, _)| name == "version");
         let mut draft = saved.clone();
-        if let Some(number) = wanted.and_then(|(_, number)| number.parse::<i64>().ok()) {
-            let versions = self.alerts.visible_versions(visible, &kept.rule.id).await;
+        if let Some(number) = version_param.and_then(|(_, number)| number.parse::<i64>().ok()) {
+            let versions = self.alerts.visible_versions(visible, &stored.rule.id).await;
             let found = versions.unwrap_or_default().into_iter();
             let mut found = found.filter(|version| version.version == number);
             draft = found.next().map_or(draft, |version| version.draft);
@@ -101,7 +101,7 @@ impl Services {
         Ok(Opened {
             draft,
             faults: Vec::new(),
-            saved: Some((saved, kept.version)),
+            saved: Some((saved, stored.version)),
         })
     }
 
@@ -118,16 +118,16 @@ impl Services {
                 permission: Permission::Administer.as_str().to_owned(),
             });
         }
-        let typed = app::links::pairs(fields);
-        let draft = if typed.is_empty() {
+        let form_fields = app::links::pairs(fields);
+        let draft = if form_fields.is_empty() {
             self.opened_rule(&visible, id, search).await?.draft
         } else {
-            draft_of(&typed)
+            draft_of(&form_fields)
         };
         if ConditionKind::parse(&draft.condition).is_none() {
             return Ok(RulePreview::default());
         }
-        let any_prefix = typed.is_empty() || find(&typed, "any_prefix") == "yes";
+        let any_prefix = form_fields.is_empty() || find(&form_fields, "any_prefix") == "yes";
         let rule = match self.alerts.parse(&draft, any_prefix).await {
             Ok(rule) => rule,
             Err(AlertError::Invalid(faults)) => {
@@ -139,11 +139,11 @@ impl Services {
             Err(error) => return Err(unavailable(&error_text(&error).1)),
         };
         let saved = self.alerts.visible_rule(&visible, &draft.id).await.ok();
-        let saved = saved.map(|kept| kept.rule).filter(|saved| *saved != rule);
-        self.previewed(rule, saved, is_newest).await
+        let saved = saved.map(|stored| stored.rule).filter(|saved| *saved != rule);
+        self.run_preview(rule, saved, is_newest).await
     }
 
-    async fn previewed(
+    async fn run_preview(
         &self,
         rule: Rule,
         saved: Option<Rule>,
@@ -152,10 +152,10 @@ impl Services {
         let began = self.clock.tick();
         let rules: Vec<Rule> = std::iter::once(rule.clone()).chain(saved.clone()).collect();
         let mut run = self.alerts.preview_run(rules);
-        let mut whole = Vec::new();
+        let mut latest = Vec::new();
         // The first part may be the newest only.
         while let Some(part) = Box::pin(run.next()).await {
-            whole = part.map_err(|error| {
+            latest = part.map_err(|error| {
                 tracing::warn!("a preview cannot be computed: {error}");
                 unavailable("No preview: the store does not answer. Reload the page to try again.")
             })?;
@@ -163,7 +163,7 @@ impl Services {
                 break;
             }
         }
-        let mut previews = whole.into_iter();
+        let mut previews = latest.into_iter();
         // If it cannot be read, only the mark of simulated data is missing.
         let simulated = self.history.simulated_until().await.ok().flatten();
         Ok(RulePreview {
@@ -261,7 +261,7 @@ fn version_rows(versions: &[RuleVersion]) -> Vec<VersionRow> {
 }
 
 pub(in crate::http) async fn post_rule(State(state): State<AppState>, mut form: FormRequest) -> Response {
-    let line = follow_the_line(form.form.fields_mut());
+    let line = apply_moved_line(form.form.fields_mut());
     let fields = form.form.fields();
     let draft = draft_of(fields);
     let any_prefix = find(fields, "any_prefix") == "yes";
@@ -272,8 +272,8 @@ pub(in crate::http) async fn post_rule(State(state): State<AppState>, mut form: 
         .visible_rule(&Visible::to(&form.who.grants), &draft.id)
         .await
     {
-        Ok(kept) => format!("/alerts/rules/{}", kept.rule.id),
-        // A new rule, or one that was removed: what was typed stays.
+        Ok(stored) => format!("/alerts/rules/{}", stored.rule.id),
+        // A new or removed rule: the form keeps its fields.
         Err(_) => {
             let condition = ("condition".to_owned(), draft.condition.clone());
             app::links::with_query("/alerts/rules/new", vec![condition])
@@ -283,10 +283,10 @@ pub(in crate::http) async fn post_rule(State(state): State<AppState>, mut form: 
         Line::Moved(at) if is_save => Some(format!(
             "Not saved yet: the threshold in the chart was moved to {at}. Check the preview, then save."
         )),
-        Line::Outdone => {
+        Line::Overridden => {
             Some("The threshold was changed in the field and in the chart: the field counts.".to_owned())
         }
-        Line::Moved(_) | Line::Still => None,
+        Line::Moved(_) | Line::Unmoved => None,
     };
     // No threshold is saved that was not shown as a number.
     if !is_save || matches!(line, Line::Moved(_)) {
@@ -298,7 +298,7 @@ pub(in crate::http) async fn post_rule(State(state): State<AppState>, mut form: 
     }
     let saved = state.alerts.save_rule(&form.who, draft, version, any_prefix);
     match saved.await {
-        Ok(kept) => form.moved(&format!("/alerts/rules/{}?saved", kept.rule.id)),
+        Ok(stored) => form.moved(&format!("/alerts/rules/{}?saved", stored.rule.id)),
         Err(error) => {
             let (status, reply) = reply(&error);
             form.reply(&state, &page, status, reply).await

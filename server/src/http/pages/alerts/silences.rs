@@ -1,4 +1,4 @@
-//! Silences: rows of the alerts page, what a draft would cover, and the form that makes one.
+//! Silences: rows of the alerts page, the preview of a draft, and the form that creates a silence.
 
 use std::collections::BTreeSet;
 
@@ -20,10 +20,10 @@ use crate::identity::Principal;
 /// Alerts of a preview.
 const LISTED_MAX: usize = 50;
 
-/// Names of others' locks may stand in silences: they are for those who see everything.
+/// Silences may contain names of any lock, so only readers who may see everything get them.
 pub(super) fn rows(silences: &[Silence], visible: &Visible, may_end: bool) -> Vec<SilenceRow> {
-    let shown = silences.iter().filter(|_| visible.is_everything());
-    shown
+    let listed = silences.iter().filter(|_| visible.is_everything());
+    listed
         .map(|silence| SilenceRow {
             id: silence.id.clone(),
             matchers: silence
@@ -127,11 +127,11 @@ impl Services {
     /// Receivers of the covered alerts, each with whether an alert outside of the silence still reaches it.
     async fn affected_receivers(&self, marked: &[(OpenAlert, bool)]) -> Vec<(String, bool)> {
         let all = self.notifier.receivers().await.unwrap_or_default();
-        let reaches = |name: &str, wanted: bool| {
+        let reaches = |name: &str, expected: bool| {
             marked.iter().any(|(open, is_covered)| {
                 let receivers = &open.rule.receivers;
-                let is_for = receivers.is_empty() || receivers.iter().any(|one| one == name);
-                *is_covered == wanted && is_for && open.kept.alert.is_firing() && !open.is_silenced
+                let is_addressed = receivers.is_empty() || receivers.iter().any(|receiver| receiver == name);
+                *is_covered == expected && is_addressed && open.kept.alert.is_firing() && !open.is_silenced
             })
         };
         let affected = all.into_iter().filter(|receiver| reaches(&receiver.name, true));

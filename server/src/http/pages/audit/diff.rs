@@ -60,7 +60,7 @@ fn flat(text: &str) -> Vec<(String, String)> {
             }
         }
         Ok(value) => push(&mut out, "value", &value, 0),
-        // Not of our writing: shown as it is.
+        // Not written by this server: shown unchanged.
         Err(_) => out.push(("value".to_owned(), text.to_owned())),
     }
     out

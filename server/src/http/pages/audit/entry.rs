@@ -40,20 +40,20 @@ impl Services {
 
     async fn entry(&self, who: &Principal, seq: i64) -> Result<Option<AuditEntryData>, sqlx::Error> {
         let readable = Readable::to(&who.grants);
-        let Some(look) = self.auth.audit.read_with_neighbours(seq, &readable).await? else {
+        let Some(record) = self.auth.audit.read_with_neighbours(seq, &readable).await? else {
             return Ok(None);
         };
-        let steps = self.steps(&look.row, readable).await?;
+        let steps = self.steps(&record.row, readable).await?;
         let mut all = steps.clone();
         all.extend(
-            [&look.row]
+            [&record.row]
                 .into_iter()
-                .chain(&look.older)
-                .chain(&look.newer)
+                .chain(&record.older)
+                .chain(&record.newer)
                 .cloned(),
         );
         let unlocks = self.unlocks(&all).await?;
-        let unlock = look.row.unlock_id.as_ref().and_then(|id| unlocks.get(id));
+        let unlock = record.row.unlock_id.as_ref().and_then(|id| unlocks.get(id));
         let review = unlock.and_then(|unlock| review(who, unlock));
         let RecordWithNeighbours {
             row,
@@ -61,16 +61,16 @@ impl Services {
             follows,
             older,
             newer,
-        } = look;
-        let Some(line) = self.one(&row, &unlocks).await else {
+        } = record;
+        let Some(line) = self.table_row(&row, &unlocks).await else {
             return Ok(None);
         };
         Ok(Some(AuditEntryData {
             row: line,
             changes: diff::changes(row.before.as_deref(), row.after.as_deref()),
             steps: self.lines(&steps, &unlocks).await,
-            older: self.maybe(older.as_ref(), &unlocks).await,
-            newer: self.maybe(newer.as_ref(), &unlocks).await,
+            older: self.optional_table_row(older.as_ref(), &unlocks).await,
+            newer: self.optional_table_row(newer.as_ref(), &unlocks).await,
             is_hash_valid: gives_its_hash,
             follows_previous: follows,
             review,
@@ -86,12 +86,16 @@ impl Services {
         }))
     }
 
-    async fn one(&self, row: &AuditEntry, unlocks: &UnlocksById) -> Option<AuditTableRow> {
+    async fn table_row(&self, row: &AuditEntry, unlocks: &UnlocksById) -> Option<AuditTableRow> {
         self.lines(std::slice::from_ref(row), unlocks).await.pop()
     }
 
-    async fn maybe(&self, row: Option<&AuditEntry>, unlocks: &UnlocksById) -> Option<AuditTableRow> {
-        self.one(row?, unlocks).await
+    async fn optional_table_row(
+        &self,
+        row: Option<&AuditEntry>,
+        unlocks: &UnlocksById,
+    ) -> Option<AuditTableRow> {
+        self.table_row(row?, unlocks).await
     }
 
     /// Oldest first.

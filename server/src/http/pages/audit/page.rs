@@ -80,19 +80,20 @@ impl Services {
 }
 
 fn filters(pairs: &Pairs, query: Result<&AuditQuery, &QueryError>) -> AuditFilters {
-    let typed = |field: &str| {
+    let raw_value = |field: &str| {
         let found = pairs.iter().find(|(name, _)| name == field);
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     };
-    let time = |field: &str, parsed: Option<DateTime<Utc>>| parsed.map_or_else(|| typed(field), local);
+    let time =
+        |field: &str, parsed: Option<DateTime<Utc>>| parsed.map_or_else(|| raw_value(field), datetime_local);
     let (from, to) = query.map_or((None, None), |query| (query.from, query.to));
     AuditFilters {
-        actor: typed("actor"),
-        backend: typed("backend"),
-        prefix: typed("prefix"),
-        action: typed("action"),
-        outcome: typed("outcome"),
-        unlock_id: typed("unlockId"),
+        actor: raw_value("actor"),
+        backend: raw_value("backend"),
+        prefix: raw_value("prefix"),
+        action: raw_value("action"),
+        outcome: raw_value("outcome"),
+        unlock_id: raw_value("unlockId"),
         from: time("from", from),
         to: time("to", to),
         fault: query
@@ -101,8 +102,8 @@ fn filters(pairs: &Pairs, query: Result<&AuditQuery, &QueryError>) -> AuditFilte
     }
 }
 
-/// As a browser's field wants it: without a zone, and finer than seconds only where it must be.
-fn local(at: DateTime<Utc>) -> String {
+/// Value of a `datetime-local` field: without a zone, and with milliseconds only if they are not zero.
+fn datetime_local(at: DateTime<Utc>) -> String {
     let text = domain::time_format::iso(at);
     let text = text.trim_end_matches('Z');
     text.strip_suffix(".000").unwrap_or(text).to_owned()
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn a_time_is_shown_in_its_field_without_a_zone() {
         // Whole seconds, and milliseconds that must not be lost.
-        let text = |ms| local(DateTime::from_timestamp_millis(ms).unwrap());
+        let text = |ms| datetime_local(DateTime::from_timestamp_millis(ms).unwrap());
         assert_eq!(text(1_772_334_761_000), "2026-03-01T03:12:41");
         assert_eq!(text(1_772_334_761_250), "2026-03-01T03:12:41.250");
     }

@@ -1,4 +1,4 @@
-//! Rows as the page shows them: steps of one unlock brought together, ids of users as names.
+//! Rows of the audit page: the steps of one unlock are grouped, and user ids are shown as names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,36 +22,36 @@ impl Services {
         self.unlocks.load_many(&ids).await
     }
 
-    /// In the order given, but the steps of each unlock are grouped at its first step.
+    /// Rows in the given order, except that the steps of each unlock are grouped at its first step.
     pub(super) async fn lines(&self, rows: &[AuditEntry], unlocks: &UnlocksById) -> Vec<AuditTableRow> {
         let names = self.names(rows).await;
-        let shown: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        let listed_ids: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let mut lines = Vec::with_capacity(rows.len());
-        for group in together(rows) {
+        for group in group_by_unlock(rows) {
             let (last, first) = (group.len() - 1, group.first().copied());
-            for (place, row) in group.into_iter().enumerate() {
+            for (index, row) in group.into_iter().enumerate() {
                 let unlock = row.unlock_id.as_ref().and_then(|id| unlocks.get(id));
                 let mut line = line(row, &names);
-                line.join = match place {
+                line.join = match index {
                     _ if last == 0 => Join::Alone,
                     0 => Join::First,
-                    place if place == last => Join::Last,
+                    index if index == last => Join::Last,
                     _ => Join::Middle,
                 };
-                if let Some(first) = first.filter(|_| place > 0) {
-                    say_once(&mut line, first);
+                if let Some(first) = first.filter(|_| index > 0) {
+                    hide_repeated_values(&mut line, first);
                 }
-                line.flag = unlock.map_or(EntryFlag::Nothing, |unlock| flag(row, unlock));
+                line.flag = unlock.map_or(EntryFlag::Nothing, |unlock| entry_flag(row, unlock));
                 line.pair = unlock
-                    .and_then(|unlock| pair(row, unlock))
-                    .filter(|(_, other)| !shown.contains(other.to_string().as_str()));
+                    .and_then(|unlock| related_entry(row, unlock))
+                    .filter(|(_, other)| !listed_ids.contains(other.to_string().as_str()));
                 lines.push(line);
             }
         }
         lines
     }
 
-    /// Names of approvers, whom rows have by id. Tokens are asked for only where there is one.
+    /// Names of the approvers by id. Tokens are read only if an approver is not a user.
     async fn names(&self, rows: &[AuditEntry]) -> HashMap<String, String> {
         let directory = self.directory();
         let approvers = rows.iter().filter_map(|row| row.approver_id.as_deref());
@@ -87,7 +87,7 @@ fn line(row: &AuditEntry, names: &HashMap<String, String>) -> AuditTableRow {
         outcome: row.outcome.clone(),
         backend: row.backend.clone(),
         resource: row.resource.clone(),
-        about: about(row),
+        about: object_name(row),
         reason: row.reason.clone(),
         approver: approver.map(|id| names.get(id).unwrap_or(id).clone()),
         join: Join::Alone,
@@ -97,14 +97,14 @@ fn line(row: &AuditEntry, names: &HashMap<String, String>) -> AuditTableRow {
 }
 
 /// Name of the object of an entry without a lock: a user, a token, a rule, a receiver, a prefix.
-fn about(row: &AuditEntry) -> Option<String> {
+fn object_name(row: &AuditEntry) -> Option<String> {
     if row.resource.is_some() || row.backend.is_some() {
         return None;
     }
-    let said = [row.after.as_deref(), row.before.as_deref()];
-    let said = said.into_iter().flatten();
-    let mut said = said.filter_map(|json| serde_json::from_str::<serde_json::Value>(json).ok());
-    said.find_map(|json| {
+    let objects = [row.after.as_deref(), row.before.as_deref()];
+    let objects = objects.into_iter().flatten();
+    let mut objects = objects.filter_map(|json| serde_json::from_str::<serde_json::Value>(json).ok());
+    objects.find_map(|json| {
         let mut names = ["name", "receiver", "rule", "prefix"].into_iter();
         names.find_map(|member| {
             json[member]
@@ -116,7 +116,7 @@ fn about(row: &AuditEntry) -> Option<String> {
 }
 
 /// Values that all steps of one unlock share are shown only at its first step.
-fn say_once(line: &mut AuditTableRow, first: &AuditEntry) {
+fn hide_repeated_values(line: &mut AuditTableRow, first: &AuditEntry) {
     if line.resource == first.resource && line.backend == first.backend {
         (line.resource, line.backend) = (None, None);
     }
@@ -126,14 +126,14 @@ fn say_once(line: &mut AuditTableRow, first: &AuditEntry) {
 }
 
 /// Rows of one unlock in one group, groups in the order of their first rows.
-fn together(rows: &[AuditEntry]) -> Vec<Vec<&AuditEntry>> {
+fn group_by_unlock(rows: &[AuditEntry]) -> Vec<Vec<&AuditEntry>> {
     let mut groups: Vec<Vec<&AuditEntry>> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut group_indexes: HashMap<&str, usize> = HashMap::new();
     for row in rows {
         match row.unlock_id.as_deref() {
             Some(id) => {
-                let place = *places.entry(id).or_insert(groups.len());
-                match groups.get_mut(place) {
+                let index = *group_indexes.entry(id).or_insert(groups.len());
+                match groups.get_mut(index) {
                     Some(group) => group.push(row),
                     None => groups.push(vec![row]),
                 }
@@ -144,18 +144,18 @@ fn together(rows: &[AuditEntry]) -> Vec<Vec<&AuditEntry>> {
     groups
 }
 
-fn number(row: &AuditEntry) -> i64 {
+fn entry_seq(row: &AuditEntry) -> i64 {
     row.id.parse().unwrap_or_default()
 }
 
-fn flag(row: &AuditEntry, unlock: &Unlock) -> EntryFlag {
+fn entry_flag(row: &AuditEntry, unlock: &Unlock) -> EntryFlag {
     let is_open = unlock.state == UnlockState::OutcomeUnknown;
-    let is_last = unlock.outcome_entry.or(unlock.act_entry) == Some(number(row));
-    let alone = unlock.break_glass.as_ref();
-    let is_unreviewed = alone.is_some_and(|alone| alone.review.is_none());
+    let is_last = unlock.outcome_entry.or(unlock.act_entry) == Some(entry_seq(row));
+    let break_glass = unlock.break_glass.as_ref();
+    let is_unreviewed = break_glass.is_some_and(|break_glass| break_glass.review.is_none());
     if is_open && is_last {
         EntryFlag::Open
-    } else if is_unreviewed && unlock.act_entry == Some(number(row)) {
+    } else if is_unreviewed && unlock.act_entry == Some(entry_seq(row)) {
         EntryFlag::NotReviewed
     } else {
         EntryFlag::Nothing
@@ -164,16 +164,16 @@ fn flag(row: &AuditEntry, unlock: &Unlock) -> EntryFlag {
 
 /// Text and entry of the link to a related entry: from an intent to its outcome, from an act with an unknown outcome to the
 /// outcome that was found later, from every other entry to its intent.
-fn pair(row: &AuditEntry, unlock: &Unlock) -> Option<(String, i64)> {
-    let own = number(row);
-    let is_first = own == unlock.intent_entry;
+fn related_entry(row: &AuditEntry, unlock: &Unlock) -> Option<(String, i64)> {
+    let seq = entry_seq(row);
+    let is_first = seq == unlock.intent_entry;
     let was_unknown = row.outcome == UnlockState::OutcomeUnknown.as_str();
     match unlock.outcome_entry {
         Some(outcome) if is_first => Some((
             format!("{}, entry {outcome}", outcome_label(unlock.state.as_str())),
             outcome,
         )),
-        Some(outcome) if was_unknown && outcome != own => {
+        Some(outcome) if was_unknown && outcome != seq => {
             let found = outcome_label(unlock.state.as_str());
             Some((format!("found out later: {found}, entry {outcome}"), outcome))
         }
@@ -227,7 +227,7 @@ mod tests {
             row("2", Some("b")),
             row("1", None),
         ];
-        let ids: Vec<Vec<&str>> = together(&rows)
+        let ids: Vec<Vec<&str>> = group_by_unlock(&rows)
             .iter()
             .map(|group| group.iter().map(|row| row.id.as_str()).collect())
             .collect();
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn an_entry_without_a_lock_names_its_subject() {
         // The result comes first; an entry of a lock has its name already, and some entries have no object.
-        let about = |before: Option<&str>, after: Option<&str>, resource: Option<&str>| {
-            super::about(&AuditEntry {
+        let object_name = |before: Option<&str>, after: Option<&str>, resource: Option<&str>| {
+            super::object_name(&AuditEntry {
                 before: before.map(str::to_owned),
                 after: after.map(str::to_owned),
                 resource: resource.map(str::to_owned),
@@ -246,14 +246,17 @@ mod tests {
             })
         };
         let (old, new) = (Some(r#"{"name":"old"}"#), Some(r#"{"id":"7","name":"new"}"#));
-        assert_eq!(about(old, new, None).as_deref(), Some("new"));
-        assert_eq!(about(old, Some(r#"{"grants":[]}"#), None).as_deref(), Some("old"));
+        assert_eq!(object_name(old, new, None).as_deref(), Some("new"));
         assert_eq!(
-            about(None, Some(r#"{"receiver":"pager"}"#), None).as_deref(),
+            object_name(old, Some(r#"{"grants":[]}"#), None).as_deref(),
+            Some("old")
+        );
+        assert_eq!(
+            object_name(None, Some(r#"{"receiver":"pager"}"#), None).as_deref(),
             Some("pager")
         );
-        assert_eq!(about(old, new, Some("a:b")), None);
-        assert_eq!(about(None, Some(r#"{"name":7}"#), None), None);
-        assert_eq!(about(Some("no JSON"), None, None), None);
+        assert_eq!(object_name(old, new, Some("a:b")), None);
+        assert_eq!(object_name(None, Some(r#"{"name":7}"#), None), None);
+        assert_eq!(object_name(Some("no JSON"), None, None), None);
     }
 }

@@ -21,8 +21,8 @@ fn pending(who: &Principal, unlock: Unlock) -> PendingReview {
     let review = review(who, &unlock);
     let at = unlock.acted_at.unwrap_or(unlock.created_at);
     let kind = match unlock.break_glass {
-        Some(alone) if unlock.state != UnlockState::OutcomeUnknown => PendingKind::BreakGlass {
-            reason: alone.reason,
+        Some(break_glass) if unlock.state != UnlockState::OutcomeUnknown => PendingKind::BreakGlass {
+            reason: break_glass.reason,
             review: review.unwrap_or(ReviewRight::Others),
         },
         _ => PendingKind::OutcomeUnknown,
@@ -39,8 +39,8 @@ fn pending(who: &Principal, unlock: Unlock) -> PendingReview {
 
 /// `None` if there is nothing to review. The review itself checks that the reviewer is independent.
 pub(super) fn review(who: &Principal, unlock: &Unlock) -> Option<ReviewRight> {
-    let alone = unlock.break_glass.as_ref()?;
-    if alone.review.is_some() || unlock.acted_at.is_none() {
+    let break_glass = unlock.break_glass.as_ref()?;
+    if break_glass.review.is_some() || unlock.acted_at.is_none() {
         return None;
     }
     Some(if unlock.by_id == who.id() {

@@ -1,4 +1,4 @@
-//! The reference: every operation of the description that the server serves, part by part.
+//! The reference: every operation of the description that the server serves, grouped by tag.
 
 use app::page_data::docs::{ApiPart, Operation, ParameterRow, ResponseExample};
 use axum::http::Method;
@@ -26,16 +26,16 @@ pub(super) fn parts(description: &OpenApi) -> Vec<ApiPart> {
         let of_tag = operations.iter().filter(|(tag, _)| tag == name);
         ApiPart {
             path: format!("/docs/api/{name}"),
-            title: capital(name),
+            title: capitalize(name),
             lead: format!("{}.", tag["description"].as_str().unwrap_or_default()),
-            operations: of_tag.map(|(_, one)| one.clone()).collect(),
+            operations: of_tag.map(|(_, operation)| operation.clone()).collect(),
         }
     };
     tags.map(part).collect()
 }
 
-fn capital(word: &str) -> String {
-    let mut chars = word.chars();
+fn capitalize(text: &str) -> String {
+    let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().collect::<String>());
     first.unwrap_or_default() + chars.as_str()
 }
@@ -55,7 +55,7 @@ fn operation(document: &Value, method: &str, path: &str, call: &Value) -> Operat
         needs: needs(access),
         parameters: parameters(all, call),
         body: schema::rows(all, body),
-        answers: answers(all, call),
+        answers: responses(all, call),
         curl: curl(&method, path, example(all, body).as_ref(), is_open, is_stream),
         path: path.to_owned(),
         method,
@@ -64,9 +64,9 @@ fn operation(document: &Value, method: &str, path: &str, call: &Value) -> Operat
 
 /// `post-v1-locks-acquire`
 fn anchor(method: &str, path: &str) -> String {
-    let words = path.split(|c: char| !c.is_alphanumeric());
-    let words = words.filter(|word| !word.is_empty());
-    let parts = std::iter::once(method).chain(words);
+    let segments = path.split(|c: char| !c.is_alphanumeric());
+    let segments = segments.filter(|segment| !segment.is_empty());
+    let parts = std::iter::once(method).chain(segments);
     parts.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
@@ -82,52 +82,52 @@ fn example(all: &Value, body: &Value) -> Option<Value> {
 fn needs(access: Option<Access>) -> String {
     match access {
         Some(Access::Public) => "Public: needs no token.".to_owned(),
-        Some(Access::May(right)) => format!("For {}.", roles(right)),
+        Some(Access::May(permission)) => format!("For {}.", roles(permission)),
         Some(Access::SignedIn) | None => "For every signed-in user and every API token.".to_owned(),
     }
 }
 
-fn roles(right: Permission) -> String {
-    let able = Role::ALL
+fn roles(permission: Permission) -> String {
+    let permitted = Role::ALL
         .into_iter()
-        .filter(|role| role.rights().contains(&right));
-    let words: Vec<&str> = able.map(Role::as_str).collect();
-    match words.as_slice() {
+        .filter(|role| role.rights().contains(&permission));
+    let names: Vec<&str> = permitted.map(Role::as_str).collect();
+    match names.as_slice() {
         [all @ .., last] if !all.is_empty() => format!("the roles {} and {last}", all.join(", ")),
-        one => format!("the role {}", one.concat()),
+        single => format!("the role {}", single.concat()),
     }
 }
 
 fn parameters(all: &Value, call: &Value) -> Vec<ParameterRow> {
     let listed = call["parameters"].as_array().into_iter().flatten();
-    let row = |one: &Value| ParameterRow {
-        name: one["name"].as_str().unwrap_or_default().to_owned(),
-        location: one["in"].as_str().unwrap_or_default().to_owned(),
-        kind: schema::kind(all, &one["schema"]),
-        is_required: one["required"] == true,
-        text: one["description"].as_str().unwrap_or_default().to_owned(),
+    let row = |parameter: &Value| ParameterRow {
+        name: parameter["name"].as_str().unwrap_or_default().to_owned(),
+        location: parameter["in"].as_str().unwrap_or_default().to_owned(),
+        kind: schema::kind(all, &parameter["schema"]),
+        is_required: parameter["required"] == true,
+        text: parameter["description"].as_str().unwrap_or_default().to_owned(),
     };
     listed.map(row).collect()
 }
 
-fn answers(all: &Value, call: &Value) -> Vec<ResponseExample> {
+fn responses(all: &Value, call: &Value) -> Vec<ResponseExample> {
     let listed = call["responses"].as_object().into_iter().flatten();
-    let answer = |(status, one): (&String, &Value)| {
-        let contents = one["content"].as_object().into_iter().flatten();
+    let response_example = |(status, response): (&String, &Value)| {
+        let contents = response["content"].as_object().into_iter().flatten();
         let contents: Vec<(&String, &Value)> = contents.collect();
         let is_problem = contents.iter().any(|(kind, _)| kind.ends_with("problem+json"));
-        let said = one["description"].as_str().unwrap_or_default();
+        let description = response["description"].as_str().unwrap_or_default();
         let kinds = contents
             .iter()
             .map(|(kind, _)| format!("`{kind}`"))
             .collect::<Vec<_>>();
-        let text = match (said, kinds.is_empty()) {
+        let text = match (description, kinds.is_empty()) {
             ("", true) => "No description.".to_owned(),
-            ("", false) if is_problem => format!("a problem: {}", usual(status)),
+            ("", false) if is_problem => format!("a problem: {}", default_description(status)),
             ("", false) => kinds.join(", "),
-            (said, _) if is_problem => format!("a problem: {said}"),
-            (said, true) => said.to_owned(),
-            (said, false) => format!("{said} ({})", kinds.join(", ")),
+            (description, _) if is_problem => format!("a problem: {description}"),
+            (description, true) => description.to_owned(),
+            (description, false) => format!("{description} ({})", kinds.join(", ")),
         };
         let rows = contents.first().filter(|_| !is_problem);
         let rows = rows.map(|(_, content)| schema::rows(all, &content["schema"]));
@@ -137,11 +137,11 @@ fn answers(all: &Value, call: &Value) -> Vec<ResponseExample> {
             rows: rows.unwrap_or_default(),
         }
     };
-    listed.map(answer).collect()
+    listed.map(response_example).collect()
 }
 
 /// Default description of a problem with this status.
-fn usual(status: &str) -> &'static str {
+fn default_description(status: &str) -> &'static str {
     match status {
         "400" => "a parameter or a field is wrong; `field` names it",
         "401" => "`unauthenticated`",

@@ -1,31 +1,35 @@
-//! JSON schemas of the description as rows for display: dotted names, types with their limits, what they mean.
+//! JSON schemas of the description as rows for display: dotted names, types with their limits, descriptions.
 
 use app::page_data::docs::ParameterRow;
 use serde_json::Value;
 
-/// Fields within fields within fields; below that the type's name must do.
+/// Levels of nested fields that get rows; deeper objects are shown by their type only.
 const DEPTH_MAX: usize = 3;
 
 /// The schema behind `$ref`, or the schema itself.
 fn resolved<'a>(all: &'a Value, schema: &'a Value) -> &'a Value {
-    let named = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
-    named.map_or(schema, |name| &all[name])
+    let ref_name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+    ref_name.map_or(schema, |name| &all[name])
 }
 
 /// The schema of a member, without null as an alternative.
-fn meant<'a>(all: &'a Value, schema: &'a Value) -> &'a Value {
+fn non_null_schema<'a>(all: &'a Value, schema: &'a Value) -> &'a Value {
     let choices = choices(schema);
     match choices.as_slice() {
-        [one] => resolved(all, one),
+        [choice] => resolved(all, choice),
         _ => resolved(all, schema),
     }
 }
 
 fn choices(schema: &Value) -> Vec<&Value> {
-    let of = |word: &str| schema[word].as_array();
-    let listed = of("oneOf").or_else(|| of("anyOf")).or_else(|| of("allOf"));
-    let listed = listed.into_iter().flatten();
-    listed.filter(|one| one["type"] != "null").collect()
+    let array = |keyword: &str| schema[keyword].as_array();
+    let alternatives = array("oneOf")
+        .or_else(|| array("anyOf"))
+        .or_else(|| array("allOf"));
+    let alternatives = alternatives.into_iter().flatten();
+    alternatives
+        .filter(|alternative| alternative["type"] != "null")
+        .collect()
 }
 
 /// Every field of a schema, each followed by the fields inside it.
@@ -36,17 +40,17 @@ pub(super) fn rows(all: &Value, schema: &Value) -> Vec<ParameterRow> {
 }
 
 fn walk(all: &Value, schema: &Value, before: &str, depth: usize, rows: &mut Vec<ParameterRow>) {
-    let schema = meant(all, schema);
+    let schema = non_null_schema(all, schema);
     if schema["type"] == "array" {
         return walk(all, &schema["items"], before, depth, rows);
     }
-    // Either of several shapes: the fields of all of them.
-    for one in choices(schema) {
-        walk(all, one, before, depth, rows);
+    // A choice of several schemas: the fields of all of them.
+    for choice in choices(schema) {
+        walk(all, choice, before, depth, rows);
     }
-    let must: Vec<&str> = list(&schema["required"]);
+    let required: Vec<&str> = list(&schema["required"]);
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        let is_list = meant(all, field)["type"] == "array" || has_type(field, "array");
+        let is_list = non_null_schema(all, field)["type"] == "array" || has_type(field, "array");
         let name = format!("{before}{name}");
         if rows.iter().any(|row| row.name == name) {
             continue;
@@ -54,14 +58,14 @@ fn walk(all: &Value, schema: &Value, before: &str, depth: usize, rows: &mut Vec<
         rows.push(ParameterRow {
             location: String::new(),
             kind: kind(all, field),
-            is_required: must.contains(&name.rsplit('.').next().unwrap_or(&name)),
-            text: words(all, field),
+            is_required: required.contains(&name.rsplit('.').next().unwrap_or(&name)),
+            text: description(all, field),
             name: name.clone(),
         });
         if depth + 1 < DEPTH_MAX {
             let ending = if is_list { "[]." } else { "." };
             let inner = if is_list {
-                &meant(all, field)["items"]
+                &non_null_schema(all, field)["items"]
             } else {
                 field
             };
@@ -79,36 +83,38 @@ fn list(value: &Value) -> Vec<&str> {
         .collect()
 }
 
-fn has_type(schema: &Value, word: &str) -> bool {
-    schema["type"] == word || list(&schema["type"]).contains(&word)
+fn has_type(schema: &Value, type_name: &str) -> bool {
+    schema["type"] == type_name || list(&schema["type"]).contains(&type_name)
 }
 
 /// `text`, `whole number, at least 0, or null`, `list of text`.
 pub(super) fn kind(all: &Value, schema: &Value) -> String {
-    let meant = meant(all, schema);
-    let is_optional = has_type(meant, "null")
-        || schema["oneOf"]
-            .as_array()
-            .is_some_and(|of| of.iter().any(|one| one["type"] == "null"));
-    let word = if has_type(meant, "array") {
-        format!("list of {}", kind(all, &meant["items"]))
-    } else if has_type(meant, "string") {
-        text(meant)
-    } else if has_type(meant, "integer") {
+    let target = non_null_schema(all, schema);
+    let is_optional = has_type(target, "null")
+        || schema["oneOf"].as_array().is_some_and(|alternatives| {
+            alternatives
+                .iter()
+                .any(|alternative| alternative["type"] == "null")
+        });
+    let type_text = if has_type(target, "array") {
+        format!("list of {}", kind(all, &target["items"]))
+    } else if has_type(target, "string") {
+        text(target)
+    } else if has_type(target, "integer") {
         "whole number".to_owned()
-    } else if has_type(meant, "number") {
+    } else if has_type(target, "number") {
         "number".to_owned()
-    } else if has_type(meant, "boolean") {
+    } else if has_type(target, "boolean") {
         "true or false".to_owned()
-    } else if meant["additionalProperties"].is_object() {
-        format!("object of {} by name", kind(all, &meant["additionalProperties"]))
-    } else if has_type(meant, "object") || !choices(meant).is_empty() {
+    } else if target["additionalProperties"].is_object() {
+        format!("object of {} by name", kind(all, &target["additionalProperties"]))
+    } else if has_type(target, "object") || !choices(target).is_empty() {
         "object".to_owned()
     } else {
         "anything".to_owned()
     };
-    let mut out = word;
-    for limit in limits(meant) {
+    let mut out = type_text;
+    for limit in limits(target) {
         out.push_str(", ");
         out.push_str(&limit);
     }
@@ -119,11 +125,11 @@ pub(super) fn kind(all: &Value, schema: &Value) -> String {
 }
 
 fn text(schema: &Value) -> String {
-    let words = list(&schema["enum"]);
-    if !words.is_empty() {
-        return words
+    let values = list(&schema["enum"]);
+    if !values.is_empty() {
+        return values
             .iter()
-            .map(|word| format!("`{word}`"))
+            .map(|value| format!("`{value}`"))
             .collect::<Vec<_>>()
             .join(", ");
     }
@@ -134,7 +140,7 @@ fn text(schema: &Value) -> String {
 }
 
 fn limits(schema: &Value) -> Vec<String> {
-    let said = [
+    let labels = [
         ("minimum", "at least"),
         ("maximum", "at most"),
         ("minLength", "characters, at least:"),
@@ -144,14 +150,17 @@ fn limits(schema: &Value) -> Vec<String> {
         ("pattern", "like"),
         ("default", "default:"),
     ];
-    let found = said.into_iter().filter(|(key, _)| !schema[*key].is_null());
+    let found = labels.into_iter().filter(|(key, _)| !schema[*key].is_null());
     found
-        .map(|(key, words)| format!("{words} {}", schema[key]))
+        .map(|(key, label)| format!("{label} {}", schema[key]))
         .collect()
 }
 
-fn words(all: &Value, schema: &Value) -> String {
-    let own = schema["description"].as_str();
-    let of_type = || meant(all, schema)["description"].as_str();
-    own.or_else(of_type).unwrap_or_default().replace('\n', " ")
+fn description(all: &Value, schema: &Value) -> String {
+    let own_description = schema["description"].as_str();
+    let type_description = || non_null_schema(all, schema)["description"].as_str();
+    own_description
+        .or_else(type_description)
+        .unwrap_or_default()
+        .replace('\n', " ")
 }

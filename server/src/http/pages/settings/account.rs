@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{page_error, refused, sessions};
+use super::{error_reply, page_error, sessions};
 use crate::http::pages::form_request::FormRequest;
 use crate::http::state::{AppState, Services};
 use crate::identity::{IdentityError, Principal, Subject};
@@ -19,8 +19,10 @@ impl Services {
     ) -> Result<AccountData, ConsoleError> {
         let known = self.auth.identity.sessions().await;
         let known = known.map_err(|error| page_error(&error))?;
-        let own = known.into_iter().filter(|session| session.user_id == who.id());
-        let rows: Vec<_> = own.map(|session| sessions::row(self, who, session)).collect();
+        let own_sessions = known.into_iter().filter(|session| session.user_id == who.id());
+        let rows: Vec<_> = own_sessions
+            .map(|session| sessions::row(self, who, session))
+            .collect();
         let current = rows.iter().find(|row| row.is_current);
         let directory = self.directory();
         let user = directory.users.get(who.id());
@@ -53,6 +55,6 @@ pub(in crate::http) async fn change_password(State(state): State<AppState>, form
             form.reply(&state, "/settings", StatusCode::UNPROCESSABLE_ENTITY, reply)
                 .await
         }
-        Err(error) => refused(&state, form, "/settings", &error).await,
+        Err(error) => error_reply(&state, form, "/settings", &error).await,
     }
 }

@@ -50,8 +50,8 @@ struct Input {
 /// Every invalid field with its error.
 fn parse(form: &Form) -> Result<Input, Vec<(String, String)>> {
     let (prefix, backend) = (form.text("prefix"), form.text("backend"));
-    let named = Some(backend.as_str()).filter(|name| !name.is_empty());
-    let backend = named.map(BackendName::parse).transpose();
+    let backend_name = Some(backend.as_str()).filter(|name| !name.is_empty());
+    let backend = backend_name.map(BackendName::parse).transpose();
     let protection = ProtectionLevel::parse(&form.text("protection"));
     let faults = [
         bad_prefix(&prefix).map(|why| ("prefix", format!("It {why}."))),
@@ -97,7 +97,7 @@ pub(in crate::http) async fn set(State(state): State<AppState>, form: FormReques
     );
     match set.await {
         Ok(()) => form.moved("/settings/protected-prefixes?set"),
-        Err(error) => refused(&state, form, &error).await,
+        Err(error) => error_reply(&state, form, &error).await,
     }
 }
 
@@ -108,11 +108,11 @@ pub(in crate::http) async fn remove(
 ) -> Response {
     match state.unlocks.remove_protected_prefix(&form.who, &id).await {
         Ok(()) => form.moved("/settings/protected-prefixes?removed"),
-        Err(error) => refused(&state, form, &error).await,
+        Err(error) => error_reply(&state, form, &error).await,
     }
 }
 
-async fn refused(state: &AppState, form: FormRequest, error: &UnlockError) -> Response {
+async fn error_reply(state: &AppState, form: FormRequest, error: &UnlockError) -> Response {
     let alert = "Nothing was changed, because the audit log cannot be written now.".to_owned();
     let reply = FormReply {
         alert: Some(alert),

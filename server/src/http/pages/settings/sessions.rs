@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::access::Permission;
 
-use super::{page_error, refused};
+use super::{error_reply, page_error};
 use crate::http::pages::form_request::FormRequest;
 use crate::http::path_id::PathId;
 use crate::http::state::{AppState, Services};
@@ -30,9 +30,9 @@ impl Services {
 pub(super) fn row(state: &Services, who: &Principal, session: SessionView) -> SessionRow {
     let directory = state.directory();
     let user = directory.users.get(&session.user_id);
-    let own = who.session.as_ref();
+    let own_session = who.session.as_ref();
     SessionRow {
-        is_current: own.is_some_and(|own| own.id == session.id),
+        is_current: own_session.is_some_and(|own_session| own_session.id == session.id),
         user: user.map_or_else(|| session.user_id.clone(), |user| user.name.clone()),
         sign_in_method: session.way,
         created_at: session.created_at,
@@ -57,6 +57,6 @@ pub(in crate::http) async fn end(
     };
     match identity.end_session_if(&form.who, &id, is_admin).await {
         Ok(()) => form.moved(&format!("{page}?ended")),
-        Err(error) => refused(&state, form, page, &error).await,
+        Err(error) => error_reply(&state, form, page, &error).await,
     }
 }

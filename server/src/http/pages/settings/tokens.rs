@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{page_error, refused};
+use super::{error_reply, page_error};
 use crate::http::form_body::Form;
 use crate::http::pages::form_request::FormRequest;
 use crate::http::path_id::PathId;
@@ -86,7 +86,7 @@ pub(in crate::http) async fn create(State(state): State<AppState>, form: FormReq
             };
             form.reply(&state, PAGE, StatusCode::CREATED, reply).await
         }
-        Err(error) => refused(&state, form, PAGE, &error).await,
+        Err(error) => error_reply(&state, form, PAGE, &error).await,
     }
 }
 
@@ -97,7 +97,7 @@ pub(in crate::http) async fn revoke(
 ) -> Response {
     match state.auth.identity.revoke_token(&form.who, &id).await {
         Ok(()) => form.moved("/settings/tokens?revoked"),
-        Err(error) => refused(&state, form, PAGE, &error).await,
+        Err(error) => error_reply(&state, form, PAGE, &error).await,
     }
 }
 

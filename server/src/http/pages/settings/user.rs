@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::users::sign_in_method;
-use super::{page_error, refused};
+use super::{error_reply, page_error};
 use crate::http::pages::form_request::FormRequest;
 use crate::http::path_id::PathId;
 use crate::http::state::{AppState, Services};
@@ -31,7 +31,7 @@ impl Services {
         })?;
         let sessions = self.auth.identity.sessions().await;
         let sessions = sessions.map_err(|error| page_error(&error))?;
-        let own = sessions.iter().filter(|session| session.user_id == id);
+        let user_sessions = sessions.iter().filter(|session| session.user_id == id);
         Ok(UserData {
             id: known.id.clone(),
             name: known.name.clone(),
@@ -39,7 +39,7 @@ impl Services {
             sign_in_method: sign_in_method(known),
             created_at: known.created_at,
             disabled_at: known.disabled_at,
-            sessions: own.count() as u64,
+            sessions: user_sessions.count() as u64,
             is_managed: known.issuer.is_some(),
             is_self: who.id() == id,
             backends: self.backends.names(),
@@ -77,7 +77,7 @@ pub(in crate::http) async fn make_link(
             };
             form.reply(&state, &page(&id), StatusCode::CREATED, reply).await
         }
-        Err(error) => refused(&state, form, &page(&id), &error).await,
+        Err(error) => error_reply(&state, form, &page(&id), &error).await,
     }
 }
 
@@ -109,6 +109,6 @@ async fn answer(
 ) -> Response {
     match outcome {
         Ok(()) => form.moved(&format!("{}?{key}", page(id))),
-        Err(error) => refused(state, form, &page(id), &error).await,
+        Err(error) => error_reply(state, form, &page(id), &error).await,
     }
 }

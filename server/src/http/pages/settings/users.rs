@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{page_error, refused};
+use super::{error_reply, page_error};
 use crate::http::form_body::Form;
 use crate::http::pages::form_request::FormRequest;
 use crate::http::state::{AppState, Services};
@@ -37,7 +37,7 @@ impl Services {
             seen_at: seen.get(user.id.as_str()).copied(),
         });
         let mut rows: Vec<UserRow> = rows.collect();
-        rows.sort_by(|one, two| (one.is_disabled, &one.name).cmp(&(two.is_disabled, &two.name)));
+        rows.sort_by(|left, right| (left.is_disabled, &left.name).cmp(&(right.is_disabled, &right.name)));
         Ok(UsersData {
             rows,
             backends: self.backends.names(),
@@ -71,7 +71,7 @@ pub(in crate::http) async fn add(State(state): State<AppState>, form: FormReques
             };
             form.reply(&state, PAGE, StatusCode::CREATED, reply).await
         }
-        Err(error) => refused(&state, form, PAGE, &error).await,
+        Err(error) => error_reply(&state, form, PAGE, &error).await,
     }
 }
 

@@ -28,14 +28,14 @@ pub(in crate::http) async fn begin(
 ) -> Response {
     let next = cookie::next_path(asked.next.as_deref());
     let Some(oidc) = &auth.oidc else {
-        return none(&auth, next);
+        return no_provider_page(&auth, next);
     };
     match oidc.begin(next, asked.again.is_some(), &who.origin).await {
         Ok((begun, url)) => with_cookie(
             Redirect::to(&url).into_response(),
             cookie::set_flow(&begun.secret, auth.is_secure),
         ),
-        Err(error) => refused(&auth, &error, next),
+        Err(error) => error_page(&auth, &error, next),
     }
 }
 
@@ -53,7 +53,7 @@ pub(in crate::http) async fn finish(
     Query(answer): Query<OidcCallback>,
 ) -> Response {
     let Some(oidc) = &auth.oidc else {
-        return none(&auth, "/");
+        return no_provider_page(&auth, "/");
     };
     let returned = Returned {
         code: answer.code,
@@ -63,12 +63,12 @@ pub(in crate::http) async fn finish(
     };
     let response = match oidc.finish(returned, &who.origin).await {
         Ok((signed_in, next)) => welcome(&auth, &signed_in, cookie::next_path(Some(&next))),
-        Err(error) => refused(&auth, &error, "/"),
+        Err(error) => error_page(&auth, &error, "/"),
     };
     with_cookie(response, cookie::clear_flow(auth.is_secure))
 }
 
-fn refused(auth: &Authenticator, error: &OidcError, next: &str) -> Response {
+fn error_page(auth: &Authenticator, error: &OidcError, next: &str) -> Response {
     let name = auth.oidc.as_ref().map_or("", |oidc| oidc.name());
     let (status, why) = match error {
         OidcError::Down(_) => (
@@ -110,7 +110,7 @@ fn refused(auth: &Authenticator, error: &OidcError, next: &str) -> Response {
     response
 }
 
-fn none(auth: &Authenticator, next: &str) -> Response {
+fn no_provider_page(auth: &Authenticator, next: &str) -> Response {
     let content = sign_in::SignIn {
         refusal: Some("No identity provider is configured.".to_owned()),
         ..form(auth, next.to_owned())

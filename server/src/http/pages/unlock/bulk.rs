@@ -82,7 +82,7 @@ fn item(status: UnlockStatus) -> BulkItem {
 }
 
 pub(in crate::http) async fn begin(State(state): State<AppState>, form: FormRequest) -> Response {
-    let filters = ["backend", "prefix", "owner"].map(|name| (name, form.form.typed(name)));
+    let filters = ["backend", "prefix", "owner"].map(|name| (name, form.form.untrimmed(name)));
     let page = links::with_query(SELECT, filters.iter().map(|(name, value)| (name, value)));
     let selected: Option<Vec<SelectedHolding>> = form.form.all("item").map(SelectedHolding::parse).collect();
     let selected = selected.filter(|selected| (1..=BULK_MAX).contains(&selected.len()));
@@ -95,14 +95,14 @@ pub(in crate::http) async fn begin(State(state): State<AppState>, form: FormRequ
             .reply(&state, &page, StatusCode::UNPROCESSABLE_ENTITY, reply)
             .await;
     };
-    let reason = form.form.typed("reason");
-    let (mut begun, mut values) = (Vec::new(), Vec::new());
+    let reason = form.form.untrimmed("reason");
+    let (mut begun_ids, mut values) = (Vec::new(), Vec::new());
     let mut worst = StatusCode::OK;
-    for one in selected {
-        let subject = format!("{} on {}", visible(&one.resource), one.backend);
-        let error = match state.unlocks.begin(&form.who, request(one, &reason)).await {
+    for holding in selected {
+        let subject = format!("{} on {}", visible(&holding.resource), holding.backend);
+        let error = match state.unlocks.begin(&form.who, request(holding, &reason)).await {
             Ok(unlock) => {
-                begun.push(unlock.id);
+                begun_ids.push(unlock.id);
                 continue;
             }
             Err(error) => error,
@@ -114,11 +114,11 @@ pub(in crate::http) async fn begin(State(state): State<AppState>, form: FormRequ
         }
         values.push((NOT_BEGUN.to_owned(), format!("{subject}: {}", why(&error))));
     }
-    let next = confirm_path(begun.iter().map(String::as_str));
+    let next = confirm_path(begun_ids.iter().map(String::as_str));
     if values.is_empty() {
         return form.moved(&next);
     }
-    let (page, status) = if begun.is_empty() {
+    let (page, status) = if begun_ids.is_empty() {
         (page, worst)
     } else {
         values.push((CONFIRM_URL.to_owned(), next.clone()));
@@ -131,12 +131,12 @@ pub(in crate::http) async fn begin(State(state): State<AppState>, form: FormRequ
     form.reply(&state, &page, status, reply).await
 }
 
-fn request(one: SelectedHolding, reason: &str) -> UnlockRequest {
+fn request(holding: SelectedHolding, reason: &str) -> UnlockRequest {
     UnlockRequest {
-        backend: one.backend,
-        source: Some(one.source),
-        resource: one.resource,
-        generation: one.generation,
+        backend: holding.backend,
+        source: Some(holding.source),
+        resource: holding.resource,
+        generation: holding.generation,
         reason: reason.to_owned(),
     }
 }
@@ -147,16 +147,16 @@ pub(in crate::http) async fn confirm(State(state): State<AppState>, form: FormRe
     let mut worst = StatusCode::OK;
     for id in &ids {
         let field = typed_field(id);
-        let typed = form.form.typed(&field);
+        let typed_name = form.form.untrimmed(&field);
         // An unlock of which the user may not know is left out.
         let Ok(unlock) = state.unlocks.get(&form.who, id).await else {
             continue;
         };
-        if typed.is_empty() {
+        if typed_name.is_empty() {
             continue;
         }
         let confirmation = Confirmation {
-            resource: typed.clone(),
+            resource: typed_name.clone(),
             break_glass: None,
         };
         let error = match state.unlocks.confirm(&form.who, id, confirmation).await {
@@ -166,7 +166,7 @@ pub(in crate::http) async fn confirm(State(state): State<AppState>, form: FormRe
         };
         worst = worst.max(status(&error));
         let fault = match &error {
-            UnlockError::NameMismatch { .. } => name_fault(&error, &typed, Some(&unlock)),
+            UnlockError::NameMismatch { .. } => name_fault(&error, &typed_name, Some(&unlock)),
             other => why(other),
         };
         faults.push((field, fault));

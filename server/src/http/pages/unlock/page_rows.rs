@@ -1,4 +1,4 @@
-//! Rows of the forced unlock's pages, from what the unlocks know.
+//! Rows of the forced unlock's pages.
 
 use app::page_data::unlock::{
     CandidateRow, CasualtyRow, HolderData, NothingToUnlock, ReleaseEffects, UnlockData,

@@ -18,31 +18,31 @@ use crate::http::unlock::status;
 use crate::identity::Principal;
 use crate::unlock::{Preview, UnlockError, UnlockRequest};
 
-type Named = Result<Path<(String, String)>, PathRejection>;
+type LockPath = Result<Path<(String, String)>, PathRejection>;
 
-/// Which lock a URL means.
+/// The lock that a URL names.
 struct Address {
     backend: BackendName,
     source: Option<Source>,
     resource: String,
-    /// Of the holding on the page that led here.
+    /// The holding that the previous page showed.
     generation: Option<Generation>,
 }
 
 impl Address {
     fn parse(backend: &str, resource: String, search: &str) -> Result<Self, UnlockError> {
         let pairs = links::pairs(search);
-        let get = |wanted: &str| {
-            let found = pairs.iter().find(|(name, _)| name == wanted);
+        let get = |param: &str| {
+            let found = pairs.iter().find(|(name, _)| name == param);
             found.map(|(_, value)| value.clone())
         };
-        let given = |wanted| get(wanted).filter(|value| !value.is_empty());
-        let source = given("source").map(|text| Source::parse(&text)).transpose();
+        let non_empty = |param| get(param).filter(|value| !value.is_empty());
+        let source = non_empty("source").map(|text| Source::parse(&text)).transpose();
         Ok(Self {
             backend: BackendName::parse(backend).map_err(|_| invalid_address())?,
             source: source.map_err(|_| invalid_address())?,
             resource: links::resource(resource, get("name")),
-            generation: given("generation").map(Generation::new),
+            generation: non_empty("generation").map(Generation::new),
         })
     }
 }
@@ -90,7 +90,7 @@ impl Services {
     }
 }
 
-fn reviewed(preview: Preview, came_with: Option<&Generation>) -> ReviewedLock {
+fn reviewed(preview: Preview, expected_generation: Option<&Generation>) -> ReviewedLock {
     let Preview {
         lock,
         protection: _,
@@ -109,7 +109,9 @@ fn reviewed(preview: Preview, came_with: Option<&Generation>) -> ReviewedLock {
             .and_then(|observed| observed.quorum.clone()),
         is_fresh: observed.is_some(),
         effects: observed.filter(|_| !is_forbidden).map(page_rows::effects),
-        has_changed: came_with.is_some() && generation.is_some() && came_with != generation,
+        has_changed: expected_generation.is_some()
+            && generation.is_some()
+            && expected_generation != generation,
         generation: generation
             .filter(|_| blocked_reason.is_none())
             .map(ToString::to_string),
@@ -124,29 +126,29 @@ fn reviewed(preview: Preview, came_with: Option<&Generation>) -> ReviewedLock {
 
 pub(in crate::http) async fn begin(
     State(state): State<AppState>,
-    named: Named,
+    lock_path: LockPath,
     uri: Uri,
     mut form: FormRequest,
 ) -> Response {
     let search = uri.query().unwrap_or_default();
-    let address = match named {
+    let address = match lock_path {
         Ok(Path((backend, resource))) => Address::parse(&backend, resource, search),
         Err(_) => Err(invalid_address()),
     };
-    let begun = match address {
+    let result = match address {
         Ok(address) => {
-            let asked = UnlockRequest {
+            let request = UnlockRequest {
                 backend: address.backend,
                 source: address.source,
                 resource: address.resource,
-                generation: Generation::new(form.form.typed("generation")),
-                reason: form.form.typed("reason"),
+                generation: Generation::new(form.form.untrimmed("generation")),
+                reason: form.form.untrimmed("reason"),
             };
-            state.unlocks.begin(&form.who, asked).await
+            state.unlocks.begin(&form.who, request).await
         }
         Err(error) => Err(error),
     };
-    let error = match begun {
+    let error = match result {
         Ok(unlock) => return form.moved(&path(&unlock.id)),
         Err(error) => error,
     };

@@ -64,9 +64,9 @@ pub(in crate::http) async fn confirm(
         Some(_) => break_glass_path(&id),
         None => path(&id),
     };
-    let typed = form.form.typed("resource");
+    let typed_name = form.form.untrimmed("resource");
     let confirmation = Confirmation {
-        resource: typed.clone(),
+        resource: typed_name.clone(),
         break_glass: second,
     };
     let error = match state.unlocks.confirm(&form.who, &id, confirmation).await {
@@ -77,7 +77,7 @@ pub(in crate::http) async fn confirm(
     let reply = match &error {
         UnlockError::NameMismatch { left } if *left > 0 => {
             let unlock = state.unlocks.get(&form.who, &id).await.ok();
-            field_fault("resource", name_fault(&error, &typed, unlock.as_ref()))
+            field_fault("resource", name_fault(&error, &typed_name, unlock.as_ref()))
         }
         UnlockError::WeakReason { weakness, .. } => field_fault("breakGlassReason", format!("{weakness}.")),
         other => refusal(other),
@@ -86,8 +86,8 @@ pub(in crate::http) async fn confirm(
 }
 
 /// The refusal, with the first difference between the typed name and the lock's.
-pub(super) fn name_fault(error: &UnlockError, typed: &str, unlock: Option<&Unlock>) -> String {
-    let differs = unlock.and_then(|unlock| difference(typed, &unlock.resource));
+pub(super) fn name_fault(error: &UnlockError, typed_name: &str, unlock: Option<&Unlock>) -> String {
+    let differs = unlock.and_then(|unlock| difference(typed_name, &unlock.resource));
     match differs {
         Some(differs) => format!("{error}: {differs}"),
         None => error.to_string(),
@@ -99,8 +99,8 @@ pub(in crate::http) async fn approve(
     PathId(id): PathId,
     form: FormRequest,
 ) -> Response {
-    let done = state.unlocks.approve(&form.who, &id).await;
-    done_or_refused(&state, form, &id, done).await
+    let result = state.unlocks.approve(&form.who, &id).await;
+    step_reply(&state, form, &id, result).await
 }
 
 pub(in crate::http) async fn cancel(
@@ -108,8 +108,8 @@ pub(in crate::http) async fn cancel(
     PathId(id): PathId,
     form: FormRequest,
 ) -> Response {
-    let done = state.unlocks.cancel(&form.who, &id).await;
-    done_or_refused(&state, form, &id, done).await
+    let result = state.unlocks.cancel(&form.who, &id).await;
+    step_reply(&state, form, &id, result).await
 }
 
 pub(in crate::http) async fn review(
@@ -117,17 +117,17 @@ pub(in crate::http) async fn review(
     PathId(id): PathId,
     form: FormRequest,
 ) -> Response {
-    let done = state.unlocks.review(&form.who, &id).await;
-    done_or_refused(&state, form, &id, done).await
+    let result = state.unlocks.review(&form.who, &id).await;
+    step_reply(&state, form, &id, result).await
 }
 
-async fn done_or_refused(
+async fn step_reply(
     state: &AppState,
     form: FormRequest,
     id: &str,
-    done: Result<Unlock, UnlockError>,
+    result: Result<Unlock, UnlockError>,
 ) -> Response {
-    match done {
+    match result {
         Ok(_) => form.moved(&path(id)),
         Err(error) => {
             form.reply(state, &path(id), status(&error), refusal(&error))

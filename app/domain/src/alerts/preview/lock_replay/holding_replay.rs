@@ -19,10 +19,10 @@ use crate::tick::Tick;
 /// backend, in milliseconds.
 const SAMPLING_MS: i64 = 250;
 /// Renewals of one run that are replayed one by one; the interval is known by then.
-const FOLLOWED: u32 = 9;
+const RENEWALS_REPLAYED: u32 = 9;
 
 #[derive(Clone)]
-pub(super) struct Life {
+pub(super) struct HoldingReplay {
     /// Evaluated up to this moment.
     at: i64,
     acquired_at: i64,
@@ -44,14 +44,14 @@ pub(super) struct Life {
 }
 
 /// Inputs of the evaluation of a holding.
-pub(super) struct Judging<'a> {
+pub(super) struct HoldingContext<'a> {
     pub(super) rule: &'a Rule,
     pub(super) lock: &'a LockRef<'a>,
     pub(super) holds: &'a HoldTimes,
     pub(super) owner: &'a str,
 }
 
-impl Life {
+impl HoldingReplay {
     /// `gaps` are those of its lock so far.
     pub(super) fn from_event(event: &PastEvent<'_>, gaps: &[Span]) -> Self {
         let observed_from = gaps
@@ -92,19 +92,19 @@ impl Life {
         let (count, until) = event
             .run
             .map_or((1, event.at), |run| (run.count.max(1), run.until));
-        let pace = match i64::from(count - 1) {
+        let mean_interval = match i64::from(count - 1) {
             0 => 0,
             intervals => (until - event.at) / intervals,
         };
-        let skipped = count.saturating_sub(FOLLOWED);
+        let skipped = count.saturating_sub(RENEWALS_REPLAYED);
         let mut before = self.renewed_at;
         for index in (0..count).filter(|index| *index == 0 || *index >= skipped) {
             let at = match index + 1 == count {
                 true => until,
-                false => event.at + pace * i64::from(index),
+                false => event.at + mean_interval * i64::from(index),
             };
             // The newest intervals count: those left out are as long as those that follow.
-            let interval = if index > 0 { pace } else { at - before };
+            let interval = if index > 0 { mean_interval } else { at - before };
             let low_ms = ttl_ms - interval;
             match &mut self.cadence {
                 Some(cadence) => cadence.renewed(Tick(at), low_ms, interval),
@@ -118,7 +118,7 @@ impl Life {
         self.at = self.at.max(until);
     }
 
-    /// The deadline, as far as it is known after a gap.
+    /// Learns the deadline from an expiry, after a gap in which it was unknown.
     pub(super) fn learn_deadline(&mut self, event: &PastEvent<'_>) {
         if let Some(ttl_ms) = self.ttl_ms.filter(|_| event.kind == EventKind::Expired) {
             self.renewed_at = self.renewed_at.max(event.at - ttl_ms);
@@ -126,32 +126,32 @@ impl Life {
         }
     }
 
-    pub(super) fn close(&mut self, judging: &Judging<'_>, at: i64, board: &mut PreviewTrack) {
-        self.advance(judging, at, board);
-        self.resolve(judging, at.max(self.at), board);
+    pub(super) fn close(&mut self, context: &HoldingContext<'_>, at: i64, preview: &mut PreviewTrack) {
+        self.advance(context, at, preview);
+        self.resolve(context, at.max(self.at), preview);
     }
 
-    fn resolve(&mut self, judging: &Judging<'_>, at: i64, board: &mut PreviewTrack) {
+    fn resolve(&mut self, context: &HoldingContext<'_>, at: i64, preview: &mut PreviewTrack) {
         if let (Some(AlertPhase::Firing { .. }), Some(firing)) = (self.phase, self.firing) {
-            board.resolved(firing, next_evaluation(at) + judging.rule.timing.keep_ms);
+            preview.resolved(firing, next_evaluation(at) + context.rule.timing.keep_ms);
         }
     }
 
     /// Gaps, outages apart, between the last evaluation and now.
-    fn next_gap<'g>(&self, judging: &Judging<'g>) -> Option<&'g Span> {
-        let ahead = judging.lock.gaps.get(self.next_gap..)?;
-        ahead.iter().find(|span| !span.is_outage)
+    fn next_gap<'g>(&self, context: &HoldingContext<'g>) -> Option<&'g Span> {
+        let remaining_gaps = context.lock.gaps.get(self.next_gap..)?;
+        remaining_gaps.iter().find(|span| !span.is_outage)
     }
 
     /// A gap lies between the last evaluation and now.
-    pub(super) fn is_over_gap(&self, judging: &Judging<'_>) -> bool {
-        self.next_gap(judging).is_some()
+    pub(super) fn is_over_gap(&self, context: &HoldingContext<'_>) -> bool {
+        self.next_gap(context).is_some()
     }
 
     /// The same holder held it through the gaps.
-    pub(super) fn go_on(&mut self, judging: &Judging<'_>, board: &mut PreviewTrack) {
-        while let Some(span) = judging.lock.gaps.get(self.next_gap) {
-            self.pass_over(judging, *span, board);
+    pub(super) fn continue_after_gaps(&mut self, context: &HoldingContext<'_>, preview: &mut PreviewTrack) {
+        while let Some(span) = context.lock.gaps.get(self.next_gap) {
+            self.skip_unobserved(context, *span, preview);
             if !span.is_outage {
                 // A server that restarts does not know the earlier renewal interval.
                 self.cadence = None;
@@ -161,28 +161,28 @@ impl Life {
     }
 
     /// Its state is unknown within the span.
-    fn pass_over(&mut self, judging: &Judging<'_>, span: Span, board: &mut PreviewTrack) {
-        self.run(judging, span.began, board);
+    fn skip_unobserved(&mut self, context: &HoldingContext<'_>, span: Span, preview: &mut PreviewTrack) {
+        self.advance_observed(context, span.began, preview);
         if self.phase.is_some() {
             let unknown = ConditionResult::Unknown;
-            (self.phase, _) = step(self.phase, unknown, judging.rule.timing, span.began);
+            (self.phase, _) = step(self.phase, unknown, context.rule.timing, span.began);
         }
         self.at = self.at.max(span.ended);
         self.next_gap += 1;
     }
 
     /// It ended in the first of the gaps.
-    pub(super) fn end_unobserved(&mut self, judging: &Judging<'_>, board: &mut PreviewTrack) {
-        if let Some(span) = self.next_gap(judging) {
-            self.stop(judging, board);
-            self.resolve(judging, span.ended, board);
+    pub(super) fn end_unobserved(&mut self, context: &HoldingContext<'_>, preview: &mut PreviewTrack) {
+        if let Some(span) = self.next_gap(context) {
+            self.stop(context, preview);
+            self.resolve(context, span.ended, preview);
         }
     }
 
     /// Its state is unknown from the first of the gaps on.
-    pub(super) fn stop(&mut self, judging: &Judging<'_>, board: &mut PreviewTrack) {
-        if let Some(span) = self.next_gap(judging) {
-            self.advance(judging, span.began, board);
+    pub(super) fn stop(&mut self, context: &HoldingContext<'_>, preview: &mut PreviewTrack) {
+        if let Some(span) = self.next_gap(context) {
+            self.advance(context, span.began, preview);
         }
     }
 
@@ -192,19 +192,19 @@ impl Life {
     }
 
     /// Advances to `to` without an event, over outages of its backend.
-    pub(super) fn advance(&mut self, judging: &Judging<'_>, to: i64, board: &mut PreviewTrack) {
-        let outage = |life: &Self| {
-            let next = judging.lock.gaps.get(life.next_gap);
+    pub(super) fn advance(&mut self, context: &HoldingContext<'_>, to: i64, preview: &mut PreviewTrack) {
+        let outage = |replay: &Self| {
+            let next = context.lock.gaps.get(replay.next_gap);
             next.filter(|span| span.is_outage && span.began < to)
         };
         while let Some(span) = outage(self) {
-            self.pass_over(judging, *span, board);
+            self.skip_unobserved(context, *span, preview);
         }
-        self.run(judging, to, board);
+        self.advance_observed(context, to, preview);
     }
 
     /// Advances to `to` while the lock is observed.
-    fn run(&mut self, judging: &Judging<'_>, to: i64, board: &mut PreviewTrack) {
+    fn advance_observed(&mut self, context: &HoldingContext<'_>, to: i64, preview: &mut PreviewTrack) {
         let from = self.at;
         if to <= from {
             return;
@@ -212,12 +212,12 @@ impl Life {
         self.at = to;
         let first = next_evaluation(from);
         if self.phase.is_some() && first < to {
-            let (sign, _) = self.evaluate(judging, first, board);
-            self.step(judging, sign, first, board);
+            let (sign, _) = self.evaluate(context, first, preview);
+            self.step(context, sign, first, preview);
         }
         // After its deadline, another condition covers the lease.
         let ends = matches!(
-            judging.rule.condition.kind,
+            context.rule.condition.kind,
             ConditionKind::NearExpiry | ConditionKind::NotRenewing
         );
         let deadline = self.deadline().filter(|_| ends).unwrap_or(i64::MAX);
@@ -225,37 +225,43 @@ impl Life {
         if end <= from {
             return;
         }
-        for at in board.ends_between(from, end) {
-            let (_, measure) = self.evaluate(judging, at, board);
-            board.measured(at, measure);
-            board.held(at, at - self.acquired_at);
+        for at in preview.ends_between(from, end) {
+            let (_, measure) = self.evaluate(context, at, preview);
+            preview.measured(at, measure);
+            preview.held(at, at - self.acquired_at);
         }
-        let (sign, measure) = self.evaluate(judging, end, board);
-        board.measured(end, measure);
-        board.held(end, end - self.acquired_at);
+        let (sign, measure) = self.evaluate(context, end, preview);
+        preview.measured(end, measure);
+        preview.held(end, end - self.acquired_at);
         let last = last_evaluation(end);
         if sign != ConditionResult::Holds
             || last < first
-            || self.evaluate(judging, last, board).0 != ConditionResult::Holds
+            || self.evaluate(context, last, preview).0 != ConditionResult::Holds
         {
             return;
         }
-        let begins = self.first_hold(judging, first, last, board);
-        self.step(judging, ConditionResult::Holds, begins, board);
+        let begins = self.first_hold(context, first, last, preview);
+        self.step(context, ConditionResult::Holds, begins, preview);
         let due = self
             .phase
-            .and_then(|phase| phase.due(ConditionResult::Holds, judging.rule.timing));
+            .and_then(|phase| phase.due(ConditionResult::Holds, context.rule.timing));
         if let Some(due) = due.map(next_evaluation).filter(|due| *due <= last) {
-            self.step(judging, ConditionResult::Holds, due, board);
+            self.step(context, ConditionResult::Holds, due, preview);
         }
     }
 
     /// The first evaluation at which the condition holds, given that it holds at `last`.
-    fn first_hold(&self, judging: &Judging<'_>, first: i64, last: i64, board: &mut PreviewTrack) -> i64 {
+    fn first_hold(
+        &self,
+        context: &HoldingContext<'_>,
+        first: i64,
+        last: i64,
+        preview: &mut PreviewTrack,
+    ) -> i64 {
         let (mut low, mut high) = (first, last);
         while low < high {
             let middle = last_evaluation(low + (high - low) / 2);
-            if self.evaluate(judging, middle, board).0 == ConditionResult::Holds {
+            if self.evaluate(context, middle, preview).0 == ConditionResult::Holds {
                 high = middle;
             } else {
                 low = middle + EVALUATE_EVERY_MS;
@@ -264,40 +270,51 @@ impl Life {
         high
     }
 
-    fn step(&mut self, judging: &Judging<'_>, sign: ConditionResult, at: i64, board: &mut PreviewTrack) {
-        let (phase, change) = step(self.phase, sign, judging.rule.timing, at);
+    fn step(
+        &mut self,
+        context: &HoldingContext<'_>,
+        sign: ConditionResult,
+        at: i64,
+        preview: &mut PreviewTrack,
+    ) {
+        let (phase, change) = step(self.phase, sign, context.rule.timing, at);
         self.phase = phase;
         match (change, self.firing) {
             (Some(AlertTransition::Fired), _) => {
-                self.firing = Some(board.fired(at, || self.found(judging, at)));
+                self.firing = Some(preview.fired(at, || self.evaluation_result(context, at)));
             }
-            (Some(AlertTransition::Resolved), Some(firing)) => board.resolved(firing, at),
+            (Some(AlertTransition::Resolved), Some(firing)) => preview.resolved(firing, at),
             _ => {}
         }
     }
 
-    fn found(&self, judging: &Judging<'_>, at: i64) -> EvaluationResult {
-        let (condition, usual) = (&judging.rule.condition, judging.holds.usual());
-        let sight = self.sight(judging, at);
-        let (_, measure) = evaluate_lock(condition, &sight, &|_| usual);
+    fn evaluation_result(&self, context: &HoldingContext<'_>, at: i64) -> EvaluationResult {
+        let (condition, usual) = (&context.rule.condition, context.holds.usual());
+        let snapshot = self.snapshot(context, at);
+        let (_, measure) = evaluate_lock(condition, &snapshot, &|_| usual);
         EvaluationResult {
             rule: 0,
-            subject: Subject::Lock(judging.lock.id()),
-            owner: sight.owner.map(str::to_owned),
+            subject: Subject::Lock(context.lock.id()),
+            owner: snapshot.owner.map(str::to_owned),
             holding: String::new(),
             measure,
-            why: lock_sentence(condition, &sight, measure, usual),
+            why: lock_sentence(condition, &snapshot, measure, usual),
         }
     }
 
-    fn evaluate(&self, judging: &Judging<'_>, at: i64, board: &mut PreviewTrack) -> (ConditionResult, i64) {
-        board.evaluated();
-        let usual = |_: &LockSnapshot<'_>| judging.holds.usual();
-        evaluate_lock(&judging.rule.condition, &self.sight(judging, at), &usual)
+    fn evaluate(
+        &self,
+        context: &HoldingContext<'_>,
+        at: i64,
+        preview: &mut PreviewTrack,
+    ) -> (ConditionResult, i64) {
+        preview.evaluated();
+        let usual = |_: &LockSnapshot<'_>| context.holds.usual();
+        evaluate_lock(&context.rule.condition, &self.snapshot(context, at), &usual)
     }
 
     /// The lock as it would have been observed at a moment.
-    fn sight<'a>(&self, judging: &Judging<'a>, at: i64) -> LockSnapshot<'a> {
+    fn snapshot<'a>(&self, context: &HoldingContext<'a>, at: i64) -> LockSnapshot<'a> {
         let cadence = self.cadence.as_ref().and_then(|cadence| {
             Some(CadenceFacts {
                 interval_ms: cadence.interval_ms()?,
@@ -305,7 +322,7 @@ impl Life {
                 silent_ms: at - self.renewed_at,
             })
         });
-        let (lock, times) = (judging.lock, judging.lock.scan_times);
+        let (lock, times) = (context.lock, context.lock.scan_times);
         // If the TTL is not reported, a renewal lies between two scans.
         let scan_ms = if self.is_ttl_recorded {
             0
@@ -320,7 +337,7 @@ impl Life {
             backend: lock.backend,
             source: lock.source,
             name: lock.name,
-            owner: Some(judging.owner).filter(|owner| !owner.is_empty()),
+            owner: Some(context.owner).filter(|owner| !owner.is_empty()),
             safety: None,
             facts: Facts {
                 lifetime: match (self.ttl_ms, self.deadline()) {

@@ -22,7 +22,7 @@ pub(super) struct SlidingWindow {
     /// Earliest next evaluation: after the last one, or at the end of a gap.
     not_before: i64,
     /// Time of the last measurement.
-    judged_at: i64,
+    measured_at: i64,
     measure: i64,
     phase: Option<AlertPhase>,
     sign: ConditionResult,
@@ -73,7 +73,7 @@ impl SlidingWindow {
             refusals: Refusals::default(),
             due_at: None,
             not_before: next_evaluation(from),
-            judged_at: from,
+            measured_at: from,
             measure: 0,
             phase: None,
             sign: ConditionResult::Clear,
@@ -103,13 +103,13 @@ impl SlidingWindow {
         name: PrefixName<'_>,
         at: i64,
         entry: Entry,
-        board: &mut PreviewTrack,
+        preview: &mut PreviewTrack,
     ) {
-        if !self.window.takes(entry) {
+        if !self.window.accepts(entry) {
             return;
         }
         let due_at = next_evaluation(at);
-        self.advance(rule, name, due_at - 1, board);
+        self.advance(rule, name, due_at - 1, preview);
         self.window.add(at, entry);
         self.due_at = Some(due_at);
     }
@@ -130,11 +130,11 @@ impl SlidingWindow {
         rule: &Rule,
         name: PrefixName<'_>,
         limit: i64,
-        board: &mut PreviewTrack,
+        preview: &mut PreviewTrack,
     ) {
         while let Some(now) = self.next_change(rule).filter(|next| *next <= limit) {
             self.slide(now);
-            self.evaluate(rule, name, now, board);
+            self.evaluate(rule, name, now, preview);
         }
     }
 
@@ -145,9 +145,9 @@ impl SlidingWindow {
         self.not_before = now + 1;
     }
 
-    fn evaluate(&mut self, rule: &Rule, name: PrefixName<'_>, now: i64, board: &mut PreviewTrack) {
-        board.evaluated();
-        self.draw_until(now, board);
+    fn evaluate(&mut self, rule: &Rule, name: PrefixName<'_>, now: i64, preview: &mut PreviewTrack) {
+        preview.evaluated();
+        self.draw_until(now, preview);
         let refused = self.refusals.times;
         let verdict = evaluate_window(&rule.condition, &self.window, refused);
         let sign = if verdict.is_above {
@@ -169,21 +169,21 @@ impl SlidingWindow {
                     measure: verdict.measure,
                     why: window_sentence(&rule.condition, &self.window, refused, verdict.measure),
                 };
-                self.firing = Some(board.fired(now, found));
+                self.firing = Some(preview.fired(now, found));
             }
-            (Some(AlertTransition::Resolved), Some(firing)) => board.resolved(firing, now),
+            (Some(AlertTransition::Resolved), Some(firing)) => preview.resolved(firing, now),
             _ => {}
         }
         (self.phase, self.sign, self.measure) = (phase, sign, verdict.measure);
-        board.measured(now, self.measure);
+        preview.measured(now, self.measure);
     }
 
     /// The last measure applies until now.
-    fn draw_until(&mut self, now: i64, board: &mut PreviewTrack) {
-        for at in board.ends_between(self.judged_at, now) {
-            board.measured(at, self.measure);
+    fn draw_until(&mut self, now: i64, preview: &mut PreviewTrack) {
+        for at in preview.ends_between(self.measured_at, now) {
+            preview.measured(at, self.measure);
         }
-        self.judged_at = now;
+        self.measured_at = now;
     }
 
     /// Nothing fires or resolves in a gap; a pending alert continues after it.
@@ -192,19 +192,19 @@ impl SlidingWindow {
         rule: &Rule,
         name: PrefixName<'_>,
         (began, ended): (i64, i64),
-        board: &mut PreviewTrack,
+        preview: &mut PreviewTrack,
     ) {
-        self.advance(rule, name, began, board);
-        self.draw_until(began, board);
+        self.advance(rule, name, began, preview);
+        self.draw_until(began, preview);
         if self.phase.is_some() {
             (self.phase, _) = step(self.phase, ConditionResult::Unknown, rule.timing, began);
         }
         let first = next_evaluation(ended);
-        (self.due_at, self.not_before, self.judged_at) = (Some(first), first, first);
+        (self.due_at, self.not_before, self.measured_at) = (Some(first), first, first);
     }
 
-    pub(super) fn finish(&mut self, rule: &Rule, name: PrefixName<'_>, to: i64, board: &mut PreviewTrack) {
-        self.advance(rule, name, to - 1, board);
-        self.draw_until(to, board);
+    pub(super) fn finish(&mut self, rule: &Rule, name: PrefixName<'_>, to: i64, preview: &mut PreviewTrack) {
+        self.advance(rule, name, to - 1, preview);
+        self.draw_until(to, preview);
     }
 }

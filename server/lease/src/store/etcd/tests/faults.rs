@@ -40,8 +40,8 @@ async fn a_stopped_member_is_replaced_by_another_within_one_call() {
     }
     granted(&store, "on it").await;
     etcd.members[index].pause().await.unwrap();
-    let done = try_acquire(&store, "after").await.unwrap();
-    assert!(matches!(done, OperationResult::Acquired { .. }), "{done:?}");
+    let result = try_acquire(&store, "after").await.unwrap();
+    assert!(matches!(result, OperationResult::Acquired { .. }), "{result:?}");
     assert_ne!(store.lanes.index(), index);
     etcd.members[index].resume().await.unwrap();
     store.close().await;
@@ -55,10 +55,10 @@ async fn without_a_majority_nothing_is_granted_or_read() {
     for member in [0, 1] {
         etcd.members[member].kill().await.unwrap();
     }
-    let lost = try_acquire(&store, "new").await;
+    let result = try_acquire(&store, "new").await;
     assert!(
-        matches!(lost, Err(StoreError::Etcd(_) | StoreError::NoAnswer(_))),
-        "{lost:?}"
+        matches!(result, Err(StoreError::Etcd(_) | StoreError::NoAnswer(_))),
+        "{result:?}"
     );
     assert!(store.resource(&Resource::from("held")).await.is_err());
     assert!(store.expired_leases(10).await.is_err());
@@ -164,8 +164,8 @@ async fn compaction_and_defragmentation_hide_no_change() {
         let name = Resource::from(format!("after {round}").as_str());
         granted(&other, &format!("after {round}")).await;
         loop {
-            let news = ours.next_notification().await;
-            if news.missed || news.changed.contains(&name) {
+            let notification = ours.next_notification().await;
+            if notification.missed || notification.changed.contains(&name) {
                 break;
             }
         }

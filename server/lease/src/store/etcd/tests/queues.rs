@@ -37,8 +37,8 @@ async fn waiters_of_a_dead_replica_vanish() {
     assert!(matches!(released, OperationResult::Released(_)));
     let mut waiting = second;
     waiting.mode = AcquireMode::Waiting;
-    let done = apply(&ours, Operation::Acquire(Box::new(waiting))).await.unwrap();
-    assert!(matches!(done, OperationResult::Acquired { .. }), "{done:?}");
+    let result = apply(&ours, Operation::Acquire(Box::new(waiting))).await.unwrap();
+    assert!(matches!(result, OperationResult::Acquired { .. }), "{result:?}");
     assert_eq!(head(&ours, "r").await, None);
     ours.close().await;
 }
@@ -60,9 +60,9 @@ async fn waiters_join_again_after_their_replica_was_taken_for_dead() {
     })
     .await;
     let heads = loop {
-        let news = store.next_notification().await;
-        if !news.heads.is_empty() {
-            break news.heads;
+        let notification = store.next_notification().await;
+        if !notification.heads.is_empty() {
+            break notification.heads;
         }
     };
     assert_eq!((heads[0].waiter, heads[0].in_ms), (op.id, 0));

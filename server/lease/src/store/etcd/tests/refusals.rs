@@ -30,11 +30,11 @@ async fn a_part_of_the_members_is_refused() {
     for endpoint in etcd.endpoints() {
         assert!(remedy.contains(&endpoint), "{remedy}");
     }
-    let two = format!("{},{}", address(&etcd, 0), address(&etcd, 1));
-    assert!(refused(&config(&two)).await.0.contains("names 2"));
+    let two_members = format!("{},{}", address(&etcd, 0), address(&etcd, 1));
+    assert!(refused(&config(&two_members)).await.0.contains("names 2"));
     let port = etcd.members[0].port();
-    let twice = format!("127.0.0.1:{port},localhost:{port},{}", address(&etcd, 1));
-    let (reason, _) = refused(&config(&twice)).await;
+    let repeated = format!("127.0.0.1:{port},localhost:{port},{}", address(&etcd, 1));
+    let (reason, _) = refused(&config(&repeated)).await;
     assert!(reason.contains("same member"), "{reason}");
 }
 

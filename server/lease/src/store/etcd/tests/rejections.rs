@@ -41,8 +41,8 @@ async fn rejections_are_read_from_the_newest() {
     let store = open(&etcd).await;
     assert!(store.rejections(&query(10)).await.unwrap().is_empty());
     let tokens: Vec<u64> = (1..=MANY).collect();
-    for some in tokens.chunks(50) {
-        let batch: Vec<Operation> = some.iter().map(|token| rejection(*token)).collect();
+    for chunk in tokens.chunks(50) {
+        let batch: Vec<Operation> = chunk.iter().map(|token| rejection(*token)).collect();
         store.apply(Lane::Main, &batch).await.unwrap();
     }
     let newest = store.rejections(&query(10)).await.unwrap();
@@ -78,8 +78,8 @@ async fn rejections_on_several_resources_have_ids_of_their_own() {
     let etcd = cluster(1, &[]).await;
     let store = open(&etcd).await;
     let names: Vec<String> = (0..20).map(|number| format!("r{number}")).collect();
-    let twice = names.iter().chain(&names);
-    let batch: Vec<Operation> = twice.map(|name| rejection_on(name, 7)).collect();
+    let repeated_names = names.iter().chain(&names);
+    let batch: Vec<Operation> = repeated_names.map(|name| rejection_on(name, 7)).collect();
     store.apply(Lane::Main, &batch).await.unwrap();
     let found = store.rejections(&query(100)).await.unwrap();
     let ids: std::collections::BTreeSet<i64> = found.iter().map(|row| row.id).collect();

@@ -25,12 +25,12 @@ async fn a_running_replica_raises_the_epoch_of_a_restored_cluster() {
     let mut etcd = cluster(3, &[]).await;
     let store = open(&etcd).await;
     let before = next_token(&store, "r").await;
-    let saved = snapshot(&etcd).await;
+    let backup = snapshot(&etcd).await;
     // Its clock was written after the snapshot, as it is a few times a second.
     store.run_maintenance(&RETENTION).await.unwrap();
-    let lost = next_token(&store, "r").await;
-    assert_eq!((before, lost), (1, 2));
-    etcd.restore(saved, options(&[])).await.unwrap();
+    let lost_token = next_token(&store, "r").await;
+    assert_eq!((before, lost_token), (1, 2));
+    etcd.restore(backup, options(&[])).await.unwrap();
     let after = next_token(&store, "r").await;
     assert!(after > EPOCH_STEP + before, "{after}");
     assert_eq!(next_token(&store, "r").await, after + 1, "raised once");
@@ -43,10 +43,10 @@ async fn a_starting_replica_raises_the_epoch_of_a_restored_cluster() {
     let mut etcd = cluster(1, &[]).await;
     let store = open(&etcd).await;
     assert_eq!(next_token(&store, "r").await, 1);
-    let saved = snapshot(&etcd).await;
+    let backup = snapshot(&etcd).await;
     assert_eq!(next_token(&store, "r").await, 2);
     store.close().await;
-    etcd.restore(saved, options(&[])).await.unwrap();
+    etcd.restore(backup, options(&[])).await.unwrap();
     let report = super::super::examine(&config(&etcd.addresses()), Clock::start())
         .await
         .unwrap();
@@ -73,11 +73,11 @@ async fn the_same_snapshot_restored_twice_raises_to_another_floor() {
     let mut etcd = cluster(1, &[]).await;
     let store = open(&etcd).await;
     assert_eq!(next_token(&store, "r").await, 1);
-    let saved = snapshot(&etcd).await;
+    let backup = snapshot(&etcd).await;
     store.close().await;
     let (mut known_floor, mut last) = (0, 1);
     for _ in 0..2 {
-        etcd.restore(saved.clone(), options(&[])).await.unwrap();
+        etcd.restore(backup.clone(), options(&[])).await.unwrap();
         // As a server does that has recorded the floor in `store`.
         let known = LeaseStoreConfig {
             known_floor,

@@ -61,11 +61,11 @@ impl Replicas {
         let pending = PendingWrite::new(rows, operations, &self.ours.replica)?;
         assert!(!pending.ran.changes.is_empty(), "{ours:?} has something to write");
         between.await;
-        let settled = self
+        let result = self
             .ours
             .save_pending(&mut connection, pending, Some(max_age_ms))
             .await;
-        settled.map(|(applied, _)| applied)
+        result.map(|(applied, _)| applied)
     }
 
     async fn other(&self, operation: &Operation) -> OperationResult {
@@ -137,7 +137,7 @@ fn revoke(number: u8, delay_ms: i64) -> Operation {
 
 /// Resource, earlier operations, our operation, the other replica's operation before our write.
 fn conflicts() -> Vec<(&'static str, Vec<Operation>, Operation, Operation)> {
-    let once = |resource, number| acquire(resource, number, AcquireMode::Once);
+    let acquire_once = |resource, number| acquire(resource, number, AcquireMode::Once);
     let leave = |resource: &str, number| Operation::Leave {
         resource: Resource::from(resource),
         waiter: lease(number),
@@ -146,28 +146,38 @@ fn conflicts() -> Vec<(&'static str, Vec<Operation>, Operation, Operation)> {
         (
             "both insert",
             vec![],
-            once("both insert", 1),
-            once("both insert", 2),
+            acquire_once("both insert", 1),
+            acquire_once("both insert", 2),
         ),
         (
             "both acquire",
-            vec![once("both acquire", 3), release(3)],
-            once("both acquire", 4),
-            once("both acquire", 5),
+            vec![acquire_once("both acquire", 3), release(3)],
+            acquire_once("both acquire", 4),
+            acquire_once("both acquire", 5),
         ),
-        ("renewed", vec![once("renewed", 6)], release(6), renew(6)),
-        ("released", vec![once("released", 7)], renew(7), release(7)),
-        ("revoked", vec![once("revoked", 8)], renew(8), revoke(8, 0)),
+        ("renewed", vec![acquire_once("renewed", 6)], release(6), renew(6)),
+        (
+            "released",
+            vec![acquire_once("released", 7)],
+            renew(7),
+            release(7),
+        ),
+        (
+            "revoked",
+            vec![acquire_once("revoked", 8)],
+            renew(8),
+            revoke(8, 0),
+        ),
         (
             "waiter joins",
-            vec![once("waiter joins", 9)],
+            vec![acquire_once("waiter joins", 9)],
             release(9),
             acquire("waiter joins", 10, AcquireMode::OrWait),
         ),
         (
             "waiter leaves",
             vec![
-                once("waiter leaves", 11),
+                acquire_once("waiter leaves", 11),
                 acquire("waiter leaves", 12, AcquireMode::OrWait),
             ],
             release(11),
@@ -183,12 +193,12 @@ async fn concurrent_changes_are_conflicts() {
         for operation in &before {
             apply_one(&replicas.ours, operation).await;
         }
-        let met = replicas
+        let result = replicas
             .write_after(&ours, async {
                 replicas.other(&theirs).await;
             })
             .await;
-        assert!(matches!(met, Err(StoreError::Conflict)), "{name}: {met:?}");
+        assert!(matches!(result, Err(StoreError::Conflict)), "{name}: {result:?}");
         // Under row locks it succeeds whatever the other replica did.
         apply_one(&replicas.ours, &ours).await;
     }
@@ -202,8 +212,8 @@ async fn batches_without_conflict_are_written() {
         for operation in &before {
             apply_one(&replicas.ours, operation).await;
         }
-        let met = replicas.write_after(&ours, async {}).await;
-        assert!(met.is_ok(), "{name}: {met:?}");
+        let result = replicas.write_after(&ours, async {}).await;
+        assert!(result.is_ok(), "{name}: {result:?}");
     }
 }
 
@@ -213,19 +223,24 @@ async fn cached_state_is_compared_with_the_rows() {
     // reflect its changes.
     let replicas = Replicas::start().await;
     let ours = &replicas.ours;
-    let once = |resource: &str, number| acquire(resource, number, AcquireMode::Once);
+    let acquire_once = |resource: &str, number| acquire(resource, number, AcquireMode::Once);
     for operation in [
-        once("taken", 1),
+        acquire_once("taken", 1),
         release(1),
-        once("ended", 2),
-        once("passed on", 3),
+        acquire_once("ended", 2),
+        acquire_once("passed on", 3),
     ] {
         apply_one(ours, &operation).await;
     }
-    for operation in [once("taken", 4), revoke(2, 0), release(3), once("passed on", 5)] {
+    for operation in [
+        acquire_once("taken", 4),
+        revoke(2, 0),
+        release(3),
+        acquire_once("passed on", 5),
+    ] {
         replicas.other(&operation).await;
     }
-    let refused = apply_one(ours, &once("taken", 6)).await;
+    let refused = apply_one(ours, &acquire_once("taken", 6)).await;
     assert!(matches!(refused, OperationResult::Refused { .. }), "{refused:?}");
     let lost = apply_one(ours, &renew(2)).await;
     assert!(matches!(lost, OperationResult::Lost(..)), "{lost:?}");
@@ -233,7 +248,7 @@ async fn cached_state_is_compared_with_the_rows() {
     assert!(matches!(lost, OperationResult::Lost(..)), "{lost:?}");
     // Released by the other replica, with a token one higher than in the cache.
     replicas.other(&release(4)).await;
-    let OperationResult::Acquired { lease, .. } = apply_one(ours, &once("taken", 7)).await else {
+    let OperationResult::Acquired { lease, .. } = apply_one(ours, &acquire_once("taken", 7)).await else {
         panic!("it is free");
     };
     assert_eq!(lease.token.number(), 3);
@@ -260,9 +275,9 @@ async fn late_write_or_locked_row_is_a_conflict() {
     });
     assert!(matches!(locked.await, Err(StoreError::Conflict)));
     sqlx::raw_sql("COMMIT").execute(&mut blocker).await.unwrap();
-    let raise = replicas.sql("UPDATE store_meta SET token_floor = token_floor + 10");
-    let raised = replicas.write_after(&ours, raise);
-    assert!(matches!(raised.await, Err(StoreError::Conflict)));
+    let raise_floor = replicas.sql("UPDATE store_meta SET token_floor = token_floor + 10");
+    let conflicting = replicas.write_after(&ours, raise_floor);
+    assert!(matches!(conflicting.await, Err(StoreError::Conflict)));
     assert!(matches!(
         apply_one(&replicas.ours, &release(2)).await,
         OperationResult::Released(_)
@@ -286,12 +301,12 @@ async fn concurrently_bound_key_rolls_back_the_batch() {
         });
         Operation::Acquire(op)
     };
-    let met = replicas
+    let result = replicas
         .write_after(&keyed("ours", 1), async {
             replicas.other(&keyed("theirs", 2)).await;
         })
         .await;
-    assert!(matches!(met, Err(StoreError::Conflict)), "{met:?}");
+    assert!(matches!(result, Err(StoreError::Conflict)), "{result:?}");
     assert_eq!(
         apply_one(&replicas.ours, &keyed("ours", 1)).await,
         OperationResult::KeyReused

@@ -26,21 +26,21 @@ pub(super) fn new_draft(pairs: &[(String, String)]) -> (Draft, Vec<FieldError>) 
         .into_iter()
         .find(|name| !name.is_empty());
     draft.backends = backend.into_iter().collect();
-    let given = find(pairs, "threshold");
+    let value = find(pairs, "threshold");
     if let Some(main) = kind
         .and_then(ConditionKind::main_param)
-        .filter(|_| !given.is_empty())
+        .filter(|_| !value.is_empty())
     {
-        draft.with.insert(main.name.to_owned(), given.to_owned());
+        draft.with.insert(main.name.to_owned(), value.to_owned());
     }
     for param in kind
         .map(ConditionKind::info)
         .into_iter()
         .flat_map(|info| info.params)
     {
-        let given = find(pairs, &format!("with.{}", param.name));
-        if !given.is_empty() {
-            draft.with.insert(param.name.to_owned(), given.to_owned());
+        let value = find(pairs, &format!("with.{}", param.name));
+        if !value.is_empty() {
+            draft.with.insert(param.name.to_owned(), value.to_owned());
         }
     }
     if base.is_none() {
@@ -88,8 +88,8 @@ pub(super) fn fields_of(draft: &Draft) -> Fields {
 
 pub(super) fn draft_of(fields: &[(String, String)]) -> Draft {
     let list = |name: &str| -> Vec<String> {
-        let words = find(fields, name).split(',').map(|word| word.trim().to_owned());
-        words.filter(|word| !word.is_empty()).collect()
+        let items = find(fields, name).split(',').map(|item| item.trim().to_owned());
+        items.filter(|item| !item.is_empty()).collect()
     };
     let raw = |name: &str| {
         let found = fields.iter().find(|(field, _)| field == name);
@@ -126,31 +126,31 @@ pub(super) fn draft_of(fields: &[(String, String)]) -> Draft {
 
 /// State of the threshold line in the preview's chart.
 pub(super) enum Line {
-    Still,
+    Unmoved,
     /// Its threshold is in the draft now.
     Moved(String),
     /// The line was moved and a number was typed: the number counts.
-    Outdone,
+    Overridden,
 }
 
 /// Puts the value of a moved line into the number field, unless a number was typed.
-pub(super) fn follow_the_line(fields: &mut Fields) -> Line {
+pub(super) fn apply_moved_line(fields: &mut Fields) -> Line {
     let kind = ConditionKind::parse(find(fields, "condition"));
     let Some(main) = kind.and_then(ConditionKind::main_param) else {
-        return Line::Still;
+        return Line::Unmoved;
     };
     let suffix = find(fields, "line.unit").to_owned();
     let [at, was] = ["line", "line.was"].map(|name| moved_to(main, find(fields, name), &suffix));
     let (Some(at), Some(was)) = (at, was) else {
-        return Line::Still;
+        return Line::Unmoved;
     };
     let name = format!("with.{}", main.name);
-    let typed = find(fields, &name);
-    if at == was || typed == main.unit.text(at) {
-        return Line::Still;
+    let input = find(fields, &name);
+    if at == was || input == main.unit.text(at) {
+        return Line::Unmoved;
     }
-    if typed != find(fields, "line.typed") {
-        return Line::Outdone;
+    if input != find(fields, "line.typed") {
+        return Line::Overridden;
     }
     fields.retain(|(field, _)| *field != name);
     fields.push((name, main.unit.text(at)));
