@@ -149,10 +149,6 @@ impl Shard {
                     None => self.update(id, lock, sent_at, context, outcome),
                 }
             }
-            // Answered late: a later reading found it free.
-            None if self
-                .removed
-                .is_removed_since(source, lock.resource.as_bytes(), sent_at) => {}
             None => {
                 let line = std::mem::take(&mut lock.line);
                 let mut entry = self.make(lock, source, sent_at, context);

@@ -25,7 +25,6 @@ mod permission_filter;
 mod query;
 mod recent_events;
 mod recheck;
-mod removed_locks;
 mod row;
 mod scope_cache;
 mod shard;

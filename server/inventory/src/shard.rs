@@ -15,7 +15,6 @@ use super::missing_reasons::MissingReasons;
 use super::name_index::NameIndex;
 use super::overwrites::Overwrites;
 use super::recheck::Rechecks;
-use super::removed_locks::RemovedLocks;
 use super::slab::{Id, Slab};
 use super::template_groups::Groups;
 use super::wait_tracker::WaitTracker;
@@ -58,8 +57,6 @@ pub(super) struct Shard {
     pub(super) lines: WaitTracker,
     pub(super) overwrites: Overwrites,
     pub(super) rechecks: Rechecks,
-    /// Found free by name.
-    pub(super) removed: RemovedLocks,
     by_name: HashTable<Id>,
     hasher: RandomState,
     owners: HashSet<Arc<str>>,

@@ -20,7 +20,7 @@ pub(super) struct Child {
 
 impl Shard {
     /// Children of the node formed by the first `node_len` bytes of every name in `ranges`, in
-    /// order; at most `most` of them. The ranges are sorted and disjoint.
+    /// order; at most `children_max` of them. The ranges are sorted and disjoint.
     pub(super) fn children(
         &self,
         ranges: &[Range<IndexEntry>],

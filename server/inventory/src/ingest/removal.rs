@@ -45,22 +45,14 @@ impl Shard {
         outcome: &mut IngestOutcome,
     ) {
         let Some(id) = self.id_of(source, resource) else {
-            self.record_removal(source, resource, at);
             return;
         };
         // Read as held after this reading was sent.
         if self.slab.get(id).is_some_and(|entry| entry.read_at > at) {
             return;
         }
-        self.record_removal(source, resource, at);
         self.remove_from_order(id);
         self.record_end(id, at, context, outcome);
-    }
-
-    fn record_removal(&mut self, source: &Source, resource: &Resource, at: Tick) {
-        if let Some(number) = self.source_number(source) {
-            self.removed.record(number, resource.as_bytes(), at);
-        }
     }
 
     /// Its record still exists but is no lock any more. A release before the start of this
@@ -81,7 +73,6 @@ impl Shard {
             return;
         }
         let is_end_known = entry.deadline < Tick(0);
-        self.record_removal(source, resource, at);
         self.remove_from_order(id);
         if let Some(entry) = self.end(id, at, outcome)
             && !is_end_known
@@ -123,9 +114,6 @@ impl Shard {
     ) -> IngestOutcome {
         self.flush();
         context.last_flush = at;
-        if let Some(last_scan) = context.last_pass {
-            self.removed.forget_before(last_scan);
-        }
         let mut outcome = IngestOutcome::default();
         let is_missing = |shard: &Self, entry: &Entry| {
             let source = shard.source(entry).map(|info| &info.source);

@@ -197,37 +197,6 @@ fn a_late_answer_never_overwrites_a_later_reading() {
 }
 
 #[test]
-fn a_late_scan_lists_no_lock_that_was_found_free() {
-    // A scan reads the locks, a refresh finds them free, and only then the scan's answer arrives: for one lock that was
-    // listed, and one that was not.
-    let (inventory, feeds) = inventory(&["one"]);
-    feed_pass(&feeds[0], 0, &["a"], Some(complete(&["key"])));
-    feeds[0].begin(now(1_000));
-    let named = |name| (Source::fixed("key"), Resource::from(name));
-    feeds[0].accept(Batch {
-        sent_at: Tick(1_500),
-        locks: Vec::new(),
-        gone: vec![named("a"), named("b")],
-    });
-    let late = |name: &[u8]| observed(name, "key", &healthy(), 1_100);
-    feeds[0].accept(Batch {
-        sent_at: Tick(1_100),
-        locks: vec![late(b"a"), late(b"b"), late(b"c")],
-        gone: Vec::new(),
-    });
-    feeds[0].end(complete(&["key"]), now(1_600));
-    let names = |at| {
-        let page = inventory.page(&InventoryQuery::default(), now(at)).unwrap();
-        let names = page.locks.iter().map(|lock| lock.id.resource.text());
-        names.collect::<Vec<_>>()
-    };
-    assert_eq!(names(1_600), ["c"]);
-    // Held again at the next scan.
-    feed_pass(&feeds[0], 2_000, &["a", "b"], Some(complete(&["key"])));
-    assert_eq!(names(2_000), ["a", "b"]);
-}
-
-#[test]
 fn a_shared_name_is_listed_once_per_source_in_every_order() {
     // Pages of one row, so that each page ends between rows of one name; the sources are
     // unsorted.
