@@ -145,7 +145,8 @@ impl Live {
         }));
     }
 
-    /// Refetches these kinds, unless paused; during a fetch they wait for its end.
+    /// Refetches the data of these topics. Ignored while paused: resuming refetches everything. During a fetch one
+    /// refetch waits for its end.
     fn on_change(self, topics: Topics) {
         if topics.is_none() || self.paused.get_untracked() {
             return;

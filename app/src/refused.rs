@@ -89,7 +89,7 @@ fn from_elsewhere() -> AnyView {
     .into_any()
 }
 
-/// The input of the refused form, for the reader.
+/// Input of a form that was not executed, for the reader.
 pub fn typed_fields(fields: &TypedFields) -> AnyView {
     let is_shown =
         |(name, value): &&(String, String)| !UNTYPED.contains(&name.as_str()) && !value.trim().is_empty();

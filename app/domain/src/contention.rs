@@ -96,7 +96,7 @@ pub fn worst(series: &HistorySeries, by: By, most: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Rows for `indexes`, which must have their histograms.
+/// Rows for the prefixes at `indexes` of `series`. Their histograms must be loaded.
 pub fn contention(series: &HistorySeries, indexes: &[usize]) -> Contention {
     let rows: Vec<ContentionRow> = indexes
         .iter()

@@ -132,10 +132,14 @@ pub const fn silent_after(
     intervals: i64,
     lag_ms: i64,
 ) -> i64 {
-    let regular = longest_ms * intervals / 100 + sampling_ms;
+    let after_intervals = longest_ms * intervals / 100 + sampling_ms;
     let latest = track_ms - WARN_BEFORE_END_MS - sampling_ms - lag_ms;
     let near_limit = near_after_ms(longest_ms, sampling_ms);
-    let limit = if latest < regular { latest } else { regular };
+    let limit = if latest < after_intervals {
+        latest
+    } else {
+        after_intervals
+    };
     if limit < near_limit { near_limit } else { limit }
 }
 

@@ -39,7 +39,7 @@ impl NameParts {
     pub fn split(name: &str, shared: usize, cut: bool) -> Self {
         // Only a name that may be truncated needs its full text on hover.
         let title = (cut && name.len() > 24)
-            .then(|| mark_trailing_space(mark_leading_space(last(name, TITLE_BYTES_MAX))));
+            .then(|| mark_trailing_space(visible_with_leading_space(last(name, TITLE_BYTES_MAX))));
         let shared = if name.is_char_boundary(shared) { shared } else { 0 };
         let (dim, differs) = name.split_at(shared.min(name.len()));
         let (dim, differs) = match last(differs, LINE_BYTES_MAX) {
@@ -47,13 +47,13 @@ impl NameParts {
             _ => (dim, differs),
         };
         let differs = mark_trailing_space(if dim.is_empty() {
-            mark_leading_space(differs)
+            visible_with_leading_space(differs)
         } else {
             visible(differs).into_owned()
         });
         Self {
             title,
-            dim: mark_leading_space(dim),
+            dim: visible_with_leading_space(dim),
             differs,
         }
     }
@@ -66,7 +66,7 @@ fn last(text: &str, bytes: usize) -> &str {
 }
 
 /// Hidden characters made visible, including a leading space.
-fn mark_leading_space(text: &str) -> String {
+fn visible_with_leading_space(text: &str) -> String {
     match text.strip_prefix(' ') {
         Some(rest) => format!("\\u{{20}}{}", visible(rest)),
         None => visible(text).into_owned(),

@@ -72,7 +72,7 @@ pub(crate) async fn measure(waiters: usize) -> Result<Waiters, BenchError> {
                 let _ = sender.send(Err(error)).await;
             }
         });
-        // One after the other, so that their order is known: the store decides on it.
+        // Each joins the store's queue before the next one starts, so that their order is known.
         while queued(&served).await? < number {
             tokio::time::sleep(QUEUE_POLL).await;
         }

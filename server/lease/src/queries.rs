@@ -68,7 +68,7 @@ impl LeaseService {
     /// # Errors
     /// `NotFound` when it was never known, is out of the caller's scope, or belongs to another principal.
     pub async fn lease(&self, caller: &LeaseCaller, id: LeaseId) -> Result<LeaseView, LeaseError> {
-        until_decided(|| self.read_lease(caller, id)).await
+        read_until_decided(|| self.read_lease(caller, id)).await
     }
 
     async fn read_lease(&self, caller: &LeaseCaller, id: LeaseId) -> Result<Option<LeaseView>, LeaseError> {
@@ -136,7 +136,7 @@ impl LeaseService {
         })
     }
 
-    /// The first `most` of the leases that each shard has listed by name. What a shard has beyond its list comes after
+    /// The first `leases_max` of the leases that each shard has listed by name. What a shard has beyond its list comes after
     /// the last one taken.
     fn merge(&self, found: ShardReads<Read<Vec<HeldRow>>>, leases_max: usize) -> Vec<LeaseView> {
         let mut leases: Vec<LeaseView> = Vec::new();
@@ -202,7 +202,7 @@ impl LeaseService {
         resource: &Resource,
     ) -> Result<ResourceNow, LeaseError> {
         caller.may_name(resource)?;
-        until_decided(|| self.read_resource(resource)).await
+        read_until_decided(|| self.read_resource(resource)).await
     }
 
     async fn read_resource(&self, resource: &Resource) -> Result<Option<ResourceNow>, LeaseError> {
@@ -312,7 +312,7 @@ impl Core {
 ///
 /// # Errors
 /// Those of the reading; `Unavailable` after [`REPLY_TIMEOUT`].
-async fn until_decided<T, F>(reading: impl Fn() -> F) -> Result<T, LeaseError>
+async fn read_until_decided<T, F>(reading: impl Fn() -> F) -> Result<T, LeaseError>
 where
     F: Future<Output = Result<Option<T>, LeaseError>>,
 {
@@ -374,10 +374,10 @@ mod tests {
             let count = readings.fetch_add(1, Ordering::Relaxed) + 1;
             std::future::ready(Ok((count > most).then_some(count)))
         };
-        // More often than a stall of a few readings.
-        assert_eq!(until_decided(|| undecided_for(20)).await, Ok(21));
+        // Readings are limited by time, not by number.
+        assert_eq!(read_until_decided(|| undecided_for(20)).await, Ok(21));
         assert_eq!(
-            until_decided(|| undecided_for(u64::MAX)).await,
+            read_until_decided(|| undecided_for(u64::MAX)).await,
             Err(LeaseError::Unavailable)
         );
     }

@@ -77,14 +77,11 @@ impl AlertCache {
 impl Alerts {
     /// The current state.
     pub(super) async fn current_state(&self) -> Result<Arc<AlertState>, sqlx::Error> {
-        self.state_of_revision(None).await
+        self.load_state(None).await
     }
 
-    /// The current state, if the revision was just read.
-    pub(super) async fn state_of_revision(
-        &self,
-        revision: Option<i64>,
-    ) -> Result<Arc<AlertState>, sqlx::Error> {
+    /// The current state. `revision`: that of the store, if the caller has just read it; `None` reads it.
+    pub(super) async fn load_state(&self, revision: Option<i64>) -> Result<Arc<AlertState>, sqlx::Error> {
         // With SQLite an own write is the only way to change it, and invalidates the cache.
         if let (Db::Sqlite(_), Some((state, _))) = (&self.db, self.cache.get()) {
             return Ok(state);

@@ -6,6 +6,7 @@ pub(super) mod recorded;
 mod scan;
 mod waits;
 mod windows;
+mod write;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use std::time::Duration;
 
 use domain::alerts::limits::{EVALUATE_EVERY_MS, UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
 use domain::alerts::{
-    About, Active, Baseline, ConditionKind, ConditionResult, NotificationRound, RoundOutcome, Rule, RuleId,
-    Silence, Subject, evaluate_backends, evaluate_counts, evaluate_windows, notices, round, step,
+    About, Active, Baseline, ConditionKind, ConditionResult, Rule, RuleId, Subject, evaluate_backends,
+    evaluate_counts, evaluate_windows, notices, round, step,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -22,11 +23,9 @@ use self::change_detector::{ChangeDetector, Due};
 use self::recorded::Recorded;
 use self::scan::{ScanSnapshot, look_at};
 use self::windows::WindowLearner;
-use super::alert_cache::raise_revision;
 use super::{Alerts, Notices, path, store};
 use crate::janitor::Janitor;
 use crate::leader_election::LeaderElection;
-use crate::notify::Occasion;
 use lease::LeaseService;
 use runtime::clock::ClockReading;
 use runtime::telemetry::instruments;
@@ -38,8 +37,6 @@ const STEPS: usize = 10;
 /// How far back hold times are learned, in milliseconds.
 const LEARN_MS: i64 = 7 * 24 * 3_600_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
-/// Without changes, the interval in milliseconds at which the evaluation time is stored.
-const NOTE_EVERY_MS: i64 = UNWATCHED_AFTER_MS / 3;
 
 pub(super) struct Evaluator {
     alerts: Arc<Alerts>,
@@ -126,12 +123,12 @@ impl Evaluator {
         if self.is_first {
             self.changes = ChangeDetector::default();
         }
-        let marks = self.alerts.ledger.marks(at).await?;
+        let positions = self.alerts.ledger.positions(at).await?;
         let state = self
             .alerts
-            .state_of_revision(marks.and_then(|marks| marks.revision))
+            .load_state(positions.and_then(|positions| positions.revision))
             .await?;
-        let due = self.changes.due(marks, state.revision, at);
+        let due = self.changes.due(positions, state.revision, at);
         self.name_long_held(&state).await;
         let (rules, silences) = (state.rules(), state.silences(at));
         let mut before: Vec<Active> = state.open.iter().map(|open| open.alert.clone()).collect();
@@ -141,7 +138,7 @@ impl Evaluator {
         }
         self.learn_windows(&rules, at).await?;
         self.read(due, &rules, at).await?;
-        self.changes.read(marks);
+        self.changes.read(positions);
         self.alerts.previews.forget_unused(at);
         self.janitor
             .run(now.tick, store::prune(&self.alerts.db, at))
@@ -212,7 +209,7 @@ impl Evaluator {
     async fn learn(&mut self, now: i64) -> Result<(), sqlx::Error> {
         let mut position = match self.position {
             Some(position) => position,
-            None => self.alerts.ledger.place_of(now - LEARN_MS).await?,
+            None => self.alerts.ledger.position_before(now - LEARN_MS).await?,
         };
         for _ in 0..STEPS {
             let rows = self.alerts.ledger.events(position, ROWS).await?;
@@ -308,80 +305,6 @@ impl Evaluator {
             ..ScanSnapshot::default()
         })
     }
-
-    async fn write(
-        &mut self,
-        token: i64,
-        mut outcome: RoundOutcome,
-        history: NotificationRound,
-        before: &HashMap<i64, Active>,
-        (rules, silences): (&[Rule], &[Silence]),
-        now: i64,
-    ) -> Result<bool, sqlx::Error> {
-        for position in &history.notified {
-            let alert = &mut outcome.active[*position];
-            let rule = rules.iter().find(|rule| rule.id == alert.rule);
-            alert.notified = rule.map(|rule| rule.severity);
-        }
-        for (position, silence) in &history.suppressed {
-            outcome.active[*position].silenced_by = Some(silence.clone());
-        }
-        let changed = outcome.active.iter().filter(|alert| {
-            let old = before.get(&alert.id);
-            !old.is_some_and(|old| equals_stored(old, alert, now))
-        });
-        let changed: Vec<&Active> = changed.collect();
-        let has_changes = !outcome.over.is_empty() || !changed.is_empty() || !history.is_nothing();
-        if !has_changes && history.storms.is_empty() && now - self.noted_at < NOTE_EVERY_MS {
-            return Ok(true);
-        }
-        let mut tx = self.alerts.db.begin().await?;
-        if store::claim(&mut tx, token, now).await?.is_none() {
-            // Another replica has become leader since.
-            self.leader.resign().await;
-            self.is_first = true;
-            return Ok(false);
-        }
-        if has_changes {
-            raise_revision(&mut tx).await?;
-        }
-        // Ended alerts first: the same subject may start again.
-        for (alert, change) in &outcome.over {
-            store::end(&mut tx, alert, *change, now).await?;
-        }
-        for alert in changed {
-            store::upsert(&mut tx, alert).await?;
-        }
-        for silence in silences {
-            let count = history
-                .suppressed
-                .iter()
-                .filter(|(_, id)| *id == silence.id)
-                .count();
-            if count > 0 {
-                store::suppressed(&mut tx, &silence.id, count as i64).await?;
-            }
-        }
-        for notice in &history.notices {
-            self.notices
-                .enqueue(&mut tx, notice, Occasion::Change, now)
-                .await?;
-        }
-        for notice in &history.storms {
-            self.notices
-                .enqueue(&mut tx, notice, Occasion::Growth, now)
-                .await?;
-        }
-        tx.commit().await?;
-        self.noted_at = now;
-        if has_changes {
-            self.alerts.cache.mark_written();
-        }
-        if !history.notices.is_empty() || !history.storms.is_empty() {
-            self.notices.wake();
-        }
-        Ok(true)
-    }
 }
 
 /// Counts by rule and severity, including 0 for every enabled rule, so that a metric rises from 0.
@@ -394,13 +317,4 @@ fn firing(rules: &[Rule], active: &[Active]) -> Firing {
             (rule_labels(rule), active.iter().filter(fires).count() as u64)
         })
         .collect()
-}
-
-/// Texts that change with time alone are stored only from time to time.
-fn equals_stored(old: &Active, new: &Active, now: i64) -> bool {
-    let is_same_except_texts = old.phase == new.phase
-        && old.owner == new.owner
-        && old.notified == new.notified
-        && old.silenced_by == new.silenced_by;
-    is_same_except_texts && (old.why == new.why || (now / EVALUATE_EVERY_MS) % 10 != 0)
 }

@@ -176,13 +176,13 @@ impl PreviewRun {
     /// Returns which part it was: the last one if the newest part covers everything.
     async fn part(&mut self, part: Part) -> Result<(Vec<Preview>, Part), sqlx::Error> {
         let ledger = &self.alerts.ledger;
-        let marks = match self.is_cached {
-            true => ledger.marks(self.span.to).await?,
+        let positions = match self.is_cached {
+            true => ledger.positions(self.span.to).await?,
             false => None,
         };
         let cache = &self.alerts.previews.cache;
-        if let Some(marks) = marks
-            && let Some(previews) = cache.get(&self.rules, marks, self.span.to)
+        if let Some(positions) = positions
+            && let Some(previews) = cache.get(&self.rules, positions, self.span.to)
         {
             return Ok((previews, Part::Whole));
         }
@@ -215,8 +215,8 @@ impl PreviewRun {
             preview.is_partial = is_short && part == Part::Newest;
             preview.is_cut = is_short && part == Part::Whole;
         }
-        if let (Some(marks), Part::Whole) = (marks, part) {
-            cache.put(&self.rules, marks, &previews);
+        if let (Some(positions), Part::Whole) = (positions, part) {
+            cache.put(&self.rules, positions, &previews);
         }
         Ok((previews, part))
     }

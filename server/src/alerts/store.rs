@@ -10,7 +10,7 @@ use crate::janitor::delete_batch;
 use runtime::db::{Db, Tx, on_either};
 
 /// Retention of ended alerts in milliseconds.
-const KEEP_MS: i64 = 30 * 24 * 3_600_000;
+const RETENTION_MS: i64 = 30 * 24 * 3_600_000;
 
 /// Rows of one batch that is deleted.
 const PRUNED_MAX: i64 = 500;
@@ -254,7 +254,7 @@ pub(super) async fn suppressed(tx: &mut Tx, silence: &str, count: i64) -> Result
     Ok(())
 }
 
-/// Deletes a batch of alerts that ended before the retention; returns whether there may be more.
+/// Deletes a batch of alerts and silences that ended more than [`RETENTION_MS`] ago; returns whether there may be more.
 pub(super) async fn prune(db: &Db, now: i64) -> Result<bool, sqlx::Error> {
     let mut more = false;
     for delete in [
@@ -262,7 +262,7 @@ pub(super) async fn prune(db: &Db, now: i64) -> Result<bool, sqlx::Error> {
             (SELECT id FROM alerts WHERE is_open = 0 AND ended_at < $1 ORDER BY ended_at LIMIT $2)",
         "DELETE FROM silences WHERE id IN (SELECT id FROM silences WHERE ends_at < $1 LIMIT $2)",
     ] {
-        more |= delete_batch(db, delete, &[now - KEEP_MS, PRUNED_MAX]).await?;
+        more |= delete_batch(db, delete, &[now - RETENTION_MS, PRUNED_MAX]).await?;
     }
     Ok(more)
 }

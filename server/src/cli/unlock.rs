@@ -19,7 +19,7 @@ use super::exit_code::Exit;
 use super::output::{print, report};
 
 /// After an unknown outcome the server reads the lock again; interval and number of queries for its result.
-const READ_EVERY: Duration = Duration::from_millis(500);
+const RESULT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 const READS_MAX: u32 = 40;
 
 /// Release a lock by force: shows the consequences, asks for its name, and releases only the holder that was shown.
@@ -253,7 +253,7 @@ impl Flow {
             if reads == 0 {
                 report("the result is not known yet; the lock is being read again");
             }
-            tokio::time::sleep(READ_EVERY).await;
+            tokio::time::sleep(RESULT_POLL_INTERVAL).await;
             reads += 1;
             if let Ok(reply) = self
                 .client

@@ -95,7 +95,7 @@ impl ServerConsole {
         let seen = self
             .with_history(backend, Some(&lock_source), names, recent.unwrap_or_default())
             .await;
-        let (newest_token, is_rejected) = if is_builtin {
+        let (newest_token, has_recorded_rejections) = if is_builtin {
             (
                 newest_granted_token(sources, &resource).await,
                 has_rejections(sources, &resource).await,
@@ -103,7 +103,7 @@ impl ServerConsole {
         } else {
             (None, false)
         };
-        let is_known = is_stored || !seen.is_empty() || newest_token.is_some() || is_rejected;
+        let is_known = is_stored || !seen.is_empty() || newest_token.is_some() || has_recorded_rejections;
         let id = LockId {
             backend: backend.clone(),
             source: lock_source,
@@ -123,7 +123,7 @@ impl ServerConsole {
             newest_token,
         } = facts;
         let last = self.last_holding(&id, &seen).await;
-        let (fresh, age_ms) = self.is_free(view, &id, last.sentence()).await;
+        let (fresh, age_ms) = self.read_free_state(view, &id, last.sentence()).await;
         let now = self.clock.now().wall;
         let read_at = now - TimeDelta::milliseconds(age_ms);
         // The range of the charts includes it.
@@ -167,7 +167,7 @@ impl ServerConsole {
     }
 
     /// `NotApplicable` with `why` if the backend was read without it; and the age of that read in milliseconds.
-    async fn is_free(&self, view: &BackendView, id: &LockId, why: String) -> (Reported<Fresh>, i64) {
+    async fn read_free_state(&self, view: &BackendView, id: &LockId, why: String) -> (Reported<Fresh>, i64) {
         let scan_age_ms = view.age_ms.unwrap_or(0);
         let is_blind = view.status.blinds_rows() || view.status == BackendStatus::Starting;
         let reason = format!(

@@ -113,8 +113,8 @@ impl Recorder {
         let Some(token) = token else {
             return self.stand_by(batch, sums_due).await;
         };
-        let has_own_events = !self.own_events.is_empty() || self.signals.is_dirty();
-        if !batch.is_empty() || has_own_events || sums_due || self.is_due(self.wrote, ALIVE_EVERY) {
+        let has_own_activity = !self.own_events.is_empty() || self.signals.is_dirty();
+        if !batch.is_empty() || has_own_activity || sums_due || self.is_due(self.wrote, ALIVE_EVERY) {
             match self.write(token, &batch, sums_due).await {
                 Ok(true) => self.wrote = Some(self.clock.tick()),
                 // Another replica became leader, which was not noticed yet.

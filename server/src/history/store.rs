@@ -117,7 +117,7 @@ pub(super) fn without_nul(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Records a gap of all backends, or of one; with the number of lost events.
+/// Records a gap of one backend, or with `None` of all at once, and the number of lost events.
 pub(super) async fn add_gap(
     tx: &mut Tx,
     backend: Option<&BackendName>,
@@ -174,7 +174,7 @@ pub(super) async fn events(
     Ok(events)
 }
 
-/// Gaps of all backends that ended after `since` (milliseconds), newest first.
+/// Gaps of all backends at once that ended after `since` (milliseconds), newest first; without gaps of one backend.
 pub(super) async fn gaps_since(db: &Db, since: i64, most: usize) -> Result<Vec<Gap>, sqlx::Error> {
     let select = "SELECT started_at, ended_at FROM history_gaps WHERE ended_at >= $1 AND backend IS NULL ORDER BY ended_at DESC LIMIT $2";
     let mut gaps = Vec::new();

@@ -83,7 +83,7 @@ impl WebhookClient {
 
     pub(super) async fn send(&self, message: &OutgoingRequest, now: DateTime<Utc>) -> HttpReply {
         if let Err(refused) = self.guard.check_literal(&message.url) {
-            return rejected_address(&refused);
+            return rejection_reply(&refused);
         }
         let client = match self.client(&message.url) {
             Ok(client) => client,
@@ -201,7 +201,7 @@ fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some(wait.min(RETRY_AFTER_MAX))
 }
 
-fn rejected_address(refused: &RefusedAddress) -> HttpReply {
+fn rejection_reply(refused: &RefusedAddress) -> HttpReply {
     unsent(DeliveryVerdict::Never {
         why: format!("not sent: {refused}. {}", refused.remedy()),
     })
@@ -217,7 +217,7 @@ fn unsent(verdict: DeliveryVerdict) -> HttpReply {
 
 fn failure(error: &reqwest::Error) -> HttpReply {
     match find_refused_address(error) {
-        Some(refused) => rejected_address(refused),
+        Some(refused) => rejection_reply(refused),
         None => unsent(DeliveryVerdict::Later {
             why: why(error),
             after: None,

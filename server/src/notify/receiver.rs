@@ -227,7 +227,7 @@ fn check_url(kind: ReceiverKind, text: &str) -> Result<Url, NotifyError> {
     Ok(url)
 }
 
-/// Shows the error to the author; the protection is the same check at each connection.
+/// Checks an address when it is saved, so that its author sees the error. The protection is the check at each connection.
 async fn check_target(url: &Url, guard: &SsrfGuard) -> Result<(), NotifyError> {
     let rejection = match url.host() {
         None => return Err(NotifyError::invalid("urls", "must name a host", "Write one.")),

@@ -112,12 +112,12 @@ impl From<sqlx::Error> for UnlockError {
 }
 
 fn mismatch(left: u32) -> String {
-    let remaining_attempts = match left {
+    let consequence = match left {
         0 => "this intent is cancelled",
         1 => "one more wrong name cancels this intent",
         _ => "two more wrong names cancel this intent",
     };
-    format!("`name` does not equal the resource byte for byte; {remaining_attempts}")
+    format!("`name` does not equal the resource byte for byte; {consequence}")
 }
 
 fn changed(is_held: bool) -> &'static str {

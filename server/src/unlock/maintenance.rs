@@ -20,17 +20,17 @@ use runtime::db::Db;
 
 impl Unlocks {
     pub(super) async fn run_maintenance(&self) {
-        // Last audit entry at which nothing was open; `None` while something is.
-        let mut idle_count: Option<u64> = None;
+        // Publish count of the audit log when nothing was open; `None` while an unlock is open.
+        let mut idle_publish_count: Option<u64> = None;
         loop {
             tokio::time::sleep(MAINTENANCE_INTERVAL).await;
             self.write_unwritten().await;
-            let pending = self.audit.publish_count();
-            if idle_count == Some(pending) {
+            let publish_count = self.audit.publish_count();
+            if idle_publish_count == Some(publish_count) {
                 continue;
             }
             match self.round().await {
-                Ok(is_any_open) => idle_count = Some(pending).filter(|_| !is_any_open),
+                Ok(is_any_open) => idle_publish_count = Some(publish_count).filter(|_| !is_any_open),
                 Err(error) => tracing::warn!("open forced unlocks cannot be read or completed: {error}"),
             }
         }

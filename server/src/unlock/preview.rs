@@ -108,7 +108,7 @@ impl Unlocks {
     }
 }
 
-/// Removes names of casualties for callers who may not unlock the lock, and names outside the scope.
+/// Removes the blast radius if `hindrance` is `Forbidden`; otherwise limits it to `scope`.
 fn limit_to_permissions(observed: Observed, hindrance: Option<&UnlockError>, scope: &Scope) -> Observed {
     if matches!(hindrance, Some(UnlockError::Forbidden { .. })) {
         return Observed {

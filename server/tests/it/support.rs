@@ -12,6 +12,7 @@ pub(crate) mod refusing;
 pub(crate) mod rng;
 pub(crate) mod routes;
 pub(crate) mod scale;
+mod server_builder;
 pub(crate) mod store;
 pub(crate) mod task;
 pub(crate) mod test_server;
@@ -21,6 +22,7 @@ pub(crate) mod webhook_sink;
 
 pub(crate) use browser::Browser;
 pub(crate) use caller::{Reply, TestCaller, bearer, client, code, reply, token};
+pub(crate) use server_builder::load_config;
 pub(crate) use store::Store;
 pub(crate) use task::aside;
-pub(crate) use test_server::{PASSWORD, TestServer, load_config, on};
+pub(crate) use test_server::{PASSWORD, TestServer, on};

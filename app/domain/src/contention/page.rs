@@ -70,7 +70,7 @@ pub struct TopPrefix {
     pub advice: Vec<Advice>,
 }
 
-/// Data of the page.
+/// Input from which [`ContentionPage`] is built.
 pub struct PageInput<'a> {
     pub query: &'a ContentionQuery,
     pub range: ShownRange,

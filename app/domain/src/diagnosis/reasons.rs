@@ -98,14 +98,14 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
     } = facts.lifetime
     {
         let silent = format::duration(silent_ms);
-        let usual_interval = facts.cadence.map_or_else(String::new, |cadence| {
+        let interval_sentence = facts.cadence.map_or_else(String::new, |cadence| {
             format!(
                 " It used to give one every {}.",
                 format::duration(cadence.interval_ms)
             )
         });
         let limit = format::period(stale_after_ms);
-        return format!("No sign of life for {silent}; `stale_after` is {limit}.{usual_interval}");
+        return format!("No sign of life for {silent}; `stale_after` is {limit}.{interval_sentence}");
     }
     match (facts.cadence, facts.lifetime) {
         (Some(cadence), _) if state == LockState::NotRenewing => format!(

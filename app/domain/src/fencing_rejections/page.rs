@@ -60,7 +60,7 @@ pub struct LatestGrant {
     pub kind: EventKind,
 }
 
-/// Data of the page. All rows match the query.
+/// Input from which [`FencingPage`] is built. All rows match the query.
 pub struct FencingInput {
     pub range: ShownRange,
     /// All of the range, newest first.

@@ -46,10 +46,10 @@ impl OpenRun {
     pub fn beat(&mut self, at: i64) -> Beat {
         let interval_ms = at.saturating_sub(self.run.until).max(0);
         let mean_ms = self.rhythm_ms();
-        let is_even = mean_ms.is_none_or(|mean_ms| {
+        let is_regular = mean_ms.is_none_or(|mean_ms| {
             interval_ms.abs_diff(mean_ms) <= (mean_ms / 5).max(TOLERANCE_MS).unsigned_abs()
         });
-        let fits = is_even && at.saturating_sub(self.began) <= RUN_MS_MAX;
+        let fits = is_regular && at.saturating_sub(self.began) <= RUN_MS_MAX;
         if fits {
             self.run.count = self.run.count.saturating_add(1);
             self.run.until = self.run.until.max(at);

@@ -1,5 +1,6 @@
-//! The part of the graph that one reader may see. Locks out of scope are hidden completely: a wait for
-//! one is "another lock", consecutive ones are merged, and only visible waits are counted.
+//! The part of the graph that one reader may see. Locks out of scope are hidden completely: a wait
+//! for one is "another lock", consecutive ones are merged, and counts include only visible locks,
+//! waits and their owners.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -140,9 +141,9 @@ impl<'g> GraphView<'g> {
                 "its waits were read at different moments; the next readings confirm or refute it".to_owned()
             }
             CycleDoubt::Stale => {
-                let stale = cycle.edges.iter().filter(|edge| self.is_shown[**edge]);
-                let stale = stale.map(|edge| &self.graph.edges[*edge]);
-                let stale: BTreeSet<&str> = stale
+                let edges = cycle.edges.iter().filter(|edge| self.is_shown[**edge]);
+                let edges = edges.map(|edge| &self.graph.edges[*edge]);
+                let stale: BTreeSet<&str> = edges
                     .filter(|edge| edge.trust == EdgeTrust::Stale)
                     .map(|edge| edge.lock.backend.as_str())
                     .collect();

@@ -17,7 +17,7 @@ pub fn Notices(detail: Signal<LockDetail>) -> impl IntoView {
 
 fn notice(detail: &LockDetail) -> Option<AnyView> {
     if detail.fresh.is_absent() {
-        return Some(released_notice(detail));
+        return Some(not_held_notice(detail));
     }
     if detail.backend_status.blinds_rows() {
         return Some(unobserved_notice(detail));
@@ -28,7 +28,7 @@ fn notice(detail: &LockDetail) -> Option<AnyView> {
     }
 }
 
-fn released_notice(detail: &LockDetail) -> AnyView {
+fn not_held_notice(detail: &LockDetail) -> AnyView {
     let owner = detail
         .lock
         .owner_id

@@ -44,7 +44,7 @@ pub(super) fn latest(messages: &[Message], has_dead: bool, now: i64) -> AnyView 
 }
 
 fn table(messages: &[Message], now: i64) -> AnyView {
-    let lines = messages.iter().map(|message| message_item(message, now));
+    let lines = messages.iter().map(|message| message_row(message, now));
     view! {
         <div class="scroll">
             <table class="t st-table messages">
@@ -58,7 +58,7 @@ fn table(messages: &[Message], now: i64) -> AnyView {
     .into_any()
 }
 
-fn message_item(message: &Message, now: i64) -> AnyView {
+fn message_row(message: &Message, now: i64) -> AnyView {
     let answer = message.answer.as_deref().unwrap_or_default();
     let answer = visible(answer).into_owned();
     let retry = (message.state == MessageState::Dead).then(|| {

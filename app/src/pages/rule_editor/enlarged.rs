@@ -15,7 +15,10 @@ pub(super) fn enlarged(preview: &PreviewData) -> AnyView {
     let (began, fired) = (firing.at - preview.for_ms, firing.at);
     // Keep-firing is the last part of the firing.
     let ended = firing.until.unwrap_or(preview.to);
-    let keep_firing_from = (ended - preview.keep_ms).max(fired);
+    let keep_firing_from = match firing.until {
+        Some(_) => (ended - preview.keep_ms).max(fired),
+        None => ended,
+    };
     let margin = ((ended - began) / 8).max(60_000);
     let (from, to) = (began - margin, ended + margin);
     let x = |at: i64| (at - from).clamp(0, to - from) * WIDTH / (to - from).max(1);
@@ -24,11 +27,6 @@ pub(super) fn enlarged(preview: &PreviewData) -> AnyView {
             view! { <rect x=x(from) y="4" width=(x(to) - x(from)).max(3) height="16" class=class></rect> }
                 .into_any()
         })
-    };
-    let keep_firing_from = if firing.until.is_some() {
-        keep_firing_from
-    } else {
-        ended
     };
     let at = DateTime::from_timestamp_millis(fired).unwrap_or_default();
     let phases = [

@@ -68,7 +68,7 @@ pub(super) async fn key<T>(
     Ok(found)
 }
 
-/// The sessions among `wanted`, by id.
+/// The sessions among `ids`, by id.
 pub(super) async fn sessions(
     http: &Http,
     ids: &HashSet<&str>,

@@ -72,7 +72,7 @@ pub(super) fn table(text: &str) -> Option<(Name, Name)> {
     }
 }
 
-/// The candidate most similar to `wanted`, if any is similar enough.
+/// The candidate most similar to `name`, if any is similar enough.
 pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()

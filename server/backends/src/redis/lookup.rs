@@ -61,7 +61,7 @@ pub(super) fn our_keys(settings: &Settings, resources: &[Resource]) -> Vec<Redis
     ours.map(|resource| resource.as_bytes().to_vec()).collect()
 }
 
-/// What was read of `asked`: the rest is gone.
+/// The batch for the names in `requested`; those without a row are gone.
 pub(super) fn batch(settings: &Settings, page: Page, requested: &[Resource]) -> Batch {
     let found: HashSet<(&Source, &Resource)> = page
         .locks

@@ -24,7 +24,7 @@ pub struct Loaded {
     /// are in `old_leases`.
     pub homes: ByLease<Resource>,
     pub old_leases: ByLease<Lease>,
-    /// Bound keys. Others are new, or assumed to be: then the store writes them only if they are.
+    /// Bound keys that were read. A store that skips the read rejects the batch if another key turns out to be bound.
     pub keys: HashMap<KeyName, KeyRow>,
 }
 

@@ -1,4 +1,4 @@
-//! Rows that a batch has to load.
+//! Rows that a batch refers to.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Work of every replica, leader or not: reads rules and history, and marks long-held locks.
+//! Work of every replica, leader or not: reads rules and history, and positions long-held locks.
 
 use domain::alerts::{Active, Rule, Subject};
 use domain::history::HistoryEvent;
@@ -13,19 +13,19 @@ impl Evaluator {
     /// A round of a replica that is not the leader.
     pub(super) async fn follow(&mut self) -> Result<(), sqlx::Error> {
         let at = self.alerts.now();
-        let marks = self.alerts.ledger.marks(at).await?;
+        let positions = self.alerts.ledger.positions(at).await?;
         let state = self
             .alerts
-            .state_of_revision(marks.and_then(|marks| marks.revision))
+            .load_state(positions.and_then(|positions| positions.revision))
             .await?;
         self.name_long_held(&state).await;
-        let due = self.changes.due(marks, state.revision, at);
+        let due = self.changes.due(positions, state.revision, at);
         self.learn_windows(&state.rules(), at).await?;
         self.alerts.previews.forget_unused(at);
         if due.events || self.is_behind {
             self.learn(at).await?;
         }
-        self.changes.read(marks);
+        self.changes.read(positions);
         Ok(())
     }
 

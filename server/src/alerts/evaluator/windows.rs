@@ -53,7 +53,7 @@ impl Evaluator {
             Some(replay) => replay,
             None => Replay {
                 playback: Playback::new(&missing, now - LEARN_MS, now),
-                position: self.alerts.ledger.place_of(now - LEARN_MS).await?,
+                position: self.alerts.ledger.position_before(now - LEARN_MS).await?,
                 rules: missing,
             },
         };

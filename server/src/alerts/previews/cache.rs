@@ -15,7 +15,7 @@ pub(super) struct PreviewCache(Mutex<Vec<Entry>>);
 
 struct Entry {
     key: Key,
-    marks: ReadPositions,
+    positions: ReadPositions,
     preview: Preview,
 }
 
@@ -39,26 +39,26 @@ impl From<&Rule> for Key {
 
 impl PreviewCache {
     /// The previews of all these rules, or `None`.
-    pub(super) fn get(&self, rules: &[Rule], marks: ReadPositions, now: i64) -> Option<Vec<Preview>> {
+    pub(super) fn get(&self, rules: &[Rule], positions: ReadPositions, now: i64) -> Option<Vec<Preview>> {
         let entries = self.0.lock();
         let of = |rule: &Rule| {
             let key = Key::from(rule);
             let is_it = |entry: &&Entry| {
-                entry.key == key && entry.marks == marks && now - entry.preview.to < AGE_MS_MAX
+                entry.key == key && entry.positions == positions && now - entry.preview.to < AGE_MS_MAX
             };
             entries.iter().find(is_it).map(|entry| entry.preview.clone())
         };
         rules.iter().map(of).collect()
     }
 
-    pub(super) fn put(&self, rules: &[Rule], marks: ReadPositions, previews: &[Preview]) {
+    pub(super) fn put(&self, rules: &[Rule], positions: ReadPositions, previews: &[Preview]) {
         let mut entries = self.0.lock();
         for (rule, preview) in rules.iter().zip(previews) {
             let key = Key::from(rule);
             entries.retain(|entry| entry.key != key);
             entries.push(Entry {
                 key,
-                marks,
+                positions,
                 preview: preview.clone(),
             });
         }

@@ -18,8 +18,8 @@ pub(super) struct Checkpoint {
     pub(super) playback: Playback,
     /// Begin of the replay.
     pub(super) start_at: i64,
-    pub(super) place: i64,
-    /// Rows up to `place` are older.
+    pub(super) position: i64,
+    /// Rows up to `position` are older.
     pub(super) settled_at: i64,
     /// Gaps that are part of the replay, and the time of its last event.
     pub(super) gaps: usize,

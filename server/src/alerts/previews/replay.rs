@@ -82,7 +82,7 @@ impl PreviewRun {
         Ok(Arc::new(Checkpoint {
             playback: Playback::new(rules, start.at, self.to_max()),
             start_at: start.at,
-            place: start.place,
+            position: start.position,
             settled_at: start.at,
             gaps: 0,
             last_at: i64::MIN,
@@ -98,17 +98,20 @@ impl PreviewRun {
             true => split(ledger.signals(begin.settled_at).await?).0,
             false => Vec::new(),
         };
-        let last = ledger.last_place().await?;
+        let last = ledger.last_position().await?;
         let settled_at = self.span.to - SETTLED_MS;
         let is_whole = most == self.span.events_max || begin.last_at > i64::MIN;
         let settled = match self.is_cached && is_whole {
-            true => Some((ledger.recent_place_of(settled_at).await?.min(last), settled_at)),
+            true => Some((
+                ledger.recent_position_before(settled_at).await?.min(last),
+                settled_at,
+            )),
             false => None,
         };
         Ok(Work {
             rules,
             history: previews.history.clone(),
-            settled: settled.filter(|(place, _)| *place > begin.place),
+            settled: settled.filter(|(position, _)| *position > begin.position),
             last,
             to: self.span.to,
             gaps: ledger.gaps(begin.start_at).await?.into(),
@@ -129,7 +132,7 @@ struct Replay<'w> {
     work: &'w Work,
     reader: EventReader,
     playback: Playback,
-    place: i64,
+    position: i64,
     gaps: usize,
     last_at: i64,
 }
@@ -140,15 +143,15 @@ impl Work {
         let mut replay = Replay {
             reader: EventReader::open(&self.history, runtime, &EventScope::from_rules(&self.rules))?,
             playback: begin.playback.clone(),
-            place: begin.place,
+            position: begin.position,
             gaps: begin.gaps,
             last_at: begin.last_at,
             work: &self,
         };
         replay.playback.refused(begin.settled_at, &self.refused);
         let mut checkpoint = None;
-        if let Some((place, settled_at)) = self.settled {
-            replay.read_to(place)?;
+        if let Some((position, settled_at)) = self.settled {
+            replay.read_to(position)?;
             checkpoint = (!self.stop.is_cancelled()).then(|| replay.checkpoint(settled_at));
         }
         replay.read_to(self.last)?;
@@ -162,14 +165,14 @@ impl Replay<'_> {
             work,
             reader,
             playback,
-            place,
+            position,
             gaps,
             last_at,
         } = self;
-        while *place < last && !work.stop.is_cancelled() {
-            let to = (*place + IDS_PER_READ).min(last);
+        while *position < last && !work.stop.is_cancelled() {
+            let to = (*position + IDS_PER_READ).min(last);
             let mut rows = 0;
-            reader.read((*place, to), &mut |names, resource, event| {
+            reader.read((*position, to), &mut |names, resource, event| {
                 rows += 1;
                 while let Some(gap) = work.gaps.get(*gaps).filter(|gap| gap.began <= event.at) {
                     playback.gap(gap);
@@ -179,7 +182,7 @@ impl Replay<'_> {
                 playback.event(&work.present, names, resource, event);
             })?;
             work.rows_read.fetch_add(rows, Ordering::Relaxed);
-            *place = to;
+            *position = to;
         }
         Ok(())
     }
@@ -188,7 +191,7 @@ impl Replay<'_> {
         Checkpoint {
             playback: self.playback.clone(),
             start_at: self.work.begin.start_at,
-            place: self.place,
+            position: self.position,
             settled_at,
             gaps: self.gaps,
             last_at: self.last_at,

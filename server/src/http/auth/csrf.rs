@@ -1,7 +1,7 @@
 //! Whether a request was made by another site's page.
 //!
-//! Browsers send `Sec-Fetch-Site`, older ones only `Origin`. A client that sends neither is not a browser that has the
-//! session cookie.
+//! Browsers send `Sec-Fetch-Site`; older ones, and all of them to a plain-HTTP address, send only `Origin`. A client that
+//! sends neither is not a browser that has the session cookie.
 
 use axum::http::{HeaderMap, Uri, header};
 

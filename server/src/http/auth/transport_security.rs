@@ -1,5 +1,5 @@
 //! Requires a secure transport: this server's TLS, a declared proxy that users reach by HTTPS, or loopback. Pages
-//! requested over plain HTTP redirect to HTTPS; other such requests are rejected.
+//! requested over plain HTTP redirect to HTTPS; other such requests are rejected, except health probes.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,7 @@ use crate::http::problem::Problem;
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// In the extensions of a request that came over our own TLS.
+/// In the extensions of a request that came over this server's TLS.
 #[derive(Debug, Clone, Copy)]
 pub struct OverTls;
 
@@ -24,7 +24,7 @@ pub(super) fn refusal(request: &Request, proxies: &Proxies, home: &str) -> Optio
     if extensions.get::<OverTls>().is_some() || is_safe(peer, request.headers(), proxies) {
         return None;
     }
-    // Probes of the local network get no information except that the server is alive.
+    // Probes may use plain HTTP: without credentials they read only the status of the server.
     let path = request.uri().path();
     if matches!(path, "/healthz" | "/readyz") {
         return None;

@@ -9,7 +9,7 @@ use super::BodyError;
 pub(in crate::http) struct FieldErrors(Vec<ValidationError>);
 
 impl FieldErrors {
-    /// The value; for an error `None`, and the error is collected.
+    /// Returns the value; collects an error and returns `None`.
     pub(in crate::http) fn check<T>(&mut self, value: Result<T, ValidationError>) -> Option<T> {
         value.map_err(|invalid| self.0.push(invalid)).ok()
     }

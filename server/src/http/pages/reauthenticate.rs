@@ -1,5 +1,5 @@
 //! `/prove`: reauthentication in the same session, before a change that requires it. Afterwards it redirects to a page, or
-//! submits the rejected form again with all of its fields.
+//! submits the rejected form again with its fields, except those that may be secrets.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ const OPEN_MAX: usize = 32;
 
 /// All leases in the order of their grants. `now` is the end of those still held.
 pub fn blocks(input: &TimelineInput<'_>, now: i64) -> Vec<Block> {
-    let mut builder = LeaseBuilder {
+    let mut builder = BlockBuilder {
         input,
         blocks: Vec::new(),
         open: Vec::new(),
@@ -29,7 +29,7 @@ pub fn blocks(input: &TimelineInput<'_>, now: i64) -> Vec<Block> {
     blocks
 }
 
-struct LeaseBuilder<'a> {
+struct BlockBuilder<'a> {
     input: &'a TimelineInput<'a>,
     blocks: Vec<Block>,
     /// Indexes of leases without an observed end. A grant to another owner displaces them; a
@@ -38,7 +38,7 @@ struct LeaseBuilder<'a> {
     latest: i64,
 }
 
-impl LeaseBuilder<'_> {
+impl BlockBuilder<'_> {
     fn add_event(&mut self, event: &HistoryEvent) {
         // Rows of one moment may be slightly out of order.
         let at = event.at;

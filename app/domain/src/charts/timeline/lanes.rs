@@ -146,8 +146,8 @@ fn zombies(lanes: &mut Lanes, refused: &[RejectedWrite], blocks: &[Block], scale
         let lane = lanes.lane_mut(owner);
         lane.refused.push(write.clone());
         // A newer token had been granted: the loss happened before the scan that observed it.
-        let had_newer_token = write.current > Some(write.token);
-        let lost = lost.map(|lost| if had_newer_token { lost.min(write.at) } else { lost });
+        let was_superseded = write.current > Some(write.token);
+        let lost = lost.map(|lost| if was_superseded { lost.min(write.at) } else { lost });
         let Some(lost) = lost.filter(|lost| *lost <= write.at) else {
             continue;
         };

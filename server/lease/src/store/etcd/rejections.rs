@@ -75,7 +75,7 @@ impl EtcdStore {
         Ok(counted.count())
     }
 
-    /// The newest ones recorded in `from_ms..until_ms` that match, newest first, at most `most`. Reads backwards in spans
+    /// The newest ones recorded in `from_ms..until_ms` that match, newest first, at most `rows_max`. Reads backwards in spans
     /// of about a page: etcd would sort all of them for a descending read.
     async fn newest_rejections(
         &self,

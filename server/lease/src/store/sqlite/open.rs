@@ -28,8 +28,8 @@ use runtime::random;
 const BUSY: Duration = Duration::from_millis(1_000);
 const READERS_MAX: u32 = 3;
 const STATEMENTS_KEPT: usize = 32;
-/// Bytes. A batch writes each changed page to the WAL with two system calls, so larger pages mean fewer calls but
-/// more bytes: measured with 8,192, 3 % more processor time per pair. An existing file keeps its page size.
+/// Bytes. Larger pages need fewer system calls per batch, but more bytes to write and to sum. An existing file keeps
+/// its page size.
 const PAGE_BYTES: u32 = 4_096;
 /// Pages (64 MB) after which the WAL is checkpointed: a page that is written often until then is copied once.
 const WAL_PAGES: u64 = 16_000;

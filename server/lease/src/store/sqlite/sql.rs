@@ -154,7 +154,7 @@ pub(super) const VISITED_LEASES: &str = "SELECT json_group_array(lease_id) FROM
 pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id > ?1 AND lease_id <= ?2
      AND ended_at IS NOT NULL AND (ended_at < ?4 OR (ended_how = 'released' AND ended_at < ?3))";
 
-/// The oldest keys, twice as many as a batch usually inserts. Reads one row if that is not due.
+/// The oldest keys, twice as many as a batch usually inserts. Reads one row if the oldest is not due.
 pub(super) const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys
      WHERE seq < (SELECT iif(created_at < ?1, seq + 64, 0) FROM idempotency_keys ORDER BY seq LIMIT 1)
         AND created_at < ?1";

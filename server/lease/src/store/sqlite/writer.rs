@@ -33,12 +33,12 @@ pub(super) struct Writer {
 /// Whether a batch reads the rows of its keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyReads {
-    /// Unless one of them is known to be bound.
+    /// Unless a key of a waiter, which is bound, is among them.
     Skipped,
     All,
 }
 
-/// A batch that was run and is not yet written, but for its keys.
+/// A decided batch of which only the keys are written.
 struct Decided {
     read_at: Tick,
     now: StoreTime,

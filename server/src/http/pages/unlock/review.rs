@@ -25,7 +25,7 @@ struct Address {
     backend: BackendName,
     source: Option<Source>,
     resource: String,
-    /// The holding that the previous page showed.
+    /// Generation of the holding that the previous page showed.
     generation: Option<Generation>,
 }
 

@@ -118,7 +118,7 @@ impl HoldingReplay {
         self.at = self.at.max(until);
     }
 
-    /// Learns the deadline from an expiry, after a gap in which it was unknown.
+    /// Derives the deadline, unknown since the last gap, from the expiry of the lease.
     pub(super) fn learn_deadline(&mut self, event: &PastEvent<'_>) {
         if let Some(ttl_ms) = self.ttl_ms.filter(|_| event.kind == EventKind::Expired) {
             self.renewed_at = self.renewed_at.max(event.at - ttl_ms);
