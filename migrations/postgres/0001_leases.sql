@@ -68,6 +68,8 @@ CREATE TABLE idempotency_keys (
     -- Hash of the request: the same key with another request is rejected.
     fingerprint text   NOT NULL,
     lease_id    text   COLLATE "C",
+    -- Whether the lease stays when the client that acquired it is gone: it was granted at once, or a retry has received it.
+    is_claimed  boolean NOT NULL,
     created_at  bigint NOT NULL,
     PRIMARY KEY (issuer, key)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
@@ -209,25 +211,30 @@ BEGIN
         END IF;
     END IF;
 
+    -- Deletes first: a key may be bound again in one batch.
+    IF unbound_keys IS NOT NULL THEN
+        DELETE FROM idempotency_keys k USING json_array_elements(unbound_keys) AS v
+        WHERE k.issuer = v ->> 0 AND k.key = v ->> 1 AND NOT k.is_claimed;
+        GET DIAGNOSTICS rows_written = ROW_COUNT;
+        IF rows_written <> json_array_length(unbound_keys) THEN
+            RAISE EXCEPTION 'a lease was claimed by another transaction' USING ERRCODE = '40001';
+        END IF;
+    END IF;
     IF bound_keys IS NOT NULL THEN
         -- A key that another transaction bound to another request is not updated: the row count differs. A batch that has not
         -- read its keys updates none. Keys expire after 10 minutes.
-        INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, created_at)
-        SELECT v.issuer, v.key, v.fingerprint, v.lease_id, v.created_at
+        INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, is_claimed, created_at)
+        SELECT v.issuer, v.key, v.fingerprint, v.lease_id, v.is_claimed, v.created_at
         FROM json_to_recordset(bound_keys)
-            AS v(issuer text, key text, fingerprint text, lease_id text, created_at bigint)
+            AS v(issuer text, key text, fingerprint text, lease_id text, is_claimed boolean, created_at bigint)
         ORDER BY v.issuer COLLATE "C", v.key COLLATE "C"
         ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
-            created_at = excluded.created_at
+            is_claimed = excluded.is_claimed, created_at = excluded.created_at
         WHERE (k.fingerprint = excluded.fingerprint AND NOT keys_are_new) OR k.created_at <= excluded.created_at - 600000;
         GET DIAGNOSTICS rows_written = ROW_COUNT;
         IF rows_written <> json_array_length(bound_keys) THEN
             RAISE EXCEPTION 'an idempotency key was bound by another transaction' USING ERRCODE = '40001';
         END IF;
-    END IF;
-    IF unbound_keys IS NOT NULL THEN
-        DELETE FROM idempotency_keys k USING json_array_elements(unbound_keys) AS v
-        WHERE k.issuer = v ->> 0 AND k.key = v ->> 1;
     END IF;
 
     -- Deletes first: a waiter may leave and join again in one batch.

@@ -66,6 +66,8 @@ CREATE TABLE idempotency_keys (
     -- Hash of the request: the same key with another request is rejected.
     fingerprint TEXT    NOT NULL,
     lease_id    TEXT,
+    -- Whether the lease stays when the client that acquired it is gone: it was granted at once, or a retry has received it.
+    is_claimed  INTEGER NOT NULL CHECK (is_claimed IN (0, 1)),
     created_at  INTEGER NOT NULL,
     UNIQUE (issuer, key)
 ) STRICT;

@@ -20,6 +20,7 @@ use domain::names::Resource;
 use domain::tick::Tick;
 use hashbrown::hash_map::Entry;
 
+use self::keys::Unbinding;
 use super::activity_log::{Activity, ActivityEntry};
 use super::caller::LeasePrincipal;
 use super::operation::{AcquireMode, AcquireOp, Applied, HeldUntil, Operation, OperationResult, QueueHead};
@@ -124,10 +125,13 @@ impl Run<'_> {
                 scope,
                 unbind,
             } => {
+                if let Some(name) = unbind
+                    && self.unbind(name, *lease) == Unbinding::Claimed
+                {
+                    return Ok(OperationResult::Nothing);
+                }
                 let release = Command::Release { lease: *lease };
-                let done = self.by_lease(*lease, Some((principal, scope)), &release)?;
-                self.ran.changes.unbound.extend(unbind.clone());
-                Ok(done)
+                self.by_lease(*lease, Some((principal, scope)), &release)
             }
             Operation::Revoke {
                 lease,
@@ -174,7 +178,8 @@ impl Run<'_> {
                 self.remove(&op.resource, op.id);
             }
             if let (Some(key), OperationResult::Acquired { lease, .. }) = (&op.key, &result) {
-                self.bind(key, Some(lease.id));
+                // A waiter's client may be gone; the other kind of client retries and has to find its lease.
+                self.bind(key, Some(lease.id), op.mode == AcquireMode::Once);
             }
             return Ok(result);
         }

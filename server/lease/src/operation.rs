@@ -25,7 +25,8 @@ pub enum Operation {
         lease: LeaseId,
         principal: LeasePrincipal,
         scope: Scope,
-        /// The key to delete with it: a grant that no client received must not be replayed.
+        /// The key to delete with it: a grant that no client received must not be replayed. Nothing is released if a retry
+        /// with this key has received the lease.
         unbind: Option<KeyName>,
     },
     Revoke {

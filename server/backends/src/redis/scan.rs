@@ -311,6 +311,18 @@ pub(super) fn sources(
     ]
 }
 
+/// Of two readings of servers' clocks, the one that is further from ours.
+pub(super) fn larger_offset(
+    known: Option<ClockReading>,
+    reading: Reported<ClockReading>,
+) -> Option<ClockReading> {
+    let Reported::Value(reading) = reading else {
+        return known;
+    };
+    let is_kept = known.is_some_and(|known| known.offset_ms().abs() >= reading.offset_ms().abs());
+    if is_kept { known } else { Some(reading) }
+}
+
 pub(super) fn joined(own: Option<String>, other: Option<&str>) -> Option<String> {
     match (own, other) {
         (Some(own), Some(other)) => Some(format!("{own}. {other}")),

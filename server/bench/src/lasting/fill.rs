@@ -86,8 +86,8 @@ pub(super) fn sqlite(file: &Path, count: u32) -> Result<(), BenchError> {
              VALUES (?1, 'fill:' || ?2, 'fill', 'fill', ?3, 30, '{}', ?4, ?4 + 30000, ?4, 0, ?4, 'released')",
         )?;
         let mut key = transaction.prepare(
-            "INSERT INTO idempotency_keys (issuer, key, fingerprint, lease_id, created_at)
-             VALUES (?1, ?2, 'fill', ?3, ?4)",
+            "INSERT INTO idempotency_keys (issuer, key, fingerprint, lease_id, is_claimed, created_at)
+             VALUES (?1, ?2, 'fill', ?3, 1, ?4)",
         )?;
         for row in (0..count).map(|number| rows.row(number)) {
             lease.execute(params![row.lease, row.resource, row.token, row.ended_ms])?;
@@ -107,7 +107,8 @@ pub(super) async fn postgres(url: &str, count: u32) -> Result<(), BenchError> {
     const LEASES: &str =
         "COPY leases (lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
         acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how) FROM STDIN";
-    const KEYS: &str = "COPY idempotency_keys (issuer, key, fingerprint, lease_id, created_at) FROM STDIN";
+    const KEYS: &str =
+        "COPY idempotency_keys (issuer, key, fingerprint, lease_id, is_claimed, created_at) FROM STDIN";
     const COUNTERS: &str = "COPY resource_tokens (resource, last_token) FROM STDIN";
     let rows = Rows::new(count);
     let mut connection = PgConnection::connect(url).await?;
@@ -129,7 +130,7 @@ pub(super) async fn postgres(url: &str, count: u32) -> Result<(), BenchError> {
                 "{lease}\tfill:{resource}\tfill\t{ISSUER}\t{token}\t30\t{{}}\t{at}\t{}\t{at}\t0\t{at}\treleased",
                 at + 30_000
             );
-            let _ = writeln!(keys, "{ISSUER}\t{key}\tfill\t{lease}\t{key_ms}");
+            let _ = writeln!(keys, "{ISSUER}\t{key}\tfill\t{lease}\ttrue\t{key_ms}");
         }
         copy(&mut connection, LEASES, leases).await?;
         copy(&mut connection, KEYS, keys).await?;

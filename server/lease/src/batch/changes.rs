@@ -45,6 +45,8 @@ pub struct QueueEntry {
 pub struct KeyRow {
     pub fingerprint: Arc<str>,
     pub lease: Option<LeaseId>,
+    /// Whether the lease stays when the client that acquired it is gone: it was granted at once, or a retry has received it.
+    pub is_claimed: bool,
     pub created_at: StoreTime,
 }
 
@@ -55,6 +57,7 @@ pub struct Changes {
     pub resources: HashMap<Resource, (u64, ResourceState)>,
     pub leases: ByLease<LeaseRowChange>,
     pub keys: HashMap<KeyName, KeyRow>,
+    /// Stored keys to delete, before any of `keys` is written. The store checks that they are not claimed.
     pub unbound: Vec<KeyName>,
     pub joined: Vec<Joined>,
     pub left: Vec<LeaseId>,

@@ -5,7 +5,15 @@ use domain::lease::limits::KEY_WINDOW_MS;
 use domain::lease::{Command, LeaseId};
 
 use super::{KeyRow, Run};
-use crate::operation::{AcquireMode, AcquireOp, IdempotencyKey, OperationResult};
+use crate::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, OperationResult};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unbinding {
+    /// The key is not bound to the lease, or no longer.
+    Done,
+    /// A client has the lease: it must not be released.
+    Claimed,
+}
 
 impl Run<'_> {
     /// The earlier result for a known key; `None` if the request must run.
@@ -15,8 +23,8 @@ impl Run<'_> {
         op: &AcquireOp,
     ) -> Result<Option<OperationResult>, InvariantError> {
         let now = self.loaded.now;
-        let Some(known) = self.bound(key) else {
-            self.bind(key, None);
+        let Some(mut known) = self.bound(key).cloned() else {
+            self.bind(key, None, false);
             return Ok(None);
         };
         if known.fingerprint != key.fingerprint {
@@ -37,13 +45,17 @@ impl Run<'_> {
                 return Ok(Some(OperationResult::Lost(lease, ending)));
             }
         }
-        Ok(Some(match lease.ending_at(now) {
-            Some(ending) => OperationResult::Lost(lease, ending),
-            None => OperationResult::Acquired {
-                lease,
-                reclaimed: false,
-                replayed: true,
-            },
+        if let Some(ending) = lease.ending_at(now) {
+            return Ok(Some(OperationResult::Lost(lease, ending)));
+        }
+        if !known.is_claimed {
+            known.is_claimed = true;
+            self.ran.changes.keys.insert(key.name.clone(), known);
+        }
+        Ok(Some(OperationResult::Acquired {
+            lease,
+            reclaimed: false,
+            replayed: true,
         }))
     }
 
@@ -53,7 +65,7 @@ impl Run<'_> {
             Some(known) if known.fingerprint != key.fingerprint => OperationResult::KeyReused,
             Some(_) => OperationResult::Nothing,
             None => {
-                self.bind(key, None);
+                self.bind(key, None, false);
                 OperationResult::Nothing
             }
         }
@@ -67,12 +79,32 @@ impl Run<'_> {
             .filter(|row| self.loaded.now.since(row.created_at) < KEY_WINDOW_MS)
     }
 
-    pub(super) fn bind(&mut self, key: &IdempotencyKey, lease: Option<LeaseId>) {
+    pub(super) fn bind(&mut self, key: &IdempotencyKey, lease: Option<LeaseId>, is_claimed: bool) {
         let row = KeyRow {
             fingerprint: key.fingerprint.clone(),
             lease,
+            is_claimed,
             created_at: self.loaded.now,
         };
         self.ran.changes.keys.insert(key.name.clone(), row);
+    }
+
+    /// Deletes the key of a lease that no client has received, so that a retry does not get it.
+    pub(super) fn unbind(&mut self, name: &KeyName, lease: LeaseId) -> Unbinding {
+        let changed = self.ran.changes.keys.get(name);
+        let Some(row) = changed.or_else(|| self.loaded.keys.get(name)) else {
+            return Unbinding::Done;
+        };
+        if row.lease.is_some_and(|bound| bound != lease) {
+            return Unbinding::Done;
+        }
+        if row.is_claimed {
+            return Unbinding::Claimed;
+        }
+        self.ran.changes.keys.remove(name);
+        if self.loaded.keys.remove(name).is_some() {
+            self.ran.changes.unbound.push(name.clone());
+        }
+        Unbinding::Done
     }
 }

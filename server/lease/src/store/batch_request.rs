@@ -12,7 +12,7 @@ pub(super) struct BatchRequest {
     pub(super) resources: Vec<Resource>,
     pub(super) leases: Vec<LeaseId>,
     pub(super) keys: Vec<[Arc<str>; 2]>,
-    /// Whether one of the keys is that of a waiter, which was bound when the waiter joined the queue.
+    /// Whether one of the keys is known to be bound, and has to be read: that of a waiter or of an unclaimed lease.
     pub(super) has_bound_keys: bool,
 }
 
@@ -29,9 +29,14 @@ impl BatchRequest {
                     }
                 }
                 Operation::ClaimKey(key) => request.keys.push(parts(&key.name)),
-                Operation::Renew { lease, .. }
-                | Operation::Release { lease, .. }
-                | Operation::Revoke { lease, .. } => request.leases.push(*lease),
+                Operation::Release { lease, unbind, .. } => {
+                    request.leases.push(*lease);
+                    request.keys.extend(unbind.as_ref().map(parts));
+                    request.has_bound_keys |= unbind.is_some();
+                }
+                Operation::Renew { lease, .. } | Operation::Revoke { lease, .. } => {
+                    request.leases.push(*lease)
+                }
                 Operation::Expire { resource } | Operation::Leave { resource, .. } => {
                     request.resources.push(resource.clone());
                 }

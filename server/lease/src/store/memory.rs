@@ -66,10 +66,10 @@ impl Model {
             held.state.last_token = state.last_token;
             held.state.locked_until = state.locked_until;
         }
-        self.keys.extend(ran.changes.keys.clone());
         for name in &ran.changes.unbound {
             self.keys.remove(name);
         }
+        self.keys.extend(ran.changes.keys.clone());
         for held in self.resources.values_mut() {
             held.queue
                 .retain(|position| !ran.changes.left.contains(&position.waiter));

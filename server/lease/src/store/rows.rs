@@ -44,9 +44,9 @@ pub(super) struct StateRow(
     Option<Vec<(LeaseId, String)>>,
 );
 
-/// Issuer, key, fingerprint, lease, creation time.
+/// Issuer, key, fingerprint, lease, whether it is claimed, creation time.
 #[derive(Debug, Deserialize)]
-pub(super) struct KeyRowDto(String, String, String, Option<LeaseId>, i64);
+pub(super) struct KeyRowDto(String, String, String, Option<LeaseId>, bool, i64);
 
 #[derive(Debug, Serialize)]
 struct KeyWrite<'a> {
@@ -54,6 +54,7 @@ struct KeyWrite<'a> {
     key: &'a str,
     fingerprint: &'a str,
     lease_id: Option<LeaseId>,
+    is_claimed: bool,
     created_at: i64,
 }
 
@@ -147,6 +148,7 @@ fn key_write<'a>(name: &'a KeyName, row: &'a KeyRow) -> KeyWrite<'a> {
         key: &name.key,
         fingerprint: &row.fingerprint,
         lease_id: row.lease,
+        is_claimed: row.is_claimed,
         created_at: row.created_at.ms(),
     }
 }
@@ -221,7 +223,7 @@ impl StateRow {
 
 impl KeyRowDto {
     pub(super) fn into_key(self) -> (KeyName, KeyRow) {
-        let Self(issuer, key, fingerprint, lease, created_at) = self;
+        let Self(issuer, key, fingerprint, lease, is_claimed, created_at) = self;
         let name = KeyName {
             issuer: issuer.into(),
             key: key.into(),
@@ -229,6 +231,7 @@ impl KeyRowDto {
         let row = KeyRow {
             fingerprint: fingerprint.into(),
             lease,
+            is_claimed,
             created_at: StoreTime::from_ms(created_at),
         };
         (name, row)

@@ -238,17 +238,24 @@ impl Store for SqliteStore {
             let (_, now) = self.clock.now();
             prune::read_ahead(&self.readers, &self.prune_queue, retention, now).await?;
             let mut slot = self.writer.lock().await;
+            let mut keys = PruneProgress::Done;
             if let Some(writer) = slot.take() {
                 let ranges = self.prune_queue.lock().take_idle();
                 match writer.prune(ranges.clone(), keys_expired_before(now)).await {
-                    Ok(writer) => *slot = Some(writer),
+                    Ok((writer, progress)) => {
+                        *slot = Some(writer);
+                        keys = progress;
+                    }
                     Err(error) => {
                         self.prune_queue.lock().put_back(ranges);
                         return Err(error);
                     }
                 }
             }
-            Ok(self.prune_queue.lock().progress())
+            Ok(match self.prune_queue.lock().progress() {
+                PruneProgress::Done => keys,
+                PruneProgress::More => PruneProgress::More,
+            })
         })
     }
 

@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::config::{EtcdAddress, LeaseStoreConfig, LeaseStores, PostgresAddress, PostgresLeaseStore};
+use ::lease::store::Store;
+use ::lease::store::etcd::EtcdStore;
+use ::lease::store::postgres::PostgresStore;
+use ::lease::store::sqlite::SqliteStore;
 use ::lease::{LeaseCaller, LeaseConfig, LeaseError, LeaseService};
 use ::testkit::{EtcdCluster, EtcdOptions, Postgres, PostgresOptions, Throwaway, eventually};
 use axum::http::StatusCode;
@@ -78,6 +82,22 @@ impl LeaseStore {
                 .await
             }
         }
+    }
+
+    /// The store by itself, without the service. Not a sharded one: the service routes to shards.
+    pub(super) async fn open(&self, clock: &Clock) -> Box<dyn Store> {
+        if let Some(path) = self.url.strip_prefix("sqlite:") {
+            return Box::new(SqliteStore::open(path.as_ref(), clock.clone()).await.unwrap());
+        }
+        if self.postgres.is_some() {
+            return Box::new(PostgresStore::open(&self.url, clock.clone()).await.unwrap());
+        }
+        // Without a margin an expired lock is free at once, as in the model.
+        let config = LeaseStoreConfig {
+            max_clock_skew: Duration::ZERO,
+            ..LeaseStoreConfig::at(EtcdAddress::parse(&self.url).unwrap())
+        };
+        Box::new(EtcdStore::open(&config, clock.clone()).await.unwrap())
     }
 
     pub(super) async fn postgres(folder: tempfile::TempDir, options: PostgresOptions) -> Self {

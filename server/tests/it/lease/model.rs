@@ -3,13 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use ::config::{EtcdAddress, LeaseStoreConfig};
 use ::lease::LeasePrincipal;
 use ::lease::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, Operation, OperationResult};
-use ::lease::store::etcd::EtcdStore;
 use ::lease::store::memory::Model;
-use ::lease::store::postgres::PostgresStore;
-use ::lease::store::sqlite::SqliteStore;
 use ::lease::store::{Lane, LeaseRetention, Store};
 use domain::lease::{LeaseId, Metadata, Revocation, Scope, StoreTime, Ttl};
 use domain::names::{OwnerId, Resource};
@@ -34,6 +30,8 @@ enum Act {
     },
     Release {
         lease: usize,
+        /// As the lease of a waiter whose client is gone.
+        is_unclaimed: bool,
     },
     Revoke {
         lease: usize,
@@ -55,7 +53,7 @@ fn rounds() -> impl Strategy<Value = Vec<Round>> {
         5 => (0..3_u8, 1..20_i64, proptest::option::weighted(0.3, 0..3_u8), 0..4_u8)
             .prop_map(|(resource, ttl, key, turn)| Act::Acquire { resource, ttl, key, turn }),
         3 => (0..6_usize, proptest::option::of(1..20_i64)).prop_map(|(lease, ttl)| Act::Renew { lease, ttl }),
-        2 => (0..6_usize).prop_map(|lease| Act::Release { lease }),
+        2 => (0..6_usize, any::<bool>()).prop_map(|(lease, is_unclaimed)| Act::Release { lease, is_unclaimed }),
         1 => (0..6_usize, 0..5_000_i64).prop_map(|(lease, delay_ms)| Act::Revoke { lease, delay_ms }),
         1 => (0..3_u8).prop_map(|resource| Act::Expire { resource }),
         1 => (0..4_usize).prop_map(|waiter| Act::Leave { waiter }),
@@ -96,12 +94,16 @@ impl Case {
                 principal: LeasePrincipal::new("t"),
                 scope: Scope::everything(),
             },
-            Act::Release { lease } => Operation::Release {
-                lease: pick(*lease)?.0,
-                principal: LeasePrincipal::new("t"),
-                scope: Scope::everything(),
-                unbind: None,
-            },
+            Act::Release { lease, is_unclaimed } => {
+                let lease = pick(*lease)?.0;
+                let key = self.ops.get(&lease).and_then(|op| op.key.as_ref());
+                Operation::Release {
+                    lease,
+                    principal: LeasePrincipal::new("t"),
+                    scope: Scope::everything(),
+                    unbind: key.filter(|_| *is_unclaimed).map(|key| key.name.clone()),
+                }
+            }
             Act::Revoke { lease, delay_ms } => Operation::Revoke {
                 lease: pick(*lease)?.0,
                 revocation: Revocation {
@@ -252,28 +254,7 @@ async fn run_case(
 async fn run_cases(kind: StoreKind, cases: usize) {
     let lease_store = LeaseStore::new(kind).await;
     let clock = Clock::start();
-    let store: Box<dyn Store> = match kind {
-        StoreKind::Sqlite => {
-            let path = lease_store.url.strip_prefix("sqlite:").unwrap();
-            Box::new(SqliteStore::open(path.as_ref(), clock.clone()).await.unwrap())
-        }
-        StoreKind::Postgres => Box::new(
-            PostgresStore::open(&lease_store.url, clock.clone())
-                .await
-                .unwrap(),
-        ),
-        StoreKind::Etcd => {
-            // Without a margin an expired lock is free at once, as in the model.
-            let config = LeaseStoreConfig {
-                max_clock_skew: Duration::ZERO,
-                ..LeaseStoreConfig::at(EtcdAddress::parse(&lease_store.url).unwrap())
-            };
-            Box::new(EtcdStore::open(&config, clock.clone()).await.unwrap())
-        }
-        StoreKind::PostgresShards | StoreKind::EtcdShards => {
-            panic!("the service routes to shards: see shards_equal_the_model")
-        }
-    };
+    let store = lease_store.open(&clock).await;
     // One seed, one run: a failure names its case, and comes again.
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);

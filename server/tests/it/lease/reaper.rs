@@ -2,26 +2,13 @@
 
 use ::lease::LeasePrincipal;
 use ::lease::operation::{AcquireMode, AcquireOp, Operation, OperationResult};
-use ::lease::store::postgres::PostgresStore;
-use ::lease::store::sqlite::SqliteStore;
-use ::lease::store::{Lane, Store};
+use ::lease::store::Lane;
 use domain::lease::{Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
 use runtime::clock::Clock;
 
 use super::lease_server::{LeaseStore, StoreKind, on_both_stores};
 use testkit::eventually;
-
-pub(super) async fn open(lease_store: &LeaseStore) -> Box<dyn Store> {
-    match lease_store.url.strip_prefix("sqlite:") {
-        Some(path) => Box::new(SqliteStore::open(path.as_ref(), Clock::start()).await.unwrap()),
-        None => Box::new(
-            PostgresStore::open(&lease_store.url, Clock::start())
-                .await
-                .unwrap(),
-        ),
-    }
-}
 
 fn acquire(number: u8, ttl: i64) -> Operation {
     Operation::Acquire(Box::new(AcquireOp {
@@ -56,7 +43,7 @@ async fn one(store: &dyn Store, operation: Operation) -> OperationResult {
 
 on_both_stores!(a_stalled_reaper_ends_no_live_lease, |lease_store| {
     // Trap 30: it finds an expired lease and stalls; meanwhile the next owner acquires and renews the lock.
-    let store = open(lease_store).await;
+    let store = lease_store.open(&Clock::start()).await;
     let expire = Operation::Expire {
         resource: Resource::from("r"),
     };

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use super::lease_server::{
     LeaseServer, LeaseStore, StoreKind, answer, aside, id, is_granted, on_both_stores, on_every_store,
 };
-use super::reaper::open;
 
 /// How the stored row of this resource's lease says that it ended.
 async fn stored_ending(lease_store: &LeaseStore, resource: &str) -> Option<String> {
@@ -154,7 +153,7 @@ fn acquire(number: u8, mode: AcquireMode) -> Operation {
 
 on_both_stores!(a_refusal_because_of_waiters_names_no_holder, |lease_store| {
     // The holder releases; the waiter is next and has not been granted yet.
-    let store = open(lease_store).await;
+    let store = lease_store.open(&Clock::start()).await;
     let release = Operation::Release {
         lease: LeaseId::from_parts(1_700_000_000_000, [1; 10]),
         principal: LeasePrincipal::new(""),

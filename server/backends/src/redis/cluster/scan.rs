@@ -18,7 +18,7 @@ use crate::redis::limits::{NAMES_PER_READ, SLOT_KEYS_MAX, SLOT_ROUNDS_MAX};
 use crate::redis::node::Node;
 use crate::redis::page::RedisKey;
 use crate::redis::scan::{
-    End, FromScanned, Progress, end_coverage, joined, probe_server, scan_patterns, sources,
+    End, FromScanned, Progress, end_coverage, joined, larger_offset, probe_server, scan_patterns, sources,
 };
 use crate::redis::server_info::Replica;
 use crate::redis::settings::Settings;
@@ -257,14 +257,6 @@ async fn keys_of_slot(
         }));
     }
     Ok(keys)
-}
-
-fn larger_offset(known: Option<ClockReading>, reading: Reported<ClockReading>) -> Option<ClockReading> {
-    let Reported::Value(reading) = reading else {
-        return known;
-    };
-    let is_kept = known.is_some_and(|known| known.offset_ms().abs() >= reading.offset_ms().abs());
-    if is_kept { known } else { Some(reading) }
 }
 
 /// Which masters do not answer, and which slots are not read.

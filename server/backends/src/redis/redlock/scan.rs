@@ -16,7 +16,9 @@ use super::confirm;
 use crate::error::misconfigured;
 use crate::redis::node::Node;
 use crate::redis::page::{Page, RedisKey};
-use crate::redis::scan::{End, Progress, ReadKeys, end_coverage, joined, probe_server, scan_patterns};
+use crate::redis::scan::{
+    End, Progress, ReadKeys, end_coverage, joined, larger_offset, probe_server, scan_patterns,
+};
 use crate::redis::server_info::ServerInfo;
 use crate::redis::settings::Settings;
 use crate::{BackendError, Budget, ClockReading, Pass, Sink, SourcePass};
@@ -144,12 +146,8 @@ async fn probe_all(settings: &Settings, connections: &Connections<'_>) -> Result
                 node.answered(settings.clock.tick());
                 if let Reported::Value(reading) = reading {
                     node.clock_read(reading.offset_ms());
-                    let is_farther =
-                        |known: ClockReading| reading.offset_ms().abs() > known.offset_ms().abs();
-                    if clock.is_none_or(is_farther) {
-                        clock = Some(reading);
-                    }
                 }
+                clock = larger_offset(clock, reading);
                 infos.push((node, info));
             }
             Some(Err(BackendError::Misconfigured { detail, remedy })) => {

@@ -45,25 +45,32 @@ impl SnapshotRequest {
         for operation in operations {
             match operation {
                 Operation::Acquire(op) => {
-                    let key = op.key.as_ref().map(|key| key.name.clone());
-                    request.keys.extend(key.filter(|key| !request.keys.contains(key)));
+                    request.add_key(op.key.as_ref().map(|key| &key.name));
                 }
-                Operation::ClaimKey(key) => {
-                    if !request.keys.contains(&key.name) {
-                        request.keys.push(key.name.clone());
-                    }
+                Operation::ClaimKey(key) => request.add_key(Some(&key.name)),
+                Operation::Release { lease, unbind, .. } => {
+                    request.add_lease(*lease);
+                    request.add_key(unbind.as_ref());
                 }
-                Operation::Renew { lease, .. }
-                | Operation::Release { lease, .. }
-                | Operation::Revoke { lease, .. } => {
-                    if !request.leases.contains(lease) {
-                        request.leases.push(*lease);
-                    }
-                }
+                Operation::Renew { lease, .. } | Operation::Revoke { lease, .. } => request.add_lease(*lease),
                 Operation::Expire { .. } | Operation::Leave { .. } | Operation::Reject(_) => {}
             }
         }
         request
+    }
+
+    fn add_lease(&mut self, lease: LeaseId) {
+        if !self.leases.contains(&lease) {
+            self.leases.push(lease);
+        }
+    }
+
+    fn add_key(&mut self, name: Option<&KeyName>) {
+        if let Some(name) = name
+            && !self.keys.contains(name)
+        {
+            self.keys.push(name.clone());
+        }
     }
 
     /// Reads of the snapshot, in the order of [`Snapshot::parse`].
@@ -153,6 +160,7 @@ impl Snapshot {
                 let row = KeyRow {
                     fingerprint: value.fingerprint.into(),
                     lease: value.lease,
+                    is_claimed: value.is_claimed,
                     created_at: StoreTime::from_ms(value.created_at),
                 };
                 snapshot.bound.insert(key.clone(), row);

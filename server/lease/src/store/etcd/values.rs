@@ -91,6 +91,7 @@ pub(super) struct WaiterValue {
 pub(super) struct IdempotencyValue {
     pub(super) fingerprint: String,
     pub(super) lease: Option<LeaseId>,
+    pub(super) is_claimed: bool,
     pub(super) created_at: i64,
 }
 

@@ -77,26 +77,21 @@ pub(super) fn writes(
             operations.push(TxnOp::put(keys.lease(change.lease.id), encode(&home)?, None));
         }
     }
-    for (name, row) in changes
-        .keys
-        .iter()
-        .filter(|(name, _)| !changes.unbound.contains(name))
-    {
+    for (name, row) in &changes.keys {
         let value = IdempotencyValue {
             fingerprint: row.fingerprint.to_string(),
             lease: row.lease,
+            is_claimed: row.is_claimed,
             created_at: row.created_at.ms(),
         };
         operations.push(TxnOp::put(keys.idempotency(name), encode(&value)?, None));
     }
-    let mut unbound: Vec<_> = changes
+    // A transaction writes each key once.
+    let deleted = changes
         .unbound
         .iter()
-        .map(|name| keys.idempotency(name))
-        .collect();
-    unbound.sort_unstable();
-    unbound.dedup();
-    operations.extend(unbound.into_iter().map(|key| TxnOp::delete(key, None)));
+        .filter(|name| !changes.keys.contains_key(*name));
+    operations.extend(deleted.map(|name| TxnOp::delete(keys.idempotency(name), None)));
     let left = changes
         .left
         .iter()

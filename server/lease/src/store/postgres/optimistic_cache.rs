@@ -47,7 +47,7 @@ impl Default for OptimisticCache {
 }
 
 impl OptimisticCache {
-    /// The loaded state of a request, if all of it is cached. Returned entries are removed from
+    /// The loaded state of a request, if all of it is cached and no key is known to be bound. Returned entries are removed from
     /// the cache until [`put`](Self::put) restores them: the second of two concurrent batches on
     /// one resource reads the tables.
     pub(super) fn recall(
@@ -56,6 +56,9 @@ impl OptimisticCache {
         at: Tick,
         clock: &MonotonicClock,
     ) -> Option<LoadedRows> {
+        if request.has_bound_keys {
+            return None;
+        }
         let floor = self.floor?;
         let now = clock.estimate(at)?;
         let (mut loaded, mut missing) = self.known.recall(request);

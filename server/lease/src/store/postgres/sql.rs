@@ -114,7 +114,7 @@ pub(super) const LOAD: &str = concat!(
         coalesce((SELECT json_agg(",
     lease!(),
     ")::text FROM requested l WHERE l.newest IS DISTINCT FROM l.lease_id), '[]'),
-        coalesce((SELECT json_agg(json_build_array(issuer, key, fingerprint, lease_id, created_at))::text
+        coalesce((SELECT json_agg(json_build_array(issuer, key, fingerprint, lease_id, is_claimed, created_at))::text
             FROM bound), '[]')"
 );
 

@@ -19,6 +19,8 @@ const STEP_ROWS: usize = 64;
 const READ_ROWS: usize = 4_096;
 /// Steps of the maintenance task per transaction, so that a batch never waits long for it.
 const IDLE_STEPS: usize = 8;
+/// Idempotency keys that the maintenance task deletes per transaction.
+pub(super) const IDLE_KEYS: usize = STEP_ROWS * IDLE_STEPS;
 
 /// Ranges that were read and not yet deleted.
 #[derive(Default)]
@@ -122,12 +124,15 @@ pub(super) fn delete_leases(connection: &Connection, range: &PruneRange) -> Resu
     Ok(())
 }
 
-/// Deletes the oldest keys, if they are due.
-pub(super) fn delete_keys(connection: &Connection, created_before: StoreTime) -> Result<(), StoreError> {
-    connection
-        .prepare_cached(sql::PRUNE_KEYS)?
-        .execute([created_before.ms()])?;
-    Ok(())
+/// Deletes up to this number of the oldest keys, if they are due. Returns the number of deleted ones.
+pub(super) fn delete_keys(
+    connection: &Connection,
+    created_before: StoreTime,
+    count_max: usize,
+) -> Result<usize, StoreError> {
+    let count_max = i64::try_from(count_max).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(sql::PRUNE_KEYS)?;
+    Ok(statement.execute([created_before.ms(), count_max])?)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub(super) const STATE: &str = concat!(
 pub(super) const LOAD: &str = concat!(
     "WITH homes AS MATERIALIZED (SELECT l.lease_id, l.resource
             FROM json_each(?2) j CROSS JOIN leases l ON l.lease_id = j.value),
-        bound AS MATERIALIZED (SELECT k.issuer, k.key, k.fingerprint, k.lease_id, k.created_at
+        bound AS MATERIALIZED (SELECT k.issuer, k.key, k.fingerprint, k.lease_id, k.is_claimed, k.created_at
             FROM json_each(?3) j CROSS JOIN idempotency_keys k ON k.issuer = j.value->>0 AND k.key = j.value->>1),
         names AS (SELECT value AS name FROM json_each(?1) UNION SELECT resource FROM homes),
         wanted AS (SELECT lease_id FROM homes UNION SELECT lease_id FROM bound)
@@ -47,7 +47,8 @@ pub(super) const LOAD: &str = concat!(
             CROSS JOIN resource_tokens t ON t.resource = names.name LEFT JOIN leases l ON l.lease_id = t.lease_id),
         (SELECT json_group_array(json(", lease!(), ")) FROM wanted CROSS JOIN leases l ON l.lease_id = wanted.lease_id
             LEFT JOIN resource_tokens t ON t.resource = l.resource WHERE t.lease_id IS NOT l.lease_id),
-        (SELECT json_group_array(json_array(issuer, key, fingerprint, lease_id, created_at)) FROM bound)"
+        (SELECT json_group_array(json_array(issuer, key, fingerprint, lease_id,
+            json(iif(is_claimed, 'true', 'false')), created_at)) FROM bound)"
 );
 
 /// The pragma, not its table-valued function, which prepares the statement again for each row.
@@ -76,13 +77,13 @@ pub(super) const INSERT_LEASE: &str = "INSERT INTO leases (lease_id, resource, o
         acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
-/// A key that was bound after ?6 is not replaced: no row changes.
+/// A key that was bound after ?7 is not replaced: no row changes.
 pub(super) const KEY: &str =
-    "INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, created_at)
-     VALUES (?1, ?2, ?3, ?4, ?5)
+    "INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, is_claimed, created_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
      ON CONFLICT (issuer, key) DO UPDATE SET seq = excluded.seq, fingerprint = excluded.fingerprint,
-        lease_id = excluded.lease_id, created_at = excluded.created_at
-     WHERE k.created_at <= ?6";
+        lease_id = excluded.lease_id, is_claimed = excluded.is_claimed, created_at = excluded.created_at
+     WHERE k.created_at <= ?7";
 
 pub(super) const UNBOUND: &str = "DELETE FROM idempotency_keys WHERE issuer = ?1 AND key = ?2";
 
@@ -154,9 +155,9 @@ pub(super) const VISITED_LEASES: &str = "SELECT json_group_array(lease_id) FROM
 pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id > ?1 AND lease_id <= ?2
      AND ended_at IS NOT NULL AND (ended_at < ?4 OR (ended_how = 'released' AND ended_at < ?3))";
 
-/// The oldest keys, twice as many as a batch usually inserts. Reads one row if the oldest is not due.
+/// Of the oldest keys, ?2 in number, those created before ?1. Reads one row if the oldest is not due.
 pub(super) const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys
-     WHERE seq < (SELECT iif(created_at < ?1, seq + 64, 0) FROM idempotency_keys ORDER BY seq LIMIT 1)
+     WHERE seq < (SELECT iif(created_at < ?1, seq + ?2, 0) FROM idempotency_keys ORDER BY seq LIMIT 1)
         AND created_at < ?1";
 
 /// Leases with a token above their counter: the counter was restored from a backup.

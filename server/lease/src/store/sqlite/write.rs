@@ -1,19 +1,16 @@
 //! Writes the changes of a batch row by row with cached prepared statements, inside its transaction.
 
-use std::collections::HashMap;
-
 use domain::lease::{EndCause, Lease, Revocation, StoreTime};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 use rusqlite::{CachedStatement, Connection, Params, params};
 
 use super::sql;
-use crate::batch::{Changes, KeyRow};
-use crate::operation::KeyName;
+use crate::batch::Changes;
 use crate::store::StoreError;
 use crate::store::rows::metadata_text;
 
-/// All rows but the bound keys: see [`bind_keys`].
+/// All rows but the idempotency keys: see [`write_keys`].
 pub(super) fn write(
     connection: &Connection,
     changes: &Changes,
@@ -122,24 +119,31 @@ fn insert_leases(connection: &Connection, changes: &Changes) -> Result<(), Store
     Ok(())
 }
 
-/// Binds keys, and replaces those that were bound up to `replaced_until`. `false` when another one is bound; some of
-/// the keys may have been written then.
-pub(super) fn bind_keys(
+/// Deletes and binds keys, and replaces those that were bound up to `replaced_until`. `false` when another one is bound;
+/// some of the keys may have been written then.
+pub(super) fn write_keys(
     connection: &Connection,
-    keys: &HashMap<KeyName, KeyRow>,
+    changes: &Changes,
     replaced_until: StoreTime,
 ) -> Result<bool, StoreError> {
-    if keys.is_empty() {
+    for name in &changes.unbound {
+        execute_one(
+            &mut connection.prepare_cached(sql::UNBOUND)?,
+            params![&*name.issuer, &*name.key],
+        )?;
+    }
+    if changes.keys.is_empty() {
         return Ok(true);
     }
     let mut statement = connection.prepare_cached(sql::KEY)?;
-    for (name, row) in keys {
+    for (name, row) in &changes.keys {
         let lease = row.lease.map(|lease| lease.to_string());
         let row = params![
             &*name.issuer,
             &*name.key,
             &*row.fingerprint,
             lease,
+            row.is_claimed,
             row.created_at.ms(),
             replaced_until.ms()
         ];
@@ -150,16 +154,13 @@ pub(super) fn bind_keys(
     Ok(true)
 }
 
-/// Released idempotency keys, queues and fencing rejections.
+/// Queues and fencing rejections.
 fn write_others(
     connection: &Connection,
     changes: &Changes,
     replica: &str,
     now: StoreTime,
 ) -> Result<(), StoreError> {
-    for name in &changes.unbound {
-        execute(connection, sql::UNBOUND, params![&*name.issuer, &*name.key])?;
-    }
     // A waiter may leave and join again in one batch.
     for waiter in &changes.left {
         execute(connection, sql::LEFT, [waiter.to_string()])?;

@@ -18,10 +18,10 @@ use super::load::File;
 use super::{StoreClock, load, open, prune, write};
 use crate::batch::{BatchResult, run};
 use crate::operation::Operation;
-use crate::store::StoreError;
 use crate::store::batch_request::BatchRequest;
 use crate::store::retention::{PruneRange, keys_expired_before};
 use crate::store::state_cache::StateCache;
+use crate::store::{PruneProgress, StoreError};
 
 pub(super) struct Writer {
     connection: Connection,
@@ -102,7 +102,9 @@ impl Writer {
                 prune::delete_leases(&self.connection, range)?;
             }
             if !ran.changes.keys.is_empty() {
-                prune::delete_keys(&self.connection, keys_expired_before(now))?;
+                // More than were bound, so that keys do not accumulate.
+                let count_max = ran.changes.keys.len() * 2;
+                prune::delete_keys(&self.connection, keys_expired_before(now), count_max)?;
             }
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
@@ -117,7 +119,7 @@ impl Writer {
         Ok((self, committed))
     }
 
-    /// Runs a batch, in the open transaction, and binds its keys. `None` when one that was not read is bound.
+    /// Runs a batch, in the open transaction, and writes its keys. `None` when one that was not read is bound.
     fn decide(
         &mut self,
         operations: &[Operation],
@@ -150,7 +152,7 @@ impl Writer {
         } else {
             StoreTime::from_ms(i64::MAX)
         };
-        let is_bound = write::bind_keys(&self.connection, &ran.changes.keys, replaced_until)?;
+        let is_bound = write::write_keys(&self.connection, &ran.changes, replaced_until)?;
         Ok(is_bound.then_some(Decided {
             read_at,
             now,
@@ -159,8 +161,12 @@ impl Writer {
         }))
     }
 
-    /// Deletes these ranges of ended leases, and idempotency keys created before `keys`.
-    pub(super) async fn prune(self, leases: Vec<PruneRange>, keys: StoreTime) -> Result<Self, StoreError> {
+    /// Deletes these ranges of ended leases, and some of the idempotency keys created before `keys`.
+    pub(super) async fn prune(
+        self,
+        leases: Vec<PruneRange>,
+        keys: StoreTime,
+    ) -> Result<(Self, PruneProgress), StoreError> {
         let Self {
             connection,
             known,
@@ -171,16 +177,23 @@ impl Writer {
             for range in &leases {
                 prune::delete_leases(connection, range)?;
             }
-            prune::delete_keys(connection, keys)?;
+            let deleted = prune::delete_keys(connection, keys, prune::IDLE_KEYS)?;
             connection.prepare_cached("COMMIT")?.execute([])?;
-            Ok(())
+            Ok(deleted)
         };
-        let (connection, ()) = run_blocking(connection, prune).await?;
-        Ok(Self {
+        let (connection, deleted) = run_blocking(connection, prune).await?;
+        let writer = Self {
             connection,
             known,
             file,
-        })
+        };
+        // Some of the numbers may be unused.
+        let progress = if deleted * 2 < prune::IDLE_KEYS {
+            PruneProgress::Done
+        } else {
+            PruneProgress::More
+        };
+        Ok((writer, progress))
     }
 }
 
