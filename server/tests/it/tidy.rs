@@ -39,7 +39,7 @@ fn test_names_have_at_most_60_characters() {
         let text = std::fs::read_to_string(&file).unwrap();
         let names = text.lines().filter_map(function_name);
         // Of tests that run on several stores.
-        let in_macros = ["on_both_stores!(", "on_every_store!("]
+        let in_macros = ["on_stores!(", "on_both_stores!(", "on_every_store!("]
             .into_iter()
             .flat_map(|call| text.split(call).skip(1))
             .filter_map(|rest| rest.split(',').next())

@@ -95,7 +95,7 @@ impl Run<'_> {
         let Some(row) = changed.or_else(|| self.loaded.keys.get(name)) else {
             return Unbinding::Done;
         };
-        if row.lease.is_some_and(|bound| bound != lease) {
+        if row.lease != Some(lease) {
             return Unbinding::Done;
         }
         if row.is_claimed {

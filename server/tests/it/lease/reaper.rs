@@ -2,7 +2,7 @@
 
 use ::lease::LeasePrincipal;
 use ::lease::operation::{AcquireMode, AcquireOp, Operation, OperationResult};
-use ::lease::store::Lane;
+use ::lease::store::{Lane, Store};
 use domain::lease::{Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
 use runtime::clock::Clock;

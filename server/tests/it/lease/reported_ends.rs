@@ -8,6 +8,7 @@ use ::lease::store::Lane;
 use axum::http::StatusCode;
 use domain::lease::{LeaseId, Metadata, Revocation, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::lease_server::{

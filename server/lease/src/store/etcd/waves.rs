@@ -6,7 +6,7 @@ use domain::lease::LeaseId;
 use domain::names::Resource;
 
 use super::writes::RESOURCE_OPERATIONS_MAX;
-use crate::operation::{KeyName, Operation};
+use crate::operation::{AcquireMode, KeyName, Operation};
 
 /// Operations on one resource, in order.
 pub(super) struct Group<'a> {
@@ -17,7 +17,8 @@ pub(super) struct Group<'a> {
 
 /// Operations by resource, in waves that are applied one after the other: operations with one idempotency key on two
 /// resources are in different waves, so that the first of them binds it, and so are operations on a resource beyond the
-/// limit of a transaction. Those on a lease that is not known are left out.
+/// limit of a transaction, and those of one waiter, which may leave and join again. Those on a lease that is not known are
+/// left out.
 pub(super) fn group_by_resource<'a>(
     operations: &'a [Operation],
     homes: &HashMap<LeaseId, Resource>,
@@ -25,6 +26,7 @@ pub(super) fn group_by_resource<'a>(
     let mut waves: Vec<Vec<Group<'a>>> = Vec::new();
     let mut resources: HashMap<Resource, (usize, usize)> = HashMap::new();
     let mut keys: HashMap<&KeyName, (Resource, usize)> = HashMap::new();
+    let mut waiters: HashMap<LeaseId, usize> = HashMap::new();
     // A lease that an earlier operation of the batch may grant is not known yet.
     let granted: HashMap<LeaseId, &Resource> = operations
         .iter()
@@ -51,7 +53,9 @@ pub(super) fn group_by_resource<'a>(
         let is_full =
             |(wave, at): (usize, usize)| waves[wave][at].operations.len() >= RESOURCE_OPERATIONS_MAX;
         let after_full = last.map_or(0, |last| last.0 + usize::from(is_full(last)));
-        let wave = after_full.max(after_key);
+        let waiter = waiter_of(operation);
+        let after_waiter = waiter.and_then(|id| waiters.get(&id)).map_or(0, |wave| wave + 1);
+        let wave = after_full.max(after_key).max(after_waiter);
         if waves.len() <= wave {
             waves.resize_with(wave + 1, Vec::new);
         }
@@ -71,6 +75,9 @@ pub(super) fn group_by_resource<'a>(
         resources.insert(resource.clone(), (wave, at));
         if let Some(key) = key {
             keys.insert(key, (resource.clone(), wave));
+        }
+        if let Some(waiter) = waiter {
+            waiters.insert(waiter, wave);
         }
     }
     waves
@@ -101,6 +108,14 @@ fn key_of(operation: &Operation) -> Option<&KeyName> {
     }
 }
 
+fn waiter_of(operation: &Operation) -> Option<LeaseId> {
+    match operation {
+        Operation::Acquire(op) if op.mode != AcquireMode::Once => Some(op.id),
+        Operation::Leave { waiter, .. } => Some(*waiter),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -109,7 +124,7 @@ mod tests {
     use domain::names::OwnerId;
 
     use super::*;
-    use crate::operation::{AcquireMode, AcquireOp, IdempotencyKey};
+    use crate::operation::{AcquireOp, IdempotencyKey};
 
     fn acquire(resource: &str, key: Option<&str>) -> Operation {
         Operation::Acquire(Box::new(AcquireOp {
