@@ -15,24 +15,37 @@ SERVER_ONLY='tokio|mio|hyper|axum|sqlx[a-z-]*|redis|etcd-client|tonic|rustls|rin
 
 formatted() { cargo fmt --check || die 'not formatted' 'make fmt'; }
 
+# `-D warnings`, as cargo passes it to clippy's driver.
+DENY_WARNINGS='-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__'
+
 # linted COMMAND…: cargo lints the crates of the workspace while it compiles them, as `cargo clippy -- -D warnings` does with a compilation
 # of its own. Crates of the registry are compiled as always. Not for what is shipped: clippy's driver omits optimizations.
 linted() {
-  RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS='-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__' "$@"
+  RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=$DENY_WARNINGS "$@"
 }
 
 lint_server() {
   cargo clippy "${LOCKED[@]}" "${SERVER_GRAPH[@]}" --all-targets -- -D warnings
 }
 
-# lint_browser [PROFILE]: with the profile of scripts/site, the macros are compiled once. Debian's compiler has another version, so its
-# clippy is not used: native lints, then a check for wasm32.
+# lint_browser: checks the browser build, for the inner loop. Debian's compiler has another version, so its clippy is not used: native
+# lints, then a check for wasm32.
 lint_browser() {
-  local graph=("${LOCKED[@]}" "${BROWSER_GRAPH[@]}" --profile "${1:-dev}")
+  local graph=("${LOCKED[@]}" "${BROWSER_GRAPH[@]}")
   if [[ $("$ROOT/scripts/wasm-cargo" --way) == own ]]; then
     "$ROOT/scripts/wasm-cargo" clippy "${graph[@]}" -- -D warnings
   else
     cargo clippy "${graph[@]}" -- -D warnings && "$ROOT/scripts/wasm-cargo" check "${graph[@]}"
+  fi
+}
+
+# lint_site: the same after scripts/site, with what it has compiled: the dependencies, or with Debian's compiler the macros.
+lint_site() {
+  if [[ $("$ROOT/scripts/wasm-cargo" --way) == own ]]; then
+    RUSTC_WORKSPACE_WRAPPER=$ROOT/scripts/lib/clippy-metadata CLIPPY_ARGS=$DENY_WARNINGS \
+      "$ROOT/scripts/wasm-cargo" build "${LOCKED[@]}" -p frontend --profile wasm
+  else
+    cargo clippy "${LOCKED[@]}" "${BROWSER_GRAPH[@]}" --profile wasm -- -D warnings
   fi
 }
 

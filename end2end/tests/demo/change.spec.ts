@@ -1,7 +1,7 @@
 // Time from a change on a backend to the screen. Measured and printed, not asserted: machines differ.
 import { type Backend, expect, openLive, rows, test } from '../../demo';
 
-const CHANGES = 20;
+const CHANGES = 8;
 const KEY = '/locks/e2e:change';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
