@@ -77,7 +77,7 @@ const MESSAGES: [(&str, &str, &str); 20] = [
 pub fn find(path: &str, search: &str) -> Option<&'static str> {
     let search = search.trim_start_matches('?');
     let of_path = |(start, key, _): &&(&str, &str, &str)| {
-        path.starts_with(start) && search.split('&').any(|pair| pair == *key)
+        path.starts_with(start) && search.split('&').any(|param| param == *key)
     };
     let found = MESSAGES.iter().filter(of_path);
     found

@@ -49,8 +49,8 @@ pub fn pairs(search: &str) -> Vec<(String, String)> {
     search
         .trim_start_matches('?')
         .split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .filter(|param| !param.is_empty())
+        .map(|param| param.split_once('=').unwrap_or((param, "")))
         .map(|(name, value)| (decode(name), decode(value)))
         .collect()
 }

@@ -126,7 +126,7 @@ impl Alerts {
         let (it, leases, notices) = (alerts.clone(), parts.leases, parts.notices);
         let stop = parts.stop.clone();
         // After a panic it restarts as after a restart of the server: it reads the stored state and what it missed.
-        tasks::keep_to_end("alerts", parts.stop, move || {
+        tasks::spawn_until_finished("alerts", parts.stop, move || {
             Evaluator::new(it.clone(), &leases, notices.clone()).run(stop.clone())
         });
         Ok(alerts)

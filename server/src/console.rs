@@ -49,7 +49,7 @@ use search_limits::Searches;
 pub use charts::ChartSources;
 
 /// Timeout of history queries for a page.
-const HISTORY_PATIENCE: Duration = Duration::from_millis(500);
+const HISTORY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Longest time that a stored page is served, in milliseconds. Roll-ups change once a minute; a rejection has no revision.
 const CONTENTION_STEP_MS: i64 = 1_000;
 const FENCING_STEP_MS: i64 = 250;
@@ -242,7 +242,7 @@ impl Console for ServerConsole {
                     .capabilities
                     .extend(telemetry::exports().iter().map(exporter_status::capability));
             }
-            Ok(task_panics::with_tasks(views, tasks::fallen()))
+            Ok(task_panics::with_tasks(views, tasks::panicked_tasks()))
         })
     }
 

@@ -36,7 +36,7 @@ impl ContentionReader<'_> {
         let mut indexes = by_wait.clone();
         let by_order = worst(&series, by, ROWS_MAX);
         indexes.extend(by_order.iter().filter(|index| !by_wait.contains(index)));
-        self.history.deepen(&mut series, &indexes).await?;
+        self.history.load_histograms(&mut series, &indexes).await?;
         let retained = Box::pin(self.retained(&series, &indexes)).await?;
         let with_advice = |mut found: Contention| {
             for row in &mut found.rows {
@@ -84,7 +84,7 @@ impl ContentionReader<'_> {
             .filter(is_shown)
             .take(ROWS_MAX + BUSY_MAX)
             .collect();
-        self.history.deepen(&mut series, &selected).await?;
+        self.history.load_histograms(&mut series, &selected).await?;
         let advised = selected.iter().map(|index| {
             let prefix = &series.prefixes[*index];
             let watched = series.watched(&prefix.backend);

@@ -75,7 +75,7 @@ impl History {
         let ending = stop.clone();
         // Ends last, so that the final changes are written. After a panic it restarts as after a restart of the
         // server, with a gap for what it missed.
-        let task = tasks::keep_to_end("history", stop, move || {
+        let task = tasks::spawn_until_finished("history", stop, move || {
             let leader = LeaderElection::new(&store, "leasehold/history", &leases, &clock);
             let recorder = Recorder::new(
                 store.clone(),
@@ -129,7 +129,7 @@ impl History {
 }
 
 /// Stored events merged with those in memory, which may not be stored yet.
-pub fn together(written: Vec<SeenEvent>, mut seen: Vec<SeenEvent>, most: usize) -> Vec<SeenEvent> {
+pub fn merge_events(written: Vec<SeenEvent>, mut seen: Vec<SeenEvent>, most: usize) -> Vec<SeenEvent> {
     let key = |event: &SeenEvent| {
         (
             event.at.timestamp_millis(),
@@ -194,7 +194,7 @@ mod tests {
             event(EventKind::Released, 3_000, 5),
             event(EventKind::Acquired, 2_000, 700),
         ];
-        let merged = together(written, seen, 20);
+        let merged = merge_events(written, seen, 20);
         let merged: Vec<_> = merged
             .iter()
             .map(|event| (event.at.timestamp_millis(), event.kind))

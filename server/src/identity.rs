@@ -40,7 +40,7 @@ use runtime::db::Db;
 use runtime::tasks;
 
 pub use error::IdentityError;
-pub use lineage::{AccountChange, Lineage, is_opened_by, recent_authors, tie};
+pub use lineage::{AccountChange, Lineage, find_tie, is_opened_by, recent_authors};
 pub use notice::AccessChange;
 pub use oidc::{Oidc, OidcError, OidcSetupError, Returned, StartedFlow};
 pub use principal::{Principal, Subject};
@@ -115,7 +115,7 @@ impl Identity {
 
     async fn refresh_regularly(&self) {
         loop {
-            tokio::time::sleep(limits::DIRECTORY_LOOK).await;
+            tokio::time::sleep(limits::DIRECTORY_POLL_INTERVAL).await;
             if let Err(error) = self.reload_if_changed().await {
                 tracing::warn!("cannot read users and tokens: {error}");
             }

@@ -67,7 +67,7 @@ pub struct Notifier {
     pacing: Pacing,
     woken: Arc<Notify>,
     /// Number of outbox queries.
-    looks: AtomicU64,
+    query_count: AtomicU64,
     served: delivery_loop::ServedReceivers,
 }
 
@@ -101,19 +101,19 @@ impl Notifier {
                 group_interval_ms: millis(config.group_interval),
             },
             woken: Arc::default(),
-            looks: AtomicU64::new(0),
+            query_count: AtomicU64::new(0),
             served: delivery_loop::ServedReceivers::default(),
         });
         let (worker, ending) = (notifier.clone(), stop.clone());
-        let task = tasks::keep_to_end("notifications", stop, move || {
+        let task = tasks::spawn_until_finished("notifications", stop, move || {
             worker.clone().deliver(ending.clone())
         });
         (notifier, Delivering::new(task))
     }
 
     /// Number of outbox queries; an idle server on SQLite makes few.
-    pub fn looks(&self) -> u64 {
-        self.looks.load(Ordering::Relaxed)
+    pub fn query_count(&self) -> u64 {
+        self.query_count.load(Ordering::Relaxed)
     }
 
     /// Call after the commit of an [`enqueue`], to deliver at once instead of within ten seconds.

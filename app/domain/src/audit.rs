@@ -54,7 +54,7 @@ crate::wire_enum! {
 
 impl Action {
     /// For display.
-    pub const fn word(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::ForceUnlock => "forced unlock",
             Self::Login => "sign-in",

@@ -24,7 +24,7 @@ use self::recommendations::Advice;
 /// Prefixes shown individually; the others share one row.
 pub const ROWS_MAX: usize = 12;
 /// Prefixes shown although their waiters are unknown.
-const UNOBSERVED_MAX: usize = 2;
+const UNOBSERVED_PREFIXES_MAX: usize = 2;
 
 crate::wire_enum! {
     /// Sort order of the rows.
@@ -88,7 +88,10 @@ pub fn worst(series: &HistorySeries, by: By, most: usize) -> Vec<usize> {
     let (known, unobserved): (Vec<usize>, Vec<usize>) = indexes.into_iter().partition(|index| {
         reports_waiters(&series.prefixes[*index]) || weight(&series.prefixes[*index]) > (0, 0)
     });
-    let unobserved: Vec<usize> = unobserved.into_iter().take(UNOBSERVED_MAX.min(most)).collect();
+    let unobserved: Vec<usize> = unobserved
+        .into_iter()
+        .take(UNOBSERVED_PREFIXES_MAX.min(most))
+        .collect();
     known
         .into_iter()
         .take(most - unobserved.len())
@@ -161,14 +164,14 @@ fn share(part: u64, whole: u64) -> u64 {
 
 impl Contention {
     /// The page's title, as a finding.
-    pub fn title(&self, words: &str) -> String {
+    pub fn title(&self, range_label: &str) -> String {
         // Waits can be recorded although no cell is known for most of its time.
         if !self.is_known && !self.has_waits() {
             return "No data about waits".to_owned();
         }
         let waited: Vec<&ContentionRow> = self.rows.iter().filter(|row| row.total.waiting_ms > 0).collect();
         let Some(first) = waited.first().filter(|_| self.has_waits()) else {
-            return format!("No waits in the {words}");
+            return format!("No waits in the {range_label}");
         };
         let (worst, of) = (first.total.waiting_ms, self.waited_ms);
         let of_one = first
@@ -192,12 +195,12 @@ impl Contention {
         self.waited_ms >= 1_000
     }
 
-    pub fn lead(&self, words: &str) -> String {
+    pub fn lead(&self, range_label: &str) -> String {
         let all = format::period(rounded(self.waited_ms));
         let worst = self.rows.first().filter(|row| row.total.waiting_ms > 0);
         match worst.filter(|_| self.has_waits()) {
             Some(first) => format!(
-                "{all} were spent waiting in the {words}, {} of it for {}.",
+                "{all} were spent waiting in the {range_label}, {} of it for {}.",
                 format::period(rounded(first.total.waiting_ms)),
                 first
                     .heaviest()
@@ -205,10 +208,10 @@ impl Contention {
                     .map_or(first.prefix.as_str(), |(name, _)| name)
             ),
             None if self.is_known => format!(
-                "{} with locks in the {words}.",
+                "{} with locks in the {range_label}.",
                 format::counted(self.rows.len() as u64, "prefix", "prefixes")
             ),
-            None => format!("No backend reported its waiters for most of the {words}."),
+            None => format!("No backend reported its waiters for most of the {range_label}."),
         }
     }
 }

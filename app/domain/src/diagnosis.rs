@@ -156,7 +156,7 @@ pub fn notch_ms(
 }
 
 /// Milliseconds after the reading at which time alone changes the state; `None` if it does not.
-pub fn turns_after_ms(facts: &Facts<'_>) -> Option<i64> {
+pub fn changes_after_ms(facts: &Facts<'_>) -> Option<i64> {
     if let LifetimeFacts::Heartbeat {
         silent_ms,
         stale_after_ms,

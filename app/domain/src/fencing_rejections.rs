@@ -75,7 +75,7 @@ pub fn stale_owners(rejections: &[Rejection]) -> Vec<Stale> {
             Some(Stale {
                 owner: owner.cloned(),
                 writes: rows.len() as u64,
-                locks: different(rows.iter().map(|row| row.resource.as_str())),
+                locks: count_distinct(rows.iter().map(|row| row.resource.as_str())),
                 first_at: rows.iter().map(|row| row.at).min()?,
                 last_at: last.at,
                 resource: last.resource.clone(),
@@ -102,7 +102,7 @@ pub fn reporters(rejections: &[Rejection]) -> Vec<Reporter> {
         .map(|(source, rows)| Reporter {
             source: source.to_owned(),
             writes: rows.len() as u64,
-            locks: different(rows.iter().map(|row| row.resource.as_str())),
+            locks: count_distinct(rows.iter().map(|row| row.resource.as_str())),
             last_at: rows.iter().map(|row| row.at).max().unwrap_or(i64::MIN),
         })
         .collect();
@@ -124,7 +124,7 @@ pub fn over_time(rejections: &[Rejection], scale: TimeScale, parts: usize) -> Ve
     counts
 }
 
-fn different<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
+fn count_distinct<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
     names.collect::<std::collections::HashSet<_>>().len() as u64
 }
 

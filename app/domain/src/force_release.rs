@@ -73,7 +73,7 @@ crate::wire_enum! {
 
 impl NodeResult {
     /// Label for users.
-    pub const fn word(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Deleted => "deleted",
             Self::NoKey => "no key",

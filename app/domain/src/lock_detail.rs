@@ -146,7 +146,7 @@ crate::wire_enum! {
 }
 
 impl EventKind {
-    pub const fn word(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Acquired => "acquired",
             Self::Renewed => "renewed",

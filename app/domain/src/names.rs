@@ -84,8 +84,8 @@ impl Source {
     }
 
     /// For constants of the adapters.
-    pub fn fixed(word: &'static str) -> Self {
-        Self(word.into())
+    pub fn fixed(name: &'static str) -> Self {
+        Self(name.into())
     }
 
     pub fn as_str(&self) -> &str {

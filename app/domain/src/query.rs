@@ -206,15 +206,15 @@ fn unknown_field(name: &str) -> QueryError {
 }
 
 fn bad_state(value: &str) -> QueryError {
-    let words = LockState::ALL.map(LockState::as_str).join(", ");
-    QueryError::new("state", format!("must be one of {words}, not {value:?}"))
+    let allowed = LockState::ALL.map(LockState::as_str).join(", ");
+    QueryError::new("state", format!("must be one of {allowed}, not {value:?}"))
 }
 
 fn bad_sort(value: &str) -> QueryError {
-    let words = SortKey::ALL.map(SortKey::as_str).join(", ");
+    let allowed = SortKey::ALL.map(SortKey::as_str).join(", ");
     QueryError::new(
         "sort",
-        format!("must be one of {words}, with - before it for descending, not {value:?}"),
+        format!("must be one of {allowed}, with - before it for descending, not {value:?}"),
     )
 }
 

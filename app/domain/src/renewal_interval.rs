@@ -5,7 +5,7 @@
 
 use crate::tick::Tick;
 
-const KEPT: usize = crate::limits::LOW_MARKS_MAX;
+const INTERVALS_MAX: usize = crate::limits::LOW_MARKS_MAX;
 
 /// Observed renewals of one acquisition. 80 bytes, boxed in the inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub struct Cadence {
     /// acquisition.
     used_max_ms: u32,
     /// Intervals between renewals and time left at each, in milliseconds; rings of the newest.
-    intervals_ms: [u32; KEPT],
-    lows_ms: [u32; KEPT],
+    intervals_ms: [u32; INTERVALS_MAX],
+    lows_ms: [u32; INTERVALS_MAX],
 }
 
 impl Cadence {
@@ -28,8 +28,8 @@ impl Cadence {
             last: at,
             count: 0,
             used_max_ms: 0,
-            intervals_ms: [0; KEPT],
-            lows_ms: [0; KEPT],
+            intervals_ms: [0; INTERVALS_MAX],
+            lows_ms: [0; INTERVALS_MAX],
         };
         cadence.push_low(low_ms, used_ms);
         cadence.count = 1;
@@ -39,7 +39,7 @@ impl Cadence {
     /// Adds a renewal. After the clock was set back it counts, without an interval.
     pub fn renewed(&mut self, at: Tick, low_ms: i64, used_ms: i64) {
         self.push_low(low_ms, used_ms);
-        let slot = (self.count as usize - 1) % KEPT;
+        let slot = (self.count as usize - 1) % INTERVALS_MAX;
         self.intervals_ms[slot] = u32::try_from(at.since(self.last).max(1)).unwrap_or(u32::MAX);
         self.last = self.last.max(at);
         self.count = self.count.saturating_add(1);
@@ -47,7 +47,7 @@ impl Cadence {
 
     fn push_low(&mut self, low_ms: i64, used_ms: i64) {
         let clamp = |ms: i64| u32::try_from(ms.max(0)).unwrap_or(u32::MAX);
-        self.lows_ms[self.count as usize % KEPT] = clamp(low_ms);
+        self.lows_ms[self.count as usize % INTERVALS_MAX] = clamp(low_ms);
         self.used_max_ms = self.used_max_ms.max(clamp(used_ms));
     }
 
@@ -67,7 +67,7 @@ impl Cadence {
     }
 
     fn recent(&self) -> &[u32] {
-        let known = (self.count as usize).saturating_sub(1).min(KEPT);
+        let known = (self.count as usize).saturating_sub(1).min(INTERVALS_MAX);
         &self.intervals_ms[..known]
     }
 
@@ -87,10 +87,10 @@ impl Cadence {
 
     /// Time left at the newest renewals, oldest first, in milliseconds.
     pub fn low_marks_ms(&self) -> Vec<i64> {
-        let stored = (self.count as usize).min(KEPT);
+        let stored = (self.count as usize).min(INTERVALS_MAX);
         let start = self.count as usize - stored;
         (start..self.count as usize)
-            .map(|index| i64::from(self.lows_ms[index % KEPT]))
+            .map(|index| i64::from(self.lows_ms[index % INTERVALS_MAX]))
             .collect()
     }
 }
@@ -123,7 +123,7 @@ mod tests {
                 cadence.renewed(Tick(at), *low, *step);
             }
             prop_assert!(cadence.interval_ms() <= cadence.longest_ms());
-            prop_assert_eq!(cadence.low_marks_ms().len(), (steps.len() + 1).min(KEPT));
+            prop_assert_eq!(cadence.low_marks_ms().len(), (steps.len() + 1).min(INTERVALS_MAX));
             prop_assert_eq!(cadence.last(), Tick(at));
         }
     }

@@ -48,7 +48,7 @@ impl LockState {
     }
 
     /// Label for users.
-    pub const fn word(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::DualOwner => "two owners",
             Self::Split => "split",

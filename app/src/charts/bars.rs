@@ -25,7 +25,7 @@ pub struct Bar {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     pub at: f64,
-    pub word: String,
+    pub label: String,
     /// CSS classes: a hue, `now` for the emphasized one.
     pub class: &'static str,
     /// Sprite shape on top.
@@ -48,7 +48,7 @@ pub enum Side {
 pub struct BarChart {
     pub title: String,
     /// Counted unit: `holds`, `rejections`.
-    pub word: &'static str,
+    pub unit: &'static str,
     pub bars: Vec<Bar>,
     pub rules: Vec<Rule>,
     pub ticks: Vec<ChartTick>,
@@ -105,7 +105,7 @@ impl BarChart {
     }
 
     fn text(&self, bar: &Bar) -> String {
-        format!("{}: {} {}", bar.title, bar.value, self.word)
+        format!("{}: {} {}", bar.title, bar.value, self.unit)
     }
 
     /// The same numbers: a row for each non-zero bar.
@@ -115,10 +115,10 @@ impl BarChart {
         let rules = self
             .rules
             .iter()
-            .map(|rule| vec![rule.word.clone(), rule.more.clone()]);
+            .map(|rule| vec![rule.label.clone(), rule.more.clone()]);
         Table {
             caption: caption.into(),
-            head: vec![head.to_owned(), self.word.to_owned()],
+            head: vec![head.to_owned(), self.unit.to_owned()],
             rows: bars.chain(rules).collect(),
         }
     }
@@ -126,7 +126,7 @@ impl BarChart {
     /// A reading per bar, zeros too, with the lines in it.
     pub fn readings(&self) -> Vec<Reading> {
         let reading = |bar: &Bar| {
-            let count = format!("{} {}", format::count(bar.value), self.word);
+            let count = format!("{} {}", format::count(bar.value), self.unit);
             let inside = |rule: &&Rule| (bar.at..bar.at + bar.width).contains(&rule.at);
             let rules = self
                 .rules
@@ -165,9 +165,9 @@ fn tick_mark(tick: &ChartTick) -> AnyView {
 
 fn rule_text(rule: &Rule) -> String {
     if rule.more.is_empty() {
-        rule.word.clone()
+        rule.label.clone()
     } else {
-        format!("{} {}", rule.word, rule.more)
+        format!("{} {}", rule.label, rule.more)
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
         };
         let chart = BarChart {
             title: "3 rejections".to_owned(),
-            word: "rejections",
+            unit: "rejections",
             bars: vec![
                 bar(0.0, 2, None),
                 bar(10.0, 0, None),
@@ -219,7 +219,7 @@ mod tests {
             ],
             rules: vec![Rule {
                 at: 15.0,
-                word: "p95".to_owned(),
+                label: "p95".to_owned(),
                 class: "",
                 shape: None,
                 row: 0,

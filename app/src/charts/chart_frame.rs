@@ -50,7 +50,7 @@ pub fn Unread(id: &'static str, title: &'static str) -> impl IntoView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegendEntry {
     pub swatch: Swatch,
-    pub word: String,
+    pub label: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +66,9 @@ pub enum Swatch {
 }
 
 impl LegendEntry {
-    pub fn new(swatch: Swatch, word: impl Into<String>) -> Self {
-        let word = word.into();
-        Self { swatch, word }
+    pub fn new(swatch: Swatch, label: impl Into<String>) -> Self {
+        let label = label.into();
+        Self { swatch, label }
     }
 }
 
@@ -76,7 +76,7 @@ impl LegendEntry {
 pub fn drawn_entries<const N: usize>(entries: [(bool, Swatch, &str); N]) -> Vec<LegendEntry> {
     let drawn = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
     drawn
-        .map(|(_, swatch, word)| LegendEntry::new(swatch, word))
+        .map(|(_, swatch, label)| LegendEntry::new(swatch, label))
         .collect()
 }
 
@@ -86,7 +86,7 @@ pub fn legend(entries: Vec<LegendEntry>) -> AnyView {
     }
     let entries: Vec<AnyView> = entries
         .into_iter()
-        .map(|LegendEntry { swatch, word }| view! { <span>{drawn_swatch(swatch)}{word}</span> }.into_any())
+        .map(|LegendEntry { swatch, label }| view! { <span>{drawn_swatch(swatch)}{label}</span> }.into_any())
         .collect();
     view! { <p class="legend keys">{entries}</p> }.into_any()
 }
@@ -117,7 +117,7 @@ pub fn data_table(table: Table) -> AnyView {
     let Table { caption, head, rows } = table;
     let head: Vec<AnyView> = head
         .into_iter()
-        .map(|word| view! { <th scope="col">{word}</th> }.into_any())
+        .map(|heading| view! { <th scope="col">{heading}</th> }.into_any())
         .collect();
     let row = |cells: Vec<String>| {
         let cells: Vec<AnyView> = cells

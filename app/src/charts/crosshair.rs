@@ -170,9 +170,9 @@ fn reading_view(reading: Reading, row: usize, rows: usize, pointer: Pointer) -> 
         .into_iter()
         .map(|(hue, value)| view! { <span class=hue>{value}</span> }.into_any())
         .collect();
-    let links = [(href, "Open"), (narrow, "Only this span")].map(|(href, word)| {
+    let links = [(href, "Open"), (narrow, "Only this span")].map(|(href, text)| {
         href.map(|href| {
-            view! { <a class="link" href=href tabindex="-1" data-noscroll="">{word}</a> }.into_any()
+            view! { <a class="link" href=href tabindex="-1" data-noscroll="">{text}</a> }.into_any()
         })
     });
     let top = percent(row as f64 * height);

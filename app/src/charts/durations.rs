@@ -91,11 +91,11 @@ pub fn Durations(
 }
 
 fn alert_link(chart: &DurationChart, href: Option<String>) -> Option<AnyView> {
-    let word = format!(
+    let text = format!(
         "Alert when above {}",
         format::period(chart.distribution.as_ref()?.p95)
     );
-    Some(view! { <a class="link" href=href?>{word}</a> }.into_any())
+    Some(view! { <a class="link" href=href?>{text}</a> }.into_any())
 }
 
 fn subject(of: &DurationsOf) -> String {
@@ -168,7 +168,7 @@ fn bars(measure: Measure, chart: &DurationChart) -> Option<BarChart> {
     rules.extend(chart.current.map(|now| current(drawn, now)));
     Some(BarChart {
         title: format!("{} by length", counted(measure, chart)),
-        word: measure.nouns().1,
+        unit: measure.nouns().1,
         bars: bars.collect(),
         rules,
         ticks: ticks::durations(drawn.scale),
@@ -182,10 +182,10 @@ fn percentiles(drawn: &Distribution) -> Vec<Rule> {
         ("p95", drawn.p95, 0, Side::Left),
         ("p99", drawn.p99, 1, Side::Right),
     ];
-    let rule = |(word, ms, row, side): (&str, i64, u32, Side)| Rule {
+    let rule = |(label, ms, row, side): (&str, i64, u32, Side)| Rule {
         side,
         at: drawn.scale.at(ms as f64),
-        word: word.to_owned(),
+        label: label.to_owned(),
         class: "",
         shape: None,
         row,
@@ -200,7 +200,7 @@ fn percentiles(drawn: &Distribution) -> Vec<Rule> {
 fn current(drawn: &Distribution, now: CurrentDuration) -> Rule {
     Rule {
         at: drawn.scale.at(now.ms as f64),
-        word: "this lock".to_owned(),
+        label: "this lock".to_owned(),
         class: if now.is_long { "now warning" } else { "now" },
         shape: now.is_long.then_some("long_held"),
         row: 3,

@@ -14,7 +14,7 @@ pub struct Cell {
     /// 0 to 5; `None`: unknown.
     pub heat: Option<usize>,
     /// Wait time, as in the table.
-    pub word: String,
+    pub text: String,
     /// Link to the cell's details; `None` without any.
     pub href: Option<String>,
     pub is_selected: bool,
@@ -106,14 +106,14 @@ impl HeatMap {
         format!(
             "{}: {}",
             self.spans.get(place).map_or("", String::as_str),
-            cell.word
+            cell.text
         )
     }
 
     pub fn axis(&self) -> AnyView {
-        let label = |(at, word): &(f64, String)| {
+        let label = |(at, text): &(f64, String)| {
             let anchor = if *at > 95.0 { "end" } else { "start" };
-            view! { <text x=percent(*at) y="14" text-anchor=anchor>{word.clone()}</text> }.into_any()
+            view! { <text x=percent(*at) y="14" text-anchor=anchor>{text.clone()}</text> }.into_any()
         };
         let labels: Vec<AnyView> = self.ticks.iter().map(label).collect();
         view! {
@@ -137,7 +137,7 @@ impl HeatMap {
                 title: self.spans.get(place).cloned().unwrap_or_default(),
                 values: vec![
                     ("mono", name.clone()),
-                    ("waiting", format!("{} waited", cell.word)),
+                    ("waiting", format!("{} waited", cell.text)),
                 ],
                 href: cell.href.clone(),
             });
@@ -152,10 +152,10 @@ impl HeatMap {
         head.extend(self.spans.iter().cloned());
         head.push("in all".to_owned());
         let rows = self.rows.iter().map(|row| {
-            let mut words = vec![format!("{} {}", visible(&row.name), row.of).trim_end().to_owned()];
-            words.extend(row.cells.iter().map(|cell| cell.word.clone()));
-            words.push(row.total.clone());
-            words
+            let mut cells = vec![format!("{} {}", visible(&row.name), row.of).trim_end().to_owned()];
+            cells.extend(row.cells.iter().map(|cell| cell.text.clone()));
+            cells.push(row.total.clone());
+            cells
         });
         Table {
             caption: self.title.clone(),
@@ -173,7 +173,7 @@ mod tests {
     fn map(rows: usize, cells: usize) -> HeatMap {
         let cell = |place: usize| Cell {
             heat: (!place.is_multiple_of(7)).then_some(place % 6),
-            word: format!("{place} m 05 s"),
+            text: format!("{place} m 05 s"),
             href: place.is_multiple_of(3).then(|| format!("/contention?at={place}")),
             is_selected: place == 9,
         };
@@ -216,24 +216,24 @@ mod tests {
             .skip(1)
             .filter_map(|rest| rest.split_once("</title>"))
             .filter_map(|(title, _)| title.split_once(": "))
-            .map(|(_, word)| word)
+            .map(|(_, text)| text)
             .collect();
-        let words: Vec<String> = map
+        let texts: Vec<String> = map
             .table()
             .rows
             .iter()
             .flat_map(|row| row[1..=12].to_vec())
             .collect();
-        assert_eq!(titles, words);
+        assert_eq!(titles, texts);
         let readings = map.readings().into_iter().flatten();
         let read: Vec<String> = readings
             .map(|reading| reading.values[1].1.replace(" waited", ""))
             .collect();
-        assert_eq!(read, words);
+        assert_eq!(read, texts);
         assert!(
-            words
+            texts
                 .iter()
-                .all(|word| behind.contains(&format!("<td>{word}</td>")))
+                .all(|text| behind.contains(&format!("<td>{text}</td>")))
         );
         assert!(!html.contains("<job"), "{html}");
     }

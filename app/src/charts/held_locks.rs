@@ -27,8 +27,8 @@ pub fn HeldLocks(
 ) -> impl IntoView {
     let title = Signal::derive(move || chart.with(finding));
     let note = Signal::derive(move || {
-        let (words, each) = (
-            range.get().words(),
+        let (range_label, each) = (
+            range.get().label(),
             chart.with(|chart| format::period(chart.cell_ms)),
         );
         let cut = if chart.with(|chart| chart.now.is_cut) {
@@ -36,7 +36,7 @@ pub fn HeldLocks(
         } else {
             ""
         };
-        format!("{words}, mean of each {each}, UTC{cut}")
+        format!("{range_label}, mean of each {each}, UTC{cut}")
     });
     let end = view! { {changing(move || compare_link(&chart.get(), &url.get()))}" "<RangeLinks range url/> };
     let readings = Arc::new(move || vec![chart.with(series).readings(Some(&locks_of))]);
@@ -62,14 +62,14 @@ pub fn HeldLocks(
 
 fn compare_link(chart: &HeldLocksChart, url: &PageUrl) -> AnyView {
     let is_compared = chart.before.is_some();
-    let (word, value) = if is_compared {
+    let (label, value) = if is_compared {
         ("Without the span before", "")
     } else {
         ("Compare", "before")
     };
     let title = "draws the same span before as a dashed line";
     let href = url.with(&[(COMPARE, value)]).href();
-    view! { <a class="link" href=href title=title data-noscroll="">{word}</a> }.into_any()
+    view! { <a class="link" href=href title=title data-noscroll="">{label}</a> }.into_any()
 }
 
 /// URL of the prefixes whose locks were held in a time span.
@@ -91,8 +91,8 @@ fn series(chart: &HeldLocksChart) -> SeriesChart {
         ..
     } = chart;
     let (held_before, waiting_before) = before.clone().unzip();
-    let panel = |word, figure, hue, height, drawn: &_, before| Panel {
-        word,
+    let panel = |name, figure, hue, height, drawn: &_, before| Panel {
+        name,
         figure: Some(format::count(figure)),
         hue,
         draw: Draw::Line,

@@ -44,7 +44,7 @@ pub fn Ownership(
     #[prop(into)] url: Signal<PageUrl>,
 ) -> impl IntoView {
     let title = Signal::derive(move || timeline.with(finding));
-    let note = Signal::derive(move || timeline.with(|timeline| summary_note(timeline, &range.get().words())));
+    let note = Signal::derive(move || timeline.with(|timeline| summary_note(timeline, &range.get().label())));
     let end = view! { <RangeLinks range url/> }.into_any();
     let readings = Arc::new(move || vec![timeline.with(readings::readings)]);
     let span: SpanUrl = Arc::new(move |from, until| {
@@ -58,7 +58,7 @@ pub fn Ownership(
                 {changing(move || links.with(|links| timeline.with(|timeline| lanes(timeline, links))))}
             </Plot>
             {changing(move || timeline.with(|timeline| {
-                view! { {more(timeline)}{legend(entries(timeline))}{data_table(table(timeline))} }.into_any()
+                view! { {more_owners_note(timeline)}{legend(entries(timeline))}{data_table(table(timeline))} }.into_any()
             }))}
         </ChartFrame>
     }
@@ -66,8 +66,8 @@ pub fn Ownership(
 }
 
 /// Range of the chart and what it leaves out.
-fn summary_note(timeline: &Timeline, words: &str) -> String {
-    let mut note = format!("{words}, UTC");
+fn summary_note(timeline: &Timeline, range_label: &str) -> String {
+    let mut note = format!("{range_label}, UTC");
     if blocks_of(timeline).any(|block| !block.ticks.is_empty()) {
         match timeline.per_tick {
             1 => note.push_str("; a tick is a renewal"),
@@ -141,7 +141,7 @@ fn lanes(timeline: &Timeline, links: &MarkLinks) -> AnyView {
     view! { {empty}{lanes}{queue}<div class="lane ax"><div class="ln"></div>{axis(&times)}</div> }.into_any()
 }
 
-fn more(timeline: &Timeline) -> Option<AnyView> {
+fn more_owners_note(timeline: &Timeline) -> Option<AnyView> {
     let more = format::counted(timeline.more as u64, "owner", "owners");
     let text = format!("The last {LANES_MAX} owners; {more} more in this range.");
     (timeline.more > 0).then(|| view! { <p class="small ink2 tl-more">{text}</p> }.into_any())

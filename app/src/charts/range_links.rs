@@ -32,17 +32,17 @@ fn entries(range: &ShownRange, url: &PageUrl) -> Vec<AnyView> {
     };
     let presets = RangePreset::ALL.map(|preset| {
         if shown == Some(TimeRange::Last(preset)) {
-            return current(preset.word().to_owned());
+            return current(preset.label().to_owned());
         }
         let href = url.with(&[("range", preset.as_str())]).href();
-        view! { <a class="link" href=href data-noscroll="">{preset.word()}</a> }.into_any()
+        view! { <a class="link" href=href data-noscroll="">{preset.label()}</a> }.into_any()
     });
-    let between = matches!(range.picked, Some(TimeRange::Between { .. })).then(|| current(range.words()));
+    let between = matches!(range.picked, Some(TimeRange::Between { .. })).then(|| current(range.label()));
     fitted.into_iter().chain(presets).chain(between).collect()
 }
 
-fn current(word: String) -> AnyView {
-    view! { <b aria-current="true">{word}</b> }.into_any()
+fn current(text: String) -> AnyView {
+    view! { <b aria-current="true">{text}</b> }.into_any()
 }
 
 #[cfg(all(test, feature = "ssr"))]

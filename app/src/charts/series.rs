@@ -25,7 +25,7 @@ pub enum Draw {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
     /// Name of the values: `held`, `waiting`.
-    pub word: &'static str,
+    pub name: &'static str,
     /// Current value, at the left; `None`: unknown.
     pub figure: Option<String>,
     /// CSS class of a state, or empty.
@@ -128,7 +128,7 @@ impl SeriesChart {
     }
 
     fn hit(&self, panel: &Panel, span: &ChartSpan, href: Option<HrefOf<'_>>) -> AnyView {
-        let title = format!("{}: {}", between(span, self.scale), level(panel.word, span));
+        let title = format!("{}: {}", between(span, self.scale), level(panel.name, span));
         let href = href.filter(|_| span.level.is_some());
         let place = (self.scale.at(span.from), self.scale.width(span.from, span.until));
         let mark = column("hit", place, title.clone());
@@ -160,15 +160,15 @@ impl SeriesChart {
     pub fn table(&self, caption: impl Into<String>) -> Table {
         let mut head = vec!["from, UTC".to_owned(), "until".to_owned()];
         for panel in &self.panels {
-            head.push(panel.word.to_owned());
-            head.extend(panel.before.as_ref().map(|_| format!("{} before", panel.word)));
+            head.push(panel.name.to_owned());
+            head.extend(panel.before.as_ref().map(|_| format!("{} before", panel.name)));
         }
         let rows = self.spans().iter().enumerate().map(|(row, span)| {
             let mut cells = vec![moment(span.from, self.scale), moment(span.until, self.scale)];
             for panel in &self.panels {
                 let of = |drawn: &Drawn| {
                     let span = drawn.spans.get(row);
-                    span.map_or_else(String::new, |span| level(panel.word, span))
+                    span.map_or_else(String::new, |span| level(panel.name, span))
                 };
                 cells.push(of(&panel.drawn));
                 cells.extend(panel.before.as_ref().map(of));
@@ -199,7 +199,7 @@ impl SeriesChart {
     fn reading(&self, place: usize, span: &ChartSpan, href: Option<HrefOf<'_>>) -> Reading {
         let mut values = Vec::new();
         for panel in &self.panels {
-            let of = |drawn: &Drawn| drawn.spans.get(place).map(|span| level(panel.word, span));
+            let of = |drawn: &Drawn| drawn.spans.get(place).map(|span| level(panel.name, span));
             values.extend(of(&panel.drawn).map(|text| (panel.hue, text)));
             let before = panel.before.as_ref().and_then(of);
             values.extend(before.map(|text| ("ink3", format!("before: {text}"))));
@@ -243,7 +243,7 @@ fn label(panel: &Panel) -> AnyView {
         Some(figure) => view! { <b>{figure}</b> }.into_any(),
         None => view! { <b class="ink3">"unknown"</b> }.into_any(),
     };
-    view! { <div class="cl">{figure}<span class=format!("small st {}", panel.hue)>{panel.word}</span></div> }
+    view! { <div class="cl">{figure}<span class=format!("small st {}", panel.hue)>{panel.name}</span></div> }
         .into_any()
 }
 
@@ -273,16 +273,16 @@ fn between(span: &ChartSpan, scale: TimeScale) -> String {
     format!("{} to {}", moment(span.from, scale), moment(span.until, scale))
 }
 
-fn level(word: &str, span: &ChartSpan) -> String {
+fn level(name: &str, span: &ChartSpan) -> String {
     let Some(level) = span.level else {
         return "unknown: no history".to_owned();
     };
     let last = figure(level.last);
     if level.low == level.high {
-        return format!("{last} {word}");
+        return format!("{last} {name}");
     }
     format!(
-        "{} to {} {word}, {last} at the end",
+        "{} to {} {name}, {last} at the end",
         figure(level.low),
         figure(level.high),
     )
@@ -306,10 +306,10 @@ fn figure(value: f64) -> String {
 fn summary(panel: &Panel) -> String {
     let drawn = &panel.drawn;
     match drawn.last {
-        None => format!("{}: no history in this range", panel.word),
+        None => format!("{}: no history in this range", panel.name),
         Some(last) => format!(
             "{}: {} to {}, {} at the end",
-            panel.word,
+            panel.name,
             figure(drawn.low),
             figure(drawn.high),
             figure(last)
@@ -330,7 +330,7 @@ mod tests {
         SeriesChart {
             scale,
             panels: vec![Panel {
-                word: "held",
+                name: "held",
                 figure: Some("12,847".to_owned()),
                 hue: "healthy",
                 draw: Draw::Line,

@@ -45,10 +45,10 @@ pub fn Held(#[prop(into)] lock: Arc<Lock>) -> impl IntoView {
 }
 
 fn at_least(ms: i64, why: String) -> AnyView {
-    view! { <span title=why>{at_least_word(ms)}</span> }.into_any()
+    view! { <span title=why>{at_least_text(ms)}</span> }.into_any()
 }
 
-pub fn at_least_word(ms: i64) -> String {
+pub fn at_least_text(ms: i64) -> String {
     format!("\u{2265} {}", format::duration(ms))
 }
 

@@ -118,7 +118,7 @@ fn marks(drawing: &Drawing) -> impl IntoView + use<> {
 /// The number at a fixed position, and the line at the end of the bar.
 fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Elapsed) -> impl IntoView + use<> {
     let form = drawing.form;
-    let word = move || {
+    let text = move || {
         lock.with_value(|lock| match form {
             Form::Leased => format!("{} left", expiry_bar::label(lock, elapsed.whole_seconds())),
             Form::Expired => format!("{}, expired", expiry_bar::label(lock, elapsed.whole_seconds())),
@@ -130,7 +130,7 @@ fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Elapsed) -> impl Int
         view! { <rect class="end" x=at y="18" width="2" height="38"></rect> }.into_any()
     });
     view! {
-        <text class="now" x="0" y="12">{changing(word)}</text>
+        <text class="now" x="0" y="12">{changing(text)}</text>
         {rule}
     }
 }

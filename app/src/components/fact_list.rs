@@ -12,7 +12,7 @@ pub fn Facts(cells: Vec<(&'static str, AnyView)>) -> impl IntoView {
     view! { <dl class="facts">{cells.collect_view()}</dl> }
 }
 
-/// A value, or the word for its absence with the reason below: never blank, never zero.
+/// A value, or the label for its absence with the reason below: never blank, never zero.
 pub fn known_or_why<T>(value: &Reported<T>, show: impl FnOnce(&T) -> AnyView) -> AnyView {
     match value {
         Reported::Value(value) => show(value),
@@ -21,7 +21,7 @@ pub fn known_or_why<T>(value: &Reported<T>, show: impl FnOnce(&T) -> AnyView) ->
     }
 }
 
-fn missing_value(word: &'static str, why: &str) -> AnyView {
+fn missing_value(label: &'static str, why: &str) -> AnyView {
     let why = why.to_owned();
-    view! { <span class="none">{word}</span><small>{why}</small> }.into_any()
+    view! { <span class="none">{label}</span><small>{why}</small> }.into_any()
 }

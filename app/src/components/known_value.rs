@@ -1,4 +1,4 @@
-//! A value, or the word for its absence with the reason on hover. Never blank.
+//! A value, or the label for its absence with the reason on hover. Never blank.
 
 use domain::reported::Reported;
 use leptos::prelude::*;

@@ -67,13 +67,13 @@ fn OldestBackend(live: Live) -> impl IntoView {
         let oldest = oldest
             .get()
             .filter(|oldest| oldest.status != BackendStatus::Live)?;
-        let (shape, hue, word) = status_badge(oldest.status);
+        let (shape, hue, label) = status_badge(oldest.status);
         let age = oldest.age_ms.map_or_else(|| "never seen".to_owned(), seconds);
         Some(
             view! {
                 <span class=format!("lv-old {hue}")>
                     <Shape name=shape/>
-                    <span><span class="o">"oldest: "</span>{oldest.name}" "{age}", "{word}</span>
+                    <span><span class="o">"oldest: "</span>{oldest.name}" "{age}", "{label}</span>
                 </span>
             }
             .into_any(),
@@ -96,11 +96,11 @@ fn ChangesWaiting(live: Live) -> impl IntoView {
 
 #[component]
 fn Pause(live: Live) -> impl IntoView {
-    let word = move || if live.is_paused() { "Resume" } else { "Pause" };
+    let label = move || if live.is_paused() { "Resume" } else { "Pause" };
     view! {
         <button class="lv-p" type="button" aria-keyshortcuts="p" on:click=move |_| live.toggle_pause()>
             {move || view! { <Shape name=if live.is_paused() { "play" } else { "pause" }/> }.into_any()}
-            <span class="pw">{changing(word)}</span>
+            <span class="pw">{changing(label)}</span>
             <kbd aria-hidden="true">"p"</kbd>
         </button>
     }

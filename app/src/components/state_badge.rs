@@ -1,4 +1,4 @@
-//! A state as shape, word and hue, in that order of weight.
+//! A state as shape, label and hue, in that order of weight.
 
 use domain::backend::BackendStatus;
 use domain::state::{LockState, Severity};
@@ -39,7 +39,7 @@ pub fn badge_class(state: LockState, small: bool) -> String {
 #[component]
 pub fn StateBadge(
     state: LockState,
-    /// Appended to the word: `stale, 14 s`.
+    /// Appended to the label: `stale, 14 s`.
     #[prop(optional, into)]
     note: Option<String>,
     /// Reason, on hover.
@@ -48,14 +48,14 @@ pub fn StateBadge(
     #[prop(optional)] small: bool,
 ) -> impl IntoView {
     let class = badge_class(state, small);
-    let word = match note.filter(|note| !note.is_empty()) {
-        Some(note) => format!("{}, {note}", state.word()),
-        None => state.word().to_owned(),
+    let label = match note.filter(|note| !note.is_empty()) {
+        Some(note) => format!("{}, {note}", state.label()),
+        None => state.label().to_owned(),
     };
-    view! { <span class=class title=why><Shape name=state.as_str()/>{word}</span> }
+    view! { <span class=class title=why><Shape name=state.as_str()/>{label}</span> }
 }
 
-/// Shape, hue and word of a backend's status.
+/// Shape, hue and label of a backend's status.
 pub const fn status_badge(status: BackendStatus) -> (&'static str, &'static str, &'static str) {
     match status {
         BackendStatus::Starting => ("pending", "blind", "starting"),
@@ -68,11 +68,11 @@ pub const fn status_badge(status: BackendStatus) -> (&'static str, &'static str,
 
 #[component]
 pub fn BackendBadge(status: BackendStatus) -> impl IntoView {
-    let (shape, hue, word) = status_badge(status);
+    let (shape, hue, label) = status_badge(status);
     let quiet = if matches!(status, BackendStatus::Partial | BackendStatus::Down) {
         ""
     } else {
         " quiet"
     };
-    view! { <span class=format!("st small {hue}{quiet}")><Shape name=shape/>{word}</span> }
+    view! { <span class=format!("st small {hue}{quiet}")><Shape name=shape/>{label}</span> }
 }

@@ -192,6 +192,6 @@ pub fn waiters(count: &Reported<u32>) -> AnyView {
     }
 }
 
-fn missing_value(word: &'static str, why: &str) -> AnyView {
-    view! { <span class="ink3" title=why.to_owned()>{word}</span> }.into_any()
+fn missing_value(label: &'static str, why: &str) -> AnyView {
+    view! { <span class="ink3" title=why.to_owned()>{label}</span> }.into_any()
 }

@@ -163,9 +163,9 @@ pub fn ChoiceField(
 pub fn options_view(options: Vec<(String, String)>, chosen: &str) -> AnyView {
     options
         .into_iter()
-        .map(|(value, word)| {
+        .map(|(value, label)| {
             let is_chosen = value == chosen;
-            view! { <option value=value selected=is_chosen>{word}</option> }.into_any()
+            view! { <option value=value selected=is_chosen>{label}</option> }.into_any()
         })
         .collect_view()
         .into_any()

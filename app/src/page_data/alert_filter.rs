@@ -153,8 +153,8 @@ impl AlertFilter {
     }
 }
 
-fn one_of<const N: usize>(words: [&str; N]) -> String {
-    format!("must be one of {}", words.join(", "))
+fn one_of<const N: usize>(values: [&str; N]) -> String {
+    format!("must be one of {}", values.join(", "))
 }
 
 #[cfg(test)]

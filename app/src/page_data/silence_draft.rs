@@ -119,17 +119,17 @@ mod tests {
     #[test]
     fn fields_come_from_the_url_of_an_alert_or_from_the_form() {
         let url = SilenceFields::from_search("?rule=long_held&backend=cache&other=1&comment=a+drill");
-        let pair = |label: &str, value: &str| (label.to_owned(), value.to_owned());
+        let field = |label: &str, value: &str| (label.to_owned(), value.to_owned());
         assert_eq!(
             url.matchers,
-            [pair("rule", "long_held"), pair("backend", "cache")]
+            [field("rule", "long_held"), field("backend", "cache")]
         );
         assert_eq!((url.length.as_str(), url.comment.as_str()), ("2h", "a drill"));
         assert_eq!(
             SilenceFields::from_search(&url.to_search()).matchers,
             url.matchers
         );
-        let fields = SilenceFields::from_fields(&[pair("label1", "rule"), pair("lasts", "3d")]);
+        let fields = SilenceFields::from_fields(&[field("label1", "rule"), field("lasts", "3d")]);
         assert_eq!(fields.lasts(0), "3d");
     }
 

@@ -74,7 +74,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
             .into_any(),
         )
     };
-    let teach = move || (is_unused.get() && !is_filtered.get()).then(empty_state::teach);
+    let setup_help = move || (is_unused.get() && !is_filtered.get()).then(empty_state::setup_help);
     let chart = move || (is_run.get() && !is_unused.get()).then(|| view! { <OverTime data url/> }.into_any());
     let lists = move || {
         has_rows
@@ -94,7 +94,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
             <Search data url/>
             {changing(refused)}
             {changing(cut_notice)}
-            {changing(teach)}
+            {changing(setup_help)}
             {changing(chart)}
             {changing(lists)}
             {changing(rows)}
@@ -117,9 +117,9 @@ fn compared(data: &Page) -> Option<String> {
     Some(match difference {
         0 => " As many as in the same span before.".to_owned(),
         _ => {
-            let word = if data.total > before { "more" } else { "fewer" };
+            let comparison = if data.total > before { "more" } else { "fewer" };
             format!(
-                " {} {word} than in the same span before.",
+                " {} {comparison} than in the same span before.",
                 format::count(difference)
             )
         }

@@ -89,7 +89,7 @@ fn Found(answer: Signal<LookupResult>) -> impl IntoView {
         if is_lock.get() {
             view! { <Followed detail/> }.into_any()
         } else {
-            other(answer.get())
+            lookup_view(answer.get())
         }
     })
 }
@@ -125,7 +125,7 @@ fn Followed(detail: Memo<Option<LockDetail>>) -> impl IntoView {
     })
 }
 
-fn other(answer: LookupResult) -> AnyView {
+fn lookup_view(answer: LookupResult) -> AnyView {
     match answer {
         LookupResult::Lock(_) => ().into_any(),
         LookupResult::Choose {

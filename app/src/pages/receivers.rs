@@ -92,7 +92,7 @@ pub fn path(name: &str) -> String {
 }
 
 /// For display: `Alertmanager`.
-pub(super) fn kind_word(kind: &str) -> &'static str {
+pub(super) fn kind_label(kind: &str) -> &'static str {
     match kind {
         "alertmanager" => "Alertmanager",
         "slack" => "Slack",
@@ -157,7 +157,7 @@ fn cells(row: &ReceiverRow, now: i64) -> AnyView {
         view! { <td class=class>{format::count(count)}</td> }.into_any()
     };
     view! {
-        <th scope="row"><a class="link mono" href=path(&row.name)>{row.name.clone()}</a><small>{kind_word(&row.kind)}</small></th>
+        <th scope="row"><a class="link mono" href=path(&row.name)>{row.name.clone()}</a><small>{kind_label(&row.kind)}</small></th>
         <td class="wrap to">{urls.collect_view()}</td>
         <td class="wrap">{last_status(row, now)}</td>
         {count(row.waiting)}
@@ -184,7 +184,7 @@ pub(super) fn last_status(row: &ReceiverRow, now: i64) -> AnyView {
 #[component]
 fn Add() -> impl IntoView {
     let kinds =
-        ["webhook", "alertmanager", "slack"].map(|kind| (kind.to_owned(), kind_word(kind).to_owned()));
+        ["webhook", "alertmanager", "slack"].map(|kind| (kind.to_owned(), kind_label(kind).to_owned()));
     view! {
         <section class="panel" aria-labelledby="add">
             <header><h2 id="add">"Add a receiver"</h2></header>

@@ -106,7 +106,7 @@ fn by_password(prove: &Prove, action: &str, hidden: AnyView) -> AnyView {
         fault: prove.fault.clone(),
         ..Field::password(prove.field, "Your password", "current-password")
     };
-    let word = match prove.then {
+    let label = match prove.then {
         Then::Open(_) => "Authenticate again",
         Then::Send(_) => "Authenticate and submit",
     };
@@ -114,7 +114,7 @@ fn by_password(prove: &Prove, action: &str, hidden: AnyView) -> AnyView {
         <form class="type" method="post" action=action.to_owned()>
             {hidden}
             {field.view()}
-            <div class="do"><button class="btn solid" r#type="submit">{word}</button></div>
+            <div class="do"><button class="btn solid" r#type="submit">{label}</button></div>
         </form>
     }
     .into_any()
@@ -127,10 +127,10 @@ fn sign_in(at_provider: bool, next: &str, in_new_tab: bool) -> AnyView {
     } else {
         links::with_query("/sign-in", [("next", next)])
     };
-    let (target, word) = match in_new_tab {
+    let (target, label) = match in_new_tab {
         true => (Some("_blank"), "Sign in again, in a new tab"),
         false => (None, "Sign in again"),
     };
-    view! { <div class="do"><a class="btn solid" href=href target=target rel="noopener">{word}</a></div> }
+    view! { <div class="do"><a class="btn solid" href=href target=target rel="noopener">{label}</a></div> }
         .into_any()
 }

@@ -110,7 +110,7 @@ pub fn spent_link(page: SpentLink) -> String {
         hint,
         is_signed_in,
     } = page;
-    let (href, word) = if is_signed_in {
+    let (href, label) = if is_signed_in {
         ("/", "Open the console")
     } else {
         ("/sign-in", "Sign in with a password")
@@ -129,7 +129,7 @@ pub fn spent_link(page: SpentLink) -> String {
             <pre tabindex="0"><code>{command}</code></pre>
             {hint}
             <p>"Or ask an admin: Settings, Users, your name, Create a sign-in link."</p>
-            <div class="do"><a class="btn" href=href>{word}</a></div>
+            <div class="do"><a class="btn" href=href>{label}</a></div>
         </section>
     };
     document("Link no longer valid", content.into_any())

@@ -192,10 +192,10 @@ async fn work(
     let mut http = Http::connect(([127, 0, 0, 1], port).into(), token.expose()).await?;
     let mut pace = tokio::time::interval(every);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for turn in (0..NAMES).cycle() {
+    for name in (0..NAMES).cycle() {
         pace.tick().await;
         let body = format!(
-            r#"{{"resource":"changing:{number}:{turn}","ownerId":"worker-{number}","ttlSeconds":30}}"#
+            r#"{{"resource":"changing:{number}:{name}","ownerId":"worker-{number}","ttlSeconds":30}}"#
         );
         let answer = http.post("/v1/locks/acquire", &body).await?;
         let id = member(answer, "leaseId").ok_or_else(|| BenchError::bad_answer("our server", answer))?;

@@ -29,7 +29,7 @@ use crate::timer::{Stopwatch, micros, percentile};
 const SINGLE: usize = 100;
 const MANY: usize = 2_000;
 /// A receiver that hears nothing for longer than this has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const NAME: &str = "sink";
 
 /// Ids of the messages that arrived; a repeated one counts once.
@@ -137,7 +137,7 @@ impl Stage {
         self.sent += count;
         let mut arrived = self.arrived.subscribe();
         let all = arrived.wait_for(|ids| ids.len() >= self.sent);
-        match tokio::time::timeout(PATIENCE, all).await {
+        match tokio::time::timeout(TIMEOUT, all).await {
             Ok(Ok(_)) => Ok(()),
             _ => Err(BenchError::bad_answer("the notifier", "messages did not arrive")),
         }

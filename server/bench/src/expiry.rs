@@ -48,7 +48,7 @@ impl Expiry {
             ),
             Figure::plain("the longest of them", self.longest_ms, "ms"),
             Figure::plain("renewals meanwhile", self.renewed as f64, ""),
-            Figure::at_least("expiries noted", self.recorded as f64, leases as f64, ""),
+            Figure::at_least("expiries recorded", self.recorded as f64, leases as f64, ""),
             Figure::plain(
                 "from the first expiry until all were recorded",
                 self.recorded_ms,

@@ -243,7 +243,7 @@ async fn read_month(history: &History, now: i64) -> Result<f64, BenchError> {
             .series(HistorySpan::new(now - DAYS * DAY_MS, now, now))
             .await?;
         let places = worst(&series, By::Wait, ROWS_MAX);
-        history.deepen(&mut series, &places).await?;
+        history.load_histograms(&mut series, &places).await?;
         all.push(watch.ms());
     }
     all.sort_by(f64::total_cmp);

@@ -21,7 +21,7 @@ const HTML_MS_GOAL: f64 = 60.0;
 const EVENT_MS_GOAL: f64 = 500.0;
 /// Not a multiple of the stream's interval, so that changes are distributed over it.
 const CHANGE_EVERY: Duration = Duration::from_millis(1_370);
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pages {
@@ -94,7 +94,7 @@ async fn wait_until_listed(served: &Served, locks: usize) -> Result<(), BenchErr
         if page.contains(&last) {
             return Ok(());
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIMEOUT {
             return Err(BenchError::bad_answer("/locks", format!("no {last} on the page")));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -136,7 +136,7 @@ async fn measure_once(served: &Served) -> Result<Vec<f64>, BenchError> {
         }
         let watch = Stopwatch::start();
         loop {
-            let event = tokio::time::timeout(PATIENCE, stream.next()).await;
+            let event = tokio::time::timeout(TIMEOUT, stream.next()).await;
             let Ok(Some(event)) = event else {
                 return Err(BenchError::bad_answer(
                     "the event stream",

@@ -246,11 +246,11 @@ async fn run_soak(args: &Args) -> anyhow::Result<Vec<Figure>> {
         plan.changes_per_s,
         domain::format::counted(u64::from(plan.minutes), "minute", "minutes")
     ));
-    report("minute  memory MiB   files   tasks  changes/s  pages/s  heard kB/s  failures");
+    report("minute  memory MiB   files   tasks  changes/s  pages/s  received kB/s  failures");
     let report_sample = |sample: &soak::Sample| {
         let vitals = sample.vitals;
         report(&format!(
-            "{:>6}  {:>10.1}  {:>6}  {:>6}  {:>9}  {:>7}  {:>10}  {:>8}",
+            "{:>6}  {:>10.1}  {:>6}  {:>6}  {:>9}  {:>7}  {:>13}  {:>8}",
             sample.minute,
             vitals.memory_mib,
             vitals.files,

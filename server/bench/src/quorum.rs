@@ -28,7 +28,7 @@ pub(crate) async fn measure(say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
     let etcd = Throwaway::etcd_cluster(MEMBERS, EtcdOptions::default()).await?;
     let mut rounds = Vec::new();
     for number in 1..=ROUNDS {
-        say(&format!("turn {number} of {ROUNDS}: etcd directly"));
+        say(&format!("round {number} of {ROUNDS}: etcd directly"));
         let direct = report(say, Box::pin(run_on_etcd(&etcd.endpoints(), SPAN)).await?);
         say("acquire and release over HTTP");
         let ours = report(say, Box::pin(measure_service(&etcd)).await?);

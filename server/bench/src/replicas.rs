@@ -40,7 +40,7 @@ struct Round {
 pub(crate) async fn measure(say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut rounds = Vec::new();
     for number in 1..=ROUNDS {
-        say(&format!("turn {number} of {ROUNDS}"));
+        say(&format!("round {number} of {ROUNDS}"));
         rounds.push(Box::pin(measure_round(say)).await?);
     }
     Ok(figures(&rounds))

@@ -8,7 +8,7 @@ use super::test_server::Served;
 use lease::{AcquireRequest, Acquired, LeaseCaller, LeaseService};
 
 /// As many acquires as fit in one batch.
-const AT_ONCE: usize = 512;
+const CONCURRENT_MAX: usize = 512;
 
 /// Acquires `count` locks named `prefix:number` as the principal of the server's token. The TTL function is called
 /// for each lock.
@@ -35,7 +35,7 @@ pub(super) async fn acquire_many(
     };
     stream::iter(0..count)
         .map(acquire_one)
-        .buffered(AT_ONCE)
+        .buffered(CONCURRENT_MAX)
         .try_collect()
         .await
 }

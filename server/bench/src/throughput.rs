@@ -70,7 +70,7 @@ pub(crate) async fn measure(
 ) -> Result<Vec<BenchRound>, BenchError> {
     let mut all = Vec::new();
     for number in 1..=rounds {
-        say(&format!("turn {number} of {rounds}"));
+        say(&format!("round {number} of {rounds}"));
         all.push(Box::pin(measure_round(span, say)).await?);
     }
     Ok(all)

@@ -108,9 +108,9 @@ pub fn key_bytes(text: &str) -> Option<[u8; KEY_BYTES]> {
     if text.len() != 2 * KEY_BYTES {
         return None;
     }
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+    for (byte, digits) in bytes.iter_mut().zip(text.chunks_exact(2)) {
         let digit = |digit: u8| char::from(digit).to_digit(16);
-        let (high, low) = (digit(*pair.first()?)?, digit(*pair.get(1)?)?);
+        let (high, low) = (digit(*digits.first()?)?, digit(*digits.get(1)?)?);
         *byte = u8::try_from(high * 16 + low).ok()?;
     }
     Some(bytes)

@@ -76,7 +76,7 @@ impl OidcConfig {
             &secrets::not_empty,
             secrets::hidden,
         );
-        let words = |text: &str| match text.is_empty() || text.contains(char::is_whitespace) {
+        let one_word = |text: &str| match text.is_empty() || text.contains(char::is_whitespace) {
             true => Err("is empty or holds white space".to_owned()),
             false => Ok(()),
         };
@@ -85,7 +85,7 @@ impl OidcConfig {
                 "scopes",
                 Some(&SCOPES_DEFAULT),
                 "scopes such as [\"profile\", \"groups\"]",
-                &words,
+                &one_word,
             ),
             false => section.node("scopes").and(None),
         };

@@ -81,10 +81,10 @@ pub fn read(variables: &Variables) -> Result<Otel, OtelError> {
             .map(|value| value.trim())
             .filter(|value| !value.is_empty())
     };
-    let is_off = get("OTEL_SDK_DISABLED").is_some_and(|word| word.eq_ignore_ascii_case("true"));
+    let is_off = get("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let signal = |name| if is_off { Ok(None) } else { signal(&get, name) };
     let attributes = get("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
-    let mut words = get("OTEL_PROPAGATORS").unwrap_or("tracecontext").split(',');
+    let mut propagators = get("OTEL_PROPAGATORS").unwrap_or("tracecontext").split(',');
     Ok(Otel {
         metrics: signal("METRICS")?,
         traces: signal("TRACES")?,
@@ -93,7 +93,7 @@ pub fn read(variables: &Variables) -> Result<Otel, OtelError> {
             || attributes
                 .split(',')
                 .any(|attribute| attribute.trim_start().starts_with("service.name=")),
-        ignores_callers: !words.any(|word| word.trim() == "tracecontext"),
+        ignores_callers: !propagators.any(|name| name.trim() == "tracecontext"),
     })
 }
 

@@ -183,9 +183,9 @@ pub(super) fn span(duration: &Duration) -> String {
 }
 
 pub(super) fn choice<C: WireEnum>() -> Rule<'static, C> {
-    let words: Vec<String> = C::VARIANTS.iter().map(|value| quoted(value.wire())).collect();
+    let allowed: Vec<String> = C::VARIANTS.iter().map(|value| quoted(value.wire())).collect();
     Rule {
-        expected: format!("one of {}", words.join(", ")),
+        expected: format!("one of {}", allowed.join(", ")),
         take: from_text(|text| match C::from_wire(text) {
             Some(value) => Parsed::Valid(value),
             None => match super::error::nearest(text, C::VARIANTS.iter().map(|value| value.wire())) {

@@ -21,7 +21,7 @@ pub(super) const QUIET: [(&str, &str); 3] = [
 pub(super) const LOST: (&str, &str) = ("locks/backup/consul-snapshot", "backup-4");
 const TTL: Duration = Duration::from_secs(15);
 const RENEW_EVERY: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Clone)]
 pub(super) struct Access {
@@ -32,7 +32,7 @@ pub(super) struct Access {
 impl Access {
     pub(super) fn new(url: &str) -> Result<Self, WorkloadError> {
         Ok(Self {
-            http: reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?,
+            http: reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build()?,
             base: format!("{url}/v1"),
         })
     }

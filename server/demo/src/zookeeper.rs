@@ -19,7 +19,7 @@ pub(super) const QUIET: (&str, &str) = ("/locks/search/shard-split", "splitter-1
 /// The lock that readers share while a writer waits.
 pub(super) const SHARED: &str = "/locks/catalog/prices";
 const SESSION: Duration = Duration::from_secs(15);
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval at which a contender checks its position in the queue.
 const POLL_EVERY: Duration = Duration::from_millis(250);
 
@@ -46,7 +46,7 @@ async fn connect(cluster: &str) -> Result<Client, WorkloadError> {
         .with_session_timeout(SESSION)
         .with_fail_eagerly()
         .connect(cluster);
-    timeout(PATIENCE, connect)
+    timeout(TIMEOUT, connect)
         .await
         .map_err(|_| WorkloadError::LeaseGone)?
         .map_err(WorkloadError::from)

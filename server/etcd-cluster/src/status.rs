@@ -58,7 +58,7 @@ fn parse_alarm(error: &str) -> Option<(u64, String)> {
     let field = |name: &str| {
         error
             .split_ascii_whitespace()
-            .find_map(|word| word.strip_prefix(name))
+            .find_map(|part| part.strip_prefix(name))
     };
     let alarm = field("alarm:")?.to_owned();
     Some((field("memberID:")?.parse().ok()?, alarm))

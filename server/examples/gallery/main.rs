@@ -47,7 +47,7 @@ async fn main() -> anyhow::Result<()> {
     announce(&format!("http://{}", listener.local_addr()?));
     axum::serve(
         listener,
-        gallery_routes.merge(leasehold::http::pages::router(ConsoleFor::everybody(canned))),
+        gallery_routes.merge(leasehold::http::pages::router(ConsoleFor::same_for_all(canned))),
     )
     .await?;
     Ok(())

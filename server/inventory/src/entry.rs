@@ -220,8 +220,8 @@ impl Entry {
         poll_interval_ms: i64,
     ) -> (LockState, Option<Tick>) {
         let facts = self.facts(gaps, grain_ms, poll_interval_ms);
-        let turn_ms = diagnosis::turns_after_ms(&facts).map(|ms| ms.max(RECHECK_MS_MIN));
-        let recheck_at = turn_ms
+        let changes_ms = diagnosis::changes_after_ms(&facts).map(|ms| ms.max(RECHECK_MS_MIN));
+        let recheck_at = changes_ms
             .filter(|ms| *ms < poll_interval_ms)
             .map(|ms| self.read_at.plus(ms));
         (diagnosis::diagnose(&facts).worst(), recheck_at)

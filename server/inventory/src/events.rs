@@ -11,7 +11,7 @@ use domain::token::FencingToken;
 use super::template_groups::GroupId;
 
 /// Events stored per backend.
-const KEPT: usize = 8_192;
+const EVENTS_MAX: usize = 8_192;
 
 /// One change of one lock. The source is a number of its shard.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl Recent {
         let is_published =
             |event: &LockEvent| !matches!(event.kind, EventKind::Renewed | EventKind::FewerWaiting);
         self.0.extend(events.into_iter().filter(is_published));
-        let surplus = self.0.len().saturating_sub(KEPT);
+        let surplus = self.0.len().saturating_sub(EVENTS_MAX);
         self.0.drain(..surplus);
     }
 

@@ -29,7 +29,7 @@ use super::slab::Id;
 /// No rule applies.
 pub(super) const NEVER: Tick = Tick(i64::MAX);
 /// Entries evaluated before the observer gets its turn.
-const AT_ONCE: Id = 8 * 1024;
+const CHUNK_ENTRIES: Id = 8 * 1024;
 /// For more changed locks than this, all locks are evaluated again.
 const SINGLY_MAX: usize = 2_000;
 
@@ -51,26 +51,26 @@ struct Followed {
 #[derive(Debug, Default)]
 pub struct LongHeld {
     followed: RwLock<Arc<Followed>>,
-    past: RwLock<Baseline>,
+    baseline: RwLock<Baseline>,
 }
 
 impl LongHeld {
     /// Past hold times.
-    pub fn past(&self) -> RwLockReadGuard<'_, Baseline> {
-        self.past.read()
+    pub fn baseline(&self) -> RwLockReadGuard<'_, Baseline> {
+        self.baseline.read()
     }
 
     /// After a change call [`Inventory::reevaluate`] with the locks whose hold times changed.
-    pub fn past_mut(&self) -> RwLockWriteGuard<'_, Baseline> {
-        self.past.write()
+    pub fn baseline_mut(&self) -> RwLockWriteGuard<'_, Baseline> {
+        self.baseline.write()
     }
 
     pub fn p95_ms(&self, lock: &LockId) -> Option<i64> {
-        self.past().p95_ms(lock)
+        self.baseline().p95_ms(lock)
     }
 
     pub fn usual_hold(&self, lock: &LockId) -> Option<UsualHold> {
-        self.past().usual_hold(lock)
+        self.baseline().usual_hold(lock)
     }
 
     fn followed(&self) -> Arc<Followed> {
@@ -143,21 +143,21 @@ impl Judge {
     }
 
     /// The sentence of the first rule that holds.
-    pub(super) fn why(&self, sight: &LockSnapshot<'_>) -> String {
-        let lock = sight.lock();
-        let usual_hold = |sight: &LockSnapshot<'_>| self.long_held.usual_hold(&sight.id());
+    pub(super) fn why(&self, snapshot: &LockSnapshot<'_>) -> String {
+        let lock = snapshot.lock();
+        let usual_hold = |snapshot: &LockSnapshot<'_>| self.long_held.usual_hold(&snapshot.id());
         let rules = self.followed.rules.iter().filter(|rule| rule.covers(&lock));
         let found = rules
-            .map(|rule| (rule, evaluate_lock(&rule.condition, sight, &usual_hold)))
+            .map(|rule| (rule, evaluate_lock(&rule.condition, snapshot, &usual_hold)))
             .find(|(_, (sign, _))| *sign == ConditionResult::Holds);
         match found {
             Some((rule, (_, measure))) => {
-                let usual_hold = self.long_held.usual_hold(&sight.id());
-                lock_sentence(&rule.condition, sight, measure, usual_hold)
+                let usual_hold = self.long_held.usual_hold(&snapshot.id());
+                lock_sentence(&rule.condition, snapshot, measure, usual_hold)
             }
             None => format!(
                 "Already long-held when this server first observed it, {} ago.",
-                format::duration(sight.held_ms)
+                format::duration(snapshot.held_ms)
             ),
         }
     }
@@ -228,7 +228,7 @@ impl Inventory {
         loop {
             let mut state = slot.write();
             let last = state.shard.slab.last();
-            let to = last.min(from.saturating_add(AT_ONCE));
+            let to = last.min(from.saturating_add(CHUNK_ENTRIES));
             let changes = slot.evaluate_entries(&mut state, from..to);
             drop(state);
             self.count_changes(changes);

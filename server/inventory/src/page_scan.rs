@@ -33,7 +33,7 @@ pub(super) struct Ranked {
 
 /// Sorts the rows of several backends.
 pub(super) fn sort_rows(rows: &mut [Ranked], sort: Sort) {
-    let turned = turns_names(sort);
+    let is_reversed = reverses_names(sort);
     rows.sort_by(|a, b| {
         let names = a.key.name.cmp(&b.key.name);
         let ties = a
@@ -44,7 +44,7 @@ pub(super) fn sort_rows(rows: &mut [Ranked], sort: Sort) {
         let names = names.then(ties);
         a.rank
             .cmp(&b.rank)
-            .then(if turned { names.reverse() } else { names })
+            .then(if is_reversed { names.reverse() } else { names })
     });
 }
 
@@ -128,7 +128,7 @@ impl Slot {
 fn after<'a>(shard: &Shard, backend: &str, last: &'a Cursor) -> After<'a> {
     let is_shown = |source: &str| {
         let order = (backend, source).cmp(&(last.backend.as_str(), last.source.as_str()));
-        if turns_names(last.sort) {
+        if reverses_names(last.sort) {
             order.is_ge()
         } else {
             order.is_le()
@@ -147,7 +147,7 @@ fn after<'a>(shard: &Shard, backend: &str, last: &'a Cursor) -> After<'a> {
 
 /// Only the order by resource reverses the names themselves; in every other order, ties are
 /// ascending.
-pub(super) fn turns_names(sort: Sort) -> bool {
+pub(super) fn reverses_names(sort: Sort) -> bool {
     sort.key == SortKey::Resource && sort.descending
 }
 

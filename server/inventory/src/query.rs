@@ -143,7 +143,7 @@ impl Inventory {
             }
         }
         // In descending order, the names with this beginning are before its successor.
-        if page_scan::turns_names(cursor.sort)
+        if page_scan::reverses_names(cursor.sort)
             && let Some(end) = after_prefix(&cursor.name)
         {
             cursor.name = end;

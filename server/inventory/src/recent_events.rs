@@ -8,7 +8,7 @@ use super::query::SEEN_MAX;
 
 impl Inventory {
     /// Events, newest first, with their source.
-    pub fn recently_seen(
+    pub fn recent_events_of(
         &self,
         backend: &BackendName,
         source: Option<&Source>,

@@ -109,7 +109,11 @@ impl Shard {
             now: context.now,
             lag_ms: 0,
         };
-        Some(context.judge.why(&self.sight(entry, self.source(entry)?, &from)))
+        Some(
+            context
+                .judge
+                .why(&self.snapshot(entry, self.source(entry)?, &from)),
+        )
     }
 
     fn state_and_reasons(&self, entry: &Entry, context: &RowContext<'_>) -> (LockState, Vec<StateReason>) {

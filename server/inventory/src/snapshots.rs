@@ -13,7 +13,7 @@ use super::slab::Id;
 use runtime::clock::ClockReading;
 
 /// Entries visited before the observer gets its turn.
-const AT_ONCE: Id = 8 * 1024;
+const CHUNK_ENTRIES: Id = 8 * 1024;
 
 /// Inputs of a lock snapshot besides its entry.
 pub(super) struct Standpoint<'a> {
@@ -28,7 +28,7 @@ pub(super) struct Standpoint<'a> {
 
 impl Shard {
     /// As of the last reading, unless the lease has expired since.
-    pub(super) fn sight<'a>(
+    pub(super) fn snapshot<'a>(
         &'a self,
         entry: &'a Entry,
         info: &'a SourceInfo,
@@ -53,13 +53,13 @@ impl Shard {
 }
 
 impl Inventory {
-    /// Calls `look` with each lock of every observed backend. Returns the backends that are not
+    /// Calls `visit` with each lock of every observed backend. Returns the backends that are not
     /// observed.
-    pub fn sights(
+    pub fn for_each_snapshot(
         &self,
         now: ClockReading,
         every_ms: i64,
-        look: &mut dyn FnMut(&LockSnapshot<'_>),
+        visit: &mut dyn FnMut(&LockSnapshot<'_>),
     ) -> Vec<BackendName> {
         let mut blind = Vec::new();
         for slot in self.slots().iter() {
@@ -73,7 +73,7 @@ impl Inventory {
                 }
                 let shard = &state.shard;
                 let last = shard.slab.last();
-                for id in from..last.min(from + AT_ONCE) {
+                for id in from..last.min(from + CHUNK_ENTRIES) {
                     let Some((entry, info)) = shard
                         .slab
                         .get(id)
@@ -88,12 +88,12 @@ impl Inventory {
                         now,
                         lag_ms: slot.info.poll_interval_ms + every_ms,
                     };
-                    look(&shard.sight(entry, info, &from));
+                    visit(&shard.snapshot(entry, info, &from));
                 }
-                if last <= from + AT_ONCE {
+                if last <= from + CHUNK_ENTRIES {
                     break;
                 }
-                from += AT_ONCE;
+                from += CHUNK_ENTRIES;
             }
         }
         blind

@@ -140,7 +140,7 @@ impl Core {
         if let Err(error) = queue.try_send(Job {
             operation,
             reply,
-            trace: trace::here().map(Box::new),
+            trace: trace::current_span_context().map(Box::new),
         }) {
             let (why, job) = match error {
                 mpsc::error::TrySendError::Full(job) => (LeaseError::Overloaded, job),

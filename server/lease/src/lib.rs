@@ -302,9 +302,9 @@ impl LeaseService {
         revocation: Revocation,
         delay: Duration,
     ) -> Result<Ended, LeaseError> {
-        names::words("by", &revocation.by)?;
-        names::words("reason", &revocation.reason)?;
-        names::words("auditId", &revocation.audit_id)?;
+        names::operator_text("by", &revocation.by)?;
+        names::operator_text("reason", &revocation.reason)?;
+        names::operator_text("auditId", &revocation.audit_id)?;
         let audit_id = revocation.audit_id.clone();
         let revoke = Operation::Revoke {
             lease,

@@ -101,7 +101,7 @@ impl Traced {
 
     /// Records the current trace as that of a revocation.
     pub fn revoked(&self, resource: &Resource, token: u64) {
-        if let Some(trace) = trace::here() {
+        if let Some(trace) = trace::current_span_context() {
             self.put(resource, token, true, &trace);
         }
     }

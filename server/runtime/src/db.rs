@@ -26,9 +26,9 @@ use crate::tasks;
 const CONNECTIONS_MAX: u32 = 4;
 /// History on Postgres has its own connections: charts over months must not block sessions and audit.
 const HISTORY_CONNECTIONS_MAX: u32 = 2;
-/// Timeout of a statement, after which the store counts as unavailable.
-const PATIENCE: Duration = Duration::from_millis(1_500);
-const BUSY: Duration = Duration::from_millis(1_000);
+/// Timeout for a connection of the pool, after which the store counts as unavailable.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(1_500);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(1_000);
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
@@ -151,14 +151,14 @@ impl Db {
             .foreign_keys(true)
             // `INSERT OR REPLACE` fires delete triggers only with recursive triggers.
             .pragma("recursive_triggers", "on")
-            .busy_timeout(BUSY);
+            .busy_timeout(BUSY_TIMEOUT);
         let description = path.display().to_string();
         let mut first = wait_ready::retry(&description, async || options.connect().await).await?;
         schema::migrate_sqlite(&mut first).await?;
         first.close().await.map_err(DbError::Open)?;
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
-            .acquire_timeout(PATIENCE)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options);
         wait_ready::retry(&description, async || pool.acquire().await.map(drop)).await?;
         Ok(Self::Sqlite(pool))
@@ -183,7 +183,7 @@ impl Db {
         let description = server_description(&options);
         let pool = PgPoolOptions::new()
             .max_connections(connections_max)
-            .acquire_timeout(PATIENCE)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options);
         wait_ready::retry(&description, async || pool.acquire().await.map(drop)).await?;
         Ok(Self::Postgres(pool))

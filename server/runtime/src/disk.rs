@@ -19,8 +19,8 @@ pub fn kind(path: &Path) -> String {
 /// The mount with the longest matching path; of equal ones the last, which covers the others.
 fn kind_among<'a>(mounts: &'a str, path: &Path) -> Option<&'a str> {
     let mount = |line: &'a str| {
-        let mut words = line.split(' ').skip(1);
-        Some((words.next()?, words.next()?))
+        let mut fields = line.split(' ').skip(1);
+        Some((fields.next()?, fields.next()?))
     };
     mounts
         .lines()

@@ -2,8 +2,8 @@
 //! counted.
 //!
 //! Three kinds. [`spawn`]: one piece of work; its caller notices when it is gone. [`spawn_supervised`] and
-//! [`keep_to_end`]: permanent tasks, restarted after a panic with growing delay. [`vital`]: tasks that cannot be
-//! restarted without their memory; the caller is notified and decides.
+//! [`spawn_until_finished`]: permanent tasks, restarted after a panic with growing delay. [`vital`]: tasks that
+//! cannot be restarted without their memory; the caller is notified and decides.
 
 mod panic_registry;
 mod restart_backoff;
@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::panic_registry::TaskLocation;
-pub use self::panic_registry::{Fallen, Name, fallen};
+pub use self::panic_registry::{Name, PanickedTask, panicked_tasks};
 use self::restart_backoff::RestartBackoff;
 
 /// Panics of background tasks since the process started.
@@ -52,7 +52,7 @@ pub fn spawn_supervised<Made: Future<Output = ()> + Send + 'static>(
 
 /// Like [`spawn_supervised`] for a task that observes `stop` itself, because it has work to finish. Not restarted
 /// after `stop`.
-pub fn keep_to_end<Made: Future<Output = ()> + Send + 'static>(
+pub fn spawn_until_finished<Made: Future<Output = ()> + Send + 'static>(
     name: impl Into<Name>,
     stop: CancellationToken,
     make: impl Fn() -> Made + Send + Sync + 'static,
@@ -67,7 +67,7 @@ pub fn vital(
     died: impl FnOnce(String) + Send + 'static,
 ) -> JoinHandle<()> {
     bare(async move {
-        if let Err(why) = catch_panic(drilled(name.into(), work)).await {
+        if let Err(why) = catch_panic(run_with_drill(name.into(), work)).await {
             log_panic(&name, &why);
             died(why);
         }
@@ -82,7 +82,7 @@ pub fn vital_thread(
     died: impl FnOnce(String) + Send + 'static,
 ) -> JoinHandle<()> {
     let runtime = tokio::runtime::Handle::current();
-    let work = drilled(name.into(), work);
+    let work = run_with_drill(name.into(), work);
     on_thread(name, move || runtime.block_on(catch_panic(work)), died)
 }
 
@@ -93,7 +93,7 @@ pub fn vital_runtime(
     work: impl Future<Output = ()> + Send + 'static,
     died: impl FnOnce(String) + Send + 'static,
 ) -> JoinHandle<()> {
-    let work = drilled(name.into(), work);
+    let work = run_with_drill(name.into(), work);
     let run = move || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let built = builder.enable_all().build();
@@ -139,7 +139,7 @@ fn supervise<Made: Future<Output = ()> + Send + 'static>(
             let started_at = place.start_run();
             // Making the future may panic too.
             let task = async { make().await };
-            let Err(why) = catch_panic(drilled(name.clone(), task)).await else {
+            let Err(why) = catch_panic(run_with_drill(name.clone(), task)).await else {
                 break;
             };
             log_panic(&name, &why);
@@ -179,7 +179,7 @@ pub fn panicked(name: &str, payload: Box<dyn Any + Send>) -> String {
 }
 
 /// Panics when a test requests it for this name.
-async fn drilled(name: Name, work: impl Future<Output = ()>) {
+async fn run_with_drill(name: Name, work: impl Future<Output = ()>) {
     tokio::select! {
         () = panic_registry::drill_of(name) => {}
         () = work => {}

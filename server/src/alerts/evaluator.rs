@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::change_detector::{ChangeDetector, Due};
 use self::recorded::Recorded;
-use self::scan::{ScanSnapshot, look_at};
+use self::scan::{ScanSnapshot, evaluate_rules};
 use self::windows::WindowLearner;
 use super::{Alerts, Notices, path, store};
 use crate::janitor::Janitor;
@@ -61,7 +61,7 @@ impl Evaluator {
     pub(super) fn new(alerts: Arc<Alerts>, leases: &Arc<LeaseService>, notices: Arc<dyn Notices>) -> Self {
         let leader = LeaderElection::new(&alerts.db, "leasehold/alerts", leases, &alerts.clock);
         // Baselines of an earlier evaluator are learned again from the start.
-        *alerts.inventory.long_held().past_mut() = Baseline::default();
+        *alerts.inventory.long_held().baseline_mut() = Baseline::default();
         Self {
             alerts,
             notices,
@@ -198,9 +198,9 @@ impl Evaluator {
         if due.signals
             && let Some(read) = self.recorded.read_signals(&*ledger, rules, at).await?
         {
-            let mut baselines = self.alerts.inventory.long_held().past_mut();
-            baselines.refused(read.since, read.refused);
-            baselines.forget_refused(at - WINDOW_MS_MAX);
+            let mut baseline = self.alerts.inventory.long_held().baseline_mut();
+            baseline.refused(read.since, read.refused);
+            baseline.forget_refused(at - WINDOW_MS_MAX);
         }
         Ok(())
     }
@@ -232,11 +232,11 @@ impl Evaluator {
         let views = self.alerts.inventory.backends(now);
         self.scan_waits(rules, before, now, &mut snapshot);
         let recorded = self.recorded.in_order();
-        let mut baselines = self.alerts.inventory.long_held().past_mut();
+        let mut baseline = self.alerts.inventory.long_held().baseline_mut();
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
             match rule.condition.kind.about() {
                 About::Prefix => {
-                    let found = evaluate_windows(index, rule, &mut baselines, at);
+                    let found = evaluate_windows(index, rule, &mut baseline, at);
                     if found.is_none() || !self.has_caught_up {
                         let of_rule = before.iter().filter(|alert| alert.rule == rule.id);
                         snapshot
@@ -287,8 +287,8 @@ impl Evaluator {
         let long_held = inventory.long_held().clone();
         let pass = tokio::task::spawn_blocking(move || {
             let mut snapshot = ScanSnapshot::default();
-            let blind = inventory.sights(now, EVALUATE_EVERY_MS, &mut |sight| {
-                look_at(sight, &watched, &known, &long_held, &mut snapshot);
+            let blind = inventory.for_each_snapshot(now, EVALUATE_EVERY_MS, &mut |lock_snapshot| {
+                evaluate_rules(lock_snapshot, &watched, &known, &long_held, &mut snapshot);
             });
             snapshot.blind = blind.into_iter().collect();
             snapshot

@@ -33,14 +33,14 @@ const EVENTS_MAX: i64 = 3_000_000;
 /// Begin of previews: a multiple of this, in milliseconds, so that a later one can continue an earlier one.
 const FROM_STEP_MS: i64 = 3_600_000;
 /// Concurrent previews; each uses a core.
-const AT_ONCE: usize = 2;
+const CONCURRENT_MAX: usize = 2;
 
 /// State shared by previews.
 pub(super) struct Previews {
     history: Db,
     cache: PreviewCache,
     checkpoints: Checkpoints,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     rows_read: Arc<AtomicU64>,
 }
 
@@ -50,7 +50,7 @@ impl Previews {
             history,
             cache: PreviewCache::default(),
             checkpoints: Checkpoints::default(),
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            permits: Arc::new(Semaphore::new(CONCURRENT_MAX)),
             rows_read: Arc::default(),
         }
     }
@@ -127,12 +127,12 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn preview(self: &Arc<Self>, rule: &Rule) -> Result<Preview, sqlx::Error> {
-        self.preview_run(vec![rule.clone()]).whole().await
+        self.preview_run(vec![rule.clone()]).complete().await
     }
 
     /// Previews in progress.
     pub fn previews_running(&self) -> usize {
-        AT_ONCE - self.previews.turns.available_permits()
+        CONCURRENT_MAX - self.previews.permits.available_permits()
     }
 
     /// History rows read by previews so far.
@@ -159,7 +159,7 @@ impl PreviewRun {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn whole(mut self) -> Result<Preview, sqlx::Error> {
+    pub async fn complete(mut self) -> Result<Preview, sqlx::Error> {
         let (previews, _) = self.part(Part::Whole).await?;
         let preview = previews.into_iter().next();
         preview.ok_or_else(|| sqlx::Error::Protocol("this preview belongs to no rule".to_owned()))

@@ -140,9 +140,10 @@ impl Alerts {
         let receivers = self.receivers().await?;
         let is_seen = |prefix: &Pattern| {
             let mut is_seen = false;
-            self.inventory.sights(self.clock.now(), 0, &mut |sight| {
-                is_seen |= prefix.covers(sight.name);
-            });
+            self.inventory
+                .for_each_snapshot(self.clock.now(), 0, &mut |snapshot| {
+                    is_seen |= prefix.covers(snapshot.name);
+                });
             is_seen
         };
         let known = KnownNames {

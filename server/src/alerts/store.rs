@@ -104,7 +104,7 @@ pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
 }
 
 /// Alerts that fired and ended, newest first.
-pub(super) async fn over(db: &Db, most: i64) -> Result<Vec<EndedAlert>, sqlx::Error> {
+pub(super) async fn ended(db: &Db, most: i64) -> Result<Vec<EndedAlert>, sqlx::Error> {
     let select = "SELECT rule_id, subject, fired_at, ended_at, body FROM alerts
         WHERE is_open = 0 AND fired_at IS NOT NULL ORDER BY ended_at DESC LIMIT $1";
     let mut all = Vec::new();

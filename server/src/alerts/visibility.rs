@@ -138,7 +138,7 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn resolved(&self, visible: &Visible, most: i64) -> Result<Vec<ResolvedAlert>, sqlx::Error> {
-        let ended = store::over(&self.db, most).await?;
+        let ended = store::ended(&self.db, most).await?;
         let rules = self.recent_state().await?.rules();
         let visible_alerts = ended.into_iter().filter_map(|alert| {
             let rule = rules.iter().find(|rule| rule.id.as_str() == alert.rule);

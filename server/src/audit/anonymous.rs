@@ -2,8 +2,8 @@
 //! their number.
 //!
 //! The first of a source is written immediately. However many anonymous requests arrive, the audit log grows by at
-//! most [`BURST`] entries at once and one per [`EVERY`]; the excess is written as one entry per minute for all other
-//! sources. A killed server loses the counts of at most one minute.
+//! most [`BURST`] entries at once and one per [`ENTRY_INTERVAL`]; the excess is written as one entry per minute for all
+//! other sources. A killed server loses the counts of at most one minute.
 
 mod counts;
 
@@ -18,17 +18,17 @@ use super::{Audit, Entry};
 use runtime::tasks;
 
 /// Interval between two entries about one source and kind.
-const WRITTEN_EVERY: Duration = Duration::from_secs(60);
+const SOURCE_ENTRY_INTERVAL: Duration = Duration::from_secs(60);
 /// Entries about all sources that may be written at once after a quiet period.
 const BURST: u32 = 30;
 /// Interval between further entries.
-const EVERY: Duration = Duration::from_secs(10);
+const ENTRY_INTERVAL: Duration = Duration::from_secs(10);
 /// Sources and kinds counted separately; more are counted together.
 const SOURCES_MAX: usize = 1_000;
 /// User names listed per entry about password guesses.
 const NAMES_MAX: usize = 4;
 /// Interval at which pending counts are checked.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct AnonymousCounts(Arc<Mutex<Counts>>);
@@ -53,10 +53,13 @@ impl Audit {
     pub fn write_anonymous_counts(&self, stop: CancellationToken) {
         let audit = self.clone();
         let ending = stop.clone();
-        tasks::keep_to_end("audit of anonymous requests", stop, move || {
+        tasks::spawn_until_finished("audit of anonymous requests", stop, move || {
             let (audit, ending) = (audit.clone(), ending.clone());
             async move {
-                while tokio::time::timeout(LOOK, ending.cancelled()).await.is_err() {
+                while tokio::time::timeout(CHECK_INTERVAL, ending.cancelled())
+                    .await
+                    .is_err()
+                {
                     let due = audit.anonymous.lock().due(audit.clock.tick());
                     audit.write_all(due).await;
                 }

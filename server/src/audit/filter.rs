@@ -61,7 +61,7 @@ impl Statement {
     }
 
     /// A query that returns a row if the time range has few entries; `None` without a time range.
-    pub(super) fn few(kind: FilterKind, query: &AuditQuery) -> Option<Self> {
+    pub(super) fn few_entries(kind: FilterKind, query: &AuditQuery) -> Option<Self> {
         if query.from.is_none() && query.to.is_none() {
             return None;
         }
@@ -77,7 +77,7 @@ impl Statement {
     }
 
     /// One page, newest first, plus one entry. Numbers come from an index first, so that only the entries of the
-    /// page are read. `is_few`: result of [`few`](Self::few).
+    /// page are read. `is_few`: result of [`few_entries`](Self::few_entries).
     pub(super) fn page(kind: FilterKind, query: &AuditQuery, is_few: bool) -> Self {
         let mut it = Self::new(kind);
         it.push(" WHERE seq IN (");
@@ -129,15 +129,15 @@ impl Statement {
             self.push_time(query);
         }
         if let Some((column, actor)) = actor {
-            self.is(column, Some(actor.clone()));
+            self.push_equal(column, Some(actor.clone()));
         }
-        self.is("backend", query.backend.as_ref().map(ToString::to_string));
-        self.is(
+        self.push_equal("backend", query.backend.as_ref().map(ToString::to_string));
+        self.push_equal(
             "action",
             query.action.map(|action: Action| action.as_str().to_owned()),
         );
-        self.is("outcome", query.outcome.clone());
-        self.is("unlock_id", query.unlock_id.clone());
+        self.push_equal("outcome", query.outcome.clone());
+        self.push_equal("unlock_id", query.unlock_id.clone());
         if let Some(prefix) = &query.prefix {
             self.push(" AND ");
             self.within(&NameRange::starting_with(prefix));
@@ -171,7 +171,7 @@ impl Statement {
 
     fn in_place(&mut self, place: &EntrySubject) {
         self.push("1 = 1");
-        self.is("backend", place.backend.as_ref().map(BackendName::to_string));
+        self.push_equal("backend", place.backend.as_ref().map(BackendName::to_string));
         if place.is_whole_backend() {
             return;
         }
@@ -192,7 +192,7 @@ impl Statement {
         }
     }
 
-    fn is(&mut self, column: &'static str, value: Option<String>) {
+    fn push_equal(&mut self, column: &'static str, value: Option<String>) {
         if let Some(value) = value {
             self.push(" AND ").push(column).push(" = ").text(value);
         }

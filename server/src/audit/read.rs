@@ -33,7 +33,7 @@ impl Audit {
     /// The store does not answer.
     pub async fn page(&self, query: &AuditQuery) -> Result<AuditPage, sqlx::Error> {
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let is_few = match Statement::few(self.kind(), query) {
+        let is_few = match Statement::few_entries(self.kind(), query) {
             Some(statement) => !self.select::<(i64,)>(statement).await?.is_empty(),
             None => false,
         };

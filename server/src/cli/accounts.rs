@@ -59,7 +59,7 @@ impl AccountStore {
 }
 
 /// Actor of the audit entries: any user who can write to the store.
-fn who() -> Principal {
+fn command_line() -> Principal {
     Principal::system("command line")
 }
 

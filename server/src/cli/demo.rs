@@ -83,7 +83,7 @@ async fn serve_until_stopped(
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let store = files.store();
-    let written = stop.run_until_cancelled(write_past(demo, &store)).await;
+    let written = stop.run_until_cancelled(write_history(demo, &store)).await;
     if written.transpose()?.is_none() {
         return Ok(Exit::Ok.into());
     }
@@ -104,13 +104,13 @@ async fn serve_until_stopped(
 }
 
 /// Before the server starts: it then reads the past like its own.
-async fn write_past(demo: &Demo, store: &str) -> anyhow::Result<()> {
+async fn write_history(demo: &Demo, store: &str) -> anyhow::Result<()> {
     report("simulating the history of the last 24 hours");
     let until = Clock::start().now().wall.timestamp_millis();
     let past = demo.past(until)?;
     let db = Db::open(store).await?;
     let history = db.history(store).await?;
-    simulation::write_past(&history, &past).await?;
+    simulation::write_history(&history, &past).await?;
     history.close().await;
     db.close().await;
     Ok(())

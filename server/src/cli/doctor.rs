@@ -111,13 +111,13 @@ fn text(findings: &[Finding]) -> String {
         .unwrap_or(0);
     let mut out = String::new();
     for finding in findings {
-        let word = match finding.level {
+        let level = match finding.level {
             Level::Ok => "ok     ",
             Level::Warning => "warning",
             Level::Fault => "FAULT  ",
         };
         let found = domain::escape::visible(&finding.found);
-        out.push_str(&format!("{word}  {:<width$}  {found}\n", finding.check));
+        out.push_str(&format!("{level}  {:<width$}  {found}\n", finding.check));
         if let Some(remedy) = &finding.remedy {
             let remedy = domain::escape::visible(remedy);
             out.push_str(&format!("         {:<width$}  remedy: {remedy}\n", ""));

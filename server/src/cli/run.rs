@@ -127,10 +127,10 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         // A cancelled request releases its grant.
         signal = signals.terminating() => return Ok(died_by(signal)),
     };
-    under(&args, &lease, signals).await
+    run_under_lease(&args, &lease, signals).await
 }
 
-async fn under(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<ExitCode> {
+async fn run_under_lease(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<ExitCode> {
     let held = SupervisedLease::start(args, lease, signals).await;
     let ended = match held {
         Ok(held) => held.until_ended().await,

@@ -144,13 +144,13 @@ async fn reload(args: &Args, reloader: &Reloader) {
 fn log_reload(reloaded: &Reloaded) {
     let backends = &reloaded.backends;
     let mut parts = Vec::new();
-    for (word, names) in [
+    for (change, names) in [
         ("added", &backends.added),
         ("replaced", &backends.changed),
         ("removed", &backends.removed),
     ] {
         if !names.is_empty() {
-            parts.push(format!("{word} {}", names.join(", ")));
+            parts.push(format!("{change} {}", names.join(", ")));
         }
     }
     parts.extend(reloaded.log.iter().map(|filter| format!("log is {filter}")));

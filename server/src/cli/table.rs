@@ -122,7 +122,7 @@ fn cells(lock: &Lock, look: RenderOptions) -> [String; 8] {
     [
         state.map_or_else(
             || cut(&visible(lock.state.as_deref().unwrap_or("unknown")), CELL_MAX),
-            |state| state.word().to_owned(),
+            |state| state.label().to_owned(),
         ),
         cut(&visible(&lock.resource), RESOURCE_MAX),
         cut(&visible(&lock.backend), CELL_MAX),

@@ -15,7 +15,7 @@ use lease::LeaseService;
 use runtime::clock::Clock;
 
 /// Timeout of a page's charts.
-const PATIENCE: Duration = Duration::from_millis(800);
+const CHART_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Data sources of charts. Cheap to clone.
 #[derive(Clone)]
@@ -51,14 +51,14 @@ impl ChartSources {
 
     /// End of the simulated past of a demo. `None` without a demo, or if it was not read in time.
     pub(super) async fn simulated_until(&self) -> Option<i64> {
-        let until = tokio::time::timeout(PATIENCE, self.history.simulated_until()).await;
+        let until = tokio::time::timeout(CHART_TIMEOUT, self.history.simulated_until()).await;
         until.ok()?.ok()?
     }
 
     /// Begin of the recorded history, to fit a range to. `None`: empty, or not read in time; the
     /// range is then not fitted.
     pub(super) async fn since(&self) -> Option<i64> {
-        let since = tokio::time::timeout(PATIENCE, self.history.since()).await;
+        let since = tokio::time::timeout(CHART_TIMEOUT, self.history.since()).await;
         since.ok()?.ok()?
     }
 }

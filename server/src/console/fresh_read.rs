@@ -14,7 +14,7 @@ use super::ServerConsole;
 use backends::BackendError;
 
 /// Timeout of a fresh read for a page, after which it shows only the last observation.
-pub(super) const FRESH_PATIENCE: Duration = Duration::from_millis(1_500);
+pub(super) const FRESH_READ_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 impl ServerConsole {
     pub(super) async fn read_fresh(&self, lock: &Lock) -> Reported<Fresh> {
@@ -22,7 +22,7 @@ impl ServerConsole {
             return Reported::unknown("this backend is not configured any more");
         };
         let reading = backend.inspect(&lock.id.source, &lock.id.resource);
-        let answer = tokio::time::timeout(FRESH_PATIENCE, reading).await;
+        let answer = tokio::time::timeout(FRESH_READ_TIMEOUT, reading).await;
         let read_at = self.clock.now().wall;
         match answer.unwrap_or(Err(BackendError::NoAnswer {
             after_ms: patience_ms(),
@@ -71,5 +71,5 @@ impl ServerConsole {
 }
 
 fn patience_ms() -> u64 {
-    millis(FRESH_PATIENCE).unsigned_abs()
+    millis(FRESH_READ_TIMEOUT).unsigned_abs()
 }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use app::console::Console;
 use domain::blockers::Blocker;
-use domain::contention::trees::{self, WaitEdge, who_blocks};
+use domain::contention::trees::{self, LockQueue, wait_trees};
 use domain::lock::Lock;
 use domain::query::{InventoryQuery, Sort, SortKey};
 use futures::future::join_all;
 
 /// Locks that are read, and how long the page waits for them.
 const LOCKS_MAX: u32 = 16;
-const PATIENCE: Duration = Duration::from_millis(1_200);
+const QUEUE_READ_TIMEOUT: Duration = Duration::from_millis(1_200);
 
 /// Trees, most below the root first, and why they may be incomplete.
 pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String>) {
@@ -36,18 +36,18 @@ pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String
         .collect();
     let reads = waited
         .iter()
-        .map(|lock| tokio::time::timeout(PATIENCE, read_queue(console, lock)));
+        .map(|lock| tokio::time::timeout(QUEUE_READ_TIMEOUT, read_queue(console, lock)));
     let reads = join_all(reads).await;
     let unread_count = reads.iter().filter(|read| !matches!(read, Ok(Some(_)))).count();
-    let (mut edges, mut roots) = (Vec::new(), Vec::new());
-    for (edge, blockers) in reads.into_iter().flatten().flatten() {
+    let (mut queues, mut roots) = (Vec::new(), Vec::new());
+    for (queue, blockers) in reads.into_iter().flatten().flatten() {
         if blockers.is_empty() {
-            edges.push(edge);
+            queues.push(queue);
         } else {
             roots.extend(blockers);
         }
     }
-    roots.extend(who_blocks(&edges));
+    roots.extend(wait_trees(&queues));
     // A session that holds several locks is the root of each tree.
     roots.sort_by(|left, right| {
         let size = trees::size(right).cmp(&trees::size(left));
@@ -66,7 +66,7 @@ pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String
 }
 
 /// `None` if the lock is not held any more or cannot be read.
-async fn read_queue(console: &dyn Console, lock: &Lock) -> Option<(WaitEdge, Vec<Blocker>)> {
+async fn read_queue(console: &dyn Console, lock: &Lock) -> Option<(LockQueue, Vec<Blocker>)> {
     let id = &lock.id;
     let detail = console
         .lock(id.backend.clone(), Some(id.source.clone()), id.resource.text())
@@ -78,7 +78,7 @@ async fn read_queue(console: &dyn Console, lock: &Lock) -> Option<(WaitEdge, Vec
         .owner_id
         .known()
         .map_or_else(|| "unknown".to_owned(), ToString::to_string);
-    let edge = WaitEdge {
+    let queue = LockQueue {
         lock: id.clone(),
         owner,
         held_ms: None,
@@ -88,5 +88,5 @@ async fn read_queue(console: &dyn Console, lock: &Lock) -> Option<(WaitEdge, Vec
             .map(|waiter| (waiter.owner_id.to_string(), waiter.waited_ms.known().copied()))
             .collect(),
     };
-    Some((edge, fresh.blockers.clone()))
+    Some((queue, fresh.blockers.clone()))
 }

@@ -9,7 +9,7 @@ use domain::lock_detail::{EventKind, LockCharts, LockDetail, SeenEvent};
 use domain::names::{BackendName, Resource, Source};
 use domain::reported::Reported;
 
-use super::{ChartSources, HISTORY_PATIENCE, ServerConsole};
+use super::{ChartSources, HISTORY_TIMEOUT, ServerConsole};
 use crate::history;
 use inventory::{LookUp, SEEN_MAX};
 
@@ -142,8 +142,8 @@ impl ServerConsole {
             }
             Ok::<_, sqlx::Error>(stored)
         };
-        match tokio::time::timeout(HISTORY_PATIENCE, reading).await {
-            Ok(Ok(stored)) => history::together(stored, seen, SEEN_MAX),
+        match tokio::time::timeout(HISTORY_TIMEOUT, reading).await {
+            Ok(Ok(stored)) => history::merge_events(stored, seen, SEEN_MAX),
             Ok(Err(error)) => {
                 tracing::warn!("history cannot be read: {error}");
                 seen
@@ -176,7 +176,7 @@ fn not_held(backend: &BackendName, resource: &str, seen: &[SeenEvent]) -> Consol
             let at = event.at.format("%Y-%m-%d %H:%M:%S UTC");
             format!(
                 "{name} is not held on {backend} now; last seen {} at {at}",
-                event.kind.word()
+                event.kind.label()
             )
         }
         None => format!("{name} is not held on {backend} now"),

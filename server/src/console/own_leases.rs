@@ -12,7 +12,7 @@ use domain::reported::Reported;
 use domain::token::FencingToken;
 
 use super::ServerConsole;
-use super::fresh_read::FRESH_PATIENCE;
+use super::fresh_read::FRESH_READ_TIMEOUT;
 
 /// The grant of a resource; its token is unique.
 type Grant = (Resource, FencingToken);
@@ -52,7 +52,7 @@ impl ServerConsole {
         }
         let principal = who.lease_principal();
         let reading = sources.leases.held_by_names(names);
-        let Ok(found) = tokio::time::timeout(FRESH_PATIENCE, reading).await else {
+        let Ok(found) = tokio::time::timeout(FRESH_READ_TIMEOUT, reading).await else {
             return HashMap::new();
         };
         let held = found.reads.into_iter().flat_map(|read| read.value);

@@ -16,7 +16,7 @@ use domain::safety::{Safety, SafetyClass};
 use domain::state::LockState;
 use domain::token::FencingToken;
 
-use super::fresh_read::FRESH_PATIENCE;
+use super::fresh_read::FRESH_READ_TIMEOUT;
 use super::{ChartSources, ServerConsole};
 use inventory::LookUp;
 use lease::{LeaseCaller, RejectionQuery};
@@ -80,7 +80,10 @@ impl ServerConsole {
         resource: Resource,
     ) -> Result<Option<StoredFacts>, sqlx::Error> {
         let is_builtin = *backend == BackendName::builtin();
-        let (recent_source, recent) = self.inventory.recently_seen(backend, source, &resource).unzip();
+        let (recent_source, recent) = self
+            .inventory
+            .recent_events_of(backend, source, &resource)
+            .unzip();
         let stored = sources
             .history
             .events_of(backend, source, &resource, (0, i64::MAX), 1)
@@ -182,7 +185,7 @@ impl ServerConsole {
             let read_at = self.clock.now().wall;
             self.inventory.is_force_released(&id.backend, lock, read_at)
         };
-        match tokio::time::timeout(FRESH_PATIENCE, reading).await {
+        match tokio::time::timeout(FRESH_READ_TIMEOUT, reading).await {
             Ok(Ok(found)) if found.lock.as_ref().is_none_or(is_force_released) => {
                 (Reported::NotApplicable(why.into()), 0)
             }

@@ -4,21 +4,21 @@
 use domain::backend::{BackendFailure, BackendView};
 use domain::names::BackendName;
 
-use runtime::tasks::Fallen;
+use runtime::tasks::PanickedTask;
 
 const REMEDY: &str = "The supervisor restarts the task. The log has the whole panic: please report it to the maintainers of Leasehold.";
 
-pub(super) fn with_tasks(mut views: Vec<BackendView>, fallen: Vec<Fallen>) -> Vec<BackendView> {
-    for fallen in fallen {
+pub(super) fn with_tasks(mut views: Vec<BackendView>, tasks: Vec<PanickedTask>) -> Vec<BackendView> {
+    for task in tasks {
         let builtin = BackendName::builtin();
-        let of = fallen.name.of.as_deref().unwrap_or(builtin.as_str());
+        let of = task.name.of.as_deref().unwrap_or(builtin.as_str());
         // A panic message may contain names of locks: only for readers of the whole backend.
         let of_whole = |view: &&mut BackendView| view.name.as_str() == of && !view.is_limited;
         let Some(view) = views.iter_mut().find(of_whole) else {
             continue;
         };
-        let fault = fault(&fallen);
-        if fallen.again_since.is_none() && view.fault.is_none() {
+        let fault = fault(&task);
+        if task.running_since.is_none() && view.fault.is_none() {
             view.fault = Some(fault);
         } else {
             view.past_faults.insert(0, fault);
@@ -27,23 +27,26 @@ pub(super) fn with_tasks(mut views: Vec<BackendView>, fallen: Vec<Fallen>) -> Ve
     views
 }
 
-fn fault(fallen: &Fallen) -> BackendFailure {
-    let name = &fallen.name;
-    let panics = match fallen.again_since {
+fn fault(task: &PanickedTask) -> BackendFailure {
+    let name = &task.name;
+    let panics = match task.running_since {
         Some(since) => format!(
             "it was started again, {}, and runs since {} UTC",
-            times(fallen.restarts),
+            times(task.restarts),
             since.format("%Y-%m-%d %H:%M:%S")
         ),
-        None => format!("it is started again {} s after that", fallen.rest.as_secs_f64()),
+        None => format!(
+            "it is started again {} s after that",
+            task.restart_delay.as_secs_f64()
+        ),
     };
     BackendFailure {
         message: format!(
             "the console's task \u{201c}{name}\u{201d} panicked: {}; {panics}",
-            fallen.why
+            task.why
         ),
         remedy: REMEDY.to_owned(),
-        at: fallen.at,
+        at: task.at,
         times: 1,
     }
 }

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret as _;
 
 use super::check_result::Finding;
 use crate::notify::SecretBox;
-use crate::notify::secret_keys::{self, SecretKeys};
+use crate::notify::secret_keys::{self, StoredSecrets};
 use config::Config;
 use runtime::db::Db;
 
@@ -22,7 +22,7 @@ pub(super) async fn examine(config: &Config) -> Vec<Finding> {
         Ok(known) => known,
         Err(why) => return vec![Finding::fault(CHECK, why, "restore the file from the backup")],
     };
-    let held = load_stored_keys(store).await;
+    let held = load_stored_secrets(store).await;
     let mut findings: Vec<Finding> = file.as_deref().and_then(check_file).into_iter().collect();
     if known.is_empty() {
         findings.push(without_key(file.as_deref(), &held));
@@ -31,12 +31,12 @@ pub(super) async fn examine(config: &Config) -> Vec<Finding> {
     let vault = SecretBox::from_keys(&known);
     let undecryptable = held
         .iter()
-        .filter_map(|keys| Some((keys, keys.opens(&vault).err()?)));
+        .filter_map(|secrets| Some((secrets, secrets.opens(&vault).err()?)));
     let mut undecryptable: Vec<Finding> = undecryptable
-        .map(|(keys, why)| {
+        .map(|(secrets, why)| {
             let remedy = "set previous_secret_key in [notify] to the key that encrypted it, or enter the address and \
                 secret again";
-            Finding::fault(CHECK, format!("{} cannot be notified: {why}", keys.name), remedy)
+            Finding::fault(CHECK, format!("{} cannot be notified: {why}", secrets.name), remedy)
         })
         .collect();
     if undecryptable.is_empty() {
@@ -61,8 +61,10 @@ fn check_file(file: &Path) -> Option<Finding> {
     })
 }
 
-fn without_key(file: Option<&Path>, held: &[SecretKeys]) -> Finding {
-    let is_any_sealed = held.iter().any(|keys| keys.opens(&SecretBox::default()).is_err());
+fn without_key(file: Option<&Path>, held: &[StoredSecrets]) -> Finding {
+    let is_any_sealed = held
+        .iter()
+        .any(|secrets| secrets.opens(&SecretBox::default()).is_err());
     match file {
         _ if is_any_sealed => Finding::fault(
             CHECK,
@@ -96,11 +98,11 @@ pub(super) fn vault(config: &Config) -> SecretBox {
 }
 
 /// Empty without receivers or table: faults of the store are reported by its own check.
-async fn load_stored_keys(store: &str) -> Vec<SecretKeys> {
+async fn load_stored_secrets(store: &str) -> Vec<StoredSecrets> {
     let Ok(Some(db)) = Db::open_read_only(store) else {
         return Vec::new();
     };
-    let held = secret_keys::load_stored_keys(&db).await;
+    let held = secret_keys::load_stored_secrets(&db).await;
     db.close().await;
     held.unwrap_or_default()
 }

@@ -21,7 +21,7 @@ pub const PAGE_MAX: usize = 10_000;
 /// Events of the local lease service that wait to be written.
 pub const OWN_MAX: usize = 10_000;
 /// Milliseconds between two samples after which the time counts as unobserved.
-pub const LOOK_MS_MAX: i64 = 5_000;
+pub const SAMPLE_MS_MAX: i64 = 5_000;
 /// Maximum number of events: some 4 GB in SQLite, 187 MB per million with indexes.
 pub const EVENTS_MAX: i64 = 20_000_000;
 /// Milliseconds between two samples of a simulated past: the resolution of roll-ups.

@@ -31,7 +31,7 @@ const NEXT_WAITER_MS: i64 = 2_000;
 ///
 /// # Errors
 /// The store does not answer.
-pub async fn write_past(db: &Db, past: &SimulatedPast) -> Result<(), sqlx::Error> {
+pub async fn write_history(db: &Db, past: &SimulatedPast) -> Result<(), sqlx::Error> {
     let mut simulation = Simulation::new(past);
     let mut now = past.from;
     while now < past.until {

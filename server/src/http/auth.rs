@@ -93,7 +93,7 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
         return answer;
     }
     let origin = client_ip::from_request(&request, &auth.proxies);
-    let who = match auth.who(request.headers(), origin).await {
+    let who = match auth.authenticate(request.headers(), origin).await {
         Ok(who) => who,
         Err(refusal) => {
             return problem_response(refusal.with_request_id(request.headers()));
@@ -112,7 +112,7 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
         None => Err(Refusal::NoSuchRoute),
     };
     if let Err(refusal) = checked {
-        return Box::pin(turn_away(&state, refusal, access, &who, request)).await;
+        return Box::pin(answer_refusal(&state, refusal, access, &who, request)).await;
     }
     request.extensions_mut().insert(SessionGuard {
         identity: auth.identity.clone(),
@@ -181,7 +181,7 @@ enum Refusal {
 
 impl Authenticator {
     /// A token takes precedence over a cookie.
-    async fn who(&self, headers: &HeaderMap, origin: Origin) -> Result<Principal, Problem> {
+    async fn authenticate(&self, headers: &HeaderMap, origin: Origin) -> Result<Principal, Problem> {
         if let Some(value) = headers.get(header::AUTHORIZATION) {
             let token = match bearer(value) {
                 Some(secret) => self.identity.token(secret).await?,
@@ -266,7 +266,7 @@ impl Authenticator {
     }
 }
 
-async fn turn_away(
+async fn answer_refusal(
     state: &AppState,
     refusal: Refusal,
     access: Option<Access>,

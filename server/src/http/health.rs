@@ -62,18 +62,23 @@ impl Health {
             alerts_evaluated_seconds_ago: None,
             waiting: is_reader.then_some(waiting),
             tasks_alive: is_reader.then(|| tokio::runtime::Handle::current().metrics().num_alive_tasks()),
-            tasks: is_reader.then(|| tasks::fallen().into_iter().map(TaskHealth::from).collect()),
+            tasks: is_reader.then(|| {
+                tasks::panicked_tasks()
+                    .into_iter()
+                    .map(TaskHealth::from)
+                    .collect()
+            }),
         }
     }
 }
 
-impl From<tasks::Fallen> for TaskHealth {
-    fn from(fallen: tasks::Fallen) -> Self {
+impl From<tasks::PanickedTask> for TaskHealth {
+    fn from(task: tasks::PanickedTask) -> Self {
         Self {
-            name: fallen.name.to_string(),
-            restarts: fallen.restarts,
-            panicked_at: fallen.at,
-            running_since: fallen.again_since,
+            name: task.name.to_string(),
+            restarts: task.restarts,
+            panicked_at: task.at,
+            running_since: task.running_since,
         }
     }
 }

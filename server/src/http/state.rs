@@ -113,7 +113,7 @@ pub struct ConsoleFor(Arc<Scoped>);
 
 impl ConsoleFor {
     /// The same console for every principal: for pages without authentication.
-    pub fn everybody(console: SharedConsole) -> Self {
+    pub fn same_for_all(console: SharedConsole) -> Self {
         Self(Arc::new(move |_| console.clone()))
     }
 

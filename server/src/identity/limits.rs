@@ -22,25 +22,25 @@ pub const FLOWS_MAX: i64 = 10_000;
 /// Allowed difference between the provider's clock and ours.
 pub const SKEW_MAX: Duration = Duration::from_secs(60);
 /// Timeout of one request to the provider.
-pub const PROVIDER_PATIENCE: Duration = Duration::from_secs(5);
+pub const PROVIDER_TIMEOUT: Duration = Duration::from_secs(5);
 pub const PROVIDER_ANSWER_BYTES_MAX: usize = 256 * 1024;
 /// Cache lifetime of the provider's metadata.
-pub const PROVIDER_KEPT: Duration = Duration::from_secs(10 * 60);
+pub const PROVIDER_CACHE_TTL: Duration = Duration::from_secs(10 * 60);
 /// Minimum interval between key reloads caused by an unknown key.
-pub const PROVIDER_KEYS_EVERY: Duration = Duration::from_secs(60);
+pub const PROVIDER_KEYS_INTERVAL_MIN: Duration = Duration::from_secs(60);
 /// Pause after the provider did not answer.
-pub const PROVIDER_AWAY: Duration = Duration::from_secs(5);
+pub const PROVIDER_RETRY_PAUSE: Duration = Duration::from_secs(5);
 /// Values of the roles claim.
-pub const WORDS_MAX: usize = 1_000;
+pub const CLAIM_VALUES_MAX: usize = 1_000;
 /// Users with the same name at the provider.
 pub const NAMESAKES_MAX: usize = 999;
 /// Interval at which a server checks for changes by other replicas or commands.
-pub const DIRECTORY_LOOK: Duration = Duration::from_millis(500);
+pub const DIRECTORY_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// After a read for a missing token or user that found nothing new: the pause before the next such read.
 pub const REREAD_PAUSE: Duration = Duration::from_millis(20);
 
 /// Interval at which an open stream checks that its session or token is still valid.
-pub const STREAM_LOOK: Duration = Duration::from_secs(5);
+pub const STREAM_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval at which token use is stored, and thereby visible to other replicas.
 pub const TOKEN_USED_EVERY: Duration = Duration::from_secs(3);
 
@@ -108,4 +108,4 @@ pub const NAME_CHARS_COUNTED: usize = 64;
 const _: () = assert!(NAME_CHARS_COUNTED >= NAME_BYTES_MAX);
 const _: () = assert!(FRESH.as_secs() < SESSION_IDLE.as_secs());
 const _: () = assert!(SESSION_IDLE.as_secs() < SESSION_MAX.as_secs());
-const _: () = assert!(DIRECTORY_LOOK.as_millis() < 1_000);
+const _: () = assert!(DIRECTORY_POLL_INTERVAL.as_millis() < 1_000);

@@ -125,7 +125,7 @@ impl std::fmt::Display for Tie {
 }
 
 /// The first tie between a user and other principals, from the changes of their account, latest first. Pure.
-pub fn tie(changes: &[AccountChange], others: &[Lineage], now: i64) -> Option<Tie> {
+pub fn find_tie(changes: &[AccountChange], others: &[Lineage], now: i64) -> Option<Tie> {
     let is_recent = |change: &&AccountChange| now - change.at < millis(INDEPENDENT_AFTER);
     let recent = changes.iter().filter(is_recent).find_map(|change| {
         let is_theirs = others.iter().any(|other| other.is_related(&change.by));
@@ -255,15 +255,18 @@ mod tests {
         let ada = [Lineage::new("ada", Some("ada".to_owned()))];
         let at = |at| [change(ChangeKind::Link, "ada", Some("ada"), false, at)];
         assert_eq!(
-            tie(&at(DAY), &ada, 2 * DAY - 1),
+            find_tie(&at(DAY), &ada, 2 * DAY - 1),
             Some(Tie::Recent(ChangeKind::Link))
         );
-        assert_eq!(tie(&at(DAY), &ada, 2 * DAY), None);
+        assert_eq!(find_tie(&at(DAY), &ada, 2 * DAY), None);
         let bob = [Lineage::new("bob", Some("bob".to_owned()))];
-        assert_eq!(tie(&at(DAY), &bob, DAY), None);
+        assert_eq!(find_tie(&at(DAY), &bob, DAY), None);
         // By a token created by ada.
         let by_token = [change(ChangeKind::Created, "t_1", Some("ada"), true, DAY)];
-        assert_eq!(tie(&by_token, &ada, DAY), Some(Tie::Recent(ChangeKind::Created)));
+        assert_eq!(
+            find_tie(&by_token, &ada, DAY),
+            Some(Tie::Recent(ChangeKind::Created))
+        );
         assert!(is_opened_by(&by_token, &ada, DAY) && !is_opened_by(&by_token, &bob, DAY));
     }
 
@@ -272,18 +275,18 @@ mod tests {
         let bob = [Lineage::new("bob", Some("bob".to_owned()))];
         let by_token = [change(ChangeKind::Password, "t_1", None, true, DAY)];
         assert_eq!(
-            tie(&by_token, &bob, DAY),
+            find_tie(&by_token, &bob, DAY),
             Some(Tie::RecentByToken(ChangeKind::Password))
         );
-        assert_eq!(tie(&by_token, &bob, 3 * DAY), None);
+        assert_eq!(find_tie(&by_token, &bob, 3 * DAY), None);
         // The tie of a role ends only when a signed-in admin grants it again.
         let role = change(ChangeKind::Approver, "t_1", None, true, DAY);
         assert_eq!(
-            tie(std::slice::from_ref(&role), &bob, 9 * DAY),
+            find_tie(std::slice::from_ref(&role), &bob, 9 * DAY),
             Some(Tie::RoleByToken)
         );
         let again = change(ChangeKind::Approver, "eve", Some("eve"), false, 2 * DAY);
-        assert_eq!(tie(&[again, role], &bob, 9 * DAY), None);
+        assert_eq!(find_tie(&[again, role], &bob, 9 * DAY), None);
     }
 
     #[test]

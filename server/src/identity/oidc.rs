@@ -149,8 +149,8 @@ impl Oidc {
         let finished = self.try_finish(returned, origin).await;
         if finished.is_ok() {
             let key = Key::Provider(origin.network());
-            self.identity.throttle.forgive(&key);
-            self.identity.throttle.forgive(&key);
+            self.identity.throttle.refund(&key);
+            self.identity.throttle.refund(&key);
         }
         if let Err(OidcError::Refused { why, detail }) = &finished {
             tracing::warn!("a sign-in through the identity provider was rejected: {why}: {detail}");

@@ -122,7 +122,7 @@ impl Identity {
         if !self.is_usable(link, "user").await? {
             return Err(IdentityError::BadLink);
         }
-        self.throttle.forgive(&key);
+        self.throttle.refund(&key);
         Ok(())
     }
 
@@ -168,7 +168,7 @@ impl Identity {
         if !self.is_setup_link(link).await? {
             return Err(IdentityError::BadLink);
         }
-        self.throttle.forgive(&key);
+        self.throttle.refund(&key);
         let mut who = Principal::system("setup link");
         who.origin = origin.clone();
         let new = NewUser {
@@ -196,7 +196,7 @@ impl Identity {
         let mut tx = self.db.begin().await?;
         let used = self.use_link(&mut tx, link, "user").await?;
         tx.commit().await?;
-        self.throttle.forgive(&key);
+        self.throttle.refund(&key);
         let user = used.user_id.ok_or(IdentityError::BadLink)?;
         self.sign_in_as(&user, used.by.as_ref(), origin).await
     }

@@ -4,7 +4,7 @@ use domain::duration::millis;
 use sqlx::Row as _;
 
 use super::Identity;
-use super::limits::{SESSION_IDLE, SESSION_MAX, STREAM_LOOK};
+use super::limits::{SESSION_IDLE, SESSION_MAX, STREAM_CHECK_INTERVAL};
 use super::principal::{Principal, Subject};
 use super::sessions::Session;
 use runtime::db::on_either;
@@ -16,7 +16,7 @@ impl Identity {
         let mut changes = self.directory.subscribe();
         while self.is_valid(who).await {
             // Wakes on a change of the directory or by time.
-            let _changed = tokio::time::timeout(STREAM_LOOK, changes.changed()).await;
+            let _changed = tokio::time::timeout(STREAM_CHECK_INTERVAL, changes.changed()).await;
         }
     }
 

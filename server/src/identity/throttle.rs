@@ -96,7 +96,7 @@ impl Throttle {
     }
 
     /// Removes the count of an attempt that succeeded.
-    pub(super) fn forgive(&self, key: &Key) {
+    pub(super) fn refund(&self, key: &Key) {
         self.lock().buckets.refund(key);
     }
 

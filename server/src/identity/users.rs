@@ -9,7 +9,7 @@ use sqlx::Row as _;
 
 use super::error::IdentityError;
 use super::last_admin::{is_admin, require_an_admin};
-use super::lineage::{ChangeKind, tie};
+use super::lineage::{ChangeKind, find_tie};
 use super::names::check_name;
 use super::notice::{AccessChange, new_privileged_grants, roles_granted};
 use super::principal::Principal;
@@ -144,7 +144,7 @@ impl Identity {
             return Ok(false);
         }
         let changes = self.account_changes(&before.id).await?;
-        Ok(tie(&changes, &[], i64::MAX).is_some())
+        Ok(find_tie(&changes, &[], i64::MAX).is_some())
     }
 
     /// Sets a password and ends the user's other sessions.
@@ -273,11 +273,11 @@ impl Identity {
     /// # Errors
     /// The store does not answer.
     pub async fn set_read_only(&self, who: &Principal, read_only: bool) -> Result<(), IdentityError> {
-        let word = if read_only { "yes" } else { "no" };
+        let value = if read_only { "yes" } else { "no" };
         let mut tx = self.db.begin().await?;
         let update = "UPDATE settings SET value = $1 WHERE key = 'read_only'";
         on_either!(&mut tx, Tx, |tx| sqlx::query(update)
-            .bind(word)
+            .bind(value)
             .execute(&mut **tx)
             .await?
             .rows_affected());

@@ -10,7 +10,8 @@ use tracing::{info, warn};
 
 use super::http_sender::{DeliveryVerdict, HttpReply, truncate};
 use super::limits::{
-    BACKOFF_FIRST, BACKOFF_MAX, CLAIMED_MAX, FAULT_CHARS_MAX, LOOK_EVERY, RESEND_MISSED, RESENDS_UNTIL_LAPSE,
+    BACKOFF_FIRST, BACKOFF_MAX, CLAIMED_MAX, FAULT_CHARS_MAX, POLL_INTERVAL, RESEND_MISSED,
+    RESENDS_UNTIL_LAPSE,
 };
 use super::message::{self, MessageTarget, OutgoingRequest};
 use super::outbox::{self, Claimed, End};
@@ -23,7 +24,7 @@ impl Notifier {
         if let Err(error) = self.try_serve(id).await {
             warn!("the outbox cannot be read: {error}");
             // Still due: retry after a pause.
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -67,7 +68,7 @@ impl Notifier {
                 message::active(receiver, &alerts, self.message_target())
             }
             ReceiverKind::Webhook | ReceiverKind::Slack => {
-                message::once(receiver, notice, &claimed.notification_id, self.message_target())
+                message::notice_requests(receiver, notice, &claimed.notification_id, self.message_target())
             }
         };
         let (verdict, outcome) = self.post(receiver, &requests).await;

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::limits::{LOOK_ANYWAY, LOOK_EVERY, PRUNE_EVERY, TURNS_MAX};
+use super::limits::{IDLE_POLL_INTERVAL, POLL_INTERVAL, PRUNE_EVERY, RECEIVERS_SERVED_MAX};
 use super::{Notifier, outbox};
 use crate::janitor::Janitor;
 use runtime::db::Db;
@@ -46,7 +46,7 @@ impl ServedReceivers {
     /// False if the receiver is already served, or too many are.
     fn begin(&self, id: &str) -> bool {
         let mut busy = self.busy();
-        busy.len() < TURNS_MAX && busy.insert(id.to_owned())
+        busy.len() < RECEIVERS_SERVED_MAX && busy.insert(id.to_owned())
     }
 }
 
@@ -72,7 +72,10 @@ impl Notifier {
             if self.now_ms() >= quiet_until {
                 let due = self.due().await;
                 quiet_until = match due.is_empty() {
-                    true => self.next_due().await.min(self.now_ms() + millis(LOOK_ANYWAY)),
+                    true => self
+                        .next_due()
+                        .await
+                        .min(self.now_ms() + millis(IDLE_POLL_INTERVAL)),
                     false => 0,
                 };
                 for id in due {
@@ -85,7 +88,7 @@ impl Notifier {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = self.woken.notified() => quiet_until = 0,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = self.served.ended.notified() => quiet_until = 0,
             }
         }
@@ -103,7 +106,7 @@ impl Notifier {
     }
 
     async fn due(&self) -> Vec<String> {
-        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.query_count.fetch_add(1, Ordering::Relaxed);
         let due = outbox::due(self.db(), self.now_ms()).await;
         due.unwrap_or_else(|error| {
             tracing::warn!("the outbox of notifications cannot be read: {error}");

@@ -31,7 +31,7 @@ pub enum Occasion {
 /// # Errors
 /// The store refuses or does not answer: the transaction must be rolled back.
 pub async fn enqueue(tx: &mut Tx, notice: &Notice, now: i64) -> Result<u64, sqlx::Error> {
-    enqueue_at(tx, notice, Occasion::Change, Pacing::AT_ONCE, now).await
+    enqueue_at(tx, notice, Occasion::Change, Pacing::IMMEDIATE, now).await
 }
 
 /// As [`enqueue`], at the pace of a group of alerts. A change within its interval waits until the interval has passed;
@@ -68,7 +68,7 @@ pub async fn enqueue_at(
         }
         // An Alertmanager has a pace of its own.
         let is_paced = receiver.kind != ReceiverKind::Alertmanager.as_str();
-        let pace = if is_paced { pacing } else { Pacing::AT_ONCE };
+        let pace = if is_paced { pacing } else { Pacing::IMMEDIATE };
         let (notification_id, at) = match pace.schedule(tx, receiver_group, (notice, last), now).await? {
             Scheduled::Nothing => continue,
             Scheduled::Merged(merged, at) => (insert(tx, &merged, &group, now).await?, at),

@@ -13,13 +13,13 @@ pub const FAULT_CHARS_MAX: usize = 300;
 /// Duration of a claim: longer than any work done under it.
 pub const CLAIM_FOR: Duration = Duration::from_secs(15);
 /// Receivers served concurrently, which limits the load on the store.
-pub const TURNS_MAX: usize = 8;
+pub const RECEIVERS_SERVED_MAX: usize = 8;
 /// Messages claimed per receiver.
 pub const CLAIMED_MAX: i64 = 4;
 /// Poll interval for due messages.
-pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+pub const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The same if nothing is due and this server is the only writer of the outbox.
-pub const LOOK_ANYWAY: Duration = Duration::from_secs(10);
+pub const IDLE_POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// Delay before the second attempt; doubles for each further one.
 pub const BACKOFF_FIRST: Duration = Duration::from_secs(1);
 pub const BACKOFF_MAX: Duration = Duration::from_secs(60);

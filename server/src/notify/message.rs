@@ -63,7 +63,7 @@ pub struct MessageTarget<'p> {
 }
 
 /// A notice for a webhook or Slack, sent once. `id` is the same for each attempt.
-pub(super) fn once(
+pub(super) fn notice_requests(
     receiver: &Receiver,
     notice: &Notice,
     id: &str,

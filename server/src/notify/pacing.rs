@@ -39,7 +39,7 @@ pub(super) enum Scheduled {
 type ReceiverGroup<'a> = (&'a str, &'a str);
 
 impl Pacing {
-    pub const AT_ONCE: Self = Self {
+    pub const IMMEDIATE: Self = Self {
         growth_factor: GROWTH_FACTOR_DEFAULT,
         group_interval_ms: 0,
     };

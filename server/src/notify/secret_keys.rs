@@ -16,7 +16,7 @@ use config::notify::check_key;
 use runtime::db::{Db, on_either};
 
 /// Stored secrets of one receiver.
-pub struct SecretKeys {
+pub struct StoredSecrets {
     pub id: String,
     pub name: String,
     pub urls: String,
@@ -84,8 +84,8 @@ pub fn known(config: &NotifyConfig, file: Option<&Path>) -> Result<Vec<SecretStr
 /// # Errors
 /// The store does not answer.
 pub async fn open(db: &Db, store: &str, config: &NotifyConfig) -> Result<SecretBox, sqlx::Error> {
-    let held = load_stored_keys(db).await?;
-    let is_any_sealed = held.iter().any(|keys| is_sealed(&keys.urls));
+    let held = load_stored_secrets(db).await?;
+    let is_any_sealed = held.iter().any(|secrets| is_sealed(&secrets.urls));
     let file = key_file(store);
     let keys = known(config, file.as_deref()).and_then(|keys| match &file {
         // A new key would not decrypt existing secrets, and would be where the old one has to be restored.
@@ -125,12 +125,12 @@ fn missing_key_error(file: Option<&Path>) -> String {
 
 /// # Errors
 /// The store does not answer.
-pub async fn load_stored_keys(db: &Db) -> Result<Vec<SecretKeys>, sqlx::Error> {
+pub async fn load_stored_secrets(db: &Db) -> Result<Vec<StoredSecrets>, sqlx::Error> {
     let select = "SELECT id, name, urls, secret FROM receivers ORDER BY name";
     let mut all = Vec::new();
     on_either!(db, Db, |pool| {
         for row in sqlx::query(select).fetch_all(pool).await? {
-            all.push(SecretKeys {
+            all.push(StoredSecrets {
                 id: row.try_get(0)?,
                 name: row.try_get(1)?,
                 urls: row.try_get(2)?,
@@ -141,7 +141,7 @@ pub async fn load_stored_keys(db: &Db) -> Result<Vec<SecretKeys>, sqlx::Error> {
     Ok(all)
 }
 
-impl SecretKeys {
+impl StoredSecrets {
     /// Address and secret encrypted with the first key; `None` if they already are.
     ///
     /// # Errors
@@ -176,18 +176,18 @@ impl SecretKeys {
     }
 }
 
-async fn seal_all(db: &Db, vault: &SecretBox, held: Vec<SecretKeys>) -> Result<(), sqlx::Error> {
+async fn seal_all(db: &Db, vault: &SecretBox, held: Vec<StoredSecrets>) -> Result<(), sqlx::Error> {
     let update = "UPDATE receivers SET urls = $1, secret = $2
         WHERE id = $3 AND urls = $4 AND coalesce(secret, '') = $5";
-    for keys in held {
-        let (urls, secret) = match keys.reseal(vault) {
+    for secrets in held {
+        let (urls, secret) = match secrets.reseal(vault) {
             Ok(Some(sealed)) => sealed,
             Ok(None) => continue,
             Err(why) => {
                 tracing::error!(
-                    receiver.name = keys.name,
+                    receiver.name = secrets.name,
                     "{} cannot be notified: {why}",
-                    keys.name
+                    secrets.name
                 );
                 continue;
             }
@@ -196,16 +196,16 @@ async fn seal_all(db: &Db, vault: &SecretBox, held: Vec<SecretKeys>) -> Result<(
         on_either!(db, Db, |pool| sqlx::query(update)
             .bind(&urls)
             .bind(&secret)
-            .bind(&keys.id)
-            .bind(&keys.urls)
-            .bind(keys.secret.as_deref().unwrap_or_default())
+            .bind(&secrets.id)
+            .bind(&secrets.urls)
+            .bind(secrets.secret.as_deref().unwrap_or_default())
             .execute(pool)
             .await?
             .rows_affected());
         tracing::info!(
-            receiver.name = keys.name,
+            receiver.name = secrets.name,
             "encrypted the address and secret of {}",
-            keys.name
+            secrets.name
         );
     }
     Ok(())

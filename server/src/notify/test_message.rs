@@ -48,7 +48,7 @@ impl Notifier {
             ReceiverKind::Alertmanager => message::active(&receiver, &notice.alerts, target),
             ReceiverKind::Webhook | ReceiverKind::Slack => {
                 let id = runtime::random::prefixed_id("n_");
-                message::once(&receiver, &notice, &id, target)
+                message::notice_requests(&receiver, &notice, &id, target)
             }
         };
         let mut trials = Vec::new();

@@ -38,7 +38,7 @@ impl Unlocks {
             ));
         }
         self.check_second(who, unlock).await?;
-        self.is_pending(unlock).await?;
+        self.check_pending(unlock).await?;
         let protection = self.protection(unlock, &unlock.observed.blast_radius).await?;
         if !protection.is_protected() {
             return Err(UnlockError::NoApprovalNeeded);
@@ -57,10 +57,10 @@ impl Unlocks {
                 why: "an approval needs fresh authentication".to_owned(),
             });
         }
-        let is_approved = self
-            .is_approved(who, unlock, &protection, &[requester(unlock)])
+        let approval_check = self
+            .check_approval(who, unlock, &protection, &[requester(unlock)])
             .await;
-        if unlock.approval.is_some() && is_approved.is_ok() {
+        if unlock.approval.is_some() && approval_check.is_ok() {
             return Ok(());
         }
         let statement = "UPDATE unlocks SET approver_id = $1, approver_name = $2, approved_at = $3
@@ -71,7 +71,7 @@ impl Unlocks {
                 unlock,
                 AuditPhase::Approval,
                 "approved",
-                audit_entries::by(who, Permission::Approve, unlock),
+                audit_entries::actor_and_origin(who, Permission::Approve, unlock),
             )
         };
         let values = [
@@ -96,8 +96,8 @@ impl Unlocks {
             if unlock.by_id != who.id() {
                 return Err(UnlockError::forbidden("this intent belongs to another user"));
             }
-            self.is_pending(&unlock).await?;
-            let by = audit_entries::by(who, Permission::Unlock, &unlock);
+            self.check_pending(&unlock).await?;
+            let by = audit_entries::actor_and_origin(who, Permission::Unlock, &unlock);
             self.end_pending(&unlock, UnlockState::Cancelled, EndedHolding::default(), by)
                 .await
         };
@@ -140,7 +140,7 @@ impl Unlocks {
                 Value::Int(self.now_ms()),
                 Value::Text(&unlock.id),
             ];
-            let by = audit_entries::by(who, Permission::Approve, &unlock);
+            let by = audit_entries::actor_and_origin(who, Permission::Approve, &unlock);
             let entry = audit_entries::entry(&unlock, AuditPhase::Approval, "reviewed", by);
             let over = self.review_notice(who, &unlock);
             // Of two reviews at the same time the first counts.

@@ -71,7 +71,7 @@ pub(super) fn system_actor() -> (Actor, Origin) {
 }
 
 /// Actor of a step, with the role that allows it.
-pub(super) fn by(who: &Principal, permission: Permission, unlock: &Unlock) -> (Actor, Origin) {
+pub(super) fn actor_and_origin(who: &Principal, permission: Permission, unlock: &Unlock) -> (Actor, Origin) {
     let role = role(who, permission, &unlock.backend, &unlock.resource.text());
     (who.actor(role), who.origin.clone())
 }
@@ -141,7 +141,7 @@ impl Unlocks {
                 unlock,
                 AuditPhase::Intent,
                 error.code(),
-                by(who, permission, unlock),
+                actor_and_origin(who, permission, unlock),
             )
         };
         self.append_or_log(entry).await;

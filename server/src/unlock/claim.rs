@@ -46,7 +46,7 @@ impl Unlocks {
                 unlock,
                 AuditPhase::Act,
                 "begun",
-                audit_entries::by(who, Permission::Unlock, unlock),
+                audit_entries::actor_and_origin(who, Permission::Unlock, unlock),
             )
         };
         let mut tx = self.db().begin().await?;
@@ -66,7 +66,7 @@ impl Unlocks {
         if store::change(&mut tx, statement, &values).await? == 0 {
             drop(tx);
             if let Some(stored) = store::get(self.db(), &unlock.id).await? {
-                self.is_pending(&stored).await?;
+                self.check_pending(&stored).await?;
             }
             return Err(UnlockError::Expired);
         }

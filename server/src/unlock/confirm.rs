@@ -96,7 +96,7 @@ impl Unlocks {
         if unlock.by_id != who.id() {
             return Err(UnlockError::forbidden("this intent belongs to another user"));
         }
-        self.is_pending(unlock).await?;
+        self.check_pending(unlock).await?;
         may_unlock(who, &unlock.backend, &unlock.resource.text())?;
         let break_glass_reason = confirmation.break_glass.as_deref();
         let break_glass_reason = break_glass_reason
@@ -141,7 +141,7 @@ impl Unlocks {
     }
 
     /// Checks that the intent is pending and has not expired.
-    pub(super) async fn is_pending(&self, unlock: &Unlock) -> Result<(), UnlockError> {
+    pub(super) async fn check_pending(&self, unlock: &Unlock) -> Result<(), UnlockError> {
         match unlock.state {
             // The last allowed mismatch was counted; the cancellation is about to be written.
             UnlockState::Pending if unlock.mismatches >= MISMATCHES_MAX => Err(UnlockError::AlreadyUsed {
@@ -180,7 +180,7 @@ impl Unlocks {
         }
         if break_glass_reason.is_none() {
             let firsts = [requester(unlock), self.identity.lineage(who)];
-            self.is_approved(who, unlock, protection, &firsts).await?;
+            self.check_approval(who, unlock, protection, &firsts).await?;
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl Unlocks {
         let mut tx = self.db().begin().await?;
         let left = MISMATCHES_MAX.saturating_sub(unlock.mismatches + 1);
         let error = UnlockError::NameMismatch { left };
-        let (actor, origin) = audit_entries::by(who, Permission::Unlock, unlock);
+        let (actor, origin) = audit_entries::actor_and_origin(who, Permission::Unlock, unlock);
         let entry = Entry {
             after: Some(json!({"why": error.to_string()})),
             ..audit_entries::entry(unlock, AuditPhase::Intent, error.code(), (actor, origin))
@@ -208,13 +208,13 @@ impl Unlocks {
             drop(tx);
             let now = store::get(self.db(), &unlock.id).await?;
             let now = now.ok_or(UnlockError::CutOff)?;
-            self.is_pending(&now).await?;
+            self.check_pending(&now).await?;
             return Box::pin(self.count_mismatch(who, &now)).await;
         }
         tx.commit().await?;
         self.audit.export(&appended).await;
         if left == 0 {
-            let by = audit_entries::by(who, Permission::Unlock, unlock);
+            let by = audit_entries::actor_and_origin(who, Permission::Unlock, unlock);
             let ending = EndedHolding {
                 why: Some("three wrong names were typed".to_owned()),
                 ..EndedHolding::default()
@@ -231,7 +231,7 @@ impl Unlocks {
             remedy: Some("Request a new intent: it lists the locks that are released now.".to_owned()),
             ..EndedHolding::default()
         };
-        let by = audit_entries::by(who, Permission::Unlock, unlock);
+        let by = audit_entries::actor_and_origin(who, Permission::Unlock, unlock);
         self.end_pending(unlock, UnlockState::Refused, ending, by).await?;
         self.get(who, &unlock.id).await
     }

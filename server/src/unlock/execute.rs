@@ -57,7 +57,7 @@ impl Unlocks {
         });
         let (state, ending) = self.ending(&unlock, answer).await;
         let pending = PendingOutcome {
-            by: audit_entries::by(who, Permission::Unlock, &unlock),
+            by: audit_entries::actor_and_origin(who, Permission::Unlock, &unlock),
             unlock,
             state,
             ending,

@@ -13,7 +13,7 @@ use domain::reported::Reported;
 use domain::state::LockState;
 use domain::unlock::Observed;
 
-use super::limits::{LOOK_AGAIN, LOOK_MAX};
+use super::limits::{FRESH_READ_TIMEOUT, SECOND_READ_DELAY};
 use super::{UnlockError, Unlocks};
 use backends::{Backend, BackendError, no_release};
 use inventory::LookUp;
@@ -69,13 +69,13 @@ impl Unlocks {
                 return Ok(inspection);
             }
             // The holder was just releasing: after a short delay the lock is free or has its next holder.
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(SECOND_READ_DELAY).await;
             backend.inspect(source, resource).await
         };
-        tokio::time::timeout(LOOK_MAX, read)
+        tokio::time::timeout(FRESH_READ_TIMEOUT, read)
             .await
             .unwrap_or(Err(BackendError::NoAnswer {
-                after_ms: millis(LOOK_MAX).unsigned_abs(),
+                after_ms: millis(FRESH_READ_TIMEOUT).unsigned_abs(),
             }))
     }
 }

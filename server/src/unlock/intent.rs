@@ -110,7 +110,7 @@ impl Unlocks {
     }
 
     async fn record_intent(&self, who: &Principal, unlock: &mut Unlock) -> Result<(), UnlockError> {
-        let (actor, origin) = audit_entries::by(who, Permission::Unlock, unlock);
+        let (actor, origin) = audit_entries::actor_and_origin(who, Permission::Unlock, unlock);
         let role = actor.role.clone();
         let entry = Entry {
             before: audit_entries::before(unlock),

@@ -9,9 +9,9 @@ pub const MISMATCHES_MAX: u32 = 3;
 /// Items of one bulk request.
 pub const BULK_MAX: usize = 50;
 /// Limit of a fresh read of the lock, before the intent and after the execution.
-pub const LOOK_MAX: Duration = Duration::from_secs(5);
+pub const FRESH_READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Delay before a second read, when the first found a holder that was just releasing.
-pub const LOOK_AGAIN: Duration = Duration::from_millis(30);
+pub const SECOND_READ_DELAY: Duration = Duration::from_millis(30);
 /// An execution without an answer after this time has an unknown outcome.
 pub const ACT_MAX: Duration = Duration::from_secs(60);
 /// Allowance for clock differences between replicas and for the commit, before an execution counts as interrupted.
@@ -31,5 +31,5 @@ pub const UNLOCKS_PER_ROUND_MAX: i64 = 100;
 /// Rows per query for charts.
 pub const ACTED_PAGE: u32 = 500;
 
-const _: () = assert!(LOOK_MAX.as_secs() < INTENT_MAX.as_secs());
+const _: () = assert!(FRESH_READ_TIMEOUT.as_secs() < INTENT_MAX.as_secs());
 const _: () = assert!(REREAD_EVERY.as_secs() < STILL_HELD_FOR.as_secs());

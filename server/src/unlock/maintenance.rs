@@ -14,7 +14,7 @@ use super::execute::PendingOutcome;
 use super::limits::{
     DEADLINE_SLACK, MAINTENANCE_INTERVAL, REREAD_EVERY, REREAD_FIRST, STILL_HELD_FOR, UNLOCKS_PER_ROUND_MAX,
 };
-use super::store::{self, OpenUnlock, Value};
+use super::store::{self, StoredUnlock, Value};
 use super::{Unlocks, audit_entries};
 use runtime::db::Db;
 
@@ -94,7 +94,7 @@ impl Unlocks {
             let values = [Value::Int(until), Value::Int(UNLOCKS_PER_ROUND_MAX)];
             let cut_off = store::select(self.db(), filter, &values).await?;
             let is_last = i64::try_from(cut_off.len()).unwrap_or(0) < UNLOCKS_PER_ROUND_MAX;
-            for OpenUnlock { unlock, .. } in cut_off {
+            for StoredUnlock { unlock, .. } in cut_off {
                 tracing::warn!(
                     unlock.id = unlock.id,
                     "unlock {} was aborted while it released the lock",
@@ -122,22 +122,22 @@ impl Unlocks {
             Value::Int(ago(REREAD_EVERY)),
             Value::Int(UNLOCKS_PER_ROUND_MAX),
         ];
-        for open in store::select(self.db(), filter, &values).await? {
-            if self.claim_reread(&open).await? {
-                self.reread_one(open).await?;
+        for stored in store::select(self.db(), filter, &values).await? {
+            if self.claim_reread(&stored).await? {
+                self.reread_one(stored).await?;
             }
         }
         Ok(())
     }
 
     /// One of several replicas does the re-read.
-    async fn claim_reread(&self, open: &OpenUnlock) -> Result<bool, sqlx::Error> {
+    async fn claim_reread(&self, stored: &StoredUnlock) -> Result<bool, sqlx::Error> {
         let statement = "UPDATE unlocks SET reread_at = $1, rereads = rereads + 1
             WHERE id = $2 AND state = 'outcome_unknown' AND coalesce(reread_at, 0) = $3";
         let values = [
             Value::Int(self.now_ms()),
-            Value::Text(&open.unlock.id),
-            Value::Int(open.reread_at.unwrap_or(0)),
+            Value::Text(&stored.unlock.id),
+            Value::Int(stored.reread_at.unwrap_or(0)),
         ];
         let mut tx = self.db().begin().await?;
         let claimed = store::change(&mut tx, statement, &values).await? == 1;
@@ -145,19 +145,19 @@ impl Unlocks {
         Ok(claimed)
     }
 
-    async fn reread_one(&self, open: OpenUnlock) -> Result<(), sqlx::Error> {
-        let Some(backend) = self.backends.get(&open.unlock.backend) else {
+    async fn reread_one(&self, stored: StoredUnlock) -> Result<(), sqlx::Error> {
+        let Some(backend) = self.backends.get(&stored.unlock.backend) else {
             return Ok(());
         };
-        let (source, resource) = (&open.unlock.source, &open.unlock.resource);
+        let (source, resource) = (&stored.unlock.source, &stored.unlock.resource);
         let Ok(inspection) = self.fresh(&*backend, source, resource).await else {
             return Ok(());
         };
-        match finding(&inspection, &open.unlock) {
+        match finding(&inspection, &stored.unlock) {
             Finding::Gone(now) => {
                 let ending = EndedHolding {
                     now,
-                    nodes: open.unlock.ending.nodes.clone(),
+                    nodes: stored.unlock.ending.nodes.clone(),
                     is_read: true,
                     is_by_rereading: true,
                     why: Some(
@@ -167,23 +167,23 @@ impl Unlocks {
                     ),
                     remedy: None,
                 };
-                self.write(&pending_outcome(open.unlock, UnlockState::Released, ending))
+                self.write(&pending_outcome(stored.unlock, UnlockState::Released, ending))
                     .await
             }
-            Finding::StillThere => self.record_still_held(open).await,
+            Finding::StillThere => self.record_still_held(stored).await,
             Finding::Unknown => Ok(()),
         }
     }
 
-    async fn record_still_held(&self, open: OpenUnlock) -> Result<(), sqlx::Error> {
+    async fn record_still_held(&self, stored: StoredUnlock) -> Result<(), sqlx::Error> {
         let now = self.now_ms();
-        let Some(since) = open.still_held_since else {
+        let Some(since) = stored.still_held_since else {
             let statement = "UPDATE unlocks SET still_held_since = $1 WHERE id = $2";
             let mut tx = self.db().begin().await?;
             store::change(
                 &mut tx,
                 statement,
-                &[Value::Int(now), Value::Text(&open.unlock.id)],
+                &[Value::Int(now), Value::Text(&stored.unlock.id)],
             )
             .await?;
             return tx.commit().await;
@@ -192,8 +192,8 @@ impl Unlocks {
             return Ok(());
         }
         let ending = EndedHolding {
-            nodes: open.unlock.ending.nodes.clone(),
-            now: Some(open.unlock.observed.holding()),
+            nodes: stored.unlock.ending.nodes.clone(),
+            now: Some(stored.unlock.observed.holding()),
             is_read: true,
             is_by_rereading: true,
             why: Some(format!(
@@ -202,7 +202,7 @@ impl Unlocks {
             )),
             remedy: Some("Request a new unlock if the lock must still be released.".to_owned()),
         };
-        self.write(&pending_outcome(open.unlock, UnlockState::Refused, ending))
+        self.write(&pending_outcome(stored.unlock, UnlockState::Refused, ending))
             .await
     }
 }

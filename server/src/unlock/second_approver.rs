@@ -9,7 +9,7 @@ use domain::unlock::Unlock;
 
 use super::protection::Protection;
 use super::{UnlockError, Unlocks};
-use crate::identity::{AccountChange, Lineage, Principal, User, is_opened_by, recent_authors, tie};
+use crate::identity::{AccountChange, Lineage, Principal, User, find_tie, is_opened_by, recent_authors};
 
 /// The principal that an intent is bound to, with its underlying user.
 pub(super) fn requester(unlock: &Unlock) -> Lineage {
@@ -46,7 +46,7 @@ impl Unlocks {
         }
         let now = self.now_ms();
         let changes = self.identity.account_changes(&second.id).await?;
-        if let Some(tie) = tie(&changes, firsts, now) {
+        if let Some(tie) = find_tie(&changes, firsts, now) {
             return Ok(Some(format!("{tie}: another approver is needed")));
         }
         if self.is_opened_in_between(&changes, firsts, now).await? {
@@ -114,7 +114,7 @@ impl Unlocks {
 
     /// Checks that an approval exists, and that its author may still approve and is independent of `firsts`. `who`
     /// reads the error.
-    pub(super) async fn is_approved(
+    pub(super) async fn check_approval(
         &self,
         who: &Principal,
         unlock: &Unlock,

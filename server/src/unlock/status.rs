@@ -55,7 +55,7 @@ impl Unlocks {
         let protection = self.protection(&unlock, &unlock.observed.blast_radius).await?;
         let is_wanted = protection.is_protected() && unlock.state == UnlockState::Pending;
         let unapproved = match self
-            .is_approved(who, &unlock, &protection, &[requester(&unlock)])
+            .check_approval(who, &unlock, &protection, &[requester(&unlock)])
             .await
         {
             Err(UnlockError::NeedsApproval { why }) if is_wanted => Some(why),

@@ -13,7 +13,7 @@ const SELECT: &str = "SELECT id, state, protection, protection_reason, by_id, by
     still_held_since FROM unlocks WHERE ";
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct UnlockRow {
     id: String,
     state: String,
     protection: String,
@@ -48,7 +48,7 @@ struct Row {
 }
 
 /// An unlock with fields that only maintenance needs.
-pub(super) struct OpenUnlock {
+pub(super) struct StoredUnlock {
     pub(super) unlock: Unlock,
     pub(super) reread_at: Option<i64>,
     pub(super) still_held_since: Option<i64>,
@@ -66,9 +66,9 @@ fn user(id: Option<String>, name: Option<String>, at: Option<i64>) -> Option<App
     })
 }
 
-impl Row {
+impl UnlockRow {
     /// `None` if a newer version wrote values unknown to this one.
-    fn read(self) -> Option<OpenUnlock> {
+    fn read(self) -> Option<StoredUnlock> {
         let review = user(self.reviewer_id, self.reviewer_name, self.reviewed_at);
         let unlock = Unlock {
             state: UnlockState::parse(&self.state)?,
@@ -101,7 +101,7 @@ impl Row {
             outcome_entry: self.outcome_entry,
             rereads: u32::try_from(self.rereads).unwrap_or(u32::MAX),
         };
-        Some(OpenUnlock {
+        Some(StoredUnlock {
             unlock,
             reread_at: self.reread_at,
             still_held_since: self.still_held_since,
@@ -109,7 +109,7 @@ impl Row {
     }
 }
 
-fn read(rows: Vec<Row>) -> Vec<OpenUnlock> {
+fn read(rows: Vec<UnlockRow>) -> Vec<StoredUnlock> {
     let read = rows.into_iter().filter_map(|row| {
         let id = row.id.clone();
         let read = row.read();
@@ -148,11 +148,11 @@ pub(super) async fn select(
     db: &Db,
     wanted: &'static str,
     values: &[Value<'_>],
-) -> Result<Vec<OpenUnlock>, sqlx::Error> {
+) -> Result<Vec<StoredUnlock>, sqlx::Error> {
     let rows = on_either!(db, Db, |pool| {
         let mut query = sqlx::QueryBuilder::new(SELECT);
         query.push(wanted);
-        let mut query = query.build_query_as::<Row>();
+        let mut query = query.build_query_as::<UnlockRow>();
         for value in values {
             query = match *value {
                 Value::Text(text) => query.bind(text),

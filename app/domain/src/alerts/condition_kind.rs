@@ -59,7 +59,7 @@ pub enum HistorySource {
 pub struct Param {
     pub name: &'static str,
     /// Label of the value in the form.
-    pub words: &'static str,
+    pub label: &'static str,
     /// Wording inside a sentence, with `…` in place of the value. `None`: the label followed by
     /// the value.
     pub clause: Option<&'static str>,
@@ -92,14 +92,14 @@ const H: i64 = 60 * M;
 
 const fn param(
     name: &'static str,
-    words: &'static str,
+    label: &'static str,
     unit: Unit,
     default: Option<i64>,
     bounds: (i64, i64),
 ) -> Param {
     Param {
         name,
-        words,
+        label,
         clause: None,
         unit,
         default,

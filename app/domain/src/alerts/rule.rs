@@ -101,7 +101,7 @@ impl Condition {
             let value = param.unit.format(value);
             Some(match param.clause {
                 Some(clause) => clause.replace('…', &value),
-                None => format!("{} {value}", param.words),
+                None => format!("{} {value}", param.label),
             })
         });
         let shown = shown.collect::<Vec<String>>().join(", ");

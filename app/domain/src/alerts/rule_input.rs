@@ -51,7 +51,7 @@ pub struct Draft {
     pub runbook: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template: String,
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(default = "default_true", skip_serializing_if = "is_true")]
     pub enabled: bool,
     /// Thresholds by name; an empty text leaves out an optional one.
     #[serde(
@@ -62,12 +62,12 @@ pub struct Draft {
     pub with: BTreeMap<String, String>,
 }
 
-const fn yes() -> bool {
+const fn default_true() -> bool {
     true
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-const fn is_yes(value: &bool) -> bool {
+const fn is_true(value: &bool) -> bool {
     *value
 }
 

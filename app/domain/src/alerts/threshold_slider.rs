@@ -23,7 +23,7 @@ pub struct ThresholdSlider {
     /// Suffix that makes the number a threshold: `m`, `%` or empty.
     pub suffix: &'static str,
     /// Name of the unit for display.
-    pub word: &'static str,
+    pub unit_name: &'static str,
     /// Decimal places.
     pub places: usize,
     /// Threshold units per displayed unit.
@@ -39,14 +39,14 @@ impl ThresholdSlider {
         let step = step_of(param.unit, top);
         let min = value.rem_euclid(step);
         let count = (top - min + step - 1) / step;
-        let (size, suffix, word, places) = display_unit(param.unit, step, value);
+        let (size, suffix, unit_name, places) = display_unit(param.unit, step, value);
         Self {
             min,
             max: min + count.max(1) * step,
             step,
             value,
             suffix,
-            word,
+            unit_name,
             places,
             size,
         }
@@ -101,8 +101,8 @@ fn display_unit(unit: Unit, step: i64, value: i64) -> (i64, &'static str, &'stat
                 (1_000, "s", "seconds"),
             ];
             let found = sizes.into_iter().find(|(size, ..)| fits(size));
-            let (size, suffix, word) = found.unwrap_or((1, "ms", "milliseconds"));
-            (size, suffix, word, 0)
+            let (size, suffix, unit_name) = found.unwrap_or((1, "ms", "milliseconds"));
+            (size, suffix, unit_name, 0)
         }
         Unit::Count => (1, "", "", 0),
         Unit::Share => (10, "%", "per cent", digits(&[10])),
@@ -153,7 +153,10 @@ mod tests {
         let line = ThresholdSlider::new(&waiting, 60_000, 0);
         assert_eq!((line.number(line.value).as_str(), line.suffix), ("60", "s"));
         let line = ThresholdSlider::new(&waiting, 90_000, 24 * HOUR_MS);
-        assert_eq!((line.number(line.value).as_str(), line.word), ("90", "seconds"));
+        assert_eq!(
+            (line.number(line.value).as_str(), line.unit_name),
+            ("90", "seconds")
+        );
         let share = param(ConditionKind::Contention, "share");
         let line = ThresholdSlider::new(&share, 500, 1_000);
         assert_eq!((line.number(line.value).as_str(), line.max), ("50", 1_000));

@@ -26,7 +26,7 @@ crate::wire_enum! {
 }
 
 impl RangePreset {
-    pub const fn word(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Hour => "1 h",
             Self::SixHours => "6 h",
@@ -94,9 +94,9 @@ impl TimeRange {
         }
         match values {
             [None, None, None] => Ok(None),
-            [Some(word), None, None] => {
+            [Some(text), None, None] => {
                 let presets = || RangePreset::ALL.map(RangePreset::as_str).join(", ");
-                RangePreset::parse(word)
+                RangePreset::parse(text)
                     .map(|preset| Some(Self::Last(preset)))
                     .ok_or_else(|| QueryError::new("range", format!("must be one of {}", presets())))
             }
@@ -146,9 +146,9 @@ impl TimeRange {
     }
 
     /// `last 6 h`, or both ends.
-    pub fn words(self) -> String {
+    pub fn label(self) -> String {
         match self {
-            Self::Last(last) => format!("last {}", last.word()),
+            Self::Last(last) => format!("last {}", last.label()),
             Self::Between { from, to } => {
                 let dated =
                     |ms| DateTime::from_timestamp_millis(ms).map_or_else(String::new, time_format::dated);

@@ -90,15 +90,15 @@ impl ShownRange {
     }
 
     /// `last 6 h`, or `6 m, since 03:06:41`, or what was wrong with the requested range.
-    pub fn words(&self) -> String {
-        let words = match self.picked {
-            Some(range) => range.words(),
+    pub fn label(&self) -> String {
+        let label = match self.picked {
+            Some(range) => range.label(),
             None if self.begins_with_data => format!("{}, since {}", self.length(), self.begin()),
-            None => TimeRange::Last(self.preset).words(),
+            None => TimeRange::Last(self.preset).label(),
         };
         match &self.error {
-            None => words,
-            Some(error) => format!("{error}; shown is {words}"),
+            None => label,
+            Some(error) => format!("{error}; shown is {label}"),
         }
     }
 
@@ -157,10 +157,10 @@ mod tests {
         // Ten minutes of data; more than the preset; none; a start two seconds ago.
         let ten = fitted(Some(NOW - 10 * 60_000));
         assert_eq!(ten.scale.from(), NOW - 600_000);
-        assert!(ten.words().starts_with("10 m, since "), "{}", ten.words());
+        assert!(ten.label().starts_with("10 m, since "), "{}", ten.label());
         let long = fitted(Some(NOW - 9 * HOUR));
         assert_eq!(
-            (long.words().as_str(), long.begins_with_data),
+            (long.label().as_str(), long.begins_with_data),
             ("last 6 h", false)
         );
         assert!(long.scale.length_ms() == 6 * HOUR && fitted(None).scale.length_ms() == 6 * HOUR);
@@ -172,7 +172,7 @@ mod tests {
         let picked = Ok(Some(TimeRange::Last(RangePreset::Day)));
         let day = ShownRange::new(picked, RangePreset::Hour, Some(NOW - 60_000), NOW);
         assert_eq!(
-            (day.words().as_str(), day.scale.length_ms()),
+            (day.label().as_str(), day.scale.length_ms()),
             ("last 24 h", 24 * HOUR)
         );
         let bad = ShownRange::from_pairs(
@@ -182,11 +182,11 @@ mod tests {
             NOW,
         );
         assert!(
-            bad.words().starts_with("range must be one of 1h"),
+            bad.label().starts_with("range must be one of 1h"),
             "{}",
-            bad.words()
+            bad.label()
         );
-        assert!(bad.words().ends_with("; shown is last 1 h") && bad.picked.is_none());
+        assert!(bad.label().ends_with("; shown is last 1 h") && bad.picked.is_none());
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub fn moment(ms: i64, scale: TimeScale) -> String {
 pub fn counts(low: f64, high: f64, most: usize) -> (Linear, Vec<ChartTick>) {
     let (low, high) = (low.max(0.0), high.max(1.0));
     let base = if low > high * 0.6 && high > 20.0 { low } else { 0.0 };
-    let step = nice((high - base).max(1.0) / most.max(1) as f64);
+    let step = round_step((high - base).max(1.0) / most.max(1) as f64);
     let bottom = (base / step).floor() * step;
     let top = (high / step).ceil() * step;
     let scale = Linear::new(bottom, top);
@@ -120,7 +120,7 @@ pub fn counts(low: f64, high: f64, most: usize) -> (Linear, Vec<ChartTick>) {
 
 /// The next of 1, 2, 5 times a power of ten; at least 1, because locks are counted in whole
 /// numbers.
-fn nice(step: f64) -> f64 {
+fn round_step(step: f64) -> f64 {
     let mut unit = 1.0;
     loop {
         for factor in [1.0, 2.0, 5.0] {

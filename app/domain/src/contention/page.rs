@@ -105,7 +105,7 @@ impl ContentionPage {
             before_ms,
             is_cut,
         } = input;
-        let words = range_words(&range);
+        let range_label = range_label(&range);
         let chosen = query.prefix.as_ref().and_then(|prefix| {
             found
                 .rows
@@ -118,8 +118,12 @@ impl ContentionPage {
             None => all_durations(&all),
         };
         Self {
-            title: found.title(&words),
-            lead: format!("{}{}", found.lead(&words), compared(found.waited_ms, before_ms)),
+            title: found.title(&range_label),
+            lead: format!(
+                "{}{}",
+                found.lead(&range_label),
+                compared(found.waited_ms, before_ms)
+            ),
             span: found.span,
             selected: Selection::new(&found, query),
             map: found.rows.iter().map(map_row).collect(),
@@ -138,11 +142,11 @@ impl ContentionPage {
 }
 
 /// `last 6 h`, `last 10 m`, `range`.
-fn range_words(range: &ShownRange) -> String {
+fn range_label(range: &ShownRange) -> String {
     match (range.picked, range.begins_with_data) {
         (Some(crate::charts::range::TimeRange::Between { .. }), _) => "range".to_owned(),
         (None, true) => format!("last {}", range.length()),
-        _ => range.words(),
+        _ => range.label(),
     }
 }
 
@@ -159,9 +163,9 @@ fn compared(waited_ms: u64, before_ms: Option<u64>) -> String {
             " About as much as in the same span before.".to_owned()
         };
     }
-    let word = if waited_ms > before { "more" } else { "less" };
+    let comparison = if waited_ms > before { "more" } else { "less" };
     let length = format::period(super::rounded(difference));
-    format!(" {length} {word} than in the same span before.")
+    format!(" {length} {comparison} than in the same span before.")
 }
 
 fn durations(total: &Rollup, prefix: &str) -> (DurationChart, DurationChart) {

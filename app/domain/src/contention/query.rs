@@ -39,8 +39,8 @@ impl ContentionQuery {
                 .find(|(name, value)| *name == field && !value.is_empty())
                 .map(|(_, value)| value)
         };
-        let by = value_of("by").map(|word| {
-            By::parse(word).ok_or_else(|| QueryError::new("by", "must be wait, refusals or held"))
+        let by = value_of("by").map(|text| {
+            By::parse(text).ok_or_else(|| QueryError::new("by", "must be wait, refusals or held"))
         });
         let at = value_of("at").map(|text| {
             let at = parse_moment(text).map(|at| at.timestamp_millis());

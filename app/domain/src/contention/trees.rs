@@ -5,7 +5,7 @@ use crate::names::LockId;
 
 /// One lock with waiters, as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaitEdge {
+pub struct LockQueue {
     pub lock: LockId,
     pub owner: String,
     pub held_ms: Option<i64>,
@@ -15,12 +15,12 @@ pub struct WaitEdge {
 
 /// Largest trees first. An owner that holds one lock and waits for another is below that lock's
 /// holder.
-pub fn who_blocks(edges: &[WaitEdge]) -> Vec<Blocker> {
+pub fn wait_trees(queues: &[LockQueue]) -> Vec<Blocker> {
     // The same name on two backends may be two programs.
     let mut owners: Vec<(&str, &str)> = Vec::new();
-    for edge in edges {
-        let backend = edge.lock.backend.as_str();
-        let all = std::iter::once(&edge.owner).chain(edge.waiters.iter().map(|(owner, _)| owner));
+    for queue in queues {
+        let backend = queue.lock.backend.as_str();
+        let all = std::iter::once(&queue.owner).chain(queue.waiters.iter().map(|(owner, _)| owner));
         owners.extend(all.map(|owner| (backend, owner.as_str())));
     }
     owners.sort_unstable();
@@ -30,27 +30,28 @@ pub fn who_blocks(edges: &[WaitEdge]) -> Vec<Blocker> {
         i32::try_from(index).unwrap_or(i32::MAX)
     };
     let nodes = owners.iter().map(|(backend, owner)| {
-        let on_backend = |edge: &&WaitEdge| edge.lock.backend.as_str() == *backend;
-        let held: Vec<String> = edges
+        let on_backend = |queue: &&LockQueue| queue.lock.backend.as_str() == *backend;
+        let held: Vec<String> = queues
             .iter()
             .filter(on_backend)
-            .filter(|edge| edge.owner == *owner)
-            .map(|edge| edge.lock.resource.text())
+            .filter(|queue| queue.owner == *owner)
+            .map(|queue| queue.lock.resource.text())
             .collect();
-        let waits = |edge: &WaitEdge| {
-            edge.waiters
+        let waits = |queue: &LockQueue| {
+            queue
+                .waiters
                 .iter()
                 .find(|(name, _)| name == owner)
                 .map(|(_, ms)| *ms)
         };
-        let waiting: Vec<(&WaitEdge, Option<i64>)> = edges
+        let waiting: Vec<(&LockQueue, Option<i64>)> = queues
             .iter()
             .filter(on_backend)
-            .filter_map(|edge| Some((edge, waits(edge)?)))
+            .filter_map(|queue| Some((queue, waits(queue)?)))
             .collect();
         let waited_for: Vec<String> = waiting
             .iter()
-            .map(|(edge, _)| edge.lock.resource.text())
+            .map(|(queue, _)| queue.lock.resource.text())
             .collect();
         let doing = match (held.is_empty(), waited_for.is_empty()) {
             (false, true) => "does not wait".to_owned(),
@@ -73,7 +74,7 @@ pub fn who_blocks(edges: &[WaitEdge]) -> Vec<Blocker> {
             pid: number(backend, owner),
             waits_for: waiting
                 .iter()
-                .map(|(edge, _)| number(backend, &edge.owner))
+                .map(|(queue, _)| number(backend, &queue.owner))
                 .collect(),
         }
     });
@@ -93,8 +94,8 @@ mod tests {
     use super::*;
     use crate::names::{BackendName, Resource, Source};
 
-    fn wait_edge(name: &str, owner: &str, waiters: &[&str]) -> WaitEdge {
-        WaitEdge {
+    fn lock_queue(name: &str, owner: &str, waiters: &[&str]) -> LockQueue {
+        LockQueue {
             lock: LockId {
                 backend: BackendName::builtin(),
                 source: Source::fixed("lease"),
@@ -109,10 +110,10 @@ mod tests {
     #[test]
     fn a_holder_that_waits_is_below_the_other_holder() {
         // w9 waits for w7 and holds what a14 waits for; another backend has a queue of its own.
-        let trees = who_blocks(&[
-            wait_edge("close", "w7", &["w9", "w12"]),
-            wait_edge("index", "w9", &["a14"]),
-            wait_edge("other", "x", &["y"]),
+        let trees = wait_trees(&[
+            lock_queue("close", "w7", &["w9", "w12"]),
+            lock_queue("index", "w9", &["a14"]),
+            lock_queue("other", "x", &["y"]),
         ]);
         assert_eq!(
             trees

@@ -57,10 +57,10 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
             ) => {
                 format!("{why}.")
             }
-            _ => format!("It is {}.", state.word()),
+            _ => format!("It is {}.", state.label()),
         },
         LockState::LongHeld => "It is held for longer than a rule allows.".to_owned(),
-        LockState::Stale => format!("It is {}.", state.word()),
+        LockState::Stale => format!("It is {}.", state.label()),
     }
 }
 

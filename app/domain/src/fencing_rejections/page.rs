@@ -160,19 +160,19 @@ fn grant(event: HistoryEvent) -> LatestGrant {
 }
 
 fn title(rejections: &[Rejection], stale: &[Stale], range: TimeRange) -> String {
-    let words = match range {
-        TimeRange::Last(last) => format!("in the last {}", last.word()),
-        TimeRange::Between { .. } => format!("from {}", range.words()),
+    let range_label = match range {
+        TimeRange::Last(last) => format!("in the last {}", last.label()),
+        TimeRange::Between { .. } => format!("from {}", range.label()),
     };
     if rejections.is_empty() {
-        return format!("No fencing rejections {words}");
+        return format!("No fencing rejections {range_label}");
     }
     let known = stale.iter().filter(|stale| stale.owner.is_some()).count() as u64;
     let writes = format::counted(rejections.len() as u64, "write", "writes");
     match known {
-        0 => format!("{writes} rejected {words}"),
+        0 => format!("{writes} rejected {range_label}"),
         known => format!(
-            "{writes} of {} rejected {words}",
+            "{writes} of {} rejected {range_label}",
             format::counted(known, "owner", "owners")
         ),
     }

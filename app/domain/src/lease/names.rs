@@ -39,7 +39,7 @@ pub fn source(text: &str) -> Result<&str, ValidationError> {
 ///
 /// # Errors
 /// Names the field and the reason.
-pub fn words<'a>(field: &str, text: &'a str) -> Result<&'a str, ValidationError> {
+pub fn operator_text<'a>(field: &str, text: &'a str) -> Result<&'a str, ValidationError> {
     checked(field, text, REASON_BYTES_MAX)
 }
 

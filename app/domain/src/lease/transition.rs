@@ -194,7 +194,7 @@ fn acquire(before: &ResourceState, request: &Acquire, now: StoreTime) -> Result<
 }
 
 fn renew(before: &ResourceState, request: &Renew, now: StoreTime) -> Transition {
-    let lease = match living(before, request.lease, now) {
+    let lease = match live_lease(before, request.lease, now) {
         Ok(lease) => lease,
         Err(step) => return *step,
     };
@@ -216,7 +216,7 @@ fn renew(before: &ResourceState, request: &Renew, now: StoreTime) -> Transition 
 
 /// Release and revoke: both end a live lease, and leave an ended one unchanged.
 fn end(before: &ResourceState, id: LeaseId, how: EndCause, now: StoreTime) -> Transition {
-    let lease = match living(before, id, now) {
+    let lease = match live_lease(before, id, now) {
         Ok(lease) => lease,
         Err(step) => return *step,
     };
@@ -246,7 +246,7 @@ fn expire(before: &ResourceState, now: StoreTime) -> Transition {
 }
 
 /// The lease of this id if it is live; otherwise the step that reports why not.
-fn living(before: &ResourceState, id: LeaseId, now: StoreTime) -> Result<&Lease, Box<Transition>> {
+fn live_lease(before: &ResourceState, id: LeaseId, now: StoreTime) -> Result<&Lease, Box<Transition>> {
     let Some(lease) = before.lease.as_ref().filter(|lease| lease.id == id) else {
         return Err(Box::new(unchanged(before, TransitionOutcome::NotThisLease)));
     };

@@ -105,7 +105,7 @@ mod tests {
         }
         let joined = UnlockReason::parse(" stuck since 03:00,\r\nowner agrees ").unwrap();
         assert_eq!(joined.as_str(), "stuck since 03:00, owner agrees");
-        assert!(crate::lease::names::words("reason", joined.as_str()).is_ok());
+        assert!(crate::lease::names::operator_text("reason", joined.as_str()).is_ok());
         assert!(UnlockReason::parse(&"é".repeat(REASON_CHARS_MAX)).is_ok());
     }
 }

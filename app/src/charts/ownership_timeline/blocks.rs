@@ -130,15 +130,15 @@ fn end(block: &Block, scale: TimeScale, links: &MarkLinks) -> Option<AnyView> {
 
 pub(super) fn wait(wait: &Wait, scale: TimeScale) -> AnyView {
     let (at, width) = (scale.at(wait.from), scale.width(wait.from, wait.until));
-    let words = wait_text(wait);
+    let length = wait_text(wait);
     let class = if width < WORDS_WIDTH_PHONE {
         "waiting said aside"
     } else {
         "waiting said"
     };
-    let text = (width >= WORDS_WIDTH).then(|| text_at(at, class, (8, 26), words.clone()));
+    let text = (width >= WORDS_WIDTH).then(|| text_at(at, class, (8, 26), length.clone()));
     view! {
-        {strip("waits", (at, width), (12, 20), words)}
+        {strip("waits", (at, width), (12, 20), length)}
         {edge_line("waiting start", at, (12, 32))}
         {text}
     }

@@ -139,8 +139,8 @@ fn Selects(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView
             on:submit=move |event| { event.prevent_default(); on_submit(event.into()); }>
             {changing(hidden)}
             {select("rule", "any", |data| data.rules.clone(), |filter| &filter.rule)}
-            {select("backend", "all", |data| data.backends.iter().map(|word| twice(word)).collect(), |filter| &filter.backend)}
-            {select("prefix", "any", |data| data.prefixes.iter().map(|word| twice(word)).collect(), |filter| &filter.prefix)}
+            {select("backend", "all", |data| data.backends.iter().map(|value| value_and_label(value)).collect(), |filter| &filter.backend)}
+            {select("prefix", "any", |data| data.prefixes.iter().map(|value| value_and_label(value)).collect(), |filter| &filter.prefix)}
             <label class="fselect"><span class="sr">"Find in alerts"</span>
                 <input r#type="search" name="q" placeholder="Find in alerts" data-search="alerts" autocomplete="off" spellcheck="false"
                     value=move || filter.with(|filter| filter.q.clone())/></label>
@@ -150,8 +150,8 @@ fn Selects(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView
     .into_any()
 }
 
-fn twice(word: &str) -> (String, String) {
-    (word.to_owned(), word.to_owned())
+fn value_and_label(value: &str) -> (String, String) {
+    (value.to_owned(), value.to_owned())
 }
 
 fn form_of(target: web_sys::EventTarget) -> Option<HtmlFormElement> {

@@ -48,10 +48,10 @@ pub(super) fn GroupRow(
     };
     let label = move || {
         group.with(|group| {
-            let word = if is_open.get() { "Collapse" } else { "Expand" };
+            let verb = if is_open.get() { "Collapse" } else { "Expand" };
             group
                 .as_ref()
-                .map(|group| format!("{word} {}, {}", group.rule, group.labels))
+                .map(|group| format!("{verb} {}, {}", group.rule, group.labels))
         })
     };
     let summary = changing(move || group.with(|group| group.as_ref().map(summary)));
@@ -72,7 +72,7 @@ pub(super) fn GroupRow(
 }
 
 fn badge(group: &AlertGroup) -> AnyView {
-    let word = match group.state {
+    let label = match group.state {
         GroupState::Firing => group.severity.as_str(),
         state => state.as_str(),
     };
@@ -80,7 +80,7 @@ fn badge(group: &AlertGroup) -> AnyView {
         GroupState::Silenced | GroupState::Flapping | GroupState::Resolved => "quiet",
         _ => hue(group.severity),
     };
-    view! { <span class=format!("ag-s st {hue}")><Shape name=shape(group.state)/>{word}</span> }.into_any()
+    view! { <span class=format!("ag-s st {hue}")><Shape name=shape(group.state)/>{label}</span> }.into_any()
 }
 
 fn summary(group: &AlertGroup) -> AnyView {

@@ -110,7 +110,7 @@ fn last_deliveries(deliveries: &Deliveries, now: i64) -> AnyView {
 }
 
 fn delivery(last: &LastDelivery, now: i64) -> AnyView {
-    let (hue, shape, word) = match last.state {
+    let (hue, shape, label) = match last.state {
         DeliveryState::Delivered => ("healthy quiet", "ok", "delivered"),
         // Held back by the interval of its group: not sent yet.
         DeliveryState::Retrying if last.attempts == 0 => ("blind quiet", "pending", "waiting"),
@@ -139,7 +139,7 @@ fn delivery(last: &LastDelivery, now: i64) -> AnyView {
         }
     };
     view! {
-        <li><span class="mono small">{last.receiver.clone()}</span><span class=format!("st {hue}")><Shape name=shape/>{word}</span><span class="small ink2 dl-w"><bdi>{when}</bdi></span></li>
+        <li><span class="mono small">{last.receiver.clone()}</span><span class=format!("st {hue}")><Shape name=shape/>{label}</span><span class="small ink2 dl-w"><bdi>{when}</bdi></span></li>
     }
     .into_any()
 }

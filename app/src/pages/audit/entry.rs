@@ -171,7 +171,7 @@ fn changes(changes: &[FieldChange]) -> AnyView {
         None => view! { <span class="ink3">"absent"</span> }.into_any(),
     };
     let rows = changes.iter().map(|change| {
-        let (class, word) = match change.mark {
+        let (class, label) = match change.mark {
             ChangeMark::Changed => ("differs", "differs"),
             ChangeMark::Same => ("", "the same"),
             ChangeMark::OneSided => ("", ""),
@@ -181,7 +181,7 @@ fn changes(changes: &[FieldChange]) -> AnyView {
                 <th scope="row"><bdi>{visible(&change.field).into_owned()}</bdi></th>
                 <td>{value(&change.before)}</td>
                 <td>{value(&change.after)}</td>
-                <td class="mark">{word}</td>
+                <td class="mark">{label}</td>
             </tr>
         }
     });

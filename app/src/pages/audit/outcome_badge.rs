@@ -1,4 +1,4 @@
-//! An outcome as shape, word and hue. Unknown is a shape and a word without a hue.
+//! An outcome as shape, label and hue. Unknown is a shape and a label without a hue.
 
 use leptos::prelude::*;
 

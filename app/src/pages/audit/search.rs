@@ -63,7 +63,7 @@ fn form(filters: &AuditFilters, backends: &[String]) -> AnyView {
         choices.push((filters.backend.clone(), format!("{name}, not configured")));
     }
     let mut actions = vec![(String::new(), "every action".to_owned())];
-    actions.extend(Action::ALL.map(|action| (action.as_str().to_owned(), action.word().to_owned())));
+    actions.extend(Action::ALL.map(|action| (action.as_str().to_owned(), action.label().to_owned())));
     let fault = filters.fault.as_ref();
     let general = fault.filter(|(name, _)| !AuditQuery::FILTERS.contains(&name.as_str()));
     let general =
@@ -151,8 +151,8 @@ fn outcome(filters: &AuditFilters) -> AnyView {
         list: Some("outcomes"),
         fault: filters.fault("outcome"),
     });
-    let words = OUTCOMES.map(|outcome| view! { <option value=outcome></option> }.into_any());
-    view! { {field}<datalist id="outcomes">{words.collect_view()}</datalist> }.into_any()
+    let options = OUTCOMES.map(|outcome| view! { <option value=outcome></option> }.into_any());
+    view! { {field}<datalist id="outcomes">{options.collect_view()}</datalist> }.into_any()
 }
 
 fn choice(name: &'static str, label: &'static str, options: Vec<(String, String)>, chosen: &str) -> AnyView {

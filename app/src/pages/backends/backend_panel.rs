@@ -64,8 +64,8 @@ fn version(backend: &BackendView) -> AnyView {
             }
         }
         Reported::Unknown(why) | Reported::NotApplicable(why) => {
-            let words = format!("{}, version unknown", backend.kind.as_str());
-            view! { <span title=why.to_string()>{words}</span> }.into_any()
+            let text = format!("{}, version unknown", backend.kind.as_str());
+            view! { <span title=why.to_string()>{text}</span> }.into_any()
         }
     }
 }

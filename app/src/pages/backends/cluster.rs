@@ -108,7 +108,7 @@ fn role(member: &ClusterMember) -> AnyView {
     if member.fault.is_some() {
         return view! { <span class="st small critical"><Shape name="x"/>"not reachable"</span> }.into_any();
     }
-    let (shape, color, word) = match member.role.known() {
+    let (shape, color, label) = match member.role.known() {
         Some(MemberRole::Leader) => ("ok", "healthy quiet", "leader"),
         Some(MemberRole::Follower) => ("healthy", "healthy quiet", "follower"),
         Some(MemberRole::Learner) => ("pending", "blind quiet", "learner, no vote"),
@@ -116,7 +116,7 @@ fn role(member: &ClusterMember) -> AnyView {
         None => ("unknown", "blind quiet", "unknown"),
     };
     let title = member.role.why().unwrap_or_default().to_owned();
-    view! { <span class=format!("st small {color}") title=title><Shape name=shape/>{word}</span> }.into_any()
+    view! { <span class=format!("st small {color}") title=title><Shape name=shape/>{label}</span> }.into_any()
 }
 
 fn size(member: &ClusterMember) -> AnyView {

@@ -58,7 +58,7 @@ pub fn Rights(rights: Vec<AccountPermission>) -> impl IntoView {
 
 fn permission_table(rights: Vec<AccountPermission>) -> AnyView {
     let rows = rights.into_iter().map(|right| {
-        let (shape, hue, word) = permission_status(&right);
+        let (shape, hue, label) = permission_status(&right);
         let unmet = matches!(right.allowed, Reported::Value(allowed) if allowed != right.wanted);
         let remedy = (unmet && !right.remedy.is_empty()).then(|| {
             view! { <span class="remedy mono"><bdi>{visible(&right.remedy).into_owned()}</bdi></span> }.into_any()
@@ -66,7 +66,7 @@ fn permission_table(rights: Vec<AccountPermission>) -> AnyView {
         view! {
             <tr>
                 <th scope="row" class="wrap"><bdi>{visible(&right.what).into_owned()}</bdi>{remedy}</th>
-                <td><span class=format!("st {hue}") title=right.allowed.why().unwrap_or_default().to_owned()><Shape name=shape/>{word}</span></td>
+                <td><span class=format!("st {hue}") title=right.allowed.why().unwrap_or_default().to_owned()><Shape name=shape/>{label}</span></td>
             </tr>
         }.into_any()
     });
@@ -93,12 +93,12 @@ fn permission_status(right: &AccountPermission) -> (&'static str, &'static str, 
 #[component]
 pub fn Capabilities(capabilities: Vec<Capability>) -> impl IntoView {
     let rows = capabilities.into_iter().map(|capability| {
-        let (shape, word) = if capability.can { ("ok", "yes") } else { ("unknown", "no") };
+        let (shape, label) = if capability.can { ("ok", "yes") } else { ("unknown", "no") };
         view! {
             <tr>
                 <th scope="row">{capability.name}</th>
                 <td class="ink2 wrap"><bdi>{visible(&capability.how).into_owned()}</bdi></td>
-                <td><span class="st quiet">{capability.can.then(|| view! { <Shape name=shape/> }.into_any())}{word}</span></td>
+                <td><span class="st quiet">{capability.can.then(|| view! { <Shape name=shape/> }.into_any())}{label}</span></td>
             </tr>
         }.into_any()
     });

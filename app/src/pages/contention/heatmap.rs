@@ -30,7 +30,7 @@ pub fn MapSection(data: Signal<ContentionPage>, url: Signal<PageUrl>) -> impl In
         let cell = data.with(|data| format::period(data.span.cell_ms));
         format!(
             "{}; {cell} per cell, UTC; time spent waiting in the cell",
-            range.get().words()
+            range.get().label()
         )
     });
     // The selected cell belongs to its range.
@@ -85,7 +85,7 @@ fn scale(span: &HistorySpan) -> TimeScale {
     TimeScale::new(span.from, span.to())
 }
 
-pub(super) fn span_words(span: &HistorySpan, cell: usize) -> String {
+pub(super) fn span_label(span: &HistorySpan, cell: usize) -> String {
     let scale = scale(span);
     let short = |ms: i64| {
         let text = moment(ms, scale);
@@ -124,7 +124,7 @@ fn map(data: &ContentionPage, url: &PageUrl) -> HeatMap {
         .map(|tick| (tick.at, tick.label));
     HeatMap {
         title: "Time spent waiting, by prefix and time".to_owned(),
-        spans: (0..span.cells).map(|cell| span_words(span, cell)).collect(),
+        spans: (0..span.cells).map(|cell| span_label(span, cell)).collect(),
         ticks: ticks.collect(),
         rows,
     }
@@ -138,7 +138,7 @@ fn map_row(data: &ContentionPage, url: &PageUrl, place: usize, row: &MapRow) -> 
     };
     let cells = row.cells.iter().enumerate().map(|(cell, waited)| Cell {
         heat: waited.map(|ms| heat(ms, span.cell_ms)),
-        word: wait_text(*waited),
+        text: wait_text(*waited),
         href: waited
             .filter(|ms| *ms > 0)
             .map(|_| cell_url(url, row, span, cell).href()),
@@ -166,7 +166,7 @@ fn map_row(data: &ContentionPage, url: &PageUrl, place: usize, row: &MapRow) -> 
 fn other_row(others: &Others, span: &HistorySpan) -> HeatmapRow {
     let cells = others.cells.iter().map(|waited| Cell {
         heat: waited.map(|ms| heat(ms, span.cell_ms)),
-        word: wait_text(*waited),
+        text: wait_text(*waited),
         href: None,
         is_selected: false,
     });

@@ -8,7 +8,7 @@ use domain::time_format::dated;
 use leptos::prelude::*;
 
 use super::cell_links::steps;
-use super::heatmap::{cell_url, span_words};
+use super::heatmap::{cell_url, span_label};
 use super::locks;
 use crate::components::reactive::changing;
 use crate::links::PageUrl;
@@ -57,11 +57,11 @@ fn cell_summary(data: &ContentionPage, url: &PageUrl, cell: &CellDetail) -> Opti
     let rows: Vec<Vec<bool>> = data.map.iter().map(waited).collect();
     let next = steps(&rows, (cell.row, cell.cell));
     let name = visible(&row.prefix).into_owned();
-    let step = |to, word| step(data, url, to, word);
+    let step = |to, text| step(data, url, to, text);
     let view = view! {
         <div class="cell small" id="cell">
             <p>
-                <b><bdi class="mono">{name}</bdi>{format!(", {}", span_words(&data.span, cell.cell))}</b>
+                <b><bdi class="mono">{name}</bdi>{format!(", {}", span_label(&data.span, cell.cell))}</b>
                 <span class="ink2">{sentence}</span>
                 {locks}
             </p>
@@ -75,17 +75,17 @@ fn cell_summary(data: &ContentionPage, url: &PageUrl, cell: &CellDetail) -> Opti
 }
 
 /// Link to a neighbour; the tab order continues from there.
-fn step(data: &ContentionPage, url: &PageUrl, to: Option<(usize, usize)>, word: &'static str) -> AnyView {
+fn step(data: &ContentionPage, url: &PageUrl, to: Option<(usize, usize)>, text: &'static str) -> AnyView {
     let Some((row, cell)) = to.and_then(|(row, cell)| Some((data.map.get(row)?, cell))) else {
-        return view! { <span class="ink3" aria-hidden="true">{word}</span> }.into_any();
+        return view! { <span class="ink3" aria-hidden="true">{text}</span> }.into_any();
     };
     let label = format!(
-        "{word}: {}, {}",
+        "{text}: {}, {}",
         visible(&row.prefix),
-        span_words(&data.span, cell)
+        span_label(&data.span, cell)
     );
     let href = format!("{}#cell", cell_url(url, row, &data.span, cell).href());
-    view! { <a class="link" href=href aria-label=label data-noscroll="">{word}</a> }.into_any()
+    view! { <a class="link" href=href aria-label=label data-noscroll="">{text}</a> }.into_any()
 }
 
 /// Cells with a wait.

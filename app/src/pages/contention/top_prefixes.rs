@@ -30,7 +30,7 @@ pub fn TopPrefixes(data: Signal<ContentionPage>, url: Signal<PageUrl>) -> impl I
             <header>
                 <h2 id="worst">{changing(title)}</h2>
                 <SimulatedMark/>
-                <span class="note">{move || range.with(ShownRange::words)}</span>
+                <span class="note">{move || range.with(ShownRange::label)}</span>
                 <span class="end">{changing(orders)}</span>
             </header>
             {changing(move || data.with(|data| content(data, &url.get())))}
@@ -43,13 +43,13 @@ pub fn TopPrefixes(data: Signal<ContentionPage>, url: Signal<PageUrl>) -> impl I
 fn orders(by: By, url: &PageUrl) -> Vec<AnyView> {
     let others = By::ALL.into_iter().filter(|other| *other != by);
     let link = |other: By| {
-        let word = match other {
+        let label = match other {
             By::Wait => "By wait",
             By::Refusals => "By refusals",
             By::Held => "By time held",
         };
         let href = url.with(&[("by", other.as_str())]).href();
-        view! { <a class="link" href=href data-noscroll="">{word}</a>" " }.into_any()
+        view! { <a class="link" href=href data-noscroll="">{label}</a>" " }.into_any()
     };
     others.map(link).collect()
 }

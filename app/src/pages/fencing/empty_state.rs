@@ -8,7 +8,7 @@ const TELL: &str = "curl -s $LEASEHOLD/v1/fencing/rejections -H 'Authorization: 
   -d '{\"resource\": \"billing:close:2026-04\", \"fencingToken\": 7,
        \"highestToken\": 8, \"ownerId\": \"worker-3\", \"source\": \"ledger-db\"}'";
 
-pub(super) fn teach() -> AnyView {
+pub(super) fn setup_help() -> AnyView {
     view! {
         <section class="sec setup" aria-labelledby="teach-head">
             <header><h2 id="teach-head">"No rejections reported yet"</h2><span class="note">"two ways, both with a token of the role client"</span></header>

@@ -19,7 +19,7 @@ use crate::links::{PageUrl, with_query};
 pub fn OverTime(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoView {
     let chart = Memo::new(move |_| data.with(|data| chart(data, &url.get())));
     let title = Signal::derive(move || chart.with(busiest));
-    let note = Signal::derive(move || format!("{}, UTC", data.with(|data| data.range.words())));
+    let note = Signal::derive(move || format!("{}, UTC", data.with(|data| data.range.label())));
     let end = changing(move || {
         let href = rule_url(&url.get());
         view! { <a class="link" href=href>"Add an alert rule"</a> }.into_any()
@@ -63,7 +63,7 @@ fn chart(data: &FencingPage, url: &PageUrl) -> BarChart {
             "{} over time",
             format::counted(data.total, "rejection", "rejections")
         ),
-        word: "rejections",
+        unit: "rejections",
         bars: bars.collect(),
         rules: Vec::new(),
         ticks: ticks::times(scale, 6),

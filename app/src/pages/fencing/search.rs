@@ -112,9 +112,9 @@ fn backends(data: Signal<FencingPage>, url: Signal<PageUrl>) -> AnyView {
         let chosen = url.with(|url| url.value("backend").to_owned());
         let names = std::iter::once((String::new(), "every backend".to_owned()))
             .chain(names.get().into_iter().map(|name| (name.clone(), name)));
-        let option = |(value, word): (String, String)| {
+        let option = |(value, label): (String, String)| {
             let is_chosen = value == chosen;
-            view! { <option value=value selected=is_chosen>{word}</option> }.into_any()
+            view! { <option value=value selected=is_chosen>{label}</option> }.into_any()
         };
         names.map(option).collect::<Vec<AnyView>>()
     };

@@ -27,7 +27,7 @@ pub(super) fn listing(id: &'static str, title: &'static str, note: AnyView, cont
 pub(super) fn heads(heads: &[(&'static str, &'static str)]) -> AnyView {
     let cells: Vec<AnyView> = heads
         .iter()
-        .map(|(class, word)| view! { <th scope="col" class=*class>{*word}</th> }.into_any())
+        .map(|(class, heading)| view! { <th scope="col" class=*class>{*heading}</th> }.into_any())
         .collect();
     view! { <tr>{cells}</tr> }.into_any()
 }
@@ -175,7 +175,7 @@ fn grant(row: &LatestGrant, above: &str) -> AnyView {
             <td class="ink2 f-s">{row.lock.backend.as_str().to_owned()}</td>
             <td class="who f-o">{owner}</td>
             <td class="num f-k">{row.token.map(|token| token.to_string())}</td>
-            <td class="ink2 f-w">{row.kind.word()}</td>
+            <td class="ink2 f-w">{row.kind.label()}</td>
         </tr>
     }
     .into_any()

@@ -36,8 +36,8 @@ fn cell(label: &'static str, value: AnyView) -> AnyView {
     view! { <div><dt>{label}</dt><dd>{value}</dd></div> }.into_any()
 }
 
-fn missing(word: &'static str, why: String) -> AnyView {
-    view! { <span class="none">{word}</span><small>{why}</small> }.into_any()
+fn missing(label: &'static str, why: String) -> AnyView {
+    view! { <span class="none">{label}</span><small>{why}</small> }.into_any()
 }
 
 fn time(at: DateTime<Utc>) -> AnyView {

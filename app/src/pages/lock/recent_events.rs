@@ -21,7 +21,7 @@ pub fn RecentEvents(#[prop(into)] detail: Signal<LockDetail>) -> impl IntoView {
         charts.map(|charts| charts.trace_links).unwrap_or_default()
     });
     let note = move || {
-        let picked = picked.get().map(|(_, words)| format!(", {words}"));
+        let picked = picked.get().map(|(_, range_label)| format!(", {range_label}"));
         format!("newest first{}", picked.unwrap_or_default())
     };
     view! {
@@ -39,7 +39,7 @@ pub fn RecentEvents(#[prop(into)] detail: Signal<LockDetail>) -> impl IntoView {
 /// The range in the URL and its name.
 fn picked_range(charts: Option<&LockCharts>) -> Option<(TimeScale, String)> {
     let range = &charts?.range;
-    range.picked.map(|picked| (range.scale, picked.words()))
+    range.picked.map(|picked| (range.scale, picked.label()))
 }
 
 fn rows(events: &[SeenEvent], picked: Option<TimeScale>, links: &[(String, String)]) -> AnyView {
@@ -92,8 +92,8 @@ fn row(event: &SeenEvent, newest: DateTime<Utc>, links: &[(String, String)]) -> 
         time_format::timed(event.at)
     };
     let event_text = match event.waited_ms {
-        Some(ms) => format!("{} of {}", event.kind.word(), format::age(ms)),
-        None => event.kind.word().to_owned(),
+        Some(ms) => format!("{} of {}", event.kind.label(), format::age(ms)),
+        None => event.kind.label().to_owned(),
     };
     let owner = event
         .owner_id

@@ -244,8 +244,8 @@ fn OwnerChoice(address: Memo<Address>) -> impl IntoView {
 #[component]
 fn SafetyChoice(address: Memo<Address>) -> impl IntoView {
     let is = move |value: &'static str| address.with(|address| address.first("safety") == value);
-    let option = move |value: &'static str, word: &'static str| {
-        view! { <option value=value selected=move || is(value) prop:selected=move || is(value)>{word}</option> }.into_any()
+    let option = move |value: &'static str, label: &'static str| {
+        view! { <option value=value selected=move || is(value) prop:selected=move || is(value)>{label}</option> }.into_any()
     };
     view! {
         <label class="sel"><span>"safety class"</span>
@@ -271,9 +271,9 @@ fn SortChoice(address: Memo<Address>) -> impl IntoView {
     view! {
         <label class="sel"><span>"sort"</span>
             <select name="sort" aria-label="sort">
-                {move || listed().into_iter().map(|(word, sort)| {
+                {move || listed().into_iter().map(|(label, sort)| {
                     let selected = sort == address.get().sort();
-                    view! { <option value=sort.to_query_value() selected=selected prop:selected=selected>{word}</option> }.into_any()
+                    view! { <option value=sort.to_query_value() selected=selected prop:selected=selected>{label}</option> }.into_any()
                 }).collect_view()}
             </select>
         </label>

@@ -79,7 +79,7 @@ fn Pages(listing: RwSignal<Listing>, loaded: Signal<Loaded>, address: Memo<Addre
     view! {
         <span class="nx">
             {move || before.get().map(|href| view! { <a class="btn s" rel="prev" href=href>"Previous"</a> }.into_any())}
-            {move || next.get().map(|(href, words)| view! { <a class="btn s" rel="next" href=href>{words}</a> }.into_any())}
+            {move || next.get().map(|(href, label)| view! { <a class="btn s" rel="next" href=href>{label}</a> }.into_any())}
         </span>
     }
 }

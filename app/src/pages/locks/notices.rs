@@ -63,11 +63,11 @@ pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoVie
 
 #[component]
 fn BlindLine(line: Line) -> impl IntoView {
-    let (shape, hue, word) = status_badge(line.status);
+    let (shape, hue, label) = status_badge(line.status);
     view! {
         <li class=hue>
             <Shape name=shape/>
-            <span><b>{line.name}</b>" "{word}". "<span class="what">{line.what}</span></span>
+            <span><b>{line.name}</b>" "{label}". "<span class="what">{line.what}</span></span>
             <a class="link" href="/backends" aria-label="Reason, on the Backends page">"Reason"</a>
         </li>
     }

@@ -49,14 +49,14 @@ fn Head(address: Memo<Address>) -> impl IntoView {
     view! {
         <thead>
             <tr aria-rowindex="1">
-                <Sortable address key=SortKey::Resource class="c-res" word="resource"/>
+                <Sortable address key=SortKey::Resource class="c-res" label="resource"/>
                 <th scope="col" class="c-b">"backend"</th>
                 <th scope="col" class="c-o">"held by"</th>
-                <Sortable address key=SortKey::Held class="c-h num" word="held for"/>
-                <Sortable address key=SortKey::Remaining class="c-rw" word="time left"/>
-                <Sortable address key=SortKey::Waiters class="c-w num" word="waiters"/>
+                <Sortable address key=SortKey::Held class="c-h num" label="held for"/>
+                <Sortable address key=SortKey::Remaining class="c-rw" label="time left"/>
+                <Sortable address key=SortKey::Waiters class="c-w num" label="waiters"/>
                 <th scope="col" class="c-t num">"token"</th>
-                <Sortable address key=SortKey::State class="c-st" word="state"/>
+                <Sortable address key=SortKey::State class="c-st" label="state"/>
             </tr>
         </thead>
     }
@@ -64,7 +64,7 @@ fn Head(address: Memo<Address>) -> impl IntoView {
 
 /// The first click sorts worst first, the second reverses.
 #[component]
-fn Sortable(address: Memo<Address>, key: SortKey, class: &'static str, word: &'static str) -> impl IntoView {
+fn Sortable(address: Memo<Address>, key: SortKey, class: &'static str, label: &'static str) -> impl IntoView {
     let now = move || address.with(Address::sort);
     let worst_first = !matches!(key, SortKey::Resource | SortKey::Remaining);
     let next = move || {
@@ -88,7 +88,7 @@ fn Sortable(address: Memo<Address>, key: SortKey, class: &'static str, word: &'s
         direction()
             .map(|descending| view! { <Shape name=if descending { "down" } else { "up" }/> }.into_any())
     };
-    view! { <th scope="col" class=class aria-sort=aria><a href=next data-noscroll="">{word}{changing(arrow)}</a></th> }
+    view! { <th scope="col" class=class aria-sort=aria><a href=next data-noscroll="">{label}{changing(arrow)}</a></th> }
 }
 
 /// Placeholder for rows that are not drawn, with their height.

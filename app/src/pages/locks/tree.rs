@@ -108,8 +108,8 @@ fn TreeLine(line: Line, address: Memo<Address>) -> impl IntoView {
             let badge = child.worst.needs_attention() || child.worst == domain::state::LockState::Stale;
             let badge = badge.then(|| {
                 view! {
-                    <span class=format!("tb {}", hue(child.worst.severity())) title=child.worst.word()>
-                        <Shape name=child.worst.as_str()/><span class="sr">{child.worst.word()}</span>
+                    <span class=format!("tb {}", hue(child.worst.severity())) title=child.worst.label()>
+                        <Shape name=child.worst.as_str()/><span class="sr">{child.worst.label()}</span>
                     </span>
                 }
                 .into_any()

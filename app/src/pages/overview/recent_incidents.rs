@@ -82,7 +82,7 @@ pub fn Unlocks(#[prop(into)] charts: Signal<OverviewCharts>) -> impl IntoView {
 }
 
 fn range_note(total: u64, range: &ShownRange) -> String {
-    format!("{}, {}", format::count(total), range.words())
+    format!("{}, {}", format::count(total), range.label())
 }
 
 fn has_days(range: &ShownRange) -> bool {
@@ -101,7 +101,7 @@ fn table(
     let class = format!("t lg lg-few {class}{}", if has_days { " with-days" } else { "" });
     let head: Vec<AnyView> = head
         .iter()
-        .map(|word| view! { <th scope="col">{*word}</th> }.into_any())
+        .map(|heading| view! { <th scope="col">{*heading}</th> }.into_any())
         .collect();
     view! { <table class=class><thead class="sr"><tr>{head}</tr></thead><tbody>{rows}</tbody></table> }
         .into_any()
@@ -134,7 +134,7 @@ fn unlock(row: &RecentUnlock, has_days: bool) -> AnyView {
 }
 
 fn outcome(state: UnlockState) -> AnyView {
-    let (hue, sign, word) = match state {
+    let (hue, sign, label) = match state {
         UnlockState::Released => ("healthy quiet", "ok", "released"),
         UnlockState::HolderChanged => ("warning", "x", "holder changed"),
         UnlockState::AlreadyFree => ("healthy quiet", "ok", "already free"),
@@ -144,5 +144,5 @@ fn outcome(state: UnlockState) -> AnyView {
         UnlockState::Expired => ("blind quiet", "stale", "expired"),
         UnlockState::Cancelled => ("blind quiet", "x", "cancelled"),
     };
-    view! { <span class=format!("st {hue}")><Shape name=sign/>{word}</span> }.into_any()
+    view! { <span class=format!("st {hue}")><Shape name=sign/>{label}</span> }.into_any()
 }

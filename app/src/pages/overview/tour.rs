@@ -39,8 +39,8 @@ fn steps(links: TourLinks, session: CurrentSession) -> AnyView {
             "A rule with its threshold, previewed on the past.",
         ),
     ];
-    let steps = steps.map(|(href, word, text)| {
-        view! { <li><a class="link" href=href>{word}</a><p>{text}</p></li> }.into_any()
+    let steps = steps.map(|(href, title, text)| {
+        view! { <li><a class="link" href=href>{title}</a><p>{text}</p></li> }.into_any()
     });
     view! {
         <section class="tour" aria-labelledby="tour-head">

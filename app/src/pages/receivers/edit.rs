@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 
 use super::test_result::TestForm;
-use super::{Secret, TOPICS, Urls, kind_word, last_status, path};
+use super::{Secret, TOPICS, Urls, kind_label, last_status, path};
 use crate::api::receivers::receiver;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -39,7 +39,7 @@ pub fn ReceiverPage() -> impl IntoView {
 #[component]
 fn Body(data: Signal<ReceiverData>) -> impl IntoView {
     let (name, kind) = data.with_untracked(|data| (data.row.name.clone(), data.row.kind.clone()));
-    let lead = format!("Receiver {name}, kind {}.", kind_word(&kind));
+    let lead = format!("Receiver {name}, kind {}.", kind_label(&kind));
     view! {
         <div class="pagehead">
             <h1>{move || data.with(|data| title(&data.row))}</h1>

@@ -74,7 +74,7 @@ pub(super) fn PartChart(
     let rule = |at: i64, class: &'static str| {
         view! { <line x1="0" x2=WIDTH y1=span.y(at) y2=span.y(at) class=class></line> }.into_any()
     };
-    let measure = param.map_or("measured value", |param| param.words);
+    let measure = param.map_or("measured value", |param| param.label);
     let caption = match part.threshold {
         Some(at) => format!("{measure} {}", unit.format(at)),
         None => format!("{measure}: no threshold"),
@@ -142,13 +142,17 @@ fn marks(span: Span, unit: Unit, is_moving: bool, values: &[Option<i64>]) -> Any
 /// A range input whose thumb is the line; part of the rule's form. Without a script it counts
 /// when the form is sent, unless the number was typed.
 fn draggable(param: &'static Param, line: &ThresholdSlider) -> AnyView {
-    let label = match line.word {
+    let label = match line.unit_name {
         "" => "Threshold line".to_owned(),
-        word => format!("Threshold line, in {word}"),
+        unit_name => format!("Threshold line, in {unit_name}"),
     };
     let threshold = param.unit.text(line.value);
     let ten = 10_i64.pow(u32::try_from(line.places).unwrap_or(0));
-    let mark = if line.word == "times" { "×" } else { line.suffix };
+    let mark = if line.unit_name == "times" {
+        "×"
+    } else {
+        line.suffix
+    };
     // As whole numbers of the last digit.
     let digits = |value: i64| line.number(value).replace('.', "");
     view! {
@@ -214,7 +218,7 @@ fn hatch(gaps: &[(i64, i64)], range: (i64, i64), height: i64) -> AnyView {
 /// One tick per firing, for the edited rule and for the saved one if it differs.
 pub(super) fn strips(edited: &PreviewData, saved: Option<&PreviewData>) -> AnyView {
     let range = (edited.from, edited.to);
-    let word = if saved.is_some() { "edited" } else { "fires" };
+    let name = if saved.is_some() { "edited" } else { "fires" };
     let days = (0..DAYS).map(|index| {
         let at = edited.from + (edited.to - edited.from) * index / DAYS;
         let at = DateTime::from_timestamp_millis(at).unwrap_or_default();
@@ -232,7 +236,7 @@ pub(super) fn strips(edited: &PreviewData, saved: Option<&PreviewData>) -> AnyVi
     });
     view! {
         <div class="pv-strips">
-            {strip(edited, range, word, "pv-strip", "when it would have fired")}
+            {strip(edited, range, name, "pv-strip", "when it would have fired")}
             {saved}
             <svg class="pv-days" aria-hidden="true">{days.collect_view()}<text x="100%" y="12" text-anchor="end" class="pv-at">"now"</text></svg>
         </div>
@@ -243,7 +247,7 @@ pub(super) fn strips(edited: &PreviewData, saved: Option<&PreviewData>) -> AnyVi
 fn strip(
     preview: &PreviewData,
     range: (i64, i64),
-    word: &'static str,
+    name: &'static str,
     class: &'static str,
     label: &'static str,
 ) -> AnyView {
@@ -252,7 +256,7 @@ fn strip(
         view! { <rect x=from.min(WIDTH - 3) y="2" width=(to - from).max(3) height="12"></rect> }.into_any()
     });
     view! {
-        <span class="small ink2">{word}</span>
+        <span class="small ink2">{name}</span>
         <svg class=class viewBox=format!("0 0 {WIDTH} 16") preserveAspectRatio="none" role="img" aria-label=label>{hatch(&preview.gaps, range, 16)}{ticks.collect_view()}</svg>
     }
     .into_any()

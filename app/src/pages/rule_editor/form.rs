@@ -178,15 +178,15 @@ fn thresholds(kind: ConditionKind, data: Draft) -> AnyView {
     let lines = kind.info().params.iter().map(|param| {
         let name = format!("with.{}", param.name);
         let default = param.default.map(|value| param.unit.text(value));
-        view! { <Line name label=param.words data default=default.unwrap_or_default()/> }.into_any()
+        view! { <Line name label=param.label data default=default.unwrap_or_default()/> }.into_any()
     });
     lines.collect_view().into_any()
 }
 
-fn plain_options(words: &[&str]) -> Vec<(String, String)> {
-    words
+fn plain_options(values: &[&str]) -> Vec<(String, String)> {
+    values
         .iter()
-        .map(|word| ((*word).to_owned(), (*word).to_owned()))
+        .map(|value| ((*value).to_owned(), (*value).to_owned()))
         .collect()
 }
 

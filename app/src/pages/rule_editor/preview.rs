@@ -78,7 +78,7 @@ fn content(data: &RulePreview, request: PreviewRequest) -> AnyView {
             {figures(data, edited)}
             {parts}
             {strips(edited, data.saved.as_ref())}
-            {less(edited)}
+            {exclusions_note(edited)}
         </section>
         {firings(edited)}
         {enlarged(edited)}
@@ -88,8 +88,8 @@ fn content(data: &RulePreview, request: PreviewRequest) -> AnyView {
 
 /// Firings now and with this change.
 fn figures(data: &RulePreview, edited: &PreviewData) -> AnyView {
-    let figure = |count: u64, words: &'static str, class: &'static str| {
-        view! { <p class=class><b>{format::count(count)}</b><span class="small ink2">{words}</span></p> }
+    let figure = |count: u64, label: &'static str, class: &'static str| {
+        view! { <p class=class><b>{format::count(count)}</b><span class="small ink2">{label}</span></p> }
             .into_any()
     };
     let figures = match &data.saved {
@@ -128,7 +128,7 @@ fn span(preview: &PreviewData) -> String {
 }
 
 /// What the preview does not know.
-fn less(preview: &PreviewData) -> AnyView {
+fn exclusions_note(preview: &PreviewData) -> AnyView {
     let ttl = (preview.without_ttl > 0).then(|| {
         format!(
             "{} of {} acquisitions have no recorded TTL and are evaluated in part. ",

@@ -66,11 +66,11 @@ fn phases(at: Phase) -> AnyView {
         (Phase::Confirm, "2", "Confirm"),
         (Phase::Result, "3", "Result"),
     ];
-    let items = phases.map(|(phase, number, word)| {
+    let items = phases.map(|(phase, number, label)| {
         let current = (phase == at).then_some("step");
         let done =
             (phase < at).then(|| view! { <Shape name="ok"/><span class="sr">"done: "</span> }.into_any());
-        view! { <li aria-current=current>{done}<b>{number}</b>" "{word}</li> }.into_any()
+        view! { <li aria-current=current>{done}<b>{number}</b>" "{label}</li> }.into_any()
     });
     view! { <ol class="steps small" aria-label="steps">{items.into_iter().collect_view()}</ol> }.into_any()
 }

@@ -71,12 +71,12 @@ fn renewing(seen: &HolderData) -> AnyView {
 /// As of the reading: it does not run.
 fn time_left(seen: &HolderData) -> AnyView {
     let (Reported::Value(left), Reported::Value(ttl)) = (&seen.remaining_ms, &seen.ttl_ms) else {
-        let word = match &seen.remaining_ms {
+        let text = match &seen.remaining_ms {
             Reported::Value(left) => format!("{} left; its TTL is unknown", format::duration(*left)),
             Reported::NotApplicable(why) => format!("no expiry: {why}"),
             Reported::Unknown(why) => format!("time left unknown: {why}"),
         };
-        return view! { <p class="small ink2 rwl">{notice(&word)}</p> }.into_any();
+        return view! { <p class="small ink2 rwl">{notice(&text)}</p> }.into_any();
     };
     let share = (*left).clamp(0, (*ttl).max(1)) as f64 * 100.0 / (*ttl).max(1) as f64;
     let hue = match *left {
@@ -110,9 +110,9 @@ pub(super) fn also_released(id: &LockId, effects: &ReleaseEffects) -> AnyView {
         .is_empty()
         .then(|| view! { <p class="small ink2 pad">"Only this holding."</p> }.into_any());
     let more = (!rest.is_empty()).then(|| {
-        let word = format!("and {} more", format::count(rest.len() as u64));
+        let text = format!("and {} more", format::count(rest.len() as u64));
         view! {
-            <details class="more"><summary class="link small">{word}</summary>
+            <details class="more"><summary class="link small">{text}</summary>
                 <table class="t kill"><thead class="sr">{kill_head()}</thead><tbody>{rest.iter().map(casualty).collect_view()}</tbody></table>
             </details>
         }
@@ -166,7 +166,7 @@ pub(super) fn next_up(effects: &ReleaseEffects, backend: &BackendName) -> AnyVie
 }
 
 /// No lock stops a holder that does not check it.
-fn still_writes(seen: &HolderData, effects: &ReleaseEffects, backend: &BackendName) -> AnyView {
+fn late_write_warning(seen: &HolderData, effects: &ReleaseEffects, backend: &BackendName) -> AnyView {
     let question = match &seen.owner_id {
         Reported::Value(owner) => view! { "Can "{name(owner.as_str())}" still write?" }.into_any(),
         Reported::Unknown(_) | Reported::NotApplicable(_) => {
@@ -200,7 +200,7 @@ pub(super) fn effects(id: &LockId, seen: &HolderData, effects: &ReleaseEffects) 
     view! {
         {also_released(id, effects)}
         {next_up(effects, &id.backend)}
-        {still_writes(seen, effects, &id.backend)}
+        {late_write_warning(seen, effects, &id.backend)}
     }
     .into_any()
 }

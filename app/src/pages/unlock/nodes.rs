@@ -61,7 +61,7 @@ pub(super) fn results(nodes: &[NodeRelease]) -> AnyView {
             view! {
                 <tr>
                     <td>{node.node.clone()}</td>
-                    <td><span class=format!("st small {hue}")><Shape name=shape/>{node.result.word()}</span></td>
+                    <td><span class=format!("st small {hue}")><Shape name=shape/>{node.result.label()}</span></td>
                     <td class="small ink2">{why}</td>
                 </tr>
             }

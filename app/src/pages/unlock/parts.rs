@@ -44,8 +44,8 @@ pub(super) fn time(at: DateTime<Utc>) -> AnyView {
 }
 
 /// A badge: shape, hue and label.
-pub(super) fn badge(shape: &'static str, hue: &'static str, word: &'static str) -> AnyView {
-    view! { <span class=format!("st {hue}")><Shape name=shape/><b>{word}</b></span> }.into_any()
+pub(super) fn badge(shape: &'static str, hue: &'static str, label: &'static str) -> AnyView {
+    view! { <span class=format!("st {hue}")><Shape name=shape/><b>{label}</b></span> }.into_any()
 }
 
 /// Owner, token and lease of two holdings as cells, the earlier one first.

@@ -143,7 +143,7 @@ fn unknown(unlock: &UnlockData, read: Callback<()>) -> AnyView {
 fn next_steps(unlock: &UnlockData) -> AnyView {
     let again = links::unlock(&links::lock_path(&unlock.lock));
     let rel = external(&unlock.lock.resource.text());
-    let word = match unlock.state {
+    let label = match unlock.state {
         UnlockState::HolderChanged => "Restart with the new holder",
         UnlockState::Refused | UnlockState::Expired | UnlockState::Cancelled => "Review again",
         UnlockState::Released => {
@@ -159,5 +159,5 @@ fn next_steps(unlock: &UnlockData) -> AnyView {
             return ().into_any();
         }
     };
-    view! { <p><a class="btn" href=again rel=rel>{word}</a></p> }.into_any()
+    view! { <p><a class="btn" href=again rel=rel>{label}</a></p> }.into_any()
 }

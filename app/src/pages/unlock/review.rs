@@ -182,7 +182,7 @@ fn Request(id: LockId, lock: Signal<ReviewedLock>, state: FormState) -> impl Int
             {changing(content)}
             <footer class="small">
                 <a class="link" href=back rel=rel>"Back to the lock, release nothing"</a>
-                <a class="link ink2" href=move || lock.with(others)>"Unlock several…"</a>
+                <a class="link ink2" href=move || lock.with(other_locks_url)>"Unlock several…"</a>
             </footer>
         </section>
     }
@@ -190,7 +190,7 @@ fn Request(id: LockId, lock: Signal<ReviewedLock>, state: FormState) -> impl Int
 }
 
 /// A failed owner may hold other locks.
-fn others(lock: &ReviewedLock) -> String {
+fn other_locks_url(lock: &ReviewedLock) -> String {
     let backend = ("backend", lock.id.backend.as_str());
     let owner = lock.owner.as_deref().map(|owner| ("owner", owner));
     links::with_query(SELECT, [backend].into_iter().chain(owner))

@@ -57,7 +57,7 @@ pub fn deadlock_sections(
     .into_any()
 }
 
-/// Certain or possible, as shape, word and hue.
+/// Certain or possible, as shape, label and hue.
 pub fn badge(deadlock: &DeadlockView) -> AnyView {
     match &deadlock.doubt {
         None => view! { <span class="st critical"><Shape name="deadlock"/>"cycle"</span> }.into_any(),

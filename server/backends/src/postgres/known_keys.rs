@@ -132,13 +132,13 @@ impl KeyNames {
             (true, false) => (vec![number(first)], seconds),
             (false, false) => (firsts, seconds),
         };
-        let pair = |first: &FoundName, second: &FoundName| FoundName {
+        let joined = |first: &FoundName, second: &FoundName| FoundName {
             name: format!("{}, {}", first.name, second.name),
             how: format!("{}, {}", first.how, second.how),
         };
         let pairs = firsts
             .iter()
-            .flat_map(|first| seconds.iter().map(move |second| pair(first, second)));
+            .flat_map(|first| seconds.iter().map(move |second| joined(first, second)));
         pairs.collect()
     }
 
@@ -225,8 +225,8 @@ mod tests {
             "mine",
             "number",
         );
-        let pair = AdvisoryKey::Two(-3, 9);
-        assert_known(&named(pair, &[entry(None, Some(-3))], &[]), "mine", "number");
+        let key = AdvisoryKey::Two(-3, 9);
+        assert_known(&named(key, &[entry(None, Some(-3))], &[]), "mine", "number");
         assert_eq!(named(AdvisoryKey::One(1), &[], &["a"]), KeyName::Unknown);
     }
 

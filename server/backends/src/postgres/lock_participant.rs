@@ -145,7 +145,7 @@ impl SessionRow {
         }
     }
 
-    pub(super) fn state_word(&self) -> &str {
+    pub(super) fn state_label(&self) -> &str {
         self.state.as_deref().unwrap_or("unknown")
     }
 
@@ -154,7 +154,7 @@ impl SessionRow {
         if self.hidden {
             return format!("unknown: {HIDDEN}");
         }
-        let state = self.state_word();
+        let state = self.state_label();
         match self.query.as_deref().filter(|query| !query.is_empty()) {
             Some(query) => format!("{state}: {query}"),
             None => state.to_owned(),

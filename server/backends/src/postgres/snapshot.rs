@@ -192,7 +192,7 @@ fn name_prepared(rows: &mut [(LockRow, String)], answer: &[PgRow], parties: &mut
     for (row, _) in rows.iter_mut().filter(|(row, _)| row.blocked_by.contains(&0)) {
         let holders: Vec<i32> = held
             .iter()
-            .filter(|holder| holder.is_of_same_thing(row))
+            .filter(|holder| holder.locks_same_object(row))
             .map(|holder| holder.pid)
             .collect();
         row.blocked_by.retain(|pid| *pid != 0);
@@ -208,7 +208,7 @@ fn name_prepared(rows: &mut [(LockRow, String)], answer: &[PgRow], parties: &mut
 
 impl LockRow {
     /// The same lock object, in any mode.
-    pub(super) fn is_of_same_thing(&self, other: &Self) -> bool {
+    pub(super) fn locks_same_object(&self, other: &Self) -> bool {
         let oid = |row: &Self| row.relation.as_ref().map(|relation| relation.oid);
         self.kind == other.kind
             && self.database == other.database

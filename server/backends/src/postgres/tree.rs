@@ -113,7 +113,7 @@ impl<'a> Waits<'a> {
         let is_awaited = |held: &LockRow| {
             self.rows
                 .values()
-                .any(|row| row.blocked_by.contains(&pid) && row.is_of_same_thing(held))
+                .any(|row| row.blocked_by.contains(&pid) && row.locks_same_object(held))
         };
         let held = self
             .snapshot

@@ -134,7 +134,7 @@ impl Cluster {
     /// The view of one node. Its own moves are only in its own view.
     async fn map_of(&self, settings: &Settings, node: &Node) -> Result<ClusterMap, BackendError> {
         let connection = node.connection(&node.query_link, settings.poll_interval).await?;
-        let map = ask_map(&connection).await;
+        let map = query_nodes(&connection).await;
         if let Err(error) = &map {
             node.failed(error);
             node.query_link.discard(&connection).await;
@@ -192,7 +192,7 @@ impl Cluster {
     }
 }
 
-async fn ask_map(connection: &RedisConnection) -> Result<ClusterMap, BackendError> {
+async fn query_nodes(connection: &RedisConnection) -> Result<ClusterMap, BackendError> {
     let mut ask = ::redis::cmd("CLUSTER");
     ask.arg("NODES");
     match connection.raw(&ask).await {

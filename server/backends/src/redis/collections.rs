@@ -76,10 +76,10 @@ impl Collection {
 
     /// Time left, in milliseconds, and content of the answers to [`read_all`](Self::read_all).
     fn answers(self, answers: &mut impl Iterator<Item = Value>) -> Result<(i64, Value), BackendError> {
-        let pair = (answers.next(), answers.next());
+        let replies = (answers.next(), answers.next());
         let (time, content) = match self {
-            Self::Hash => pair,
-            Self::SortedSet => (pair.1, pair.0),
+            Self::Hash => replies,
+            Self::SortedSet => (replies.1, replies.0),
         };
         match (time, content) {
             (Some(Value::Int(pttl_ms)), Some(content)) => Ok((pttl_ms, content)),
@@ -216,7 +216,7 @@ fn memory_usage(key: &[u8]) -> Cmd {
 
 /// The content of one key, read alone, with the time left of a sorted set in milliseconds; `None` if it has another type, or is
 /// too large to be a lock.
-pub(super) async fn read_alone(
+pub(super) async fn read_collection(
     connection: &RedisConnection,
     key: &[u8],
     kind: Collection,

@@ -125,7 +125,7 @@ impl RedisConnection {
     pub(super) async fn query_all(&self, commands: &Pipeline) -> Result<Vec<Value>, BackendError> {
         let count = commands.len();
         let answers = if self.is_asking {
-            self.ask_each(commands).await
+            self.send_each(commands).await
         } else {
             let mut requests = self.connection.requests.clone();
             requests.req_packed_commands(commands, 0, count).await
@@ -146,11 +146,11 @@ impl RedisConnection {
         }
         let mut commands = Pipeline::with_capacity(1);
         commands.add_command(command.clone());
-        let answer = self.ask_each(&commands).await?.into_iter().next();
+        let answer = self.send_each(&commands).await?.into_iter().next();
         answer.unwrap_or(Value::Nil).extract_error()
     }
 
-    async fn ask_each(&self, commands: &Pipeline) -> Result<Vec<Value>, RedisError> {
+    async fn send_each(&self, commands: &Pipeline) -> Result<Vec<Value>, RedisError> {
         let mut asking = Pipeline::with_capacity(2 * commands.len());
         for command in commands.cmd_iter() {
             asking.cmd("ASKING");

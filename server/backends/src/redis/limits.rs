@@ -29,8 +29,8 @@ pub(super) const NAMES_PER_READ: usize = 500;
 /// s and one minute with the default interval of 2 s.
 pub(super) const PING_POLLS: u32 = 5;
 pub(super) const RECHECK_POLLS: u32 = 30;
-/// Shortest patience for one of several nodes.
-pub(super) const NODE_PATIENCE_MIN: Duration = Duration::from_millis(200);
+/// Shortest timeout for one of several nodes.
+pub(super) const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(200);
 /// Time between two readings of a Redlock without a quorum: an acquire or a release in progress
 /// changes it within this time.
 pub(super) const CONFIRM_AFTER: Duration = Duration::from_millis(250);

@@ -8,7 +8,7 @@ use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Inspection, ObservedLock, RawField};
 
-use super::collections::{Collection, read_alone};
+use super::collections::{Collection, read_collection};
 use super::connection::{Link, RedisConnection};
 use super::fingerprint::Fingerprint;
 use super::json;
@@ -241,7 +241,7 @@ async fn elements(
     (key, kind): (&[u8], Collection),
     raw: &mut Vec<RawField>,
 ) -> Result<Vec<OwnerId>, BackendError> {
-    let (read, pttl_ms) = read_alone(connection, key, kind).await?.unwrap_or_default();
+    let (read, pttl_ms) = read_collection(connection, key, kind).await?.unwrap_or_default();
     Ok(match kind {
         Collection::Hash => RedissonLock::parse(&read).map(|lock| redisson_fields(&lock, raw)),
         Collection::SortedSet => {

@@ -88,7 +88,7 @@ impl Node {
             poll_interval
         };
         let timeout = timeout
-            .max(super::limits::NODE_PATIENCE_MIN)
+            .max(super::limits::NODE_TIMEOUT_MIN)
             .min(self.target.timeout);
         let connection = tokio::time::timeout(timeout, link.connection())
             .await

@@ -34,7 +34,7 @@ pub(super) async fn run_all<'a>(
     let probes = nodes.map(|node| async move {
         let timeout = settings
             .poll_interval
-            .max(super::limits::NODE_PATIENCE_MIN)
+            .max(super::limits::NODE_TIMEOUT_MIN)
             .min(settings.timeout);
         let probed = tokio::time::timeout(timeout, run(settings, node, mode)).await;
         let probed = probed.unwrap_or_else(|_| Err(super::error::no_answer(timeout)));

@@ -15,7 +15,7 @@ use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use sha1_smol::Sha1;
 
-use super::collections::{Collection, Pairs, read_alone};
+use super::collections::{Collection, Pairs, read_collection};
 use super::connection::{Link, RedisConnection};
 use super::fingerprint::Fingerprint;
 use super::limits::VALUE_BYTES_MAX;
@@ -275,7 +275,7 @@ async fn hash_script(
     expected: &Generation,
     guard: Guard,
 ) -> Result<Option<Cmd>, BackendError> {
-    let Some((read, _)) = read_alone(connection, key, Collection::Hash).await? else {
+    let Some((read, _)) = read_collection(connection, key, Collection::Hash).await? else {
         return Ok(None);
     };
     let Some(lock) = RedissonLock::parse(&read).filter(|lock| lock.generation() == expected.as_str()) else {
@@ -304,7 +304,7 @@ async fn sorted_set_script(
     expected: &Generation,
     guard: Guard,
 ) -> Result<Option<Cmd>, BackendError> {
-    let Some((read, pttl_ms)) = read_alone(connection, key, Collection::SortedSet).await? else {
+    let Some((read, pttl_ms)) = read_collection(connection, key, Collection::SortedSet).await? else {
         return Ok(None);
     };
     let lock = SymfonyLock::parse(&read, pttl_ms);

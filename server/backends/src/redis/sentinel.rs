@@ -17,7 +17,7 @@ use tokio::sync::watch as channel;
 
 use super::connection::Link;
 use super::connection_config::{self, Servers};
-use super::limits::NODE_PATIENCE_MIN;
+use super::limits::NODE_TIMEOUT_MIN;
 use super::node::Node;
 use super::node_hints::NodeHints;
 use super::release::{self, Guard};
@@ -99,12 +99,9 @@ impl Sentinel {
 
     /// The server that most Sentinels name.
     async fn find_master(&self, settings: &Settings) -> Result<ElectedMaster, BackendError> {
-        let timeout = settings
-            .poll_interval
-            .max(NODE_PATIENCE_MIN)
-            .min(settings.timeout);
+        let timeout = settings.poll_interval.max(NODE_TIMEOUT_MIN).min(settings.timeout);
         let requests = self.sentinels.iter().map(|(name, link)| async move {
-            let answer = tokio::time::timeout(timeout, ask_one(link, name, &self.master_name)).await;
+            let answer = tokio::time::timeout(timeout, query_sentinel(link, name, &self.master_name)).await;
             answer.unwrap_or_else(|_| Err(error::no_answer(timeout)))
         });
         let mut votes: BTreeMap<(String, u16), usize> = BTreeMap::new();
@@ -173,7 +170,7 @@ impl Sentinel {
 }
 
 /// The address that one Sentinel names.
-async fn ask_one(link: &Link, name: &str, master: &str) -> Result<(String, u16), BackendError> {
+async fn query_sentinel(link: &Link, name: &str, master: &str) -> Result<(String, u16), BackendError> {
     let connection = link.connection().await?;
     let mut command = ::redis::cmd("SENTINEL");
     command.arg("GET-MASTER-ADDR-BY-NAME").arg(master);

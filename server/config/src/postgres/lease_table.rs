@@ -93,8 +93,11 @@ impl LeaseTableConfig {
         let table = section.required("table", &table_name());
         let preset = section.or("preset", LeaseTablePreset::default(), &value_parsers::choice());
         let mut columns = section.section("columns", "backend.lease_table.columns");
-        let words = columns.strings(&COLUMNS);
-        if let Some((_, origin)) = words.get("resource").filter(|(column, _)| column.is_empty()) {
+        let columns_read = columns.strings(&COLUMNS);
+        if let Some((_, origin)) = columns_read
+            .get("resource")
+            .filter(|(column, _)| column.is_empty())
+        {
             let remedy = "Name the column that holds the resource.".to_owned();
             columns.error_at(
                 "resource",
@@ -115,7 +118,7 @@ impl LeaseTableConfig {
             section.error_at("release", &origin, message, remedy);
         }
         let stale_after = section.optional("stale_after", &value_parsers::duration(&STALE_AFTER));
-        let names_column = |key| words.get(key).map(|(column, _)| !column.is_empty());
+        let names_column = |key| columns_read.get(key).map(|(column, _)| !column.is_empty());
         check_heartbeat(
             &section,
             names_column("heartbeat").unwrap_or(false),
@@ -123,7 +126,7 @@ impl LeaseTableConfig {
                 || preset.has_heartbeat() && names_column("updated_at").is_none(),
         );
         section.finish();
-        let columns = words
+        let columns = columns_read
             .into_iter()
             .map(|(key, (column, _))| (key, column))
             .collect();

@@ -246,13 +246,13 @@ impl<'t> Section<'t> {
 
     /// The strings of a table with these `keys`, each with its origin.
     pub(crate) fn strings(&mut self, keys: &[&'static str]) -> BTreeMap<String, (String, Origin)> {
-        let mut words = BTreeMap::new();
+        let mut strings = BTreeMap::new();
         for key in keys {
             let Some(node) = self.node(key) else { continue };
             match node.text() {
                 Some(text) => {
                     self.entry(key, format!("{text:?}"), &node.origin);
-                    words.insert((*key).to_owned(), (text.to_owned(), node.origin.clone()));
+                    strings.insert((*key).to_owned(), (text.to_owned(), node.origin.clone()));
                 }
                 None => {
                     let found = format!("found {}", node.describe(false));
@@ -260,7 +260,7 @@ impl<'t> Section<'t> {
                 }
             }
         }
-        words
+        strings
     }
 
     /// Whether the key has a value. Does not make it known.

@@ -256,7 +256,7 @@ fn a_name_in_two_sources_requires_a_source() {
     });
     feeds[0].end(complete(&["key", "mutex"]), now(0));
     let ask = |source: Option<&str>| {
-        let source = source.map(|word| Source::parse(word).unwrap());
+        let source = source.map(|name| Source::parse(name).unwrap());
         inventory.find_lock(&name("one"), source.as_ref(), "a", now(0))
     };
     assert!(matches!(ask(None), LookUp::Ambiguous(sources) if sources.len() == 2));

@@ -10,8 +10,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
 use super::{Db, DbError, console_file};
 
-const BUSY: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A file in use is read through its WAL; one at rest is opened immutable, because reading through a WAL would
 /// create one.
@@ -24,7 +24,7 @@ pub fn read_only(path: &Path) -> SqliteConnectOptions {
         .create_if_missing(false)
         .read_only(true)
         .immutable(is_at_rest)
-        .busy_timeout(BUSY)
+        .busy_timeout(BUSY_TIMEOUT)
         .disable_statement_logging()
 }
 
@@ -38,7 +38,7 @@ impl Db {
             let file = console_file(Path::new(path.strip_prefix("//").unwrap_or(path)));
             let pool = SqlitePoolOptions::new()
                 .max_connections(1)
-                .acquire_timeout(PATIENCE);
+                .acquire_timeout(ACQUIRE_TIMEOUT);
             return Ok(file
                 .exists()
                 .then(|| Self::Sqlite(pool.connect_lazy_with(read_only(&file)))));
@@ -50,7 +50,9 @@ impl Db {
                 ("statement_timeout", "5s"),
                 ("default_transaction_read_only", "on"),
             ]);
-        let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE);
+        let pool = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE_TIMEOUT);
         Ok(Some(Self::Postgres(pool.connect_lazy_with(options))))
     }
 }

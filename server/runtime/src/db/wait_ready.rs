@@ -8,17 +8,17 @@ use sqlx::Error;
 
 use super::DbError;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay after which the wait is logged.
-const TELL_AFTER: Duration = Duration::from_secs(1);
-const BETWEEN: Duration = Duration::from_millis(100);
+const LOG_AFTER: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Retries until success, a permanent error, or the timeout.
 pub(super) async fn retry<T>(
     what: &str,
     attempt: impl AsyncFnMut() -> Result<T, Error>,
 ) -> Result<T, DbError> {
-    retry_within(PATIENCE, what, attempt).await
+    retry_within(READY_TIMEOUT, what, attempt).await
 }
 
 async fn retry_within<T>(
@@ -34,15 +34,15 @@ async fn retry_within<T>(
                 Err(error) if is_transient(&error) => drop(keep(error)),
                 result => return result,
             }
-            tokio::time::sleep(BETWEEN).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
     });
-    if let Ok(result) = tokio::time::timeout(TELL_AFTER.min(timeout), &mut attempts).await {
+    if let Ok(result) = tokio::time::timeout(LOG_AFTER.min(timeout), &mut attempts).await {
         return result.map_err(DbError::Open);
     }
     let wait_s = timeout.as_secs();
     tracing::warn!("waiting for {what}, for up to {wait_s} s");
-    let remaining = timeout.saturating_sub(TELL_AFTER);
+    let remaining = timeout.saturating_sub(LOG_AFTER);
     match tokio::time::timeout(remaining, attempts).await {
         Ok(result) => result.map_err(DbError::Open),
         Err(_) => Err(DbError::Late {

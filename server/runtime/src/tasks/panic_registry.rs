@@ -51,19 +51,19 @@ impl fmt::Display for Name {
 
 /// A supervised task that has panicked since the process started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fallen {
+pub struct PanickedTask {
     pub name: Name,
     pub restarts: u64,
     /// Message and time of the last panic.
     pub why: String,
     pub at: DateTime<Utc>,
     /// Start of the current run; `None` during the restart delay.
-    pub again_since: Option<DateTime<Utc>>,
+    pub running_since: Option<DateTime<Utc>>,
     /// Delay after the last panic.
-    pub rest: Duration,
+    pub restart_delay: Duration,
 }
 
-type Places = BTreeMap<u64, Fallen>;
+type Places = BTreeMap<u64, PanickedTask>;
 
 static PLACES: Mutex<(u64, Places)> = Mutex::new((0, Places::new()));
 
@@ -72,7 +72,7 @@ fn places() -> MutexGuard<'static, (u64, Places)> {
 }
 
 /// Supervised tasks that have panicked, in the order of their start.
-pub fn fallen() -> Vec<Fallen> {
+pub fn panicked_tasks() -> Vec<PanickedTask> {
     places().1.values().cloned().collect()
 }
 
@@ -96,9 +96,9 @@ impl TaskLocation {
 
     pub(super) fn start_run(&self) -> Tick {
         let now = self.clock.now();
-        if let Some(fallen) = places().1.get_mut(&self.id) {
-            fallen.restarts += 1;
-            fallen.again_since = Some(now.wall);
+        if let Some(task) = places().1.get_mut(&self.id) {
+            task.restarts += 1;
+            task.running_since = Some(now.wall);
         }
         now.tick
     }
@@ -111,16 +111,16 @@ impl TaskLocation {
         let at = self.clock.now().wall;
         let why: String = why.chars().take(WHY_MAX).collect();
         let mut places = places();
-        let fallen = places.1.entry(self.id).or_insert_with(|| Fallen {
+        let task = places.1.entry(self.id).or_insert_with(|| PanickedTask {
             name: self.name.clone(),
             restarts: 0,
             why: String::new(),
             at,
-            again_since: None,
-            rest: delay,
+            running_since: None,
+            restart_delay: delay,
         });
-        (fallen.why, fallen.at) = (why, at);
-        (fallen.again_since, fallen.rest) = (None, delay);
+        (task.why, task.at) = (why, at);
+        (task.running_since, task.restart_delay) = (None, delay);
     }
 }
 

@@ -59,9 +59,9 @@ impl Of {
     }
 
     /// With one more attribute.
-    pub fn and(&self, key: &'static str, word: &'static str) -> [KeyValue; 3] {
+    pub fn and(&self, key: &'static str, value: &'static str) -> [KeyValue; 3] {
         let [name, system] = self.pairs();
-        [name, system, KeyValue::new(key, word)]
+        [name, system, KeyValue::new(key, value)]
     }
 }
 
@@ -121,7 +121,7 @@ impl Instruments {
         labels: &Of,
         template: &Arc<str>,
         key: &'static str,
-        word: &'static str,
+        value: &'static str,
     ) -> [KeyValue; 4] {
         let [name, system] = labels.pairs();
         let prefix = self.prefixes.intern(&labels.name, template);
@@ -129,7 +129,7 @@ impl Instruments {
             name,
             system,
             KeyValue::new(metric_names::PREFIX, prefix),
-            KeyValue::new(key, word),
+            KeyValue::new(key, value),
         ]
     }
 

@@ -22,15 +22,15 @@ pub const DB_SYSTEM: &str = "db.system.name";
 pub const DB_OPERATION: &str = "db.operation.name";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum MetricKind {
     Counter,
     Histogram,
     UpDown,
     Gauge,
 }
 
-impl Sort {
-    pub const fn word(self) -> &'static str {
+impl MetricKind {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Counter => "counter",
             Self::Histogram => "histogram",
@@ -43,7 +43,7 @@ impl Sort {
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
     pub name: &'static str,
-    pub sort: Sort,
+    pub kind: MetricKind,
     pub unit: &'static str,
     pub help: &'static str,
     pub attributes: &'static [&'static str],
@@ -53,14 +53,14 @@ pub struct Metric {
 
 const fn new(
     name: &'static str,
-    sort: Sort,
+    kind: MetricKind,
     unit: &'static str,
     attributes: &'static [&'static str],
     help: &'static str,
 ) -> Metric {
     Metric {
         name,
-        sort,
+        kind,
         unit,
         help,
         attributes,
@@ -76,7 +76,7 @@ const fn histogram(
 ) -> Metric {
     Metric {
         bounds,
-        ..new(name, Sort::Histogram, "s", attributes, help)
+        ..new(name, MetricKind::Histogram, "s", attributes, help)
     }
 }
 
@@ -95,7 +95,7 @@ const REQUESTS: &[f64] = &[
 
 pub const ACQUIRE_ATTEMPTS: Metric = new(
     "distributed_lock.acquire.attempts",
-    Sort::Counter,
+    MetricKind::Counter,
     "{attempt}",
     &[BACKEND, SYSTEM, PREFIX, OUTCOME],
     "Attempts to acquire a lock, by outcome",
@@ -108,21 +108,21 @@ pub const WAIT_DURATION: Metric = histogram(
 );
 pub const WAITER_ACTIVE: Metric = new(
     "distributed_lock.waiter.active",
-    Sort::UpDown,
+    MetricKind::UpDown,
     "{waiter}",
     &[BACKEND, SYSTEM, PREFIX],
     "Owners waiting in a queue",
 );
 pub const RENEW_ATTEMPTS: Metric = new(
     "distributed_lock.renew.attempts",
-    Sort::Counter,
+    MetricKind::Counter,
     "{attempt}",
     &[BACKEND, SYSTEM, OUTCOME],
     "Attempts to renew a lease, by outcome",
 );
 pub const RELEASE_ATTEMPTS: Metric = new(
     "distributed_lock.release.attempts",
-    Sort::Counter,
+    MetricKind::Counter,
     "{attempt}",
     &[BACKEND, SYSTEM, OUTCOME],
     "Release attempts, by outcome",
@@ -135,56 +135,56 @@ pub const HOLD_DURATION: Metric = histogram(
 );
 pub const LEASE_ACTIVE: Metric = new(
     "distributed_lock.lease.active",
-    Sort::UpDown,
+    MetricKind::UpDown,
     "{lease}",
     &[BACKEND, SYSTEM, PREFIX],
     "Locks held",
 );
 pub const LEASE_OLDEST_AGE: Metric = new(
     "distributed_lock.lease.oldest.age",
-    Sort::Gauge,
+    MetricKind::Gauge,
     "s",
     &[BACKEND, SYSTEM],
     "Age of the longest current hold",
 );
 pub const LEASE_EXPIRATIONS: Metric = new(
     "distributed_lock.lease.expirations",
-    Sort::Counter,
+    MetricKind::Counter,
     "{lease}",
     &[BACKEND, SYSTEM, CAUSE],
     "Expired leases",
 );
 pub const LEASE_RECLAIMS: Metric = new(
     "distributed_lock.lease.reclaims",
-    Sort::Counter,
+    MetricKind::Counter,
     "{lease}",
     &[BACKEND, SYSTEM, CAUSE],
     "Grants over an expired lease",
 );
 pub const LEASE_LOSSES: Metric = new(
     "distributed_lock.lease.losses",
-    Sort::Counter,
+    MetricKind::Counter,
     "{lease}",
     &[BACKEND, SYSTEM, CAUSE],
     "Renewals of leases that had already ended",
 );
 pub const FORCE_UNLOCKS: Metric = new(
     "distributed_lock.force_unlocks",
-    Sort::Counter,
+    MetricKind::Counter,
     "{unlock}",
     &[BACKEND, SYSTEM, OUTCOME, PROTECTED],
     "Forced unlocks, by outcome",
 );
 pub const FENCING_REJECTIONS: Metric = new(
     "distributed_lock.fencing.rejections",
-    Sort::Counter,
+    MetricKind::Counter,
     "{rejection}",
     &[BACKEND, SYSTEM, CAUSE],
     "Writes rejected because of their fencing token",
 );
 pub const DUAL_OWNER_SUSPICIONS: Metric = new(
     "distributed_lock.dual_owner.suspicions",
-    Sort::Counter,
+    MetricKind::Counter,
     "{suspicion}",
     &[BACKEND, SYSTEM, DETECTOR],
     "Suspected cases of two owners of one lock",
@@ -197,42 +197,42 @@ pub const BACKEND_OPERATION_DURATION: Metric = histogram(
 );
 pub const BACKEND_SNAPSHOT_AGE: Metric = new(
     "distributed_lock.backend.snapshot.age",
-    Sort::Gauge,
+    MetricKind::Gauge,
     "s",
     &[BACKEND, SYSTEM],
     "Age of the last observation of a backend",
 );
 pub const BACKEND_COVERAGE: Metric = new(
     "distributed_lock.backend.coverage",
-    Sort::Gauge,
+    MetricKind::Gauge,
     "1",
     &[BACKEND, SYSTEM],
     "Share of a backend covered by the last observation; absent while unknown",
 );
 pub const CLOCK_OFFSET: Metric = new(
     "distributed_lock.clock.offset",
-    Sort::Gauge,
+    MetricKind::Gauge,
     "s",
     &[BACKEND, SYSTEM],
     "The clock of a backend minus the console's",
 );
 pub const ALERT_ACTIVE: Metric = new(
     "distributed_lock.alert.active",
-    Sort::Gauge,
+    MetricKind::Gauge,
     "{alert}",
     &[SEVERITY, RULE],
     "Firing alerts, reported by the evaluating server",
 );
 pub const ALERT_EVALUATION_AGE: Metric = new(
     "distributed_lock.alert.evaluation.age",
-    Sort::Gauge,
+    MetricKind::Gauge,
     "s",
     &[],
     "Time since any server evaluated the alert rules, as this server knows it",
 );
 pub const TASK_PANICS: Metric = new(
     "leasehold.task.panics",
-    Sort::Counter,
+    MetricKind::Counter,
     "{panic}",
     &[],
     "Panics of background tasks",

@@ -52,7 +52,7 @@ pub fn adopt(span: &tracing::Span, headers: &HeaderMap) {
 }
 
 /// The current trace, if it is sampled.
-pub fn here() -> Option<SpanContext> {
+pub fn current_span_context() -> Option<SpanContext> {
     if !is_on() {
         return None;
     }

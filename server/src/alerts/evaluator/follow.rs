@@ -48,14 +48,14 @@ impl Evaluator {
         let inventory = self.alerts.inventory.clone();
         let mut ended = Vec::new();
         let is_forgotten = {
-            let mut baselines = inventory.long_held().past_mut();
-            let forgotten = baselines.forgotten();
+            let mut baseline = inventory.long_held().baseline_mut();
+            let forgotten = baseline.forgotten();
             for (at, event) in rows {
                 position = position.max(at);
-                baselines.apply(&event);
+                baseline.apply(&event);
                 ended.extend(lock_of_end(event));
             }
-            baselines.forgotten() != forgotten
+            baseline.forgotten() != forgotten
         };
         if is_forgotten || !ended.is_empty() {
             let reevaluation = tokio::task::spawn_blocking(move || match is_forgotten {

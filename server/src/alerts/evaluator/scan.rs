@@ -28,25 +28,25 @@ pub(super) struct ScanSnapshot {
 }
 
 /// Evaluates every rule on one lock.
-pub(super) fn look_at(
-    sight: &LockSnapshot<'_>,
+pub(super) fn evaluate_rules(
+    lock_snapshot: &LockSnapshot<'_>,
     watched: &[(usize, Rule)],
     known: &HashMap<(RuleId, Subject), String>,
     long_held: &LongHeld,
     seen: &mut ScanSnapshot,
 ) {
-    let id = || sight.id();
+    let id = || lock_snapshot.id();
     let usual = |_: &LockSnapshot<'_>| long_held.usual_hold(&id());
     for (index, rule) in watched {
-        let (sign, measure) = evaluate_lock(&rule.condition, sight, &usual);
-        let is_wanted = sign != ConditionResult::Clear && rule.covers(&sight.lock());
+        let (sign, measure) = evaluate_lock(&rule.condition, lock_snapshot, &usual);
+        let is_wanted = sign != ConditionResult::Clear && rule.covers(&lock_snapshot.lock());
         match sign {
             ConditionResult::Holds if is_wanted => {
                 let count = seen.counts.entry(*index).or_default();
                 *count += 1;
                 // Enough matches to alert on; open alerts are still evaluated.
                 if *count > FOUND_MAX && !known.contains_key(&(rule.id.clone(), Subject::Lock(id()))) {
-                    seen.left_out.add(rule, &Subject::Lock(id()), sight.owner);
+                    seen.left_out.add(rule, &Subject::Lock(id()), lock_snapshot.owner);
                     continue;
                 }
                 let usual = (rule.condition.kind == ConditionKind::LongHeld)
@@ -55,15 +55,18 @@ pub(super) fn look_at(
                 seen.found.push(EvaluationResult {
                     rule: *index,
                     subject: Subject::Lock(id()),
-                    owner: sight.owner.map(str::to_owned),
-                    holding: sight.holding(),
+                    owner: lock_snapshot.owner.map(str::to_owned),
+                    holding: lock_snapshot.holding(),
                     measure,
-                    why: lock_sentence(&rule.condition, sight, measure, usual),
+                    why: lock_sentence(&rule.condition, lock_snapshot, measure, usual),
                 });
             }
             ConditionResult::Unknown if is_wanted && !known.is_empty() => {
                 let key = (rule.id.clone(), Subject::Lock(id()));
-                if known.get(&key).is_some_and(|holding| *holding == sight.holding()) {
+                if known
+                    .get(&key)
+                    .is_some_and(|holding| *holding == lock_snapshot.holding())
+                {
                     seen.unknown.insert(key);
                 }
             }

@@ -29,13 +29,9 @@ impl Evaluator {
     /// Gives every enabled rule on prefixes its windows. Rules that wait for their past are not evaluated.
     pub(super) async fn learn_windows(&mut self, rules: &[Rule], now: i64) -> Result<(), sqlx::Error> {
         let missing: Vec<Rule> = {
-            let mut baselines = self.alerts.inventory.long_held().past_mut();
-            let missing = baselines
-                .follow_windows(rules, now)
-                .into_iter()
-                .cloned()
-                .collect();
-            self.windows.warn(baselines.uncounted());
+            let mut baseline = self.alerts.inventory.long_held().baseline_mut();
+            let missing = baseline.follow_windows(rules, now).into_iter().cloned().collect();
+            self.windows.warn(baseline.uncounted());
             missing
         };
         if missing.is_empty() {
@@ -45,7 +41,11 @@ impl Evaluator {
         let Some(learned) = self.position else {
             // No history has been read yet.
             let empty = missing.iter().map(RuleWindows::new);
-            self.alerts.inventory.long_held().past_mut().add_windows(empty);
+            self.alerts
+                .inventory
+                .long_held()
+                .baseline_mut()
+                .add_windows(empty);
             return Ok(());
         };
         let replay = self.windows.replay.take();
@@ -64,7 +64,11 @@ impl Evaluator {
             return Ok(());
         }
         let windows = replay.playback.into_windows();
-        self.alerts.inventory.long_held().past_mut().add_windows(windows);
+        self.alerts
+            .inventory
+            .long_held()
+            .baseline_mut()
+            .add_windows(windows);
         Ok(())
     }
 

@@ -109,10 +109,10 @@ impl SqlLedger {
                     ttl_ms: row.try_get(8)?,
                     not_before: row.try_get(13)?,
                     stale_after_ms: row.try_get(14)?,
-                    waiters: small(row.try_get(9)?),
+                    waiters: saturating_u32(row.try_get(9)?),
                     // Rules measure waits by queue length.
                     waited_ms: None,
-                    run: small(row.try_get(10)?)
+                    run: saturating_u32(row.try_get(10)?)
                         .zip(row.try_get(11)?)
                         .map(|(count, until)| Run { count, until }),
                     is_sampled: row.try_get::<i64, _>(12)? != 0,
@@ -205,7 +205,7 @@ fn rejected(count: RejectionCount) -> Happened {
 }
 
 /// A stored count.
-fn small(count: Option<i64>) -> Option<u32> {
+fn saturating_u32(count: Option<i64>) -> Option<u32> {
     count.map(|count| u32::try_from(count).unwrap_or(u32::MAX))
 }
 

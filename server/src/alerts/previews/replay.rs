@@ -45,7 +45,7 @@ impl PreviewRun {
     /// Replays at most `most` events, the newest; more if an earlier replay is continued.
     pub(super) async fn play(&self, rules: Vec<Rule>, most: i64) -> Result<Played, sqlx::Error> {
         let (alerts, previews) = (&self.alerts, &self.alerts.previews);
-        let permit = previews.turns.clone().acquire_owned().await;
+        let permit = previews.permits.clone().acquire_owned().await;
         let permit = permit.map_err(|_| sqlx::Error::PoolClosed)?;
         let begin = self.begin(&rules, most).await?;
         let start_at = begin.start_at;

@@ -8,7 +8,7 @@ use domain::tick::Tick;
 use serde_json::{Map, Value};
 
 use super::super::{Actor, Entry, Origin};
-use super::{BURST, EVERY, NAMES_MAX, SOURCES_MAX, WRITTEN_EVERY};
+use super::{BURST, ENTRY_INTERVAL, NAMES_MAX, SOURCE_ENTRY_INTERVAL, SOURCES_MAX};
 use runtime::client_network::ClientNetwork;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -79,7 +79,7 @@ impl Counts {
 
     /// Entries whose interval has ended.
     pub(super) fn due(&mut self, now: Tick) -> Vec<(Entry, &'static str)> {
-        let is_due = |then: Tick| now.since(then) >= millis(WRITTEN_EVERY);
+        let is_due = |then: Tick| now.since(then) >= millis(SOURCE_ENTRY_INTERVAL);
         let keys: Vec<Key> = self
             .by_key
             .iter()
@@ -138,8 +138,8 @@ impl Counts {
 
     /// Takes one entry from the allowance, if there is one.
     fn may_write(&mut self, now: Tick) -> bool {
-        let full_at = self.full_at.map_or(now.0, |tick| tick.0.max(now.0)) + millis(EVERY);
-        if full_at - now.0 > millis(EVERY) * i64::from(BURST) {
+        let full_at = self.full_at.map_or(now.0, |tick| tick.0.max(now.0)) + millis(ENTRY_INTERVAL);
+        if full_at - now.0 > millis(ENTRY_INTERVAL) * i64::from(BURST) {
             return false;
         }
         self.full_at = Some(Tick(full_at));

@@ -9,7 +9,7 @@ use super::super::exit_code::Exit;
 use super::super::output::print;
 use super::super::table::align;
 use super::grant_args::{self, Granted};
-use super::{AccountStore, report_error, who};
+use super::{AccountStore, command_line, report_error};
 use crate::identity::NewToken;
 
 /// Create, list and revoke API tokens.
@@ -97,8 +97,8 @@ async fn create(
         Err(exit) => return Ok(Err(exit)),
     };
     let created = match predecessor {
-        Some(predecessor) => identity.create_successor(&who(), new, predecessor).await,
-        None => identity.create_token(&who(), new).await,
+        Some(predecessor) => identity.create_successor(&command_line(), new, predecessor).await,
+        None => identity.create_token(&command_line(), new).await,
     };
     match created {
         Ok(secret) => {
@@ -160,7 +160,7 @@ fn moment(ms: Option<i64>, none: &str) -> String {
 async fn revoke(place: &AccountStore, name: &str) -> Result<(), Exit> {
     let identity = place.open().await?;
     identity
-        .revoke_token(&who(), name)
+        .revoke_token(&command_line(), name)
         .await
         .map_err(|error| report_error(&error))
 }

@@ -10,7 +10,7 @@ use super::super::exit_code::Exit;
 use super::super::output::print;
 use super::super::table::align;
 use super::grant_args::{self, Granted};
-use super::{AccountStore, report_error, who};
+use super::{AccountStore, command_line, report_error};
 use crate::identity::NewUser;
 use crate::serve::home;
 
@@ -99,7 +99,7 @@ async fn add(place: &AccountStore, name: String, granted: &Granted) -> anyhow::R
         password: Some(password),
     };
     Ok(identity
-        .add_user(&who(), new)
+        .add_user(&command_line(), new)
         .await
         .map(drop)
         .map_err(|error| report_error(&error)))
@@ -159,7 +159,7 @@ async fn link(place: &AccountStore, name: &str) -> anyhow::Result<Result<(), Exi
     };
     let directory = identity.directory();
     let id = directory.user_named(name).map_or(name, |user| user.id.as_str());
-    match identity.user_link(&who(), id).await {
+    match identity.user_link(&command_line(), id).await {
         Ok(link) => {
             print(&format!("{home}/sign-in?link={}\n", link.expose()))?;
             Ok(Ok(()))
@@ -173,7 +173,7 @@ async fn disable(place: &AccountStore, name: &str) -> Result<(), Exit> {
     let directory = identity.directory();
     let id = directory.user_named(name).map_or(name, |user| user.id.as_str());
     identity
-        .disable_user(&who(), id)
+        .disable_user(&command_line(), id)
         .await
         .map_err(|error| report_error(&error))
 }

@@ -15,8 +15,8 @@ use super::process_group::Group;
 pub(super) const OURSELVES: &str = "/proc/self/exe";
 
 /// Fallback interval in case a SIGCHLD is missed.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-const POLL: Duration = Duration::from_millis(1);
+const STATUS_POLL_INTERVAL: Duration = Duration::from_secs(1);
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 pub(super) struct Running {
     child: Child,
@@ -44,7 +44,7 @@ impl Running {
         let pid = pid.ok_or_else(|| io::Error::other("the system returned no process id"))?;
         let running = Self { child, pid, changes };
         while running.status(WaitIdOptions::STOPPED)?.is_none() {
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(STOP_POLL_INTERVAL).await;
         }
         Ok(running)
     }
@@ -73,7 +73,7 @@ impl Running {
 
     /// Resolves when it may have ended.
     pub(super) async fn changed(&mut self) {
-        let _ = tokio::time::timeout(LOOK_AGAIN, self.changes.recv()).await;
+        let _ = tokio::time::timeout(STATUS_POLL_INTERVAL, self.changes.recv()).await;
     }
 
     /// Its exit code as in shells. Call after the group has ended.

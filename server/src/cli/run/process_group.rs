@@ -7,8 +7,8 @@ use leasehold_client::{Moment, clock};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Scanning all processes is expensive: the interval grows.
-const LOOK_FIRST: Duration = Duration::from_millis(10);
-const LOOK_LAST: Duration = Duration::from_millis(160);
+const POLL_INTERVAL_MIN: Duration = Duration::from_millis(10);
+const POLL_INTERVAL_MAX: Duration = Duration::from_millis(160);
 
 /// The command's group. The id is that of the first process, which is not reaped before the group has ended: it
 /// cannot be reused.
@@ -27,10 +27,10 @@ impl Group {
 
     /// Resolves when no process of the group runs any more, or at `until`.
     pub(super) async fn emptied(self, until: Moment) {
-        let mut pause = LOOK_FIRST;
+        let mut pause = POLL_INTERVAL_MIN;
         while self.is_running() && clock::now() < until {
             tokio::time::sleep(pause.min(until.since(clock::now()))).await;
-            pause = (pause * 2).min(LOOK_LAST);
+            pause = (pause * 2).min(POLL_INTERVAL_MAX);
         }
     }
 

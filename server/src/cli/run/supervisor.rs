@@ -73,7 +73,7 @@ impl SupervisedLease {
                 return self.end_lost(&loss).await;
             }
             if self.running.has_ended()? {
-                return self.end_with_it().await;
+                return self.end_with_lease().await;
             }
             self.explain_terminal_stop()?;
             tokio::select! {
@@ -134,7 +134,7 @@ impl SupervisedLease {
     }
 
     /// Ends processes that the command left running: they would continue without the lease.
-    async fn end_with_it(self) -> anyhow::Result<CommandEnd> {
+    async fn end_with_lease(self) -> anyhow::Result<CommandEnd> {
         let group = self.running.group();
         if group.is_running() {
             let kill_at = clock::now()

@@ -15,7 +15,7 @@ use domain::names::{BackendName, OwnerId};
 use domain::reported::Reported;
 use domain::token::FencingToken;
 
-use super::{ChartSources, PATIENCE};
+use super::{CHART_TIMEOUT, ChartSources};
 use lease::{RejectionQuery, RejectionRow};
 
 /// Limits per lock: history rows, rejections and forced unlocks.
@@ -42,7 +42,7 @@ impl ChartSources {
         let now = self.now_ms();
         let (pairs, preset) = (app::links::pairs(search), default_range(detail));
         let earliest = now.saturating_sub(preset.length_ms());
-        let events = tokio::time::timeout(PATIENCE, self.events(detail)).await;
+        let events = tokio::time::timeout(CHART_TIMEOUT, self.events(detail)).await;
         let events = events.ok().and_then(Result::ok);
         let since = events
             .as_deref()
@@ -54,7 +54,7 @@ impl ChartSources {
         let history = match events {
             Some(events) => {
                 let reading = self.lock_history(detail, events, &range, visible);
-                tokio::time::timeout(PATIENCE, reading)
+                tokio::time::timeout(CHART_TIMEOUT, reading)
                     .await
                     .ok()
                     .and_then(Result::ok)
@@ -301,7 +301,7 @@ impl ChartSources {
                 |series: &PrefixSeries| series.backend == id.backend && series.prefix == template;
             let index = series.prefixes.iter().position(is_same_template);
             if let Some(index) = index {
-                self.history.deepen(&mut series, &[index]).await?;
+                self.history.load_histograms(&mut series, &[index]).await?;
             }
             Ok::<_, sqlx::Error>(index.map(|index| {
                 let total = &series.prefixes[index].total;
@@ -309,7 +309,7 @@ impl ChartSources {
             }))
         };
         // The lock's own holds are shown without it.
-        let read = tokio::time::timeout(PATIENCE, read).await.ok()?.ok()??;
+        let read = tokio::time::timeout(CHART_TIMEOUT, read).await.ok()?.ok()??;
         (read.count() > own_holds.count()).then_some((read, template))
     }
 }

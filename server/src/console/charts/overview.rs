@@ -13,7 +13,7 @@ use domain::overview::{
 };
 use domain::unlock::Unlock;
 
-use super::{ChartSources, PATIENCE};
+use super::{CHART_TIMEOUT, ChartSources};
 use crate::alerts::OpenAlert;
 use crate::fencing_rejections;
 use crate::identity::Principal;
@@ -46,7 +46,7 @@ impl ChartSources {
         };
         let is_compared = pairs.contains(&(COMPARE.0.to_owned(), COMPARE.1.to_owned()));
         let held = self.held(&range, visible, is_compared, now);
-        let held = match tokio::time::timeout(PATIENCE, held).await {
+        let held = match tokio::time::timeout(CHART_TIMEOUT, held).await {
             Ok(Ok((series, chart))) => Some(HeldLocksChart {
                 events: marks(&series, &refused, &unlocks),
                 ..chart
@@ -58,7 +58,7 @@ impl ChartSources {
             Err(_) => None,
         };
         OverviewCharts {
-            alerts: tokio::time::timeout(PATIENCE, self.firing(visible))
+            alerts: tokio::time::timeout(CHART_TIMEOUT, self.firing(visible))
                 .await
                 .ok()
                 .flatten(),

@@ -15,7 +15,7 @@ use domain::token::FencingToken;
 
 use super::STEPS_S;
 use super::wait_inference::WaitInference;
-use crate::history::limits::LOOK_MS_MAX;
+use crate::history::limits::SAMPLE_MS_MAX;
 use crate::history::metrics::ActivitySums;
 use inventory::{GROUPS_MAX, LockChange, OTHER, WatchedBackend};
 use lease::{Activity, ActivityEntry};
@@ -75,7 +75,7 @@ struct Integrals {
 impl Gatherer {
     /// Starts observation.
     pub(in crate::history) fn new(now_ms: i64) -> Self {
-        Self::sampling(runtime::random::short_id(), now_ms, LOOK_MS_MAX)
+        Self::sampling(runtime::random::short_id(), now_ms, SAMPLE_MS_MAX)
     }
 
     /// As the process with this id, with at most this long between two samples.
@@ -354,7 +354,7 @@ impl Gatherer {
 
     /// Drops rows that are complete and written.
     pub(in crate::history) fn forget(&mut self, now_ms: i64) {
-        let is_over = |(step, at): &Stretch| at + step * 1_000 + 2 * LOOK_MS_MAX < now_ms;
+        let is_over = |(step, at): &Stretch| at + step * 1_000 + 2 * SAMPLE_MS_MAX < now_ms;
         self.sums
             .retain(|stretch, all| !is_over(stretch) || all.values().any(|row| row.is_dirty));
         self.coverage

@@ -141,7 +141,11 @@ impl History {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn deepen(&self, series: &mut HistorySeries, indexes: &[usize]) -> Result<(), sqlx::Error> {
+    pub async fn load_histograms(
+        &self,
+        series: &mut HistorySeries,
+        indexes: &[usize],
+    ) -> Result<(), sqlx::Error> {
         let span = series.span;
         let names: HashMap<(String, String), usize> = indexes
             .iter()

@@ -31,8 +31,8 @@ enum Format {
 }
 
 impl Format {
-    fn parse(word: &str) -> Result<Self, QueryError> {
-        match word {
+    fn parse(text: &str) -> Result<Self, QueryError> {
+        match text {
             "csv" => Ok(Self::Csv),
             "json" => Ok(Self::Json),
             _ => Err(QueryError::new("format", "must be csv or json")),

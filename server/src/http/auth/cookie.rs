@@ -35,7 +35,7 @@ fn read_named(headers: &HeaderMap, name: &str) -> Option<String> {
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
-        .find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
+        .find_map(|cookie| cookie.trim().strip_prefix(name)?.strip_prefix('='))
         .map(str::to_owned)
 }
 

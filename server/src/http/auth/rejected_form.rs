@@ -16,14 +16,14 @@ use crate::identity::Principal;
 
 /// Posted by a browser's form to one of our pages.
 pub(super) fn is_form(parts: &Parts) -> bool {
-    let says = |name, word: &str| {
+    let has_media_type = |name, media_type: &str| {
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
-        value.is_some_and(|value| value.contains(word))
+        value.is_some_and(|value| value.contains(media_type))
     };
     !parts.method.is_safe()
         && route_permissions::is_page(parts.uri.path())
-        && says(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
-        && says(header::ACCEPT, "text/html")
+        && has_media_type(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        && has_media_type(header::ACCEPT, "text/html")
 }
 
 pub(super) async fn reject(

@@ -68,7 +68,7 @@ pub struct RuleDto {
     runbook: String,
     #[serde(default)]
     template: String,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     enabled: bool,
     /// Thresholds by name.
     #[serde(default)]
@@ -84,7 +84,7 @@ pub struct RuleDto {
     pub dry_run: bool,
 }
 
-const fn yes() -> bool {
+const fn default_true() -> bool {
     true
 }
 

@@ -86,7 +86,7 @@ impl From<LeaseEvent> for EventDto {
             LeaseChange::Ended(EndCause::Revoked(revocation)) => ("revoked", None, Some(revocation)),
             LeaseChange::Ended(how @ (EndCause::Released | EndCause::Expired)) => (how.as_str(), None, None),
         };
-        let word = |pick: fn(&domain::lease::Revocation) -> &Arc<str>| {
+        let text_of = |pick: fn(&domain::lease::Revocation) -> &Arc<str>| {
             revocation.as_ref().map(|it| pick(it).to_string())
         };
         Self {
@@ -96,9 +96,9 @@ impl From<LeaseEvent> for EventDto {
             fencing_token: event.lease.token.number(),
             at: moment(event.at),
             remaining_ms,
-            by: word(|it| &it.by),
-            reason: word(|it| &it.reason),
-            audit_id: word(|it| &it.audit_id),
+            by: text_of(|it| &it.by),
+            reason: text_of(|it| &it.reason),
+            audit_id: text_of(|it| &it.audit_id),
         }
     }
 }

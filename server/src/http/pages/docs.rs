@@ -33,7 +33,7 @@ impl Library {
     fn new(description: &OpenApi) -> Self {
         let parts = reference::parts(description);
         let guides = guides::all();
-        let link = |guide: &Guide| (guide.path.clone(), guide.word.clone());
+        let link = |guide: &Guide| (guide.path.clone(), guide.index_title.clone());
         let first = (INDEX.to_owned(), "Contents".to_owned());
         let of_api = parts.iter().map(|part| (part.path.clone(), part.title.clone()));
         let listed = guides.iter().filter(|guide| guide.name != guides::INDEX);

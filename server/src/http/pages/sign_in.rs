@@ -112,7 +112,7 @@ pub(in crate::http) async fn sign_in(
         None => auth.identity.sign_in(&given.name, &password, &who.origin).await,
     };
     let error = match signed_in {
-        Ok(signed_in) => return welcome(&auth, &signed_in, &next),
+        Ok(signed_in) => return signed_in_redirect(&auth, &signed_in, &next),
         Err(error) => error,
     };
     if given.link.is_some() {
@@ -178,7 +178,7 @@ pub(in crate::http) async fn set_up(
         .set_up(&link, given.name.clone(), password, &who.origin)
         .await;
     match set_up {
-        Ok(signed_in) => welcome(&auth, &signed_in, "/"),
+        Ok(signed_in) => signed_in_redirect(&auth, &signed_in, "/"),
         Err(IdentityError::BadLink) => {
             auth.identity.record_bad_link(&who.origin).await;
             page(StatusCode::GONE, setup::spent())
@@ -217,7 +217,7 @@ pub(in crate::http) async fn sign_out(
     )
 }
 
-fn welcome(auth: &Authenticator, signed_in: &SignedIn, next: &str) -> Response {
+fn signed_in_redirect(auth: &Authenticator, signed_in: &SignedIn, next: &str) -> Response {
     with_cookie(
         Redirect::to(next).into_response(),
         cookie::set(&signed_in.secret, auth.is_secure),

@@ -15,7 +15,7 @@ use runtime::clock::Clock;
 
 fn pages() -> Router {
     let inventory = Inventory::new(Vec::new());
-    router(ConsoleFor::everybody(Arc::new(ServerConsole::new(
+    router(ConsoleFor::same_for_all(Arc::new(ServerConsole::new(
         inventory,
         Arc::default(),
         Clock::start(),

@@ -5,7 +5,7 @@ use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use thiserror::Error;
 
 use super::OidcSetupError;
-use crate::identity::limits::{PROVIDER_ANSWER_BYTES_MAX, PROVIDER_PATIENCE};
+use crate::identity::limits::{PROVIDER_ANSWER_BYTES_MAX, PROVIDER_TIMEOUT};
 use config::OidcConfig;
 
 #[derive(Debug, Error)]
@@ -25,7 +25,7 @@ pub(super) fn client(config: &OidcConfig) -> Result<Http, OidcSetupError> {
     // A redirect would lead to an address that is not configured.
     let mut http = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
-        .timeout(PROVIDER_PATIENCE);
+        .timeout(PROVIDER_TIMEOUT);
     let wrong = |error: &dyn std::error::Error| OidcSetupError::from_error("ca_file", error);
     if let Some(path) = &config.ca_file {
         let pem = std::fs::read(path).map_err(|error| wrong(&error))?;

@@ -26,7 +26,9 @@ use super::endpoints;
 use super::flow::{Flow, FlowValues as _, StartedFlow};
 use super::http::{self, Http};
 use super::{OidcError, OidcSetupError};
-use crate::identity::limits::{PROVIDER_AWAY, PROVIDER_KEPT, PROVIDER_KEYS_EVERY, SKEW_MAX, WORDS_MAX};
+use crate::identity::limits::{
+    CLAIM_VALUES_MAX, PROVIDER_CACHE_TTL, PROVIDER_KEYS_INTERVAL_MIN, PROVIDER_RETRY_PAUSE, SKEW_MAX,
+};
 use config::OidcConfig;
 use runtime::clock::Clock;
 
@@ -80,7 +82,7 @@ pub(super) struct ProviderUser {
     /// Name at the provider: for display only.
     pub(super) name: String,
     /// Values of the roles claim.
-    pub(super) roles: Vec<String>,
+    pub(super) claim_values: Vec<String>,
     /// Time of the last authentication in milliseconds since 1970, if the provider sends it.
     pub(super) authenticated_at: Option<i64>,
 }
@@ -138,7 +140,7 @@ impl Provider {
     pub(super) async fn metadata(&self) -> Result<CoreProviderMetadata, OidcError> {
         let mut cache = self.cache.lock().await;
         match &cache.metadata {
-            Some((metadata, at)) if self.is_within(*at, PROVIDER_KEPT) => Ok(metadata.clone()),
+            Some((metadata, at)) if self.is_within(*at, PROVIDER_CACHE_TTL) => Ok(metadata.clone()),
             _ => self.discover(&mut cache).await,
         }
     }
@@ -149,7 +151,7 @@ impl Provider {
         let mut cache = self.cache.lock().await;
         let is_recently_reloaded = cache
             .asked_for_key
-            .is_some_and(|at| self.is_within(at, PROVIDER_KEYS_EVERY));
+            .is_some_and(|at| self.is_within(at, PROVIDER_KEYS_INTERVAL_MIN));
         match &cache.metadata {
             Some((metadata, _)) if is_recently_reloaded => Ok(metadata.clone()),
             _ => {
@@ -165,7 +167,7 @@ impl Provider {
 
     async fn discover(&self, cache: &mut ProviderCache) -> Result<CoreProviderMetadata, OidcError> {
         if let Some((why, at)) = &cache.away
-            && self.is_within(*at, PROVIDER_AWAY)
+            && self.is_within(*at, PROVIDER_RETRY_PAUSE)
         {
             return Err(OidcError::Down(why.clone()));
         }
@@ -318,11 +320,11 @@ impl Provider {
 
     fn provider_user(&self, claims: &Claims, flow: &Flow) -> ProviderUser {
         let others = &claims.additional_claims().0;
-        let roles = match others.get(&self.claim) {
+        let claim_values = match others.get(&self.claim) {
             Some(Value::String(role)) => vec![role.clone()],
-            Some(Value::Array(roles)) => {
-                let roles = roles.iter().filter_map(Value::as_str);
-                roles.take(WORDS_MAX).map(str::to_owned).collect()
+            Some(Value::Array(claim_values)) => {
+                let claim_values = claim_values.iter().filter_map(Value::as_str);
+                claim_values.take(CLAIM_VALUES_MAX).map(str::to_owned).collect()
             }
             _ => Vec::new(),
         };
@@ -333,7 +335,7 @@ impl Provider {
         ProviderUser {
             subject: claims.subject().to_string(),
             name: name.unwrap_or(claims.subject().as_str()).to_owned(),
-            roles,
+            claim_values,
             // The claim has whole seconds: an authentication required by this flow cannot be older than the flow.
             authenticated_at: proved_at.map(|at| if flow.again { at.max(flow.begun_at) } else { at }),
         }

@@ -26,7 +26,7 @@ impl Identity {
         known: &ProviderUser,
         origin: &Origin,
     ) -> Result<User, OidcError> {
-        let grants = granted(config, &known.roles);
+        let grants = granted(config, &known.claim_values);
         let select = "SELECT id FROM users WHERE issuer = $1 AND subject = $2";
         let id: Option<String> = on_either!(&self.db, Db, |pool| {
             let query = sqlx::query(select).bind(&config.issuer).bind(&known.subject);
@@ -45,7 +45,7 @@ impl Identity {
             if let Some(user) = &user {
                 self.take_over_grants(user, grants, origin).await?;
             }
-            let detail = format!("no [[oidc.role]] is for one of {:?}", known.roles);
+            let detail = format!("no [[oidc.role]] is for one of {:?}", known.claim_values);
             return Err(OidcError::refused("no_role", detail));
         }
         let id = match user {
@@ -132,10 +132,10 @@ impl Identity {
 }
 
 /// Grants of each claim value, in the order of the configuration, without duplicates.
-fn granted(config: &OidcConfig, words: &[String]) -> Vec<Grant> {
+fn granted(config: &OidcConfig, claim_values: &[String]) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
     for rule in &config.roles {
-        let is_theirs = rule.value == "*" || words.contains(&rule.value);
+        let is_theirs = rule.value == "*" || claim_values.contains(&rule.value);
         if is_theirs && !grants.contains(&rule.grant) {
             grants.push(rule.grant.clone());
         }
@@ -178,7 +178,7 @@ mod tests {
             let known = ProviderUser {
                 subject: "s".to_owned(),
                 name: name.to_owned(),
-                roles: Vec::new(),
+                claim_values: Vec::new(),
                 authenticated_at: None,
             };
             let names: Vec<String> = names(&known).take(2).collect();

@@ -44,11 +44,11 @@ fn title(notice: &Notice) -> String {
     } else {
         format!(" ({count})")
     };
-    let word = match notice.status() {
+    let status = match notice.status() {
         NoticeStatus::Firing => "Firing",
         NoticeStatus::Resolved => "Resolved",
     };
-    format!("{word}: {}{count}", visible(what))
+    format!("{status}: {}{count}", visible(what))
 }
 
 fn name(alert: &NoticeAlert) -> &str {

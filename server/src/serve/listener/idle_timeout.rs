@@ -107,7 +107,7 @@ impl IdleTracker {
         self.closed.is_cancelled()
     }
 
-    fn moved(&self) {
+    fn record_activity(&self) {
         self.moved_at.store(self.clock.tick().0, Ordering::Relaxed);
     }
 
@@ -134,7 +134,7 @@ impl IdleTracker {
 
 impl Drop for RequestInFlight {
     fn drop(&mut self) {
-        self.0.moved();
+        self.0.record_activity();
         self.0.under_way.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -152,9 +152,9 @@ pub(super) struct TrackedIo<S> {
 }
 
 impl<S> TrackedIo<S> {
-    fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn record_written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(1..)) = written {
-            self.idle.moved();
+            self.idle.record_activity();
         }
         written
     }
@@ -173,7 +173,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TrackedIo<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
-        self.noted(written)
+        self.record_written(written)
     }
 
     fn poll_write_vectored(
@@ -182,7 +182,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedIo<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write_vectored(cx, parts);
-        self.noted(written)
+        self.record_written(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -27,7 +27,7 @@ pub const HEADER_BYTES_MAX: u32 = 64 * 1024;
 /// Concurrent requests per HTTP/2 connection.
 pub const STREAMS_MAX: u32 = 250;
 /// Interval at which certificate files are checked.
-pub const CERTIFICATE_LOOK: Duration = Duration::from_secs(5);
+pub const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Bytes of a certificate file, including its chain.
 pub const CERTIFICATE_BYTES_MAX: u64 = 1024 * 1024;
 

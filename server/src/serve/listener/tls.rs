@@ -15,7 +15,7 @@ use rustls::sign::CertifiedKey;
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 
-use super::limits::{CERTIFICATE_BYTES_MAX, CERTIFICATE_LOOK};
+use super::limits::{CERTIFICATE_BYTES_MAX, CERTIFICATE_CHECK_INTERVAL};
 use config::ServerTls;
 
 /// The error of a file, with its configuration key.
@@ -63,7 +63,7 @@ impl Certificate {
     pub async fn reload_regularly(&self) {
         let mut logged = None;
         loop {
-            tokio::time::sleep(CERTIFICATE_LOOK).await;
+            tokio::time::sleep(CERTIFICATE_CHECK_INTERVAL).await;
             match self.reload_if_changed() {
                 Ok(is_new) => {
                     logged = None;

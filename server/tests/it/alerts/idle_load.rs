@@ -15,7 +15,7 @@ fn read_counts(console: &TestServer) -> [u64; 3] {
     let serving = &console.serving;
     [
         serving.alerts.query_count(),
-        serving.notifier.looks(),
+        serving.notifier.query_count(),
         serving.unlocks.rounds(),
     ]
 }

@@ -64,7 +64,7 @@ async fn an_oversized_preview_is_cut_to_its_newest_part() {
             events_max,
         };
         let run = server.alerts.preview_run_of(vec![rule.clone()], span);
-        run.whole().await.unwrap()
+        run.complete().await.unwrap()
     };
     let all = preview_of(168_000).await;
     assert_eq!((all.is_cut, all.events, all.from), (false, 168_000, week.0));

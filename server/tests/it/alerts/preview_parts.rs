@@ -195,7 +195,12 @@ async fn continued(home: Store) {
         to: second.to,
         events_max: 3_000_000,
     };
-    let whole = server.alerts.preview_run_of(rules(), span).whole().await.unwrap();
+    let whole = server
+        .alerts
+        .preview_run_of(rules(), span)
+        .complete()
+        .await
+        .unwrap();
     let result = |preview: &domain::alerts::Preview| (preview.firings.clone(), preview.events, preview.locks);
     assert_eq!(result(&second), result(&whole));
     server.stop().await;

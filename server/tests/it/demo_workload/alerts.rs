@@ -27,12 +27,12 @@ const CONDITIONS: [&str; 5] = [
     "deadlock",
 ];
 
-async fn write_past(demo: &Demo, store: &Store) {
+async fn write_history(demo: &Demo, store: &Store) {
     let db = Db::open(&store.url).await.unwrap();
     let history = db.history(&store.url).await.unwrap();
     let until = Clock::start().now().wall.timestamp_millis();
     let past = demo.past(until).unwrap();
-    simulation::write_past(&history, &past).await.unwrap();
+    simulation::write_history(&history, &past).await.unwrap();
     history.close().await;
     db.close().await;
 }
@@ -45,7 +45,7 @@ async fn every_demo_situation_fires_and_a_silence_resolves() {
     let mut demo = start(stop.clone()).await;
     let store = demo.folder().join("leasehold.db");
     let store = Store::at(&format!("sqlite:{}", store.display()));
-    write_past(&demo, &store).await;
+    write_history(&demo, &store).await;
     let server = TestServer::builder()
         .backends(demo.backends())
         .identity_rules(demo.identity_rules())

@@ -6,7 +6,7 @@ use domain::access::{Grant, Role};
 use domain::backend::BackendKind;
 use domain::history::simulated_past::{SimulatedBackend, SimulatedHold, SimulatedPast};
 use domain::names::{BackendName, Resource, Source};
-use leasehold::history::simulation::write_past;
+use leasehold::history::simulation::write_history;
 use runtime::clock::Clock;
 use runtime::db::Db;
 
@@ -52,7 +52,7 @@ async fn write(store: &Store) {
     let db = Db::open(&store.url).await.unwrap();
     let history = db.history(&store.url).await.unwrap();
     let until = Clock::start().now().wall.timestamp_millis();
-    write_past(&history, &past(until)).await.unwrap();
+    write_history(&history, &past(until)).await.unwrap();
     history.close().await;
     db.close().await;
 }

@@ -154,7 +154,11 @@ async fn check_sums_by_template(home: HistoryStore) {
         place(&series, &backend(), "jobs/*"),
         place(&series, &BackendName::builtin(), "tenant_*:close"),
     );
-    third.history.deepen(&mut series, &[seen, ours]).await.unwrap();
+    third
+        .history
+        .load_histograms(&mut series, &[seen, ours])
+        .await
+        .unwrap();
     let jobs = &series.prefixes[seen].total;
     assert_eq!((jobs.acquired, jobs.ttls.count(), jobs.holds.count()), (3, 3, 1));
     assert!(jobs.held_ms >= 1_500 && jobs.waiting_ms >= 1_500, "{jobs:?}");

@@ -129,7 +129,11 @@ async fn the_lease_service_reports_each_wait_exactly_once() {
     let mut series = later.history.series(span).await.unwrap();
     let is_its = |of: &PrefixSeries| of.prefix == "tenant_*:close";
     let place = series.prefixes.iter().position(is_its).unwrap();
-    later.history.deepen(&mut series, &[place]).await.unwrap();
+    later
+        .history
+        .load_histograms(&mut series, &[place])
+        .await
+        .unwrap();
     let total = &series.prefixes[place].total;
     assert_eq!((total.waits.count(), total.acquired, total.refused), (2, 2, 1));
     later.stopped().await;

@@ -125,7 +125,7 @@ async fn a_renewed_certificate_is_used_without_a_restart() {
     assert!(greets(&old).await);
     std::fs::copy(new.server().cert, &cert).unwrap();
     // A reload cannot be waited for: the certificate without its key must not be loaded.
-    tokio::time::sleep(leasehold::serve::listener::limits::CERTIFICATE_LOOK * 2).await;
+    tokio::time::sleep(leasehold::serve::listener::limits::CERTIFICATE_CHECK_INTERVAL * 2).await;
     assert!(greets(&old).await && !greets(&new).await);
     std::fs::copy(new.server().key, &key).unwrap();
     eventually("the new certificate is shown", || async { greets(&new).await }).await;

@@ -11,7 +11,7 @@ use crate::support::webhook_sink::WebhookSink;
 async fn enqueue(test_notifier: &TestNotifier, notice: &Notice, occasion: Occasion) -> u64 {
     let mut tx = test_notifier.db.begin().await.unwrap();
     let now = Clock::start().now().wall.timestamp_millis();
-    let receivers = enqueue_at(&mut tx, notice, occasion, Pacing::AT_ONCE, now)
+    let receivers = enqueue_at(&mut tx, notice, occasion, Pacing::IMMEDIATE, now)
         .await
         .unwrap();
     tx.commit().await.unwrap();

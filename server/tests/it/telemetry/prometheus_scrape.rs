@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::access::{Grant, Role};
 use leasehold::identity::{NewToken, Principal};
-use runtime::telemetry::metric_names::{ALL, Metric, Sort};
+use runtime::telemetry::metric_names::{ALL, Metric, MetricKind};
 use serde_json::{Value, json};
 
 use crate::support::promtool::check_metrics;
@@ -18,8 +18,8 @@ const DOCUMENT: &str = include_str!("../../../../docs/monitoring.md");
 /// As Prometheus writes it.
 fn scraped_name(metric: &Metric) -> String {
     let name = metric.name.replace('.', "_");
-    match (metric.sort, metric.unit) {
-        (Sort::Counter, _) => format!("{name}_total"),
+    match (metric.kind, metric.unit) {
+        (MetricKind::Counter, _) => format!("{name}_total"),
         (_, "s") => format!("{name}_seconds"),
         (_, "1") => format!("{name}_ratio"),
         _ => name,
@@ -183,7 +183,7 @@ fn the_document_describes_every_metric_and_no_other() {
             format!(
                 "| `{}` | {} `{}` | {attributes}",
                 metric.name,
-                metric.sort.word(),
+                metric.kind.label(),
                 metric.unit
             )
         })

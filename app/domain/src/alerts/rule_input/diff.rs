@@ -34,7 +34,7 @@ impl Draft {
             .unwrap_or_default();
         let thresholds = params.iter().map(|param| {
             let value = self.with.get(param.name).cloned();
-            (param.words, value.unwrap_or_default())
+            (param.label, value.unwrap_or_default())
         });
         let other_fields = [
             ("for", self.for_.clone().unwrap_or_default()),

@@ -35,7 +35,7 @@ impl Reader<'_> {
         }
         let safety = match self.draft.safety.trim() {
             "" => None,
-            word => SafetyClass::parse(word).or_else(|| {
+            text => SafetyClass::parse(text).or_else(|| {
                 self.fault(
                     "safety",
                     "is no safety class",
@@ -80,7 +80,7 @@ impl Reader<'_> {
     pub(super) fn severity(&mut self, default: AlertSeverity) -> AlertSeverity {
         match self.draft.severity.trim() {
             "" => default,
-            word => AlertSeverity::parse(word).unwrap_or_else(|| {
+            text => AlertSeverity::parse(text).unwrap_or_else(|| {
                 self.fault("severity", "is no severity", "use critical, warning or info");
                 default
             }),

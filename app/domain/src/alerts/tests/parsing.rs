@@ -160,7 +160,7 @@ fn every_sentence_has_all_of_its_values() {
             assert!(
                 param.clause.is_none_or(|clause| clause.matches('…').count() == 1),
                 "{}",
-                param.words
+                param.label
             );
         }
     }

@@ -118,10 +118,10 @@ fn observe(client: &Client, dies_at: i64, scans_from: i64) -> Vec<(LockState, u3
         let reading = Watched::read(watched.take(), at, deadline(at));
         let facts = reading.facts();
         seen.push((diagnose(&facts).worst(), facts.renewals, at - dies_at));
-        let turn = turns_after_ms(&facts).map_or(i64::MAX, |ms| at + ms.max(50));
+        let changes_at = changes_after_ms(&facts).map_or(i64::MAX, |ms| at + ms.max(50));
         watched = Some(reading);
-        if turn < scan_at {
-            at = turn;
+        if changes_at < scan_at {
+            at = changes_at;
         } else {
             at = scan_at;
             scan_at += POLL_MS;

@@ -104,7 +104,7 @@ fn rows_of_every_state_escape_their_values() {
                 .with_untracked(|listing| listing.row(index).cloned())
                 .unwrap()
                 .lock;
-            assert!(html.contains(lock.state.word()), "{html}");
+            assert!(html.contains(lock.state.label()), "{html}");
             assert!(html.contains(&format!("data-row=\"{index}\"")), "{html}");
             assert!(
                 html.contains(&format!("aria-rowindex=\"{}\"", 1_002 + index)),

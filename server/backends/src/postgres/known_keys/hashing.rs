@@ -49,21 +49,21 @@ pub(super) fn keys(name: &str) -> Vec<HashedKey> {
         hashing,
     };
     let mut keys = vec![
-        bigint(big(&sha256), "the first 8 bytes of sha256, big-endian (DBOS)"),
+        bigint(be_i64(&sha256), "the first 8 bytes of sha256, big-endian (DBOS)"),
         bigint(
-            little(&sha256),
+            le_i64(&sha256),
             "the first 8 bytes of sha256, little-endian (django-pglock)",
         ),
-        bigint(big(&sha1), "the first 8 bytes of sha1, big-endian"),
+        bigint(be_i64(&sha1), "the first 8 bytes of sha1, big-endian"),
         bigint(
-            little(&sha1),
+            le_i64(&sha1),
             "the first 8 bytes of sha1, little-endian (PALs, DistributedLock of .NET)",
         ),
-        bigint(big(&md5), "the first 8 bytes of md5, big-endian (GoodJob)"),
-        bigint(little(&md5), "the first 8 bytes of md5, little-endian"),
-        bigint(big(&blake2b), "blake2b of 8 bytes, big-endian"),
+        bigint(be_i64(&md5), "the first 8 bytes of md5, big-endian (GoodJob)"),
+        bigint(le_i64(&md5), "the first 8 bytes of md5, little-endian"),
+        bigint(be_i64(&blake2b), "blake2b of 8 bytes, big-endian"),
         bigint(
-            little(&blake2b),
+            le_i64(&blake2b),
             "blake2b of 8 bytes, little-endian (sqlalchemy-dlock)",
         ),
         bigint(i64::from(crc), CRC32),
@@ -126,11 +126,11 @@ fn first(digest: &[u8]) -> [u8; KEY_BYTES] {
     bytes
 }
 
-pub(super) fn big(digest: &[u8]) -> i64 {
+pub(super) fn be_i64(digest: &[u8]) -> i64 {
     i64::from_be_bytes(first(digest))
 }
 
-fn little(digest: &[u8]) -> i64 {
+fn le_i64(digest: &[u8]) -> i64 {
     i64::from_le_bytes(first(digest))
 }
 

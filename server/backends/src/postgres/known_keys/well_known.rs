@@ -58,7 +58,7 @@ pub(super) fn name(key: AdvisoryKey, database: &str) -> Option<(&'static str, &'
 }
 
 fn pg_boss(database: &str) -> i64 {
-    hashing::big(&Sha224::digest(format!("{database}.pgboss.pgboss")))
+    hashing::be_i64(&Sha224::digest(format!("{database}.pgboss.pgboss")))
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ fn add_session(session: &SessionRow, radius: &mut BlastRadius) {
         format!(
             "{} of {account} from {client}, {}",
             session.owner_id().as_str(),
-            session.state_word()
+            session.state_label()
         ),
     );
     if let Some(pooler) = &session.pooler {

@@ -25,7 +25,7 @@ use crate::release::{Acted, confirm_release};
 /// Attempts to read sessions in a consistent state.
 const ATTEMPTS_MAX: u32 = 5;
 /// Interval between checks whether a terminated session has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const SESSION_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const RIGHTS: &str = "
 SELECT quote_ident(current_user) AS account, pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees,
@@ -275,6 +275,6 @@ async fn until_session_ended(link: &mut Link<'_>, target: &Target) -> Result<(),
         if sessions == Some(0) {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(SESSION_POLL_INTERVAL).await;
     }
 }

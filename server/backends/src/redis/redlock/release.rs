@@ -197,7 +197,7 @@ fn conclude(
         .iter()
         .map(|node| {
             let why = node.why.as_deref().unwrap_or("no reason given");
-            format!("{} {}: {why}", node.node, node.result.word())
+            format!("{} {}: {why}", node.node, node.result.label())
         })
         .collect::<Vec<_>>()
         .join("; ");
@@ -221,7 +221,7 @@ fn nothing_deleted(may_have: &[&NodeRelease]) -> Option<Release> {
     let unknown = may_have.iter().find(|node| node.result == NodeResult::Unknown);
     let node = unknown.or(may_have.first())?;
     let why = node.why.as_deref().unwrap_or("no reason given");
-    let why = format!("{} {}: {why}", node.node, node.result.word());
+    let why = format!("{} {}: {why}", node.node, node.result.label());
     Some(if unknown.is_some() {
         Release::OutcomeUnknown { why }
     } else {

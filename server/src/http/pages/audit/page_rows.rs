@@ -82,7 +82,7 @@ fn line(row: &AuditEntry, names: &HashMap<String, String>) -> AuditTableRow {
         at: row.created_at,
         actor: row.actor_name.clone(),
         role: row.role.clone(),
-        action: action.map_or_else(|| row.action.clone(), |action| action.word().to_owned()),
+        action: action.map_or_else(|| row.action.clone(), |action| action.label().to_owned()),
         phase: (action == Some(Action::ForceUnlock)).then(|| row.phase.clone()),
         outcome: row.outcome.clone(),
         backend: row.backend.clone(),

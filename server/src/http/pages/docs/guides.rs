@@ -18,7 +18,7 @@ pub(super) struct Guide {
     /// Its first heading.
     pub(super) title: String,
     /// Title in the index.
-    pub(super) word: String,
+    pub(super) index_title: String,
     pub(super) html: String,
 }
 
@@ -47,10 +47,10 @@ fn read(file: &str, text: &str, index: &str) -> Guide {
         .split(&format!("]({file})"))
         .next()
         .filter(|before| before.len() < index.len());
-    let word = before.and_then(|before| before.rsplit('[').next());
+    let index_title = before.and_then(|before| before.rsplit('[').next());
     Guide {
         path: path(&name),
-        word: word.unwrap_or(&title).to_owned(),
+        index_title: index_title.unwrap_or(&title).to_owned(),
         title,
         html: markdown::html(rest, folder),
         name,

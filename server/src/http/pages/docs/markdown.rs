@@ -18,8 +18,8 @@ pub(super) fn html(text: &str, folder: &str) -> String {
     while let Some(event) = events.get(at) {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
-                let words = heading(&events[at + 1..]);
-                let id = anchor(&events[at + 1..], &words);
+                let title = heading(&events[at + 1..]);
+                let id = anchor(&events[at + 1..], &title);
                 out.push(Event::Html(format!("<{level} id=\"{id}\">").into()));
             }
             Event::End(TagEnd::Heading(level)) => out.push(closing(*level)),
@@ -109,19 +109,19 @@ fn joined(folder: &str, file: &str) -> String {
 
 /// The text of a heading; `events` are those after its start.
 fn heading(events: &[Event<'_>]) -> String {
-    let mut words = String::new();
+    let mut title = String::new();
     for event in events {
         match event {
             Event::End(TagEnd::Heading(_)) => break,
-            Event::Text(text) | Event::Code(text) => words.push_str(text),
+            Event::Text(text) | Event::Code(text) => title.push_str(text),
             _ => {}
         }
     }
-    words
+    title
 }
 
 /// As the usual viewers make it; but a heading that begins with a word of code is found by that word alone.
-fn anchor(events: &[Event<'_>], words: &str) -> String {
+fn anchor(events: &[Event<'_>], title: &str) -> String {
     if let Some(Event::Code(code)) = events.first()
         && code
             .chars()
@@ -130,7 +130,7 @@ fn anchor(events: &[Event<'_>], words: &str) -> String {
         return code.to_string();
     }
     let mut id = String::new();
-    for c in words.chars() {
+    for c in title.chars() {
         match c {
             ' ' => id.push('-'),
             c if c.is_alphanumeric() || c == '-' || c == '_' => id.extend(c.to_lowercase()),

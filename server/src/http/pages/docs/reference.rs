@@ -52,7 +52,7 @@ fn operation(document: &Value, method: &str, path: &str, call: &Value) -> Operat
         id: anchor(&method, path),
         summary: text("summary"),
         text: text("description"),
-        needs: needs(access),
+        needs: access_text(access),
         parameters: parameters(all, call),
         body: schema::rows(all, body),
         answers: responses(all, call),
@@ -79,7 +79,7 @@ fn example(all: &Value, body: &Value) -> Option<Value> {
     schemas.find(|example| !example.is_null()).cloned()
 }
 
-fn needs(access: Option<Access>) -> String {
+fn access_text(access: Option<Access>) -> String {
     match access {
         Some(Access::Public) => "Public: needs no token.".to_owned(),
         Some(Access::May(permission)) => format!("For {}.", roles(permission)),

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
-use super::{form, page, sign_in, welcome, with_cookie};
+use super::{form, page, sign_in, signed_in_redirect, with_cookie};
 use crate::http::auth::{Authenticator, cookie};
 use crate::http::current_user::CurrentUser;
 use crate::http::pages::response;
@@ -62,7 +62,7 @@ pub(in crate::http) async fn finish(
         cookie: cookie::read_flow(&headers, auth.is_secure),
     };
     let response = match oidc.finish(returned, &who.origin).await {
-        Ok((signed_in, next)) => welcome(&auth, &signed_in, cookie::next_path(Some(&next))),
+        Ok((signed_in, next)) => signed_in_redirect(&auth, &signed_in, cookie::next_path(Some(&next))),
         Err(error) => error_page(&auth, &error, "/"),
     };
     with_cookie(response, cookie::clear_flow(auth.is_secure))
