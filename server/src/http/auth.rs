@@ -279,7 +279,11 @@ async fn answer_refusal(
     auth.record_refusal(who, &parts.method, parts.uri.path(), refusal)
         .await;
     if rejected_form::is_form(&parts) {
-        let form = Form::read(body).await;
+        let form = if who.is_anonymous() {
+            Form::read_anonymous(body).await
+        } else {
+            Form::read(body).await
+        };
         if refusal == Refusal::NotFresh {
             let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
             return reauthenticate::request_reauthentication(auth, who, action, form);

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use app::server_pages::setup::{self, Setup};
 use app::server_pages::sign_in::{self, Provider, SignIn, SpentLink};
-use axum::Form;
-use axum::extract::{Query, State};
+use axum::extract::{FromRequest, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use secrecy::SecretString;
@@ -16,6 +15,7 @@ use serde::Deserialize;
 
 use crate::http::auth::{Authenticator, cookie};
 use crate::http::current_user::CurrentUser;
+use crate::http::form_body::{ANONYMOUS_BYTES_MAX, Form};
 use crate::http::pages::response;
 use crate::http::problem::Problem;
 use crate::identity::{IdentityError, Principal, SignedIn};
@@ -30,14 +30,31 @@ pub(in crate::http) struct SignInQuery {
 }
 
 /// Nothing of it is ever shown or logged but the name.
-#[derive(Deserialize)]
 pub(in crate::http) struct SignInForm {
-    #[serde(default)]
     name: String,
-    #[serde(default)]
-    password: String,
+    password: SecretString,
     link: Option<String>,
     next: Option<String>,
+}
+
+impl<S: Sync> FromRequest<S> for SignInForm {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let form = Form::read_anonymous(request.into_body()).await;
+        if form.fields().is_empty() {
+            return Err(Problem::invalid(
+                "body",
+                format!("The form must have fields, and at most {ANONYMOUS_BYTES_MAX} bytes"),
+            ));
+        }
+        Ok(Self {
+            name: form.untrimmed("name"),
+            password: form.secret("password"),
+            link: form.find("link"),
+            next: form.find("next"),
+        })
+    }
 }
 
 pub(in crate::http) async fn show(
@@ -103,13 +120,15 @@ fn form(auth: &Authenticator, next: String) -> SignIn {
 pub(in crate::http) async fn sign_in(
     State(auth): State<Arc<Authenticator>>,
     CurrentUser(who): CurrentUser,
-    Form(given): Form<SignInForm>,
+    given: SignInForm,
 ) -> Response {
     let next = cookie::next_path(given.next.as_deref()).to_owned();
-    let password = SecretString::from(given.password);
     let signed_in = match &given.link {
         Some(link) => auth.identity.open_link(link, &who.origin).await,
-        None => auth.identity.sign_in(&given.name, &password, &who.origin).await,
+        None => {
+            let (name, password) = (&given.name, &given.password);
+            auth.identity.sign_in(name, password, &who.origin).await
+        }
     };
     let error = match signed_in {
         Ok(signed_in) => return signed_in_redirect(&auth, &signed_in, &next),
@@ -168,14 +187,13 @@ fn pasted_secret(text: &str) -> &str {
 pub(in crate::http) async fn set_up(
     State(auth): State<Arc<Authenticator>>,
     CurrentUser(who): CurrentUser,
-    Form(given): Form<SignInForm>,
+    given: SignInForm,
 ) -> Response {
     let link = given.link.unwrap_or_default();
     let link = pasted_secret(&link).to_owned();
-    let password = SecretString::from(given.password);
     let set_up = auth
         .identity
-        .set_up(&link, given.name.clone(), password, &who.origin)
+        .set_up(&link, given.name.clone(), given.password, &who.origin)
         .await;
     match set_up {
         Ok(signed_in) => signed_in_redirect(&auth, &signed_in, "/"),
