@@ -28,7 +28,7 @@ pub(super) fn chain_facts(chain: &ChainStatus, now: i64) -> AnyView {
             <p class="notice critical" role="alert">
                 <span>
                     "The chain breaks: "{why.clone()}". Later entries cannot be verified. Keep the store unchanged and compare it "
-                    "with the exported checkpoints: "<code>"leasehold audit verify --heads FILE"</code>"."
+                    "with the exported checkpoints: "<code>"leasehold audit verify --checkpoints FILE"</code>"."
                 </span>
                 <a class="link" href=format!("/audit/{row}")>{format!("Entry {row}")}</a>
             </p>
