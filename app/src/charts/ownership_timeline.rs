@@ -299,7 +299,7 @@ fn entries(timeline: &Timeline) -> Vec<LegendEntry> {
             Swatch::Shape("revoke", ""),
             "revoke",
         ),
-        (has_refused, Swatch::Shape("x", "critical"), "write refused"),
+        (has_refused, Swatch::Shape("x", "critical"), "write rejected"),
         (
             timeline.worst_zombie().is_some(),
             Swatch::Area("zombie"),
@@ -352,7 +352,7 @@ fn rejection_text(write: &RejectedWrite) -> String {
         .current
         .map_or_else(String::new, |token| format!(", {token} was current"));
     format!(
-        "write with token {} refused by {}{current}",
+        "write with token {} rejected by {}{current}",
         write.token,
         visible(&write.source)
     )

@@ -151,10 +151,10 @@ pub(super) fn zombie(zombie: &Zombie, scale: TimeScale) -> AnyView {
     // Without room, the lane's label has the text.
     let text = (at + width <= ASIDE_MAX).then(|| {
         let late = format!("zombie window {}", format::age(zombie.until - zombie.from));
-        let refused = format!("{writes} with {} refused", zombie.token);
+        let rejected = format!("{writes} with {} rejected", zombie.token);
         view! {
             {text_at(at + width, "critical said aside", (14, 18), late)}
-            {text_at(at + width, "k2 said aside", (14, 33), refused)}
+            {text_at(at + width, "k2 said aside", (14, 33), rejected)}
         }
         .into_any()
     });
@@ -257,7 +257,7 @@ pub(super) fn zombie_text(zombie: &Zombie) -> String {
         length => format!("zombie window of {}: ", format::age(length)),
     };
     format!(
-        "{window}{writes} with token {} refused after it had lost the lock",
+        "{window}{writes} with token {} rejected after it had lost the lock",
         zombie.token
     )
 }

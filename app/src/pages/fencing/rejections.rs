@@ -57,7 +57,7 @@ fn content(data: &FencingPage, url: &PageUrl) -> AnyView {
         ("", "resource"),
         ("f-o", "stale owner"),
         ("num f-k", "token"),
-        ("f-s", "refused by"),
+        ("f-s", "rejected by"),
         ("f-w", "why"),
     ]);
     view! { <table class="t lg lg-rows"><thead>{head}</thead><tbody>{rows}</tbody></table> }.into_any()
@@ -67,7 +67,7 @@ fn row(row: &Rejection, above: &str) -> AnyView {
     let why = match row.reason.as_str() {
         "stale" => "newer token granted",
         "never_issued" => "never granted",
-        "reported" => "refused there",
+        "reported" => "rejected there",
         _ => "another reason",
     };
     view! {

@@ -56,7 +56,7 @@ pub fn StaleOwners(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl Into
     };
     let head = heads(&[
         ("", "owner"),
-        ("num", "refused"),
+        ("num", "rejected"),
         ("num", "locks"),
         ("", "last, UTC"),
         ("", "last on"),
@@ -106,7 +106,7 @@ pub fn Reporters(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoVi
     };
     let head = heads(&[
         ("", "source"),
-        ("num", "refused"),
+        ("num", "rejected"),
         ("num", "locks"),
         ("", "last, UTC"),
     ]);

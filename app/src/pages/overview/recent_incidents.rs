@@ -33,7 +33,7 @@ pub fn Rejections(#[prop(into)] charts: Signal<OverviewCharts>) -> impl IntoView
                 rows.push(rejection(row, above, has_days));
                 above = &row.resource;
             }
-            let head = ["at, UTC", "resource", "stale owner", "token", "refused by"];
+            let head = ["at, UTC", "resource", "stale owner", "token", "rejected by"];
             table(("fr", has_days), &head, rows, "No fencing rejections reported.")
         })
     };

@@ -29,7 +29,7 @@ async fn a_released_lock_keeps_its_page_until_the_next_grant() {
         "class=\"zombie\"",
         "id=\"hold-time\"",
         "Recent events",
-        "refused by ledger-db",
+        "rejected by ledger-db",
     ];
     let html = pages.page_with(&path, &texts).await;
     for never in ["Unlock…", "data-unlock", "Time left", "No such lock", " style="] {
