@@ -109,7 +109,7 @@ fn clock(backend: &BackendView) -> AnyView {
     match &backend.clock_offset_ms {
         Reported::Value(ms) => {
             let title = format!(
-                "its clock minus ours, to within {}",
+                "the backend's clock minus the console's, to within {}",
                 format::latency(backend.clock_error_ms)
             );
             view! { <span title=title>{format::offset(*ms)}</span> }.into_any()

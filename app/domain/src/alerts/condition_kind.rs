@@ -242,13 +242,16 @@ const FAILURES: &[Param] = &[number(3), window(5 * M)];
 /// Losses of one prefix; each loss has had an alert of `not_renewing` before.
 const LOSSES: &[Param] = &[number(20), window(5 * M)];
 const ANY: &[Param] = &[number(1), window(5 * M)];
-const COVERAGE: &[Param] = &[main(with_text(
-    "less than … is seen",
-    param("below", "seen share below", Unit::Share, Some(1_000), (10, 1_000)),
+const COVERAGE: &[Param] = &[main(param(
+    "below",
+    "coverage below",
+    Unit::Share,
+    Some(1_000),
+    (10, 1_000),
 ))];
 const OFFSET: &[Param] = &[main(param(
     "above",
-    "away from our clock by more than",
+    "clock offset above",
     Unit::Duration,
     Some(5 * S),
     (100, 24 * H),

@@ -22,7 +22,7 @@ pub fn Health(backend: BackendView) -> impl IntoView {
         ("waiters", waiters(&backend)),
         ("need attention", limited_to_visible(&backend, attention)),
         ("coverage", coverage(&backend)),
-        ("clock, theirs minus ours", clock(&backend)),
+        ("clock offset", clock(&backend)),
         ("watch", watch(&backend.watch)),
         (
             "scans",

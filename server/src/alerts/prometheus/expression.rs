@@ -131,7 +131,7 @@ const fn why_not(kind: ConditionKind) -> &'static str {
         | ConditionKind::Leaked => "it is a state of one lock, and metrics have no label for a lock",
         ConditionKind::Deadlock => "it compares the owners of waits, and metrics have no label for an owner",
         ConditionKind::BackendUnreachable => {
-            "stale is older than two poll periods of the backend, and no metric has its period"
+            "stale is older than two poll intervals of the backend, and no metric has the interval"
         }
         ConditionKind::ClockOffset => "no metric has how far the measured offset may be wrong",
         ConditionKind::RelistDifference => "no metric has it",
