@@ -109,7 +109,7 @@ fn signal<'a>(
         Some("otlp") => true,
         None => false,
         Some(other) => {
-            let why = format!("{other:?} is no exporter that Leasehold has");
+            let why = format!("{other:?} is not a supported exporter");
             let remedy = "Set it to otlp or none.";
             return Err(OtelError {
                 variable: exporter,
@@ -137,7 +137,7 @@ fn signal<'a>(
         Some((variable, other)) => {
             return Err(OtelError {
                 variable,
-                why: format!("{other:?} is no protocol that Leasehold has"),
+                why: format!("{other:?} is not a supported protocol"),
                 remedy: "Set it to grpc or http/protobuf.",
             });
         }
@@ -168,7 +168,7 @@ fn validated_endpoint(variable: String, endpoint: &str) -> Result<String, OtelEr
     let Some(url) = url else {
         return Err(OtelError {
             variable,
-            why: "this is no http:// or https:// address".to_owned(),
+            why: "this is not an http:// or https:// address".to_owned(),
             remedy: "Set it to an address such as http://collector:4318.",
         });
     };

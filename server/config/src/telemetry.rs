@@ -32,7 +32,7 @@ fn check_filter(text: &str) -> Result<(), String> {
     let filled = text.replace(TRACE_ID, "0af7651916cd43dd8448eb211c80319c");
     let url = Url::parse(&filled).map_err(|_| "is no address".to_owned())?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err("is no http:// or https:// address".to_owned());
+        return Err("is not an http:// or https:// address".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("has credentials, which every user who opens a lock would see".to_owned());

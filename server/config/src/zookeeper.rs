@@ -85,7 +85,7 @@ fn connect_string(text: &str) -> Result<(), String> {
             return Err(format!("has {host:?} without a port"));
         };
         if name.is_empty() || port.parse::<u16>().is_err() {
-            return Err(format!("has {host:?}, which is no host and port"));
+            return Err(format!("has {host:?}, which is not a host and a port"));
         }
     }
     if chroot.is_empty() {

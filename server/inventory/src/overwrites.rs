@@ -56,7 +56,7 @@ impl Overwrites {
             until,
             unsure_in: (old.pass == context.pass).then_some(context.pass),
             why: format!(
-                "{} took it at {} with token {} while {}, with token {}, {end}",
+                "{} acquired it at {} with token {} while {}, with token {}, {end}",
                 owner(new),
                 context.wall(at).format("%H:%M:%S UTC"),
                 new.token,

@@ -183,7 +183,7 @@ impl Notifier {
             let status = replies.iter().find_map(|reply| reply.status).unwrap_or_default();
             let outcome = match faults.is_empty() {
                 true => format!("answered {status}"),
-                false => format!("{accepted} of {} took it; {faults}", requests.len()),
+                false => format!("{accepted} of {} accepted it; {faults}", requests.len()),
             };
             return (DeliveryVerdict::Taken, outcome);
         }

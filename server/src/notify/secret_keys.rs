@@ -55,7 +55,7 @@ fn make_key(file: &Path) -> Result<SecretString, String> {
         made.as_file().sync_all()?;
         made.persist_noclobber(file).map_err(|error| error.error)
     });
-    written.map_err(|error| format!("{} cannot be made: {error}", file.display()))?;
+    written.map_err(|error| format!("{} cannot be created: {error}", file.display()))?;
     tracing::info!(
         "created the key file {} for the receivers' secrets: back it up, separately from the store",
         file.display()

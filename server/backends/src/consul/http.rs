@@ -113,7 +113,7 @@ impl Http {
         let mut answer = self.within(first, sent).await?;
         let Some(info) = info(&answer) else {
             return Err(ConsulError::protocol(
-                "the answer lacks X-Consul-Index, so this is no Consul",
+                "the answer lacks X-Consul-Index, so this is not Consul",
             ));
         };
         if answer.status() == StatusCode::NOT_FOUND {

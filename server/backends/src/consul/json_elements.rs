@@ -35,7 +35,7 @@ impl JsonElements {
                 (Place::Before | Place::After, byte) if byte.is_ascii_whitespace() => {}
                 (Place::Before | Place::After, _) => {
                     return Err(ConsulError::protocol(
-                        "the answer is no list, so this is no Consul",
+                        "the answer is not a list, so this is not Consul",
                     ));
                 }
                 (Place::Inside, byte) => self.inside(*byte, take)?,

@@ -29,7 +29,7 @@ use crate::release::{Acted, confirm_release};
 pub(super) const HOW: &str = "the key is released if its session and lock index are the ones seen; the session and its \
                               other keys stay";
 pub(super) const NO_ACCOUNT: &str =
-    "no `unlock_token_file` is configured; docs/backends/consul.md has the token to make";
+    "no `unlock_token_file` is configured; docs/backends/consul.md has the token to create";
 /// Attempts at a key that its holder keeps rewriting.
 const TRIES_MAX: usize = 10;
 

@@ -99,7 +99,7 @@ fn by_message(code: GrpcCode, message: &str, chain: &str, timeout_ms: i64) -> Et
     if has("authentication is not enabled") {
         EtcdError::new(
             EtcdErrorKind::AuthOff,
-            misconfigured("etcd has authentication off", "Remove `user`, or enable it."),
+            misconfigured("etcd has authentication off", "Remove `user`, or run `etcdctl auth enable`."),
         )
     } else if has("authentication failed") || has("user name not found") {
         let remedy = "Check `user` and `password`; `etcdctl user get NAME` shows whether the user exists.";
@@ -109,7 +109,7 @@ fn by_message(code: GrpcCode, message: &str, chain: &str, timeout_ms: i64) -> Et
         )
     } else if has("user name is empty") {
         let remedy =
-            "Set `user` and `password`; docs/backends/etcd.md has the commands that make such a user.";
+            "Set `user` and `password`; docs/backends/etcd.md has the commands that create such a user.";
         EtcdError::new(
             EtcdErrorKind::LoginLost,
             denied("etcd requires a user and none was sent", remedy),

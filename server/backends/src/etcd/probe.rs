@@ -81,7 +81,7 @@ impl EtcdBackend {
                 what: "write keys: authentication is off, so anyone who reaches etcd may write".to_owned(),
                 allowed: Reported::Value(true),
                 wanted: false,
-                remedy: "Make users and run `etcdctl auth enable`; docs/backends/etcd.md has the commands."
+                remedy: "Create users and run `etcdctl auth enable`; docs/backends/etcd.md has the commands."
                     .to_owned(),
             });
         }

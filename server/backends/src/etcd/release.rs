@@ -23,7 +23,7 @@ use crate::{Backend, BackendError};
 pub(super) const HOW: &str = "the holder's key is deleted if its revisions are the ones seen; its lease and the lease's \
                               other keys stay";
 pub(super) const NO_ACCOUNT: &str =
-    "no `unlock_user` is configured; docs/backends/etcd.md has the account to make";
+    "no `unlock_user` is configured; docs/backends/etcd.md has the account to create";
 /// Attempts at a key that its holder keeps rewriting.
 const TRIES_MAX: usize = 10;
 

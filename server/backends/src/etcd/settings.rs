@@ -144,7 +144,7 @@ fn endpoint_parts(
     };
     // Errors do not quote the endpoint: it may contain a password.
     let url = Url::parse(&with_scheme)
-        .map_err(|error| misconfigured(format!("an endpoint is no URL: {error}"), remedy))?;
+        .map_err(|error| misconfigured(format!("an endpoint is not a URL: {error}"), remedy))?;
     let Some(host) = url
         .host_str()
         .filter(|_| matches!(url.scheme(), "http" | "https"))

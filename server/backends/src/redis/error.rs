@@ -13,7 +13,7 @@ use crate::BackendError;
 
 const LOGIN_MEND: &str = "Check `user` and `password` (or `password_file`) of this backend; docs/backends/redis.md has \
     the account to create.";
-const GRANT_MEND: &str = "Grant it with ACL SETUSER: docs/backends/redis.md has the whole line.";
+const GRANT_REMEDY: &str = "Grant it with ACL SETUSER: docs/backends/redis.md has the whole line.";
 const TLS_MEND: &str =
     "Check `ca_file`, `server_name`, `cert_file` and `key_file`, and that this port speaks TLS.";
 
@@ -81,7 +81,7 @@ pub(super) fn refused(error: &ServerError) -> BackendError {
 
 fn server(kind: ServerErrorKind, code: &str, text: &str) -> BackendError {
     match kind {
-        ServerErrorKind::NoPerm => denied(code, text, GRANT_MEND),
+        ServerErrorKind::NoPerm => denied(code, text, GRANT_REMEDY),
         ServerErrorKind::BusyLoading => BackendError::Unreachable {
             detail: "the server answers, but is still loading its data (LOADING)".to_owned(),
         },

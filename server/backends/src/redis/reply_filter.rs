@@ -122,7 +122,7 @@ impl ReplyFilter {
                     let end = input.iter().position(|byte| *byte == b'\n');
                     let (part, rest) = input.split_at(end.map_or(input.len(), |at| at + 1));
                     if self.header.len() + part.len() > HEADER_BYTES_MAX {
-                        return Err(refused("a header that is no number"));
+                        return Err(refused("a header that is not a number"));
                     }
                     self.header.extend_from_slice(part);
                     input = rest;
@@ -168,7 +168,7 @@ impl ReplyFilter {
         let number = std::str::from_utf8(&self.header[1..]).ok();
         let number: i64 = number
             .and_then(|text| text.trim_end().parse().ok())
-            .ok_or_else(|| refused("a header that is no number"))?;
+            .ok_or_else(|| refused("a header that is not a number"))?;
         // Nil, in both forms of RESP2.
         let Ok(length) = u64::try_from(number) else {
             out.extend_from_slice(&self.header);

@@ -29,7 +29,7 @@ use crate::{Backend, BackendError};
 pub(super) const HOW: &str = "the holder's node is deleted if its czxid is the one seen; its session and the session's \
                               other nodes stay";
 pub(super) const NO_ACCOUNT: &str =
-    "no `unlock_user` is configured; docs/backends/zookeeper.md has the account to make";
+    "no `unlock_user` is configured; docs/backends/zookeeper.md has the account to create";
 /// Most sharers that one transaction releases.
 const HOLDERS_MAX: usize = 1_000;
 

@@ -55,7 +55,7 @@ impl EtcdAddress {
             is_host.then_some(endpoint)
         };
         let endpoints: Option<Vec<String>> = hosts.split(',').map(endpoint).collect();
-        let endpoints = endpoints.ok_or("names an address that is no host and port")?;
+        let endpoints = endpoints.ok_or("has an address that is not a host and a port")?;
         if (1..endpoints.len()).any(|place| endpoints[..place].contains(&endpoints[place])) {
             return Err("names one address twice".to_owned());
         }

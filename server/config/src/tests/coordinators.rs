@@ -30,7 +30,7 @@ fn connect_strings_and_paths_of_zookeeper_are_checked() {
             connect("h"),
             &["toml:4: backend.zk.connect", "\"h\" without a port"],
         ),
-        (connect("h:x"), &["no host and port"]),
+        (connect("h:x"), &["not a host and a port"]),
         (connect("h:1,"), &["\"\" without a port"]),
         (connect("zk://h:2181"), &["is a URL"]),
         (connect("u:p@h:2181"), &["`user` and `password`"]),

@@ -64,7 +64,7 @@ async fn another_kind_of_server_is_named() {
     .unwrap();
     let error = scan(&backend(&etcd.endpoint(), |_, _| {})).await.unwrap_err();
     assert!(
-        matches!(&error, BackendError::Protocol { detail } if detail.contains("this is no Consul")),
+        matches!(&error, BackendError::Protocol { detail } if detail.contains("this is not Consul")),
         "{error:?}"
     );
     assert!(error.remedy().contains("kind"), "{error:?}");

@@ -102,7 +102,7 @@ async fn every_alertmanager_peer_is_notified_also_after_an_outage() {
     let delivered = notifier.are(DeliveryState::Delivered).await;
     let status = delivered[0].answer.as_deref().unwrap();
     assert!(
-        status.starts_with("1 of 2 took it; http://127.0.0.1:"),
+        status.starts_with("1 of 2 accepted it; http://127.0.0.1:"),
         "{status}"
     );
     assert_eq!(held(&one).await.len(), 1);

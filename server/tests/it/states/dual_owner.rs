@@ -153,7 +153,7 @@ async fn a_lower_token_shows_two_owners_until_the_newer_lease_ends() {
     execute(&systems.postgres, sql).await;
     shows(console, STATE, &rows).await;
     let why = reason(&detail(console, &rows).await, STATE).unwrap();
-    assert!(why.starts_with("worker-3 took it at "), "{why}");
+    assert!(why.starts_with("worker-3 acquired it at "), "{why}");
     assert!(
         why.contains(" with token 40 while worker-9, with token 41, has a lease until "),
         "{why}"

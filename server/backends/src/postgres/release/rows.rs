@@ -28,7 +28,7 @@ pub(super) async fn release(
 ) -> Result<Release, BackendError> {
     let Some(table) = backend.table(source) else {
         return Ok(Release::refused(
-            format!("{source} is no lease table of this backend"),
+            format!("{source} is not a lease table of this backend"),
             "Configure it as a `[[backend.lease_table]]`.",
         ));
     };
