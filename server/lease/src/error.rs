@@ -13,7 +13,7 @@ use runtime::db::schema::SchemaError;
 pub enum LeaseError {
     #[error("{0}")]
     Invalid(#[from] ValidationError),
-    #[error("the name is outside the scope of this token")]
+    #[error("the name is outside the scope of this token; use a token whose prefixes cover it")]
     OutOfScope,
     #[error(
         "resource is reserved: names that begin with {} belong to the server; choose a name that begins otherwise",
@@ -22,7 +22,7 @@ pub enum LeaseError {
     Reserved,
     #[error("this lease does not exist")]
     NotFound,
-    #[error("this idempotency key was used for another request")]
+    #[error("this idempotency key was used for another request; send a new key")]
     KeyReused,
     /// The lease has ended.
     #[error("the lease was {}", .0.as_str())]

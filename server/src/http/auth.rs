@@ -321,7 +321,10 @@ async fn reject(
                 return Box::pin(pages::render(state, who, path, StatusCode::FORBIDDEN, first)).await;
             }
             problem_response(
-                Problem::forbidden(format!("This needs the permission `{right}`")).with_request_id(headers),
+                Problem::forbidden(format!(
+                    "This needs the permission `{right}`; an admin can grant it"
+                ))
+                .with_request_id(headers),
             )
         }
         Refusal::NotFresh => problem_response(Problem::needs_reauthentication().with_request_id(headers)),

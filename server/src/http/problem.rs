@@ -148,7 +148,7 @@ impl Problem {
     pub(super) fn needs_reauthentication() -> Self {
         let detail = "this change needs authentication within the last 15 minutes";
         Self::unlock(StatusCode::FORBIDDEN, "needs_reauthentication", detail).with_remedy(Some(
-            "Give your password at /prove or sign in again, then repeat the request.".to_owned(),
+            "Enter your password at /prove or sign in again, then repeat the request.".to_owned(),
         ))
     }
 
@@ -261,9 +261,9 @@ impl From<ConsoleError> for Problem {
                     "The limit of concurrent searches is reached",
                 )
             },
-            ConsoleError::Forbidden { permission } => {
-                Self::forbidden(format!("This needs the permission `{permission}`"))
-            }
+            ConsoleError::Forbidden { permission } => Self::forbidden(format!(
+                "This needs the permission `{permission}`; an admin can grant it"
+            )),
             ConsoleError::Unavailable { what } => Self {
                 retry_after_s: Some(1),
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", what)

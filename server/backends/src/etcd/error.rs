@@ -99,7 +99,10 @@ fn by_message(code: GrpcCode, message: &str, chain: &str, timeout_ms: i64) -> Et
     if has("authentication is not enabled") {
         EtcdError::new(
             EtcdErrorKind::AuthOff,
-            misconfigured("etcd has authentication off", "Remove `user`, or run `etcdctl auth enable`."),
+            misconfigured(
+                "etcd has authentication off",
+                "Remove `user`, or run `etcdctl auth enable`.",
+            ),
         )
     } else if has("authentication failed") || has("user name not found") {
         let remedy = "Check `user` and `password`; `etcdctl user get NAME` shows whether the user exists.";
