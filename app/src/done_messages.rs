@@ -4,7 +4,7 @@
 /// Start of the page's path, key in its query, message.
 const MESSAGES: [(&str, &str, &str); 20] = [
     ("/alerts", "acked", "Acknowledged."),
-    ("/alerts", "unacked", "Not acknowledged any more."),
+    ("/alerts", "unacked", "Acknowledgement withdrawn."),
     (
         "/alerts",
         "silenced",
@@ -15,7 +15,7 @@ const MESSAGES: [(&str, &str, &str); 20] = [
         "ended",
         "The silence has ended. Notifications of firing alerts are sent now.",
     ),
-    ("/alerts", "extended", "The silence has a new end."),
+    ("/alerts", "extended", "The silence is extended."),
     (
         "/alerts",
         "removed",

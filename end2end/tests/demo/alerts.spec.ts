@@ -229,7 +229,7 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await expect(line(page)).toContainText('silenced');
   await lookAt(page, 'alerts-silenced');
   await kept.getByRole('button', { name: /^2 h from now/ }).click();
-  await expect(page.getByText('The silence has a new end.')).toBeVisible();
+  await expect(page.getByText('The silence is extended.')).toBeVisible();
   await kept.getByRole('link', { name: /^Clone the silence/ }).click();
   await expect(page.getByLabel('Comment')).toHaveValue('The ledger is being moved');
   await page.getByRole('link', { name: 'Close', exact: true }).click();

@@ -15,7 +15,7 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; c
     get, path = "/metrics", tag = "health",
     responses(
         (status = 200, body = String, content_type = "text/plain"),
-        (status = 403, body = Problem, content_type = "application/problem+json", description = "Some locks may not be seen")
+        (status = 403, body = Problem, content_type = "application/problem+json", description = "The permission `view` does not cover every lock")
     )
 )]
 pub(in crate::http) async fn scrape(user: ApiUser) -> Result<Response, Problem> {

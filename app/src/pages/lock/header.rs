@@ -39,9 +39,9 @@ pub(super) fn time_left_note(lock: &Lock) -> String {
     match expiry_bar::form(lock) {
         Form::Leased if lock.is_stale() => "as last seen; it may have been renewed since".to_owned(),
         Form::Leased if lock.ttl_ms.is_known() => {
-            format!("TTL {track}; runs down to the left, each renewal sets it back")
+            format!("TTL {track}; each renewal refills the bar")
         }
-        Form::Leased => format!("TTL unknown; the most ever seen left is {track}"),
+        Form::Leased => format!("TTL unknown; longest observed time left: {track}"),
         Form::Expired => "its lease has expired".to_owned(),
         Form::NoTtl => "no expiry".to_owned(),
         Form::Session => "bound to a session, not to time".to_owned(),

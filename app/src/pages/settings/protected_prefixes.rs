@@ -39,7 +39,7 @@ fn Body(data: Signal<ProtectedPrefixesData>) -> impl IntoView {
     view! {
         <div class="pagehead">
             <h1>{move || data.with(|data| title(&data.rows))}</h1>
-            <p>"A forced unlock of a protected name needs fresh authentication and a second approver."</p>
+            <p>"A forced unlock of a protected name needs authentication within the last 15 minutes and a second approver."</p>
         </div>
         <SettingsLayout>
             <div class="with-form">

@@ -24,7 +24,7 @@ use crate::http::state::AppState;
             description = "`ok`, `released`, `outcome_unknown`, `forbidden` and so on"),
         ("unlockId" = Option<String>, Query, description = "Every step of one forced unlock"),
         ("from" = Option<String>, Query, description = "RFC 3339; UTC without a zone"),
-        ("to" = Option<String>, Query, description = "The same; left out itself"),
+        ("to" = Option<String>, Query, description = "The same; exclusive"),
         ("limit" = Option<u32>, Query, description = "1 to 1000, default 100"),
         ("cursor" = Option<String>, Query, description = "`nextCursor` of the previous page")
     ),

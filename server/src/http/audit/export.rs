@@ -79,7 +79,7 @@ impl Format {
     get, path = "/v1/audit/export", tag = "audit",
     params(
         ("format" = Option<String>, Query, description = "`csv` or `json`, which is the default"),
-        ("actor" = Option<String>, Query, description = "These as for `GET /v1/audit`"),
+        ("actor" = Option<String>, Query, description = "The filters are those of `GET /v1/audit`"),
         ("backend" = Option<String>, Query),
         ("prefix" = Option<String>, Query),
         ("action" = Option<String>, Query),

@@ -28,7 +28,7 @@ pub(super) fn lease_id(path: Result<Path<String>, PathRejection>) -> Result<Leas
     params(("leaseId" = String, Path)),
     responses(
         (status = 200, body = LeaseDto),
-        (status = 404, body = Problem, content_type = "application/problem+json", description = "Never known"),
+        (status = 404, body = Problem, content_type = "application/problem+json", description = "Unknown id, a lease of another principal, or one past its retention"),
         (status = 503, body = Problem, content_type = "application/problem+json")
     )
 )]

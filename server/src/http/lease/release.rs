@@ -18,7 +18,7 @@ use lease::{Ended, LeaseService};
     params(("leaseId" = String, Path)),
     responses(
         (status = 200, body = ReleasedDto),
-        (status = 404, body = Problem, content_type = "application/problem+json", description = "Never known"),
+        (status = 404, body = Problem, content_type = "application/problem+json", description = "Unknown id, a lease of another principal, or one past its retention"),
         (status = 503, body = Problem, content_type = "application/problem+json")
     )
 )]

@@ -23,7 +23,7 @@ use lease::{LeaseService, Renewed};
     responses(
         (status = 200, body = RenewedDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json", description = "Never known"),
+        (status = 404, body = Problem, content_type = "application/problem+json", description = "Unknown id, a lease of another principal, or one past its retention"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "`lifetime_reached`: its maximum lifetime is reached"),
         (status = 410, body = Problem, content_type = "application/problem+json", description = "`expired`, `revoked` (with `by`, `reason`, `auditId`) or `released`"),
         (status = 503, body = Problem, content_type = "application/problem+json")

@@ -175,7 +175,7 @@ fn related_entry(row: &AuditEntry, unlock: &Unlock) -> Option<(String, i64)> {
         )),
         Some(outcome) if was_unknown && outcome != seq => {
             let found = outcome_label(unlock.state.as_str());
-            Some((format!("found out later: {found}, entry {outcome}"), outcome))
+            Some((format!("determined later: {found}, entry {outcome}"), outcome))
         }
         None if is_first => unlock.act_entry.map(|act| (format!("begun, entry {act}"), act)),
         _ => Some((
