@@ -8,7 +8,7 @@ use super::check_result::Finding;
 use runtime::disk;
 
 const CHECK: &str = "disk";
-/// Bytes. A full disk stops the lease service; a million events of history take about 190 MB.
+/// Bytes. A full disk stops the lease service; a million events of history take about 180 MB.
 const FREE_WARN: u64 = 1 << 30;
 const FREE_FAULT: u64 = 64 << 20;
 
