@@ -131,7 +131,7 @@ fn backend_name() -> value_parsers::Rule<'static, String> {
     value_parsers::checked("the name of a [[backend]], or \"builtin\"", |text| {
         BackendName::parse(text)
             .map(|_| ())
-            .map_err(|_| "is no name of a backend".to_owned())
+            .map_err(|_| "is not the name of a backend".to_owned())
     })
 }
 

@@ -151,7 +151,7 @@ fn prefix() -> value_parsers::Rule<'static, String> {
 fn backend() -> value_parsers::Rule<'static, String> {
     value_parsers::checked("the name of a backend", |text| match BackendName::parse(text) {
         Ok(_) => Ok(()),
-        Err(_) => Err("is no name of a backend".to_owned()),
+        Err(_) => Err("is not the name of a backend".to_owned()),
     })
 }
 

@@ -30,7 +30,7 @@ fn check_filter(text: &str) -> Result<(), String> {
         return Err("does not have {trace_id} in it once".to_owned());
     }
     let filled = text.replace(TRACE_ID, "0af7651916cd43dd8448eb211c80319c");
-    let url = Url::parse(&filled).map_err(|_| "is no address".to_owned())?;
+    let url = Url::parse(&filled).map_err(|_| "is not an address".to_owned())?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err("is not an http:// or https:// address".to_owned());
     }

@@ -28,7 +28,7 @@ impl ServerConsole {
             after_ms: patience_ms(),
         })) {
             Ok(Inspection { lock: None, .. }) => Reported::unknown(
-                "it was released between our last look and now; the list catches up at its next look",
+                "it was released after the last scan; the next scan removes it from the list",
             ),
             Ok(found) => Reported::Value(Fresh {
                 waiters: found.waiters,

@@ -141,7 +141,7 @@ pub fn parse(draft: &Draft, known: &KnownNames<'_>) -> Result<Rule, Vec<FieldErr
             .map(ConditionKind::as_str)
             .collect();
         let remedy = format!("use one of {}", all.join(", "));
-        faults.push(FieldError::new("condition", "is no condition", remedy));
+        faults.push(FieldError::new("condition", "is not a condition", remedy));
         return Err(faults);
     };
     let mut reader = Reader {

@@ -130,7 +130,7 @@ impl SilenceDraft {
                 let remedy = format!("use {}", LABELS.join(", "));
                 faults.push(FieldError::new(
                     "matchers",
-                    format!("{label:?} is no label"),
+                    format!("{label:?} is not a label"),
                     remedy,
                 ));
                 continue;

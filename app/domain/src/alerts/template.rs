@@ -39,7 +39,7 @@ impl Template {
             let end = rest.find('}').ok_or("a { is not closed")?;
             let name = rest[..end].trim();
             let known = PLACEHOLDERS.into_iter().find(|known| *known == name);
-            let known = known.ok_or_else(|| format!("{{{name}}} is no placeholder"))?;
+            let known = known.ok_or_else(|| format!("{{{name}}} is not a placeholder"))?;
             parts.push(Part::Text(std::mem::take(&mut plain)));
             parts.push(Part::Name(known));
             rest = &rest[end + 1..];

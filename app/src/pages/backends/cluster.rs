@@ -33,7 +33,7 @@ pub fn Members(cluster: ClusterView) -> impl IntoView {
                 {shard}
                 <span class=format!("st {color}") title=title><Shape name=shape/>{headline}</span>
                 <span class="ink2 small">{changes}</span>
-                <span class="ink2 small">"asked "<Age ms/>" ago"</span>
+                <span class="ink2 small">"read "<Age ms/>" ago"</span>
             </p>
             <table class="t bt">
                 <thead>

@@ -194,7 +194,7 @@ async fn query_sentinel(link: &Link, name: &str, master: &str) -> Result<(String
                 .is_some_and(|text| text.contains("unknown command")) =>
         {
             Err(misconfigured(
-                format!("{name} is no Sentinel"),
+                format!("{name} is not a Sentinel"),
                 "Name the Sentinels in `urls` (port 26379 by default), or set another `mode`.".to_owned(),
             ))
         }

@@ -192,7 +192,7 @@ async fn a_wrong_name_and_a_data_node_among_the_urls_are_named() {
         .map(drop)
         .unwrap_err();
     assert!(
-        matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("is no Sentinel")),
+        matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("is not a Sentinel")),
         "{error:?}"
     );
 }

@@ -25,7 +25,11 @@ impl Reader<'_> {
             // The store assigns the id.
             "" => base.id.clone(),
             id => RuleId::parse(id).unwrap_or_else(|| {
-                self.fault("id", "is no id", "use up to 64 characters of a-z, 0-9, _ and -");
+                self.fault(
+                    "id",
+                    "is not an id",
+                    "use up to 64 characters of a-z, 0-9, _ and -",
+                );
                 base.id.clone()
             }),
         };
@@ -142,7 +146,7 @@ impl Reader<'_> {
                 };
                 self.fault(
                     &format!("with.{name}"),
-                    format!("is no threshold of {}", kind.as_str()),
+                    format!("is not a threshold of {}", kind.as_str()),
                     remedy,
                 );
             }

@@ -38,7 +38,7 @@ impl Reader<'_> {
             text => SafetyClass::parse(text).or_else(|| {
                 self.fault(
                     "safety",
-                    "is no safety class",
+                    "is not a safety class",
                     "use correctness, efficiency, or leave it out",
                 );
                 None
@@ -81,7 +81,7 @@ impl Reader<'_> {
         match self.draft.severity.trim() {
             "" => default,
             text => AlertSeverity::parse(text).unwrap_or_else(|| {
-                self.fault("severity", "is no severity", "use critical, warning or info");
+                self.fault("severity", "is not a severity", "use critical, warning or info");
                 default
             }),
         }
@@ -128,7 +128,7 @@ impl Reader<'_> {
                 } else {
                     format!("use {}", known.join(", "))
                 };
-                self.fault("receivers", format!("{name:?} is no receiver"), remedy);
+                self.fault("receivers", format!("{name:?} is not a receiver"), remedy);
             }
         }
         names
@@ -144,7 +144,7 @@ impl Reader<'_> {
         if !is_link || !is_short || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
             self.fault(
                 "runbook",
-                "is no address",
+                "is not an address",
                 "use https://…, or a path of the console that begins with /",
             );
         }

@@ -53,7 +53,7 @@ pub(super) fn new_draft(pairs: &[(String, String)]) -> (Draft, Vec<FieldError>) 
     } else {
         vec![FieldError::new(
             "condition",
-            "is no condition",
+            "is not a condition",
             "choose one below",
         )]
     };
