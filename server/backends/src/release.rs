@@ -48,7 +48,7 @@ pub(super) fn check_generation(seen: &Inspection, generation: &Generation) -> Re
             now: Box::new(Holding::from(lock)),
         }),
         Reported::Unknown(why) | Reported::NotApplicable(why) => Err(Release::refused(
-            format!("this holding cannot be distinguished from the next one: {why}"),
+            format!("this grant cannot be distinguished from the next one: {why}"),
             "Release it with the tools of the program that acquired it.",
         )),
     }

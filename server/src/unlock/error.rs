@@ -122,7 +122,7 @@ fn mismatch(left: u32) -> String {
 
 fn changed(is_held: bool) -> &'static str {
     if is_held {
-        "another lease holds this lock now; it was not released"
+        "another holder has this lock now; it was not released"
     } else {
         "it is no longer held; nothing was changed"
     }

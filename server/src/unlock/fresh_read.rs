@@ -145,7 +145,7 @@ pub(super) fn match_holding(
         }
         Reported::Unknown(why) | Reported::NotApplicable(why) => {
             return Err(UnlockError::Unavailable {
-                why: format!("this lease cannot be distinguished from the next one: {why}"),
+                why: format!("this grant cannot be distinguished from the next one: {why}"),
                 remedy: None,
             });
         }
@@ -158,7 +158,7 @@ pub(super) fn match_holding(
     }
 }
 
-const JUST_TAKEN: &str = "it was taken a moment ago";
+const ACQUIRED_SINCE_SCAN: &str = "it was acquired after the last scan";
 
 /// The observation an intent is bound to. Fields known only from continuous scans come from the inventory, if it has
 /// the same holding.
@@ -182,7 +182,7 @@ pub(super) fn observed(
     let renewal = if is_same {
         watched.renewal.clone()
     } else {
-        Reported::unknown(JUST_TAKEN)
+        Reported::unknown(ACQUIRED_SINCE_SCAN)
     };
     let is_silent = watched
         .reasons
@@ -198,7 +198,7 @@ pub(super) fn observed(
         held_ms: if is_same {
             watched.held_ms.clone()
         } else {
-            Reported::unknown(JUST_TAKEN)
+            Reported::unknown(ACQUIRED_SINCE_SCAN)
         },
         held_at_least_ms: is_same.then_some(watched.held_at_least_ms),
         ttl_ms,

@@ -90,7 +90,7 @@ impl Unlocks {
             Some(Reported::Value(generation)) => generation.clone(),
             Some(Reported::Unknown(why) | Reported::NotApplicable(why)) => {
                 return Err(UnlockError::Unavailable {
-                    why: format!("this lease cannot be distinguished from the next one: {why}"),
+                    why: format!("this grant cannot be distinguished from the next one: {why}"),
                     remedy: None,
                 });
             }
@@ -139,7 +139,7 @@ pub fn find_blocked_reason(
         (Some(error), _) => Some(error.limited(who, name).to_string()),
         (None, Reported::Value(_)) => None,
         (None, Reported::Unknown(why) | Reported::NotApplicable(why)) => Some(format!(
-            "this lease cannot be distinguished from the next one: {why}"
+            "this grant cannot be distinguished from the next one: {why}"
         )),
     }
 }

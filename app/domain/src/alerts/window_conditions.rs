@@ -63,7 +63,7 @@ pub(super) fn window_sentence(
         ConditionKind::Contention => {
             let (per_cent, holdings) = (measure / 10, sums.holdings());
             match refused {
-                0 => format!("{per_cent} % of {holdings} holdings in {within} were waited for."),
+                0 => format!("{per_cent} % of {holdings} holds in {within} were waited for."),
                 refused => {
                     let attempts = holdings.saturating_add(refused);
                     format!("{per_cent} % of {attempts} attempts in {within} waited or were refused.")

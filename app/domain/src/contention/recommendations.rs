@@ -171,7 +171,7 @@ fn unrenewed(sums: &Rollup, in_use: i64) -> Option<Advice> {
             format::period((hold * 2 + 999) / 1_000 * 1_000)
         ),
         why: format!(
-            "one holding in a hundred takes {} or longer, and the TTL in use is {}",
+            "one hold in a hundred takes {} or longer, and the TTL in use is {}",
             format::latency(hold),
             format::period(in_use)
         ),

@@ -58,7 +58,7 @@ fn free_since(last: &LastHolding, holder: &Reported<()>, read_at: DateTime<Utc>)
             let ms = (read_at - at).num_milliseconds().max(0);
             view! { {time(at)}<small>{format!("for {} by then", format::age(ms))}</small> }.into_any()
         }
-        (None, _) => missing("unknown", "end of the last holding not observed".to_owned()),
+        (None, _) => missing("unknown", "end of the last hold not observed".to_owned()),
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
             "{html}"
         );
         let html = facts(LastHolding::from_events(&seen[1..]), Reported::absent("free"));
-        assert!(html.contains("end of the last holding not observed"), "{html}");
+        assert!(html.contains("end of the last hold not observed"), "{html}");
         let html = facts(LastHolding::default(), Reported::absent("free"));
         assert!(html.contains("history does not go back that far"), "{html}");
     }

@@ -108,7 +108,7 @@ pub(super) fn also_released(id: &LockId, effects: &ReleaseEffects) -> AnyView {
     let first = first.iter().map(casualty).collect_view();
     let nothing = all
         .is_empty()
-        .then(|| view! { <p class="small ink2 pad">"Only this holding."</p> }.into_any());
+        .then(|| view! { <p class="small ink2 pad">"Only this lock."</p> }.into_any());
     let more = (!rest.is_empty()).then(|| {
         let text = format!("and {} more", format::count(rest.len() as u64));
         view! {

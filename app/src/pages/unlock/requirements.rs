@@ -223,7 +223,7 @@ fn type_the_name(of: &RequirementOf) -> AnyView {
         <ConsoleForm class="type" action=format!("{}/confirm", path(&of.id)) stays=true state=of.forms.confirm>
             <NameField wanted is_first=true/>
             <div class="do"><SubmitButton><Shape name="unlock"/>"Release this lock"</SubmitButton></div>
-            <p class="small ink2">"Releases exactly this holding, or nothing."</p>
+            <p class="small ink2">"Releases exactly this grant, or nothing."</p>
         </ConsoleForm>
     }
     .into_any()
@@ -243,7 +243,7 @@ fn approve(is_fresh: bool, of: &RequirementOf) -> AnyView {
     }
     view! {
         <h3>"Your approval is requested"</h3>
-        <p class="ink2">"You approve that "{name(&of.by_name)}" releases exactly this holding and everything listed with it. Both names go to the audit log."</p>
+        <p class="ink2">"You approve that "{name(&of.by_name)}" releases exactly this grant and everything listed with it. Both names go to the audit log."</p>
         <ConsoleForm action=format!("{unlock_path}/approve") stays=true state=of.forms.approve>
             <div class="do"><SubmitButton>"Approve"</SubmitButton></div>
         </ConsoleForm>

@@ -47,7 +47,7 @@ pub(super) fn head(state: UnlockState) -> (&'static str, AnyView, &'static str) 
         UnlockState::Released => (
             "healthy",
             badge("ok", "healthy", "Released"),
-            "exactly the reviewed holding",
+            "exactly the reviewed grant",
         ),
         UnlockState::AlreadyFree => (
             "healthy",
@@ -91,7 +91,7 @@ fn body(unlock: &UnlockData, read: Callback<()>) -> AnyView {
         UnlockState::Released => {
             let after = ending.is_read.then(|| holdings(["before", "after"], before, now));
             let unread = (!ending.is_read).then(|| view! { <p class="ink2">"The current holder is unknown."</p> }.into_any());
-            view! { <p>"The reviewed holding has ended"{at}". "<b>{owner(unlock)}" does not hold it any more."</b></p>{why}{unread}{after} }.into_any()
+            view! { <p>"The reviewed grant has ended"{at}". "<b>{owner(unlock)}" does not hold it any more."</b></p>{why}{unread}{after} }.into_any()
         }
         UnlockState::AlreadyFree => {
             view! { <p>{owner(unlock)}" released it before the confirmation. The lock was free; "<b>"nothing was touched."</b></p>{why} }.into_any()

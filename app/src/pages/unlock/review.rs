@@ -117,7 +117,7 @@ fn Review(first: ReviewedLock, data: Signal<ReviewData>, read: Callback<()>) -> 
                 {order(vec![
                     ("The intent and your reason go to the audit log; valid for 2 minutes".to_owned(), None),
                     ("You check what is released and type the name".to_owned(), None),
-                    ("Exactly this holding is released if it is unchanged; otherwise nothing happens".to_owned(), None),
+                    ("Exactly this grant is released if it is unchanged; otherwise nothing happens".to_owned(), None),
                     ("The lock is read again and the result goes to the audit log".to_owned(), None),
                 ])}
             </div>
@@ -129,7 +129,7 @@ fn Review(first: ReviewedLock, data: Signal<ReviewData>, read: Callback<()>) -> 
 fn changed() -> AnyView {
     view! {
         <p class="notice warning" role="status"><span>
-            <b>"The holder changed. "</b>"The holding differs from the page that you came from. Review it before you continue."
+            <b>"The holder changed. "</b>"The grant differs from the page that you came from. Review it before you continue."
         </span></p>
     }
     .into_any()

@@ -251,7 +251,7 @@ fn events(step: &UnlockStep) -> Vec<StepTime> {
         events.push(("Ended without a release".to_owned(), unlock.ended_at));
         return events;
     }
-    let release = "Exactly this holding is released if it is unchanged; otherwise nothing happens";
+    let release = "Exactly this grant is released if it is unchanged; otherwise nothing happens";
     events.push((release.to_owned(), unlock.acted_at));
     let is_open = unlock.state == UnlockState::OutcomeUnknown;
     events.push((

@@ -59,7 +59,7 @@ fn refused(refusal: &Refusal, remedy: &str) -> Acted {
 fn refuse_unknown_generation<T>(generation: &Reported<T>) -> Option<Release> {
     let why = generation.why()?;
     Some(Release::refused(
-        format!("this holding cannot be distinguished from the next one: {why}"),
-        "docs/backends/postgres.md lists the permissions and the columns that identify a holding.",
+        format!("this grant cannot be distinguished from the next one: {why}"),
+        "docs/backends/postgres.md lists the permissions and the columns that identify a grant.",
     ))
 }

@@ -111,7 +111,7 @@ fn Open(data: Signal<BulkConfirmData>, state: FormState, read: Callback<()>) -> 
             {changing(hidden)}
             <Items data/>
             <div class="do"><SubmitButton class="btn solid wide"><Shape name="unlock"/>"Release the locks with a typed name"</SubmitButton></div>
-            <p class="small ink2">"Each release ends exactly the holding that is shown, or nothing. To release none, close this page, or "{read_again(again, "read again", read)}"."</p>
+            <p class="small ink2">"Each release ends exactly the grant that is shown, or nothing. To release none, close this page, or "{read_again(again, "read again", read)}"."</p>
         </ConsoleForm>
     }
     .into_any()

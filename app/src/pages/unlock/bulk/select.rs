@@ -214,7 +214,7 @@ fn checkbox(row: &CandidateRow) -> AnyView {
                 .into_any()
         }
         Reported::Unknown(why) | Reported::NotApplicable(why) => {
-            view! { <span class="ink3" title=format!("it cannot be distinguished from the next holding: {why}")>"no"</span> }.into_any()
+            view! { <span class="ink3" title=format!("it cannot be distinguished from the next grant: {why}")>"no"</span> }.into_any()
         }
     }
 }

@@ -94,7 +94,7 @@ async fn a_new_holder_is_shown_and_not_touched() {
         &[("generation", &first.generation), ("reason", REASON)],
     )
     .await;
-    old.is(409).has("Another lease holds this lock now").has(REASON);
+    old.is(409).has("Another holder has this lock now").has(REASON);
     let step = begun(&server, &ada, &second).await;
     let third = change_hands(&second).await;
     let done = post(&server, &ada, &format!("{step}/confirm"), &[("resource", "r")]).await;
