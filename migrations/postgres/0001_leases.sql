@@ -244,7 +244,9 @@ BEGIN
     IF joined_waiters IS NOT NULL THEN
         INSERT INTO lease_waiters (waiter_id, resource, owner_id, replica_id, waiting_since)
         SELECT v ->> 'waiter_id', v ->> 'resource', v ->> 'owner_id', v ->> 'replica_id', (v ->> 'waiting_since')::bigint
-        FROM json_array_elements(joined_waiters) WITH ORDINALITY AS rows(v, queue_order) ORDER BY queue_order;
+        FROM json_array_elements(joined_waiters) WITH ORDINALITY AS rows(v, queue_order) ORDER BY queue_order
+        -- While its replica had no heartbeat, a waiter was not seen in its queue; it keeps its place.
+        ON CONFLICT (waiter_id) DO NOTHING;
     END IF;
 
     IF rejections IS NOT NULL THEN

@@ -168,15 +168,16 @@ impl Run<'_> {
         {
             return Ok(result);
         }
+        if let Some(lease) = self.lease(&op.resource, op.id).cloned() {
+            return self.earlier_grant(op, lease);
+        }
         let now = self.loaded.now;
         let held = self.loaded.resources.entry(op.resource.clone()).or_default();
         let place = held.queue.iter().position(|waiting| waiting.waiter == op.id);
         let my_turn = place.map_or(held.queue.is_empty(), |place| place == 0);
         if my_turn && lease::transition::is_free(&held.state, now) {
             let result = self.step(&op.resource, &Command::Acquire(self.request(op)))?;
-            if place.is_some() {
-                self.remove(&op.resource, op.id);
-            }
+            self.end_wait(op);
             if let (Some(key), OperationResult::Acquired { lease, .. }) = (&op.key, &result) {
                 // A waiter's client may be gone; the other kind of client retries and has to find its lease.
                 self.bind(key, Some(lease.id), op.mode == AcquireMode::Once);

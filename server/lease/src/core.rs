@@ -9,7 +9,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::lease::{EndCause, LeaseId, Scope, StoreTime};
+use domain::lease::{EndCause, StoreTime};
+use domain::names::Resource;
 use domain::tick::Tick;
 use futures::FutureExt as _;
 use opentelemetry::trace::SpanContext;
@@ -17,15 +18,15 @@ use tokio::sync::{SetOnce, broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::activity_log::ActivityLog;
-use super::caller::LeasePrincipal;
 use super::common::{Changed, Common};
 use super::error::LeaseError;
 use super::expiry_schedule::ExpirySchedule;
 use super::lane_route::{hash, route};
 use super::metrics::LeaseMetrics;
-use super::operation::{AcquireMode, AcquireOp, Applied, Operation, OperationResult};
+use super::operation::{Applied, Operation, OperationResult};
 use super::store::{Lane, Store, StoreError};
 use super::trace_index::{Traced, Traces};
+use super::unclaimed::UnclaimedGrants;
 use super::waiters::WaiterRegistry;
 use super::watchers::Followers;
 use runtime::clock::{Clock, Stopwatch};
@@ -46,6 +47,7 @@ pub(super) struct BatchReply {
 }
 
 pub(super) type Reply = oneshot::Sender<Result<BatchReply, LeaseError>>;
+pub(super) type Answer = oneshot::Receiver<Result<BatchReply, LeaseError>>;
 
 pub(super) struct Job {
     operation: Operation,
@@ -73,6 +75,7 @@ pub(super) struct Core {
     pub(super) waiting: WaiterRegistry,
     pub(super) followers: Followers,
     pub(super) expiries: ExpirySchedule,
+    pub(super) unclaimed: UnclaimedGrants,
     pub(super) changes: broadcast::Sender<Changed>,
     pub(super) stop: CancellationToken,
     pub(super) closed: CancellationToken,
@@ -97,6 +100,7 @@ impl Core {
         let (main, main_queues) = (0..lanes).map(|_| mpsc::channel(QUEUE_MAX)).unzip();
         let core = Arc::new(Self {
             expiries: ExpirySchedule::default(),
+            unclaimed: UnclaimedGrants::default(),
             store,
             clock: common.clock,
             metrics: common.metrics,
@@ -166,18 +170,11 @@ impl Core {
         self.submit(Lane::Main, operation, reply);
     }
 
-    /// Releases a grant that no client received, and deletes its idempotency key.
-    pub(super) fn release_unclaimed(&self, op: &AcquireOp, lease: LeaseId) {
-        self.metrics.unclaimed_grants.increment();
-        let release = Operation::Release {
-            lease,
-            principal: LeasePrincipal::new(op.issuer.clone()),
-            scope: Scope::everything(),
-            unbind: op.key.as_ref().map(|key| key.name.clone()),
-        };
-        // Same lane as the acquire, which may still be queued.
-        let (reply, _) = oneshot::channel();
-        self.enqueue(self.main_of(|| hash(&op.resource)), release, reply);
+    /// Submits an operation to the lane of the acquires of a resource.
+    pub(super) fn submit_with_acquires(&self, resource: &Resource, operation: Operation) -> Answer {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(self.main_of(|| hash(resource)), operation, reply);
+        answer
     }
 
     /// Commits a batch. Callers get their answers from [`Self::finish_batch`].
@@ -305,8 +302,7 @@ impl Core {
         let _ = self.changes.send(changed);
     }
 
-    /// The client disconnected before its answer. With an idempotency key it will retry and must
-    /// find its lease.
+    /// The client disconnected before its answer.
     fn release_undelivered(&self, operation: &Operation, result: &OperationResult) {
         if let (
             Operation::Acquire(op),
@@ -316,7 +312,7 @@ impl Core {
                 ..
             },
         ) = (operation, result)
-            && (op.key.is_none() || op.mode != AcquireMode::Once)
+            && op.is_released_undelivered()
         {
             self.release_unclaimed(op, lease.id);
         }
@@ -335,8 +331,14 @@ impl Core {
             .release_failures
             .add(u64::try_from(releases).unwrap_or(0));
         tracing::warn!(batch.operations = operations.len(), %error, "a batch of lease operations failed: {error}");
-        for reply in replies {
-            let _ = reply.send(Err(LeaseError::from(error)));
+        for (operation, reply) in operations.iter().zip(replies) {
+            let is_undelivered = reply.send(Err(LeaseError::from(error))).is_err();
+            if is_undelivered
+                && let Operation::Acquire(op) = operation
+                && op.is_released_undelivered()
+            {
+                self.release_unclaimed(op, op.id);
+            }
         }
     }
 

@@ -31,6 +31,7 @@ mod shards;
 mod singleflight;
 pub mod store;
 mod trace_index;
+mod unclaimed;
 mod waiters;
 mod watchers;
 

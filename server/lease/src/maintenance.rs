@@ -26,6 +26,8 @@ const MAINTENANCE_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 /// Together with `gone_after` of the SQL statements it stays below one second.
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(150);
+/// Half of the time after which another replica deletes the waiters of one without a heartbeat.
+const HEARTBEAT_GAP_MS_MAX: i64 = 5_000;
 
 pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
     supervise(
@@ -37,6 +39,9 @@ pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
         core.run_maintenance(&retention).await;
     });
     supervise("lease watchers", core, super::watchers::serve);
+    supervise("unclaimed leases", core, |core| async move {
+        core.repeat_unclaimed_releases().await
+    });
     if !core.store.has_one_writer() {
         supervise("lease heartbeat", core, |core| async move {
             core.send_heartbeats().await
@@ -131,8 +136,17 @@ impl Core {
 
     /// A failure is logged by `run_maintenance`, which queries the same server.
     async fn send_heartbeats(&self) {
+        let mut last_sent = self.clock.tick();
         loop {
+            let sent = self.clock.tick();
             let result = self.store.send_heartbeat().await;
+            if result.is_ok() {
+                if sent.since(last_sent) > HEARTBEAT_GAP_MS_MAX {
+                    // The rows of our waiters may have been deleted: each tries at once, and joins its queue again.
+                    self.waiting.hint_all(self.clock.tick());
+                }
+                last_sent = sent;
+            }
             tokio::time::sleep(if result.is_ok() {
                 HEARTBEAT_INTERVAL
             } else {

@@ -62,6 +62,14 @@ pub struct AcquireOp {
     pub mode: AcquireMode,
 }
 
+impl AcquireOp {
+    /// Whether a grant is released when its client has disconnected. A client with an idempotency key that does not wait will retry
+    /// and must find its lease.
+    pub(super) fn is_released_undelivered(&self) -> bool {
+        self.key.is_none() || self.mode != AcquireMode::Once
+    }
+}
+
 /// What to do when the lock cannot be granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AcquireMode {

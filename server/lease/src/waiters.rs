@@ -56,6 +56,13 @@ impl WaiterRegistry {
         self.set(id, |try_at| *try_at = at)
     }
 
+    /// Every waiter of this process should try.
+    pub(super) fn hint_all(&self, at: Tick) {
+        for place in self.lock().values() {
+            place.try_at.send_replace(at);
+        }
+    }
+
     pub(super) fn resources(&self) -> Vec<Resource> {
         let mut names: Vec<Resource> = self.lock().values().map(|place| place.resource.clone()).collect();
         names.sort_unstable();

@@ -2,7 +2,7 @@
 
 use domain::lease::invariants::InvariantError;
 use domain::lease::limits::KEY_WINDOW_MS;
-use domain::lease::{Command, LeaseId};
+use domain::lease::{Command, Lease, LeaseId};
 
 use super::{KeyRow, Run};
 use crate::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, OperationResult};
@@ -22,7 +22,6 @@ impl Run<'_> {
         key: &IdempotencyKey,
         op: &AcquireOp,
     ) -> Result<Option<OperationResult>, InvariantError> {
-        let now = self.loaded.now;
         let Some(mut known) = self.bound(key).cloned() else {
             self.bind(key, None, false);
             return Ok(None);
@@ -34,29 +33,43 @@ impl Run<'_> {
         let Some(lease) = lease.cloned() else {
             return Ok(None);
         };
+        let is_own = lease.id == op.id;
+        let result = self.earlier_grant(op, lease)?;
+        if !is_own && !known.is_claimed && matches!(result, OperationResult::Acquired { .. }) {
+            known.is_claimed = true;
+            self.ran.changes.keys.insert(key.name.clone(), known);
+        }
+        Ok(Some(result))
+    }
+
+    /// The result of an operation whose lease was granted before. A lease with the operation's own id was granted by an
+    /// attempt whose answer was lost.
+    pub(super) fn earlier_grant(
+        &mut self,
+        op: &AcquireOp,
+        lease: Lease,
+    ) -> Result<OperationResult, InvariantError> {
+        let now = self.loaded.now;
         if op.mode == AcquireMode::Waiting {
-            self.remove(&op.resource, op.id);
+            self.end_wait(op);
         }
         if lease.ending.is_none() && !lease.lives_at(now) {
             // An expiry is stored before an answer reports it.
             if let OperationResult::Expired(lease) = self.step(&op.resource, &Command::Expire)?
                 && let Some(ending) = lease.ending.clone()
             {
-                return Ok(Some(OperationResult::Lost(lease, ending)));
+                return Ok(OperationResult::Lost(lease, ending));
             }
         }
         if let Some(ending) = lease.ending_at(now) {
-            return Ok(Some(OperationResult::Lost(lease, ending)));
+            return Ok(OperationResult::Lost(lease, ending));
         }
-        if !known.is_claimed {
-            known.is_claimed = true;
-            self.ran.changes.keys.insert(key.name.clone(), known);
-        }
-        Ok(Some(OperationResult::Acquired {
+        let replayed = lease.id != op.id;
+        Ok(OperationResult::Acquired {
             lease,
             reclaimed: false,
-            replayed: true,
-        }))
+            replayed,
+        })
     }
 
     /// Binds a key to its request, unless it is bound already.

@@ -4,7 +4,7 @@ use domain::lease::{self, LeaseId};
 use domain::names::Resource;
 
 use super::{Joined, QueueEntry, Run};
-use crate::operation::{AcquireOp, OperationResult, QueueHead};
+use crate::operation::{AcquireMode, AcquireOp, OperationResult, QueueHead};
 
 impl Run<'_> {
     pub(super) fn join(&mut self, op: &AcquireOp) {
@@ -31,7 +31,16 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn remove(&mut self, resource: &Resource, waiter: LeaseId) {
+    /// Ends the wait of an operation that is answered. The row of a waiter is deleted even if it was not loaded: those of a replica
+    /// without a heartbeat are not, which may be this one.
+    pub(super) fn end_wait(&mut self, op: &AcquireOp) {
+        if !self.remove(&op.resource, op.id) && op.mode == AcquireMode::Waiting {
+            self.ran.changes.left.push(op.id);
+        }
+    }
+
+    /// Whether the waiter was in the queue.
+    fn remove(&mut self, resource: &Resource, waiter: LeaseId) -> bool {
         let held = self.loaded.resources.entry(resource.clone()).or_default();
         let before = held.queue.len();
         held.queue.retain(|waiting| waiting.waiter != waiter);
@@ -41,9 +50,11 @@ impl Run<'_> {
         } else if held.queue.len() < before {
             self.ran.changes.left.push(waiter);
         }
-        if held.queue.len() < before {
+        let is_removed = held.queue.len() < before;
+        if is_removed {
             self.touched.insert(resource.clone());
         }
+        is_removed
     }
 
     /// Marks the queue of a free lock as changed, so that its head is notified again in case it

@@ -1,4 +1,4 @@
-//! Which rows of the store are past their retention: ended leases and idempotency keys.
+//! Which rows of the store are past their retention: ended leases, idempotency keys and fencing rejections.
 //!
 //! A lease id begins with its creation time, so the primary key of `leases` is the order of creation. Two cursors follow
 //! it, each at a distance behind the present: the first deletes the leases that were released after a short hold, the
@@ -13,6 +13,8 @@ use domain::duration::millis;
 use domain::lease::limits::KEY_WINDOW_MS;
 use domain::lease::{LeaseId, StoreTime};
 
+/// 30 days.
+const REJECTIONS_RETENTION_MS: i64 = 30 * 24 * 3_600 * 1_000;
 /// The first cursor leaves a lease that was held longer than this to the second one. Milliseconds.
 const SHORT_HOLD_MS: i64 = 10 * 60_000;
 
@@ -65,6 +67,11 @@ impl LeaseRetention {
 /// Idempotency keys created before this time are past their window.
 pub(super) fn keys_expired_before(now: StoreTime) -> StoreTime {
     now.plus(-KEY_WINDOW_MS)
+}
+
+/// Fencing rejections recorded before this time are past their retention.
+pub(super) fn rejections_recorded_before(now: StoreTime) -> StoreTime {
+    now.plus(-REJECTIONS_RETENTION_MS)
 }
 
 /// Positions of the two cursors: the last visited ids.

@@ -27,7 +27,7 @@ use tokio::sync::Mutex;
 
 use self::prune::PruneQueue;
 use self::writer::{Committed, Writer};
-use super::retention::{LeaseRetention, keys_expired_before};
+use super::retention::LeaseRetention;
 use super::rollback_guard::RollbackGuard;
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::{
@@ -241,7 +241,7 @@ impl Store for SqliteStore {
             let mut keys = PruneProgress::Done;
             if let Some(writer) = slot.take() {
                 let ranges = self.prune_queue.lock().take_idle();
-                match writer.prune(ranges.clone(), keys_expired_before(now)).await {
+                match writer.prune(ranges.clone(), now).await {
                     Ok((writer, progress)) => {
                         *slot = Some(writer);
                         keys = progress;

@@ -187,6 +187,31 @@ on_stores!(
     on_etcd: Etcd
 );
 
+// The answer to a committed acquire was lost, and the store has decided the operation again.
+on_stores!(
+    an_operation_finds_its_own_earlier_grant,
+    |lease_store| {
+        let store = lease_store.open(&Clock::start()).await;
+        store.send_heartbeat().await.unwrap();
+        let granted = leases(&*store, &[hold(1, "a")]).await;
+        assert_eq!(granted, [Some((lease_id(1), false))]);
+        assert_eq!(leases(&*store, &[hold(1, "a")]).await, granted);
+        let mut waiter = wait(1, "a", AcquireMode::Waiting);
+        if let Operation::Acquire(op) = &mut waiter {
+            op.key = None;
+        }
+        assert_eq!(leases(&*store, &[waiter]).await, granted);
+        // Not once it has ended.
+        store.apply(Lane::Main, &[release(1, None)]).await.unwrap();
+        let done = store.apply(Lane::Main, &[hold(1, "a")]).await.unwrap().done;
+        assert!(matches!(done[..], [OperationResult::Lost(..)]), "{done:?}");
+        store.close().await;
+    },
+    on_sqlite: Sqlite,
+    on_postgres: Postgres,
+    on_etcd: Etcd
+);
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_store_deletes_its_keys_without_a_pause() {
     let lease_store = LeaseStore::new(StoreKind::Sqlite).await;

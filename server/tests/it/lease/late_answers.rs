@@ -51,6 +51,23 @@ async fn a_lease_expired_before_its_response_is_not_acquired() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_committed_after_its_answer_is_released() {
+    // The commit takes longer than the answer may: 503, and a lease of ten minutes that no client has appears afterwards.
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let server = store.serve().await;
+    store.sql(&SLOW_COMMIT.replace("1.2", "2.5")).await;
+    let body = json!({"resource": "slow", "ownerId": "o", "ttlSeconds": 600});
+    let (status, answer) = server.post("/v1/locks/acquire", body).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
+    testkit::eventually("it is committed", || async { kept(&store, "slow").await == 1 }).await;
+    testkit::eventually("it is released", || async {
+        server.resource("slow").await["holder"].is_null()
+    })
+    .await;
+    server.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewal_expired_before_its_response_is_not_renewed() {
     // Traps 20, 21: the renewal is stored, but its new expiry is past when the answer arrives.
     let store = LeaseStore::new(StoreKind::Postgres).await;

@@ -1,4 +1,4 @@
-//! Ended leases and idempotency keys are deleted after their retention, and no lease that has not ended.
+//! Ended leases, idempotency keys and fencing rejections are deleted after their retention, and no lease that has not ended.
 
 use std::time::Duration;
 
@@ -139,5 +139,27 @@ on_both_stores!(idempotency_keys_are_deleted_after_their_window, |store| {
     })
     .await;
     assert_eq!(count(store, "idempotency_keys").await, 1);
+    server.close().await;
+});
+
+on_both_stores!(fencing_rejections_are_deleted_after_30_days, |store| {
+    let server = store.serve().await;
+    // More than one step deletes, recorded in 1970, and one that is new.
+    store
+        .sql(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+             INSERT INTO fencing_rejections (resource, fencing_token, source, reason, at, recorded_at)
+             SELECT 'old', 1, 's', 'stale', i, i FROM n",
+        )
+        .await;
+    let rejection = json!({"resource": "new", "fencingToken": 1, "source": "db"});
+    let (status, answer) = server.post("/v1/fencing/rejections", rejection).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    assert_eq!(count(store, "fencing_rejections WHERE resource = 'new'").await, 1);
+    within(LIMIT, "all old rejections are deleted", || async {
+        count(store, "fencing_rejections WHERE resource = 'old'").await == 0
+    })
+    .await;
+    assert_eq!(count(store, "fencing_rejections").await, 1);
     server.close().await;
 });

@@ -246,3 +246,31 @@ on_every_store!(waiters_are_rejected_at_shutdown, |store| {
     assert_eq!(server.resource("r").await["lastFencingToken"], 1);
     server.close().await;
 });
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiters_whose_rows_were_deleted_join_again() {
+    // No heartbeat for longer than other servers wait for one: they have deleted the rows of our waiters.
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let server = store.serve().await;
+    let holder = server.acquire("r", "first", 60).await;
+    let line = stand_in_order(&[&server], "r", 1).await;
+    let mut database = store.first_database().await;
+    let mut other_server = sqlx::Connection::begin(&mut database).await.unwrap();
+    sqlx::raw_sql("SELECT FROM lease_replicas FOR UPDATE; DELETE FROM lease_waiters")
+        .execute(&mut *other_server)
+        .await
+        .unwrap();
+    // Real heartbeats are missed meanwhile.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    other_server.commit().await.unwrap();
+    eventually("it waits again", || async {
+        waiters(&server, "r").await == ["w0"]
+    })
+    .await;
+    server.delete(&holder).await;
+    for waiter in line {
+        let (_, granted) = waiter.await.unwrap();
+        assert!(is_granted(&granted), "{granted}");
+    }
+    server.close().await;
+}

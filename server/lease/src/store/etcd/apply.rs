@@ -256,6 +256,7 @@ impl EtcdStore {
     /// Returns whether etcd accepts a transaction of this size.
     async fn commit_pending(&self, link: &Link, pending: &mut [&mut Pending], now: StoreTime) -> bool {
         let decisions = pending.iter().filter_map(|it| it.decision()).collect::<Vec<_>>();
+        let registered = self.registration.lease();
         let committed = self.commit(link, &decisions, now).await;
         drop(decisions);
         let committed = match committed {
@@ -279,7 +280,7 @@ impl EtcdStore {
             };
             match committed {
                 Committed::At(revision) => {
-                    self.remember_written(&pending.request, &snapshot, &ran, revision);
+                    self.remember_written(&pending.request, &snapshot, &ran, (revision, registered));
                     pending.done = Some(Ok(ran));
                 }
                 Committed::Conflict(current) => pending.snapshot = Some(*current),
@@ -332,11 +333,12 @@ impl EtcdStore {
         request: &SnapshotRequest,
         snapshot: &Snapshot,
         ran: &BatchResult,
-        revision: i64,
+        (revision, registered): (i64, i64),
     ) {
         self.remember_revision(revision);
         for joined in &ran.changes.joined {
-            self.registration.join(&joined.resource, joined.waiter);
+            self.registration
+                .join(&joined.resource, joined.waiter, registered);
         }
         for waiter in &ran.changes.left {
             self.registration.leave(&request.resource, *waiter);

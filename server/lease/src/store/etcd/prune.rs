@@ -8,15 +8,13 @@ use super::identity::{read_page, run};
 use super::keys::KeyRange;
 use super::snapshot::read_results;
 use super::values::{IdempotencyValue, LeaseHome, decode};
-use crate::store::retention::{LeaseRetention, PruneCursor, keys_expired_before};
+use crate::store::retention::{LeaseRetention, PruneCursor, keys_expired_before, rejections_recorded_before};
 use crate::store::{PruneProgress, StoreError};
 
 /// Keys visited by one step of each kind.
 const STEP_KEYS: i64 = 400;
 /// Deletions of one transaction.
 const DELETIONS_MAX: usize = 60;
-/// How long rejections are kept, in milliseconds.
-const REJECTIONS_KEPT_MS: i64 = 30 * 24 * 3_600 * 1_000;
 
 impl EtcdStore {
     pub(super) async fn prune(&self, retention: &LeaseRetention) -> Result<PruneProgress, StoreError> {
@@ -131,7 +129,9 @@ impl EtcdStore {
     }
 
     async fn prune_rejections(&self, now: StoreTime) -> Result<bool, StoreError> {
-        let KeyRange { from, to } = self.keys.rejections_between(0, now.ms() - REJECTIONS_KEPT_MS);
+        let KeyRange { from, to } = self
+            .keys
+            .rejections_between(0, rejections_recorded_before(now).ms());
         let options = GetOptions::new().with_limit(STEP_KEYS).with_keys_only();
         let pairs = read_page(&self.readers, &from, &to, options).await?;
         let Some(last) = pairs.last() else {

@@ -38,9 +38,16 @@ impl Registration {
         self.lease.load(Ordering::Acquire)
     }
 
-    pub(super) fn join(&self, resource: &Resource, waiter: LeaseId) {
+    /// Call when a waiter has been written with the etcd lease `written_with`.
+    pub(super) fn join(&self, resource: &Resource, waiter: LeaseId, written_with: i64) {
         let mut waiters = self.waiters.lock();
-        waiters.entry(resource.clone()).or_default().insert(waiter);
+        // `register` replaces the lease before it takes the waiters.
+        if self.lease() == written_with {
+            waiters.entry(resource.clone()).or_default().insert(waiter);
+        } else {
+            self.lost.lock().push((resource.clone(), waiter));
+            self.lost_added.notify_one();
+        }
     }
 
     pub(super) fn leave(&self, resource: &Resource, waiter: LeaseId) {
@@ -144,5 +151,22 @@ impl Registration {
         let _ = link
             .call(|mut client: Client| async move { client.lease_revoke(lease).await })
             .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_waiter_written_with_a_replaced_lease_is_lost() {
+        let registration = Registration::default();
+        registration.lease.store(2, Ordering::Release);
+        let resource = Resource::from("r");
+        let [first, second] = [1, 2].map(|number| LeaseId::from_parts(1_700_000_000_000, [number; 10]));
+        registration.join(&resource, first, 1);
+        registration.join(&resource, second, 2);
+        assert_eq!(registration.take_lost(), [(resource.clone(), first)]);
+        assert!(registration.has_waiters(&resource));
     }
 }

@@ -5,7 +5,9 @@ use domain::lease::StoreTime;
 use sqlx::postgres::PgConnection;
 
 use super::{PostgresStore, sql};
-use crate::store::retention::{LeaseRetention, PruneCursor, PruneRange, keys_expired_before};
+use crate::store::retention::{
+    LeaseRetention, PruneCursor, PruneRange, keys_expired_before, rejections_recorded_before,
+};
 use crate::store::{PruneProgress, StoreError};
 
 /// Rows visited by one step.
@@ -61,8 +63,14 @@ impl PostgresStore {
         let keys = sqlx::query(sql::PRUNE_KEYS)
             .bind(keys_expired_before(now).ms())
             .bind(STEP_ROWS);
-        if keys.execute(connection).await?.rows_affected() >= STEP_ROWS.unsigned_abs() {
-            progress = PruneProgress::More;
+        let rejections = sqlx::query(sql::PRUNE_REJECTIONS)
+            .bind(rejections_recorded_before(now).ms())
+            .bind(STEP_ROWS);
+        for deletion in [keys, rejections] {
+            let deleted = deletion.execute(&mut *connection).await?.rows_affected();
+            if deleted >= STEP_ROWS.unsigned_abs() {
+                progress = PruneProgress::More;
+            }
         }
         Ok(progress)
     }

@@ -254,6 +254,11 @@ pub(super) const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (issuer,
      (SELECT issuer, key FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2
          FOR UPDATE SKIP LOCKED)";
 
+/// Of the oldest rejections, $2 in number, those recorded before $1. Reads one row if the oldest is not due.
+pub(super) const PRUNE_REJECTIONS: &str = "DELETE FROM fencing_rejections
+     WHERE id < (SELECT CASE WHEN recorded_at < $1 THEN id + $2 ELSE 0 END FROM fencing_rejections ORDER BY id LIMIT 1)
+        AND recorded_at < $1";
+
 pub(super) const CLOCK: &str = concat!("SELECT ", now!());
 
 /// Parameters: the time to continue from, and the limit below which the clock counts as set

@@ -19,8 +19,8 @@ const STEP_ROWS: usize = 64;
 const READ_ROWS: usize = 4_096;
 /// Steps of the maintenance task per transaction, so that a batch never waits long for it.
 const IDLE_STEPS: usize = 8;
-/// Idempotency keys that the maintenance task deletes per transaction.
-pub(super) const IDLE_KEYS: usize = STEP_ROWS * IDLE_STEPS;
+/// Idempotency keys, and fencing rejections, that the maintenance task deletes per transaction.
+pub(super) const IDLE_ROWS: usize = STEP_ROWS * IDLE_STEPS;
 
 /// Ranges that were read and not yet deleted.
 #[derive(Default)]
@@ -133,6 +133,16 @@ pub(super) fn delete_keys(
     let count_max = i64::try_from(count_max).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(sql::PRUNE_KEYS)?;
     Ok(statement.execute([created_before.ms(), count_max])?)
+}
+
+/// Deletes up to [`IDLE_ROWS`] of the oldest fencing rejections, if they are due. Returns the number of deleted ones.
+pub(super) fn delete_rejections(
+    connection: &Connection,
+    recorded_before: StoreTime,
+) -> Result<usize, StoreError> {
+    let count_max = i64::try_from(IDLE_ROWS).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(sql::PRUNE_REJECTIONS)?;
+    Ok(statement.execute([recorded_before.ms(), count_max])?)
 }
 
 #[cfg(test)]

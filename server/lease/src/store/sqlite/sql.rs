@@ -160,6 +160,11 @@ pub(super) const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys
      WHERE seq < (SELECT iif(created_at < ?1, seq + ?2, 0) FROM idempotency_keys ORDER BY seq LIMIT 1)
         AND created_at < ?1";
 
+/// As [`PRUNE_KEYS`].
+pub(super) const PRUNE_REJECTIONS: &str = "DELETE FROM fencing_rejections
+     WHERE id < (SELECT iif(recorded_at < ?1, id + ?2, 0) FROM fencing_rejections ORDER BY id LIMIT 1)
+        AND recorded_at < ?1";
+
 /// Leases with a token above their counter: the counter was restored from a backup.
 pub(super) const REWOUND: &str =
     "SELECT l.resource FROM leases l LEFT JOIN resource_tokens t USING (resource)

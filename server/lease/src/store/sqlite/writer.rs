@@ -19,7 +19,7 @@ use super::{StoreClock, load, open, prune, write};
 use crate::batch::{BatchResult, run};
 use crate::operation::Operation;
 use crate::store::batch_request::BatchRequest;
-use crate::store::retention::{PruneRange, keys_expired_before};
+use crate::store::retention::{PruneRange, keys_expired_before, rejections_recorded_before};
 use crate::store::state_cache::StateCache;
 use crate::store::{PruneProgress, StoreError};
 
@@ -161,11 +161,11 @@ impl Writer {
         }))
     }
 
-    /// Deletes these ranges of ended leases, and some of the idempotency keys created before `keys`.
+    /// Deletes these ranges of ended leases, and some of the idempotency keys and fencing rejections past their retention.
     pub(super) async fn prune(
         self,
         leases: Vec<PruneRange>,
-        keys: StoreTime,
+        now: StoreTime,
     ) -> Result<(Self, PruneProgress), StoreError> {
         let Self {
             connection,
@@ -177,9 +177,10 @@ impl Writer {
             for range in &leases {
                 prune::delete_leases(connection, range)?;
             }
-            let deleted = prune::delete_keys(connection, keys, prune::IDLE_KEYS)?;
+            let keys = prune::delete_keys(connection, keys_expired_before(now), prune::IDLE_ROWS)?;
+            let rejections = prune::delete_rejections(connection, rejections_recorded_before(now))?;
             connection.prepare_cached("COMMIT")?.execute([])?;
-            Ok(deleted)
+            Ok(keys.max(rejections))
         };
         let (connection, deleted) = run_blocking(connection, prune).await?;
         let writer = Self {
@@ -188,7 +189,7 @@ impl Writer {
             file,
         };
         // Some of the numbers may be unused.
-        let progress = if deleted * 2 < prune::IDLE_KEYS {
+        let progress = if deleted * 2 < prune::IDLE_ROWS {
             PruneProgress::Done
         } else {
             PruneProgress::More

@@ -314,3 +314,45 @@ async fn concurrently_bound_key_rolls_back_the_batch() {
     let free = apply_one(&replicas.ours, &acquire("ours", 3, AcquireMode::Once)).await;
     assert!(matches!(free, OperationResult::Acquired { lease, .. } if lease.token.number() == 1));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_hidden_without_a_heartbeat_keeps_its_row() {
+    // This process was paused: its waiter tries again before the first heartbeat is sent, and does not see itself in the queue.
+    use sqlx::Connection as _;
+    let replicas = Replicas::start().await;
+    apply_one(&replicas.ours, &acquire("r", 1, AcquireMode::Once)).await;
+    apply_one(&replicas.ours, &acquire("r", 2, AcquireMode::OrWait)).await;
+    replicas
+        .sql("UPDATE lease_replicas SET heartbeat_at = heartbeat_at - 7200000")
+        .await;
+    let batch = [
+        acquire("r", 2, AcquireMode::Waiting),
+        acquire("other", 3, AcquireMode::Once),
+    ];
+    let done = replicas.ours.write(Lane::Main, &batch).await.unwrap().done;
+    assert!(
+        matches!(
+            &done[..],
+            [OperationResult::Queued { .. }, OperationResult::Acquired { .. }]
+        ),
+        "{done:?}"
+    );
+    let mut connection = PgConnection::connect(&replicas.server.superuser_url())
+        .await
+        .unwrap();
+    let count = "SELECT count(*) FROM lease_waiters WHERE resource = 'r'";
+    let rows: i64 = sqlx::query_scalar(count)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(rows, 1);
+    // Granted while it is hidden, it leaves no row behind.
+    apply_one(&replicas.ours, &release(1)).await;
+    let granted = apply_one(&replicas.ours, &batch[0]).await;
+    assert!(matches!(granted, OperationResult::Acquired { .. }), "{granted:?}");
+    let rows: i64 = sqlx::query_scalar(count)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(rows, 0);
+}
