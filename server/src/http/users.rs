@@ -82,7 +82,7 @@ pub(in crate::http) async fn set_grants(
         .map_err(|error| user.problem(error))
 }
 
-/// Sets the password of a user and ends their sessions.
+/// Sets the password of a user and ends their sessions. Users of the identity provider have none here.
 #[utoipa::path(
     put, path = "/v1/users/{id}/password", tag = "users", params(("id" = String, Path)), request_body = PasswordDto,
     responses(
@@ -104,10 +104,15 @@ pub(in crate::http) async fn set_password(
         .map_err(|error| user.problem(error))
 }
 
-/// Makes a link that signs the user in, once, within an hour. Earlier ones stop working.
+/// Makes a link that signs the user in, once, within an hour. Earlier ones stop working. Users of the identity provider
+/// have none.
 #[utoipa::path(
     post, path = "/v1/users/{id}/link", tag = "users", params(("id" = String, Path)),
-    responses((status = 201, body = LinkDto), (status = 404, body = Problem, content_type = "application/problem+json"))
+    responses(
+        (status = 201, body = LinkDto),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json")
+    )
 )]
 pub(in crate::http) async fn make_link(
     State(state): State<AppState>,

@@ -17,7 +17,7 @@ use super::secret::{self, Secret};
 use super::sessions::SignedIn;
 use super::sign_in_attempt::too_many;
 use super::throttle::Key;
-use super::users::NewUser;
+use super::users::{NewUser, check_is_local};
 use super::{Identity, principal_cache};
 use crate::audit::{Entry, Origin};
 use runtime::db::{Tx, on_either};
@@ -49,9 +49,10 @@ impl Identity {
     /// A sign-in link for one user. Earlier links of that user become invalid.
     ///
     /// # Errors
-    /// No user has this id, or the user is disabled.
+    /// No user has this id; the user is disabled, or one of the identity provider.
     pub async fn user_link(&self, who: &Principal, user: &str) -> Result<Secret, IdentityError> {
         let known = self.known_user(user).await?;
+        check_is_local(&known, "user", "they sign in there")?;
         if known.disabled_at.is_some() {
             return Err(IdentityError::invalid("user", "is disabled; enable it first"));
         }

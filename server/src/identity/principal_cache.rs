@@ -26,6 +26,7 @@ pub struct User {
     pub name: String,
     pub created_at: i64,
     pub disabled_at: Option<i64>,
+    /// Never for users of an identity provider.
     pub has_password: bool,
     /// The identity provider that manages the user; `None` for local users.
     pub issuer: Option<String>,
@@ -98,7 +99,9 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
         ..Directory::default()
     };
     on_either!(db, Db, |pool| {
-        let users = "SELECT id, name, created_at, disabled_at, password_hash IS NOT NULL, issuer FROM users";
+        let users =
+            "SELECT id, name, created_at, disabled_at, password_hash IS NOT NULL AND issuer IS NULL, issuer
+            FROM users";
         for row in sqlx::query(users).fetch_all(pool).await? {
             let id: String = row.try_get(0)?;
             let user = User {

@@ -150,7 +150,7 @@ impl Identity {
     /// Sets a password and ends the user's other sessions.
     ///
     /// # Errors
-    /// No user has this id; the password is too weak.
+    /// No user has this id; the user is one of the identity provider; the password is too weak.
     pub async fn set_password(
         &self,
         who: &Principal,
@@ -158,6 +158,7 @@ impl Identity {
         password: &SecretString,
     ) -> Result<(), IdentityError> {
         let known = self.known_user(user).await?;
+        check_is_local(&known, "password", "change it there")?;
         let hashed = self.hash_password(password).await?;
         let mut tx = self.db.begin().await?;
         let update = "UPDATE users SET password_hash = $1 WHERE id = $2";
@@ -222,7 +223,7 @@ impl Identity {
     /// period.
     ///
     /// # Errors
-    /// As [`prove_again`](Self::prove_again); the new one is too weak.
+    /// As [`prove_again`](Self::prove_again); the user is one of the identity provider; the new one is too weak.
     pub async fn change_password(
         &self,
         who: &Principal,
@@ -231,12 +232,8 @@ impl Identity {
     ) -> Result<(), IdentityError> {
         super::password::check(new)?;
         let known = self.known_user(who.id()).await?;
+        check_is_local(&known, "password", "change it there")?;
         let has_none = !known.has_password;
-        if has_none && known.issuer.is_some() {
-            // Users of the provider must lose access here when they are removed there.
-            let why = "is managed by the identity provider: change it there";
-            return Err(IdentityError::invalid("password", why));
-        }
         let is_fresh = who.session.as_ref().is_some_and(|session| self.is_fresh(session));
         if !(has_none && is_fresh) {
             self.prove_again(who, old).await?;
@@ -317,10 +314,10 @@ impl Identity {
         Ok(self.user(&id).await?.map(|user| (user, stored)))
     }
 
-    /// Id and stored password of a user who may sign in.
+    /// Id and stored password of a user who may sign in with it.
     pub(super) async fn password_of(&self, name: &str) -> Result<Option<(String, String)>, IdentityError> {
         let select = "SELECT id, password_hash FROM users
-            WHERE name = $1 AND password_hash IS NOT NULL AND disabled_at IS NULL";
+            WHERE name = $1 AND password_hash IS NOT NULL AND issuer IS NULL AND disabled_at IS NULL";
         let row = on_either!(&self.db, Db, |pool| {
             let row = sqlx::query(select).bind(name).fetch_optional(pool).await?;
             row.map(|row| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?)))
@@ -328,6 +325,19 @@ impl Identity {
         });
         Ok(row)
     }
+}
+
+/// Users of the identity provider must lose access here when they are removed there: no password or link of their own.
+pub(super) fn check_is_local(
+    user: &super::User,
+    field: &'static str,
+    remedy: &str,
+) -> Result<(), IdentityError> {
+    if user.issuer.is_none() {
+        return Ok(());
+    }
+    let why = format!("is managed by the identity provider: {remedy}");
+    Err(IdentityError::invalid(field, why))
 }
 
 fn approves(grant: &Grant) -> bool {

@@ -107,6 +107,8 @@ fn grants_form(data: Signal<UserData>) -> AnyView {
 
 fn action_forms(data: Signal<UserData>, is_disabled: bool, link: FormState) -> AnyView {
     let (id, is_self) = data.with_untracked(|data| (data.id.clone(), data.is_self));
+    // The provider's users sign in there.
+    let has_links = data.with_untracked(|data| !data.is_managed);
     if is_disabled {
         return action_form(
             "Enable",
@@ -120,8 +122,12 @@ fn action_forms(data: Signal<UserData>, is_disabled: bool, link: FormState) -> A
     } else {
         "Their sessions end at once. Their audit entries remain."
     };
+    let link_form = || {
+        let purpose = "For a new user or a forgotten password.";
+        action_form("Create a sign-in link", purpose, action(&id, "link"), Some(link))
+    };
     view! {
-        {action_form("Create a sign-in link", "For a new user or a forgotten password.", action(&id, "link"), Some(link))}
+        {has_links.then(link_form)}
         {action_form("Disable", warning, action(&id, "disable"), None)}
     }
     .into_any()

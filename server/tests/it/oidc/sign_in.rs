@@ -1,7 +1,7 @@
 //! Sign-in through the provider, the resulting permissions, and an unknown user or a provider that is down.
 
 use crate::support::token;
-use crate::support::{PASSWORD, on};
+use crate::support::{PASSWORD, TestCaller, on};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use domain::names::BackendName;
 use domain::unlock::ProtectionLevel;
 use leasehold::identity::{Principal, Session, Subject};
 use leasehold::unlock::UnlockRequest;
-use reqwest::{Client, StatusCode, header, redirect};
+use reqwest::{Client, Method, StatusCode, header, redirect};
 use serde_json::json;
 
 use super::provider::{Lie, Visitor};
@@ -143,9 +143,33 @@ async fn a_disabled_user_cannot_sign_in_through_the_provider() {
 
 #[tokio::test]
 async fn provider_users_have_no_password() {
-    // A password would let them sign in after the provider has removed them.
+    // A password or a link, of their own or by another admin, would let them sign in after the provider has removed them.
     let flow = ProviderSignIn::start().await;
+    flow.provider.visit(Visitor {
+        groups: vec!["lock-admins"],
+        ..flow.provider.visitor()
+    });
     let session = flow.sign_in().await;
+    let own = TestCaller::Session(session.split_once('=').unwrap().1.to_owned());
+    flow.console.add_user("root", on(Role::Admin, None, None)).await;
+    let root = flow.console.sign_in("root").await;
+    let path = format!("/v1/users/{}", flow.console.user_id("ada"));
+    for caller in [&own, &root] {
+        let caller = flow.console.as_user(caller);
+        let body = json!({"password": PASSWORD});
+        let (status, problem) = caller.json(Method::PUT, &format!("{path}/password"), &body).await;
+        assert_eq!(
+            (status, &problem["field"]),
+            (400, &json!("password")),
+            "{problem}"
+        );
+        let (status, problem) = caller.post(&format!("{path}/link"), &json!({})).await;
+        assert_eq!((status, &problem["field"]), (400, &json!("user")), "{problem}");
+    }
+    // One that an earlier version stored does not count.
+    let stored = "UPDATE users SET password_hash = (SELECT password_hash FROM users WHERE name = 'root')
+        WHERE name = 'ada'";
+    flow.console.store.sql(stored).await;
     let form = flow
         .http
         .post(flow.url("/settings/password"))
