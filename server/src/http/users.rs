@@ -104,8 +104,8 @@ pub(in crate::http) async fn set_password(
         .map_err(|error| user.problem(error))
 }
 
-/// Makes a link that signs the user in, once, within an hour. Earlier ones stop working. Users of the identity provider
-/// have none.
+/// Makes a link that signs another user in, once, within an hour. Earlier ones stop working. Users of the identity
+/// provider have none.
 #[utoipa::path(
     post, path = "/v1/users/{id}/link", tag = "users", params(("id" = String, Path)),
     responses(

@@ -46,11 +46,16 @@ impl Identity {
         Ok(Some(secret))
     }
 
-    /// A sign-in link for one user. Earlier links of that user become invalid.
+    /// A sign-in link for another user. Earlier links of that user become invalid. Not for oneself: its session would
+    /// count as freshly authenticated without the password, so a session could renew itself.
     ///
     /// # Errors
-    /// No user has this id; the user is disabled, or one of the identity provider.
+    /// No user has this id; the user is `who`, disabled, or one of the identity provider.
     pub async fn user_link(&self, who: &Principal, user: &str) -> Result<Secret, IdentityError> {
+        if who.id() == user {
+            let why = "must be another user: change your own password at /settings, or run `leasehold user link` on the server";
+            return Err(IdentityError::invalid("user", why));
+        }
         let known = self.known_user(user).await?;
         check_is_local(&known, "user", "they sign in there")?;
         if known.disabled_at.is_some() {
@@ -61,7 +66,7 @@ impl Identity {
         self.record_account_change(&mut tx, who, user, ChangeKind::Link)
             .await?;
         let after = json!({"name": name, "link": "made"});
-        let change = (who.id() != user).then(|| AccessChange {
+        let change = AccessChange {
             change: "link_created",
             subject: &name,
             by: who.name(),
@@ -71,8 +76,8 @@ impl Identity {
                 visible(&name)
             ),
             path: "/settings/users",
-        });
-        self.record_and_notify(tx, who, (Action::UserChange, None, Some(after)), change)
+        };
+        self.record_and_notify(tx, who, (Action::UserChange, None, Some(after)), Some(change))
             .await?;
         Ok(secret)
     }

@@ -41,6 +41,7 @@ mod scope_lost_after_intent;
 mod scoped_streams;
 mod search_flood;
 mod second_approver;
+mod session_offspring;
 mod silent_rights;
 mod slow_history;
 mod sql_literals;

@@ -107,8 +107,8 @@ fn grants_form(data: Signal<UserData>) -> AnyView {
 
 fn action_forms(data: Signal<UserData>, is_disabled: bool, link: FormState) -> AnyView {
     let (id, is_self) = data.with_untracked(|data| (data.id.clone(), data.is_self));
-    // The provider's users sign in there.
-    let has_links = data.with_untracked(|data| !data.is_managed);
+    // None for oneself, nor for the provider's users, who sign in there.
+    let has_links = data.with_untracked(|data| !data.is_self && !data.is_managed);
     if is_disabled {
         return action_form(
             "Enable",

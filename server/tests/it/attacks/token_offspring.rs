@@ -7,7 +7,7 @@ use leasehold::identity::Principal;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-async fn make(server: &TestServer, caller: &TestCaller, name: &str) -> TestCaller {
+pub(super) async fn make(server: &TestServer, caller: &TestCaller, name: &str) -> TestCaller {
     let body = json!({"name": name, "grants": [{"role": "admin"}]});
     let (status, made) = reply(
         server
@@ -20,7 +20,7 @@ async fn make(server: &TestServer, caller: &TestCaller, name: &str) -> TestCalle
     TestCaller::Token(made["token"].as_str().unwrap().to_owned())
 }
 
-async fn link(server: &TestServer, caller: &TestCaller, user: &str) -> String {
+pub(super) async fn link(server: &TestServer, caller: &TestCaller, user: &str) -> String {
     let path = format!("/v1/users/{user}/link");
     let (status, made) = reply(server.as_user(caller).request(Method::POST, &path)).await;
     assert_eq!(status, 201, "{made}");
@@ -28,7 +28,7 @@ async fn link(server: &TestServer, caller: &TestCaller, user: &str) -> String {
     text.split_once("link=").unwrap().1.to_owned()
 }
 
-async fn works(server: &TestServer, caller: &TestCaller) -> bool {
+pub(super) async fn works(server: &TestServer, caller: &TestCaller) -> bool {
     server.as_user(caller).get("/v1/me").await.0 == 200
 }
 
