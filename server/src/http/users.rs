@@ -82,7 +82,7 @@ pub(in crate::http) async fn set_grants(
         .map_err(|error| user.problem(error))
 }
 
-/// Sets the password of a user and ends their sessions. Users of the identity provider have none here.
+/// Sets the password of a user and ends their sessions and sign-in links. Users of the identity provider have none here.
 #[utoipa::path(
     put, path = "/v1/users/{id}/password", tag = "users", params(("id" = String, Path)), request_body = PasswordDto,
     responses(
@@ -125,7 +125,7 @@ pub(in crate::http) async fn make_link(
     Ok((StatusCode::CREATED, Json(LinkDto { link })))
 }
 
-/// Disables a user and ends their sessions.
+/// Disables a user and ends their sessions and sign-in links, and those that came from them. Their API tokens stay.
 #[utoipa::path(
     post, path = "/v1/users/{id}/disable", tag = "users", params(("id" = String, Path)),
     responses(

@@ -147,7 +147,7 @@ impl Identity {
         Ok(find_tie(&changes, &[], i64::MAX).is_some())
     }
 
-    /// Sets a password and ends the user's other sessions.
+    /// Sets a password and ends the user's other sessions and unused links.
     ///
     /// # Errors
     /// No user has this id; the user is one of the identity provider; the password is too weak.
@@ -162,12 +162,17 @@ impl Identity {
         let hashed = self.hash_password(password).await?;
         let mut tx = self.db.begin().await?;
         let update = "UPDATE users SET password_hash = $1 WHERE id = $2";
-        let end = "UPDATE sessions SET ended_at = $1 WHERE user_id = $2 AND ended_at IS NULL AND id <> $3";
+        let links = "UPDATE one_time_links SET used_at = $1 WHERE user_id = $2 AND used_at IS NULL";
+        let sessions =
+            "UPDATE sessions SET ended_at = $1 WHERE user_id = $2 AND ended_at IS NULL AND id <> $3";
         let own = who.session.as_ref().map_or("", |session| session.id.as_str());
+        let now = self.now_ms();
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(update).bind(&hashed).bind(user);
             query.execute(&mut **tx).await?;
-            let query = sqlx::query(end).bind(self.now_ms()).bind(user).bind(own);
+            let query = sqlx::query(links).bind(now).bind(user);
+            query.execute(&mut **tx).await?;
+            let query = sqlx::query(sessions).bind(now).bind(user).bind(own);
             query.execute(&mut **tx).await?;
         });
         principal_cache::touch(&mut tx).await?;
@@ -189,7 +194,8 @@ impl Identity {
             .await
     }
 
-    /// Disables a user and ends all their sessions; their audit entries stay. Idempotent.
+    /// Disables a user and ends all their sessions and unused links, and those that they gave to other users, directly
+    /// or through users who signed in by their links. Their API tokens and audit entries stay. Idempotent.
     ///
     /// # Errors
     /// No user has this id; no other admin would remain.
@@ -201,14 +207,15 @@ impl Identity {
         let now = self.now_ms();
         let mut tx = self.db.begin().await?;
         let disable = "UPDATE users SET disabled_at = $1 WHERE id = $2";
-        let end = "UPDATE sessions SET ended_at = $1 WHERE user_id = $2 AND ended_at IS NULL";
+        let links = "UPDATE one_time_links SET used_at = $1
+            WHERE (user_id = $2 OR created_by_id = $2 OR root_user_id = $2) AND used_at IS NULL";
+        let sessions = "UPDATE sessions SET ended_at = $1
+            WHERE (user_id = $2 OR link_created_by_id = $2 OR root_user_id = $2) AND ended_at IS NULL";
         on_either!(&mut tx, Tx, |tx| {
-            sqlx::query(disable)
-                .bind(now)
-                .bind(user)
-                .execute(&mut **tx)
-                .await?;
-            sqlx::query(end).bind(now).bind(user).execute(&mut **tx).await?;
+            for statement in [disable, links, sessions] {
+                let query = sqlx::query(statement).bind(now).bind(user);
+                query.execute(&mut **tx).await?;
+            }
         });
         principal_cache::touch(&mut tx).await?;
         if is_admin(&known) {

@@ -1,9 +1,17 @@
-//! A stolen session of an admin makes links to outlive itself.
+//! A stolen session of an admin makes links and sessions to outlive itself. A new password and disabling end them.
 
-use crate::support::{TestServer, code, on};
+use super::token_offspring::{link, make, works};
+use crate::support::{PASSWORD, Store, TestCaller, TestServer, code, on};
 use crate::unlock::pages::see;
 use domain::access::Role;
+use leasehold::audit::Origin;
+use leasehold::identity::Principal;
 use serde_json::json;
+
+async fn is_usable(server: &TestServer, link: &str) -> bool {
+    let identity = server.identity();
+    identity.check_user_link(link, &Origin::default()).await.is_ok()
+}
 
 #[tokio::test]
 async fn a_link_for_oneself_is_refused_and_not_offered() {
@@ -29,4 +37,65 @@ async fn a_link_for_oneself_is_refused_and_not_offered() {
         assert_eq!(text.contains("Create a sign-in link"), is_offered, "{text}");
     }
     server.sign_in("ada").await;
+}
+
+#[tokio::test]
+async fn unused_links_end_with_a_new_password_or_disabling() {
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let (identity, system) = (server.identity(), Principal::system("test"));
+        let root = server.user("root", on(Role::Admin, None, None)).await;
+        server.user("bob", on(Role::Viewer, None, None)).await;
+        server.user("carol", on(Role::Viewer, None, None)).await;
+        let bob = server.user_id("bob");
+        let of_carol = link(&server, &root, &server.user_id("carol")).await;
+        let of_bob = link(&server, &root, &bob).await;
+        assert!(is_usable(&server, &of_bob).await);
+        let password = PASSWORD.into();
+        identity.set_password(&system, &bob, &password).await.unwrap();
+        assert!(!is_usable(&server, &of_bob).await);
+        let of_bob = link(&server, &root, &bob).await;
+        identity.disable_user(&system, &bob).await.unwrap();
+        identity.enable_user(&system, &bob).await.unwrap();
+        assert!(!is_usable(&server, &of_bob).await);
+        assert!(is_usable(&server, &of_carol).await);
+    }
+}
+
+#[tokio::test]
+async fn disabling_ends_access_that_the_user_gave_to_others() {
+    // Ada opens the account of bob by a link, and as bob that of dave; what eve and ada's token did goes on.
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let ada = server.user("ada", on(Role::Admin, None, None)).await;
+        let eve = server.user("eve", on(Role::Admin, None, None)).await;
+        let own_bob = server.user("bob", on(Role::Admin, None, None)).await;
+        for name in ["carol", "dave"] {
+            server.user(name, on(Role::Viewer, None, None)).await;
+        }
+        let open_by = async |maker: &TestCaller, name: &str| {
+            let made = link(&server, maker, &server.user_id(name)).await;
+            server.open_link(&made).await
+        };
+        let bob = open_by(&ada, "bob").await;
+        let dave = open_by(&bob, "dave").await;
+        let carol = open_by(&eve, "carol").await;
+        let token = make(&server, &ada, "automation").await;
+        let unused = link(&server, &ada, &server.user_id("carol")).await;
+        let unused_of_dave = link(&server, &bob, &server.user_id("dave")).await;
+        let unused_of_eve = link(&server, &own_bob, &server.user_id("eve")).await;
+        for caller in [&ada, &bob, &dave, &carol, &token] {
+            assert!(works(&server, caller).await, "{caller:?}");
+        }
+        let (system, ada_id) = (Principal::system("test"), server.user_id("ada"));
+        server.identity().disable_user(&system, &ada_id).await.unwrap();
+        for caller in [&ada, &bob, &dave] {
+            assert!(!works(&server, caller).await, "{caller:?}");
+        }
+        assert!(!is_usable(&server, &unused).await && !is_usable(&server, &unused_of_dave).await);
+        for caller in [&eve, &own_bob, &carol, &token] {
+            assert!(works(&server, caller).await, "{caller:?}");
+        }
+        assert!(is_usable(&server, &unused_of_eve).await);
+    }
 }
