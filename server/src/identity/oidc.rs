@@ -26,7 +26,7 @@ use super::Identity;
 use super::error::IdentityError;
 use super::hashing_queue::whole_seconds;
 use super::principal::Principal;
-use super::sessions::SignedIn;
+use super::sessions::{Proof, SignedIn};
 use super::throttle::Key;
 use crate::audit::{Entry, Origin};
 use config::OidcConfig;
@@ -189,8 +189,10 @@ impl Oidc {
             .await?;
         let session = self
             .identity
-            .begin_session_at(user, "oidc", (known.authenticated_at, None), origin)
+            .begin_session(user, Proof::Provider(known.authenticated_at), origin)
             .await?;
+        let session =
+            session.ok_or_else(|| OidcError::refused("disabled", "this user was disabled meanwhile"))?;
         Ok((session, flow.next))
     }
 }

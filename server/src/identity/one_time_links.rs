@@ -14,7 +14,7 @@ use super::lineage::{ChangeKind, Lineage};
 use super::notice::AccessChange;
 use super::principal::Principal;
 use super::secret::{self, Secret};
-use super::sessions::SignedIn;
+use super::sessions::{Proof, SignedIn};
 use super::sign_in_attempt::too_many;
 use super::throttle::Key;
 use super::users::{NewUser, check_is_local};
@@ -217,9 +217,8 @@ impl Identity {
         let user = user
             .filter(|user| user.disabled_at.is_none())
             .ok_or(IdentityError::BadLink)?;
-        let proved_at = Some(self.now_ms());
-        self.begin_session_at(user, "link", (proved_at, link_by), origin)
-            .await
+        let begun = self.begin_session(user, Proof::Link(link_by), origin).await?;
+        begun.ok_or(IdentityError::BadLink)
     }
 
     /// Counts an attempt for its source before the store is queried; a valid link removes the count.

@@ -6,7 +6,7 @@ use domain::audit::Action;
 use domain::duration::millis;
 use secrecy::SecretString;
 use serde_json::json;
-use sqlx::Row as _;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::error::IdentityError;
 use super::hashing_queue::Share;
@@ -19,10 +19,61 @@ use super::secret::{self, Secret};
 use super::throttle::Key;
 use super::{Identity, User, password, principal_cache};
 use crate::audit::{Actor, Entry, Origin};
-use runtime::db::on_either;
+use runtime::db::{Tx, on_either};
 use runtime::random;
 
 const PREFIX: &str = "lhs_";
+
+/// Only for a user who is enabled now, and, after a password, whose stored password is still the verified one.
+const INSERT: &str =
+    "INSERT INTO sessions (id, secret_hash, user_id, method, created_at, last_seen_at, authenticated_at,
+    ip, user_agent, link_created_by_id, root_user_id)
+    SELECT $1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10 FROM users
+    WHERE id = $3 AND disabled_at IS NULL AND ($11 IS NULL OR password_hash = $11)";
+/// Concurrent changes of the user wait for the commit, and then end the session. SQLite has a single writer.
+const POSTGRES_LOCK: &str = " FOR SHARE";
+
+/// How a user proved to be the user of a new session.
+#[derive(Clone, Copy)]
+pub(super) enum Proof<'a> {
+    /// The stored hash that was verified.
+    Password(&'a str),
+    /// Creator of the link, if recorded.
+    Link(Option<&'a Lineage>),
+    /// Time of the authentication, if known; without it the session is never fresh.
+    Provider(Option<i64>),
+}
+
+impl<'a> Proof<'a> {
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Password(_) => "password",
+            Self::Link(_) => "link",
+            Self::Provider(_) => "oidc",
+        }
+    }
+
+    const fn authenticated_at(self, now: i64) -> Option<i64> {
+        match self {
+            Self::Password(_) | Self::Link(_) => Some(now),
+            Self::Provider(at) => at,
+        }
+    }
+
+    const fn password_hash(self) -> Option<&'a str> {
+        match self {
+            Self::Password(hash) => Some(hash),
+            Self::Link(_) | Self::Provider(_) => None,
+        }
+    }
+
+    const fn link_by(self) -> Option<&'a Lineage> {
+        match self {
+            Self::Link(by) => by,
+            Self::Password(_) | Self::Provider(_) => None,
+        }
+    }
+}
 
 /// An open session as read by one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +108,8 @@ pub struct SessionView {
 }
 
 impl Identity {
-    /// Same answer and duration for an unknown name, a wrong password and a disabled user.
+    /// Same answer and duration for an unknown name, a wrong password and a disabled user. A password that was changed
+    /// while it was evaluated is a wrong one.
     ///
     /// # Errors
     /// `WrongPassword`; `TooManyGuesses` and `Busy` with the wait; `Invalid` for a password that is too long.
@@ -78,18 +130,21 @@ impl Identity {
                 return Err(error);
             }
         };
-        let is_match = self.evaluate(attempt, password, stored).await?;
-        let Some(user) = user.filter(|_| is_match) else {
-            let actor = Actor {
-                id: "anonymous".to_owned(),
-                name: name.chars().take(64).collect(),
-                role: None,
-            };
-            let entry = Entry::new(Action::Login, "wrong_password", actor, origin.clone());
-            self.audit.append_anonymous(entry, "").await;
-            return Err(IdentityError::WrongPassword);
+        let is_match = self.evaluate(attempt, password, stored.clone()).await?;
+        if let Some((user, stored)) = user.zip(stored).filter(|_| is_match) {
+            let proof = Proof::Password(&stored);
+            if let Some(signed_in) = self.begin_session(user, proof, origin).await? {
+                return Ok(signed_in);
+            }
+        }
+        let actor = Actor {
+            id: "anonymous".to_owned(),
+            name: name.chars().take(64).collect(),
+            role: None,
         };
-        self.begin_session(user, "password", origin).await
+        let entry = Entry::new(Action::Login, "wrong_password", actor, origin.clone());
+        self.audit.append_anonymous(entry, "").await;
+        Err(IdentityError::WrongPassword)
     }
 
     /// Loads known pairs of user and source, so that a restart does not treat known users as unknown.
@@ -114,32 +169,22 @@ impl Identity {
         Ok(())
     }
 
+    /// `None`: since the proof, the user was disabled or the password changed.
     pub(super) async fn begin_session(
         &self,
         user: User,
-        way: &'static str,
+        proof: Proof<'_>,
         origin: &Origin,
-    ) -> Result<SignedIn, IdentityError> {
-        let now = self.now_ms();
-        self.begin_session_at(user, way, (Some(now), None), origin).await
-    }
-
-    /// `proved_at`: time of the authentication if known; without it the session is never fresh. `link_by`: creator
-    /// of the link.
-    pub(super) async fn begin_session_at(
-        &self,
-        user: User,
-        way: &'static str,
-        (proved_at, link_by): (Option<i64>, Option<&Lineage>),
-        origin: &Origin,
-    ) -> Result<SignedIn, IdentityError> {
+    ) -> Result<Option<SignedIn>, IdentityError> {
         let (id, secret) = (random::prefixed_id("s_"), Secret::new(PREFIX)?);
-        let now = self.now_ms();
+        let (now, way, link_by) = (self.now_ms(), proof.method(), proof.link_by());
         let mut tx = self.db.begin().await?;
-        let insert =
-            "INSERT INTO sessions (id, secret_hash, user_id, method, created_at, last_seen_at, authenticated_at, ip,
-            user_agent, link_created_by_id, root_user_id) VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10)";
-        on_either!(&mut tx, Tx, |tx| {
+        let lock = match &tx {
+            Tx::Sqlite(_) => "",
+            Tx::Postgres(_) => POSTGRES_LOCK,
+        };
+        let insert = AssertSqlSafe(format!("{INSERT}{lock}"));
+        let inserted = on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&id)
                 .bind(secret.hash())
@@ -147,13 +192,17 @@ impl Identity {
                 .bind(way);
             let query = query
                 .bind(now)
-                .bind(proved_at.unwrap_or(0))
+                .bind(proof.authenticated_at(now).unwrap_or(0))
                 .bind(origin.ip.map(|ip| ip.to_string()))
                 .bind(origin.user_agent.as_deref())
                 .bind(link_by.map(|by| by.id.as_str()))
-                .bind(link_by.and_then(|by| by.root.as_deref()));
+                .bind(link_by.and_then(|by| by.root.as_deref()))
+                .bind(proof.password_hash());
             query.execute(&mut **tx).await?.rows_affected()
         });
+        if inserted == 0 {
+            return Ok(None);
+        }
         let actor = Actor {
             id: user.id.clone(),
             name: user.name.clone(),
@@ -167,7 +216,7 @@ impl Identity {
         tx.commit().await?;
         self.throttle.remember(origin.network(), &user.name);
         self.audit.export(&appended).await;
-        Ok(SignedIn { secret, user })
+        Ok(Some(SignedIn { secret, user }))
     }
 
     /// The open session of a cookie value.

@@ -42,6 +42,7 @@ mod scoped_streams;
 mod search_flood;
 mod second_approver;
 mod session_offspring;
+mod sign_in_in_flight;
 mod silent_rights;
 mod slow_history;
 mod sql_literals;
