@@ -89,6 +89,25 @@ impl Receiver {
             format!("Enter it again, or correct the key: {why}."),
         ))
     }
+
+    /// Allows the stored secret to be kept with these addresses.
+    ///
+    /// # Errors
+    /// It would be sent to an origin that the receiver did not have.
+    pub(super) fn check_kept_secret(&self, addresses: &[Address]) -> Result<(), NotifyError> {
+        let is_known = |address: &Address| {
+            let origin = address.url().origin();
+            self.urls.iter().any(|known| known.url().origin() == origin)
+        };
+        if !self.had_secret || addresses.iter().all(is_known) {
+            return Ok(());
+        }
+        Err(NotifyError::invalid(
+            "secret",
+            "is required again: the stored one is not sent to a new scheme, host or port",
+            "Enter the secret for the new address.",
+        ))
+    }
 }
 
 /// A receiver in a list, without its secrets.

@@ -260,7 +260,8 @@ impl Notifier {
         self.commit_and_export(tx, appended).await
     }
 
-    /// Replaces addresses, secret, or both; an omitted one stays.
+    /// Replaces addresses, secret, or both; an omitted one stays. A new origin needs the secret again, which otherwise
+    /// would be shown to it.
     ///
     /// # Errors
     /// A field is invalid, or there is no such receiver.
@@ -280,6 +281,9 @@ impl Notifier {
             true => receiver.urls.clone(),
             false => check_urls(receiver.kind, urls, &self.guard).await?,
         };
+        if !has_new_secret {
+            receiver.check_kept_secret(&addresses)?;
+        }
         let (sealed_urls, sealed_secret) = encrypt(self, &receiver.id, &addresses, secret.as_ref())?;
         let before = to_json(name, receiver.kind, &receiver.urls, receiver.had_secret);
         let mut after = to_json(name, receiver.kind, &addresses, secret.is_some());

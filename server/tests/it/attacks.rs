@@ -41,6 +41,7 @@ mod scope_lost_after_intent;
 mod scoped_streams;
 mod search_flood;
 mod second_approver;
+mod secret_redirect;
 mod session_offspring;
 mod sign_in_in_flight;
 mod silent_rights;

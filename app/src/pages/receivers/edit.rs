@@ -70,7 +70,7 @@ fn Change(name: String, has_secret_field: bool) -> impl IntoView {
             <ConsoleForm action=action.clone() stays=true state=FormState::of_action(&action)>
                 <FormAlert/>
                 <Urls help="Leave empty to keep the current value." is_required=false/>
-                {has_secret_field.then(|| view! { <Secret help="Leave empty to keep the current secret."/> }.into_any())}
+                {has_secret_field.then(|| view! { <Secret help="Leave empty to keep the current secret; a new host or port needs it again."/> }.into_any())}
                 <div class="do"><SubmitButton>"Save"</SubmitButton></div>
             </ConsoleForm>
         </section>

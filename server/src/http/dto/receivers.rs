@@ -79,7 +79,7 @@ pub struct NewReceiverDto {
 pub struct ReceiverChangeDto {
     /// Absent: they stay.
     pub urls: Option<Vec<String>>,
-    /// Absent: it stays.
+    /// Absent: it stays. Required if an address has a scheme, host or port that the receiver did not have.
     pub secret: Option<String>,
 }
 

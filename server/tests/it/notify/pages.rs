@@ -96,6 +96,35 @@ async fn an_error_is_at_its_field_and_input_except_secrets_stays() {
 }
 
 #[tokio::test]
+async fn a_new_host_without_the_secret_is_refused_at_its_field() {
+    // Another host without a secret, then with one.
+    let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
+    let browser = signed_in(&server).await;
+    let (known, other) = (WebhookSink::open().await, WebhookSink::open().await);
+    let form = [
+        ("name", "ops"),
+        ("kind", "webhook"),
+        ("urls", &known.url),
+        ("secret", SECRET),
+    ];
+    let added = browser.post("/alerts/receivers", &form).await;
+    assert_eq!(added.headers()["location"], "/alerts/receivers?added");
+    let change = async |secret: &str| {
+        let form = [("urls", other.url.as_str()), ("secret", secret)];
+        browser.post("/alerts/receivers/ops", &form).await
+    };
+    let (status, page) = shown(change("").await).await;
+    assert_eq!(status, 422);
+    assert!(
+        page.contains("It is required again: the stored one is not sent to a new scheme, host or port."),
+        "{page}"
+    );
+    assert!(page.contains(&known.url) && !page.contains(&other.url), "{page}");
+    let changed = change(SECRET).await;
+    assert_eq!(changed.headers()["location"], "/alerts/receivers/ops?changed");
+}
+
+#[tokio::test]
 async fn hostile_names_in_messages_and_responses_are_escaped() {
     // A resource that is markup and turns the line, an answer that is a script.
     let sink = WebhookSink::open().await;
