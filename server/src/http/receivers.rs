@@ -139,7 +139,7 @@ pub(in crate::http) async fn remove(
     PathId(name): PathId,
     user: ApiUser,
 ) -> Result<StatusCode, Problem> {
-    let removed = notifier.remove(&user.who, &name).await;
+    let removed = Box::pin(notifier.remove(&user.who, &name)).await;
     removed
         .map(|()| StatusCode::NO_CONTENT)
         .map_err(|error| user.problem(error))

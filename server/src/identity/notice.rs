@@ -20,7 +20,7 @@ const SHOWN_FOR: Duration = Duration::from_secs(3600);
 pub struct AccessChange<'a> {
     /// The label `change`.
     pub change: &'static str,
-    /// Name of the user, the token or the prefix.
+    /// Name of the user, the token, the prefix or the receiver.
     pub subject: &'a str,
     pub by: &'a str,
     pub summary: String,

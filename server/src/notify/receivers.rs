@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use domain::audit::Action;
+use domain::escape::visible;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use sqlx::Row as _;
@@ -13,9 +14,9 @@ use super::receiver::{
     Address, NewReceiver, Receiver, ReceiverKind, ReceiverView, check_name, check_secret, check_urls,
 };
 use super::secret_box::{SecretBox, VaultError};
-use super::{Notifier, NotifyError};
+use super::{Notifier, NotifyError, enqueue};
 use crate::audit::{Appended, Entry};
-use crate::identity::Principal;
+use crate::identity::{AccessChange, Principal};
 use runtime::db::{Db, Tx, on_either};
 use runtime::random::prefixed_id;
 
@@ -97,7 +98,7 @@ pub(super) async fn find_by_name(notifier: &Notifier, name: &str) -> Result<Rece
     };
     found.ok_or_else(|| NotifyError::NotFound {
         what: "receiver",
-        name: domain::escape::visible(name).into_owned(),
+        name: visible(name).into_owned(),
     })
 }
 
@@ -261,7 +262,7 @@ impl Notifier {
     }
 
     /// Replaces addresses, secret, or both; an omitted one stays. A new origin needs the secret again, which otherwise
-    /// would be shown to it.
+    /// would be shown to it. Every receiver is notified, this one with its new address and secret.
     ///
     /// # Errors
     /// A field is invalid, or there is no such receiver.
@@ -287,8 +288,9 @@ impl Notifier {
         let (sealed_urls, sealed_secret) = encrypt(self, &receiver.id, &addresses, secret.as_ref())?;
         let before = to_json(name, receiver.kind, &receiver.urls, receiver.had_secret);
         let mut after = to_json(name, receiver.kind, &addresses, secret.is_some());
+        let has_new_urls = addresses != receiver.urls;
         after["newSecret"] = json!(has_new_secret);
-        after["newUrls"] = json!(addresses != receiver.urls);
+        after["newUrls"] = json!(has_new_urls);
         let entry = entry(who, Action::ReceiverChange, (Some(before), Some(after)));
         let (mut tx, appended) = self.begin_recorded(entry).await?;
         let update = "UPDATE receivers SET urls = $1, secret = $2 WHERE id = $3";
@@ -296,10 +298,16 @@ impl Notifier {
             let query = sqlx::query(update).bind(sealed_urls).bind(sealed_secret);
             query.bind(&receiver.id).execute(&mut **tx).await?;
         });
-        self.commit_and_export(tx, appended).await
+        if has_new_secret || has_new_urls {
+            self.notify_all(&mut tx, &access_change(who, "receiver_changed", "changed", name))
+                .await?;
+        }
+        self.commit_and_export(tx, appended).await?;
+        self.wake();
+        Ok(())
     }
 
-    /// Removes a receiver and its pending messages.
+    /// Removes a receiver and its pending messages. The others are notified.
     ///
     /// # Errors
     /// There is no such receiver.
@@ -312,7 +320,19 @@ impl Notifier {
             let query = sqlx::query("DELETE FROM receivers WHERE id = $1").bind(&receiver.id);
             query.execute(&mut **tx).await?;
         });
-        self.commit_and_export(tx, appended).await
+        self.notify_all(&mut tx, &access_change(who, "receiver_removed", "removed", name))
+            .await?;
+        self.commit_and_export(tx, appended).await?;
+        self.wake();
+        Ok(())
+    }
+
+    /// Notifies every receiver in the transaction of the change, which is rolled back without the message.
+    async fn notify_all(&self, tx: &mut Tx, change: &AccessChange<'_>) -> Result<(), NotifyError> {
+        let now = self.now_ms();
+        let notice = change.notice(now).map_err(|_| NotifyError::NoChance)?;
+        Box::pin(enqueue(tx, &notice, now)).await?;
+        Ok(())
     }
 
     /// Messages of the outbox.
@@ -357,6 +377,26 @@ fn entry(who: &Principal, action: Action, (before, after): (Option<Value>, Optio
         before,
         after,
         ..Entry::new(action, "ok", who.actor(None), who.origin.clone())
+    }
+}
+
+/// A receiver could be redirected or removed before another change, to hide it.
+fn access_change<'a>(
+    who: &'a Principal,
+    change: &'static str,
+    done: &str,
+    receiver: &'a str,
+) -> AccessChange<'a> {
+    AccessChange {
+        change,
+        subject: receiver,
+        by: who.name(),
+        summary: format!(
+            "{} {done} the receiver {}",
+            visible(who.name()),
+            visible(receiver)
+        ),
+        path: "/alerts/receivers",
     }
 }
 

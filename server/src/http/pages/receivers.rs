@@ -220,7 +220,7 @@ pub(in crate::http) async fn remove(
     PathId(name): PathId,
     form: FormRequest,
 ) -> Response {
-    match state.notifier.remove(&form.who, &name).await {
+    match Box::pin(state.notifier.remove(&form.who, &name)).await {
         Ok(()) => form.moved("/alerts/receivers?removed"),
         Err(error) => error_reply(&state, form, &page_of(&name, &error), &error).await,
     }

@@ -1,11 +1,13 @@
 //! An admin, or a stolen admin token, grants permissions, a password or a link, or removes a
-//! protection, without attention. Every receiver is notified, in the transaction of the change.
+//! protection, without attention, or first redirects or removes a receiver. Every receiver is
+//! notified, in the transaction of the change.
 
 use crate::support::{TestServer, on};
 use domain::access::{Grant, Role};
 use domain::unlock::ProtectionLevel;
 use leasehold::identity::{NewToken, NewUser, Principal};
 use leasehold::notify::{NewReceiver, ReceiverKind};
+use secrecy::SecretString;
 
 use crate::support::webhook_sink::WebhookSink;
 
@@ -15,15 +17,19 @@ async fn stage_with_receiver() -> (TestServer, WebhookSink) {
         .start()
         .await;
     let sink = WebhookSink::open().await;
+    add_receiver(&server, "security", &sink).await;
+    (server, sink)
+}
+
+async fn add_receiver(server: &TestServer, name: &str, sink: &WebhookSink) {
     let new = NewReceiver {
-        name: "security".to_owned(),
+        name: name.to_owned(),
         kind: ReceiverKind::Webhook,
         urls: vec![sink.url.as_str().into()],
         secret: Some("a secret of thirty-two characters".into()),
     };
     let notifier = &server.serving.notifier;
     notifier.add(&Principal::system("test"), new).await.unwrap();
-    (server, sink)
 }
 
 /// What receivers were sent: the change and its summary, by summary.
@@ -131,4 +137,42 @@ async fn a_change_without_notification_is_rolled_back() {
     let refused = server.identity().add_user(&Principal::system("eve"), new).await;
     assert!(refused.is_err(), "{refused:?}");
     assert!(server.identity().directory().user_named("mallory").is_none());
+}
+
+#[tokio::test]
+async fn receivers_are_sent_changes_of_a_receiver() {
+    // Another address and secret, the same again, and a removal.
+    let (server, sink) = stage_with_receiver().await;
+    let (old, new) = (WebhookSink::open().await, WebhookSink::open().await);
+    add_receiver(&server, "ops", &old).await;
+    let (notifier, eve) = (&server.serving.notifier, Principal::system("eve"));
+    let urls: [SecretString; 1] = [new.url.as_str().into()];
+    let secret: SecretString = "another secret of the new address".into();
+    let changed = notifier.change(&eve, "ops", &urls, Some(secret));
+    Box::pin(changed).await.unwrap();
+    let change = [("receiver_changed", "eve changed the receiver ops")];
+    assert_eq!(sent(&new, 1).await, pairs(&change));
+    Box::pin(notifier.change(&eve, "ops", &urls, None)).await.unwrap();
+    Box::pin(notifier.remove(&eve, "ops")).await.unwrap();
+    let expected = [change[0], ("receiver_removed", "eve removed the receiver ops")];
+    assert_eq!(sent(&sink, 2).await, pairs(&expected));
+}
+
+#[tokio::test]
+async fn a_change_of_a_receiver_without_notification_is_rolled_back() {
+    let (server, _sink) = stage_with_receiver().await;
+    let (old, new) = (WebhookSink::open().await, WebhookSink::open().await);
+    add_receiver(&server, "ops", &old).await;
+    let fault = "CREATE TRIGGER refuse BEFORE INSERT ON notifications BEGIN SELECT RAISE(ABORT, 'full'); END";
+    server.store.sql(fault).await;
+    let (notifier, eve) = (&server.serving.notifier, Principal::system("eve"));
+    let urls: [SecretString; 1] = [new.url.as_str().into()];
+    let secret: SecretString = "another secret of the new address".into();
+    let refused = Box::pin(notifier.change(&eve, "ops", &urls, Some(secret))).await;
+    assert!(refused.is_err(), "{refused:?}");
+    let refused = Box::pin(notifier.remove(&eve, "ops")).await;
+    assert!(refused.is_err(), "{refused:?}");
+    let receivers = notifier.receivers().await.unwrap();
+    let ops = receivers.iter().find(|view| view.name == "ops").unwrap();
+    assert_eq!(ops.urls, [format!("{}/", old.url)]);
 }
