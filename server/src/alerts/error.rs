@@ -11,6 +11,8 @@ pub enum AlertError {
     NotFound(&'static str),
     #[error("it was changed in the meantime: read version {now} and change that")]
     Changed { now: i64 },
+    #[error("the limit of {max} {what} is reached; end one first")]
+    TooMany { max: i64, what: &'static str },
     /// A clause: the missing permission and its object.
     #[error("{0}")]
     Forbidden(String),

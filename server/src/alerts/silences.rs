@@ -12,8 +12,13 @@ use super::alert_cache::{AlertState, raise_revision};
 use super::{AlertError, Alerts, OpenAlert};
 use crate::audit::Entry;
 use crate::identity::Principal;
-use runtime::db::{Db, on_either};
+use runtime::db::{Db, Tx, on_either};
 use runtime::random::prefixed_id;
+
+/// Active silences, all of which are read.
+const ACTIVE_MAX: i64 = 1_000;
+/// Of one author, who otherwise could use up the limit alone.
+const ACTIVE_PER_AUTHOR_MAX: i64 = 100;
 
 impl Alerts {
     /// Silences that have not ended, by end time.
@@ -27,7 +32,7 @@ impl Alerts {
     /// Creates a silence that ends `lasts` from now; its author is the caller.
     ///
     /// # Errors
-    /// `Invalid`; `Forbidden` where it would reach beyond the caller's scope; the store does not answer.
+    /// `Invalid`; `Forbidden` where it would reach beyond the caller's scope; `TooMany`; the store does not answer.
     pub async fn silence(&self, who: &Principal, draft: &SilenceDraft) -> Result<Silence, AlertError> {
         let (matchers, lasts, comment) = draft.parse().map_err(AlertError::Invalid)?;
         may_silence(who, &matchers)?;
@@ -56,6 +61,7 @@ impl Alerts {
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         raise_revision(&mut tx).await?;
+        check_count(&mut tx, who.id(), now).await?;
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&silence.id)
@@ -178,12 +184,35 @@ impl AlertState {
     }
 }
 
+/// Allows one more silence. Called after [`raise_revision`], whose lock orders concurrent calls.
+///
+/// # Errors
+/// `TooMany`, or the store does not answer.
+async fn check_count(tx: &mut Tx, author: &str, now: i64) -> Result<(), AlertError> {
+    let select = "SELECT count(*), count(CASE WHEN by_id = $1 THEN 1 END) FROM silences WHERE ends_at > $2";
+    let (all, own): (i64, i64) = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query(select).bind(author).bind(now);
+        let row = query.fetch_one(&mut **tx).await?;
+        (row.try_get(0)?, row.try_get(1)?)
+    });
+    if own >= ACTIVE_PER_AUTHOR_MAX {
+        let (max, what) = (ACTIVE_PER_AUTHOR_MAX, "active silences of one author");
+        return Err(AlertError::TooMany { max, what });
+    }
+    if all >= ACTIVE_MAX {
+        let (max, what) = (ACTIVE_MAX, "active silences");
+        return Err(AlertError::TooMany { max, what });
+    }
+    Ok(())
+}
+
 pub(super) async fn read(db: &Db, now: i64) -> Result<Vec<Silence>, sqlx::Error> {
     let select = "SELECT id, matchers, starts_at, ends_at, comment, by_name, suppressed FROM silences
-        WHERE ends_at > $1 ORDER BY ends_at, id LIMIT 1000";
+        WHERE ends_at > $1 ORDER BY ends_at, id LIMIT $2";
     let mut all = Vec::new();
     on_either!(db, Db, |pool| {
-        for row in sqlx::query(select).bind(now).fetch_all(pool).await? {
+        let query = sqlx::query(select).bind(now).bind(ACTIVE_MAX);
+        for row in query.fetch_all(pool).await? {
             let written: String = row.try_get(1)?;
             let written: Vec<(String, String)> = serde_json::from_str(&written).unwrap_or_default();
             let matchers = written.into_iter().filter_map(|(label, value)| {

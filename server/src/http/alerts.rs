@@ -43,6 +43,7 @@ impl From<AlertError> for Problem {
             },
             AlertError::NotFound(what) => Self::not_found(format!("there is no such {what}")),
             AlertError::Changed { .. } => Self::conflict("changed", error.to_string()),
+            AlertError::TooMany { .. } => Self::conflict("too_many", error.to_string()),
             AlertError::Forbidden(why) => Self::forbidden(why),
             AlertError::Store(error) => {
                 tracing::warn!("alerts cannot be read or written: {error}");
@@ -130,7 +131,8 @@ pub(in crate::http) async fn silences(
     responses(
         (status = 201, body = SilenceDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json")
+        (status = 403, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "`too_many`")
     )
 )]
 pub(in crate::http) async fn silence(

@@ -44,6 +44,7 @@ mod second_approver;
 mod secret_redirect;
 mod session_offspring;
 mod sign_in_in_flight;
+mod silence_flood;
 mod silent_rights;
 mod slow_history;
 mod sql_literals;

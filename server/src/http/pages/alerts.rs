@@ -163,6 +163,7 @@ pub(super) fn error_text(error: &AlertError) -> (StatusCode, String) {
             StatusCode::CONFLICT,
             format!("Version {now} has been saved in the meantime. Reload the rule and change that version."),
         ),
+        AlertError::TooMany { .. } => (StatusCode::CONFLICT, format!("Nothing was done: {error}.")),
         AlertError::Forbidden(why) => (StatusCode::FORBIDDEN, format!("Nothing was done: {why}.")),
         AlertError::Store(error) => {
             tracing::warn!("alerts cannot be read or written: {error}");
