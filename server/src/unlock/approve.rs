@@ -202,7 +202,24 @@ impl Unlocks {
         ending: EndedHolding,
         by: (Actor, Origin),
     ) -> Result<(), UnlockError> {
+        let _is_first = self.end_if_pending(unlock, state, ending, by).await?;
+        Ok(())
+    }
+
+    /// As [`end_pending`](Self::end_pending); returns whether it was pending.
+    ///
+    /// # Errors
+    /// The store does not answer; the intent is unchanged.
+    pub(super) async fn end_if_pending(
+        &self,
+        unlock: &Unlock,
+        state: UnlockState,
+        ending: EndedHolding,
+        by: (Actor, Origin),
+    ) -> Result<bool, UnlockError> {
         let entry = Entry {
+            // With the holding that was read instead of it.
+            before: ending.is_read.then(|| audit_entries::before(unlock)).flatten(),
             after: audit_entries::after(state, &ending),
             ..audit_entries::entry(unlock, AuditPhase::Outcome, state.as_str(), by)
         };
@@ -210,11 +227,12 @@ impl Unlocks {
         let appended = self.audit.append_in(&mut tx, entry).await?;
         let change = (UnlockState::Pending, state);
         let now = self.now_ms();
-        if store::end(&mut tx, &unlock.id, change, &ending, appended.seq, now).await? {
-            tx.commit().await?;
-            self.audit.export(&appended).await;
+        if !store::end(&mut tx, &unlock.id, change, &ending, appended.seq, now).await? {
+            return Ok(false);
         }
-        Ok(())
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        Ok(true)
     }
 
     pub(super) async fn expire(&self, unlock: &Unlock) -> Result<(), UnlockError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::access::Permission;
 use domain::audit::AuditPhase;
-use domain::force_release::{BlastRadius, Casualty, CasualtyKind};
+use domain::force_release::{BlastRadius, Casualty, CasualtyKind, Holding};
 use domain::unlock::{EndedHolding, Unlock, UnlockReason, UnlockState, is_the_name};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -83,6 +83,7 @@ impl Unlocks {
                 Box::pin(self.act(who, claimed)).await
             }
             Checked::Wider(why) => self.refuse(who, &unlock, why).await,
+            Checked::Gone(now) => Box::pin(self.end_as_gone(who, &unlock, now)).await,
         }
     }
 
@@ -114,29 +115,28 @@ impl Unlocks {
             .fresh(&*backend, &unlock.source, &unlock.resource)
             .await
             .map_err(|error| no_answer(&unlock.backend, &error))?;
-        let (protection, radius) = match match_holding(inspection, &unlock.observed.generation, None) {
-            Ok((lock, now, _)) => {
-                check_weak_identity(&unlock.observed, &lock, self.clock.now().wall)?;
-                // First: a resource outside the scope must not be named in later errors.
-                stays_in_scope(&who.grants, &unlock.backend, &now)?;
-                if let Some(why) = widening_reason(shown_radius, &now) {
-                    return Ok(Checked::Wider(why));
-                }
-                let protection = self.protection(unlock, &now).await?;
-                self.check_protection(who, unlock, &protection, break_glass_reason.as_ref())
-                    .await?;
-                (protection, now)
-            }
-            // Not refused here: the adapter compares the holder again during the release and reports the result.
-            Err(UnlockError::HolderChanged { .. }) => (protection, shown_radius.clone()),
+        let (lock, now, _) = match match_holding(inspection, &unlock.observed.generation, None) {
+            Ok(held) => held,
+            // Not left to the adapter: the same session could hold this lock again by then, with others that were
+            // neither reviewed nor approved.
+            Err(UnlockError::HolderChanged { now, .. }) => return Ok(Checked::Gone(now)),
             Err(other) => return Err(other),
         };
+        check_weak_identity(&unlock.observed, &lock, self.clock.now().wall)?;
+        // First: a resource outside the scope must not be named in later errors.
+        stays_in_scope(&who.grants, &unlock.backend, &now)?;
+        if let Some(why) = widening_reason(shown_radius, &now) {
+            return Ok(Checked::Wider(why));
+        }
+        let protection = self.protection(unlock, &now).await?;
+        self.check_protection(who, unlock, &protection, break_glass_reason.as_ref())
+            .await?;
         // Without a second approver rule there is no break-glass.
         let break_glass_reason = break_glass_reason.filter(|_| protection.is_protected());
         Ok(Checked::Ready(Box::new(Ready {
             break_glass_reason,
             protection,
-            radius,
+            radius: now,
         })))
     }
 
@@ -235,6 +235,46 @@ impl Unlocks {
         self.end_pending(unlock, UnlockState::Refused, ending, by).await?;
         self.get(who, &unlock.id).await
     }
+
+    /// Ends an intent whose holding has ended before the release: without a claim, and without a request to release.
+    /// `now` is the current holding.
+    async fn end_as_gone(
+        &self,
+        who: &Principal,
+        unlock: &Unlock,
+        now: Option<Box<Holding>>,
+    ) -> Result<Unlock, UnlockError> {
+        let state = match &now {
+            Some(_) => UnlockState::HolderChanged,
+            None => UnlockState::AlreadyFree,
+        };
+        let ending = EndedHolding {
+            now: now.as_deref().cloned(),
+            is_read: true,
+            ..EndedHolding::default()
+        };
+        let by = audit_entries::actor_and_origin(who, Permission::Unlock, unlock);
+        if !self.end_if_pending(unlock, state, ending, by).await? {
+            // A concurrent step of the same intent was first.
+            let stored = store::get(self.db(), &unlock.id).await?;
+            let stored = stored.ok_or(UnlockError::CutOff)?;
+            let error = match self.check_pending(&stored).await {
+                Err(error) => error,
+                Ok(()) => UnlockError::CutOff,
+            };
+            self.record_rejected_step(who, Permission::Unlock, unlock, &error)
+                .await;
+            return Err(error);
+        }
+        self.report(who, unlock, state);
+        if now.is_some() {
+            return Err(UnlockError::HolderChanged {
+                before: Some(Box::new(unlock.observed.holding())),
+                now,
+            });
+        }
+        self.get(who, &unlock.id).await
+    }
 }
 
 /// Result of the checks, for the claim.
@@ -250,6 +290,8 @@ enum Checked {
     Ready(Box<Ready>),
     /// More would be released than was shown.
     Wider(String),
+    /// The reviewed holding has ended; with the current one.
+    Gone(Option<Box<Holding>>),
 }
 
 fn second_reason(text: &str, first: &str) -> Result<UnlockReason, UnlockError> {

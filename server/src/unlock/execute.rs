@@ -62,13 +62,7 @@ impl Unlocks {
             state,
             ending,
         };
-        tracing::info!(
-            lock.backend = %pending.unlock.backend, lock.resource = %audit_entries::short(&pending.unlock.resource),
-            event = "forced_unlock", audit.id = pending.unlock.act_entry,
-            unlock.id = pending.unlock.id, unlock.state = state.as_str(),
-            "forced unlock by {}: {}", who.name(), state.as_str()
-        );
-        self.count(&pending);
+        self.report(who, &pending.unlock, state);
         let written = self.write(&pending).await;
         if let Err(error) = written {
             tracing::error!(
@@ -86,20 +80,27 @@ impl Unlocks {
         }
     }
 
-    fn count(&self, pending: &PendingOutcome) {
-        let Some(kind) = self.inventory.kind_of(&pending.unlock.backend) else {
+    /// The outcome, in the log and in the metrics.
+    pub(super) fn report(&self, who: &Principal, unlock: &Unlock, state: UnlockState) {
+        tracing::info!(
+            lock.backend = %unlock.backend, lock.resource = %audit_entries::short(&unlock.resource),
+            event = "forced_unlock", audit.id = unlock.act_entry.unwrap_or(unlock.intent_entry),
+            unlock.id = unlock.id, unlock.state = state.as_str(),
+            "forced unlock by {}: {}", who.name(), state.as_str()
+        );
+        let Some(kind) = self.inventory.kind_of(&unlock.backend) else {
             return;
         };
         let of = Of {
-            name: pending.unlock.backend.as_str().into(),
+            name: unlock.backend.as_str().into(),
             system: kind.as_str(),
         };
-        let protected = match (&pending.unlock.break_glass, pending.unlock.protection) {
+        let protected = match (&unlock.break_glass, unlock.protection) {
             (Some(_), _) => Protected::BreakGlass,
             (None, ProtectionLevel::Protected) => Protected::Yes,
             (None, ProtectionLevel::Standard) => Protected::No,
         };
-        instruments().unlocked(&of, pending.state.as_str(), protected);
+        instruments().unlocked(&of, state.as_str(), protected);
     }
 
     async fn release_holder(&self, who: &Principal, unlock: &Unlock) -> Result<Release, BackendError> {

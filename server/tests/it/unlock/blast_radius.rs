@@ -1,7 +1,7 @@
 //! Blast radius: shown in the review, never wider at the release, never other tenants' locks, and no release when it
 //! is unknown.
 
-use crate::support::{TestServer, code, on};
+use crate::support::{Store, TestServer, code, on};
 use crate::unlock::requests::state;
 use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use domain::access::Role;
@@ -14,6 +14,11 @@ const COUNTED: &str =
     INSERT INTO counted VALUES ('jobs/a', 'w', 'l-1', 7)";
 
 pub(crate) async fn postgres_and_server() -> (Postgres, TestServer) {
+    postgres_and_server_on(Store::sqlite()).await
+}
+
+/// The server's own data is in this store, not in the Postgres that it watches.
+pub(crate) async fn postgres_and_server_on(store: Store) -> (Postgres, TestServer) {
     let options = PostgresOptions {
         fast: true,
         ..Default::default()
@@ -26,7 +31,7 @@ pub(crate) async fn postgres_and_server() -> (Postgres, TestServer) {
          advisory_locks = true\n[[backend.lease_table]]\ntable = \"public.counted\"\n\
          columns = {{ expires_at = \"\", created_at = \"\", updated_at = \"\" }}\n"
     );
-    let server = TestServer::builder().config(&toml).start().await;
+    let server = TestServer::builder().config(&toml).start_on(store).await;
     (postgres, server)
 }
 

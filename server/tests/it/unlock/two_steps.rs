@@ -139,7 +139,7 @@ async fn a_holder_that_changed_is_not_touched() {
     );
     assert_eq!(
         server.unlock_phases(&id).await,
-        ["intent pending", "act begun", "outcome holder_changed"]
+        ["intent pending", "outcome holder_changed"]
     );
     // The reviewed holding is no longer current: no intent, and the audit log says so.
     eventually("the next one is seen", async || {
