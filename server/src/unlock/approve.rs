@@ -43,11 +43,7 @@ impl Unlocks {
         if !protection.is_protected() {
             return Err(UnlockError::NoApprovalNeeded);
         }
-        if !protection.may_be_approved_with(&who.grants, unlock) {
-            let why = protection.why(who, &unlock.backend);
-            let missing = format!("this needs the permission `approve` on every protected lock here: {why}");
-            return Err(UnlockError::forbidden(missing));
-        }
+        protection.check_approver(who, unlock)?;
         let is_fresh = who
             .session
             .as_ref()
@@ -116,16 +112,13 @@ impl Unlocks {
     pub async fn review(&self, who: &Principal, id: &str) -> Result<Unlock, UnlockError> {
         let unlock = self.step_on(who, "review", id).await?;
         let reviewed = async {
-            if !who.may(Permission::Approve, &unlock.backend, &unlock.resource.text()) {
-                return Err(UnlockError::forbidden(
-                    "this needs the permission `approve` on this resource",
-                ));
-            }
             if unlock.by_id == who.id() {
                 return Err(UnlockError::forbidden(
                     "a break-glass unlock must be reviewed by another user",
                 ));
             }
+            let protection = self.protection(&unlock, &unlock.observed.blast_radius).await?;
+            protection.check_approver(who, &unlock)?;
             self.check_second(who, &unlock).await?;
             match &unlock.break_glass {
                 None => return Err(UnlockError::NothingToReview),

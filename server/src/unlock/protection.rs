@@ -2,6 +2,8 @@
 //!
 //! Owns the comparison of a blast radius with the rules; the rules are in `protected_prefixes`.
 
+use std::collections::HashSet;
+
 use domain::access::{Grants, Permission};
 use domain::force_release::{BlastRadius, CasualtyKind};
 use domain::names::{BackendName, Resource};
@@ -49,6 +51,24 @@ impl Protection {
                     .is_everything())
     }
 
+    /// Checks that the principal may approve the unlock, or review it afterwards, apart from its independence.
+    ///
+    /// # Errors
+    /// The permission is missing on the lock or on a protected lock here.
+    pub(super) fn check_approver(&self, who: &Principal, unlock: &Unlock) -> Result<(), UnlockError> {
+        if !who.may(Permission::Approve, &unlock.backend, &unlock.resource.text()) {
+            return Err(UnlockError::forbidden(
+                "this needs the permission `approve` on this resource",
+            ));
+        }
+        if !self.may_be_approved_with(&who.grants, unlock) {
+            let why = self.why(who, &unlock.backend);
+            let missing = format!("this needs the permission `approve` on every protected lock here: {why}");
+            return Err(UnlockError::forbidden(missing));
+        }
+        Ok(())
+    }
+
     /// Why more than a confirmation is needed, without a name that the reader may not see.
     pub(super) fn why(&self, who: &Principal, backend: &BackendName) -> String {
         let reason = seen_by(who, backend, self.reason.clone());
@@ -90,6 +110,25 @@ pub(super) fn protection_of_lock(
     }
 }
 
+/// As recorded, or stricter by these rules. Pure.
+fn protection_of_unlock(rules: &[ProtectedPrefix], unlock: &Unlock, radius: &BlastRadius) -> Protection {
+    let recorded = Protection {
+        level: unlock.protection,
+        casualties: unlock
+            .protection_reason
+            .as_ref()
+            .and_then(|reason| reason.casualty().map(str::to_owned))
+            .into_iter()
+            .collect(),
+        // Intents without a stored reason.
+        reason: unlock
+            .protection_reason
+            .clone()
+            .or((unlock.protection == ProtectionLevel::Protected).then_some(ProtectionReason::Resource)),
+    };
+    protection_of_lock(rules, &unlock.backend, &unlock.resource, Some(radius)).or_stricter(recorded)
+}
+
 /// Also true for intents stored without names.
 fn has_unnamed(radius: &BlastRadius) -> bool {
     let is_lock = |kind| matches!(kind, CasualtyKind::Lock | CasualtyKind::Key);
@@ -122,22 +161,26 @@ impl Unlocks {
         unlock: &Unlock,
         radius: &BlastRadius,
     ) -> Result<Protection, UnlockError> {
-        let recorded = Protection {
-            level: unlock.protection,
-            casualties: unlock
-                .protection_reason
-                .as_ref()
-                .and_then(|reason| reason.casualty().map(str::to_owned))
-                .into_iter()
-                .collect(),
-            // Intents without a stored reason.
-            reason: unlock
-                .protection_reason
-                .clone()
-                .or((unlock.protection == ProtectionLevel::Protected).then_some(ProtectionReason::Resource)),
+        let rules = protected_prefixes::all(self.db()).await?;
+        Ok(protection_of_unlock(&rules, unlock, radius))
+    }
+
+    /// Ids of those unlocks that the principal has the permission to approve or to review.
+    ///
+    /// # Errors
+    /// The rules cannot be read.
+    pub async fn approvable(
+        &self,
+        who: &Principal,
+        unlocks: &[&Unlock],
+    ) -> Result<HashSet<String>, sqlx::Error> {
+        let rules = protected_prefixes::all(self.db()).await?;
+        let may = |unlock: &Unlock| {
+            let protection = protection_of_unlock(&rules, unlock, &unlock.observed.blast_radius);
+            protection.check_approver(who, unlock).is_ok()
         };
-        let now = self.protection_of(&unlock.backend, &unlock.resource, Some(radius));
-        Ok(now.await?.or_stricter(recorded))
+        let approvable = unlocks.iter().filter(|unlock| may(unlock));
+        Ok(approvable.map(|unlock| unlock.id.clone()).collect())
     }
 }
 

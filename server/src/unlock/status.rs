@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use domain::access::Permission;
 use domain::unlock::{ProtectionLevel, ProtectionReason, Unlock, UnlockState};
 
 use super::intent::may_unlock;
@@ -62,8 +61,7 @@ impl Unlocks {
             Err(error @ UnlockError::AuditUnavailable(_)) => return Err(error),
             _ => None,
         };
-        let may = who.may(Permission::Approve, &unlock.backend, &name)
-            && protection.may_be_approved_with(&who.grants, &unlock);
+        let may = protection.check_approver(who, &unlock).is_ok();
         let refused_as_second = match self.check_second(who, &unlock).await {
             Err(UnlockError::Forbidden { why }) => Some(why),
             checked => checked.map(|()| None)?,

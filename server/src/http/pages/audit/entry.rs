@@ -54,7 +54,13 @@ impl Services {
         );
         let unlocks = self.unlocks(&all).await?;
         let unlock = record.row.unlock_id.as_ref().and_then(|id| unlocks.get(id));
-        let review = unlock.and_then(|unlock| review(who, unlock));
+        let review = match unlock {
+            Some(unlock) => {
+                let approvable = self.unlocks.approvable(who, &[unlock]).await?;
+                review(who, unlock, approvable.contains(&unlock.id))
+            }
+            None => None,
+        };
         let RecordWithNeighbours {
             row,
             gives_its_hash,
