@@ -169,6 +169,18 @@ crate::wire_enum! {
     }
 }
 
+impl CasualtyKind {
+    /// For readers of a part of the backend. Descriptions of sessions and transactions could contain names of
+    /// others; those of locks and keys are shown or left out by their names.
+    pub const fn general_text(self) -> Option<&'static str> {
+        match self {
+            Self::Session => Some("the session that holds it"),
+            Self::Transaction => Some("its open transaction"),
+            Self::Key | Self::Lock => None,
+        }
+    }
+}
+
 impl BlastRadius {
     /// Prefix of a refusal that lists what would end besides what was shown.
     pub const WIDER: &str = "more would die with it than was shown";

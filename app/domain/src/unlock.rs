@@ -3,6 +3,7 @@
 //! Owns the types and the rules that need no server. Authorization and execution are in the
 //! server.
 
+mod general_reason;
 mod name_confirmation;
 mod reason;
 
@@ -19,6 +20,7 @@ use crate::quorum::Quorum;
 use crate::reported::Reported;
 use crate::token::FencingToken;
 
+pub use general_reason::{GENERAL_REMEDY, general_reason};
 pub use name_confirmation::{difference, is_the_name, to_type};
 pub use reason::{REASON_CHARS_MAX, REASON_CHARS_MIN, UnlockReason, WeakReason};
 

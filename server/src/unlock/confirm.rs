@@ -70,7 +70,7 @@ impl Unlocks {
             self.record_rejected_step(who, Permission::Unlock, &unlock, error)
                 .await;
         }
-        match checked.map_err(|error| error.limited(who, &unlock.backend))? {
+        let done = match checked.map_err(|error| error.limited(who, &unlock.backend))? {
             Checked::Ready(ready) => {
                 let claimed = match self.claim(who, &unlock, &ready).await {
                     Ok(claimed) => claimed,
@@ -84,7 +84,8 @@ impl Unlocks {
             }
             Checked::Wider(why) => self.refuse(who, &unlock, why).await,
             Checked::Gone(now) => Box::pin(self.end_as_gone(who, &unlock, now)).await,
-        }
+        };
+        done.map_err(|error| error.limited(who, &unlock.backend))
     }
 
     /// Checks before the execution. The lock is not touched, and the intent stays open after most refusals.

@@ -1,4 +1,5 @@
-//! A forced unlock as one principal may see it. Casualties outside its scope are counted and not named.
+//! A forced unlock as one principal may see it. Casualties outside its scope are counted and not named, and sentences that
+//! could name them are general ones.
 //!
 //! **Invariant:** pages and the API show a [`VisibleUnlock`]; no operation takes one.
 
@@ -6,7 +7,7 @@ use domain::access::Permission;
 use domain::force_release::{BlastRadius, Casualty, CasualtyKind};
 use domain::lease::Scope;
 use domain::names::BackendName;
-use domain::unlock::Unlock;
+use domain::unlock::{EndedHolding, GENERAL_REMEDY, Unlock, UnlockState, general_reason};
 
 use super::{UnlockError, seen_by};
 use crate::identity::Principal;
@@ -21,11 +22,8 @@ impl VisibleUnlock {
         if !scope.is_everything() {
             let radius = std::mem::take(&mut unlock.observed.blast_radius);
             unlock.observed.blast_radius = limit_radius(radius, &scope);
-            if let Some(why) = &mut unlock.ending.why
-                && why.starts_with(BlastRadius::WIDER)
-            {
-                why.truncate(BlastRadius::WIDER.len());
-            }
+            let ending = std::mem::take(&mut unlock.ending);
+            unlock.ending = limit_ending(ending, unlock.state);
         }
         Self(unlock)
     }
@@ -33,6 +31,18 @@ impl VisibleUnlock {
     pub fn into_inner(self) -> Unlock {
         self.0
     }
+}
+
+/// Replaces sentences, which could contain names of others and addresses.
+fn limit_ending(mut ending: EndedHolding, state: UnlockState) -> EndedHolding {
+    let why = ending.why.take();
+    ending.why = why.map(|why| general_reason(state.as_str(), &why).to_owned());
+    let remedy = ending.remedy.take();
+    ending.remedy = remedy.map(|_| GENERAL_REMEDY.to_owned());
+    for node in &mut ending.nodes {
+        node.why = None;
+    }
+    ending
 }
 
 /// Replaces locks and keys outside the scope by their number. Descriptions of sessions and transactions could
@@ -52,10 +62,8 @@ pub(super) fn limit_radius(mut radius: BlastRadius, scope: &Scope) -> BlastRadiu
         CasualtyKind::Session | CasualtyKind::Transaction => true,
     };
     for casualty in &mut radius.dies {
-        match casualty.kind {
-            CasualtyKind::Session => "the session that holds it".clone_into(&mut casualty.what),
-            CasualtyKind::Transaction => "its open transaction".clone_into(&mut casualty.what),
-            CasualtyKind::Lock | CasualtyKind::Key => {}
+        if let Some(text) = casualty.kind.general_text() {
+            text.clone_into(&mut casualty.what);
         }
     }
     let all = radius.dies.len();
@@ -77,7 +85,7 @@ impl UnlockError {
         match self {
             Self::Stale { .. } => Self::Stale {
                 why: format!("{backend} does not answer"),
-                remedy: Some("Try again when the backend is live. Users with access to the whole backend see the cause.".to_owned()),
+                remedy: Some(format!("Try again when the backend is live. {GENERAL_REMEDY}")),
             },
             other => other,
         }

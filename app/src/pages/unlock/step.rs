@@ -247,7 +247,9 @@ fn events(step: &UnlockStep) -> Vec<StepTime> {
     } else if step.protection.is_some() && unlock.break_glass.is_none() {
         events.push(("A second approver approves".to_owned(), None));
     }
-    if matches!(unlock.state, UnlockState::Expired | UnlockState::Cancelled) {
+    // Also without an act: the lock was free, held by another, or more would have been released than was shown.
+    let is_unreleased = unlock.acted_at.is_none() && unlock.ended_at.is_some();
+    if is_unreleased || matches!(unlock.state, UnlockState::Expired | UnlockState::Cancelled) {
         events.push(("Ended without a release".to_owned(), unlock.ended_at));
         return events;
     }

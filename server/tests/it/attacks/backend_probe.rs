@@ -1,7 +1,10 @@
 //! A tenant reads `/v1/backends` and error messages about backends, sources and locks of
 //! others.
 
+use crate::support::proxy::{Link, Proxy};
+use crate::support::redis_keys::hold_key;
 use crate::support::{TestServer, on};
+use ::testkit::{RedisOptions, Throwaway};
 use domain::access::Role;
 use serde_json::Value;
 
@@ -128,6 +131,46 @@ async fn an_unreachable_backend_shows_no_address_to_a_tenant() {
         assert!(
             !text.contains("onnection refused") && !text.contains("os error"),
             "{path}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_failed_release_shows_no_address_to_a_tenant() {
+    // Redis is read directly and unlocked through a proxy, whose connections are cut before the confirmation.
+    let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+    let proxy = Proxy::start(redis.port()).await;
+    let toml = format!(
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{}\"]\n\
+         unlock_url = \"redis://127.0.0.1:{}\"\npatterns = [\"tenant_1:*\"]\npoll_interval = \"1s\"\ntimeout = \"1s\"\n",
+        redis.port(),
+        proxy.port()
+    );
+    let server = TestServer::builder().config(&toml).start().await;
+    hold_key(&redis, "tenant_1:a").await;
+    let tenant = server
+        .token("tenant", on(Role::Operator, None, Some("tenant_1")))
+        .await;
+    let held = server.inventory_lock(&tenant, "cache", "tenant_1:a").await;
+    let id = server.begun(&tenant, &held).await;
+    proxy.set(Link::Cut).await;
+    let (_, answer) = server.confirm(&tenant, &id, "tenant_1:a").await;
+    let shown = server.unlock_state(&tenant, &id).await;
+    assert_ne!(shown["state"], "released", "{shown}");
+    // The other members contain random ids.
+    for text in [
+        &answer["detail"],
+        &answer["remedy"],
+        &answer["outcome"],
+        &shown["outcome"],
+    ] {
+        let text = text.to_string();
+        assert!(
+            !text.contains(&proxy.port().to_string())
+                && !text.contains("127.0.0.1")
+                && !text.contains("onnection")
+                && !text.contains("os error"),
+            "{text}"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! A tenant reads the unlock document of a lock in its scope, whose session also holds a lock of another tenant.
 
-use crate::support::{TestServer, bearer};
+use crate::support::{TestServer, bearer, code, on};
 use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use domain::access::{Grant, Role};
 use leasehold::identity::{NewToken, Principal, Secret};
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 const OWN: &str = "advisory:postgres:424242";
+const FOREIGN: &str = "advisory:postgres:737373";
 
 async fn start() -> (Postgres, TestServer) {
     let options = PostgresOptions {
@@ -105,6 +106,52 @@ async fn an_unlock_counts_foreign_locks_without_their_names() {
         let text = read(&console, &tenant, path).await;
         assert!(
             !text.contains("515151") && !text.contains("737373"),
+            "{path}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn entries_of_a_refusal_name_no_foreign_lock() {
+    // The second key of the session is protected, and the confirmation without approval names it to its user: not to an
+    // auditor of the first key alone, in any view of the audit log.
+    let (postgres, console) = start().await;
+    console.protect(FOREIGN).await;
+    let mut session = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
+    session
+        .execute("SELECT pg_advisory_lock(424242), pg_advisory_lock(737373)")
+        .await
+        .unwrap();
+    let ada = console.user("ada", on(Role::Operator, None, None)).await;
+    let held = console.inventory_lock(&ada, "orders-db", OWN).await;
+    let id = console.begun(&ada, &held).await;
+    let refused = console.confirm(&ada, &id, OWN).await;
+    assert_eq!(code(&refused), (403, "needs_approval"), "{}", refused.1);
+    assert!(refused.1["detail"].to_string().contains(FOREIGN), "{}", refused.1);
+    let all = console.token("all", on(Role::Auditor, None, None)).await;
+    let tenant = console.token("own", on(Role::Auditor, None, Some(OWN))).await;
+    let list = format!("/v1/audit?unlockId={id}");
+    let (_, text) = console.as_user(&all).text(&list).await;
+    assert!(text.contains(FOREIGN), "{text}");
+    let (_, text) = console.as_user(&tenant).text(&list).await;
+    assert!(text.contains("session: the session that holds it"), "{text}");
+    assert!(
+        text.contains("the approval of a second approver is missing"),
+        "{text}"
+    );
+    let mut paths = vec![
+        list,
+        format!("/audit?unlockId={id}"),
+        format!("/v1/audit/export?unlockId={id}"),
+        format!("/v1/audit/export?format=csv&unlockId={id}"),
+    ];
+    let entries = console.unlock_entries().await;
+    paths.extend(entries.iter().map(|entry| format!("/audit/{}", entry.id)));
+    for path in &paths {
+        let (status, text) = console.as_user(&tenant).text(path).await;
+        assert_eq!(status, 200, "{path}: {text}");
+        assert!(
+            text.contains("424242") && !text.contains("737373"),
             "{path}: {text}"
         );
     }
