@@ -229,7 +229,7 @@ impl Unlocks {
     async fn refuse(&self, who: &Principal, unlock: &Unlock, why: String) -> Result<Unlock, UnlockError> {
         let ending = EndedHolding {
             why: Some(why),
-            remedy: Some("Request a new intent: it lists the locks that are released now.".to_owned()),
+            remedy: Some(WIDER_REMEDY.to_owned()),
             ..EndedHolding::default()
         };
         let by = audit_entries::actor_and_origin(who, Permission::Unlock, unlock);
@@ -307,8 +307,10 @@ fn second_reason(text: &str, first: &str) -> Result<UnlockReason, UnlockError> {
     Ok(reason)
 }
 
+pub(super) const WIDER_REMEDY: &str = "Request a new intent: it lists the locks that are released now.";
+
 /// Locks and keys added to the blast radius since it was shown. A changed session description does not count.
-fn widening_reason(shown: &BlastRadius, now: &BlastRadius) -> Option<String> {
+pub(super) fn widening_reason(shown: &BlastRadius, now: &BlastRadius) -> Option<String> {
     let is_more = |casualty: &&Casualty| {
         let is_shown = |other: &Casualty| (other.kind, &other.what) == (casualty.kind, &casualty.what);
         matches!(casualty.kind, CasualtyKind::Lock | CasualtyKind::Key) && !shown.dies.iter().any(is_shown)

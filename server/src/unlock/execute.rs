@@ -2,16 +2,18 @@
 
 use domain::access::Permission;
 use domain::audit::AuditPhase;
-use domain::force_release::{Act, Holding, Release};
+use domain::force_release::{Act, CasualtyKind, Holding, Release};
 use domain::names::BackendName;
 use domain::unlock::{EndedHolding, ProtectionLevel, Unlock, UnlockState};
 
+use super::confirm::{WIDER_REMEDY, widening_reason};
+use super::fresh_read::match_holding;
 use super::limits::ACT_MAX;
 use super::maintenance::is_over;
 use super::{UnlockError, Unlocks, audit_entries, store};
 use crate::audit::{Actor, Entry, Origin};
 use crate::identity::Principal;
-use backends::BackendError;
+use backends::{Backend, BackendError};
 use runtime::telemetry::instruments;
 use runtime::telemetry::instruments::{Of, Protected};
 use tracing::Instrument as _;
@@ -113,12 +115,47 @@ impl Unlocks {
             audit_id: unlock.act_entry.unwrap_or(unlock.intent_entry).to_string().into(),
         };
         let generation = &unlock.observed.generation;
-        let release = backend.release(&unlock.source, &unlock.resource, generation, &act);
+        let release = async {
+            if let Some(result) = Box::pin(self.compare_again(&*backend, unlock)).await? {
+                return Ok(result);
+            }
+            backend
+                .release(&unlock.source, &unlock.resource, generation, &act)
+                .await
+        };
         tokio::time::timeout(ACT_MAX, release).await.unwrap_or_else(|_| {
             Ok(Release::OutcomeUnknown {
                 why: format!("no answer within {} s", ACT_MAX.as_secs()),
             })
         })
+    }
+
+    /// The claim may have waited for its turn: where a session is ended, what it holds is compared once more with what
+    /// was reviewed. `None` if it may be ended.
+    async fn compare_again(
+        &self,
+        backend: &dyn Backend,
+        unlock: &Unlock,
+    ) -> Result<Option<Release>, BackendError> {
+        let reviewed = &unlock.observed.blast_radius;
+        let mut casualties = reviewed.dies.iter();
+        if !casualties.any(|casualty| casualty.kind == CasualtyKind::Session) {
+            return Ok(None);
+        }
+        let inspection = self.fresh(backend, &unlock.source, &unlock.resource).await?;
+        Ok(
+            match match_holding(inspection, &unlock.observed.generation, None) {
+                Ok((_, now, _)) => {
+                    widening_reason(reviewed, &now).map(|why| Release::refused(why, WIDER_REMEDY))
+                }
+                Err(UnlockError::HolderChanged { now: Some(now), .. }) => {
+                    Some(Release::HolderChanged { now })
+                }
+                Err(UnlockError::HolderChanged { now: None, .. }) => Some(Release::AlreadyFree),
+                // The adapter compares the holder itself.
+                Err(_) => None,
+            },
+        )
     }
 
     async fn ending(
