@@ -2,7 +2,7 @@
 //! kind of lock. Through the whole server.
 
 mod kind;
-mod taken_again;
+mod reacquired_lock;
 
 use crate::support::{Reply, TestCaller, TestServer, code};
 use crate::unlock::requests::{HeldLock, state};
