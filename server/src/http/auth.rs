@@ -280,7 +280,7 @@ async fn answer_refusal(
         .await;
     if rejected_form::is_form(&parts) {
         let form = if who.is_anonymous() {
-            Form::read_anonymous(body).await
+            Form::read_anonymous(body).await.unwrap_or_default()
         } else {
             Form::read(body).await
         };

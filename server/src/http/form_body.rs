@@ -8,14 +8,16 @@ use domain::access::{Grant, Role};
 use domain::limits::RESOURCE_BYTES_MAX;
 use domain::names::BackendName;
 
+use super::json_body::BodyError;
 use crate::identity::IdentityError;
 
 /// The longest name percent-encoded, three bytes for each of its bytes, and room for the other fields.
 const BYTES_MAX: usize = 3 * RESOURCE_BYTES_MAX + 64 * 1024;
 /// Of a sender without a session. A stranger may have hundreds of bodies in flight on each connection.
-pub(super) const ANONYMOUS_BYTES_MAX: usize = 16 * 1024;
+const ANONYMOUS_BYTES_MAX: usize = 16 * 1024;
 
 /// A posted form; empty when it is too large or not a form.
+#[derive(Default)]
 pub(super) struct Form(Vec<(String, String)>);
 
 impl<S: Sync> FromRequest<S> for Form {
@@ -28,17 +30,20 @@ impl<S: Sync> FromRequest<S> for Form {
 
 impl Form {
     pub(super) async fn read(body: Body) -> Self {
-        Self::read_up_to(BYTES_MAX, body).await
+        Self::read_up_to(BYTES_MAX, body).await.unwrap_or_default()
     }
 
-    /// Empty when it is longer than [`ANONYMOUS_BYTES_MAX`].
-    pub(super) async fn read_anonymous(body: Body) -> Self {
+    /// # Errors
+    /// It is longer than [`ANONYMOUS_BYTES_MAX`].
+    pub(super) async fn read_anonymous(body: Body) -> Result<Self, BodyError> {
         Self::read_up_to(ANONYMOUS_BYTES_MAX, body).await
     }
 
-    async fn read_up_to(bytes_max: usize, body: Body) -> Self {
-        let bytes = to_bytes(body, bytes_max).await.unwrap_or_default();
-        Self(url::form_urlencoded::parse(&bytes).into_owned().collect())
+    async fn read_up_to(bytes_max: usize, body: Body) -> Result<Self, BodyError> {
+        let bytes = to_bytes(body, bytes_max)
+            .await
+            .map_err(|_| BodyError::TooLarge { bytes_max })?;
+        Ok(Self(url::form_urlencoded::parse(&bytes).into_owned().collect()))
     }
 
     /// Every field, in order.

@@ -147,18 +147,34 @@ impl Identity {
         Ok(find_tie(&changes, &[], i64::MAX).is_some())
     }
 
-    /// Sets a password and ends the user's other sessions and unused links.
+    /// Sets the password of another user, and ends their sessions and unused links. Not one's own: a session that was taken over
+    /// would need no password to keep the account.
     ///
     /// # Errors
-    /// No user has this id; the user is one of the identity provider; the password is too weak.
+    /// No user has this id; the user is `who`, or one of the identity provider; the password is too weak.
     pub async fn set_password(
         &self,
         who: &Principal,
         user: &str,
         password: &SecretString,
     ) -> Result<(), IdentityError> {
+        if who.id() == user {
+            let why = "must be another user: change your own password at /settings, with the current one";
+            return Err(IdentityError::invalid("user", why));
+        }
         let known = self.known_user(user).await?;
         check_is_local(&known, "password", "change it there")?;
+        self.store_password(who, &known, password).await
+    }
+
+    /// Stores a password and ends the user's other sessions and unused links.
+    async fn store_password(
+        &self,
+        who: &Principal,
+        known: &super::User,
+        password: &SecretString,
+    ) -> Result<(), IdentityError> {
+        let user = known.id.as_str();
         let hashed = self.hash_password(password).await?;
         let mut tx = self.db.begin().await?;
         let update = "UPDATE users SET password_hash = $1 WHERE id = $2";
@@ -245,7 +261,7 @@ impl Identity {
         if !(has_none && is_fresh) {
             self.prove_again(who, old).await?;
         }
-        self.set_password(who, who.id(), new).await
+        self.store_password(who, &known, new).await
     }
 
     /// Enables a user with their previous grants. Idempotent.

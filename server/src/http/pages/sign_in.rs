@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::http::auth::{Authenticator, cookie};
 use crate::http::current_user::CurrentUser;
-use crate::http::form_body::{ANONYMOUS_BYTES_MAX, Form};
+use crate::http::form_body::Form;
 use crate::http::pages::response;
 use crate::http::problem::Problem;
 use crate::identity::{IdentityError, Principal, SignedIn};
@@ -41,13 +41,7 @@ impl<S: Sync> FromRequest<S> for SignInForm {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let form = Form::read_anonymous(request.into_body()).await;
-        if form.fields().is_empty() {
-            return Err(Problem::invalid(
-                "body",
-                format!("The form must have fields, and at most {ANONYMOUS_BYTES_MAX} bytes"),
-            ));
-        }
+        let form = Form::read_anonymous(request.into_body()).await?;
         Ok(Self {
             name: form.untrimmed("name"),
             password: form.secret("password"),

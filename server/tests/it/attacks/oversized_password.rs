@@ -28,7 +28,7 @@ async fn oversized_passwords_are_refused_before_they_count() {
     let whole = proxied
         .sign_in("203.0.113.9", "ada", &"a".repeat(1_000_000))
         .await;
-    assert_eq!(whole.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(whole.status(), StatusCode::PAYLOAD_TOO_LARGE);
     let problem = whole.text().await.unwrap();
     assert!(problem.contains("at most 16384 bytes"), "{problem}");
     let long = "a".repeat(1_025);

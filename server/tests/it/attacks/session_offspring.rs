@@ -6,6 +6,7 @@ use crate::unlock::pages::see;
 use domain::access::Role;
 use leasehold::audit::Origin;
 use leasehold::identity::Principal;
+use reqwest::Method;
 use serde_json::json;
 
 async fn is_usable(server: &TestServer, link: &str) -> bool {
@@ -14,7 +15,7 @@ async fn is_usable(server: &TestServer, link: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_link_for_oneself_is_refused_and_not_offered() {
+async fn no_link_or_password_for_oneself_over_the_api() {
     // Its session would be fresh without the password, again and again. Another user gets one, and so does this user by
     // the command on the server.
     let server = TestServer::start().await;
@@ -31,6 +32,11 @@ async fn a_link_for_oneself_is_refused_and_not_offered() {
     let detail = refused.1["detail"].as_str().unwrap();
     assert!(detail.contains("`leasehold user link`"), "{detail}");
     assert_eq!(make_link(&other).await.0, 201);
+    // Nor a password, which would need the current one.
+    let path = format!("/v1/users/{own}/password");
+    let password = json!({"password": PASSWORD});
+    let refused = server.as_user(&ada).json(Method::PUT, &path, &password).await;
+    assert_eq!(code(&refused), (400, "invalid"), "{}", refused.1);
     for (user, is_offered) in [(&own, false), (&other, true)] {
         let page = see(&server, &ada, &format!("/settings/users/{user}")).await;
         let text = &page.is(200).text;
