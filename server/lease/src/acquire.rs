@@ -14,6 +14,7 @@ use tracing::Instrument as _;
 use super::caller::LeaseCaller;
 use super::core::{BatchReply, Core};
 use super::error::LeaseError;
+use super::grant_receiver::GrantReceiver;
 use super::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, Operation, OperationResult};
 use super::singleflight::{self, FlightRole, ResultSender};
 use super::store::Lane;
@@ -146,6 +147,7 @@ impl LeaseService {
             CancellationToken::new(),
             async move {
                 let result = tokio::select! {
+                    biased;
                     // All clients of this request have disconnected.
                     () = result_tx.closed() => Err(LeaseError::Unavailable),
                     result = run(core, op, wait) => result,
@@ -197,8 +199,14 @@ async fn run(core: Arc<Core>, op: Box<AcquireOp>, wait: Duration) -> Result<Acqu
 async fn acquire_once(core: &Core, op: &AcquireOp) -> Result<BatchReply, LeaseError> {
     let mut tries = 0;
     loop {
-        let submitted = core.submit_and_wait(Lane::Main, Operation::Acquire(Box::new(op.clone())));
-        let answer = tokio::time::timeout(REPLY_TIMEOUT, submitted)
+        let (reply, answer) = oneshot::channel();
+        core.submit(Lane::Main, Operation::Acquire(Box::new(op.clone())), reply);
+        let mut receiver = GrantReceiver::new(answer, |lease| {
+            if op.is_released_undelivered() {
+                core.release_unclaimed(op, lease);
+            }
+        });
+        let answer = tokio::time::timeout(REPLY_TIMEOUT, receiver.receive())
             .await
             .unwrap_or(Err(LeaseError::Unavailable));
         match answer {
@@ -231,14 +239,12 @@ async fn acquire_queued(
 ) -> Result<BatchReply, LeaseError> {
     let (reply, answer) = oneshot::channel();
     let until = core.clock.tick().plus(millis(wait));
-    let work = waiters::wait(core.clone(), op, reply, until);
+    let mut receiver = GrantReceiver::new(answer, |lease| core.release_unclaimed(&op, lease));
+    let work = waiters::wait(core.clone(), op.clone(), reply, until);
     tasks::spawn("waiter", CancellationToken::new(), work.in_current_span());
-    let answer = tokio::time::timeout(wait + REPLY_TIMEOUT, answer).await;
-    match answer {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => Err(LeaseError::ShuttingDown),
-        Err(_) => Err(LeaseError::Unavailable),
-    }
+    tokio::time::timeout(wait + REPLY_TIMEOUT, receiver.receive())
+        .await
+        .unwrap_or(Err(LeaseError::Unavailable))
 }
 
 fn to_acquired(core: &Core, answer: BatchReply) -> Result<Acquired, LeaseError> {

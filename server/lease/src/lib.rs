@@ -20,6 +20,7 @@ pub mod error;
 mod events;
 mod expiry_schedule;
 mod fence;
+mod grant_receiver;
 mod lane_route;
 mod maintenance;
 mod metrics;

@@ -1,0 +1,103 @@
+//! Receives the answer of an acquire. The sender of an answer learns that its receiver is gone only if it was gone before: a grant
+//! that was sent and is never read, because the client disconnected in between, is released here.
+
+use domain::lease::LeaseId;
+
+use super::core::{Answer, BatchReply};
+use super::error::LeaseError;
+use super::operation::OperationResult;
+
+pub(super) struct GrantReceiver<F: FnMut(LeaseId)> {
+    answer: Answer,
+    release: F,
+}
+
+impl<F: FnMut(LeaseId)> GrantReceiver<F> {
+    /// `release` is called with a grant that was not received.
+    pub(super) fn new(answer: Answer, release: F) -> Self {
+        Self { answer, release }
+    }
+
+    /// # Errors
+    /// That of the batch; `ShuttingDown` if there is no answer.
+    pub(super) async fn receive(&mut self) -> Result<BatchReply, LeaseError> {
+        (&mut self.answer).await.unwrap_or(Err(LeaseError::ShuttingDown))
+    }
+}
+
+impl<F: FnMut(LeaseId)> Drop for GrantReceiver<F> {
+    fn drop(&mut self) {
+        self.answer.close();
+        if let Ok(Ok(BatchReply {
+            done:
+                OperationResult::Acquired {
+                    lease,
+                    replayed: false,
+                    ..
+                },
+            ..
+        })) = self.answer.try_recv()
+        {
+            (self.release)(lease.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::lease::{Lease, Metadata, StoreTime, Ttl};
+    use domain::names::OwnerId;
+    use domain::tick::Tick;
+    use domain::token::FencingToken;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn granted() -> BatchReply {
+        let now = StoreTime::from_ms(1_000);
+        let lease = Lease {
+            id: LeaseId::from_parts(1_700_000_000_000, [1; 10]),
+            owner: OwnerId::new("o"),
+            issuer: "t".into(),
+            token: FencingToken::new(1),
+            ttl: Ttl::parse(30, 3_600).unwrap(),
+            metadata: Metadata::default(),
+            acquired_at: now,
+            expires_at: now.plus(30_000),
+            renewed_at: now,
+            renewals: 0,
+            margin_ms: 0,
+            ending: None,
+        };
+        BatchReply {
+            done: OperationResult::Acquired {
+                lease,
+                reclaimed: false,
+                replayed: false,
+            },
+            now,
+            read_at: Tick(0),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_grant_that_was_sent_and_not_read_is_released() {
+        let mut released = Vec::new();
+        let (reply, answer) = oneshot::channel();
+        let receiver = GrantReceiver::new(answer, |lease| released.push(lease));
+        assert!(reply.send(Ok(granted())).is_ok());
+        drop(receiver);
+        assert_eq!(released.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_grant_that_was_read_is_not_released() {
+        let mut released = Vec::new();
+        let (reply, answer) = oneshot::channel();
+        let mut receiver = GrantReceiver::new(answer, |lease| released.push(lease));
+        assert!(reply.send(Ok(granted())).is_ok());
+        assert!(receiver.receive().await.is_ok());
+        drop(receiver);
+        assert!(released.is_empty());
+    }
+}
