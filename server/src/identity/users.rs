@@ -158,12 +158,12 @@ impl Identity {
         user: &str,
         password: &SecretString,
     ) -> Result<(), IdentityError> {
+        let known = self.known_user(user).await?;
+        check_is_local(&known, "password", "change it there")?;
         if who.id() == user {
             let why = "must be another user: change your own password at /settings, with the current one";
             return Err(IdentityError::invalid("user", why));
         }
-        let known = self.known_user(user).await?;
-        check_is_local(&known, "password", "change it there")?;
         self.store_password(who, &known, password).await
     }
 

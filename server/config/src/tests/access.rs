@@ -102,7 +102,7 @@ fn an_identity_provider_needs_https_and_maps_roles() {
         ),
         (
             oidc(&format!("{role}\nbackend = \"No Name\"")),
-            &["oidc.role[0].backend", "no name of a backend"],
+            &["oidc.role[0].backend", "not the name of a backend"],
         ),
         (
             oidc(&format!("secret = \"s3cret\"\n{role}")),

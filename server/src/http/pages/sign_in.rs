@@ -42,6 +42,13 @@ impl<S: Sync> FromRequest<S> for SignInForm {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let form = Form::read_anonymous(request.into_body()).await?;
+        if ["name", "password", "link"]
+            .iter()
+            .all(|name| form.find(name).is_none())
+        {
+            let why = "The form must have the fields `name` and `password`, or `link`";
+            return Err(Problem::invalid("body", why.to_owned()));
+        }
         Ok(Self {
             name: form.untrimmed("name"),
             password: form.secret("password"),
