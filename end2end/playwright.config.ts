@@ -3,9 +3,6 @@
 // `--project gallery` alone.
 import { defineConfig } from '@playwright/test';
 
-// They need any demo: the worker that has finished the gallery starts another one for them, while the first demo goes on.
-const PAGES = ['**/looks.spec.ts', '**/sign-in.spec.ts'];
-
 export default defineConfig({
   outputDir: './test-results/runs',
   // Hang limit of a test, not a speed limit: some visit many pages.
@@ -17,8 +14,7 @@ export default defineConfig({
   reporter: [['list']],
   projects: [
     { name: 'gallery', testDir: './tests/gallery', workers: 1 },
-    { name: 'demo', testDir: './tests/demo', testIgnore: PAGES, workers: 1 },
-    { name: 'demo-pages', testDir: './tests/demo', testMatch: PAGES, workers: 1 },
+    { name: 'demo', testDir: './tests/demo', workers: 1 },
   ],
   use: {
     // A trace doubles the time of a test: enabled by TRACE=1.
