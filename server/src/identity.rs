@@ -23,10 +23,12 @@ pub mod principal;
 mod principal_cache;
 mod revalidation;
 mod secret;
+mod session_start;
 mod sessions;
 mod sign_in_attempt;
 mod throttle;
 mod tokens;
+mod user_passwords;
 mod users;
 
 use std::sync::{Arc, OnceLock};

@@ -168,11 +168,12 @@ impl Run<'_> {
         {
             return Ok(result);
         }
-        if let Some(lease) = self.lease(&op.resource, op.id).cloned() {
-            return self.earlier_grant(op, lease);
-        }
         let now = self.loaded.now;
         let held = self.loaded.resources.entry(op.resource.clone()).or_default();
+        if let Some(lease) = held.state.lease.as_ref().filter(|lease| lease.id == op.id) {
+            let lease = lease.clone();
+            return self.earlier_grant(op, lease);
+        }
         let place = held.queue.iter().position(|waiting| waiting.waiter == op.id);
         let my_turn = place.map_or(held.queue.is_empty(), |place| place == 0);
         if my_turn && lease::transition::is_free(&held.state, now) {

@@ -2,16 +2,14 @@
 
 use domain::access::{Grant, Permission};
 use domain::audit::Action;
-use domain::escape::visible;
 use secrecy::SecretString;
 use serde_json::json;
-use sqlx::Row as _;
 
 use super::error::IdentityError;
 use super::last_admin::{is_admin, require_an_admin};
 use super::lineage::{ChangeKind, find_tie};
 use super::names::check_name;
-use super::notice::{AccessChange, new_privileged_grants, roles_granted};
+use super::notice::{new_privileged_grants, roles_granted};
 use super::principal::Principal;
 use super::{Identity, principal_cache};
 use runtime::db::{Tx, on_either};
@@ -147,69 +145,6 @@ impl Identity {
         Ok(find_tie(&changes, &[], i64::MAX).is_some())
     }
 
-    /// Sets the password of another user, and ends their sessions and unused links. Not one's own: a session that was taken over
-    /// would need no password to keep the account.
-    ///
-    /// # Errors
-    /// No user has this id; the user is `who`, or one of the identity provider; the password is too weak.
-    pub async fn set_password(
-        &self,
-        who: &Principal,
-        user: &str,
-        password: &SecretString,
-    ) -> Result<(), IdentityError> {
-        let known = self.known_user(user).await?;
-        check_is_local(&known, "password", "change it there")?;
-        if who.id() == user {
-            let why = "must be another user: change your own password at /settings, with the current one";
-            return Err(IdentityError::invalid("user", why));
-        }
-        self.store_password(who, &known, password).await
-    }
-
-    /// Stores a password and ends the user's other sessions and unused links.
-    async fn store_password(
-        &self,
-        who: &Principal,
-        known: &super::User,
-        password: &SecretString,
-    ) -> Result<(), IdentityError> {
-        let user = known.id.as_str();
-        let hashed = self.hash_password(password).await?;
-        let mut tx = self.db.begin().await?;
-        let update = "UPDATE users SET password_hash = $1 WHERE id = $2";
-        let links = "UPDATE one_time_links SET used_at = $1 WHERE user_id = $2 AND used_at IS NULL";
-        let sessions =
-            "UPDATE sessions SET ended_at = $1 WHERE user_id = $2 AND ended_at IS NULL AND id <> $3";
-        let own = who.session.as_ref().map_or("", |session| session.id.as_str());
-        let now = self.now_ms();
-        on_either!(&mut tx, Tx, |tx| {
-            let query = sqlx::query(update).bind(&hashed).bind(user);
-            query.execute(&mut **tx).await?;
-            let query = sqlx::query(links).bind(now).bind(user);
-            query.execute(&mut **tx).await?;
-            let query = sqlx::query(sessions).bind(now).bind(user).bind(own);
-            query.execute(&mut **tx).await?;
-        });
-        principal_cache::touch(&mut tx).await?;
-        self.record_account_change(&mut tx, who, user, ChangeKind::Password)
-            .await?;
-        let after = json!({"name": known.name, "password": "set"});
-        let change = (who.id() != user).then(|| AccessChange {
-            change: "password_set",
-            subject: &known.name,
-            by: who.name(),
-            summary: format!(
-                "{} set the password of {}",
-                visible(who.name()),
-                visible(&known.name)
-            ),
-            path: "/settings/users",
-        });
-        self.record_and_notify(tx, who, (Action::UserChange, None, Some(after)), change)
-            .await
-    }
-
     /// Disables a user and ends all their sessions and unused links, and those that they gave to other users, directly
     /// or through users who signed in by their links. Their API tokens and audit entries stay. Idempotent.
     ///
@@ -240,28 +175,6 @@ impl Identity {
         let before = json!({"name": known.name, "grants": *known.grants});
         self.record(tx, who, Action::UserDisable, Some(before), None)
             .await
-    }
-
-    /// Changes the own password. A user without one, who signed in by a link, must have done so within the fresh
-    /// period.
-    ///
-    /// # Errors
-    /// As [`prove_again`](Self::prove_again); the user is one of the identity provider; the new one is too weak.
-    pub async fn change_password(
-        &self,
-        who: &Principal,
-        old: &SecretString,
-        new: &SecretString,
-    ) -> Result<(), IdentityError> {
-        super::password::check(new)?;
-        let known = self.known_user(who.id()).await?;
-        check_is_local(&known, "password", "change it there")?;
-        let has_none = !known.has_password;
-        let is_fresh = who.session.as_ref().is_some_and(|session| self.is_fresh(session));
-        if !(has_none && is_fresh) {
-            self.prove_again(who, old).await?;
-        }
-        self.store_password(who, &known, new).await
     }
 
     /// Enables a user with their previous grants. Idempotent.
@@ -336,31 +249,6 @@ impl Identity {
         };
         Ok(self.user(&id).await?.map(|user| (user, stored)))
     }
-
-    /// Id and stored password of a user who may sign in with it.
-    pub(super) async fn password_of(&self, name: &str) -> Result<Option<(String, String)>, IdentityError> {
-        let select = "SELECT id, password_hash FROM users
-            WHERE name = $1 AND password_hash IS NOT NULL AND issuer IS NULL AND disabled_at IS NULL";
-        let row = on_either!(&self.db, Db, |pool| {
-            let row = sqlx::query(select).bind(name).fetch_optional(pool).await?;
-            row.map(|row| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?)))
-                .transpose()?
-        });
-        Ok(row)
-    }
-}
-
-/// Users of the identity provider must lose access here when they are removed there: no password or link of their own.
-pub(super) fn check_is_local(
-    user: &super::User,
-    field: &'static str,
-    remedy: &str,
-) -> Result<(), IdentityError> {
-    if user.issuer.is_none() {
-        return Ok(());
-    }
-    let why = format!("is managed by the identity provider: {remedy}");
-    Err(IdentityError::invalid(field, why))
 }
 
 fn approves(grant: &Grant) -> bool {

@@ -195,8 +195,7 @@ impl Unlocks {
         ending: EndedHolding,
         by: (Actor, Origin),
     ) -> Result<(), UnlockError> {
-        let _is_first = self.end_if_pending(unlock, state, ending, by).await?;
-        Ok(())
+        self.end_if_pending(unlock, state, ending, by).await.map(drop)
     }
 
     /// As [`end_pending`](Self::end_pending); returns whether it was pending.

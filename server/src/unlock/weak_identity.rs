@@ -54,7 +54,7 @@ pub(super) fn check_weak_identity(
     Err(UnlockError::Unavailable {
         why: format!(
             "more time is left than when it was reviewed ({} instead of {}), and no renewal was seen before: it may be \
-             another holding, because {why}",
+             another grant, because {why}",
             domain::format::duration(left_ms),
             domain::format::duration(expected_ms.max(0)),
         ),

@@ -12,7 +12,7 @@ pub fn general_reason(outcome: &str, why: &str) -> &'static str {
     }
     match outcome {
         "released" => "not everything about its end could be read",
-        "holder_changed" => "the reviewed holding had ended",
+        "holder_changed" => "the reviewed grant had ended",
         "refused" => "it was not released",
         "outcome_unknown" => "the result is not known",
         "cancelled" => "it was cancelled",

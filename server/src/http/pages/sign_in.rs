@@ -42,10 +42,8 @@ impl<S: Sync> FromRequest<S> for SignInForm {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let form = Form::read_anonymous(request.into_body()).await?;
-        if ["name", "password", "link"]
-            .iter()
-            .all(|name| form.find(name).is_none())
-        {
+        let is_known = |(name, _): &(String, String)| matches!(name.as_str(), "name" | "password" | "link");
+        if !form.fields().iter().any(is_known) {
             let why = "The form must have the fields `name` and `password`, or `link`";
             return Err(Problem::invalid("body", why.to_owned()));
         }
