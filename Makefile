@@ -56,7 +56,7 @@ prove: export LEASEHOLD_PROVE := 1
 prove: ## the long fault runs
 	@scripts/setup build servers monitoring test
 	@scripts/site
-	@cargo nextest run --locked --workspace --exclude frontend --features app/ssr --profile prove --run-ignored all
+	@cargo nextest run --locked --workspace --exclude frontend --exclude bindings --features app/ssr --profile prove --run-ignored all
 
 .PHONY: mutants
 mutants: ## injects each known fault into the code, one at a time: a test must detect it

@@ -3,7 +3,7 @@
 # app/ssr, the browser build app/hydrate, and no command uses --all-features.
 
 # shellcheck disable=SC2034 # read by the scripts that source this
-SERVER_GRAPH=(--workspace --exclude frontend --features app/ssr)
+SERVER_GRAPH=(--workspace --exclude frontend --exclude bindings --features app/ssr)
 BROWSER_GRAPH=(-p frontend -p app --features app/hydrate)
 
 # A clean clone is tested with exactly the versions of Cargo.lock; in a changed tree cargo may update it.
@@ -41,6 +41,7 @@ lint_browser() {
 
 # lint_site: the same after scripts/site, with what it has compiled: the dependencies, or with Debian's compiler the macros.
 lint_site() {
+  linted bindings_tool
   if [[ $("$ROOT/scripts/wasm-cargo" --way) == own ]]; then
     RUSTC_WORKSPACE_WRAPPER=$ROOT/scripts/lib/clippy-metadata CLIPPY_ARGS=$DENY_WARNINGS \
       "$ROOT/scripts/wasm-cargo" build "${LOCKED[@]}" -p frontend --profile wasm

@@ -60,3 +60,8 @@ wasm_cargo() {
     CARGO_ENCODED_RUSTFLAGS="--cfg"$'\x1f'"erase_components"$'\x1f'"--sysroot"$'\x1f'"$sysroot" \
     "$DEBIAN_CARGO" "$@"
 }
+
+# The tools of this workspace that work on the browser build, for the machine that builds.
+wasm_tools_dir() { printf '%s/tool' "$(wasm_target_dir own)"; }
+
+bindings_tool() { CARGO_TARGET_DIR=$(wasm_target_dir own) cargo build --locked -p bindings --profile tool; }

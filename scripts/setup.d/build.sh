@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # For `make build`: protoc for etcd-client, brotli for pre-compression, and for the browser build the
-# wasm32 standard library, wasm-bindgen and wasm-opt.
+# wasm32 standard library and wasm-opt.
 
 build_packages() {
   have cc || want_package gcc
@@ -15,7 +15,6 @@ build_packages() {
 
 build_tools() {
   wasm_way >/dev/null || wasm_std_by_debian
-  wasm_bindgen_ready || wasm_bindgen_install
 }
 
 # Some networks block rustup's downloads: fail fast and quietly, then use Debian's compiler.
@@ -39,15 +38,4 @@ wasm_std_packages() {
 wasm_std_by_debian() {
   quietly 'building the wasm32 standard library' "$ROOT/scripts/wasm-std" ||
     die 'the wasm32 standard library could not be built' "rustup target add $WASM_TARGET"
-}
-
-# The versions of the crate and the tool must be equal, so every version has its own folder.
-wasm_bindgen_ready() { [[ -x $CACHE/wasm-bindgen-$(locked_version wasm-bindgen)/bin/wasm-bindgen ]]; }
-
-wasm_bindgen_install() {
-  local version dir
-  version=$(locked_version wasm-bindgen)
-  dir=$CACHE/wasm-bindgen-$version
-  cargo_install "$dir" wasm-bindgen-cli --version "$version" ||
-    die "wasm-bindgen $version could not be installed" "cargo install wasm-bindgen-cli --locked --version $version --root $dir"
 }

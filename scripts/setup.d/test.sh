@@ -44,7 +44,7 @@ test_clients() {
   lock=$folder/requirements.txt
   cmp -s "$lock" "$folder/site/.leasehold-lock" && return
   rm -rf "$folder/site"
-  quietly 'pip install in server/tests/clients/python' python3 -m pip install --require-hashes --no-deps --target "$folder/site" -r "$lock" ||
+  quietly 'pip install in server/tests/clients/python' python3 -m pip install --no-compile --require-hashes --no-deps --target "$folder/site" -r "$lock" ||
     die 'the PyPI packages could not be installed' "cd $folder && python3 -m pip install --require-hashes --no-deps --target site -r requirements.txt"
   cp "$lock" "$folder/site/.leasehold-lock"
 }
