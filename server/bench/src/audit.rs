@@ -52,7 +52,7 @@ pub(crate) async fn measure(rows: i64) -> Result<Vec<Figure>, BenchError> {
     let verified = verification.map_err(|fault| server_error(&fault))?;
     let mut figures = vec![
         Figure::at_most(
-            &format!("verifying {} rows", verified.entries),
+            &format!("verifying {} entries", verified.entries),
             verify_s,
             VERIFY_S_GOAL,
             "s",
@@ -217,7 +217,7 @@ mod tests {
         let figures = measure(2_000).await.unwrap();
         assert_eq!(figures.len(), 2 + queries(1).len());
         let found = |name: &str| figures.iter().any(|figure| figure.name.contains(name));
-        assert!(found("verifying 2000 rows") && found("an action, 50 rows") && found("not there, 0 rows"));
+        assert!(found("verifying 2000 entries") && found("an action, 50 rows") && found("not there, 0 rows"));
         assert!(
             found("an actor's name, 2 rows")
                 && found("an unlock, 3 rows")

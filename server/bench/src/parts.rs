@@ -70,7 +70,7 @@ pub(crate) enum Part {
     Pages,
     /// 200 open pages of each kind while locks change: CPU time of the server
     OpenPages,
-    /// 1,000,000 rows of the audit record
+    /// 1,000,000 entries of the audit log
     Audit,
     /// 1,000 changes a second into history, and a month of its sums
     History,
@@ -148,7 +148,7 @@ impl Part {
             Self::Redis => "A scan of Redis",
             Self::Pages => "Pages",
             Self::OpenPages => "200 open pages",
-            Self::Audit => "Audit log at 1,000,000 rows",
+            Self::Audit => "Audit log at 1,000,000 entries",
             Self::History => "History at 1,000 changes a second",
             Self::Preview => "Previews of alert rules",
             Self::Delivery => "Delivery of notifications",
@@ -201,7 +201,7 @@ impl Part {
                 Box::pin(open_pages::measure()).await?
             }
             Self::Audit => {
-                report("1,000,000 rows of the audit log, verified and searched: about a minute");
+                report("1,000,000 entries of the audit log, verified and searched: about a minute");
                 Box::pin(audit::measure(audit::ROWS)).await?
             }
             Self::History => {

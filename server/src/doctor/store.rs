@@ -101,7 +101,7 @@ fn check_roles(check: &str, examined: &Examined) -> Vec<Finding> {
     findings.extend(examined.audit_rights.map(|rights| match rights {
         AuditRights::Appender => Finding::ok(
             check,
-            "two roles: this one may only read and add rows of the audit log, and does not own the tables",
+            "two roles: this one may only read and add entries of the audit log, and does not own the tables",
         ),
         AuditRights::Owner => Finding::ok(
             check,

@@ -17,7 +17,7 @@ const TABLE: &str = "relation:postgres:public.patients";
 
 struct PatientsServer {
     console: TestServer,
-    /// Sees everything that can be read, the audit record included.
+    /// Sees everything that can be read, the audit log included.
     reader: Client,
     _sessions: Vec<PgConnection>,
     _waiting: Vec<tokio::task::JoinHandle<()>>,
@@ -158,7 +158,7 @@ impl PatientsServer {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sql_literals_of_other_sessions_are_never_shown() {
-    // On no page, in no JSON, in no entry of the audit record; before, during and after a forced unlock.
+    // On no page, in no JSON, in no entry of the audit log; before, during and after a forced unlock.
     for (query_text, shown) in [
         ("", "SELECT pg_advisory_lock(?), pg_advisory_lock(?), ?, ?, ?"),
         ("query_text = \"hidden\"", "not shown: query_text is"),
