@@ -75,6 +75,8 @@ pub struct PreviewData {
 /// One threshold of the condition, with what is measured in its unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreviewPart {
+    /// Name of the condition; several have a threshold of the same name.
+    pub condition: String,
     /// Name of the threshold.
     pub param: String,
     /// `None`: left out.

@@ -82,18 +82,18 @@ test('a rule is created from a chart, rejected with its input kept, previewed, s
   await expect(page).toHaveURL(/condition=fencing_rejections/);
   await expect(page.getByRole('heading', { name: 'Preview' })).toBeVisible();
   await page.getByLabel('Name').fill('Refused in the ledger');
-  await page.getByLabel('at least', { exact: true }).fill('0');
+  await page.getByLabel('At least … rejected writes', { exact: true }).fill('0');
   await page.getByLabel('Prefix').fill('nothing_there:');
   await page.getByLabel('Message').fill('Look at {resource}');
   await page.getByRole('button', { name: 'Save rule' }).click();
   await expect(page.getByRole('alert')).toContainText('A field below is invalid');
-  await expect(page.getByLabel('at least', { exact: true })).toHaveAttribute('aria-invalid', 'true');
-  await expect(page.getByLabel('at least', { exact: true })).toHaveValue('0');
+  await expect(page.getByLabel('At least … rejected writes', { exact: true })).toHaveAttribute('aria-invalid', 'true');
+  await expect(page.getByLabel('At least … rejected writes', { exact: true })).toHaveValue('0');
   await expect(page.getByLabel('Prefix', { exact: false }).first()).toHaveValue('nothing_there:');
   await expect(page.getByLabel('Message')).toHaveValue('Look at {resource}');
   await expect(page.getByText('covers no lock that is held or was seen')).toBeVisible();
   await lookAt(page, 'alert-rule-refused');
-  await page.getByLabel('at least', { exact: true }).fill('1');
+  await page.getByLabel('At least … rejected writes', { exact: true }).fill('1');
   await page.getByLabel('Accept a prefix without locks').check();
   // The preview follows the form.
   await expect(page.locator('.fig b').last()).toHaveText('0');
@@ -102,7 +102,7 @@ test('a rule is created from a chart, rejected with its input kept, previewed, s
   await expect(page.locator('.re-preview table.t tbody').first()).toContainText(REFUSED);
   await page.getByRole('button', { name: 'Save rule' }).click();
   await expect(page.getByText('Rule, version 1').first()).toBeVisible();
-  await page.getByLabel('at least', { exact: true }).fill('50');
+  await page.getByLabel('At least … rejected writes', { exact: true }).fill('50');
   await expect(page.locator('.fig', { hasText: 'firings now' }).locator('b')).toHaveText(/[1-9]/);
   await expect(page.locator('.entry.is-changed')).toContainText('saved: 1');
   await lookAt(page, 'alert-rule');
@@ -112,7 +112,7 @@ test('a rule is created from a chart, rejected with its input kept, previewed, s
   expect(made?.with.count).toBe('50');
   const changes = page.getByRole('region', { name: 'Versions' });
   await expect(changes).toContainText('visitor');
-  await expect(changes.getByRole('listitem').first()).toContainText(/at least.*1.*50/);
+  await expect(changes.getByRole('listitem').first()).toContainText(/At least … rejected writes.*1.*50/);
   await page.goto('/alerts');
   await page.locator('.al-r').getByRole('link', { name: 'Refused in the ledger', exact: true }).click();
   await page.getByRole('button', { name: /^Remove the rule/ }).click();
@@ -148,7 +148,7 @@ test('the threshold line is dragged by mouse and keyboard, previewed, overridden
   // The line follows the pointer in the form that the browser has taken over, and once the first preview has set its scale.
   await hydrated(page);
   await expect(page.locator('.pv figcaption')).toContainText('20');
-  const number = page.getByLabel('at least', { exact: true });
+  const number = page.getByLabel('At least … rejected writes', { exact: true });
   const line = page.getByLabel(/^Threshold line/);
   await expect(line).toHaveValue('20');
   // The preview of the typed name arrives while the line is held: it is not taken out of the reader's hand.
@@ -279,7 +279,7 @@ test.describe('without a script, on a phone', () => {
     if (await line.isVisible()) {
       await line.focus();
       await page.keyboard.press('ArrowUp');
-      const [at, unit] = [Number(await line.inputValue()), page.getByRole('textbox', { name: 'longer than its own p95 times' })];
+      const [at, unit] = [Number(await line.inputValue()), page.getByRole('textbox', { name: 'Held longer than … × the lock\'s own p95 hold time' })];
       await page.getByRole('button', { name: 'Preview' }).click();
       expect(Number(await unit.inputValue())).toBe(at);
     }

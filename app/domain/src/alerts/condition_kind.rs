@@ -58,11 +58,10 @@ pub enum HistorySource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Param {
     pub name: &'static str,
-    /// Label of the value in the form.
+    /// Label of the field in the form: a sentence with its unit, and `…` in place of the value.
     pub label: &'static str,
-    /// Wording inside a sentence, with `…` in place of the value. `None`: the label followed by
-    /// the value.
-    pub clause: Option<&'static str>,
+    /// The same inside a sentence. The value that replaces `…` has its unit.
+    pub clause: &'static str,
     pub unit: Unit,
     /// `None`: the threshold is optional.
     pub default: Option<i64>,
@@ -93,6 +92,7 @@ const H: i64 = 60 * M;
 const fn param(
     name: &'static str,
     label: &'static str,
+    clause: &'static str,
     unit: Unit,
     default: Option<i64>,
     bounds: (i64, i64),
@@ -100,7 +100,7 @@ const fn param(
     Param {
         name,
         label,
-        clause: None,
+        clause,
         unit,
         default,
         min: bounds.0,
@@ -116,110 +116,112 @@ const fn main(param: Param) -> Param {
     }
 }
 
-const fn with_text(clause: &'static str, param: Param) -> Param {
-    Param {
-        clause: Some(clause),
-        ..param
-    }
-}
-
 const fn window(default: i64) -> Param {
     param(
         "window",
-        "within",
+        "Within the last … (a time, such as 5m)",
+        "within …",
         Unit::Duration,
         Some(default),
         (super::limits::WINDOW_MS_MIN, super::limits::WINDOW_MS_MAX),
     )
 }
 
-const fn number(default: i64) -> Param {
+const fn number(label: &'static str, clause: &'static str, default: i64) -> Param {
     main(param(
         "count",
-        "at least",
+        label,
+        clause,
         Unit::Count,
         Some(default),
         (1, 1_000_000),
     ))
 }
 
-const NEAR: &[Param] = &[main(with_text(
-    "less than … of the TTL left, of holders that never renew",
-    param(
-        "share",
-        "of holders that never renew: left below",
-        Unit::Share,
-        Some(125),
-        (1, 900),
-    ),
+const NEAR: &[Param] = &[main(param(
+    "share",
+    "Less than … % of the TTL is left, for a holder that never renews",
+    "less than … of the TTL is left, for a holder that never renews",
+    Unit::Share,
+    Some(125),
+    (1, 900),
 ))];
-const RENEWING: &[Param] = &[main(with_text(
-    "silent for more than … its own interval",
-    param(
-        "intervals",
-        "silent for more intervals than",
-        Unit::Times,
-        Some(250),
-        (150, 2_000),
-    ),
+const RENEWING: &[Param] = &[main(param(
+    "intervals",
+    "No renewal for more than … × the holder's own longest renewal interval",
+    "no renewal for more than … the holder's own longest renewal interval",
+    Unit::Times,
+    Some(250),
+    (150, 2_000),
 ))];
 const HELD: &[Param] = &[
-    main(with_text(
-        "longer than … its own p95",
-        param(
-            "times_p95",
-            "longer than its own p95 times",
-            Unit::Times,
-            Some(300),
-            (110, 10_000),
-        ),
+    main(param(
+        "times_p95",
+        "Held longer than … × the lock's own p95 hold time",
+        "held longer than … the lock's own p95 hold time",
+        Unit::Times,
+        Some(300),
+        (110, 10_000),
     )),
     param(
         "longer_than",
-        "or longer than",
+        "Or held longer than … (a time, such as 2h)",
+        "or held longer than …",
         Unit::Duration,
         Some(2 * H),
         (S, 365 * 24 * H),
     ),
-    param("at_least", "but not below", Unit::Duration, Some(M), (0, 24 * H)),
+    param(
+        "at_least",
+        "By its p95 not before it is held for … (a time, such as 1m)",
+        "by its p95 not before it is held for …",
+        Unit::Duration,
+        Some(M),
+        (0, 24 * H),
+    ),
 ];
 const HOLD_TTL: &[Param] = &[
-    main(with_text(
-        "p99 of the hold times above … of the TTL",
-        param(
-            "share",
-            "p99 of the hold times above this share of the TTL",
-            Unit::Share,
-            Some(800),
-            (100, 1_000),
-        ),
+    main(param(
+        "share",
+        "The p99 hold time is above … % of the TTL",
+        "the p99 hold time is above … of the TTL",
+        Unit::Share,
+        Some(800),
+        (100, 1_000),
     )),
-    with_text(
+    param(
+        "at_least",
+        "Of at least … holds",
         "of at least … holds",
-        param("at_least", "of holds", Unit::Count, Some(20), (5, 10_000)),
+        Unit::Count,
+        Some(20),
+        (5, 10_000),
     ),
     window(24 * H),
 ];
 const CONTENDED: &[Param] = &[
-    main(with_text(
+    main(param(
+        "share",
+        "More than … % of the attempts to acquire waited or were refused",
         "more than … of attempts waited or were refused",
-        param(
-            "share",
-            "share of attempts that waited or were refused above",
-            Unit::Share,
-            Some(500),
-            (10, 1_000),
-        ),
+        Unit::Share,
+        Some(500),
+        (10, 1_000),
     )),
-    with_text(
+    param(
+        "at_least",
+        "Of at least … attempts",
         "of at least … attempts",
-        param("at_least", "of attempts", Unit::Count, Some(5), (1, 100_000)),
+        Unit::Count,
+        Some(5),
+        (1, 100_000),
     ),
     window(5 * M),
 ];
 const OLDER: &[Param] = &[main(param(
     "longer_than",
-    "waiting longer than",
+    "The first waiter waits longer than … (a time, such as 1m)",
+    "the first waiter waits longer than …",
     Unit::Duration,
     Some(M),
     (S, 24 * H),
@@ -227,31 +229,63 @@ const OLDER: &[Param] = &[main(param(
 const WAITS: &[Param] = &[
     main(param(
         "longer_than",
-        "p95 of the waits above",
+        "The p95 wait is longer than … (a time, such as 3m)",
+        "the p95 wait is longer than …",
         Unit::Duration,
         Some(3 * M),
         (100, 24 * H),
     )),
-    with_text(
+    param(
+        "at_least",
+        "Of at least … waits",
         "of at least … waits",
-        param("at_least", "of waits", Unit::Count, Some(5), (1, 100_000)),
+        Unit::Count,
+        Some(5),
+        (1, 100_000),
     ),
     window(15 * M),
 ];
-const FAILURES: &[Param] = &[number(3), window(5 * M)];
+const RENEWALS: &[Param] = &[
+    number("At least … failed renewals", "failed renewals: at least …", 3),
+    window(5 * M),
+];
+const RELEASES: &[Param] = &[
+    number("At least … failed releases", "failed releases: at least …", 3),
+    window(5 * M),
+];
 /// Losses of one prefix; each loss has had an alert of `not_renewing` before.
-const LOSSES: &[Param] = &[number(20), window(5 * M)];
-const ANY: &[Param] = &[number(1), window(5 * M)];
+const LOSSES: &[Param] = &[
+    number("At least … lost leases", "lost leases: at least …", 20),
+    window(5 * M),
+];
+const REJECTIONS: &[Param] = &[
+    number("At least … rejected writes", "rejected writes: at least …", 1),
+    window(5 * M),
+];
+const UNLOCKS: &[Param] = &[
+    number("At least … forced unlocks", "forced unlocks: at least …", 1),
+    window(5 * M),
+];
+const BREAK_GLASS: &[Param] = &[
+    number(
+        "At least … break-glass unlocks",
+        "break-glass unlocks: at least …",
+        1,
+    ),
+    window(5 * M),
+];
 const COVERAGE: &[Param] = &[main(param(
     "below",
-    "coverage below",
+    "Coverage is below … % of the backend's locks",
+    "coverage is below …",
     Unit::Share,
     Some(1_000),
     (10, 1_000),
 ))];
 const OFFSET: &[Param] = &[main(param(
     "above",
-    "clock offset above",
+    "The backend's clock differs from the console's by more than … (a time, such as 5s)",
+    "clock offset is above …",
     Unit::Duration,
     Some(5 * S),
     (100, 24 * H),
@@ -333,9 +367,9 @@ impl ConditionKind {
             title, when, about: About::Lock, severity, for_ms: 0, keep_ms: 0, past, params,
         };
         match self {
-            Self::FencingRejections => row("Fencing rejections", "writes with a stale token are rejected: a former owner still writes", AlertSeverity::Critical, HistorySource::Rejections, ANY),
-            Self::ForcedUnlocks => row("Forced unlock", "a lock is force-released", AlertSeverity::Info, HistorySource::Unlocks, ANY),
-            _ => row("Break-glass unlock", "a protected lock is force-released without a second approver", AlertSeverity::Critical, HistorySource::Unlocks, ANY),
+            Self::FencingRejections => row("Fencing rejections", "writes with a stale token are rejected: a former owner still writes", AlertSeverity::Critical, HistorySource::Rejections, REJECTIONS),
+            Self::ForcedUnlocks => row("Forced unlock", "a lock is force-released", AlertSeverity::Info, HistorySource::Unlocks, UNLOCKS),
+            _ => row("Break-glass unlock", "a protected lock is force-released without a second approver", AlertSeverity::Critical, HistorySource::Unlocks, BREAK_GLASS),
         }
     }
 
@@ -345,8 +379,8 @@ impl ConditionKind {
             title, when, about: About::Backend, severity, for_ms, keep_ms: 0, past, params,
         };
         match self {
-            Self::RenewalFailures => row("Renewal failures", "renewals are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, FAILURES),
-            Self::ReleaseFailures => row("Release failures", "releases are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, FAILURES),
+            Self::RenewalFailures => row("Renewal failures", "renewals are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, RENEWALS),
+            Self::ReleaseFailures => row("Release failures", "releases are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, RELEASES),
             Self::BackendUnreachable => row("Backend stale or unreachable", "a backend does not answer", AlertSeverity::Critical, 0, BACKENDS, &[]),
             Self::Coverage => row("Coverage too low", "coverage of a backend is partial", AlertSeverity::Warning, M, BACKENDS, COVERAGE),
             Self::ClockOffset => row("Clock offset", "a backend's clock differs from the console's", AlertSeverity::Warning, M, BACKENDS, OFFSET),

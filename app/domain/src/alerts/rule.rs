@@ -92,17 +92,13 @@ impl Condition {
         self.value(self.kind.main_param()?.name)
     }
 
-    /// `longer than 3 × its own p95, or longer than 2 h`
+    /// `held longer than 3 × the lock's own p95 hold time, or held longer than 2 h`
     pub fn sentence(&self) -> String {
         let info = self.kind.info();
         let shown = info.params.iter().zip(&self.values).filter_map(|(param, value)| {
             // A duration of zero is no threshold.
             let value = value.filter(|value| param.unit != Unit::Duration || *value > 0)?;
-            let value = param.unit.format(value);
-            Some(match param.clause {
-                Some(clause) => clause.replace('…', &value),
-                None => format!("{} {value}", param.label),
-            })
+            Some(param.clause.replace('…', &param.unit.format(value)))
         });
         let shown = shown.collect::<Vec<String>>().join(", ");
         if shown.is_empty() {

@@ -26,10 +26,8 @@ impl Span {
     }
 }
 
-fn param_of(part: &PreviewPart) -> Option<&'static Param> {
-    let all = ConditionKind::ALL.into_iter().flat_map(|kind| kind.info().params);
-    let mut matching = all.into_iter().filter(|param| param.name == part.param);
-    matching.next()
+pub(super) fn param_of(part: &PreviewPart) -> Option<&'static Param> {
+    ConditionKind::parse(&part.condition)?.param(&part.param)
 }
 
 pub(super) fn highest_measure(part: &PreviewPart) -> i64 {
@@ -74,11 +72,7 @@ pub(super) fn PartChart(
     let rule = |at: i64, class: &'static str| {
         view! { <line x1="0" x2=WIDTH y1=span.y(at) y2=span.y(at) class=class></line> }.into_any()
     };
-    let measure = param.map_or("measured value", |param| param.label);
-    let caption = match part.threshold {
-        Some(at) => format!("{measure} {}", unit.format(at)),
-        None => format!("{measure}: no threshold"),
-    };
+    let caption = caption_text(&part, param, unit);
     let worst = if part.is_falling { "lowest" } else { "highest" };
     let label = format!(
         "{caption}; the {worst} value of any match, at most {}",
@@ -100,6 +94,18 @@ pub(super) fn PartChart(
         </figure>
     }
     .into_any()
+}
+
+/// The condition with its threshold. Only thresholds of `long_held` may be left out.
+fn caption_text(part: &PreviewPart, param: Option<&Param>, unit: Unit) -> String {
+    match (param, part.threshold.map(|at| unit.format(at))) {
+        (Some(param), Some(value)) => {
+            let clause = param.clause.strip_prefix("or ").unwrap_or(param.clause);
+            clause.replace('…', &value)
+        }
+        (Some(_), None) => "hold time: no threshold".to_owned(),
+        (None, _) => "measured value".to_owned(),
+    }
 }
 
 fn part_unit(part: &PreviewPart, param: Option<&'static Param>) -> Unit {
@@ -260,4 +266,45 @@ fn strip(
         <svg class=class viewBox=format!("0 0 {WIDTH} 16") preserveAspectRatio="none" role="img" aria-label=label>{hatch(&preview.gaps, range, 16)}{ticks.collect_view()}</svg>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_has_the_threshold_of_its_own_condition() {
+        // Several conditions have a threshold of the same name.
+        for (condition, name, threshold, expected) in [
+            (
+                "contention",
+                "share",
+                Some(500),
+                "more than 50 % of attempts waited or were refused",
+            ),
+            (
+                "wait_p95",
+                "longer_than",
+                Some(180_000),
+                "the p95 wait is longer than 3 m",
+            ),
+            (
+                "long_held",
+                "longer_than",
+                Some(7_200_000),
+                "held longer than 2 h",
+            ),
+            ("long_held", "times_p95", None, "hold time: no threshold"),
+        ] {
+            let part = PreviewPart {
+                condition: condition.to_owned(),
+                param: name.to_owned(),
+                threshold,
+                is_falling: false,
+                points: Vec::new(),
+            };
+            let param = param_of(&part);
+            assert_eq!(caption_text(&part, param, part_unit(&part, param)), expected);
+        }
+    }
 }

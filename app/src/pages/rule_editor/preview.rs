@@ -2,13 +2,13 @@
 //! version, the newest firings, and one of them enlarged.
 
 use chrono::DateTime;
-use domain::alerts::{ConditionKind, Unit};
+use domain::alerts::Unit;
 use domain::charts::shown_range::simulated_before;
 use domain::{format, time_format};
 use leptos::prelude::*;
 
 use super::PreviewRequest;
-use super::chart::{PartChart, strips};
+use super::chart::{PartChart, param_of, strips};
 use super::enlarged::enlarged;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
@@ -147,12 +147,8 @@ fn exclusions_note(preview: &PreviewData) -> AnyView {
 
 /// Unit of the threshold that the firings are measured in.
 pub(super) fn main_unit(preview: &PreviewData) -> Unit {
-    let param = preview.parts.first().map(|part| part.param.as_str());
-    let found = ConditionKind::ALL.into_iter().flat_map(|kind| kind.info().params);
-    let found = found
-        .into_iter()
-        .find(|known| known.is_main && Some(known.name) == param);
-    found.map_or(Unit::Count, |param| param.unit)
+    let param = preview.parts.first().and_then(param_of);
+    param.map_or(Unit::Count, |param| param.unit)
 }
 
 fn firings(preview: &PreviewData) -> AnyView {

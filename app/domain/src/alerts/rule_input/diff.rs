@@ -81,6 +81,12 @@ mod tests {
             .map(|change| (change.field, change.before, change.after))
             .collect();
         let row = |field, before: &str, after: &str| (field, before.to_owned(), after.to_owned());
-        assert_eq!(changes, [row("at least", "1", "50"), row("on", "yes", "no")]);
+        assert_eq!(
+            changes,
+            [
+                row("At least … rejected writes", "1", "50"),
+                row("on", "yes", "no")
+            ]
+        );
     }
 }

@@ -138,10 +138,10 @@ fn a_sentence_omits_thresholds_that_are_left_out() {
     assert!(
         condition
             .sentence()
-            .contains(", or longer than 2 h, but not below")
+            .contains(", or held longer than 2 h, by its p95 not before")
     );
     condition.values = vec![None, Some(60_000), Some(0)];
-    assert_eq!(condition.sentence(), "longer than 1 m");
+    assert_eq!(condition.sentence(), "held longer than 1 m");
     let contention = Condition::default_of(ConditionKind::Contention).sentence();
     assert_eq!(
         contention,
@@ -151,17 +151,15 @@ fn a_sentence_omits_thresholds_that_are_left_out() {
 
 #[test]
 fn every_sentence_has_all_of_its_values() {
-    // A placeholder without a value, or a value without a placeholder, for every kind.
+    // A placeholder without a value, or a value without a placeholder, for every kind; also in the labels of the form.
     for kind in ConditionKind::ALL {
         let condition = Condition::default_of(kind);
         let sentence = condition.sentence();
         assert!(!sentence.contains('…'), "{sentence}");
         for param in kind.info().params {
-            assert!(
-                param.clause.is_none_or(|clause| clause.matches('…').count() == 1),
-                "{}",
-                param.label
-            );
+            for text in [param.label, param.clause] {
+                assert_eq!(text.matches('…').count(), 1, "{text}");
+            }
         }
     }
 }

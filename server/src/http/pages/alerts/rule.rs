@@ -187,6 +187,7 @@ fn preview_data(rule: &Rule, preview: Preview, simulated_until: Option<i64>) -> 
     if preview.unknown.is_none() {
         let main = kind.main_param().map_or("", |param| param.name);
         parts.push(PreviewPart {
+            condition: kind.as_str().to_owned(),
             param: main.to_owned(),
             threshold: rule.condition.main_value(),
             is_falling,
@@ -194,6 +195,7 @@ fn preview_data(rule: &Rule, preview: Preview, simulated_until: Option<i64>) -> 
         });
         if !preview.held.is_empty() {
             parts.push(PreviewPart {
+                condition: kind.as_str().to_owned(),
                 param: "longer_than".to_owned(),
                 threshold: rule.condition.value("longer_than"),
                 is_falling: false,
