@@ -28,12 +28,8 @@ async fn addresses_of_one_ipv6_64_count_as_one_source() {
     assert_eq!(neighbour.status(), StatusCode::SEE_OTHER);
 }
 
-#[tokio::test]
-async fn addresses_of_a_botnet_share_the_budget_of_a_name() {
-    // 200 sources at one name; a user who signed in from their source before still can.
-    let proxied = ProxiedServer::start().await;
-    proxied.server.add_user("ada", on(Role::Admin, None, None)).await;
-    proxied.session("203.0.113.1:5678", "ada").await;
+/// Guesses at ada's password, each from an address of its own; returns the number of the first that was refused.
+async fn first_refused(proxied: &ProxiedServer) -> Option<u32> {
     let mut refused = None;
     for number in 0..200 {
         let answer = proxied
@@ -43,7 +39,20 @@ async fn addresses_of_a_botnet_share_the_budget_of_a_name() {
             refused = refused.or(Some(number));
         }
     }
-    assert_eq!(refused, Some(20));
-    let known = proxied.sign_in("203.0.113.1", "ada", PASSWORD).await;
-    assert_eq!(known.status(), StatusCode::SEE_OTHER);
+    refused
+}
+
+#[tokio::test]
+async fn addresses_of_a_botnet_share_the_budget_of_a_name() {
+    // 200 sources at one name; a user who signed in from their source before still can. The same after a restart, which
+    // empties the counts and forgets no such source.
+    let mut proxied = ProxiedServer::start().await;
+    proxied.server.add_user("ada", on(Role::Admin, None, None)).await;
+    proxied.session("203.0.113.1:5678", "ada").await;
+    for _ in 0..2 {
+        assert_eq!(first_refused(&proxied).await, Some(20));
+        let known = proxied.sign_in("203.0.113.1", "ada", PASSWORD).await;
+        assert_eq!(known.status(), StatusCode::SEE_OTHER);
+        proxied = proxied.restart().await;
+    }
 }

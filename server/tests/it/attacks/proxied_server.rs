@@ -29,6 +29,14 @@ impl ProxiedServer {
         }
     }
 
+    /// Another server on the same store; this one ends first.
+    pub(super) async fn restart(self) -> Self {
+        Self {
+            server: self.server.restart().await,
+            http: self.http,
+        }
+    }
+
     pub(super) fn post(&self, from: &str, path: &str) -> RequestBuilder {
         let url = format!("http://127.0.0.1:{}{path}", self.server.port());
         self.http.post(url).header("x-forwarded-for", from)

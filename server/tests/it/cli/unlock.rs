@@ -2,8 +2,9 @@
 
 use crate::support::{TestServer, token};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 
-use ::testkit::{RedisOptions, Throwaway};
+use ::testkit::{RedisOptions, Throwaway, eventually};
 use domain::access::Role;
 use serde_json::{Value, json};
 
@@ -24,6 +25,12 @@ async fn held(console: &TestServer, resource: &str) -> String {
         })
         .await;
     lease["leaseId"].as_str().unwrap().to_owned()
+}
+
+/// Outcomes of all steps of forced unlocks in the audit log, oldest first.
+async fn outcomes(console: &TestServer) -> Vec<String> {
+    let entries = console.unlock_entries().await.into_iter();
+    entries.map(|entry| entry.outcome).collect()
 }
 
 async fn is_held(console: &TestServer, lease: &str) -> bool {
@@ -84,7 +91,7 @@ async fn a_script_confirms_by_name_and_prints_the_outcome() {
 
 #[tokio::test]
 async fn without_terminal_and_flag_no_unlock_is_made() {
-    // Exit code 2; what would end is shown, and nothing is released.
+    // Exit code 2; what would end is shown, nothing is released, and the intent is cancelled.
     let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "r").await;
     let (code, out, err) = unlock(&console, &["r", "--reason", REASON]).await;
@@ -94,6 +101,7 @@ async fn without_terminal_and_flag_no_unlock_is_made() {
         "{out}{err}"
     );
     assert!(is_held(&console, &lease).await);
+    assert_eq!(outcomes(&console).await, ["pending", "cancelled"]);
     let yes = unlock(&console, &["r", "--reason", REASON, "--yes"]).await;
     assert_eq!(yes.0, 2, "{yes:?}");
     assert!(is_held(&console, &lease).await);
@@ -118,6 +126,11 @@ async fn wrong_confirmation_exits_2_and_releases_nothing() {
     let other = unlock(&console, &["r", "--reason", REASON, "--confirm-resource", "R"]).await;
     assert_eq!(other.0, 2);
     assert!(other.2.contains("name_mismatch"), "{}", other.2);
+    assert!(
+        outcomes(&console)
+            .await
+            .ends_with(&["name_mismatch".to_owned(), "cancelled".to_owned()])
+    );
     let free = unlock(
         &console,
         &["never", "--reason", REASON, "--confirm-resource", "never"],
@@ -208,8 +221,14 @@ async fn names_cannot_emit_terminal_escapes() {
     assert!(!left);
 }
 
-/// The same command with a terminal as its standard input; each line is typed when it asks, for the first time or again.
-async fn at_a_terminal(console: &TestServer, args: &[&str], typed: &'static [&'static str]) -> (i32, String) {
+/// The same command with a terminal as its standard input; each line is typed when it asks, for the first time or
+/// again, the first one not before `go`, if it is given.
+async fn at_a_terminal(
+    console: &TestServer,
+    args: &[&str],
+    typed: &'static [&'static str],
+    mut go: Option<mpsc::Receiver<()>>,
+) -> (i32, String) {
     use std::io::{Read as _, Write as _};
     let quoted: Vec<String> = args.iter().map(|arg| domain::shell_quote::quote(arg)).collect();
     // `exec`: a shell that stays, as dash does, takes Ctrl-C too, and its own end would be the code that is seen.
@@ -237,6 +256,9 @@ async fn at_a_terminal(console: &TestServer, args: &[&str], typed: &'static [&'s
             }
             printed.push_str(&String::from_utf8_lossy(&bytes[..count]));
             if printed.matches("releases nothing): ").count() > prompts {
+                if let Some(go) = go.take() {
+                    go.recv().unwrap();
+                }
                 input.write_all(typed[prompts].as_bytes()).unwrap();
                 prompts += 1;
             }
@@ -252,7 +274,7 @@ async fn at_a_terminal_the_typed_name_is_compared() {
     // A wrong name first, which is refused; then the right one. Ctrl-C releases nothing.
     let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "r").await;
-    let (code, printed) = at_a_terminal(&console, &["r", "--reason", REASON], &["x\n", "r\n"]).await;
+    let (code, printed) = at_a_terminal(&console, &["r", "--reason", REASON], &["x\n", "r\n"], None).await;
     assert_eq!(code, 0, "{printed}");
     assert!(
         printed.contains("Type r to release it")
@@ -261,8 +283,38 @@ async fn at_a_terminal_the_typed_name_is_compared() {
     );
     assert!(!is_held(&console, &lease).await);
     let lease = held(&console, "r").await;
-    let (code, printed) = at_a_terminal(&console, &["r", "--reason", REASON], &["\u{3}"]).await;
+    let (code, printed) = at_a_terminal(&console, &["r", "--reason", REASON], &["\u{3}"], None).await;
     assert_eq!(code, 2, "{printed}");
+    assert!(is_held(&console, &lease).await);
+    assert!(
+        outcomes(&console)
+            .await
+            .ends_with(&["pending".to_owned(), "cancelled".to_owned()])
+    );
+}
+
+#[tokio::test]
+async fn an_intent_cancelled_elsewhere_releases_nothing() {
+    // Cancelled by another request with the same token while the terminal asks for the name: exit code 5.
+    let console = TestServer::builder().operator().start().await;
+    let lease = held(&console, "r").await;
+    let (go, wait) = mpsc::channel();
+    let cancel = async {
+        let begun = async || {
+            let entry = console.unlock_entries().await.pop();
+            entry.and_then(|entry| entry.unlock_id)
+        };
+        eventually("the intent is recorded", async || begun().await.is_some()).await;
+        let path = format!("/v1/unlocks/{}/cancel", begun().await.unwrap());
+        let request = console.client.post(console.url(&path)).json(&json!({}));
+        assert_eq!(request.send().await.unwrap().status(), 200);
+        go.send(()).unwrap();
+    };
+    let args = ["r", "--reason", REASON];
+    let ((code, printed), ()) = tokio::join!(at_a_terminal(&console, &args, &["r\n"], Some(wait)), cancel);
+    assert_eq!(code, 5, "{printed}");
+    assert!(printed.contains("already_used"), "{printed}");
+    assert_eq!(outcomes(&console).await, ["pending", "cancelled", "already_used"]);
     assert!(is_held(&console, &lease).await);
 }
 

@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::lease_server::{LeaseStore, StoreKind, answer, is_granted, on_both_stores, token};
+use crate::process::running_server::Running;
 use testkit::eventually;
 
 async fn open(lease_store: &LeaseStore) -> Result<(), LeaseOpenError> {
@@ -238,6 +239,15 @@ async fn a_promoted_or_restored_postgres_raises_every_token() {
     let other = server.acquire("other", "o", 30).await;
     assert_eq!(token(&other), lifted, "lifted once, not at each start");
     server.close().await;
+    // The log of the server that raises them says so, and that of the next one does not.
+    store
+        .sql("UPDATE store_meta SET cluster_identity = 'another:00000008'")
+        .await;
+    let raising = Running::on(store.url.clone(), "").await;
+    let why = "was restored or promoted: every fencing token is raised by 2^32";
+    raising.logs(why).await;
+    let next = raising.another().await;
+    assert!(!next.log().contains(why), "{}", next.log());
 }
 
 #[tokio::test]

@@ -40,14 +40,14 @@ impl Running {
     }
 
     /// The same on the store at this address.
-    pub(super) async fn on(store: String, toml: &str) -> Self {
+    pub(crate) async fn on(store: String, toml: &str) -> Self {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let token = make_token(&store).await;
         Self::spawned(tempfile::tempdir().unwrap(), store, token, toml).await
     }
 
     /// One more server on the same store, and with the same token.
-    pub(super) async fn another(&self) -> Self {
+    pub(crate) async fn another(&self) -> Self {
         self.another_with("").await
     }
 

@@ -74,8 +74,8 @@ async fn without_a_majority_nothing_is_granted_or_read() {
     store.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_cut_off_from_the_others_grants_nothing() {
+/// A cluster whose links can be cut, a store that sends to its leader, and the leader.
+async fn linked_cluster() -> (EtcdCluster, EtcdStore, usize) {
     let linked = EtcdOptions {
         has_links: true,
         ..options(&[])
@@ -86,10 +86,21 @@ async fn a_leader_cut_off_from_the_others_grants_nothing() {
     while store.lanes.index() != leader {
         store.lanes.abandon(store.lanes.index());
     }
-    let held = granted(&store, "held").await;
+    (etcd, store, leader)
+}
+
+/// Cuts the links between this member and the others.
+fn cut_off(etcd: &EtcdCluster, member: usize) {
     etcd.links()
         .unwrap()
-        .split(&[0, 1, 2].map(|member| usize::from(member == leader)));
+        .split(&[0, 1, 2].map(|other| usize::from(other == member)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_cut_off_from_the_others_grants_nothing() {
+    let (etcd, store, leader) = linked_cluster().await;
+    let held = granted(&store, "held").await;
+    cut_off(&etcd, leader);
     // It cannot commit, so the store turns to the others, which know the lease.
     eventually("two members serve", || async {
         matches!(
@@ -102,6 +113,54 @@ async fn a_leader_cut_off_from_the_others_grants_nothing() {
     etcd.links().unwrap().heal();
     let released = apply(&store, release(held.id)).await.unwrap();
     assert!(matches!(released, OperationResult::Released(_)), "{released:?}");
+    store.close().await;
+}
+
+/// Repeats a release until the store answers.
+async fn released_at_last(store: &EtcdStore, lease: LeaseId) -> OperationResult {
+    for _ in 0..60 {
+        match apply(store, release(lease)).await {
+            Ok(result) => return result,
+            Err(error) => eprintln!("{error}"),
+        }
+    }
+    panic!("the release was never answered");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_sent_to_a_cut_off_leader_frees_the_lock_once() {
+    // Sent while the leader cannot commit. If it is answered as released, it is; its repetition ends the same lease,
+    // and neither of them ends the next one.
+    let (etcd, store, leader) = linked_cluster().await;
+    let held = granted(&store, "held").await;
+    cut_off(&etcd, leader);
+    let during = apply(&store, release(held.id)).await;
+    assert!(
+        matches!(
+            during,
+            Ok(OperationResult::Released(_)) | Err(StoreError::Etcd(_) | StoreError::NoAnswer(_))
+        ),
+        "{during:?}"
+    );
+    let again = released_at_last(&store, held.id).await;
+    assert!(
+        matches!(
+            (&during, &again),
+            (_, OperationResult::Lost(..)) | (Err(_), OperationResult::Released(_))
+        ),
+        "{during:?}, then {again:?}"
+    );
+    let next = granted(&store, "held").await;
+    assert_eq!(next.token.number(), held.token.number() + 1);
+    etcd.links().unwrap().heal();
+    eventually("the old leader follows the new one", || async {
+        etcd.leader().await.is_ok_and(|now| now != leader)
+    })
+    .await;
+    let late = released_at_last(&store, held.id).await;
+    assert!(matches!(late, OperationResult::Lost(..)), "{late:?}");
+    let read = store.leases(&[next.id]).await.unwrap().value;
+    assert_eq!(read, [(Resource::from("held"), next)]);
     store.close().await;
 }
 
