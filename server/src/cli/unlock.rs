@@ -230,21 +230,25 @@ impl Flow {
         }
     }
 
-    /// After the confirmation was sent, a missing response is not a failure: the result is queried by id.
+    /// After the confirmation was sent, a missing response is not a failure, nor is one of a proxy or of a server that
+    /// failed: the lock may be released, and the result is queried by id.
     async fn confirm(&self, id: &str, name: &str) -> Result<Result<Value, Reply>, Stop> {
         let path = format!("v1/unlocks/{id}/confirm");
         let body = json!({"resource": name});
-        match self.client.call(Method::POST, &path, Some(&body)).await {
-            Ok(reply) if reply.is_success => Ok(Ok(reply.body)),
-            Ok(reply) => Ok(Err(reply)),
-            Err(ClientError::Unreachable { why, .. }) => {
-                report(&visible(&format!(
-                    "no answer to the confirmation ({why}); asking for the result"
-                )));
-                Ok(Ok(json!({"state": "outcome_unknown"})))
-            }
-            Err(error) => Err(error.into()),
-        }
+        let why = match self.client.call(Method::POST, &path, Some(&body)).await {
+            Ok(reply) if reply.is_success => return Ok(Ok(reply.body)),
+            Ok(reply) => match reply.body["code"].as_str() {
+                None | Some("internal") => print::problem(&reply.body),
+                Some(_) => return Ok(Err(reply)),
+            },
+            Err(error @ ClientError::NotAllowed { .. }) => return Err(error.into()),
+            Err(ClientError::Unreachable { why, .. } | ClientError::NotOurs { why, .. }) => why,
+            Err(error) => error.to_string(),
+        };
+        report(&visible(&format!(
+            "no answer to the confirmation ({why}); asking for the result"
+        )));
+        Ok(Ok(json!({"state": "outcome_unknown"})))
     }
 
     async fn outcome(&self, id: &str, mut unlock: Value) -> Result<Exit, Stop> {

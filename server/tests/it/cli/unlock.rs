@@ -1,11 +1,12 @@
 //! `leasehold unlock` against a whole server: by flag, at a terminal, and everything that must not release.
 
-use crate::support::{TestServer, token};
+use crate::support::{TestServer, aside, token};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use ::testkit::{RedisOptions, Throwaway, eventually};
 use domain::access::Role;
+use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
 
 use super::{leasehold, run};
@@ -316,6 +317,59 @@ async fn an_intent_cancelled_elsewhere_releases_nothing() {
     assert!(printed.contains("already_used"), "{printed}");
     assert_eq!(outcomes(&console).await, ["pending", "cancelled", "already_used"]);
     assert!(is_held(&console, &lease).await);
+}
+
+/// A proxy in front of the server that answers each confirmation with 502, after the server has executed it.
+async fn failing_proxy(console: &TestServer) -> String {
+    let (http, base) = (reqwest::Client::new(), console.url(""));
+    let forward = move |request: axum::extract::Request| {
+        let (http, base) = (http.clone(), base.clone());
+        async move {
+            let (parts, body) = request.into_parts();
+            let path = parts.uri.path_and_query().unwrap().to_string();
+            let body = axum::body::to_bytes(body, 1024 * 1024).await.unwrap();
+            let mut request = http.request(parts.method, format!("{base}{path}")).body(body);
+            for name in [header::AUTHORIZATION, header::CONTENT_TYPE] {
+                if let Some(value) = parts.headers.get(&name) {
+                    request = request.header(name, value);
+                }
+            }
+            let answer = request.send().await.unwrap();
+            let (status, text) = (answer.status(), answer.text().await.unwrap());
+            if path.ends_with("/confirm") {
+                return (StatusCode::BAD_GATEWAY, "Bad Gateway".to_owned());
+            }
+            (status, text)
+        }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = axum::Router::new().fallback(forward);
+    aside(async move { axum::serve(listener, router).await.unwrap() });
+    url
+}
+
+#[tokio::test]
+async fn a_proxy_that_fails_after_the_release_hides_no_outcome() {
+    // The confirmation is executed and answered with 502: the result is read, and printed as released.
+    let console = TestServer::builder().operator().start().await;
+    let lease = held(&console, "r").await;
+    let proxy = failing_proxy(&console).await;
+    let mut command = leasehold(std::env::temp_dir().as_path());
+    command
+        .args(["unlock", "--server", &proxy, "builtin", "r", "--reason", REASON])
+        .args(["--confirm-resource", "r"])
+        .env("LEASEHOLD_TOKEN", console.operator_token())
+        .stdin(Stdio::null());
+    let (code, out, err) = tokio::task::spawn_blocking(move || run(&mut command))
+        .await
+        .unwrap();
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(
+        out.contains("\nreleased: ") && err.contains("502") && err.contains("asking for the result"),
+        "{out}{err}"
+    );
+    assert!(!is_held(&console, &lease).await);
 }
 
 #[tokio::test]
