@@ -105,7 +105,10 @@ fn the_image_contains_one_binary_and_runs_without_root() {
     assert!(of("COPY").iter().any(|copy| copy.starts_with("--from=build ")));
     let user = of("USER")[0].split(':').next().unwrap().parse::<u32>().unwrap();
     assert!(user > 0);
-    assert!(of("HEALTHCHECK")[0].contains("/healthz"));
+    // By plain HTTP, and by the HTTPS of `[tls]`.
+    for url in ["http://127.0.0.1:3000/healthz", "https://127.0.0.1:3000/healthz"] {
+        assert!(of("HEALTHCHECK")[0].contains(url), "{url}");
+    }
     let command: Vec<String> = serde_json::from_str(of("CMD")[0]).unwrap();
     assert_eq!(command[..2], ["serve", "--config"]);
     let entry: Vec<String> = serde_json::from_str(of("ENTRYPOINT")[0]).unwrap();
