@@ -374,6 +374,7 @@ impl From<IdentityError> for Problem {
             }
             IdentityError::Busy { wait_s } => Self::too_many("too_many_sign_ins", error.to_string(), wait_s),
             IdentityError::LastAdmin => Self::conflict("last_admin", error.to_string()),
+            IdentityError::PasswordChanged => Self::conflict("changed", error.to_string()),
             IdentityError::NoChance | IdentityError::Store(_) => Self::store_unavailable(),
         }
     }

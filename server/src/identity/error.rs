@@ -14,6 +14,11 @@ pub enum IdentityError {
     /// The same for an unknown name, a wrong password and a disabled user.
     #[error("the name or the password is wrong")]
     WrongPassword,
+    /// Between the check of the current password and the change to a new one.
+    #[error(
+        "another request changed your password first, so this change was not made; sign in with the password it set"
+    )]
+    PasswordChanged,
     /// Refused before the password was checked.
     #[error("too many failed sign-ins; try again in {wait_s} s")]
     TooManyGuesses { wait_s: u64 },
@@ -46,6 +51,7 @@ impl IdentityError {
             | Self::Exists { .. }
             | Self::NotFound { .. }
             | Self::WrongPassword
+            | Self::PasswordChanged
             | Self::BadLink
             | Self::LastAdmin
             | Self::NoChance

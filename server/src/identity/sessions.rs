@@ -145,6 +145,15 @@ impl Identity {
     /// # Errors
     /// As [`sign_in`](Self::sign_in).
     pub async fn prove_again(&self, who: &Principal, password: &SecretString) -> Result<(), IdentityError> {
+        self.verify_own_password(who, password).await.map(drop)
+    }
+
+    /// As [`prove_again`](Self::prove_again); returns the stored hash that was verified.
+    pub(super) async fn verify_own_password(
+        &self,
+        who: &Principal,
+        password: &SecretString,
+    ) -> Result<String, IdentityError> {
         let (Subject::User { name, .. }, Some(session)) = (&who.subject, &who.session) else {
             return Err(IdentityError::WrongPassword);
         };
@@ -158,7 +167,8 @@ impl Identity {
                 return Err(error);
             }
         };
-        if !self.evaluate(attempt, password, stored).await? {
+        let is_match = self.evaluate(attempt, password, stored.clone()).await?;
+        let Some(verified) = stored.filter(|_| is_match) else {
             let entry = Entry::new(
                 Action::Login,
                 "wrong_password",
@@ -167,7 +177,7 @@ impl Identity {
             );
             self.audit.append(entry).await?;
             return Err(IdentityError::WrongPassword);
-        }
+        };
         let update = "UPDATE sessions SET authenticated_at = $1 WHERE id = $2";
         let now = self.now_ms();
         on_either!(&self.db, Db, |pool| {
@@ -178,7 +188,7 @@ impl Identity {
                 .await?
                 .rows_affected()
         });
-        Ok(())
+        Ok(verified)
     }
 
     /// Open sessions, most recently used first.

@@ -31,33 +31,40 @@ impl Identity {
             let why = "must be another user: change your own password at /settings, with the current one";
             return Err(IdentityError::invalid("user", why));
         }
-        self.store_password(who, &known, password).await
+        self.store_password(who, &known, password, None).await
     }
 
-    /// Stores a password and ends the user's other sessions and unused links.
+    /// Stores a password and ends the user's other sessions and unused links. With `verified`, only if that hash is
+    /// still stored; an empty one is that of a user without a password.
     async fn store_password(
         &self,
         who: &Principal,
         known: &User,
         password: &SecretString,
+        verified: Option<&str>,
     ) -> Result<(), IdentityError> {
         let user = known.id.as_str();
         let hashed = self.hash_password(password).await?;
         let mut tx = self.db.begin().await?;
-        let update = "UPDATE users SET password_hash = $1 WHERE id = $2";
+        let update = "UPDATE users SET password_hash = $1
+            WHERE id = $2 AND ($3 IS NULL OR coalesce(password_hash, '') = $3)";
         let links = "UPDATE one_time_links SET used_at = $1 WHERE user_id = $2 AND used_at IS NULL";
         let sessions =
             "UPDATE sessions SET ended_at = $1 WHERE user_id = $2 AND ended_at IS NULL AND id <> $3";
         let own = who.session.as_ref().map_or("", |session| session.id.as_str());
         let now = self.now_ms();
-        on_either!(&mut tx, Tx, |tx| {
-            let query = sqlx::query(update).bind(&hashed).bind(user);
-            query.execute(&mut **tx).await?;
+        let updated = on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(update).bind(&hashed).bind(user).bind(verified);
+            let updated = query.execute(&mut **tx).await?.rows_affected();
             let query = sqlx::query(links).bind(now).bind(user);
             query.execute(&mut **tx).await?;
             let query = sqlx::query(sessions).bind(now).bind(user).bind(own);
             query.execute(&mut **tx).await?;
+            updated
         });
+        if updated == 0 {
+            return Err(IdentityError::PasswordChanged);
+        }
         principal_cache::touch(&mut tx).await?;
         self.record_account_change(&mut tx, who, user, ChangeKind::Password)
             .await?;
@@ -82,6 +89,7 @@ impl Identity {
     ///
     /// # Errors
     /// As [`prove_again`](Self::prove_again); the user is one of the identity provider; the new one is too weak.
+    /// `PasswordChanged`: another password was stored meanwhile, and stays.
     pub async fn change_password(
         &self,
         who: &Principal,
@@ -93,10 +101,12 @@ impl Identity {
         check_is_local(&known, "password", "change it there")?;
         let has_none = !known.has_password;
         let is_fresh = who.session.as_ref().is_some_and(|session| self.is_fresh(session));
-        if !(has_none && is_fresh) {
-            self.prove_again(who, old).await?;
-        }
-        self.store_password(who, &known, new).await
+        let verified = if has_none && is_fresh {
+            String::new()
+        } else {
+            self.verify_own_password(who, old).await?
+        };
+        self.store_password(who, &known, new, Some(&verified)).await
     }
 
     /// Id and stored password of a user who may sign in with it.

@@ -30,6 +30,7 @@ mod name_flood;
 mod neighbour_silence;
 mod oversized_password;
 mod parallel_guesses;
+mod password_change_in_flight;
 mod protected_casualty;
 mod proxied_server;
 mod read_only_release;

@@ -29,7 +29,9 @@ pub(in crate::http) fn answer_with_script(status: StatusCode, html: String, scri
 pub(in crate::http) fn status_of(error: &IdentityError) -> StatusCode {
     match error {
         IdentityError::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-        IdentityError::Exists { .. } | IdentityError::LastAdmin => StatusCode::CONFLICT,
+        IdentityError::Exists { .. } | IdentityError::LastAdmin | IdentityError::PasswordChanged => {
+            StatusCode::CONFLICT
+        }
         IdentityError::NotFound { .. } => StatusCode::NOT_FOUND,
         IdentityError::WrongPassword => StatusCode::UNAUTHORIZED,
         IdentityError::BadLink => StatusCode::GONE,

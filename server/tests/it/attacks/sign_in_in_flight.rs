@@ -7,12 +7,12 @@ use leasehold::identity::{IdentityError, SignedIn};
 use runtime::db::{Db, Tx};
 use testkit::eventually;
 
-/// Signs in while a transaction with this change is open; it commits once the stored password was read.
-async fn sign_in_during(
+/// Works while a transaction with this change is open; it commits once the stored password was read.
+pub(super) async fn work_during<T>(
     server: &TestServer,
-    name: &str,
     change: &'static str,
-) -> Result<SignedIn, IdentityError> {
+    work: impl Future<Output = T>,
+) -> T {
     let identity = server.identity();
     let db = Db::open(&server.store.url).await.unwrap();
     let mut tx = db.begin().await.unwrap();
@@ -28,17 +28,25 @@ async fn sign_in_during(
     };
     assert_eq!(changed, 1);
     let evaluated = identity.hashes_evaluated();
-    let (password, origin) = (PASSWORD.into(), Origin::default());
-    let signing_in = Box::pin(identity.sign_in(name, &password, &origin));
     let committing = async {
-        // Counted after the stored password was read. The session cannot be written before the commit.
+        // Counted after the stored password was read. The result of the work cannot be written before the commit.
         eventually("the password is evaluated", async || {
             identity.hashes_evaluated() > evaluated
         })
         .await;
         tx.commit().await.unwrap();
     };
-    tokio::join!(signing_in, committing).0
+    tokio::join!(work, committing).0
+}
+
+async fn sign_in_during(
+    server: &TestServer,
+    name: &str,
+    change: &'static str,
+) -> Result<SignedIn, IdentityError> {
+    let (password, origin) = (PASSWORD.into(), Origin::default());
+    let signing_in = Box::pin(server.identity().sign_in(name, &password, &origin));
+    work_during(server, change, signing_in).await
 }
 
 #[tokio::test]
