@@ -26,8 +26,9 @@ use runtime::db::{Tx, on_either};
 
 const PREFIX: &str = "lhl_";
 
-/// A link that was just used.
-struct UsedLink {
+/// A link that can be used now.
+struct UsableLink {
+    /// `None`: a setup link.
     user_id: Option<String>,
     /// Its creator; `None` if not recorded.
     by: Option<Lineage>,
@@ -127,7 +128,7 @@ impl Identity {
     /// `BadLink`; `TooManyGuesses` after several of those.
     pub async fn check_user_link(&self, link: &str, origin: &Origin) -> Result<(), IdentityError> {
         let key = self.count_link(origin)?;
-        if !self.is_usable(link, "user").await? {
+        if self.usable_link(link, "user").await?.is_none() {
             return Err(IdentityError::BadLink);
         }
         self.throttle.refund(&key);
@@ -139,20 +140,29 @@ impl Identity {
     /// # Errors
     /// The store does not answer.
     pub async fn is_setup_link(&self, link: &str) -> Result<bool, IdentityError> {
-        self.is_usable(link, "setup").await
+        Ok(self.usable_link(link, "setup").await?.is_some())
     }
 
     /// A query without locks: anonymous clients can send links, and a write transaction would block all other
     /// writers.
-    async fn is_usable(&self, link: &str, purpose: &str) -> Result<bool, IdentityError> {
-        let select =
-            "SELECT 1 FROM one_time_links WHERE secret_hash = $1 AND purpose = $2 AND used_at IS NULL
-            AND expires_at > $3";
+    async fn usable_link(&self, link: &str, purpose: &str) -> Result<Option<UsableLink>, IdentityError> {
+        let select = "SELECT user_id, created_by_id, root_user_id FROM one_time_links
+            WHERE secret_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3";
         let now = self.now_ms();
-        Ok(on_either!(&self.db, Db, |pool| {
+        let found = on_either!(&self.db, Db, |pool| {
             let query = sqlx::query(select).bind(secret::hash(link)).bind(purpose);
-            query.bind(now).fetch_optional(pool).await?.is_some()
-        }))
+            match query.bind(now).fetch_optional(pool).await? {
+                None => None,
+                Some(row) => {
+                    let (by, root): (Option<String>, Option<String>) = (row.try_get(1)?, row.try_get(2)?);
+                    Some(UsableLink {
+                        user_id: row.try_get(0)?,
+                        by: by.map(|id| Lineage::new(id, root)),
+                    })
+                }
+            }
+        });
+        Ok(found)
     }
 
     /// Creates the first admin. The link is valid once, and only while there is no admin.
@@ -189,38 +199,31 @@ impl Identity {
         let mut tx = self.db.begin().await?;
         self.use_link(&mut tx, link, "setup").await?;
         let id = self.insert_user(tx, &who, new, hashed).await?;
-        self.sign_in_as(&id, None, origin).await
+        let user = self.known_user(&id).await?;
+        let begun = self.begin_session(user, Proof::Link(None), origin).await?;
+        begun.ok_or(IdentityError::BadLink)
     }
 
-    /// Signs in the link's user.
+    /// Signs in the link's user. The use of the link and the session are one transaction: after a failure the link is
+    /// still valid.
     ///
     /// # Errors
     /// `BadLink`; `TooManyGuesses` after several of those.
     pub async fn open_link(&self, link: &str, origin: &Origin) -> Result<SignedIn, IdentityError> {
         let key = self.count_link(origin)?;
-        if !self.is_usable(link, "user").await? {
-            return Err(IdentityError::BadLink);
-        }
+        let found = self.usable_link(link, "user").await?;
+        let found = found.ok_or(IdentityError::BadLink)?;
+        let user = self.user(found.user_id.as_deref().unwrap_or_default()).await?;
+        let user = user.ok_or(IdentityError::BadLink)?;
         let mut tx = self.db.begin().await?;
-        let used = self.use_link(&mut tx, link, "user").await?;
-        tx.commit().await?;
+        // Locks the user before the link, in the order of the changes that end links: no deadlock.
+        let proof = Proof::Link(found.by.as_ref());
+        let session = self.insert_session(&mut tx, &user, proof, origin).await?;
+        let session = session.ok_or(IdentityError::BadLink)?;
+        self.use_link(&mut tx, link, "user").await?;
+        let signed_in = self.commit_session(tx, user, session, origin).await?;
         self.throttle.refund(&key);
-        let user = used.user_id.ok_or(IdentityError::BadLink)?;
-        self.sign_in_as(&user, used.by.as_ref(), origin).await
-    }
-
-    async fn sign_in_as(
-        &self,
-        user: &str,
-        link_by: Option<&Lineage>,
-        origin: &Origin,
-    ) -> Result<SignedIn, IdentityError> {
-        let user = self.user(user).await?;
-        let user = user
-            .filter(|user| user.disabled_at.is_none())
-            .ok_or(IdentityError::BadLink)?;
-        let begun = self.begin_session(user, Proof::Link(link_by), origin).await?;
-        begun.ok_or(IdentityError::BadLink)
+        Ok(signed_in)
     }
 
     /// Counts an attempt for its source before the store is queried; a valid link removes the count.
@@ -233,30 +236,22 @@ impl Identity {
     }
 
     /// Marks a link as used. Of concurrent uses, one succeeds.
-    async fn use_link(&self, tx: &mut Tx, link: &str, purpose: &str) -> Result<UsedLink, IdentityError> {
+    async fn use_link(&self, tx: &mut Tx, link: &str, purpose: &str) -> Result<(), IdentityError> {
         let now = self.now_ms();
         let update = "UPDATE one_time_links SET used_at = $1
-            WHERE secret_hash = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $1
-            RETURNING user_id, created_by_id, root_user_id";
+            WHERE secret_hash = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $1";
         let used = on_either!(&mut *tx, Tx, |tx| {
             let query = sqlx::query(update)
                 .bind(now)
                 .bind(secret::hash(link))
                 .bind(purpose);
-            let row = query.fetch_optional(&mut **tx).await?;
-            match row {
-                None => return Err(IdentityError::BadLink),
-                Some(row) => {
-                    let (by, root): (Option<String>, Option<String>) = (row.try_get(1)?, row.try_get(2)?);
-                    UsedLink {
-                        user_id: row.try_get(0)?,
-                        by: by.map(|id| Lineage::new(id, root)),
-                    }
-                }
-            }
+            query.execute(&mut **tx).await?.rows_affected()
         });
+        if used == 0 {
+            return Err(IdentityError::BadLink);
+        }
         principal_cache::touch(tx).await?;
-        Ok(used)
+        Ok(())
     }
 
     /// Counts an invalid link for the audit log.

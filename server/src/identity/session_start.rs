@@ -37,6 +37,13 @@ pub(super) enum Proof<'a> {
     Provider(Option<i64>),
 }
 
+/// A session whose transaction is still open.
+pub(super) struct InsertedSession {
+    id: String,
+    secret: Secret,
+    way: &'static str,
+}
+
 impl<'a> Proof<'a> {
     const fn method(self) -> &'static str {
         match self {
@@ -115,15 +122,29 @@ impl Identity {
         proof: Proof<'_>,
         origin: &Origin,
     ) -> Result<Option<SignedIn>, IdentityError> {
+        let mut tx = self.db.begin().await?;
+        match self.insert_session(&mut tx, &user, proof, origin).await? {
+            Some(session) => Ok(Some(self.commit_session(tx, user, session, origin).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`begin_session`](Self::begin_session), in the caller's transaction.
+    pub(super) async fn insert_session(
+        &self,
+        tx: &mut Tx,
+        user: &User,
+        proof: Proof<'_>,
+        origin: &Origin,
+    ) -> Result<Option<InsertedSession>, IdentityError> {
         let (id, secret) = (random::prefixed_id("s_"), Secret::new(PREFIX)?);
         let (now, way, link_by) = (self.now_ms(), proof.method(), proof.link_by());
-        let mut tx = self.db.begin().await?;
-        let lock = match &tx {
+        let lock = match &*tx {
             Tx::Sqlite(_) => "",
             Tx::Postgres(_) => POSTGRES_LOCK,
         };
         let insert = AssertSqlSafe(format!("{INSERT}{lock}"));
-        let inserted = on_either!(&mut tx, Tx, |tx| {
+        let inserted = on_either!(tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&id)
                 .bind(secret.hash())
@@ -139,22 +160,31 @@ impl Identity {
                 .bind(proof.password_hash());
             query.execute(&mut **tx).await?.rows_affected()
         });
-        if inserted == 0 {
-            return Ok(None);
-        }
+        Ok((inserted > 0).then_some(InsertedSession { id, secret, way }))
+    }
+
+    /// Commits an inserted session together with its audit entry.
+    pub(super) async fn commit_session(
+        &self,
+        mut tx: Tx,
+        user: User,
+        session: InsertedSession,
+        origin: &Origin,
+    ) -> Result<SignedIn, IdentityError> {
         let actor = Actor {
             id: user.id.clone(),
             name: user.name.clone(),
             role: None,
         };
         let entry = Entry {
-            after: Some(json!({"session": id, "way": way})),
+            after: Some(json!({"session": session.id, "way": session.way})),
             ..Entry::new(Action::Login, "ok", actor, origin.clone())
         };
         let appended = self.audit.append_in(&mut tx, entry).await?;
         tx.commit().await?;
         self.throttle.remember(origin.network(), &user.name);
         self.audit.export(&appended).await;
-        Ok(Some(SignedIn { secret, user }))
+        let secret = session.secret;
+        Ok(SignedIn { secret, user })
     }
 }

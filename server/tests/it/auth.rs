@@ -3,6 +3,7 @@
 
 mod ended_session;
 mod last_admin;
+mod one_time_links;
 mod recorded_rejections;
 mod revalidation;
 mod settings;
