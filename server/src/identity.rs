@@ -6,6 +6,7 @@
 //! **Invariants:** secrets are stored as hashes only; every change of permissions is in the audit log, in the same
 //! transaction; there is no default password.
 
+mod active_tokens;
 mod cache_reload;
 mod commit;
 pub mod current_principal;
@@ -41,6 +42,7 @@ use runtime::clock::Clock;
 use runtime::db::Db;
 use runtime::tasks;
 
+pub use active_tokens::ActiveToken;
 pub use error::IdentityError;
 pub use lineage::{AccountChange, Lineage, find_tie, is_opened_by, recent_authors};
 pub use notice::AccessChange;

@@ -70,6 +70,7 @@ pub struct UserData {
     pub created_at: i64,
     pub disabled_at: Option<i64>,
     pub sessions: u64,
+    pub active_tokens: Vec<UserToken>,
     /// Grants come from an identity provider at each sign-in.
     pub is_managed: bool,
     /// The user of this request.
@@ -77,6 +78,13 @@ pub struct UserData {
     pub backends: Vec<String>,
     /// Milliseconds since 1970, by the server's clock.
     pub now: i64,
+}
+
+/// Created by the user, directly or through tokens and links.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserToken {
+    pub id: String,
+    pub name: String,
 }
 
 /// `/settings/tokens`

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use super::json_body::{self, BodyError};
 use crate::http::current_user::ApiUser;
 use crate::http::dto::users::{
-    AddedDto, GrantsDto, LinkDto, NewUserDto, PasswordDto, UserDto, UsersDto, parse_grants,
+    AddedDto, DisabledUserDto, GrantsDto, LinkDto, NewUserDto, PasswordDto, UserDto, UsersDto, parse_grants,
 };
 use crate::http::path_id::PathId;
 use crate::http::problem::Problem;
@@ -125,11 +125,12 @@ pub(in crate::http) async fn make_link(
     Ok((StatusCode::CREATED, Json(LinkDto { link })))
 }
 
-/// Disables a user and ends their sessions and sign-in links, and those that came from them. Their API tokens stay.
+/// Disables a user and ends their sessions and sign-in links, and those that came from them. Their API tokens keep
+/// working; the answer lists them. Revoke those that the user knows, by `DELETE /v1/tokens/{id}`.
 #[utoipa::path(
     post, path = "/v1/users/{id}/disable", tag = "users", params(("id" = String, Path)),
     responses(
-        (status = 204),
+        (status = 200, body = DisabledUserDto),
         (status = 404, body = Problem, content_type = "application/problem+json"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "`last_admin`")
     )
@@ -138,11 +139,10 @@ pub(in crate::http) async fn disable(
     State(state): State<AppState>,
     PathId(id): PathId,
     user: ApiUser,
-) -> Result<StatusCode, Problem> {
+) -> Result<Json<DisabledUserDto>, Problem> {
     let disabled = state.auth.identity.disable_user(&user.who, &id).await;
-    disabled
-        .map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| user.problem(error))
+    let active_tokens = disabled.map_err(|error| user.problem(error))?;
+    Ok(Json(DisabledUserDto::from(active_tokens)))
 }
 
 /// Enables a user, with the same grants as before.

@@ -5,6 +5,7 @@ use domain::audit::Action;
 use secrecy::SecretString;
 use serde_json::json;
 
+use super::active_tokens::ActiveToken;
 use super::error::IdentityError;
 use super::last_admin::{is_admin, require_an_admin};
 use super::lineage::{ChangeKind, find_tie};
@@ -146,14 +147,15 @@ impl Identity {
     }
 
     /// Disables a user and ends all their sessions and unused links, and those that they gave to other users, directly
-    /// or through users who signed in by their links. Their API tokens and audit entries stay. Idempotent.
+    /// or through users who signed in by their links. Their audit entries and API tokens stay; returns the tokens that
+    /// work. Idempotent.
     ///
     /// # Errors
     /// No user has this id; no other admin would remain.
-    pub async fn disable_user(&self, who: &Principal, user: &str) -> Result<(), IdentityError> {
+    pub async fn disable_user(&self, who: &Principal, user: &str) -> Result<Vec<ActiveToken>, IdentityError> {
         let known = self.known_user(user).await?;
         if known.disabled_at.is_some() {
-            return Ok(());
+            return self.active_tokens_of(user).await;
         }
         let now = self.now_ms();
         let mut tx = self.db.begin().await?;
@@ -172,9 +174,13 @@ impl Identity {
         if is_admin(&known) {
             require_an_admin(&mut tx).await?;
         }
+        let tokens = self.read_active_tokens(&mut tx, user).await?;
+        let names: Vec<&str> = tokens.iter().map(|token| token.name.as_str()).collect();
         let before = json!({"name": known.name, "grants": *known.grants});
-        self.record(tx, who, Action::UserDisable, Some(before), None)
-            .await
+        let after = json!({"activeTokens": names});
+        self.record(tx, who, Action::UserDisable, Some(before), Some(after))
+            .await?;
+        Ok(tokens)
     }
 
     /// Enables a user with their previous grants. Idempotent.

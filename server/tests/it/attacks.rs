@@ -53,4 +53,5 @@ mod stale_admin_session;
 mod title_injection;
 mod token_in_clear;
 mod token_offspring;
+mod tokens_of_disabled_user;
 mod unknown_tokens;

@@ -8,6 +8,7 @@ mod live_server;
 mod locks;
 mod rules;
 mod unlock;
+mod user_disable;
 mod user_link;
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! One user: grants, sign-in method, removal.
+//! One user: grants, sign-in method, active API tokens, removal.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
@@ -17,7 +17,7 @@ use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::SubmitButton;
 use crate::layout::SettingsLayout;
 use crate::live::use_live;
-use crate::page_data::settings::UserData;
+use crate::page_data::settings::{UserData, UserToken};
 
 #[component]
 pub fn UserPage() -> impl IntoView {
@@ -65,6 +65,7 @@ fn Body(data: Signal<UserData>) -> impl IntoView {
                 <header><h2>"Roles"</h2></header>
                 {changing(move || if is_managed.get() { managed(data) } else { untrack(|| grants_form(data)) })}
             </section>
+            <ActiveTokens data/>
             <div class="acts">{changing(move || {
                 let is_disabled = is_disabled.get();
                 untrack(|| action_forms(data, is_disabled, link))
@@ -81,6 +82,53 @@ fn facts(data: &UserData) -> AnyView {
         ("sessions now", data.sessions.to_string().into_any()),
     ];
     view! { <Facts cells/> }.into_any()
+}
+
+/// Tokens that go on working when the user is disabled.
+#[component]
+fn ActiveTokens(data: Signal<UserData>) -> impl IntoView {
+    let tokens = Signal::derive(move || data.with(|data| data.active_tokens.clone()));
+    let is_empty = Memo::new(move |_| tokens.with(Vec::is_empty));
+    changing(move || {
+        if is_empty.get() {
+            return ().into_any();
+        }
+        view! {
+            <section class="sec">
+                <header><h2>"Active API tokens"</h2></header>
+                <p class="ink2">"Created by this user, directly or through tokens and links. They work until they are revoked or expire, also while the user is disabled."</p>
+                <div class="scroll">
+                    <table class="t st-table">
+                        <thead><tr><th scope="col">"name"</th><th scope="col"><span class="sr">"action"</span></th></tr></thead>
+                        <tbody>
+                            <For each=move || tokens.get() key=|token| token.id.clone() let:token>
+                                <TokenRow token/>
+                            </For>
+                        </tbody>
+                    </table>
+                </div>
+            </section>
+        }
+        .into_any()
+    })
+}
+
+#[component]
+fn TokenRow(token: UserToken) -> impl IntoView {
+    let UserToken { id, name } = token;
+    let label = format!("Revoke {name}");
+    view! {
+        <tr>
+            <th scope="row">{name}</th>
+            <td class="num">
+                <ConsoleForm action=format!("/settings/tokens/{id}/revoke") stays=true>
+                    <FormAlert/>
+                    <SubmitButton class="btn s" aria_label=label>"Revoke"</SubmitButton>
+                </ConsoleForm>
+            </td>
+        </tr>
+    }
+    .into_any()
 }
 
 fn managed(data: Signal<UserData>) -> AnyView {
@@ -120,7 +168,7 @@ fn action_forms(data: Signal<UserData>, is_disabled: bool, link: FormState) -> A
     let warning = if is_self {
         "This is you: you will be signed out at once."
     } else {
-        "Their sessions end at once. Their audit entries remain."
+        "Their sessions end at once. Their API tokens and audit entries remain."
     };
     let link_form = || {
         let purpose = "For a new user or a forgotten password.";

@@ -59,7 +59,7 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         name: String,
     },
-    /// Disable a user and end their sessions
+    /// Disable a user and end their sessions; prints the user's API tokens that still work
     Disable {
         #[command(flatten)]
         place: AccountStore,
@@ -77,7 +77,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         } => add(&place, name, &granted).await?,
         Command::List { place, json } => list(&place, json).await?,
         Command::Link { place, name } => link(&place, &name).await?,
-        Command::Disable { place, name } => disable(&place, &name).await,
+        Command::Disable { place, name } => disable(&place, &name).await?,
     };
     Ok(done.err().unwrap_or(Exit::Ok).into())
 }
@@ -168,12 +168,23 @@ async fn link(place: &AccountStore, name: &str) -> anyhow::Result<Result<(), Exi
     }
 }
 
-async fn disable(place: &AccountStore, name: &str) -> Result<(), Exit> {
-    let identity = place.open().await?;
+async fn disable(place: &AccountStore, name: &str) -> anyhow::Result<Result<(), Exit>> {
+    let identity = match place.open().await {
+        Ok(identity) => identity,
+        Err(exit) => return Ok(Err(exit)),
+    };
     let directory = identity.directory();
     let id = directory.user_named(name).map_or(name, |user| user.id.as_str());
-    identity
-        .disable_user(&command_line(), id)
-        .await
-        .map_err(|error| report_error(&error))
+    let tokens = match identity.disable_user(&command_line(), id).await {
+        Ok(tokens) => tokens,
+        Err(error) => return Ok(Err(report_error(&error))),
+    };
+    if !tokens.is_empty() {
+        let names: Vec<&str> = tokens.iter().map(|token| token.name.as_str()).collect();
+        print(&format!(
+            "API tokens of {name} that still work: {}\nTo revoke one: leasehold token revoke --name NAME\n",
+            names.join(", ")
+        ))?;
+    }
+    Ok(Ok(()))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::http::json_body::objects;
-use crate::identity::{Principal, SessionView, TokenView, User};
+use crate::identity::{ActiveToken, Principal, SessionView, TokenView, User};
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -95,6 +95,33 @@ impl From<&User> for UserDto {
 #[schema(title = "Users")]
 pub struct UsersDto {
     pub users: Vec<UserDto>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "DisabledUser")]
+pub struct DisabledUserDto {
+    /// Created by the user, directly or through tokens and links; they work until they are revoked or expire.
+    active_tokens: Vec<ActiveTokenDto>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(title = "ActiveToken")]
+pub struct ActiveTokenDto {
+    id: String,
+    name: String,
+}
+
+impl From<Vec<ActiveToken>> for DisabledUserDto {
+    fn from(tokens: Vec<ActiveToken>) -> Self {
+        let tokens = tokens.into_iter().map(|token| ActiveTokenDto {
+            id: token.id,
+            name: token.name,
+        });
+        Self {
+            active_tokens: tokens.collect(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -30,6 +30,16 @@ async fn bodies_of_users_tokens_and_sessions() {
     let token = json!({"name": "deploy", "grants": grants, "expiresInSeconds": 3_600});
     client.post("/v1/tokens", token).await;
     client.get("/v1/tokens").await;
+    let bea = server.user("bea", on(Role::Admin, None, None)).await;
+    let token = json!({"name": "ci", "grants": grants});
+    server
+        .as_user(&bea)
+        .done(Method::POST, "/v1/tokens", &token)
+        .await;
+    let disable = format!("/v1/users/{}/disable", server.user_id("bea"));
+    client
+        .send(Method::POST, "/v1/users/{id}/disable", &disable, Value::Null)
+        .await;
     let read_only = json!({"readOnly": true});
     client
         .send(Method::PUT, "/v1/read-only", "/v1/read-only", read_only)

@@ -2,7 +2,7 @@
 
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;
-use app::page_data::settings::UserData;
+use app::page_data::settings::{UserData, UserToken};
 use app::pages::settings::secret_panel::SECRET;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -31,6 +31,8 @@ impl Services {
         })?;
         let sessions = self.auth.identity.sessions().await;
         let sessions = sessions.map_err(|error| page_error(&error))?;
+        let tokens = self.auth.identity.active_tokens_of(id).await;
+        let tokens = tokens.map_err(|error| page_error(&error))?.into_iter();
         let user_sessions = sessions.iter().filter(|session| session.user_id == id);
         Ok(UserData {
             id: known.id.clone(),
@@ -40,6 +42,12 @@ impl Services {
             created_at: known.created_at,
             disabled_at: known.disabled_at,
             sessions: user_sessions.count() as u64,
+            active_tokens: tokens
+                .map(|token| UserToken {
+                    id: token.id,
+                    name: token.name,
+                })
+                .collect(),
             is_managed: known.issuer.is_some(),
             is_self: who.id() == id,
             backends: self.backends.names(),
@@ -86,8 +94,9 @@ pub(in crate::http) async fn disable(
     PathId(id): PathId,
     form: FormRequest,
 ) -> Response {
+    // The next page lists the tokens that still work.
     let disabled = state.auth.identity.disable_user(&form.who, &id).await;
-    answer(&state, &id, form, disabled, "disabled").await
+    answer(&state, &id, form, disabled.map(drop), "disabled").await
 }
 
 pub(in crate::http) async fn enable(
