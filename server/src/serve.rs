@@ -7,6 +7,7 @@ pub(crate) mod installation;
 pub mod listener;
 mod observable_gauges;
 pub mod reload;
+mod restart_keys;
 mod shutdown;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -91,6 +91,23 @@ impl LeaseStores {
         }
     }
 
+    /// `password` or `password_file`, the same for all stores.
+    pub fn password(&self) -> Option<&SecretString> {
+        let first = match self {
+            Self::Postgres(stores) => stores.first().and_then(|store| store.password.as_ref()),
+            Self::Etcd(stores) => stores.first().and_then(|store| store.password.as_ref()),
+        };
+        first.map(|password| &password.0)
+    }
+
+    /// The same for all stores; Postgres has it in its address.
+    pub fn tls(&self) -> Option<&TlsConfig> {
+        match self {
+            Self::Postgres(_) => None,
+            Self::Etcd(stores) => stores.first().map(|store| &store.tls),
+        }
+    }
+
     /// The id of the installation; empty until [`set_installation`](Self::set_installation).
     pub fn installation(&self) -> &str {
         let first = match self {

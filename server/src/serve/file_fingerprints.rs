@@ -18,7 +18,8 @@ impl FileFingerprints {
     }
 }
 
-fn digest(file: &Path) -> Option<[u8; 32]> {
+/// `None`: it cannot be read.
+pub(super) fn digest(file: &Path) -> Option<[u8; 32]> {
     Some(Sha256::digest(std::fs::read(file).ok()?).into())
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use domain::audit::Action;
 use parking_lot::Mutex;
-use secrecy::ExposeSecret as _;
 use serde_json::json;
 use thiserror::Error;
 
 use super::backend_supervisor::{BackendSupervisor, Changes};
+use super::restart_keys::StartedConfig;
 use crate::audit::{Audit, Entry, Origin};
 use crate::identity::{Oidc, Principal};
 use config::{self, Config, ConfigErrors};
@@ -45,8 +45,7 @@ pub struct Reloader {
     supervisor: Arc<BackendSupervisor>,
     audit: Audit,
     oidc: Option<Arc<Oidc>>,
-    /// The configuration at the start.
-    started: Mutex<Option<ReloadReport>>,
+    started: Mutex<Option<StartedConfig>>,
 }
 
 impl Reloader {
@@ -61,7 +60,7 @@ impl Reloader {
 
     /// Records the configuration that the server was started with.
     pub fn began_with(&self, report: ReloadReport) {
-        *self.started.lock() = Some(report);
+        *self.started.lock() = Some(StartedConfig::new(report));
     }
 
     /// Applies the settings that can change at runtime, and appends an audit entry.
@@ -129,28 +128,7 @@ impl Reloader {
         let started = self.started.lock();
         started
             .as_ref()
-            .map(|before| needs_restart(before, now))
+            .map(|before| before.changed_keys(now))
             .unwrap_or_default()
     }
-}
-
-/// Changed keys outside of `[[backend]]`, `[[identity]]` and `log`. Secrets have no visible value to compare.
-fn needs_restart(before: &ReloadReport, now: &ReloadReport) -> Vec<String> {
-    let value = |report: &ReloadReport, key: &str| {
-        let entry = report.entries.iter().find(|entry| entry.key == key);
-        entry.map(|entry| entry.value.clone())
-    };
-    let all = before.entries.iter().chain(&now.entries);
-    let mut keys: Vec<String> = all
-        .map(|entry| entry.key.clone())
-        .filter(|key| key != "log" && !key.starts_with("backend") && !key.starts_with("identity["))
-        .filter(|key| value(before, key) != value(now, key))
-        .collect();
-    // Its displayed value has no password.
-    if before.config.store.expose_secret() != now.config.store.expose_secret() {
-        keys.push("store".to_owned());
-    }
-    keys.sort();
-    keys.dedup();
-    keys
 }

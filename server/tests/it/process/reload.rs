@@ -212,3 +212,26 @@ async fn invalid_reload_is_rejected_and_restart_keys_are_named() {
         "{record}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reload_names_secret_files_whose_content_changed() {
+    // The same path and the same configuration, but another key in the file.
+    let secrets = tempfile::tempdir().unwrap();
+    let file = secrets.path().join("secret_key");
+    let write_key = |digits: &str| std::fs::write(&file, digits.repeat(16)).unwrap();
+    write_key("0a1b");
+    let running = Running::start(&format!("[notify]\nsecret_key_file = {file:?}\n")).await;
+    let changed = "notify.secret_key_file has changed and needs a restart";
+    running.signal(Signal::HUP);
+    running
+        .logs("no setting that applies without a restart has changed")
+        .await;
+    assert!(!running.log().contains(changed));
+    write_key("1b2c");
+    running.signal(Signal::HUP);
+    running.logs(changed).await;
+    assert!(!running.log().contains("1b2c"));
+    let record = running.json("/v1/audit?action=CONFIG_RELOAD").await;
+    let after = record["entries"][0]["after"].to_string();
+    assert!(after.contains("notify.secret_key_file"), "{record}");
+}
