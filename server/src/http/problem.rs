@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** one `match` without wildcard maps the console's errors; no internal text reaches the wire.
 
+mod remedies;
+
 use app::console::ConsoleError;
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, header};
@@ -86,7 +88,7 @@ impl Problem {
             remaining_ms: None,
             before: None,
             now: None,
-            remedy: None,
+            remedy: remedies::find_remedy(code).map(str::to_owned),
             request_id: String::new(),
             retry_after_s: None,
         }
@@ -254,7 +256,9 @@ impl From<ConsoleError> for Problem {
             },
             ConsoleError::Busy { retry_after_s } => Self {
                 retry_after_s: Some(retry_after_s),
-                remedy: Some("Retry later, or narrow the search with a prefix.".to_owned()),
+                remedy: Some(
+                    "Retry after the seconds in Retry-After, or narrow the search with a prefix.".to_owned(),
+                ),
                 ..Self::new(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "overloaded",

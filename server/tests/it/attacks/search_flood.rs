@@ -53,6 +53,8 @@ async fn searches_beyond_the_limit_answer_503() {
             assert_eq!(headers[header::RETRY_AFTER], "1");
             let problem: Value = answer.json().await.unwrap();
             assert_eq!(problem["code"], "overloaded", "{problem}");
+            let remedy = problem["remedy"].as_str().unwrap();
+            assert!(remedy.contains("narrow the search"), "{problem}");
         }
         status
     });

@@ -77,6 +77,7 @@ async fn shutdown_ends_streams_and_waiters_and_keeps_leases() {
     for waiter in waiters {
         let (status, text) = waiter.await.unwrap();
         assert!(status == 503 && text.contains("shutting_down"), "{status} {text}");
+        assert!(text.contains("\"remedy\":\"Retry after the seconds"), "{text}");
     }
     running.again().await;
     let still = running.json(&format!("/v1/locks/{lease}")).await;

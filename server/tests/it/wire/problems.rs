@@ -58,6 +58,11 @@ async fn problems_of_requests_and_permissions() {
     as_caller(&admin)
         .problem("exists", Method::POST, "/v1/users", user)
         .await;
+    server
+        .store
+        .sql("ALTER TABLE audit_entries RENAME TO missing")
+        .await;
+    get("store_unavailable", "/v1/audit").await;
 }
 
 #[tokio::test]
