@@ -22,6 +22,7 @@ mod pacing;
 mod prune;
 pub mod receiver;
 mod receivers;
+mod sealed_columns;
 pub mod secret_box;
 pub mod secret_keys;
 pub mod ssrf_guard;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use domain::audit::Action;
 use domain::escape::visible;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use serde_json::{Value, json};
 use sqlx::Row as _;
 
@@ -13,20 +13,13 @@ use super::outbox::{self, Delivery, DeliveryFilter};
 use super::receiver::{
     Address, NewReceiver, Receiver, ReceiverKind, ReceiverView, check_name, check_secret, check_urls,
 };
-use super::secret_box::{SecretBox, VaultError};
+use super::sealed_columns::{decrypt, encrypt};
+use super::secret_box::SecretBox;
 use super::{Notifier, NotifyError, enqueue};
 use crate::audit::{Appended, Entry};
 use crate::identity::{AccessChange, Principal};
 use runtime::db::{Db, Tx, on_either};
 use runtime::random::prefixed_id;
-
-/// Fields that are encrypted, as part of the associated data.
-pub(super) const URLS: &str = "urls";
-pub(super) const SECRET: &str = "secret";
-
-pub(super) fn encryption_context(id: &str, what: &str) -> String {
-    format!("{id}:{what}")
-}
 
 /// # Errors
 /// The store does not answer.
@@ -63,31 +56,6 @@ pub(super) async fn find(
     })
 }
 
-type Opened = (Vec<Address>, Option<SecretString>);
-
-fn decrypt(vault: &SecretBox, id: &str, urls: &str, secret: Option<String>) -> Result<Opened, VaultError> {
-    let urls = vault.open(&encryption_context(id, URLS), urls)?;
-    let secret = secret.map(|secret| vault.open(&encryption_context(id, SECRET), &secret));
-    Ok((parse_addresses(urls.expose_secret()), secret.transpose()?))
-}
-
-fn encrypt(
-    notifier: &Notifier,
-    id: &str,
-    urls: &[Address],
-    secret: Option<&SecretString>,
-) -> Result<(String, Option<String>), VaultError> {
-    let urls = notifier
-        .vault
-        .seal(&encryption_context(id, URLS), &serialize_urls(urls))?;
-    let secret = secret.map(|secret| {
-        notifier
-            .vault
-            .seal(&encryption_context(id, SECRET), secret.expose_secret())
-    });
-    Ok((urls, secret.transpose()?))
-}
-
 /// # Errors
 /// No receiver has this name, or the store does not answer.
 pub(super) async fn find_by_name(notifier: &Notifier, name: &str) -> Result<Receiver, NotifyError> {
@@ -100,20 +68,6 @@ pub(super) async fn find_by_name(notifier: &Notifier, name: &str) -> Result<Rece
         what: "receiver",
         name: visible(name).into_owned(),
     })
-}
-
-fn parse_addresses(json: &str) -> Vec<Address> {
-    let texts: Vec<String> = serde_json::from_str(json).unwrap_or_default();
-    texts
-        .iter()
-        .filter_map(|text| text.parse().ok())
-        .map(Address::new)
-        .collect()
-}
-
-fn serialize_urls(addresses: &[Address]) -> String {
-    let texts: Vec<&str> = addresses.iter().map(|address| address.url().as_str()).collect();
-    json!(texts).to_string()
 }
 
 /// Records the result of the last message.
@@ -241,7 +195,7 @@ impl Notifier {
         }
         let id = prefixed_id("a_");
         let after = to_json(&new.name, new.kind, &urls, new.secret.is_some());
-        let (sealed_urls, sealed_secret) = encrypt(self, &id, &urls, new.secret.as_ref())?;
+        let (sealed_urls, sealed_secret) = encrypt(&self.vault, &id, &urls, new.secret.as_ref())?;
         let entry = entry(who, Action::ReceiverCreate, (None, Some(after)));
         let (mut tx, appended) = self.begin_recorded(entry).await?;
         let insert = "INSERT INTO receivers (id, name, kind, urls, secret, created_at, created_by)
@@ -285,7 +239,7 @@ impl Notifier {
         if !has_new_secret {
             receiver.check_kept_secret(&addresses)?;
         }
-        let (sealed_urls, sealed_secret) = encrypt(self, &receiver.id, &addresses, secret.as_ref())?;
+        let (sealed_urls, sealed_secret) = encrypt(&self.vault, &receiver.id, &addresses, secret.as_ref())?;
         let before = to_json(name, receiver.kind, &receiver.urls, receiver.had_secret);
         let mut after = to_json(name, receiver.kind, &addresses, secret.is_some());
         let has_new_urls = addresses != receiver.urls;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::Row as _;
 
-use super::receivers::{SECRET, URLS, encryption_context};
+use super::sealed_columns::{SECRET, URLS, encryption_context};
 use super::secret_box::{self, SecretBox, is_sealed};
 use config::NotifyConfig;
 use config::notify::check_key;
