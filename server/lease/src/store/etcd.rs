@@ -18,6 +18,7 @@ mod guard;
 mod identity;
 mod import;
 mod keys;
+mod lease_homes;
 mod open;
 mod prune;
 mod reads;

@@ -8,15 +8,12 @@
 use std::collections::HashMap;
 
 use domain::lease::{LeaseId, StoreTime};
-use domain::names::Resource;
-use etcd_client::TxnOp;
 use futures::future::{join, join_all};
 
 use super::EtcdStore;
 use super::commit::{Committed, Decision};
 use super::connection::{Link, with_timeout};
 use super::snapshot::{Snapshot, SnapshotRequest};
-use super::values::{LeaseHome, decode};
 use super::waves::{Group, group_by_resource};
 use super::writes::RESOURCES_MAX;
 use crate::batch::{BatchResult, Loaded, run};
@@ -26,8 +23,6 @@ use crate::store::StoreError;
 const CONFLICTS_MAX: usize = 16;
 /// A decision of this age is as good as one made now. Milliseconds.
 const DECISION_AGE_MS_MAX: i64 = 250;
-/// Reads of one transaction; etcd allows 128 operations.
-const READS_MAX: usize = 100;
 
 /// Operations on one resource until they are committed.
 struct Pending {
@@ -115,47 +110,6 @@ impl EtcdStore {
         // A clock that followed another one meanwhile shows a later time for the same moment.
         applied.now = self.store_clock.reread(start).now;
         Ok(applied)
-    }
-
-    /// The resources of the leases that operations name.
-    async fn locate(
-        &self,
-        link: &Link,
-        operations: &[Operation],
-    ) -> Result<HashMap<LeaseId, Resource>, StoreError> {
-        let mut homes = HashMap::new();
-        let mut missing = Vec::new();
-        {
-            let memory = self.cache.lock();
-            for operation in operations {
-                if let Some(id) = lease_of(operation) {
-                    match memory.home(id) {
-                        Some(home) => drop(homes.insert(id, home)),
-                        None => missing.push(id),
-                    }
-                }
-            }
-        }
-        missing.sort_unstable();
-        missing.dedup();
-        for ids in missing.chunks(READS_MAX) {
-            let reads: Vec<TxnOp> = ids
-                .iter()
-                .map(|id| TxnOp::get(self.keys.lease(*id), None))
-                .collect();
-            let (_, results) = self.read(link, reads).await?;
-            for (id, pairs) in ids.iter().zip(results) {
-                if let Some(pair) = pairs.first() {
-                    let home: LeaseHome = decode(pair.key(), pair.value())?;
-                    homes.insert(*id, super::values::resource(&home.resource));
-                }
-            }
-        }
-        let mut memory = self.cache.lock();
-        for (id, home) in &homes {
-            memory.put_home(*id, home.clone());
-        }
-        Ok(homes)
     }
 
     /// Groups that share transactions; the results in their order.
@@ -366,15 +320,6 @@ impl EtcdStore {
             revisions.0,
             revisions.1,
         );
-    }
-}
-
-fn lease_of(operation: &Operation) -> Option<LeaseId> {
-    match operation {
-        Operation::Renew { lease, .. }
-        | Operation::Release { lease, .. }
-        | Operation::Revoke { lease, .. } => Some(*lease),
-        _ => None,
     }
 }
 
