@@ -18,7 +18,7 @@ use crate::links;
 /// Media type of [`FormOutcome`].
 pub const OUTCOME_TYPE: &str = "application/octet-stream";
 
-/// The form's handler was not reached.
+/// The form has no reply of its handler.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SendError {
     #[error(
@@ -31,10 +31,11 @@ pub enum SendError {
     NotFresh,
     #[error("Nothing was done: {0}.")]
     Refused(String),
-    #[error("Nothing was changed yet: the console did not answer. Submit again in a moment.")]
-    Unreachable,
-    #[error("Nothing was done: the console has another version now. Reload the page.")]
-    OtherBuild,
+    /// The request may have arrived: the handler may have run.
+    #[error(
+        "Outcome unknown: {0}. It may have been done. Everything typed is still here: check before you submit again."
+    )]
+    OutcomeUnknown(String),
 }
 
 impl SendError {
@@ -43,7 +44,9 @@ impl SendError {
         match self {
             Self::SignedOut => Some(("/sign-in", "Sign in, in a new tab")),
             Self::NotFresh => Some(("/prove", "Authenticate again, in a new tab")),
-            Self::Refused(_) | Self::Unreachable | Self::OtherBuild => None,
+            // The page of the form, which shows the present state.
+            Self::OutcomeUnknown(_) => Some(("", "Check, in a new tab")),
+            Self::Refused(_) => None,
         }
     }
 }
@@ -74,16 +77,13 @@ impl Submission {
     }
 
     /// # Errors
-    /// The handler of the form was not reached.
+    /// The handler of the form was not reached, or its reply was lost.
     pub async fn send(&self) -> Result<FormOutcome, SendError> {
-        let response = self.fetch().await.map_err(|_| SendError::Unreachable)?;
+        let response = self.fetch().await.map_err(|_| no_answer())?;
         let kind = response.headers().get("content-type").ok().flatten();
         if kind.is_some_and(|kind| kind == OUTCOME_TYPE) {
-            let bytes = bytes(&response).await.map_err(|_| SendError::Unreachable)?;
-            return FormOutcome::from_bytes(&bytes).map_err(|error| match error {
-                PayloadError::OtherBuild => SendError::OtherBuild,
-                PayloadError::Malformed => SendError::Unreachable,
-            });
+            let bytes = bytes(&response).await.map_err(|_| no_answer())?;
+            return FormOutcome::from_bytes(&bytes).map_err(|error| unreadable(&error));
         }
         Err(refusal(&response).await)
     }
@@ -131,24 +131,79 @@ async fn bytes(response: &Response) -> Result<Vec<u8>, JsValue> {
     Ok(Uint8Array::new(&buffer).to_vec())
 }
 
-/// The refusal of the authentication layer, a problem in JSON.
+fn no_answer() -> SendError {
+    SendError::OutcomeUnknown("the console did not answer".to_owned())
+}
+
+/// A reply that the handler wrote: it has run.
+fn unreadable(error: &PayloadError) -> SendError {
+    let why = match error {
+        PayloadError::OtherBuild => "the console has another version now, and its reply cannot be read",
+        PayloadError::Malformed => "the reply of the console cannot be read",
+    };
+    SendError::OutcomeUnknown(why.to_owned())
+}
+
+/// A response without a reply of the handler: a problem in JSON, or the answer of a proxy.
 async fn refusal(response: &Response) -> SendError {
     let problem = problem(response).await.ok();
     let text = |name: &str| {
         let member = Reflect::get(problem.as_ref()?, &name.into()).ok()?;
         member.as_string()
     };
-    match (response.status(), text("code").as_deref()) {
+    let detail = text("detail").or_else(|| text("title"));
+    classify(response.status(), text("code").as_deref(), detail)
+}
+
+/// Below status 500 the request was refused before its handler ran. From 500 on, nothing tells how far it came.
+fn classify(status: u16, code: Option<&str>, detail: Option<String>) -> SendError {
+    let why = detail.map_or_else(
+        || format!("the console answered with status {status}"),
+        |detail| links::without_full_stop(&detail).to_owned(),
+    );
+    match (status, code) {
         (401, _) => SendError::SignedOut,
         (403, Some("needs_reauthentication")) => SendError::NotFresh,
-        (status, _) => text("detail").or_else(|| text("title")).map_or_else(
-            || SendError::Refused(format!("the console answered with status {status}")),
-            |detail| SendError::Refused(links::without_full_stop(&detail).to_owned()),
-        ),
+        (500.., _) => SendError::OutcomeUnknown(why),
+        _ => SendError::Refused(why),
     }
 }
 
 async fn problem(response: &Response) -> Result<JsValue, JsValue> {
     let text = JsFuture::from(response.text()?).await?;
     JSON::parse(&text.as_string().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_reply_never_reads_as_nothing_done() {
+        // A proxy's error page, our own problem, a reply of another version, and no answer at all.
+        let store = Some("The store does not answer.".to_owned());
+        let unknown = [
+            classify(502, None, None),
+            classify(503, Some("store_unavailable"), store),
+            unreadable(&PayloadError::OtherBuild),
+            unreadable(&PayloadError::Malformed),
+            no_answer(),
+        ];
+        for error in unknown {
+            let text = error.to_string();
+            assert!(
+                text.starts_with("Outcome unknown: ") && !text.contains("Nothing"),
+                "{text}"
+            );
+            assert!(!text.contains(".."), "{text}");
+            assert_eq!(error.link().map(|(href, _)| href), Some(""));
+        }
+        let refused = classify(403, Some("forbidden"), None);
+        assert!(refused.to_string().starts_with("Nothing was done: "), "{refused}");
+        assert_eq!(classify(401, None, None), SendError::SignedOut);
+        assert_eq!(
+            classify(403, Some("needs_reauthentication"), None),
+            SendError::NotFresh
+        );
+    }
 }

@@ -219,6 +219,24 @@ test('a form sent without a session keeps its input and is resent', async ({ pag
   await page.waitForURL('**/unlocks/*');
 });
 
+test('a release whose reply is lost is not called undone', async ({ page, api }) => {
+  const lock = await some(api, 'redis-cache', 'key');
+  await openLive(page, address('unlock', lock));
+  await begin(page);
+  await page.evaluate(() => {
+    const { fetch } = window;
+    window.fetch = async (...request) => {
+      const answer = await fetch(...request);
+      if (String(request[0]).endsWith('/confirm')) throw new TypeError('the reply is lost');
+      return answer;
+    };
+  });
+  await confirm(page, lock);
+  const alert = page.getByRole('alert').filter({ hasText: 'Outcome unknown: the console did not answer' });
+  await expect(alert).toBeVisible();
+  await expect(alert.getByRole('link')).toHaveAttribute('href', '');
+});
+
 test('a free lock offers no unlock', async ({ page, forgive }) => {
   forgive(/status of 404/);
   await page.goto('/unlock/builtin/no-such-lock');
