@@ -48,10 +48,21 @@ fn action(id: &str, act: &str) -> String {
 fn Body(data: Signal<UserData>) -> impl IntoView {
     let id = data.with_untracked(|data| data.id.clone());
     let link = FormState::of_action(&action(&id, "link"));
+    let roles = FormState::of_action(&action(&id, "grants"));
     let name = Memo::new(move |_| data.with(|data| data.name.clone()));
     let secret = Memo::new(move |_| link.value(SECRET));
     let is_disabled = Memo::new(move |_| data.with(|data| data.disabled_at.is_some()));
     let is_managed = Memo::new(move |_| data.with(|data| data.is_managed));
+    let grants = Memo::new(move |_| data.with(|data| data.grants.clone()));
+    let roles_form = move || {
+        if is_managed.get() {
+            return managed(data);
+        }
+        // Other grants, after a save or by another admin, replace the initial values: a later save must not restore
+        // what was revoked.
+        grants.track();
+        untrack(|| grants_form(data, roles))
+    };
     view! {
         <div class="pagehead"><h1>{move || if is_disabled.get() { format!("{} is disabled", name.get()) } else { name.get() }}</h1></div>
         <SettingsLayout>
@@ -63,7 +74,7 @@ fn Body(data: Signal<UserData>) -> impl IntoView {
             {changing(move || data.with(facts))}
             <section class="sec">
                 <header><h2>"Roles"</h2></header>
-                {changing(move || if is_managed.get() { managed(data) } else { untrack(|| grants_form(data)) })}
+                {changing(roles_form)}
             </section>
             <ActiveTokens data/>
             <div class="acts">{changing(move || {
@@ -139,12 +150,12 @@ fn managed(data: Signal<UserData>) -> AnyView {
     .into_any()
 }
 
-fn grants_form(data: Signal<UserData>) -> AnyView {
+fn grants_form(data: Signal<UserData>, state: FormState) -> AnyView {
     let UserData {
         id, grants, backends, ..
     } = data.get_untracked();
     view! {
-        <ConsoleForm action=action(&id, "grants") stays=true>
+        <ConsoleForm action=action(&id, "grants") stays=true state>
             <FormAlert/>
             <GrantRows grants backends/>
             <div class="do"><SubmitButton>"Save roles"</SubmitButton></div>

@@ -1,0 +1,21 @@
+// Settings: a form that stays open shows what was saved.
+import { expect, open, test } from '../../demo';
+
+test('saved roles are the initial values of the next change', async ({ page, demo }) => {
+  const headers = { origin: demo.url };
+  const added = await page.request.post('/v1/users', { headers, data: { name: 'mover', grants: [{ role: 'admin' }] } });
+  expect(added.status()).toBe(201);
+  const { id } = await added.json() as { id: string };
+  await open(page, `/settings/users/${id}`);
+  const role = page.getByLabel('role 1', { exact: true });
+  await expect(role).toHaveValue('admin');
+  await role.selectOption('viewer');
+  await page.getByRole('button', { name: 'Save roles' }).click();
+  await expect(page.getByText('Saved. All servers apply it within a second.')).toBeVisible();
+  await expect(role).toHaveValue('viewer');
+  // By another admin, while the page is open.
+  const grants = [{ role: 'viewer' }, { role: 'operator', backend: 'redis-cache' }];
+  const changed = await page.request.put(`/v1/users/${id}/grants`, { headers, data: { grants } });
+  expect(changed.status()).toBeLessThan(300);
+  await expect(page.getByLabel('role 2', { exact: true })).toHaveValue('operator');
+});
