@@ -63,6 +63,8 @@ pub struct Live {
     /// Revisions of the last event; before the first, of the server's HTML.
     seen: StoredValue<Revisions>,
     fetching: StoredValue<Fetching>,
+    /// The server refuses the stream, and the page was fetched again since.
+    is_refused: StoredValue<bool>,
     session: CurrentSession,
 }
 
@@ -104,6 +106,7 @@ impl Live {
             held_back: RwSignal::new(0),
             shown: RwSignal::new(None),
             fetching: StoredValue::new(Fetching::default()),
+            is_refused: StoredValue::new(false),
         }
     }
 
@@ -160,6 +163,15 @@ impl Live {
         });
         if busy == Some(false) {
             self.refetch(topics);
+        }
+    }
+
+    /// A refused stream has no reason in the browser. The page's own requests have it, such as a session that has
+    /// ended, so they are sent once.
+    fn on_refused(self) {
+        if self.is_refused.try_get_value() == Some(false) {
+            self.is_refused.try_set_value(true);
+            self.on_change(Topics::ALL);
         }
     }
 

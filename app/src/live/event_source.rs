@@ -136,6 +136,7 @@ fn on_event(live: Live, event: LiveEvent) {
     live.session
         .update(event.firing_groups, event.alerts_overdue, event.is_read_only);
     live.last_event_at.try_set(now_ms());
+    live.is_refused.try_set_value(false);
     live.seen.try_set_value(revisions);
     live.last_event.try_set(Some(event));
     live.stream.try_set(Stream::Open);
@@ -169,6 +170,9 @@ fn on_tick(live: Live, source: StoredValue<Option<Source>, LocalStorage>) {
     let silent = now - live.last_event_at.try_get_untracked().unwrap_or(0).max(opened_at) > SILENCE_MS_MAX;
     if silent || closed {
         mark_cut(live);
+    }
+    if closed {
+        live.on_refused();
     }
     refetch_activity(live, now);
     // A half-open connection reports no error; a refused one is given up by the browser.

@@ -37,3 +37,15 @@ fn a_page_that_closes_discards_only_its_own_events() {
     drop(header);
     assert_eq!(refetches(live), [0, 1, 0]);
 }
+
+#[test]
+fn a_refused_stream_refetches_once_to_learn_why() {
+    let (_owner, live) = live();
+    live.on_refused();
+    live.on_refused();
+    assert_eq!(refetches(live), [1, 1, 1]);
+    // The next event opens the stream; a refusal after that has another reason.
+    live.is_refused.set_value(false);
+    live.on_refused();
+    assert_eq!(refetches(live), [2, 2, 2]);
+}

@@ -1,5 +1,5 @@
 // Sign-in: required on every page, one-time links, accessible pages without script.
-import { accessible, expect, lookAt, test } from '../../demo';
+import { accessible, expect, liveBar, lookAt, openLive, test } from '../../demo';
 
 test.describe('without a session', () => {
   test.use({ storageState: { cookies: [], origins: [] } });
@@ -68,8 +68,14 @@ test('every page names the user and offers to sign out', async ({ page, browser,
   }
   await accessible(theirs);
   await lookAt(theirs, 'account');
+  const other = await context.newPage();
+  await openLive(other, '/locks');
   await theirs.locator('#account').getByRole('button', { name: 'Sign out' }).click();
   await expect(theirs).toHaveURL(/\/sign-in/);
+  // A tab that stays open says why it is disconnected.
+  await expect(liveBar(other)).toContainText('disconnected');
+  await expect(other.getByRole('status').filter({ hasText: 'your session has ended' }).first()).toBeVisible();
+  await expect(other.getByRole('link', { name: 'Sign in, in a new tab' }).first()).toBeVisible();
   await theirs.goto('/locks');
   await expect(theirs).toHaveURL('/sign-in?next=%2Flocks');
   await context.close();
