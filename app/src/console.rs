@@ -91,6 +91,9 @@ pub enum ConsoleError {
     /// The data cannot be read now.
     #[error("{what}")]
     Unavailable { what: String },
+    /// No scan tells whether the lock is held.
+    #[error("{what}")]
+    Unread { what: String },
 }
 
 impl ConsoleError {

@@ -85,7 +85,9 @@ impl ApiError {
             Self::Console(ConsoleError::NotFound { .. }) => 404,
             Self::Console(ConsoleError::Ambiguous { .. }) => 409,
             Self::Console(ConsoleError::Forbidden { .. }) => 403,
-            Self::Console(ConsoleError::Busy { .. } | ConsoleError::Unavailable { .. })
+            Self::Console(
+                ConsoleError::Busy { .. } | ConsoleError::Unavailable { .. } | ConsoleError::Unread { .. },
+            )
             | Self::Unreachable(_)
             | Self::OtherBuild => 503,
             Self::SignedOut => 401,
@@ -96,8 +98,9 @@ impl ApiError {
     pub const fn is_passing(&self) -> bool {
         matches!(
             self,
-            Self::Console(ConsoleError::Busy { .. } | ConsoleError::Unavailable { .. })
-                | Self::Unreachable(_)
+            Self::Console(
+                ConsoleError::Busy { .. } | ConsoleError::Unavailable { .. } | ConsoleError::Unread { .. }
+            ) | Self::Unreachable(_)
                 | Self::SignedOut
                 | Self::OtherBuild
         )

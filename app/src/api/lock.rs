@@ -47,9 +47,9 @@ pub async fn held_or_past(
         .lock(backend.clone(), source.clone(), resource.clone())
         .await;
     match held {
-        Err(not_found @ ConsoleError::NotFound { .. }) => {
+        Err(not_held @ (ConsoleError::NotFound { .. } | ConsoleError::Unread { .. })) => {
             let past = console.past(backend, source, resource).await?;
-            past.ok_or(not_found)
+            past.ok_or(not_held)
         }
         held => held,
     }

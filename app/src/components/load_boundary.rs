@@ -199,6 +199,7 @@ pub fn Failed(error: ApiError, retry: Callback<()>, whole: bool) -> impl IntoVie
         ApiError::Console(ConsoleError::Busy { .. }) => "Too many searches at once".to_owned(),
         ApiError::Console(ConsoleError::Forbidden { permission }) => return forbidden(permission),
         ApiError::Console(ConsoleError::Unavailable { .. }) => "No data".to_owned(),
+        ApiError::Console(ConsoleError::Unread { .. }) => "Free or held: unknown".to_owned(),
         ApiError::Unreachable(_) => "The console did not answer".to_owned(),
         ApiError::SignedOut => "You are signed out".to_owned(),
         ApiError::OtherBuild => "The console has a new version".to_owned(),

@@ -75,6 +75,7 @@ impl ServerConsole {
             .cloned()
             .collect();
         if names.is_empty() {
+            // Also of a backend outside of the scope, whose status stays hidden.
             return Err(not_held(backend, resource, &[]));
         }
         // Two names can have the same text form, and only one may be in scope.
@@ -84,11 +85,11 @@ impl ServerConsole {
             .find_lock(backend, source, resource, self.clock.now())
         {
             LookUp::Found(lock, _) if !scope.covers_bytes(lock.id.resource.as_bytes()) => {
-                return Err(not_held(backend, resource, &[]));
+                return Err(self.not_held(backend, resource, &[]));
             }
             LookUp::Found(lock, seen) if scope.is_everything() => (*lock, seen),
             LookUp::Found(lock, seen) => (lock.limited(), seen),
-            LookUp::Ambiguous(_) if is_shared => return Err(not_held(backend, resource, &[])),
+            LookUp::Ambiguous(_) if is_shared => return Err(self.not_held(backend, resource, &[])),
             LookUp::Ambiguous(sources) => return Err(ConsoleError::Ambiguous { sources }),
             LookUp::NoSuchBackend => {
                 return Err(ConsoleError::NotFound {
@@ -98,7 +99,7 @@ impl ServerConsole {
             LookUp::NotHeld(seen) => {
                 let seen = if is_shared { Vec::new() } else { seen };
                 let seen = self.with_history(backend, source, &names, seen).await;
-                return Err(not_held(backend, resource, &seen));
+                return Err(self.not_held(backend, resource, &seen));
             }
         };
         let names = std::slice::from_ref(&lock.id.resource);
@@ -151,6 +152,31 @@ impl ServerConsole {
             Err(_) => seen,
         }
     }
+
+    /// A name that no scan has found. Without a scan since the start, or of a backend that is down, that does not mean
+    /// that it is free.
+    fn not_held(&self, backend: &BackendName, resource: &str, seen: &[SeenEvent]) -> ConsoleError {
+        let status = self.view(backend).map(|view| view.status);
+        match status.filter(|status| is_unread(backend, *status)) {
+            Some(status) => ConsoleError::Unread {
+                what: format!(
+                    "it is unknown whether {} is held on {backend}: the backend is {}",
+                    shown_name(resource),
+                    status.as_str()
+                ),
+            },
+            None => not_held(backend, resource, seen),
+        }
+    }
+}
+
+/// The first scan of the built-in service takes milliseconds.
+fn is_unread(backend: &BackendName, status: BackendStatus) -> bool {
+    match status {
+        BackendStatus::Down => true,
+        BackendStatus::Starting => *backend != BackendName::builtin(),
+        BackendStatus::Live | BackendStatus::Partial | BackendStatus::Stale => false,
+    }
 }
 
 /// With the length of each part, because a name may contain any character: different parts have different keys.
@@ -161,13 +187,17 @@ fn key(parts: &[&str]) -> String {
         .collect()
 }
 
-fn not_held(backend: &BackendName, resource: &str, seen: &[SeenEvent]) -> ConsoleError {
+fn shown_name(resource: &str) -> String {
     let name = domain::escape::visible(resource).into_owned();
-    let name = if name.len() > 200 {
+    if name.len() > 200 {
         Resource::from(&name[..name.floor_char_boundary(200)]).text()
     } else {
         name
-    };
+    }
+}
+
+fn not_held(backend: &BackendName, resource: &str, seen: &[SeenEvent]) -> ConsoleError {
+    let name = shown_name(resource);
     let newest = seen
         .iter()
         .find(|event| !matches!(event.kind, EventKind::Unwatched | EventKind::WatchedAgain));

@@ -61,7 +61,7 @@ impl ServerConsole {
             let facts = self.load_stored_facts(&sources, &backend, source.as_ref(), name);
             let facts = tokio::time::timeout(FACTS_TIMEOUT, facts).await;
             let Ok(Ok(facts)) = facts else {
-                return Err(ConsoleError::NotFound {
+                return Err(ConsoleError::Unavailable {
                     what: "the history of this lock cannot be read now: no holder is observed, and earlier holders are unknown".to_owned(),
                 });
             };

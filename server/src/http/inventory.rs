@@ -65,7 +65,9 @@ fn parse(query: &str) -> Result<InventoryQuery, QueryError> {
     responses(
         (status = 200, body = DetailDto),
         (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json")
+        (status = 409, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json",
+            description = "`backend_stale`: without a scan of the backend it is unknown whether the lock is held")
     )
 )]
 pub(in crate::http) async fn detail(

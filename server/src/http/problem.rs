@@ -272,6 +272,9 @@ impl From<ConsoleError> for Problem {
                 retry_after_s: Some(1),
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", what)
             },
+            ConsoleError::Unread { what } => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "backend_stale", what)
+            }
         }
     }
 }

@@ -54,7 +54,10 @@ pub(super) async fn find(
         }),
         Err(
             error @ (ApiError::Console(
-                ConsoleError::Busy { .. } | ConsoleError::Forbidden { .. } | ConsoleError::Unavailable { .. },
+                ConsoleError::Busy { .. }
+                | ConsoleError::Forbidden { .. }
+                | ConsoleError::Unavailable { .. }
+                | ConsoleError::Unread { .. },
             )
             | ApiError::Unreachable(_)
             | ApiError::SignedOut

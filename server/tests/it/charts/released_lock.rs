@@ -122,3 +122,32 @@ async fn a_lock_of_a_backend_that_is_down_is_unknown_and_never_free() {
     );
     assert!(html.contains("<small>released at "), "its past stays: {html}");
 }
+
+#[tokio::test]
+async fn a_lock_of_a_backend_never_read_is_unknown() {
+    // Nothing listens at the address. Fails on a page without the lock, and on a 404, which programs take for free.
+    let console = TestServer::builder()
+        .config(
+            "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:1\"]\npatterns = [\"lock:*\"]\n",
+        )
+        .operator()
+        .start()
+        .await;
+    let path = "/locks/cache/lock:close";
+    eventually("the backend is down", async || {
+        let page = console.get(path).await.text().await.unwrap();
+        page.contains("it is unknown whether lock:close is held on cache: the backend is down")
+    })
+    .await;
+    let answer = console.get(path).await;
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let html = answer.text().await.unwrap();
+    assert!(
+        html.contains("Free or held: unknown") && !html.contains("No such lock"),
+        "{html}"
+    );
+    let answer = console.get("/v1/inventory/cache/lock:close").await;
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let problem: serde_json::Value = answer.json().await.unwrap();
+    assert_eq!(problem["code"], "backend_stale", "{problem}");
+}

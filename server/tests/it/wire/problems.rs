@@ -24,6 +24,7 @@ async fn problems_of_requests_and_permissions() {
         let client = as_caller(&admin);
         async move { client.problem(code, Method::GET, path, Value::Null).await }
     };
+    server.ready().await;
     get("invalid_parameter", "/v1/inventory?limit=0").await;
     get("not_found", "/v1/inventory/cache/nothing").await;
     get("no_such_route", "/v1/nothing").await;
