@@ -27,16 +27,21 @@ pub fn LiveBar() -> impl IntoView {
 #[component]
 fn LinkState(live: Live) -> impl IntoView {
     let state = move || match (live.link(), live.is_paused()) {
-        (Link::Opening, _) => ("blind", "pending", "Not live yet".to_owned()),
-        (Link::Cut { for_ms }, _) => ("critical", "x", format!("disconnected, {}", seconds(for_ms))),
-        (Link::Open, true) => ("blind", "pause", "Paused".to_owned()),
-        (Link::Open, false) => ("healthy", "healthy", "Live".to_owned()),
+        (Link::Opening, _) => ("blind", "pending", "Not live yet"),
+        (Link::Cut { .. }, _) => ("critical", "x", "disconnected"),
+        (Link::Open, true) => ("blind", "pause", "Paused"),
+        (Link::Open, false) => ("healthy", "healthy", "Live"),
     };
     let state = Memo::new(move |_| state());
+    // Outside of the live region: a screen reader announces each change of it.
+    let cut_for = Memo::new(move |_| match live.link() {
+        Link::Cut { for_ms } => format!(", {}", seconds(for_ms)),
+        Link::Opening | Link::Open => String::new(),
+    });
     view! {
-        <span class=move || state.get().0 role="status">
+        <span class=move || state.get().0>
             {move || view! { <Shape name=state.get().1/> }.into_any()}
-            {move || state.get().2}
+            <span><span role="status">{move || state.get().2}</span>{move || cut_for.get()}</span>
         </span>
     }
 }

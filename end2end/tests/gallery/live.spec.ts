@@ -73,6 +73,8 @@ for (const [how, patience] of [['off', 5_000], ['silent', 20_000]] as const) {
     const live = await page.locator('main').evaluate((it) => getComputedStyle(it).filter);
     await stream(how);
     await expect(liveBar(page)).toContainText(/disconnected, \d+ s/, { timeout: patience });
+    // Announced once, not every second.
+    await expect(liveBar(page).getByRole('status')).toHaveText('disconnected');
     await expect(page.locator('html')).toHaveClass(/is-cut/);
     expect(await page.locator('main').evaluate((it) => getComputedStyle(it).filter)).not.toBe(live);
     const veil = await page.locator('main').evaluate((it) => getComputedStyle(it, '::after').backgroundImage);

@@ -1,4 +1,6 @@
 //! Notices above the lock: released, old data, or not read for this request.
+//!
+//! Only their first sentence is a live region: the ages behind it change every second.
 
 use domain::backend::BackendStatus;
 use domain::escape::visible;
@@ -37,9 +39,9 @@ fn not_held_notice(detail: &LockDetail) -> AnyView {
     let why = detail.fresh.why().unwrap_or("the lock is free");
     let why = visible(why.trim_end_matches('.')).into_owned();
     view! {
-        <p class="notice" role="status">
+        <p class="notice">
             <Shape name="ok"/>
-            <span><b>"Not held: "<bdi>{why}</bdi>"."</b>" Last observed "<Age ms=detail.lock.age_ms/>" ago"{owner}"."</span>
+            <span><b role="status">"Not held: "<bdi>{why}</bdi>"."</b>" Last observed "<Age ms=detail.lock.age_ms/>" ago"{owner}"."</span>
         </p>
     }
     .into_any()
@@ -57,9 +59,9 @@ fn unobserved_notice(detail: &LockDetail) -> AnyView {
         .as_ref()
         .map(|fault| view! { " "<bdi>{visible(&fault.message).into_owned()}</bdi>"." }.into_any());
     view! {
-        <p class="notice blind is-stale" role="status">
+        <p class="notice blind is-stale">
             <Shape name="stale"/>
-            <span><b>{name.clone()}{verb}</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago and may be out of date."{why}</span>
+            <span><b role="status">{name.clone()}{verb}</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago and may be out of date."{why}</span>
             <a class="link" href=format!("/backends#{name}")>"Cause and remedy"</a>
         </p>
     }
@@ -68,10 +70,45 @@ fn unobserved_notice(detail: &LockDetail) -> AnyView {
 
 fn not_fresh(detail: &LockDetail, why: &str) -> AnyView {
     view! {
-        <p class="notice warning" role="status">
+        <p class="notice warning">
             <Shape name="near_expiry"/>
-            <span><b>"The last read failed."</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago. "<bdi>{visible(why).into_owned()}</bdi></span>
+            <span><b role="status">"The last read failed."</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago. "<bdi>{visible(why).into_owned()}</bdi></span>
         </p>
     }
     .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use domain::backend::BackendStatus::{Down, Live};
+
+    use super::*;
+    use crate::charts::tests::html;
+    use crate::pages::locks::row_buffer::tests::lock;
+
+    #[test]
+    fn no_age_is_in_a_live_region() {
+        // Released, a backend that is down, and a failed read: each with an age that counts up.
+        let notices = [
+            (Live, Reported::absent("free")),
+            (Down, Reported::unknown("down")),
+            (Live, Reported::unknown("timeout")),
+        ];
+        for (backend_status, fresh) in notices {
+            let detail = LockDetail {
+                lock: lock("a", "w1"),
+                backend_status,
+                backend_fault: None,
+                no_unlock: None,
+                fresh,
+                seen: Vec::new(),
+                past: None,
+                charts: None,
+            };
+            let html = html(move || view! { <Notices detail=Signal::stored(detail.clone())/> }.into_any());
+            let (_, live_region) = html.split_once("role=\"status\"").unwrap();
+            let (announced, rest) = live_region.split_once("</b>").unwrap();
+            assert!(!announced.contains(" ago") && rest.contains(" ago"), "{html}");
+        }
+    }
 }
