@@ -12,7 +12,7 @@ use super::age_bar::AgeBar;
 use super::elapsed::Age as AgeText;
 use super::sparkline::Sparkline;
 use super::state_badge::BackendBadge;
-use super::time::Time;
+use super::time::observed_time;
 use crate::components::reactive::changing;
 
 #[component]
@@ -82,7 +82,8 @@ fn locks(backend: &BackendView) -> AnyView {
         return view! { <span class="ink3">"unknown"</span> }.into_any();
     }
     let as_of = backend.observed_at.filter(|_| backend.status.blinds_rows());
-    let as_of = as_of.map(|at| view! { <small>" as of "<Time at/></small> }.into_any());
+    let as_of =
+        as_of.map(|at| view! { <small>" as of "{observed_time(at, backend.age_ms)}</small> }.into_any());
     view! { {format::count(backend.locks)}{as_of} }.into_any()
 }
 

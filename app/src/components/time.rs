@@ -1,6 +1,6 @@
 //! A moment: absolute UTC in the HTML, relative after hydration, local time on hover.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{format, time_format};
 use leptos::prelude::*;
 
@@ -48,6 +48,13 @@ pub fn short_time(ms: i64, with_day: bool) -> AnyView {
     view! { <time datetime=time_format::iso(at) title=dated>{short}</time> }.into_any()
 }
 
+/// The moment of an observation that is `age_ms` old: with its date if that was another day.
+pub fn observed_time(at: DateTime<Utc>, age_ms: Option<i64>) -> AnyView {
+    let age = TimeDelta::try_milliseconds(age_ms.unwrap_or(0)).unwrap_or_default();
+    let now = at.checked_add_signed(age).unwrap_or(at);
+    view! { <Time at with_date=is_of_another_day(at, now)/> }.into_any()
+}
+
 /// Whether `at` needs its date at `now`.
 pub fn is_of_another_day(at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
     at.date_naive() != now.date_naive()
@@ -61,4 +68,23 @@ fn local(at: DateTime<Utc>) -> String {
     )]
     let ms = at.timestamp_millis() as f64;
     js_sys::Date::new(&ms.into()).to_string().into()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::charts::tests::html;
+
+    #[test]
+    fn an_observation_of_another_day_has_its_date() {
+        // Read at 03:12 and shown a minute, a day and, with an absurd age, no time later.
+        let at = DateTime::from_timestamp(1_772_334_761, 0).unwrap_or_default();
+        let shown = |age_ms| html(move || observed_time(at, age_ms));
+        for age_ms in [None, Some(60_000), Some(i64::MAX)] {
+            let html = shown(age_ms);
+            assert!(html.contains(">03:12:41 UTC</time>"), "{html}");
+        }
+        let html = shown(Some(86_400_000));
+        assert!(html.contains(">2026-03-01 03:12:41 UTC</time>"), "{html}");
+    }
 }

@@ -157,7 +157,7 @@ fn Present(fault: BackendFailure, blind: bool) -> impl IntoView {
             <Shape name="x"/>
             <span>
                 <b><bdi>{visible(&fault.message).into_owned()}</bdi></b>
-                <span class="ink2">" at "<Time at=fault.at/>{times}"."</span>
+                <span class="ink2">" at "<Time at=fault.at with_date=true/>{times}"."</span>
                 {remedy}
             </span>
         </p>

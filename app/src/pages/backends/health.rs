@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use crate::components::age_bar::AgeBar;
 use crate::components::elapsed::Age;
 use crate::components::sparkline::{Sparkline, summary};
-use crate::components::time::Time;
+use crate::components::time::{Time, observed_time};
 
 #[component]
 pub fn Health(backend: BackendView) -> impl IntoView {
@@ -64,7 +64,7 @@ fn age(backend: &BackendView) -> AnyView {
             let at = backend
                 .status
                 .blinds_rows()
-                .then(|| view! { ", as of "<Time at/> }.into_any());
+                .then(|| view! { ", as of "{observed_time(at, Some(ms))} }.into_any());
             view! { <b><Age ms/></b><span class="ink2 small">"old, polled every "{poll}{at}</span> }
                 .into_any()
         }

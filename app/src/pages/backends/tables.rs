@@ -7,7 +7,7 @@ use domain::reported::Reported;
 use leptos::prelude::*;
 
 use crate::components::state_badge::Shape;
-use crate::components::time::Time;
+use crate::components::time::short_time;
 
 const FAULTS_SHOWN: usize = 8;
 
@@ -119,7 +119,7 @@ pub fn PastFaults(faults: Vec<BackendFailure>) -> impl IntoView {
         let times = (fault.times > 1).then(|| format!(" \u{d7}{}", fault.times));
         view! {
             <tr>
-                <td class="ink2"><Time at=fault.at/></td>
+                <td class="ink2">{short_time(fault.at.timestamp_millis(), true)}</td>
                 <td class="wrap">
                     <bdi>{visible(&fault.message).into_owned()}</bdi><span class="ink3">{times}</span>
                     <span class="remedy"><bdi>{visible(&fault.remedy).into_owned()}</bdi></span>
@@ -131,7 +131,7 @@ pub fn PastFaults(faults: Vec<BackendFailure>) -> impl IntoView {
     let rows = rows.collect_view();
     view! {
         <table class="t bt past">
-            <thead><tr><th scope="col">"past errors"</th><th scope="col"><span class="sr">"error and remedy"</span></th></tr></thead>
+            <thead><tr><th scope="col">"past errors, UTC"</th><th scope="col"><span class="sr">"error and remedy"</span></th></tr></thead>
             <tbody>
                 {rows}
                 {is_empty.then(|| view! { <tr><td colspan="2" class="ink3">"none since this console started"</td></tr> }.into_any())}

@@ -52,7 +52,7 @@ fn row(alert: &FiringAlert) -> AnyView {
         <li>
             <span class=hue><Shape name="not_renewing"/><bdi>{visible(&alert.rule).into_owned()}</bdi></span>
             // A moment, not an age: unchanged alerts stay as they are.
-            <span class="small ink2">"since "{short_time(alert.since, false)}</span>
+            <span class="small ink2">"since "{short_time(alert.since, true)}</span>
             <p>{subject}</p>
             <p class="small ink2"><bdi>{visible(&alert.why).into_owned()}</bdi></p>
         </li>

@@ -8,7 +8,7 @@ use leptos::prelude::*;
 
 use crate::components::reactive::changing;
 use crate::components::state_badge::BackendBadge;
-use crate::components::time::Time;
+use crate::components::time::observed_time;
 
 #[component]
 pub fn BlindBackends(data: Signal<Overview>) -> impl IntoView {
@@ -40,7 +40,7 @@ fn Line(backend: BackendView) -> impl IntoView {
         (Some(_), _) => format!(", {}", locks(&backend)),
     };
     let seen = match backend.observed_at {
-        Some(at) => view! { "last seen at "<Time at/>"." }.into_any(),
+        Some(at) => view! { "last seen at "{observed_time(at, backend.age_ms)}"." }.into_any(),
         None => "never read, its locks are unknown.".into_any(),
     };
     let then = match backend.needing_attention {
