@@ -243,9 +243,12 @@ fn remedy(error: &ApiError) -> AnyView {
     }
 }
 
-/// A page of the version before: loads itself again, once.
+/// A page of the version before: loads itself again, once. One with unsaved input has a link for it instead.
 fn reload_once() {
     const KEY: &str = "reloaded";
+    if has_unsaved_input() {
+        return;
+    }
     let (Ok(Some(storage)), location) = (window().session_storage(), window().location()) else {
         return;
     };
@@ -255,4 +258,12 @@ fn reload_once() {
     {
         let _ = location.reload();
     }
+}
+
+/// Input in a form that is not sent yet, or a secret that is shown once. A browser without these selectors counts as
+/// having some.
+fn has_unsaved_input() -> bool {
+    const UNSAVED: &str =
+        ".once, main form[method=post] :is(input, textarea, select):is(:focus, :user-valid, :user-invalid)";
+    !matches!(document().query_selector(UNSAVED), Ok(None))
 }

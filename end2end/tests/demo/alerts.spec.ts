@@ -70,6 +70,18 @@ test('filters are in the URL, and the keyboard moves, expands and silences', asy
   await expect(page.getByText('must be one of')).toBeVisible();
 });
 
+test('a new version of the console does not reload a half-typed rule', async ({ page }) => {
+  await page.goto('/alerts/rules/new?condition=long_held');
+  await hydrated(page);
+  await expect(page.getByRole('heading', { name: 'Preview' })).toBeVisible();
+  // Payloads of a server with other types.
+  await page.route('**/api/**', (route) => route.fulfill({ contentType: 'application/octet-stream', body: 'other' }));
+  await page.getByLabel('Name').fill('Half-typed');
+  const notice = page.getByRole('status').filter({ hasText: 'another version' }).first();
+  await expect(notice.getByRole('link', { name: 'Reload' })).toBeVisible();
+  await expect(page.getByLabel('Name')).toHaveValue('Half-typed');
+});
+
 test('a rule is created from a chart, rejected with its input kept, previewed, saved and changed', async ({ page, api, forgive }) => {
   test.setTimeout(150_000);
   forgive(/status of 422/);
