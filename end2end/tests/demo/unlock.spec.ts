@@ -192,6 +192,11 @@ test('locks are ticked one by one, and unconfirmed ones are not touched', async 
   for (const { resource } of locks) {
     await page.getByRole('checkbox', { name: `unlock ${resource} on redis-cache`, exact: true }).check();
   }
+  await hydrated(page);
+  const reading = page.waitForResponse(/\/api\/unlock-candidates/);
+  await page.getByRole('link', { name: 'read again' }).click();
+  await reading;
+  await expect(page.getByRole('checkbox', { checked: true })).toHaveCount(2);
   await page.getByLabel('Reason').fill(REASON);
   await page.getByRole('button', { name: 'Continue to confirm' }).click();
   await expect(page.getByRole('heading', { name: 'Confirm 2 unlocks' })).toBeVisible();

@@ -1,10 +1,12 @@
 //! First step of a bulk unlock: held locks with checkboxes, and one reason for all.
 //!
-//! The list is read when the page opens and on request: rows do not move under the pointer.
+//! The list is read when the page opens and on request: rows do not move under the pointer, and what is selected stays
+//! selected.
 
 use domain::escape::visible;
 use domain::format;
 use domain::reported::Reported;
+use domain::state::LockState;
 use leptos::prelude::*;
 
 use super::super::head::external;
@@ -132,7 +134,7 @@ fn List(
                 <table class="t">
                     <thead><tr><th scope="col"><span class="sr">"select"</span></th><th scope="col">"resource"</th><th scope="col">"backend"</th>
                         <th scope="col">"held by"</th><th scope="col" class="num">"held for"</th><th scope="col">"state"</th></tr></thead>
-                    <tbody><For each=rows key=row_key let:row>{row_view(&row)}</For></tbody>
+                    <tbody><For each=rows key=row_key let:row>{row_view(&row, data)}</For></tbody>
                 </table>
             </section>
             <div class="panel p2">
@@ -172,9 +174,8 @@ fn selection(row: &CandidateRow) -> Reported<String> {
 /// Another holding is another row, which nothing has selected.
 fn row_key(row: &CandidateRow) -> String {
     let lock = links::lock_path(&row.id);
-    let held = held(row);
     let generation = row.generation.known().map(ToString::to_string);
-    format!("{lock} {generation:?} {:?} {held} {:?}", row.owner_id, row.state)
+    format!("{lock} {generation:?} {:?}", row.owner_id)
 }
 
 fn held(row: &CandidateRow) -> String {
@@ -186,8 +187,18 @@ fn held(row: &CandidateRow) -> String {
     }
 }
 
-fn row_view(row: &CandidateRow) -> AnyView {
+fn row_view(row: &CandidateRow, data: Signal<BulkSelectData>) -> AnyView {
     let text = row.id.resource.text();
+    let (key, first) = (row_key(row), (held(row), row.state));
+    let figures = Memo::new(move |before: Option<&(String, LockState)>| {
+        let found = data.with(|data| {
+            let row = data.rows.iter().find(|row| row_key(row) == key)?;
+            Some((held(row), row.state))
+        });
+        found.or_else(|| before.cloned()).unwrap_or_else(|| first.clone())
+    });
+    let held = move || figures.with(|(held, _)| held.clone());
+    let state = move || view! { <StateBadge state=figures.with(|(_, state)| *state)/> }.into_any();
     let rel = external(&text);
     view! {
         <tr>
@@ -195,8 +206,8 @@ fn row_view(row: &CandidateRow) -> AnyView {
             <td class="res"><a class="link" href=links::lock_path(&row.id) rel=rel><ResourceName name=text/></a></td>
             <td class="ink2">{row.id.backend.to_string()}</td>
             <td class="own">{owner(row)}</td>
-            <td class="num">{held(row)}</td>
-            <td><StateBadge state=row.state/></td>
+            <td class="num">{changing(held)}</td>
+            <td>{changing(state)}</td>
         </tr>
     }
     .into_any()
