@@ -178,8 +178,12 @@ impl Shard {
                         )
                     });
                 }
+                let is_freed = self.freed.is_free_since(source, &entry.name, sent_at);
                 let id = self.insert(entry);
                 self.rechecks.add(recheck_at, id);
+                if is_freed {
+                    self.rechecks.add_conflict(id);
+                }
             }
         }
     }

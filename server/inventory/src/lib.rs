@@ -13,6 +13,7 @@ mod entry;
 mod events;
 mod fingerprint;
 mod force_released;
+mod freed_names;
 mod holders;
 mod ingest;
 mod long_held;

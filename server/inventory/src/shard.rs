@@ -11,6 +11,7 @@ use hashbrown::HashTable;
 
 use super::entry::Entry;
 use super::events::LockEvent;
+use super::freed_names::FreedNames;
 use super::missing_reasons::MissingReasons;
 use super::name_index::NameIndex;
 use super::overwrites::Overwrites;
@@ -57,6 +58,8 @@ pub(super) struct Shard {
     pub(super) lines: WaitTracker,
     pub(super) overwrites: Overwrites,
     pub(super) rechecks: Rechecks,
+    /// Read by name as free since the current scan began.
+    pub(super) freed: FreedNames,
     by_name: HashTable<Id>,
     hasher: RandomState,
     owners: HashSet<Arc<str>>,

@@ -93,6 +93,7 @@ impl InventoryWriter {
         let mut state = self.slot.write();
         state.pass = state.pass.wrapping_add(1);
         state.pass_began = Some(now.tick);
+        state.shard.freed.clear();
     }
 
     /// Those locks of `source` that `covers` accepts are read completely even if the scan is not.
@@ -122,7 +123,7 @@ impl InventoryWriter {
         let first = state.shard.rechecks.first();
         let mut outcome = state.shard.apply(batch, &mut context);
         let is_sooner = |at| first.is_none_or(|first| at < first);
-        if state.shard.rechecks.first().is_some_and(is_sooner) {
+        if state.shard.rechecks.has_conflicts() || state.shard.rechecks.first().is_some_and(is_sooner) {
             self.recheck_sooner.notify_one();
         }
         for (source, resource) in &free {

@@ -44,7 +44,11 @@ impl Shard {
         context: &Context,
         outcome: &mut IngestOutcome,
     ) {
-        let Some(id) = self.id_of(source, resource) else {
+        let Some(number) = self.source_number(source) else {
+            return;
+        };
+        self.freed.record(number, resource.as_bytes(), at);
+        let Some(id) = self.lookup(number, resource.as_bytes()) else {
             return;
         };
         // Read as held after this reading was sent.

@@ -197,6 +197,42 @@ fn a_late_answer_never_overwrites_a_later_reading() {
 }
 
 #[test]
+fn a_lock_that_a_late_page_lists_again_is_read_again() {
+    // Freed during a scan; a page requested before the refresh lists it, as it was or acquired again. It is listed
+    // until the next reading. A page requested after the refresh is the later reading.
+    let (inventory, feeds) = inventory(&["one"]);
+    let batch = |at: i64, names: &[&str], gone: &[&str]| Batch {
+        sent_at: Tick(at),
+        locks: names
+            .iter()
+            .map(|name| observed(name.as_bytes(), "key", &healthy(), at))
+            .collect(),
+        gone: gone
+            .iter()
+            .map(|name| (Source::fixed("key"), Resource::from(*name)))
+            .collect(),
+    };
+    let due = |at| feeds[0].due_rechecks(now(at)).names;
+    let count = |at| {
+        let page = inventory.page(&InventoryQuery::default(), now(at)).unwrap();
+        page.locks.len()
+    };
+    feed_pass(&feeds[0], 0, &["a", "b"], Some(complete(&["key"])));
+    feeds[0].begin(now(1_000));
+    feeds[0].receive(batch(1_500, &[], &["a", "b"]), Tick(1_510));
+    feeds[0].receive(batch(1_100, &["a"], &[]), Tick(1_600));
+    feeds[0].receive(batch(1_550, &["b"], &[]), Tick(1_600));
+    assert_eq!(due(1_600), [(Source::fixed("key"), Resource::from("a"))]);
+    feeds[0].end(complete(&["key"]), now(1_650));
+    assert_eq!(count(1_650), 2, "a held lock is never hidden");
+    feeds[0].receive(batch(1_700, &[], &["a"]), Tick(1_710));
+    assert_eq!((count(1_710), due(1_710)), (1, Vec::new()));
+    // The readings before a scan are older than every page of it.
+    feed_pass(&feeds[0], 3_000, &["a", "b"], Some(complete(&["key"])));
+    assert_eq!((count(3_000), due(3_000)), (2, Vec::new()));
+}
+
+#[test]
 fn a_shared_name_is_listed_once_per_source_in_every_order() {
     // Pages of one row, so that each page ends between rows of one name; the sources are
     // unsorted.
