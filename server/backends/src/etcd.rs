@@ -15,6 +15,7 @@ mod lookup;
 mod probe;
 mod range;
 mod record;
+mod refreshed_names;
 mod release;
 mod row;
 mod scan;
@@ -38,6 +39,7 @@ use config::BackendConfig;
 use config::etcd::EtcdConfig;
 use connection::Link;
 use leases::Leases;
+use refreshed_names::RefreshedNames;
 use runtime::clock::Clock;
 use settings::EtcdSettings;
 
@@ -47,6 +49,7 @@ const GRAIN_MS: i64 = 1_000;
 pub struct EtcdBackend {
     link: Link,
     leases: Leases,
+    refreshed: RefreshedNames,
     /// One by one, for the Backends page.
     members: ClusterReader,
     /// The account of forced unlocks, if configured.
@@ -73,6 +76,7 @@ pub fn connect(config: &BackendConfig, etcd: &EtcdConfig, clock: Clock) -> Resul
         unlocks: unlocks.map(|settings| Box::new(Link::new(settings, clock.clone()))),
         link: Link::new(settings, clock),
         leases: Leases::default(),
+        refreshed: RefreshedNames::default(),
         snapshot: AtomicI64::new(0),
     })
 }
@@ -149,7 +153,7 @@ impl Backend for EtcdBackend {
     ) -> BoxFuture<'a, Result<(), BackendError>> {
         Box::pin(within(
             self.link.settings.timeout * 2,
-            self.refresh_named(names, sink),
+            self.refresh_named(names, lookup::HINT_PAGES_MAX, sink),
         ))
     }
 

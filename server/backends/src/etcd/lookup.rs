@@ -17,7 +17,7 @@ use super::scan::{deliver, no_lease};
 use crate::{BackendError, Batch, Sink};
 
 /// Pages read for one queue after a notification; a larger queue waits for the next scan.
-const HINT_PAGES_MAX: usize = 5;
+pub(super) const HINT_PAGES_MAX: usize = 5;
 
 /// Result of a lookup by name.
 pub(super) enum Lookup {
@@ -112,15 +112,17 @@ pub(super) fn prefix_of<'a>(link: &'a Link, key: &[u8]) -> Option<&'a [u8]> {
 }
 
 impl EtcdBackend {
-    /// Reads these locks and delivers them; missing ones are delivered as gone.
+    /// Reads these locks and delivers them; missing ones are delivered as gone. Queues of more pages are left out.
     pub(super) async fn refresh_named(
         &self,
         names: &[(Source, Resource)],
+        pages_max: usize,
         sink: &mut dyn Sink,
     ) -> Result<(), BackendError> {
-        let retries = self.refresh_named_once(names, false, sink).await?;
+        self.refreshed.record(names, self.link.clock.tick());
+        let retries = self.refresh_named_once(names, (pages_max, false), sink).await?;
         if !retries.is_empty() {
-            self.refresh_named_once(&retries, true, sink).await?;
+            self.refresh_named_once(&retries, (pages_max, true), sink).await?;
         }
         Ok(())
     }
@@ -130,13 +132,13 @@ impl EtcdBackend {
     async fn refresh_named_once(
         &self,
         names: &[(Source, Resource)],
-        last: bool,
+        (pages_max, last): (usize, bool),
         sink: &mut dyn Sink,
     ) -> Result<Vec<(Source, Resource)>, BackendError> {
         let started = self.link.clock.tick();
         let mut lookups = futures::stream::iter(names.to_vec())
             .map(|(source, resource)| async move {
-                let look = find(&self.link, &source, &resource, HINT_PAGES_MAX).await;
+                let look = find(&self.link, &source, &resource, pages_max).await;
                 (source, resource, look)
             })
             .buffer_unordered(PARALLEL_MAX);

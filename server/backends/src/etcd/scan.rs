@@ -49,6 +49,7 @@ impl EtcdBackend {
     pub(super) async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
         let budget_ms = millis(budget.time_max);
         let deadline = self.link.clock.tick().plus(budget_ms);
+        self.refreshed.begin_scan();
         let mut listing = list::list(&self.link, deadline).await;
         if let Some(fault) = listing.failed() {
             return Err(fault.error);
@@ -58,26 +59,27 @@ impl EtcdBackend {
             self.snapshot
                 .store(listing.revision, std::sync::atomic::Ordering::Release);
         }
-        let coverage = listing.coverage();
+        let mut coverage = listing.coverage();
+        let listed = listing.rows.len() as u64;
         let (plain, mut waiting) = split(std::mem::take(&mut listing.rows));
         deliver(sink, plain);
         let (unread, fault, missing) = self.read_leases(&mut waiting, deadline, sink).await;
         if complete {
             self.leases.retain(&waiting.by_lease.keys().copied().collect());
         }
-        // Their leases ended after the listing: most of these keys are deleted by now.
-        let mut retry_fault = None;
-        if !missing.is_empty() {
-            let left = u64::try_from(deadline.since(self.link.clock.tick())).unwrap_or(0);
-            let retried =
-                tokio::time::timeout(Duration::from_millis(left), self.refresh_named(&missing, sink)).await;
-            retry_fault = retried.ok().and_then(Result::err).map(|error| error.to_string());
+        let changed_fault = self.read_again(&missing, deadline, sink).await;
+        if let Some(why) = changed_fault.clone().filter(|_| complete) {
+            coverage = Coverage::Partial {
+                seen: listed.saturating_sub(missing.len() as u64),
+                of: Some(listed),
+                why: why.into(),
+            };
         }
         let fault = listing
             .fault
             .or(fault)
             .map(|fault| fault.error.to_string())
-            .or(retry_fault)
+            .or(changed_fault)
             .or_else(|| {
                 (unread > 0)
                     .then(|| format!("the time left of {unread} locks was not read within the scan timeout"))
@@ -91,6 +93,27 @@ impl EtcdBackend {
             sources: vec![source(key_source()), source(mutex_source())],
             clock: Reported::unknown("etcd reports no wall clock; leases use its internal clock"),
         })
+    }
+
+    /// Reads locks that changed after they were listed: their leases ended, so that most of these keys are deleted by
+    /// now, or a refresh has read them since. Returns why they were not read; then they must not count as gone.
+    async fn read_again(
+        &self,
+        names: &[(Source, Resource)],
+        deadline: Tick,
+        sink: &mut dyn Sink,
+    ) -> Option<String> {
+        if names.is_empty() {
+            return None;
+        }
+        let left = u64::try_from(deadline.since(self.link.clock.tick())).unwrap_or(0);
+        let read = self.refresh_named(names, usize::MAX, sink);
+        match tokio::time::timeout(Duration::from_millis(left), read).await {
+            Ok(read) => read.err().map(|error| error.to_string()),
+            Err(_) => Some(
+                "locks that changed during the scan were not read again within the scan timeout".to_owned(),
+            ),
+        }
     }
 
     /// Delivers every waiting row. Returns how many have no reading, why, and what to read
@@ -143,7 +166,8 @@ impl EtcdBackend {
         (count, fault, missing)
     }
 
-    /// Delivers rows whose lease has a reading not older than `oldest`.
+    /// Delivers rows whose lease has a reading not older than `oldest`. Those whose lease has ended, or that a refresh
+    /// has read since they were listed, are `missing`.
     fn report_progress(
         &self,
         waiting: &mut Waiting,
@@ -161,7 +185,7 @@ impl EtcdBackend {
                 let Some(row) = waiting.rows[*index].take() else {
                     continue;
                 };
-                if reading.left == LeaseTimeLeft::Gone {
+                if reading.left == LeaseTimeLeft::Gone || self.refreshed.has_newer(&row) {
                     missing.push((row.source, row.resource));
                 } else {
                     known.push((reading.at, row.lock(reading.lifetime())));

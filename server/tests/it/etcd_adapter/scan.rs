@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use ::backends::{Backend, Batch, Budget, Sink};
+use domain::names::Resource;
 use domain::observation::{Coverage, Lifetime, ObservedLock};
 use etcd_client::{Client, CompactionOptions, PutOptions, Txn, TxnOp};
 use futures::StreamExt;
 
-use super::watched_etcd::{WatchedEtcd, backend, client, clock, etcd, seen, seen_within};
+use super::watched_etcd::{
+    SeenLocks, WatchedEtcd, backend, client, clock, etcd, owner, refreshed, seen, seen_within, source_of,
+};
 use testkit::eventually;
 
 pub(crate) async fn in_parallel(count: usize, work: impl AsyncFn(usize)) {
@@ -189,6 +193,60 @@ async fn a_reading_is_reused_for_two_polls_at_most() {
         }
         before = now;
     }
+}
+
+/// Runs `change` with the first batch of a scan: the keys without a lease, before any lease is read.
+struct Interrupted<'a> {
+    change: Option<Box<dyn FnOnce() + Send + 'a>>,
+    seen: SeenLocks,
+}
+
+impl Sink for Interrupted<'_> {
+    fn accept(&mut self, batch: Batch) {
+        if let Some(change) = self.change.take() {
+            change();
+        }
+        self.seen.accept(batch);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locks_that_change_after_the_list_are_read_again() {
+    // After the list one lock passes to another owner and one is freed, and a refresh finds both. The lease that held
+    // them continues, so its reading is younger than that of the new owner.
+    let mut watched = WatchedEtcd::start().await;
+    let (first, second) = (watched.lease(60).await, watched.lease(60).await);
+    watched.put("/locks/passed", "one", first).await;
+    watched.put("/locks/freed", "one", first).await;
+    watched.put("/locks/plain", "one", 0).await;
+    let (mut client, etcd) = (watched.client.clone(), &watched.backend);
+    let change = async move {
+        client.delete("/locks/freed", None).await.unwrap();
+        client.delete("/locks/passed", None).await.unwrap();
+        let options = PutOptions::new().with_lease(second);
+        client.put("/locks/passed", "two", Some(options)).await.unwrap();
+        let names = [("key", "/locks/freed"), ("key", "/locks/passed")];
+        refreshed(etcd, &names).await.unwrap()
+    };
+    let change = move || {
+        let runtime = tokio::runtime::Handle::current();
+        let found = tokio::task::block_in_place(|| runtime.block_on(change));
+        assert_eq!(owner(found.lock("key", "/locks/passed")), "two");
+    };
+    let mut sink = Interrupted {
+        change: Some(Box::new(change)),
+        seen: SeenLocks::default(),
+    };
+    let time_max = Duration::from_secs(60);
+    watched
+        .backend
+        .observe(Budget { time_max }, &mut sink)
+        .await
+        .unwrap();
+    let seen = sink.seen;
+    assert_eq!(seen.names(), [("key", "/locks/passed"), ("key", "/locks/plain")]);
+    assert_eq!(owner(seen.lock("key", "/locks/passed")), "two");
+    assert_eq!(seen.gone, [(source_of("key"), Resource::from("/locks/freed"))]);
 }
 
 #[tokio::test]
