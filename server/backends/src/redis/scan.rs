@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{Pipeline, Value};
@@ -21,7 +22,7 @@ use parking_lot::Mutex;
 
 use super::connection::RedisConnection;
 use super::error;
-use super::limits::{PAGES_IN_FLIGHT, SCAN_COUNT};
+use super::limits::{PAGES_IN_FLIGHT, REPLY_BYTES_MAX, SCAN_COUNT, VALUE_BYTES_MAX};
 use super::node::Node;
 use super::page::{self, Page, RedisKey};
 use super::redirect::Redirect;
@@ -30,6 +31,9 @@ use super::server_info::{self, ServerInfo};
 use super::settings::Settings;
 use crate::{BackendError, Batch, Budget, ClockReading, Pass, Sink, SourcePass};
 use config::redis::RedisMode;
+
+/// Digits of a cursor.
+const CURSOR_BYTES_MAX: usize = 20;
 
 /// Reads the keys that `SCAN` has found.
 pub(super) trait ReadKeys: Sync {
@@ -148,6 +152,11 @@ async fn read_all(
     if !counts.moved.is_empty() {
         return Err(error::other_mode("cluster", mode));
     }
+    if lists_every_lock(end, &counts) {
+        for source in settings.rows.sources() {
+            progress.read_part(source, Arc::new(|_| true));
+        }
+    }
     let replica = info.replica.as_ref().map(server_info::Replica::fault);
     Ok(Pass {
         sources: sources(
@@ -224,9 +233,9 @@ async fn scan(
         tokio::select! {
             biased;
             Some(found) = &mut next, if scanning && reads.len() < PAGES_IN_FLIGHT => {
-                let Step { cursor, keys, long_names } = found?;
+                let Step { cursor, keys, omitted_names, is_full } = found?;
                 let mut counts = progress.counts();
-                counts.troubles.long_names(long_names);
+                counts.troubles.omitted_names(omitted_names, is_full);
                 counts.pages += 1;
                 drop(counts);
                 scanning = cursor != 0;
@@ -247,8 +256,10 @@ struct Step {
     /// Next cursor; 0: done.
     cursor: u64,
     keys: Vec<RedisKey>,
-    /// Keys whose names exceeded the limit.
-    long_names: u64,
+    /// Keys whose names the reply left out.
+    omitted_names: u64,
+    /// Another name of the longest length would not have fit into the reply.
+    is_full: bool,
 }
 
 async fn step(connection: &RedisConnection, pattern: &str, cursor: u64) -> Result<Step, BackendError> {
@@ -268,16 +279,25 @@ async fn step(connection: &RedisConnection, pattern: &str, cursor: u64) -> Resul
     let mut step = Step {
         cursor: cursor.ok_or_else(|| error::unexpected("SCAN"))?,
         keys: Vec::with_capacity(found.len()),
-        long_names: 0,
+        omitted_names: 0,
+        is_full: false,
     };
     for key in found {
         match key {
             Value::BulkString(key) => step.keys.push(key),
-            Value::Nil => step.long_names += 1,
+            Value::Nil => step.omitted_names += 1,
             _ => return Err(error::unexpected("SCAN")),
         }
     }
+    let bytes: usize = step.keys.iter().map(Vec::len).sum();
+    step.is_full = (bytes + CURSOR_BYTES_MAX + VALUE_BYTES_MAX) as u64 > REPLY_BYTES_MAX;
     Ok(step)
+}
+
+/// Whether every key that can be a lock was listed, also if longer names make the coverage partial: then locks that
+/// were not found are gone.
+pub(super) fn lists_every_lock(end: End, counts: &Counts) -> bool {
+    end == End::AllSeen && counts.troubles.lists_every_lock()
 }
 
 pub(super) fn end_coverage(end: End, counts: &Counts) -> Coverage {

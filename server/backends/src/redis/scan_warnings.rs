@@ -16,6 +16,8 @@ pub(super) struct Troubles {
     /// Required commands that this account may not run.
     pub(super) refused_commands: BTreeSet<&'static str>,
     long_names: u64,
+    /// The strings of one reply filled it, so that shorter names may be missing too.
+    has_full_reply: bool,
 }
 
 impl Troubles {
@@ -25,14 +27,22 @@ impl Troubles {
         false
     }
 
-    pub(super) fn long_names(&mut self, count: u64) {
+    /// Counts names that one reply left out: too long, or, if it `is_full`, perhaps shorter.
+    pub(super) fn omitted_names(&mut self, count: u64, is_full: bool) {
         self.long_names += count;
+        self.has_full_reply |= count > 0 && is_full;
+    }
+
+    /// Whether only names that no lock can have are missing.
+    pub(super) const fn lists_every_lock(&self) -> bool {
+        !self.has_full_reply
     }
 
     pub(super) fn merge(&mut self, other: Self) {
         self.refused_keys += other.refused_keys;
         self.refused_commands.extend(other.refused_commands);
         self.long_names += other.long_names;
+        self.has_full_reply |= other.has_full_reply;
     }
 
     /// Coverage of a scan over all keys. Keys with too long names are missing; all others are

@@ -212,3 +212,24 @@ async fn hostile_names_and_values_are_handled() {
         }
     }
 }
+
+#[tokio::test]
+async fn names_over_the_limit_do_not_hide_that_a_lock_is_gone() {
+    // One name over the limit: no lock has it, so all locks were read. Then names within the limit that are more than
+    // one reply may have: some of them were not read.
+    let redis = start().await;
+    let mut driver = driver(&redis).await;
+    let name = |number: usize, bytes: usize| format!("lock:{number:03}{}", "k".repeat(bytes));
+    run(&mut driver, &["SET", "lock:a", "x", "PX", "60000"]).await;
+    run(&mut driver, &["SET", &name(0, 70_000), "x", "PX", "60000"]).await;
+    let backend = Setup::new(&redis.url()).backend();
+    let (pass, observed) = observe(&backend).await;
+    assert!(!pass.sources[0].coverage.is_complete());
+    assert!(observed.has("lock:a") && observed.has_read("lock:gone"));
+    for number in 1..=200 {
+        run(&mut driver, &["SET", &name(number, 60_000), "x", "PX", "60000"]).await;
+    }
+    let (pass, observed) = observe(&backend).await;
+    assert!(!pass.sources[0].coverage.is_complete());
+    assert!(!observed.has_read("lock:gone"));
+}

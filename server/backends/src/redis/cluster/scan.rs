@@ -18,7 +18,8 @@ use crate::redis::limits::{NAMES_PER_READ, SLOT_KEYS_MAX, SLOT_ROUNDS_MAX};
 use crate::redis::node::Node;
 use crate::redis::page::RedisKey;
 use crate::redis::scan::{
-    End, FromScanned, Progress, end_coverage, joined, larger_offset, probe_server, scan_patterns, sources,
+    End, FromScanned, Progress, end_coverage, joined, larger_offset, lists_every_lock, probe_server,
+    scan_patterns, sources,
 };
 use crate::redis::server_info::Replica;
 use crate::redis::settings::Settings;
@@ -67,7 +68,7 @@ pub(in crate::redis) async fn observe(
     }
     let counts = std::mem::take(&mut *progress.counts());
     let coverage = end_coverage(end, &counts);
-    if coverage.is_complete() {
+    if lists_every_lock(end, &counts) {
         let read = Arc::new(read.clone());
         for source in settings.rows.sources() {
             let read = read.clone();

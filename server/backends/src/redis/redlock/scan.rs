@@ -17,7 +17,8 @@ use crate::error::misconfigured;
 use crate::redis::node::Node;
 use crate::redis::page::{Page, RedisKey};
 use crate::redis::scan::{
-    End, Progress, ReadKeys, end_coverage, joined, larger_offset, probe_server, scan_patterns,
+    End, Progress, ReadKeys, end_coverage, joined, larger_offset, lists_every_lock, probe_server,
+    scan_patterns,
 };
 use crate::redis::server_info::ServerInfo;
 use crate::redis::settings::Settings;
@@ -70,7 +71,7 @@ pub(in crate::redis) async fn observe(
     let coverage = end_coverage(end, &counts);
     let seen = std::mem::take(&mut *reader.seen.lock());
     let is_decided = connections.unanswered_count() < redlock.quorum();
-    if coverage.is_complete() && is_decided {
+    if lists_every_lock(end, &counts) && is_decided {
         redlock.memory.lock().keep(&seen);
         progress.read_part(&redlock.source, Arc::new(|_| true));
     }
