@@ -115,9 +115,9 @@ impl Shard {
         for (source, resource) in &batch.gone {
             self.remove_named(source, resource, batch.sent_at, context, &mut outcome);
         }
-        let waited = batch.sent_at.since(context.last_flush);
+        let waited = context.received_at.since(context.last_flush);
         if self.pending.len() >= PENDING_MAX || waited >= FLUSH_INTERVAL_MS {
-            context.last_flush = batch.sent_at;
+            context.last_flush = context.received_at;
             self.flush();
         }
         outcome

@@ -4,6 +4,7 @@ mod advisory;
 mod advisory_libraries;
 mod advisory_names;
 mod blocked;
+mod cursor;
 mod docs;
 mod faults;
 mod job_queues;

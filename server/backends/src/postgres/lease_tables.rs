@@ -169,7 +169,8 @@ struct Listing<'a> {
     repeated: &'a HashSet<Resource>,
 }
 
-/// Why the listing was cut, if it was.
+/// Why the listing was cut, if it was. Every batch has the time of the first: the cursor reads all rows as they were
+/// when it was opened, so that a row read by name meanwhile is younger.
 async fn batches(
     link: &mut Link<'_>,
     listing: &mut Listing<'_>,
@@ -179,8 +180,8 @@ async fn batches(
 ) -> Result<Option<String>, StatementError> {
     let mut rows_max = FIRST_ROWS;
     let mut first = true;
+    let sent_at = clock.tick();
     loop {
-        let sent_at = clock.tick();
         let rows = if first {
             link.first(&listing.plan.list(), rows_max).await?
         } else {

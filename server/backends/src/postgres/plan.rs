@@ -99,7 +99,8 @@ impl Plan {
             time(Role::ExpiresAt),
             time(Role::CreatedAt),
             time(table.sign_of_life()),
-            micros("clock_timestamp()"),
+            // Of the transaction: a cursor reads the rows as they were when it was opened.
+            micros("now()"),
             quoted(&found.schema),
             quoted(&found.name),
         );
