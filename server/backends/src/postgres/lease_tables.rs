@@ -2,6 +2,7 @@
 //! its source only.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use domain::format;
 use domain::names::{OwnerId, Resource, Source};
@@ -37,6 +38,8 @@ struct Tally {
     seen: u64,
     skipped: u64,
     skipped_why: Option<Skipped>,
+    /// A skipped row may be a lock: it has a name that a lock may have.
+    has_hidden_lock: bool,
 }
 
 impl Tally {
@@ -55,6 +58,7 @@ impl Tally {
                 Err(why) => {
                     self.skipped += 1;
                     self.skipped_why = Some(why);
+                    self.has_hidden_lock |= why == Skipped::Unreadable;
                 }
             }
         }
@@ -114,7 +118,8 @@ pub(super) fn unread(source: &Source, why: String) -> SourcePass {
     }
 }
 
-/// Lists one table until it ends or `deadline` is reached.
+/// Lists one table until it ends or `deadline` is reached. Rows without a name that a lock may have make it partial,
+/// but leave no lock unread.
 pub(super) async fn list(
     link: &mut Link<'_>,
     plan: &Plan,
@@ -125,10 +130,14 @@ pub(super) async fn list(
     let mut tally = Tally::default();
     let sent_at = clock.tick();
     let repeated = repeated::names(link, plan).await?;
+    let mut cut_reason = None;
     if !repeated.is_empty() {
         let locks = match read_named(link, plan, &repeated.iter().collect::<Vec<_>>()).await {
             Ok(locks) => locks,
-            Err(StatementError::Refused(_)) => Vec::new(),
+            Err(StatementError::Refused(refusal)) => {
+                cut_reason = Some(reason(link, plan, &refusal).await?);
+                Vec::new()
+            }
             Err(error) => return Err(error),
         };
         tally.seen += locks.len() as u64;
@@ -152,7 +161,13 @@ pub(super) async fn list(
         }
     };
     match ended {
-        Ok(cut_reason) => Ok(tally.pass(plan, cut_reason)),
+        Ok(timed_out) => {
+            let cut_reason = cut_reason.or(timed_out);
+            if cut_reason.is_none() && !tally.has_hidden_lock {
+                sink.read_part(&plan.table.source, Arc::new(|_| true));
+            }
+            Ok(tally.pass(plan, cut_reason))
+        }
         Err(StatementError::Refused(refusal)) => {
             let why = reason(link, plan, &refusal).await?;
             Ok(tally.pass(plan, Some(why)))

@@ -163,3 +163,40 @@ async fn sessions_are_limited_named_and_read_only() {
         ("4000".to_owned(), "200".to_owned())
     );
 }
+
+#[tokio::test]
+async fn repeated_rows_that_cannot_be_read_make_the_scan_partial() {
+    // Two rows of one resource, which are read by name, and a view that refuses that: they must not count as gone.
+    let server = server().await;
+    let mut user = user(&server.superuser_url()).await;
+    run(
+        &mut user,
+        &COMMON
+            .replace(" PRIMARY KEY", "")
+            .replace("distributed_locks", "records"),
+    )
+    .await;
+    run(
+        &mut user,
+        "INSERT INTO records (resource, owner_id, lease_id) VALUES ('a', 'w', 'l'), ('twice', 'v', 'm'), ('twice', 'w', 'n')",
+    )
+    .await;
+    run(
+        &mut user,
+        "CREATE FUNCTION is_allowed() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+            IF current_query() LIKE '%= ANY($1)%' THEN RAISE EXCEPTION 'no reads by name'; END IF;
+            RETURN true;
+        END $$; CREATE VIEW distributed_locks AS SELECT * FROM records WHERE is_allowed()",
+    )
+    .await;
+    let backend = backend(&server.superuser_url(), vec![common("distributed_locks")]);
+    let source = "table:public.distributed_locks";
+    let observed = observe(&backend).await;
+    assert_eq!(observed.names_in(source), ["a"]);
+    assert!(
+        observed.fault(source).contains("no reads by name"),
+        "{:?}",
+        observed.fault(source)
+    );
+    assert!(observed.read_sources.is_empty());
+}

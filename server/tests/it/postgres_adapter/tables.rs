@@ -241,6 +241,7 @@ async fn hostile_names_are_unchanged_and_can_be_looked_up() {
         "{:?}",
         observed.fault(SOURCE)
     );
+    assert_eq!(observed.read_sources, [SOURCE], "no lock has such a name");
     assert_eq!(observed.locks.len(), names.len());
 }
 

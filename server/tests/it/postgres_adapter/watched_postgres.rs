@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ::backends::postgres::{PostgresBackend, connect};
-use ::backends::{Backend, BackendError, Batch, Budget, Pass, Sink, SourcePass};
+use ::backends::{Backend, BackendError, Batch, Budget, NamePredicate, Pass, Sink, SourcePass};
 use ::config::postgres::{LeaseTableConfig, LeaseTablePreset, PostgresConfig, QueryText};
 use ::config::tls::TlsConfig;
 use ::config::{BackendConfig, SystemConfig};
@@ -136,17 +136,25 @@ pub(super) fn backend(url: &str, lease_tables: Vec<LeaseTableConfig>) -> Postgre
 #[derive(Default)]
 pub(super) struct BatchSink {
     pub(super) batches: Vec<Batch>,
+    /// Sources whose locks were all read.
+    pub(super) read_sources: Vec<String>,
 }
 
 impl Sink for BatchSink {
     fn accept(&mut self, batch: Batch) {
         self.batches.push(batch);
     }
+
+    fn read_part(&mut self, source: &Source, covers: NamePredicate) {
+        assert!(covers(b"any".as_slice()));
+        self.read_sources.push(source.as_str().to_owned());
+    }
 }
 
 pub(super) struct SeenLocks {
     pub(super) pass: Pass,
     pub(super) batches: usize,
+    pub(super) read_sources: Vec<String>,
     pub(super) locks: BTreeMap<(String, String), ObservedLock>,
 }
 
@@ -185,12 +193,17 @@ impl SeenLocks {
 pub(super) async fn try_observe(backend: &PostgresBackend) -> Result<SeenLocks, BackendError> {
     let mut kept = BatchSink::default();
     let pass = backend.observe(BUDGET, &mut kept).await?;
-    let batches = kept.batches.len();
+    let (batches, read_sources) = (kept.batches.len(), kept.read_sources);
     let locks = kept.batches.into_iter().flat_map(|batch| batch.locks);
     let locks = locks
         .map(|lock| ((lock.source.as_str().to_owned(), lock.resource.text()), lock))
         .collect();
-    Ok(SeenLocks { pass, batches, locks })
+    Ok(SeenLocks {
+        pass,
+        batches,
+        read_sources,
+        locks,
+    })
 }
 
 pub(super) async fn observe(backend: &PostgresBackend) -> SeenLocks {
