@@ -25,8 +25,8 @@ fn parse<'a, T: serde::Deserialize<'a>>(element: &'a [u8]) -> Result<T, ConsulEr
         .map_err(|error| ConsulError::protocol(format!("the answer is not Consul's: {error}")))
 }
 
-/// All keys below a prefix. Values are passed over.
-pub(super) async fn keys(http: &Http, prefix: &str, list: &mut KeyList) -> Result<(), ConsulError> {
+/// All keys below a prefix; returns whether Consul left some out. Values are passed over.
+pub(super) async fn keys(http: &Http, prefix: &str, list: &mut KeyList) -> Result<bool, ConsulError> {
     let url = http.key_url(prefix, &[("recurse", "")]);
     let info = http
         .list(url, http.settings.timeout, |element| {
@@ -41,7 +41,7 @@ pub(super) async fn keys(http: &Http, prefix: &str, list: &mut KeyList) -> Resul
         })
         .await?;
     list.is_filtered |= info.is_filtered;
-    Ok(())
+    Ok(info.is_filtered)
 }
 
 /// One key, by the leader. `use_entry` gets the key if it exists.

@@ -33,13 +33,15 @@ struct Reading {
     sent_at: Tick,
     /// Why it is partial.
     cut: Option<Why>,
+    /// Prefixes of which every key that can be a lock was read.
+    read_prefixes: Vec<String>,
 }
 
 impl ConsulBackend {
     pub(super) async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
         let sent_at = self.http.clock.tick();
         let deadline = sent_at.plus(millis(budget.time_max));
-        let reading = self
+        let mut reading = self
             .read_all(sent_at, deadline)
             .await
             .map_err(|fault| fault.error)?;
@@ -53,6 +55,10 @@ impl ConsulBackend {
             cut_reason = Some(format!("a key is longer than {RESOURCE_BYTES_MAX} bytes").into());
         }
         let seen = reading.list.keys;
+        for prefix in std::mem::take(&mut reading.read_prefixes) {
+            let covers = move |name: &[u8]| name.starts_with(prefix.as_bytes());
+            sink.read_part(&row::source(), Arc::new(covers));
+        }
         self.deliver(reading, cut_reason.is_none(), sink);
         let elapsed_ms = self.http.clock.tick().since(sent_at);
         self.scan_ms.store(elapsed_ms, Ordering::Relaxed);
@@ -77,11 +83,18 @@ impl ConsulBackend {
             sessions: HashMap::new(),
             sent_at,
             cut: None,
+            read_prefixes: Vec::new(),
         };
         for prefix in &self.http.settings.prefixes {
             let left = self.left(deadline);
             match tokio::time::timeout(left, read::keys(&self.http, prefix, &mut reading.list)).await {
-                Ok(read) => read?,
+                Ok(read) => {
+                    let is_filtered = read?;
+                    let is_readable = !reading.permissions.unreadable().contains(&prefix.as_str());
+                    if is_readable && !is_filtered {
+                        reading.read_prefixes.push(prefix.clone());
+                    }
+                }
                 Err(_) => {
                     let why = "the scan timed out; raise `scan_timeout` or narrow `prefixes`";
                     reading.cut = Some(why.into());

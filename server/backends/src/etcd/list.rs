@@ -21,6 +21,8 @@ pub(super) struct Listing {
     of: u64,
     cut: Option<Why>,
     pub(super) fault: Option<EtcdError>,
+    /// Prefixes of which every key that can be a lock was read.
+    pub(super) read_prefixes: Vec<Vec<u8>>,
 }
 
 impl Listing {
@@ -69,10 +71,15 @@ async fn list_once(link: &Link, deadline: Tick) -> Listing {
         of: 0,
         cut: None,
         fault: None,
+        read_prefixes: Vec::new(),
     };
     for prefix in &link.settings.prefixes {
-        let Err(fault) = list_prefix(link, prefix, deadline, &mut listing).await else {
-            continue;
+        let fault = match list_prefix(link, prefix, deadline, &mut listing).await {
+            Ok(is_read) => {
+                listing.read_prefixes.extend(is_read.then(|| prefix.clone()));
+                continue;
+            }
+            Err(fault) => fault,
         };
         let fault = fault.on_prefix(prefix);
         listing.cut = Some(match fault.kind {
@@ -91,12 +98,13 @@ async fn list_once(link: &Link, deadline: Tick) -> Listing {
     listing
 }
 
+/// Returns whether it was read to its end.
 async fn list_prefix(
     link: &Link,
     prefix: &[u8],
     deadline: Tick,
     listing: &mut Listing,
-) -> Result<(), EtcdError> {
+) -> Result<bool, EtcdError> {
     let mut cursor = Cursor::new(prefix, listing.revision);
     let mut rows = Rows::below(prefix);
     let seen_before = listing.seen;
@@ -121,7 +129,7 @@ async fn list_prefix(
     }
     // Incomplete queues are not shown, so their keys do not count as read.
     listing.seen = listing.seen.saturating_sub(rows.open_queues() as u64);
-    Ok(())
+    Ok(cursor.done)
 }
 
 fn take(page: Page, rows: &mut Rows<'_>, listing: &mut Listing) {

@@ -6,6 +6,7 @@
 //! one, until the scan timeout; the time left of the others is unknown.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::duration::millis;
@@ -74,6 +75,9 @@ impl EtcdBackend {
                 of: Some(listed),
                 why: why.into(),
             };
+        }
+        if changed_fault.is_none() {
+            read_parts(std::mem::take(&mut listing.read_prefixes), sink);
         }
         let fault = listing
             .fault
@@ -193,6 +197,17 @@ impl EtcdBackend {
             }
         }
         deliver(sink, known);
+    }
+}
+
+/// Locks below these prefixes that were not found are gone. The keys of a queue are below its name.
+fn read_parts(prefixes: Vec<Vec<u8>>, sink: &mut dyn Sink) {
+    for prefix in prefixes {
+        let folder = prefix.clone();
+        let covers_queue = move |name: &[u8]| [name, b"/"].concat().starts_with(&folder);
+        sink.read_part(&mutex_source(), Arc::new(covers_queue));
+        let covers_key = move |name: &[u8]| name.starts_with(&prefix);
+        sink.read_part(&key_source(), Arc::new(covers_key));
     }
 }
 

@@ -1,6 +1,7 @@
 //! One scan: reads every node below the configured paths and delivers its locks as they are
 //! read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::duration::millis;
@@ -36,6 +37,8 @@ struct Walk {
     batch_at: Option<Tick>,
     /// Why the scan is partial.
     cut: Option<Why>,
+    /// Names a lock whose path is too long to be listed. All others are read.
+    too_long: Option<Why>,
     /// Configured paths that cannot be read.
     faults: Vec<String>,
     /// The error that ended the scan, or that of a configured path.
@@ -62,7 +65,7 @@ impl Walk {
     }
 
     fn coverage(&self) -> Coverage {
-        match &self.cut {
+        match self.cut.as_ref().or(self.too_long.as_ref()) {
             None => Coverage::Complete,
             Some(why) => Coverage::Partial {
                 seen: self.nodes_read,
@@ -85,6 +88,7 @@ impl ZookeeperBackend {
         walk.flush(sink);
         if walk.cut.is_none() {
             self.cache.end_scan();
+            sink.read_part(&row::source(), Arc::new(|_| true));
         }
         if walk.nodes_read == 0
             && let Some(error) = walk.error.take()
@@ -161,7 +165,7 @@ impl ZookeeperBackend {
             Found::Lock(node) if path.len() > RESOURCE_BYTES_MAX => {
                 let path: String = node.path.chars().take(40).collect();
                 let long = format!("a lock's path is longer than {RESOURCE_BYTES_MAX} bytes: {path}…");
-                walk.cut = Some(long.into());
+                walk.too_long = Some(long.into());
             }
             Found::Lock(node) => walk.add(node.lock(), node.read_at, sink),
             Found::Free | Found::Missing => {}

@@ -7,7 +7,7 @@ use reqwest::Method;
 
 use super::watched_consul::{ConsulClient, ROOT_TOKEN, backend, consul, kv};
 use crate::support::unlocking::unlock;
-use crate::support::watching::{owner, scan};
+use crate::support::watching::{ReadParts, owner, scan};
 
 const GUIDE: &str = include_str!("../../../../docs/backends/consul.md");
 const TOKEN: &str = "11111111-2222-3333-4444-555555555555";
@@ -141,4 +141,25 @@ async fn a_token_with_a_part_of_the_permissions_sees_a_partial_list() {
     assert!(
         matches!(&lock.lifetime, domain::observation::Lifetime::SessionTtl { why, .. } if why.contains("session_prefix"))
     );
+}
+
+#[tokio::test]
+async fn all_locks_below_a_readable_prefix_count_as_read() {
+    // A token for one prefix of two: a lock that is gone below it is known to be gone.
+    let consul = consul(true).await;
+    let url = consul.url();
+    let root = ConsulClient::new(&url, Some(ROOT_TOKEN));
+    let session = root.long_session("app").await;
+    assert!(root.acquire("locks/job", &session, "").await);
+    let rules = r#"{"Name":"one","Rules":"key_prefix \"locks/\" { policy = \"read\" } session_prefix \"\" { policy = \"read\" }"}"#;
+    root.put("acl/policy", rules).await;
+    let token = format!(r#"{{"SecretID":"{TOKEN}","Policies":[{{"Name":"one"}}]}}"#);
+    root.put("acl/token", token).await;
+    let two = backend(&url, |_, consul| {
+        consul.token = Some(TOKEN.to_owned().into());
+        consul.prefixes.push("hidden/".to_owned());
+    });
+    let parts = ReadParts::from_partial_scan(&two).await;
+    assert!(parts.has_read("kv", "locks/gone"));
+    assert!(!parts.has_read("kv", "hidden/job"));
 }

@@ -9,6 +9,7 @@ use domain::reported::Reported;
 use etcd_client::{Client, ConnectOptions, Permission};
 
 use super::watched_etcd::{WatchedEtcd, backend, refreshed, seen};
+use crate::support::watching::ReadParts;
 
 /// Users `root` and `reader` (reads below /locks/), authentication on; a client as root.
 async fn with_users(watched: &WatchedEtcd) -> Client {
@@ -170,6 +171,27 @@ async fn an_unreadable_prefix_is_named_and_others_are_read() {
     );
     let refused = refreshed(&none, &[("key", "/secret/b")]).await.unwrap_err();
     assert!(matches!(refused, BackendError::Denied { .. }), "{refused:?}");
+}
+
+#[tokio::test]
+async fn all_locks_below_a_readable_prefix_count_as_read() {
+    // One prefix of two is denied, and one key has a name over the limit: a lock that is gone is known to be gone.
+    let mut watched = WatchedEtcd::start().await;
+    watched
+        .put(format!("/locks/{}", "k".repeat(70_000)), "o", 0)
+        .await;
+    let _root = with_users(&watched).await;
+    let endpoint = [watched.etcd.endpoint()];
+    let both = backend(
+        &endpoint,
+        &["/locks/", "/secret/"],
+        as_user("reader", "secret-pw"),
+    );
+    let parts = ReadParts::from_partial_scan(&both).await;
+    for (source, name) in [("key", "/locks/a"), ("mutex", "/locks/job"), ("mutex", "/locks")] {
+        assert!(parts.has_read(source, name), "{source} {name}");
+    }
+    assert!(!parts.has_read("key", "/secret/a") && !parts.has_read("mutex", "/secret/job"));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::backends::change_notification::Pending;
-use ::backends::{Backend, BackendError, Batch, Budget, Hints, Pass, Sink};
+use ::backends::{Backend, BackendError, Batch, Budget, Hints, NamePredicate, Pass, Sink};
 use domain::backend::WatchState;
 use domain::names::{Resource, Source};
 use domain::observation::ObservedLock;
@@ -125,6 +125,41 @@ pub(crate) async fn scan_within(
     let pass = backend.observe(Budget { time_max }, &mut seen).await?;
     seen.pass = Some(pass);
     Ok(seen)
+}
+
+/// The parts that a scan has read completely.
+#[derive(Default)]
+pub(crate) struct ReadParts(Vec<(Source, NamePredicate)>);
+
+impl Sink for ReadParts {
+    fn accept(&mut self, _batch: Batch) {}
+
+    fn read_part(&mut self, source: &Source, covers: NamePredicate) {
+        self.0.push((source.clone(), covers));
+    }
+}
+
+impl ReadParts {
+    /// Of a scan that is partial in every source.
+    pub(crate) async fn from_partial_scan(backend: &dyn Backend) -> Self {
+        let mut parts = Self::default();
+        let time_max = Duration::from_secs(60);
+        let pass = backend.observe(Budget { time_max }, &mut parts).await.unwrap();
+        let mut sources = pass.sources.iter();
+        assert!(
+            sources.all(|source| !source.coverage.is_complete()),
+            "{:?}",
+            pass.sources
+        );
+        parts
+    }
+
+    /// Whether the scan would have found a lock of this name.
+    pub(crate) fn has_read(&self, source: &str, name: &str) -> bool {
+        let is_part =
+            |(part, covers): &(Source, NamePredicate)| part.as_str() == source && covers(name.as_bytes());
+        self.0.iter().any(is_part)
+    }
 }
 
 pub(crate) async fn refresh(

@@ -5,7 +5,7 @@ use domain::observation::ObservedCondition;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use super::watched_zookeeper::{WatchedZookeeper, backend, enqueue, folder, node};
-use crate::support::watching::{owner, refresh, scan};
+use crate::support::watching::{ReadParts, owner, refresh, scan};
 
 #[tokio::test]
 async fn a_hidden_node_is_a_row_of_unknown_state() {
@@ -90,4 +90,15 @@ async fn a_missing_path_or_chroot_is_named() {
         zookeeper.paths = vec!["/hidden".to_owned()]
     });
     assert!(matches!(scan(&alone).await, Err(BackendError::Denied { .. })));
+}
+
+#[tokio::test]
+async fn a_path_over_the_limit_leaves_no_other_lock_unread() {
+    // A held lock whose path is longer than a lock may have: a lock that is gone is known to be gone.
+    let watched = WatchedZookeeper::start().await;
+    let long = format!("/locks/{}", "k".repeat(70_000));
+    folder(&watched.client, &long).await;
+    enqueue(&watched.client, &format!("{long}/lock-"), "w-1").await;
+    let parts = ReadParts::from_partial_scan(&watched.backend).await;
+    assert!(parts.has_read("node", "/locks/gone"));
 }
