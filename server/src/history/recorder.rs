@@ -45,6 +45,9 @@ pub(super) struct Recorder {
     watching_since: i64,
     /// This process wrote last.
     is_writer: bool,
+    /// Time of the last write of this term, as stored: after a failed write it tells whether another process has
+    /// written since.
+    written_at: Option<i64>,
     wrote: Option<Tick>,
     summed: Option<Tick>,
     janitor: Janitor,
@@ -76,6 +79,7 @@ impl Recorder {
             signals,
             own_events: Vec::new(),
             is_writer: false,
+            written_at: None,
             wrote: None,
             summed: None,
             janitor: Janitor::new("history", PRUNE_EVERY),
@@ -138,6 +142,7 @@ impl Recorder {
     /// Keeps recent changes, in case the leader fails and this process takes over; writes its own activity.
     async fn stand_by(&mut self, mut batch: ChangeBatch, sums_due: bool) {
         self.is_writer = false;
+        self.written_at = None;
         let oldest = self.clock.now().wall - STANDBY;
         while batch.changes.front().is_some_and(|change| change.at < oldest) {
             batch.changes.pop_front();
@@ -241,7 +246,8 @@ impl Recorder {
             return Ok(false);
         };
         let mut written_before = None;
-        if let Some(last_write_at) = last_write_at.filter(|_| !self.is_writer) {
+        let is_others = |at: &i64| !self.is_writer && self.written_at != Some(*at);
+        if let Some(last_write_at) = last_write_at.filter(is_others) {
             // Another process wrote before: earlier changes belong to it.
             written_before = Some(last_write_at);
             let first = batch.changes.front().map(|change| change.at.timestamp_millis());
@@ -277,6 +283,7 @@ impl Recorder {
             self.inventory.journal().wrote();
         }
         self.is_writer = true;
+        self.written_at = Some(now);
         if runs_due {
             self.runs.mark_written(sums_due);
         }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use ::backends::Batch;
 use ::config::HistoryConfig;
 use domain::lock_detail::EventKind;
 
-use super::recorder::{HistoryStore, Server};
+use super::recorder::{HistoryStore, Server, lock};
 use testkit::eventually;
 
 /// The recorded events of successive owners, with the gap between two processes.
@@ -115,6 +116,34 @@ async fn changes_that_could_not_be_written_are_kept_for_the_next_term() {
     eventually("it has resigned", async || home.number(resigned).await > 0).await;
     home.sql("UPDATE history_writer SET fencing_token = 0").await;
     eventually("both changes are written", async || home.count().await == 3).await;
+    server.stopped().await;
+}
+
+#[tokio::test]
+async fn a_failed_write_loses_no_change_of_an_earlier_reading() {
+    // A page that was requested before the last write arrives after it, and the store refuses its first write.
+    let home = HistoryStore::postgres().await;
+    let server = Server::start(&home).await;
+    let sent_at = server.clock.tick();
+    server.pass(&[("r", "w1")]);
+    server.written(&home, 1).await;
+    home.sql(
+        "CREATE SEQUENCE attempts;
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            PERFORM nextval('attempts'); RAISE EXCEPTION 'refused';
+        END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON lock_events FOR EACH ROW EXECUTE FUNCTION refuse()",
+    )
+    .await;
+    server.feed.accept(Batch {
+        sent_at,
+        locks: vec![lock("late", "w2")],
+        gone: Vec::new(),
+    });
+    let attempts = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM attempts";
+    eventually("a write was refused", async || home.number(attempts).await > 0).await;
+    home.sql("DROP TRIGGER refuse ON lock_events").await;
+    server.written(&home, 2).await;
     server.stopped().await;
 }
 
