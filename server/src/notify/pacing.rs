@@ -4,6 +4,7 @@
 //! message waited is not sent.
 
 use config::notify::GROWTH_FACTOR_DEFAULT;
+use domain::alerts::limits::ALERTS_PER_NOTICE_MAX;
 use domain::notification::{Notice, NoticeAlert, NoticeStatus};
 
 use super::limits::GROWN_SIZE_MIN;
@@ -145,6 +146,9 @@ async fn last_sent(tx: &mut Tx, receiver_group: ReceiverGroup<'_>) -> Result<Opt
 }
 
 /// Firing alerts, and resolved ones that were sent as firing; `None` if the receiver has all of them already.
+///
+/// An alert that was sent as firing and is neither listed nor resolved still fires: it is silenced since, or beyond the
+/// length of the list. It stays in the list, so that its end is sent.
 fn changes_since(sent: &Notice, waiting: Option<&Notice>, notice: &Notice, now: i64) -> Option<Notice> {
     let firing = |notice: &Notice| {
         let alerts = notice.alerts.iter();
@@ -158,27 +162,41 @@ fn changes_since(sent: &Notice, waiting: Option<&Notice>, notice: &Notice, now: 
             .any(|alert| alert.fingerprint == candidate.fingerprint)
     };
     let waiting = waiting.map_or(&[][..], |waiting| waiting.alerts.as_slice());
-    // With its newest texts and end.
-    let resolved = |candidate: &NoticeAlert| {
+    // With its newest texts.
+    let end_of = |candidate: &NoticeAlert| {
         let all = notice.alerts.iter().chain(waiting);
         let mut ends = all.filter(|alert| alert.status == NoticeStatus::Resolved);
-        let end = ends.find(|alert| alert.fingerprint == candidate.fingerprint);
-        end.cloned().unwrap_or_else(|| NoticeAlert {
-            status: NoticeStatus::Resolved,
-            ends_at: Some(now),
-            ..candidate.clone()
-        })
+        ends.find(|alert| alert.fingerprint == candidate.fingerprint)
+            .cloned()
     };
-    // Resolved alerts first: they are sent only once.
-    let resolved_alerts = known
-        .iter()
-        .filter(|candidate| !has(&fires, candidate))
-        .map(resolved);
-    let mut alerts: Vec<NoticeAlert> = resolved_alerts.collect();
-    let has_changes = !alerts.is_empty() || fires.iter().any(|candidate| !has(&known, candidate));
-    alerts.extend(fires);
-    has_changes.then(|| Notice {
+    // A list full of resolved alerts leaves out further ones.
+    let has_more_ends = fires.is_empty() && notice.truncated > 0;
+    let (mut alerts, mut unlisted) = (Vec::new(), Vec::new());
+    for candidate in known.iter().filter(|candidate| !has(&fires, candidate)) {
+        match end_of(candidate) {
+            Some(end) => alerts.push(end),
+            None if has_more_ends => alerts.push(NoticeAlert {
+                status: NoticeStatus::Resolved,
+                ends_at: Some(now),
+                ..candidate.clone()
+            }),
+            None => unlisted.push(candidate.clone()),
+        }
+    }
+    let (repeated, new): (Vec<NoticeAlert>, Vec<NoticeAlert>) =
+        fires.into_iter().partition(|candidate| has(&known, candidate));
+    if alerts.is_empty() && new.is_empty() {
+        return None;
+    }
+    // Unlisted ones beyond the length of the list were counted as such.
+    let counted = notice.truncated.saturating_sub(unlisted.len() as u64);
+    // Resolved alerts first: they are sent only once. New ones last: the others have been sent.
+    alerts.extend(unlisted.into_iter().chain(repeated).chain(new));
+    let cut = alerts.len().saturating_sub(ALERTS_PER_NOTICE_MAX);
+    alerts.truncate(ALERTS_PER_NOTICE_MAX);
+    Some(Notice {
         alerts,
+        truncated: counted.saturating_add(cut as u64),
         ..notice.clone()
     })
 }
@@ -231,6 +249,32 @@ mod tests {
             ("c".to_owned(), NoticeStatus::Firing),
         ];
         assert_eq!(changes(sent, waiting, now).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_alert_that_is_not_listed_is_not_resolved() {
+        // One silenced since; another fires. Then the silenced one resolves. Then more fire than a message lists.
+        let sent = vec![alert("silenced", 50, None)];
+        let now = vec![alert("other", 110, None)];
+        let firing = |fingerprint: &str| (fingerprint.to_owned(), NoticeStatus::Firing);
+        let both = [firing("silenced"), firing("other")];
+        assert_eq!(changes(sent, Vec::new(), now).unwrap(), both);
+        let sent = vec![alert("silenced", 50, None), alert("other", 110, None)];
+        let now = vec![alert("silenced", 50, Some(120)), alert("other", 110, None)];
+        let resolved = ("silenced".to_owned(), NoticeStatus::Resolved);
+        assert_eq!(
+            changes(sent, Vec::new(), now).unwrap(),
+            [resolved, firing("other")]
+        );
+        let numbered =
+            |numbers: std::ops::Range<usize>| numbers.map(|number| alert(&number.to_string(), 50, None));
+        let known: Vec<NoticeAlert> = numbered(0..ALERTS_PER_NOTICE_MAX).collect();
+        let now = numbered(50..ALERTS_PER_NOTICE_MAX + 50).collect();
+        let listed = changes(known, Vec::new(), now).unwrap();
+        let names: Vec<(String, NoticeStatus)> = (0..ALERTS_PER_NOTICE_MAX)
+            .map(|number| firing(&number.to_string()))
+            .collect();
+        assert_eq!(listed, names);
     }
 
     #[test]
