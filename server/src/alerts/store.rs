@@ -1,6 +1,6 @@
 //! SQL statements for alerts: open alerts, ended alerts, the evaluation token.
 
-use domain::alerts::{Active, AlertPhase, AlertSeverity, AlertTransition, RuleId, Subject};
+use domain::alerts::{Active, AlertPhase, AlertSeverity, AlertTransition, Labels, RuleId, Subject};
 use domain::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -42,6 +42,8 @@ struct Body {
     why: String,
     /// Name of the severity.
     notified: Option<String>,
+    #[serde(default)]
+    notified_labels: Option<Labels>,
     silenced_by: Option<String>,
 }
 
@@ -53,6 +55,7 @@ fn body(alert: &Active) -> String {
         measure: alert.measure,
         why: alert.why.clone(),
         notified: alert.notified.map(|severity| severity.as_str().to_owned()),
+        notified_labels: alert.notified_labels.clone(),
         silenced_by: alert.silenced_by.clone(),
     };
     serde_json::to_string(&body).unwrap_or_default()
@@ -92,6 +95,7 @@ pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
                     measure: body.measure,
                     why: body.why,
                     notified: body.notified.as_deref().and_then(AlertSeverity::parse),
+                    notified_labels: body.notified_labels,
                     silenced_by: body.silenced_by,
                 },
                 acked: acked
@@ -157,6 +161,7 @@ pub(super) async fn ended_since(db: &Db, since: i64, most: i64) -> Result<Vec<(A
                 measure: body.measure,
                 why: body.why,
                 notified: body.notified.as_deref().and_then(AlertSeverity::parse),
+                notified_labels: body.notified_labels,
                 silenced_by: body.silenced_by,
             };
             all.push((alert, row.try_get(4)?));

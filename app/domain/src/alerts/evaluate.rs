@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::labels::{Labels, labels};
 use super::limits::ALERTS_PER_RULE_MAX;
 use super::omitted_groups::LeftOut;
 use super::rule::{AlertSeverity, Rule, RuleId};
@@ -67,6 +68,8 @@ pub struct Active {
     pub why: String,
     /// Severity of the last notification of its firing, if there was one.
     pub notified: Option<AlertSeverity>,
+    /// Labels of that notification. Later ones use them too, because under others a receiver would keep it firing.
+    pub notified_labels: Option<Labels>,
     /// The silence that has already counted it.
     pub silenced_by: Option<String>,
 }
@@ -78,6 +81,14 @@ impl Active {
 
     pub const fn is_notified(&self) -> bool {
         self.notified.is_some()
+    }
+
+    /// Records that its firing is notified.
+    pub fn mark_notified(&mut self, rule: &Rule) {
+        if self.notified_labels.is_none() {
+            self.notified_labels = Some(labels(rule, self));
+        }
+        self.notified = Some(rule.severity);
     }
 
     /// Start of the current phase.
@@ -223,6 +234,7 @@ impl RoundOutcome {
                 measure: result.measure,
                 why: result.why,
                 notified: None,
+                notified_labels: None,
                 silenced_by: None,
             });
         }

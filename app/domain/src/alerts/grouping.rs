@@ -114,13 +114,15 @@ pub fn notices(
     round
 }
 
-/// The labels of an alert. Its severity only rises: a rule that becomes less severe does not make
-/// it another alert.
+/// The labels of an alert. Once notified they stay, whatever its rule is called and whoever owns the lock by now. Its
+/// severity only rises: a rule that becomes less severe does not make it another alert.
 fn notified_labels(rule: &Rule, alert: &Active) -> Labels {
-    let mut labels = labels(rule, alert);
-    if let Some(notified) = alert.notified.filter(|notified| *notified < rule.severity) {
-        labels.insert("severity".to_owned(), notified.as_str().to_owned());
-    }
+    let first = alert.notified_labels.clone();
+    let mut labels = first.unwrap_or_else(|| labels(rule, alert));
+    let severity = alert
+        .notified
+        .map_or(rule.severity, |notified| notified.min(rule.severity));
+    labels.insert("severity".to_owned(), severity.as_str().to_owned());
     labels
 }
 

@@ -3,6 +3,7 @@
 mod eviction;
 mod gaps;
 mod many_locks;
+mod notified_labels;
 mod parsing;
 mod preview;
 mod simultaneous_events;

@@ -26,8 +26,9 @@ impl Evaluator {
     ) -> Result<bool, sqlx::Error> {
         for index in &history.notified {
             let alert = &mut outcome.active[*index];
-            let rule = rules.iter().find(|rule| rule.id == alert.rule);
-            alert.notified = rule.map(|rule| rule.severity);
+            if let Some(rule) = rules.iter().find(|rule| rule.id == alert.rule) {
+                alert.mark_notified(rule);
+            }
         }
         for (index, silence) in &history.suppressed {
             outcome.active[*index].silenced_by = Some(silence.clone());

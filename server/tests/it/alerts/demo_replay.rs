@@ -139,8 +139,9 @@ async fn ten_minutes_of_the_demo_send_ten_notifications() {
         );
         for place in &news.notified {
             let alert = &mut outcome.active[*place];
-            let rule = rules.iter().find(|rule| rule.id == alert.rule);
-            alert.notified = rule.map(|rule| rule.severity);
+            if let Some(rule) = rules.iter().find(|rule| rule.id == alert.rule) {
+                alert.mark_notified(rule);
+            }
         }
         let mut tx = test_notifier.db.begin().await.unwrap();
         for notice in &news.notices {

@@ -202,6 +202,41 @@ async fn a_restart_neither_loses_nor_repeats_on_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_alert_ends_under_the_labels_that_were_notified() {
+    // Its rule is renamed while it fires, and the server restarts: under another name a receiver would keep it firing.
+    let home = Store::sqlite();
+    let first = Server::start(&home).await;
+    first.refuse("jobs/1").await;
+    eventually("the rejected write is notified", || async {
+        first.sent_count() == 1 && firing(&first).await == 1
+    })
+    .await;
+    let fired = first.sent.all()[0].clone();
+    let who = Principal::system("test");
+    let mut draft = Draft::from(&first.alerts.rule("fencing_rejections").await.unwrap().rule);
+    draft.name = "Renamed".to_owned();
+    let saved = first.alerts.save_rule(&who, draft.clone(), Some(1), false);
+    assert_eq!(saved.await.unwrap().version, 2);
+    first.stop().await;
+    let second = Server::start(&home).await;
+    draft.enabled = false;
+    let saved = second.alerts.save_rule(&who, draft, Some(2), false);
+    assert_eq!(saved.await.unwrap().version, 3);
+    eventually("the resolved alert is notified", || async {
+        second.sent_count() == 1
+    })
+    .await;
+    let ended = second.sent.all()[0].clone();
+    assert_eq!(ended.status(), NoticeStatus::Resolved);
+    assert_eq!(ended.alerts[0].labels, fired.alerts[0].labels);
+    assert_eq!(
+        (&ended.group, &ended.alerts[0].fingerprint),
+        (&fired.group, &fired.alerts[0].fingerprint)
+    );
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_servers_evaluates_and_the_other_takes_over() {
     // One rejected write is notified once by one of them; that server stops; the next write is
     // notified once by the other.

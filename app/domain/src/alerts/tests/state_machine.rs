@@ -169,7 +169,7 @@ fn an_alert_on_a_silent_holder_stays_until_the_lock_ends() {
     assert_eq!(most, 2);
 }
 
-fn result(rule: usize, name: &str, owner: &str) -> EvaluationResult {
+pub(super) fn result(rule: usize, name: &str, owner: &str) -> EvaluationResult {
     EvaluationResult {
         rule,
         subject: Subject::Lock(lock(name)),
