@@ -231,17 +231,15 @@ impl Live {
         }
     }
 
-    /// Age of the data on screen: since the last event if it has that event's revision,
-    /// otherwise since its arrival.
+    /// Age of the data on screen: since the last event if it has that event's revision, otherwise since its arrival. A
+    /// lower revision confirms nothing: a restarted server starts them again.
     pub fn data_age_ms(self) -> Option<i64> {
         let now = self.now.get()?;
         let shown = self.shown.get()?;
         let is_confirmed = self.last_event.with(|event| {
             event.as_ref().is_some_and(|event| {
                 let changed = event.revisions.changed_since(shown.revisions);
-                let is_older = event.revisions.inventory < shown.revisions.inventory;
-                let changed = changed.within(shown.topics);
-                changed.is_none() || (changed == Topics::INVENTORY && is_older)
+                changed.within(shown.topics).is_none()
             })
         });
         let since = if is_confirmed {

@@ -49,3 +49,36 @@ fn a_refused_stream_refetches_once_to_learn_why() {
     live.on_refused();
     assert_eq!(refetches(live), [2, 2, 2]);
 }
+
+fn event(inventory: u64) -> LiveEvent {
+    LiveEvent {
+        revisions: Revisions {
+            inventory,
+            ..Revisions::default()
+        },
+        changes: 0,
+        held_total: 0,
+        attention_total: 0,
+        alerts_overdue: false,
+        firing_groups: 0,
+        is_read_only: false,
+        backends: Vec::new(),
+    }
+}
+
+#[test]
+fn a_restarted_server_does_not_confirm_old_data() {
+    // Paused for an hour, then an event of a server whose revisions start again.
+    let (_owner, live) = live();
+    live.now.set(Some(3_600_000));
+    live.shown.set(Some(ShownData {
+        topics: Topics::INVENTORY,
+        revisions: event(412).revisions,
+        arrived_at: 0,
+    }));
+    live.last_event_at.set(3_599_800);
+    for (revision, age_ms) in [(412, 200), (413, 3_600_000), (3, 3_600_000)] {
+        live.last_event.set(Some(event(revision)));
+        assert_eq!(live.data_age_ms(), Some(age_ms), "revision {revision}");
+    }
+}
