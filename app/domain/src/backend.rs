@@ -163,3 +163,15 @@ pub struct BackendView {
     /// [`BackendView::limited`].
     pub is_limited: bool,
 }
+
+impl BackendView {
+    /// A lock that was not observed may be held: the backend is down or was never scanned. The first scan of the
+    /// built-in service takes milliseconds.
+    pub fn is_unread(&self) -> bool {
+        match self.status {
+            BackendStatus::Down => true,
+            BackendStatus::Starting => self.name != BackendName::builtin(),
+            BackendStatus::Live | BackendStatus::Partial | BackendStatus::Stale => false,
+        }
+    }
+}

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use app::console::ConsoleError;
-use domain::backend::BackendStatus;
+use domain::backend::{BackendStatus, BackendView};
 use domain::lock_detail::{EventKind, LockCharts, LockDetail, SeenEvent};
 use domain::names::{BackendName, Resource, Source};
 use domain::reported::Reported;
@@ -156,26 +156,16 @@ impl ServerConsole {
     /// A name that no scan has found. Without a scan since the start, or of a backend that is down, that does not mean
     /// that it is free.
     fn not_held(&self, backend: &BackendName, resource: &str, seen: &[SeenEvent]) -> ConsoleError {
-        let status = self.view(backend).map(|view| view.status);
-        match status.filter(|status| is_unread(backend, *status)) {
-            Some(status) => ConsoleError::Unread {
+        match self.view(backend).filter(BackendView::is_unread) {
+            Some(view) => ConsoleError::Unread {
                 what: format!(
                     "it is unknown whether {} is held on {backend}: the backend is {}",
                     shown_name(resource),
-                    status.as_str()
+                    view.status.as_str()
                 ),
             },
             None => not_held(backend, resource, seen),
         }
-    }
-}
-
-/// The first scan of the built-in service takes milliseconds.
-fn is_unread(backend: &BackendName, status: BackendStatus) -> bool {
-    match status {
-        BackendStatus::Down => true,
-        BackendStatus::Starting => *backend != BackendName::builtin(),
-        BackendStatus::Live | BackendStatus::Partial | BackendStatus::Stale => false,
     }
 }
 

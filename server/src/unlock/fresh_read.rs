@@ -35,14 +35,36 @@ impl Unlocks {
             LookUp::NoSuchBackend => Err(UnlockError::NotFound {
                 what: format!("no backend is named {backend}"),
             }),
-            LookUp::NotHeld(seen) if seen.is_empty() => Err(UnlockError::NotFound {
-                what: format!("this resource is not held on {backend}"),
-            }),
-            LookUp::NotHeld(_) => Err(UnlockError::HolderChanged {
-                before: None,
-                now: None,
-            }),
+            LookUp::NotHeld(seen) if seen.is_empty() => Err(self.not_held(backend)),
+            LookUp::NotHeld(_) => {
+                let changed = UnlockError::HolderChanged {
+                    before: None,
+                    now: None,
+                };
+                Err(self.unread(backend).unwrap_or(changed))
+            }
         }
+    }
+
+    /// The error for a name that no scan has found, or that the caller may not see.
+    pub(super) fn not_held(&self, backend: &BackendName) -> UnlockError {
+        self.unread(backend).unwrap_or_else(|| UnlockError::NotFound {
+            what: format!("this resource is not held on {backend}"),
+        })
+    }
+
+    /// The error for a backend whose locks without an observation may be held.
+    fn unread(&self, backend: &BackendName) -> Option<UnlockError> {
+        let views = self.inventory.backends(self.clock.now());
+        let mut views = views.into_iter();
+        let view = views.find(|view| view.name == *backend && view.is_unread())?;
+        Some(UnlockError::Stale {
+            why: format!(
+                "it is unknown whether this resource is held on {backend}, which is {}",
+                status_text(&view)
+            ),
+            remedy: view.fault.map(|fault| fault.remedy),
+        })
     }
 
     /// The adapter, if it supports unlocks and is reachable.
@@ -104,13 +126,19 @@ pub(super) fn check_scan_is_recent(
     match view.status {
         BackendStatus::Live | BackendStatus::Partial => Ok(()),
         BackendStatus::Starting | BackendStatus::Stale | BackendStatus::Down => {
-            let fault = view.fault.as_ref();
-            let detail = fault.map_or(String::new(), |fault| format!(": {}", fault.message));
-            Err(UnlockError::Stale {
-                why: format!("{name} is {}{detail}", view.status.as_str()),
-                remedy: fault.map(|fault| fault.remedy.clone()),
-            })
+            let remedy = view.fault.as_ref().map(|fault| fault.remedy.clone());
+            let why = format!("{name} is {}", status_text(view));
+            Err(UnlockError::Stale { why, remedy })
         }
+    }
+}
+
+/// The status with the fault, for readers of the whole backend.
+fn status_text(view: &BackendView) -> String {
+    let status = view.status.as_str();
+    match &view.fault {
+        Some(fault) => format!("{status}: {}", fault.message),
+        None => status.to_owned(),
     }
 }
 

@@ -34,7 +34,8 @@ pub struct Preview {
 
 impl Unlocks {
     /// # Errors
-    /// The lock is not held or not visible to the caller (same answer), or several sources hold the name.
+    /// The lock is not held or not visible to the caller (same answer), it is unknown whether it is held, or several
+    /// sources hold the name.
     pub async fn preview(
         &self,
         who: &Principal,
@@ -42,18 +43,19 @@ impl Unlocks {
         source: Option<&Source>,
         resource: &str,
     ) -> Result<Preview, UnlockError> {
-        let not_found = || UnlockError::NotFound {
-            what: format!("this resource is not held on {backend}"),
-        };
         if !who.may(Permission::View, backend, resource) {
-            return Err(not_found());
+            // Also of a backend outside of the scope, whose status stays hidden.
+            return Err(UnlockError::NotFound {
+                what: format!("this resource is not held on {backend}"),
+            });
         }
-        let lock = self.find(backend, source, resource)?;
+        let lock = self.find(backend, source, resource);
+        let lock = lock.map_err(|error| error.limited(who, backend))?;
         let scope = who.scope_on(Permission::View, backend);
         let name = lock.id.resource.text();
         // Two names can have the same text form.
         if !who.may(Permission::View, backend, &name) {
-            return Err(not_found());
+            return Err(self.not_held(backend).limited(who, backend));
         }
         let (observed, read_error) = match self.observe(&lock).await {
             Ok(observed) => (Some(observed), None),

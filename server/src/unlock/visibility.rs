@@ -84,7 +84,7 @@ impl UnlockError {
         }
         match self {
             Self::Stale { .. } => Self::Stale {
-                why: format!("{backend} does not answer"),
+                why: format!("{backend} does not answer: which of its locks are held is unknown"),
                 remedy: Some(format!("Try again when the backend is live. {GENERAL_REMEDY}")),
             },
             other => other,

@@ -85,6 +85,11 @@ impl Services {
                 why: "the lock is not held any more".to_owned(),
                 name: Some(resource),
             }),
+            // Passing: an open page keeps its lock and the typed reason.
+            Err(error @ UnlockError::Stale { .. }) => return Err(ConsoleError::Unread { what: why(&error) }),
+            Err(error @ UnlockError::AuditUnavailable(_)) => {
+                return Err(ConsoleError::Unavailable { what: why(&error) });
+            }
             Err(error) => ReviewData::Nothing(page_rows::nothing(&error, Some(resource))),
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::support::{TestCaller, TestServer, on};
 use crate::unlock::requests::REASON;
-use ::testkit::{RedisOptions, Throwaway};
+use ::testkit::{RedisOptions, Throwaway, eventually};
 use domain::access::Role;
 use reqwest::{Client, Method};
 
@@ -275,4 +275,37 @@ async fn missing_and_invisible_unlocks_look_alike() {
         .await
         .is(404);
     see(&server, &tenant, "/unlocks/%00").await.is(404);
+}
+
+#[tokio::test]
+async fn an_unlock_on_a_backend_never_read_is_unknown() {
+    // Nothing listens at the address. "Not held" would end the search for a lock that is stuck there.
+    let server = TestServer::builder()
+        .config("[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:1\"]\npatterns = [\"*\"]\n")
+        .start()
+        .await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let tenant = server
+        .user("tenant", on(Role::Operator, None, Some("tenant_1")))
+        .await;
+    let path = "/unlock/cache/tenant_1:close";
+    eventually("the backend is down", async || {
+        let page = see(&server, &ada, path).await;
+        page.text
+            .contains("it is unknown whether this resource is held on cache, which is down: ")
+    })
+    .await;
+    for caller in [&ada, &tenant] {
+        let page = see(&server, caller, path).await;
+        page.is(503).has("Free or held: unknown");
+        assert!(!page.text.contains("Nothing to unlock"), "{}", page.text);
+        assert!(!page.text.contains("may have been released"), "{}", page.text);
+    }
+    let page = see(&server, &tenant, path).await;
+    page.has("which of its locks are held is unknown");
+    assert!(!page.text.contains("which is down"), "{}", page.text);
+    // Outside of the scope the status of the backend stays hidden.
+    see(&server, &tenant, "/unlock/cache/tenant_2:close")
+        .await
+        .is(404);
 }
