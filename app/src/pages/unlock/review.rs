@@ -96,8 +96,9 @@ fn Review(first: ReviewedLock, data: Signal<ReviewData>, read: Callback<()>) -> 
         data.with(|data| lock_of(data).cloned())
             .unwrap_or_else(|| first.clone())
     });
-    let has_changed =
-        Memo::new(move |_| lock.with(|lock| lock.has_changed || lock.generation != first_generation));
+    let has_changed = Memo::new(move |_| {
+        lock.with(|lock| lock.has_changed || is_other(lock.generation.as_ref(), first_generation.as_ref()))
+    });
     // Refused: the lock is another one than shown.
     Effect::new(move |before: Option<()>| {
         if is_refused(state) && before.is_some() {
@@ -124,6 +125,11 @@ fn Review(first: ReviewedLock, data: Signal<ReviewData>, read: Callback<()>) -> 
         </div>
     }
     .into_any()
+}
+
+/// A reading without a generation, because of a hindrance, tells nothing about the holder.
+fn is_other(now: Option<&String>, first: Option<&String>) -> bool {
+    now.is_some() && first.is_some() && now != first
 }
 
 fn changed() -> AnyView {
@@ -172,9 +178,10 @@ fn Request(id: LockId, lock: Signal<ReviewedLock>, state: FormState) -> impl Int
     let back = links::lock_path(&id);
     let rel = external(&id.resource.text());
     let action = links::unlock(&back);
-    let content = move || match hindrance.get() {
-        Some(hindrance) => hindrance_notice(&hindrance),
-        None => reason_form(action.clone(), lock, state),
+    let has_form = form_shown(hindrance.into(), state.first_reply().is_some());
+    let content = move || match has_form.get() {
+        true => reason_form(action.clone(), lock, hindrance, state),
+        false => hindrance.get().as_ref().map(hindrance_notice).into_any(),
     };
     view! {
         <section class="panel p2" aria-labelledby="why-title">
@@ -187,6 +194,13 @@ fn Request(id: LockId, lock: Signal<ReviewedLock>, state: FormState) -> impl Int
         </section>
     }
     .into_any()
+}
+
+/// Once it is shown it stays, with what is typed in it: the next reading may be without the hindrance.
+fn form_shown(hindrance: Signal<Option<Hindrance>>, has_reply: bool) -> Memo<bool> {
+    Memo::new(move |before: Option<&bool>| {
+        has_reply || before == Some(&true) || hindrance.with(Option::is_none)
+    })
 }
 
 /// A failed owner may hold other locks.
@@ -209,16 +223,25 @@ fn hindrance_notice(hindrance: &Hindrance) -> AnyView {
     .into_any()
 }
 
-fn reason_form(action: String, lock: Signal<ReviewedLock>, state: FormState) -> AnyView {
+fn reason_form(
+    action: String,
+    lock: Signal<ReviewedLock>,
+    hindrance: Memo<Option<Hindrance>>,
+    state: FormState,
+) -> AnyView {
     let generation = move || lock.with(|lock| lock.generation.clone());
     let protection = Memo::new(move |_| lock.with(|lock| lock.protection.clone()));
     let protection = move || protection.get().map(|why| protection_note(&why));
+    let submit = move || match hindrance.get() {
+        Some(hindrance) => hindrance_notice(&hindrance),
+        None => view! { <div class="do"><SubmitButton>"Continue to confirm"</SubmitButton></div> }.into_any(),
+    };
     view! {
         <ConsoleForm action state>
             <input r#type="hidden" name="generation" value=generation/>
             <TextArea name="reason" label="Reason" help="10 to 500 characters. Recorded verbatim, and sent to the holder where the backend supports it."/>
             {changing(protection)}
-            <div class="do"><SubmitButton>"Continue to confirm"</SubmitButton></div>
+            {changing(submit)}
             <p class="small ink2">"This step releases nothing."</p>
         </ConsoleForm>
     }
@@ -230,4 +253,38 @@ fn protection_note(why: &str) -> AnyView {
         <p class="protection"><b>{notice(why)}" "</b>"You authenticate again and a second approver approves within 2 minutes: have them ready."</p>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_form_outlives_a_passing_hindrance() {
+        let owner = Owner::new();
+        owner.set();
+        let down = || {
+            Some(Hindrance {
+                why: "cache is down".to_owned(),
+                remedy: None,
+            })
+        };
+        let hindrance = RwSignal::new(down());
+        let shown = form_shown(hindrance.into(), false);
+        assert!(!shown.get_untracked(), "nothing is typed yet");
+        hindrance.set(None);
+        assert!(shown.get_untracked());
+        hindrance.set(down());
+        assert!(shown.get_untracked());
+        // After a refusal without a script the page opens with the typed reason.
+        assert!(form_shown(hindrance.into(), true).get_untracked());
+    }
+
+    #[test]
+    fn a_reading_without_a_generation_is_no_other_holder() {
+        let [a, b] = ["a", "b"].map(str::to_owned);
+        assert!(is_other(Some(&b), Some(&a)));
+        assert!(!is_other(Some(&a), Some(&a)));
+        assert!(!is_other(None, Some(&a)) && !is_other(Some(&a), None));
+    }
 }
