@@ -64,7 +64,7 @@ pub struct Live {
     seen: StoredValue<Revisions>,
     fetching: StoredValue<Fetching>,
     /// The server refuses the stream, and the page was fetched again since.
-    is_refused: StoredValue<bool>,
+    is_refused: RwSignal<bool>,
     session: CurrentSession,
 }
 
@@ -106,7 +106,7 @@ impl Live {
             held_back: RwSignal::new(0),
             shown: RwSignal::new(None),
             fetching: StoredValue::new(Fetching::default()),
-            is_refused: StoredValue::new(false),
+            is_refused: RwSignal::new(false),
         }
     }
 
@@ -169,10 +169,15 @@ impl Live {
     /// A refused stream has no reason in the browser. The page's own requests have it, such as a session that has
     /// ended, so they are sent once.
     fn on_refused(self) {
-        if self.is_refused.try_get_value() == Some(false) {
-            self.is_refused.try_set_value(true);
+        if self.is_refused.try_get_untracked() == Some(false) {
+            self.is_refused.try_set(true);
             self.on_change(Topics::ALL);
         }
+    }
+
+    /// The server refuses the stream; tracked.
+    pub fn is_refused(self) -> bool {
+        self.is_refused.get()
     }
 
     /// Holds events back until the guard is dropped.

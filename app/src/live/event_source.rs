@@ -136,7 +136,9 @@ fn on_event(live: Live, event: LiveEvent) {
     live.session
         .update(event.firing_groups, event.alerts_overdue, event.is_read_only);
     live.last_event_at.try_set(now_ms());
-    live.is_refused.try_set_value(false);
+    if live.is_refused.try_get_untracked() == Some(true) {
+        live.is_refused.try_set(false);
+    }
     live.seen.try_set_value(revisions);
     live.last_event.try_set(Some(event));
     live.stream.try_set(Stream::Open);

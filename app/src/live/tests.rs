@@ -45,7 +45,7 @@ fn a_refused_stream_refetches_once_to_learn_why() {
     live.on_refused();
     assert_eq!(refetches(live), [1, 1, 1]);
     // The next event opens the stream; a refusal after that has another reason.
-    live.is_refused.set_value(false);
+    live.is_refused.set(false);
     live.on_refused();
     assert_eq!(refetches(live), [2, 2, 2]);
 }

@@ -51,7 +51,7 @@ test.describe('without a session', () => {
 test('every page names the user and offers to sign out', async ({ page, browser, demo }) => {
   // A user of its own: the session of the other tests stays valid.
   const headers = { origin: demo.url };
-  const added = await page.request.post('/v1/users', { headers, data: { name: 'leaver', grants: [{ role: 'viewer' }] } });
+  const added = await page.request.post('/v1/users', { headers, data: { name: 'leaver', grants: [{ role: 'operator' }] } });
   expect(added.status()).toBe(201);
   const { id } = await added.json() as { id: string };
   const made = await page.request.post(`/v1/users/${id}/link`, { headers });
@@ -70,12 +70,18 @@ test('every page names the user and offers to sign out', async ({ page, browser,
   await lookAt(theirs, 'account');
   const other = await context.newPage();
   await openLive(other, '/locks');
+  const typing = await context.newPage();
+  await openLive(typing, '/unlocks');
+  await typing.getByLabel('Reason').fill('typed before the session ended');
   await theirs.locator('#account').getByRole('button', { name: 'Sign out' }).click();
   await expect(theirs).toHaveURL(/\/sign-in/);
   // A tab that stays open says why it is disconnected.
   await expect(liveBar(other)).toContainText('disconnected');
   await expect(other.getByRole('status').filter({ hasText: 'your session has ended' }).first()).toBeVisible();
   await expect(other.getByRole('link', { name: 'Sign in, in a new tab' }).first()).toBeVisible();
+  // One with a typed reason too, and keeps it.
+  await expect(typing.getByRole('status').filter({ hasText: 'your session has ended' })).toBeVisible();
+  await expect(typing.getByLabel('Reason')).toHaveValue('typed before the session ended');
   await theirs.goto('/locks');
   await expect(theirs).toHaveURL('/sign-in?next=%2Flocks');
   await context.close();

@@ -16,7 +16,7 @@ use super::parts::{notice, order, read_again, time};
 use super::refusal::{Refusal, is_refused};
 use crate::api::unlock::unlock_review;
 use crate::components::live_bar::LiveBar;
-use crate::components::load_boundary::LoadBoundary;
+use crate::components::load_boundary::{LoadBoundary, RefusedStream};
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
@@ -52,6 +52,7 @@ pub fn UnlockReviewPage() -> impl IntoView {
     view! {
         <div class="page">
             <LiveBar/>
+            <RefusedStream/>
             <LoadBoundary load shows=Topics::INVENTORY let:data>
                 <Body data read/>
             </LoadBoundary>

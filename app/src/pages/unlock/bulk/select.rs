@@ -15,7 +15,7 @@ use super::super::refusal::Refusal;
 use super::{NotBegun, SELECT, SelectedHolding};
 use crate::api::unlock::unlock_candidates;
 use crate::components::live_bar::LiveBar;
-use crate::components::load_boundary::LoadBoundary;
+use crate::components::load_boundary::{LoadBoundary, RefusedStream};
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::StateBadge;
@@ -40,6 +40,7 @@ pub fn BulkSelectPage() -> impl IntoView {
         <PageTitle text=TITLE/>
         <div class="page">
             <LiveBar/>
+            <RefusedStream/>
             <LoadBoundary load shows=Topics::INVENTORY let:data>
                 <Body data read/>
             </LoadBoundary>
