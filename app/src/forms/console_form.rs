@@ -67,6 +67,12 @@ impl FormState {
         Self::new(first.filter(|reply| reply.action == action))
     }
 
+    /// State shared by the forms whose paths begin with `path`: rows of a table, which are created again at a refetch.
+    pub fn of_rows(path: &str) -> Self {
+        let first = FirstReply::get();
+        Self::new(first.filter(|reply| reply.action.starts_with(path)))
+    }
+
     /// The last reply; tracked.
     pub fn reply(self) -> Option<FormReply> {
         self.reply.get()

@@ -9,9 +9,10 @@ pub mod test_result;
 
 use domain::escape::visible;
 use domain::format;
+use leptos::context::Provider;
 use leptos::prelude::*;
 
-use self::deliveries::{dead, latest};
+use self::deliveries::{RETRY, dead, latest};
 use self::test_result::TestForm;
 use crate::api::receivers::receivers;
 use crate::components::live_bar::LiveBar;
@@ -47,6 +48,7 @@ pub fn ReceiversPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<ReceiversData>) -> impl IntoView {
+    let retry = FormState::of_rows(RETRY);
     let lead = "A notification is retried until its receiver accepts it; after the retry time it becomes a dead letter.";
     view! {
         <div class="pagehead">
@@ -60,8 +62,9 @@ fn Body(data: Signal<ReceiversData>) -> impl IntoView {
                         <header><h2>"Receivers"</h2><a class="end link" href="/alerts">"Alerts and rules"</a></header>
                         <List data/>
                     </section>
-                    {move || data.with(|data| dead(&data.dead, data.now))}
-                    {move || data.with(|data| latest(&data.latest, !data.dead.is_empty(), data.now))}
+                    <Provider value=retry><FormAlert/></Provider>
+                    {move || data.with(|data| dead(&data.dead, data.now, retry))}
+                    {move || data.with(|data| latest(&data.latest, !data.dead.is_empty(), data.now, retry))}
                 </div>
                 <Add/>
             </div>

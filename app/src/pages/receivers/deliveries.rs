@@ -6,11 +6,15 @@ use leptos::prelude::*;
 
 use crate::components::relative_time::RelativeTime;
 use crate::components::state_badge::Shape;
-use crate::forms::console_form::ConsoleForm;
+use crate::forms::console_form::{ConsoleForm, FormState};
 use crate::forms::field::SubmitButton;
 use crate::page_data::receivers::{Message, MessageState};
 
-pub(super) fn dead(messages: &[Message], now: i64) -> AnyView {
+/// Paths of the retry forms begin with it.
+pub(super) const RETRY: &str = "/alerts/notifications/";
+
+/// `retry`: state of the retry forms.
+pub(super) fn dead(messages: &[Message], now: i64, retry: FormState) -> AnyView {
     if messages.is_empty() {
         return ().into_any();
     }
@@ -18,13 +22,13 @@ pub(super) fn dead(messages: &[Message], now: i64) -> AnyView {
     view! {
         <section class="sec">
             <header><h2>"Dead letters"</h2><span class="end">{count}</span></header>
-            {table(messages, now)}
+            {table(messages, now, retry)}
         </section>
     }
     .into_any()
 }
 
-pub(super) fn latest(messages: &[Message], has_dead: bool, now: i64) -> AnyView {
+pub(super) fn latest(messages: &[Message], has_dead: bool, now: i64, retry: FormState) -> AnyView {
     if messages.is_empty() && has_dead {
         return ().into_any();
     }
@@ -32,7 +36,7 @@ pub(super) fn latest(messages: &[Message], has_dead: bool, now: i64) -> AnyView 
         view! { <p class="ink2 none-here">"No notifications in the last 7 days. Tests are not listed."</p> }
             .into_any()
     } else {
-        table(messages, now)
+        table(messages, now, retry)
     };
     view! {
         <section class="sec">
@@ -43,8 +47,8 @@ pub(super) fn latest(messages: &[Message], has_dead: bool, now: i64) -> AnyView 
     .into_any()
 }
 
-fn table(messages: &[Message], now: i64) -> AnyView {
-    let lines = messages.iter().map(|message| message_row(message, now));
+fn table(messages: &[Message], now: i64, retry: FormState) -> AnyView {
+    let lines = messages.iter().map(|message| message_row(message, now, retry));
     view! {
         <div class="scroll">
             <table class="t st-table messages">
@@ -58,13 +62,13 @@ fn table(messages: &[Message], now: i64) -> AnyView {
     .into_any()
 }
 
-fn message_row(message: &Message, now: i64) -> AnyView {
+fn message_row(message: &Message, now: i64, retry_state: FormState) -> AnyView {
     let answer = message.answer.as_deref().unwrap_or_default();
     let answer = visible(answer).into_owned();
     let retry = (message.state == MessageState::Dead).then(|| {
-        let action = format!("/alerts/notifications/{}/retry", message.id);
+        let action = format!("{RETRY}{}/retry", message.id);
         let label = format!("Retry message {}", message.id);
-        view! { <ConsoleForm action stays=true><SubmitButton class="btn s" aria_label=label>"Retry"</SubmitButton></ConsoleForm> }
+        view! { <ConsoleForm action stays=true state=retry_state><SubmitButton class="btn s" aria_label=label>"Retry"</SubmitButton></ConsoleForm> }
             .into_any()
     });
     view! {

@@ -162,4 +162,13 @@ async fn hostile_names_in_messages_and_responses_are_escaped() {
         .await;
     assert_eq!(retried.headers()["location"], "/alerts/receivers?retried");
     sink.wait_for(2).await;
+    // The page was open for a while: it says why a second retry does nothing.
+    let again = browser
+        .post(&format!("/alerts/notifications/{id}/retry"), &[])
+        .await;
+    let (_, page) = shown(again).await;
+    assert!(
+        page.contains("This message is not a dead letter: it is "),
+        "{page}"
+    );
 }
