@@ -81,7 +81,8 @@ pub fn LocksPage() -> impl IntoView {
 
 #[component]
 fn List(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
-    let LockPaging { listing, scroll, .. } = LockPaging::new(loaded, address, use_live());
+    let paging = LockPaging::new(loaded, address, use_live());
+    let LockPaging { listing, scroll, .. } = paging;
     let names = Memo::new(move |_| {
         loaded.with(|loaded| {
             loaded
@@ -102,7 +103,7 @@ fn List(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
         {move || if empty.get() {
             view! { <NoRows loaded address/> }.into_any()
         } else {
-            view! { <Table listing scroll total=total.into() address/> <Foot listing scroll loaded address/> }.into_any()
+            view! { <Table listing scroll total=total.into() address/> <Foot paging loaded address/> }.into_any()
         }}
     }
 }

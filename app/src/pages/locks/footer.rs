@@ -1,23 +1,21 @@
-//! Table footer: visible rows, total, order, keys, link to the next page.
+//! Table footer: visible rows, total, order, keys, link to the next page, a page that could not be fetched.
 
 use domain::format;
 use domain::query::{Sort, SortKey};
 use leptos::prelude::*;
 
 use super::Loaded;
+use super::paging::LockPaging;
 use super::row_buffer::Listing;
-use super::scroll::Scroll;
 use super::url_state::Address;
 use crate::components::legend::ExpiryBarLegend;
+use crate::components::reactive::changing;
+use crate::components::state_badge::Shape;
 use crate::live::use_live;
 
 #[component]
-pub fn Foot(
-    listing: RwSignal<Listing>,
-    scroll: Scroll,
-    loaded: Signal<Loaded>,
-    address: Memo<Address>,
-) -> impl IntoView {
+pub fn Foot(paging: LockPaging, loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
+    let LockPaging { listing, scroll, .. } = paging;
     let total = Memo::new(move |_| loaded.with(|loaded| loaded.page.total));
     let range = Memo::new(move |_| {
         let (seen, from) = (scroll.seen(), address.with(Address::from));
@@ -37,6 +35,7 @@ pub fn Foot(
     });
     view! {
         <footer class="foot small">
+            <FailedPages paging/>
             <div class="fo">
                 <span class="ink2" aria-live="off">{range}</span>
                 <span class="ink3 not-narrow"><kbd>"j"</kbd>" "<kbd>"k"</kbd>" move"</span>
@@ -47,6 +46,25 @@ pub fn Foot(
             <ExpiryBarLegend/>
         </footer>
     }
+}
+
+/// Rows in the middle or at the end of the list could not be fetched: without it the list would look complete.
+#[component]
+fn FailedPages(paging: LockPaging) -> impl IntoView {
+    let failure = Memo::new(move |_| paging.failure());
+    changing(move || {
+        let error = failure.get()?;
+        Some(
+            view! {
+                <p class="notice critical" role="alert">
+                    <Shape name="x"/>
+                    <span>"Some rows could not be fetched: "{error.to_string()}"."</span>
+                    <button class="btn s" r#type="button" on:click=move |_| paging.retry()>"Try again"</button>
+                </p>
+            }
+            .into_any(),
+        )
+    })
 }
 
 /// Paging links without script; with it, scrolling fetches.

@@ -9,8 +9,16 @@ use super::Loaded;
 use super::row_buffer::Listing;
 use super::scroll::{PORTION, Scroll};
 use super::url_state::Address;
+use crate::api::ApiError;
 use crate::api::inventory::inventory;
 use crate::live::{Live, event_source};
+
+/// A page after the first that could not be fetched, by its cursor.
+#[derive(Debug, Clone, PartialEq)]
+struct FailedPage {
+    cursor: String,
+    error: ApiError,
+}
 
 #[derive(Clone, Copy)]
 pub struct LockPaging {
@@ -20,6 +28,7 @@ pub struct LockPaging {
     address: Memo<Address>,
     /// A next page is being fetched.
     fetching: StoredValue<bool>,
+    failed: RwSignal<Option<FailedPage>>,
 }
 
 impl LockPaging {
@@ -33,6 +42,7 @@ impl LockPaging {
             live,
             address,
             fetching: StoredValue::new(false),
+            failed: RwSignal::new(None),
         };
         feed.follow(loaded);
         feed
@@ -82,6 +92,7 @@ impl LockPaging {
         } = self;
         if listing.with_untracked(|listing| listing.query() != loaded.query) {
             listing.set(Listing::new(loaded.query, loaded.page));
+            self.failed.set(None);
             window().scroll_to_with_x_and_y(0.0, 0.0);
         } else {
             listing.update(|listing| listing.refresh(0, loaded.page, event_source::now_ms()));
@@ -115,6 +126,22 @@ impl LockPaging {
         self.fetch(cursor.clone(), move |listing, page| listing.append(&cursor, page));
     }
 
+    /// Why some rows are missing or older than the others; tracked.
+    pub fn failure(self) -> Option<ApiError> {
+        self.failed
+            .with(|failed| failed.as_ref().map(|failed| failed.error.clone()))
+    }
+
+    /// Fetches the visible pages and the next one again.
+    pub fn retry(self) {
+        self.failed.set(None);
+        self.refresh_in_sight();
+        let rows = self.listing.with_untracked(Listing::len);
+        if self.scroll.window().is_near_end(rows) {
+            self.fetch_next();
+        }
+    }
+
     /// Fetches one page and applies it, unless the query changed meanwhile.
     fn fetch(self, cursor: String, apply: impl FnOnce(&mut Listing, InventoryPage) + 'static) {
         let query = self
@@ -127,7 +154,13 @@ impl LockPaging {
             let is_same_query = self
                 .listing
                 .try_with_untracked(|listing| listing.query() == belongs_to);
-            if let (Ok(page), Some(true)) = (answer, is_same_query) {
+            if is_same_query != Some(true) {
+                return;
+            }
+            let error = answer.as_ref().err().cloned();
+            self.failed
+                .try_update(|failed| *failed = failure_after(failed.take(), &cursor, error));
+            if let Ok(page) = answer {
                 self.listing.try_update(|listing| apply(listing, page));
                 if let Some(waiting) = self.listing.try_with_untracked(Listing::waiting) {
                     self.live.hold_back(waiting);
@@ -135,5 +168,35 @@ impl LockPaging {
                 self.scroll.measure(self.listing);
             }
         });
+    }
+}
+
+/// The failure after the response for the page at `cursor`. The response of another page does not end it.
+fn failure_after(before: Option<FailedPage>, cursor: &str, error: Option<ApiError>) -> Option<FailedPage> {
+    match error {
+        Some(error) => Some(FailedPage {
+            cursor: cursor.to_owned(),
+            error,
+        }),
+        None => before.filter(|failed| failed.cursor != cursor),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_page_stays_reported_until_it_is_fetched() {
+        let error = || Some(ApiError::Unreachable("it did not answer".to_owned()));
+        let failed = failure_after(None, "c2", error());
+        assert_eq!(
+            failed.as_ref().map(|failed| failed.error.clone()),
+            error(),
+            "the end of the list is not reached"
+        );
+        let failed = failure_after(failed, "c1", None);
+        assert!(failed.is_some(), "another page arrived");
+        assert_eq!(failure_after(failed, "c2", None), None);
     }
 }
