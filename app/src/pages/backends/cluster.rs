@@ -54,12 +54,12 @@ pub fn Members(cluster: ClusterView) -> impl IntoView {
     .into_any()
 }
 
-/// `2 leader changes since 08:12:03 UTC, the last at 09:40:11 UTC`
+/// `2 leader changes since 2026-03-01 08:12:03 UTC, the last at 2026-03-01 09:40:11 UTC`
 fn leader_changes(cluster: &ClusterView) -> AnyView {
     let changes = format::counted(cluster.leader_changes, "leader change", "leader changes");
     let last = cluster
         .leader_changed_at
-        .map(|at| view! { ", the last at "<Time at/> }.into_any());
+        .map(|at| view! { ", the last at "<Time at with_date=true/> }.into_any());
     view! { {changes}" since "<Time at=cluster.counted_since with_date=true/>{last} }.into_any()
 }
 

@@ -136,7 +136,7 @@ fn watch(watch: &WatchState) -> AnyView {
         WatchState::Live => "live".into_any(),
         WatchState::Reconnecting { since, why } => {
             let why = visible(why).into_owned();
-            view! { <span class="st warning" title=why>"reconnecting since "<Time at=*since/></span> }
+            view! { <span class="st warning" title=why>"reconnecting since "<Time at=*since with_date=true/></span> }
                 .into_any()
         }
         WatchState::Off { why } => {

@@ -8,7 +8,7 @@ use domain::observation::Waiter;
 use domain::reported::Reported;
 use leptos::prelude::*;
 
-use super::parts::{name, notice, time};
+use super::parts::{name, notice, time_on};
 use crate::charts::svg::percent;
 use crate::components::fact_list::{Facts, known_or_why};
 use crate::components::state_badge::Shape;
@@ -47,7 +47,7 @@ fn held_since(seen: &HolderData) -> AnyView {
     let since = seen
         .acquired_at
         .known()
-        .map(|at| view! { <small>"since "{time(*at)}</small> }.into_any());
+        .map(|at| view! { <small>"since "{time_on(*at, seen.read_at.date_naive())}</small> }.into_any());
     let text = match (&seen.held_ms, seen.held_at_least_ms) {
         (Reported::Value(ms), _) => format::duration(*ms),
         (_, Some(ms)) => format!("at least {}", format::duration(ms)),

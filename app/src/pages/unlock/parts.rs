@@ -1,6 +1,6 @@
 //! Parts shared by every step: names, sentences, times, holdings, list of steps.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use domain::escape::visible;
 use domain::force_release::Holding;
 use domain::reported::Reported;
@@ -39,8 +39,18 @@ pub(super) fn paragraph(text: Option<&str>) -> AnyView {
 }
 
 pub(super) fn time(at: DateTime<Utc>) -> AnyView {
-    view! { <time class="small" datetime=time_format::iso(at) title=time_format::dated(at)>{time_format::timed(at)}</time> }
-        .into_any()
+    time_on(at, at.date_naive())
+}
+
+/// With its date if that is another day than `today`.
+pub(super) fn time_on(at: DateTime<Utc>, today: NaiveDate) -> AnyView {
+    let dated = time_format::dated(at);
+    let text = if at.date_naive() == today {
+        time_format::timed(at)
+    } else {
+        dated.clone()
+    };
+    view! { <time class="small" datetime=time_format::iso(at) title=dated>{text}</time> }.into_any()
 }
 
 /// A badge: shape, hue and label.
@@ -92,10 +102,11 @@ fn of_holding(holding: Option<&Holding>, part: impl Fn(&Holding) -> Reported<Str
 pub(super) type StepTime = (String, Option<DateTime<Utc>>);
 
 /// The steps in order, with the times of completed ones.
-pub(super) fn order(steps: Vec<StepTime>) -> AnyView {
+pub(super) fn order(steps: Vec<StepTime>, today: NaiveDate) -> AnyView {
     let items = steps.into_iter().map(|(what, at)| {
         let class = at.map(|_| "dn");
-        view! { <li class=class><span>{what}</span>{at.map(time)}</li> }.into_any()
+        let at = at.map(|at| time_on(at, today));
+        view! { <li class=class><span>{what}</span>{at}</li> }.into_any()
     });
     view! {
         <section class="sec order">
@@ -127,6 +138,21 @@ pub(super) fn read_again(href: String, label: &'static str, read: Callback<()>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "ssr")]
+    #[test]
+    fn a_result_of_another_day_has_its_date() {
+        // An unlock at 03:12 whose page is opened on that day and on the next.
+        let at = DateTime::from_timestamp(1_772_334_761, 0).unwrap();
+        let shown = |today: NaiveDate| {
+            let steps = move || vec![("Released".to_owned(), Some(at))];
+            crate::charts::tests::html(move || order(steps(), today))
+        };
+        let html = shown(at.date_naive());
+        assert!(html.contains(">03:12:41 UTC</time>"), "{html}");
+        let html = shown(at.date_naive().succ_opt().unwrap());
+        assert!(html.contains(">2026-03-01 03:12:41 UTC</time>"), "{html}");
+    }
 
     #[test]
     fn a_clause_becomes_a_sentence() {

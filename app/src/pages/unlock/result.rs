@@ -1,5 +1,6 @@
 //! Result of a forced unlock: one panel per final state, and one for an unknown outcome.
 
+use chrono::NaiveDate;
 use domain::escape::visible;
 use domain::force_release::NodeResult;
 use domain::format;
@@ -8,13 +9,18 @@ use leptos::prelude::*;
 
 use super::head::external;
 use super::nodes;
-use super::parts::{audit_entries, badge, holdings, name, paragraph, read_again, time};
+use super::parts::{audit_entries, badge, holdings, name, paragraph, read_again, time_on};
 use super::path;
 use crate::links;
 use crate::page_data::unlock::UnlockData;
 
 /// `read` reads the unlock again.
-pub(super) fn panel(unlock: &UnlockData, may_read_audit: bool, read: Callback<()>) -> AnyView {
+pub(super) fn panel(
+    unlock: &UnlockData,
+    may_read_audit: bool,
+    today: NaiveDate,
+    read: Callback<()>,
+) -> AnyView {
     let (hue, head, mut note) = head(unlock.state);
     let mut nodes = unlock.ending.nodes.iter();
     if unlock.state == UnlockState::Refused && nodes.any(|node| node.result == NodeResult::Deleted) {
@@ -24,7 +30,7 @@ pub(super) fn panel(unlock: &UnlockData, may_read_audit: bool, read: Callback<()
     view! {
         <section class=format!("panel out {hue}") aria-labelledby="outcome-title">
             <header><h2 id="outcome-title">{head}</h2><span class="small ink3">{note}</span></header>
-            {body(unlock, read)}
+            {body(unlock, today, read)}
             {nodes::results(&unlock.ending.nodes)}
             {next_steps(unlock)}
             <footer class="small">
@@ -78,7 +84,7 @@ pub(super) fn head(state: UnlockState) -> (&'static str, AnyView, &'static str) 
     }
 }
 
-fn body(unlock: &UnlockData, read: Callback<()>) -> AnyView {
+fn body(unlock: &UnlockData, today: NaiveDate, read: Callback<()>) -> AnyView {
     let before = &unlock.holding;
     let ending = &unlock.ending;
     let now = ending.now.as_ref();
@@ -86,7 +92,9 @@ fn body(unlock: &UnlockData, read: Callback<()>) -> AnyView {
         paragraph(ending.why.as_deref()),
         paragraph(ending.remedy.as_deref()),
     );
-    let at = unlock.acted_at.map(|at| view! { ", at "{time(at)} }.into_any());
+    let at = unlock
+        .acted_at
+        .map(|at| view! { ", at "{time_on(at, today)} }.into_any());
     match unlock.state {
         UnlockState::Released => {
             let after = ending.is_read.then(|| holdings(["before", "after"], before, now));
@@ -103,7 +111,7 @@ fn body(unlock: &UnlockData, read: Callback<()>) -> AnyView {
         }
         .into_any(),
         UnlockState::Refused => view! { <p><b>"It was not released. "</b></p>{why}{remedy} }.into_any(),
-        UnlockState::OutcomeUnknown => unknown(unlock, read),
+        UnlockState::OutcomeUnknown => unknown(unlock, today, read),
         UnlockState::Expired => view! { <p>"Not confirmed within 2 minutes. "<b>"The lock was not touched."</b></p> }.into_any(),
         UnlockState::Cancelled => view! { {why}<p><b>"The lock was not touched."</b></p> }.into_any(),
         UnlockState::Pending => ().into_any(),
@@ -117,7 +125,7 @@ fn owner(unlock: &UnlockData) -> AnyView {
     }
 }
 
-fn unknown(unlock: &UnlockData, read: Callback<()>) -> AnyView {
+fn unknown(unlock: &UnlockData, today: NaiveDate, read: Callback<()>) -> AnyView {
     let why = paragraph(unlock.ending.why.as_deref());
     let reread = match unlock.rereads {
         0 => "not yet".to_owned(),
@@ -127,11 +135,12 @@ fn unknown(unlock: &UnlockData, read: Callback<()>) -> AnyView {
         ),
     };
     let backend = visible(unlock.lock.backend.as_str()).into_owned();
+    let sent = unlock.acted_at.map(|at| time_on(at, today));
     view! {
         <p>{backend}" did not report the result. The lock "<b>"may or may not be released"</b>". Do not assume that it is."</p>
         {why}
         <dl class="ba">
-            <div><dt>"sent"</dt><dd>{unlock.acted_at.map(time)}</dd></div>
+            <div><dt>"sent"</dt><dd>{sent}</dd></div>
             <div><dt>"read again"</dt><dd>{reread}</dd></div>
             <div><dt>"next"</dt><dd>"within 5 s, until it is known"</dd></div>
         </dl>

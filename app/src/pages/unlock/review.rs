@@ -3,6 +3,7 @@
 //! The backend is read when the page opens, when the reader asks for it, and after a refusal:
 //! never for an event, because each reading costs the backend.
 
+use chrono::NaiveDate;
 use domain::names::LockId;
 use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_params_map};
@@ -116,12 +117,15 @@ fn Review(first: ReviewedLock, data: Signal<ReviewData>, read: Callback<()>) -> 
             <Holding lock=lock.into() read/>
             <div>
                 <Request id lock=lock.into() state/>
-                {order(vec![
-                    ("The intent and your reason go to the audit log; valid for 2 minutes".to_owned(), None),
-                    ("You check what is released and type the name".to_owned(), None),
-                    ("Exactly this grant is released if it is unchanged; otherwise nothing happens".to_owned(), None),
-                    ("The lock is read again and the result goes to the audit log".to_owned(), None),
-                ])}
+                {order(
+                    vec![
+                        ("The intent and your reason go to the audit log; valid for 2 minutes".to_owned(), None),
+                        ("You check what is released and type the name".to_owned(), None),
+                        ("Exactly this grant is released if it is unchanged; otherwise nothing happens".to_owned(), None),
+                        ("The lock is read again and the result goes to the audit log".to_owned(), None),
+                    ],
+                    NaiveDate::default(),
+                )}
             </div>
         </div>
     }

@@ -2,6 +2,7 @@
 //! the other. Both follow the audit log: the approval and the resolved outcome appear by
 //! themselves.
 
+use chrono::NaiveDate;
 use domain::escape::visible;
 use domain::time_format;
 use domain::unlock::UnlockState;
@@ -12,7 +13,7 @@ use super::break_glass::Flag;
 use super::head::{Phase, document_title, external, head};
 use super::holder_summary::{effects, facts};
 use super::nothing::nothing;
-use super::parts::{StepTime, audit_entries, name, order, time};
+use super::parts::{StepTime, audit_entries, name, order, time_on};
 use super::refusal::Refusal;
 use super::requirements::{ApprovalState, Requirement, RequirementOf};
 use super::validity::Validity;
@@ -110,7 +111,7 @@ impl StepForms {
 fn Step(first: UnlockStep, data: Signal<StepData>, read: Callback<()>) -> impl IntoView {
     let forms = StepForms::new(&first.unlock.id);
     let lock = first.unlock.lock.clone();
-    let reviewed = reviewed_lock(&first.unlock);
+    let reviewed = reviewed_lock(&first.unlock, first.now.date_naive());
     let of = RequirementOf::new(&first, forms, read);
     // The last data is used while this view is being replaced.
     let step = Memo::new(move |_| {
@@ -127,7 +128,11 @@ fn Step(first: UnlockStep, data: Signal<StepData>, read: Callback<()>) -> impl I
         true => view! { <Confirm step=step.into() of=of.clone()/> }.into_any(),
         false => view! { <Outcome step=step.into() read/> }.into_any(),
     };
-    let events = Memo::new(move |_| step.with(events));
+    let events = Memo::new(move |_| step.with(|step| (events(step), step.now.date_naive())));
+    let order = move || {
+        let (events, today) = events.get();
+        order(events, today)
+    };
     view! {
         <PageTitle text=title/>
         {changing(header)}
@@ -135,19 +140,19 @@ fn Step(first: UnlockStep, data: Signal<StepData>, read: Callback<()>) -> impl I
         <Flag step=step.into() state=forms.review/>
         <div class="grid2">
             {reviewed}
-            <div>{changing(panel)}{changing(move || order(events.get()))}</div>
+            <div>{changing(panel)}{changing(order)}</div>
         </div>
     }
     .into_any()
 }
 
 /// As read for the intent: it never changes.
-fn reviewed_lock(unlock: &UnlockData) -> AnyView {
+fn reviewed_lock(unlock: &UnlockData, today: NaiveDate) -> AnyView {
     view! {
         <section class="panel" aria-labelledby="what-title">
             <header>
                 <h2 id="what-title"><span class="n" aria-hidden="true">"1"</span>"Reviewed lock"</h2>
-                <span class="small ink3">"read fresh at "{time(unlock.holder.read_at)}", not refreshed since"</span>
+                <span class="small ink3">"read fresh at "{time_on(unlock.holder.read_at, today)}", not refreshed since"</span>
             </header>
             {facts(&unlock.holder)}
             {effects(&unlock.lock, &unlock.holder, &unlock.effects)}
@@ -161,9 +166,13 @@ fn reviewed_lock(unlock: &UnlockData) -> AnyView {
 
 #[component]
 fn Outcome(step: Signal<UnlockStep>, read: Callback<()>) -> impl IntoView {
-    // Without the clock of each response: the panel is created again when the unlock changes.
-    let shown = Memo::new(move |_| step.with(|step| (step.unlock.clone(), step.may_read_audit)));
-    changing(move || shown.with(|(unlock, may_read_audit)| result::panel(unlock, *may_read_audit, read)))
+    // Of the clock of each response only the day: the panel is created again when the unlock changes.
+    let shown = Memo::new(move |_| {
+        step.with(|step| (step.unlock.clone(), step.may_read_audit, step.now.date_naive()))
+    });
+    changing(move || {
+        shown.with(|(unlock, may_read_audit, today)| result::panel(unlock, *may_read_audit, *today, read))
+    })
 }
 
 /// Next requirement for the user.
