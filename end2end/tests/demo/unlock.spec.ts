@@ -71,7 +71,7 @@ test('keyboard only, from the list to the outcome', async ({ page, api }) => {
   await expect(page.getByLabel('Type the name of the resource')).toBeFocused();
   await page.keyboard.type(lock.resource);
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeFocused();
 });
 
 test('the key u unlocks the row that has the focus', async ({ page }) => {

@@ -11,8 +11,22 @@ use super::head::external;
 use super::nodes;
 use super::parts::{audit_entries, badge, holdings, name, paragraph, read_again, time_on};
 use super::path;
+use crate::keyboard_shortcuts;
 use crate::links;
 use crate::page_data::unlock::UnlockData;
+
+const TITLE_ID: &str = "outcome-title";
+
+/// Focuses the result if the form that led to it took the focus with it; a screen reader announces the result then.
+pub(super) fn focus_if_lost() {
+    let document = document();
+    let is_lost = document
+        .active_element()
+        .is_none_or(|element| element.tag_name() == "BODY");
+    if let Some(title) = document.get_element_by_id(TITLE_ID).filter(|_| is_lost) {
+        keyboard_shortcuts::focus(&title);
+    }
+}
 
 /// `read` reads the unlock again.
 pub(super) fn panel(
@@ -28,8 +42,8 @@ pub(super) fn panel(
     }
     let rel = external(&unlock.lock.resource.text());
     view! {
-        <section class=format!("panel out {hue}") aria-labelledby="outcome-title">
-            <header><h2 id="outcome-title">{head}</h2><span class="small ink3">{note}</span></header>
+        <section class=format!("panel out {hue}") aria-labelledby=TITLE_ID>
+            <header><h2 id=TITLE_ID tabindex="-1">{head}</h2><span class="small ink3">{note}</span></header>
             {body(unlock, today, read)}
             {nodes::results(&unlock.ending.nodes)}
             {next_steps(unlock)}

@@ -119,6 +119,14 @@ fn Step(first: UnlockStep, data: Signal<StepData>, read: Callback<()>) -> impl I
             .unwrap_or_else(|| first.clone())
     });
     let is_pending = Memo::new(move |_| step.with(|step| step.unlock.state == UnlockState::Pending));
+    // Each state has another panel.
+    Effect::new(move |before: Option<UnlockState>| {
+        let state = step.with(|step| step.unlock.state);
+        if before.is_some_and(|before| before != state) {
+            request_animation_frame(result::focus_if_lost);
+        }
+        state
+    });
     let title = document_title(&lock);
     let header = move || match is_pending.get() {
         true => head(&lock, Phase::Confirm),
