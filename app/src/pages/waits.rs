@@ -8,7 +8,7 @@ use domain::waits::page::{Cut, DeadlockView, WaitsPage as Page};
 use leptos::prelude::*;
 
 use self::deadlock::deadlock_sections;
-use self::tables::{WaitList, WaitSources};
+use self::tables::{WaitList, WaitSources, nothing_read};
 use crate::api::waits::waits;
 use crate::components::blocker_tree::BlockerTree;
 use crate::components::live_bar::LiveBar;
@@ -136,12 +136,13 @@ fn Trees(data: Signal<Page>) -> impl IntoView {
         })
     };
     let trees = move || {
-        data.with(|data| match data.trees.is_empty() {
-            true => {
+        data.with(|data| match (data.trees.is_empty(), data.is_unread()) {
+            (true, true) => nothing_read("Waiters: unknown"),
+            (true, false) => {
                 view! { <div class="empty"><h3>"No waiters now"</h3><p>"As of the last scans."</p></div> }
                     .into_any()
             }
-            false => view! { <BlockerTree blockers=data.trees.clone()/> }.into_any(),
+            (false, _) => view! { <BlockerTree blockers=data.trees.clone()/> }.into_any(),
         })
     };
     view! {

@@ -219,9 +219,15 @@ impl DeadlockView {
 pub const HIDDEN_LOCK: &str = "another lock out of your scope";
 
 impl WaitsPage {
+    /// No backend that reports waiters was read yet: it is unknown whether any owner waits.
+    pub fn is_unread(&self) -> bool {
+        let is_read = |source: &WaitSourceView| source.evidence.is_some() && source.age_ms.is_some();
+        self.waits.is_empty() && !self.sources.iter().any(is_read)
+    }
+
     /// Writes the headline.
     pub(super) fn describe(&mut self) {
-        let is_old = |source: &WaitSourceView| source.status.blinds_rows();
+        let is_old = |source: &WaitSourceView| source.status.blinds_rows() || source.age_ms.is_none();
         let old = self.sources.iter().filter(|source| is_old(source)).count();
         let certain = self
             .deadlocks
@@ -230,6 +236,7 @@ impl WaitsPage {
             .count();
         self.title = match (self.deadlocks.as_slice(), self.deadlocks_total) {
             ([], _) if self.sources.is_empty() => "No backend is read".to_owned(),
+            ([], _) if self.is_unread() => "Deadlocks: unknown".to_owned(),
             ([], _) if old > 0 => "No deadlock in what was read".to_owned(),
             ([], _) => "No deadlock".to_owned(),
             ([only], _) => only.title(),
@@ -247,6 +254,9 @@ impl WaitsPage {
                 ),
                 crate::format::duration(longest.waited_ms)
             ),
+            (None, None) if self.is_unread() => {
+                "No backend that reports waiters was read yet: it is unknown whether owners wait.".to_owned()
+            }
             (None, None) => "No backend reports a waiter now.".to_owned(),
         };
         if old > 0 {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use super::graph::WaitGraph;
 use super::identity::{IdentityMatch, IdentityRule, IdentityTemplate};
 use super::observed::{BackendWaits, LockWaits, WaitingParty};
+use super::view::GraphView;
 use super::{IdentityField, WaitParty};
+use crate::access::Visible;
 use crate::backend::{BackendKind, BackendStatus};
 use crate::names::{BackendName, LockId, OwnerId, Resource, Source};
 use crate::tick::Tick;
@@ -102,4 +104,29 @@ pub(super) fn three_systems() -> Vec<BackendWaits> {
 
 pub(super) fn graph(backends: &[BackendWaits]) -> WaitGraph {
     WaitGraph::new(&rules(), backends)
+}
+
+#[test]
+fn waits_of_backends_never_read_are_unknown() {
+    // Before the first scans; then one answered, of a kind that reports no waiters; then one that does.
+    let mut backends = three_systems();
+    for backend in &mut backends {
+        (backend.status, backend.age_ms) = (BackendStatus::Starting, None);
+        backend.locks.clear();
+    }
+    let page = |backends: &[BackendWaits]| GraphView::new(&graph(backends), &Visible::default(), NOW).page();
+    let shown = page(&backends);
+    assert!(shown.is_unread());
+    assert_eq!(shown.title, "Deadlocks: unknown");
+    assert!(
+        shown.lead.contains("unknown whether owners wait"),
+        "{}",
+        shown.lead
+    );
+    (backends[0].age_ms, backends[0].reports_waiters) = (Some(1_000), false);
+    assert!(page(&backends).is_unread());
+    backends[1].age_ms = Some(1_000);
+    let shown = page(&backends);
+    assert!(!shown.is_unread());
+    assert_eq!(shown.title, "No deadlock in what was read");
 }

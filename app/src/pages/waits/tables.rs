@@ -37,7 +37,11 @@ pub fn WaitList(data: Signal<WaitsPage>) -> impl IntoView {
         })
     };
     let is_empty = Memo::new(move |_| data.with(|data| data.waits.is_empty()));
+    let is_unread = Memo::new(move |_| data.with(WaitsPage::is_unread));
     let content = move || {
+        if is_unread.get() {
+            return nothing_read("Waits: unknown");
+        }
         if is_empty.get() {
             return view! { <div class="empty"><h3>"No waits now"</h3><p>"As of the last scans; backends without a queue are unknown."</p></div> }
                 .into_any();
@@ -60,6 +64,11 @@ pub fn WaitList(data: Signal<WaitsPage>) -> impl IntoView {
         </section>
     }
     .into_any()
+}
+
+pub(super) fn nothing_read(title: &'static str) -> AnyView {
+    view! { <div class="empty"><h3>{title}</h3><p>"No backend that reports waiters was read yet."</p></div> }
+        .into_any()
 }
 
 fn row(wait: &WaitView) -> AnyView {
