@@ -2,9 +2,10 @@
 //! shared by context.
 //!
 //! Events only announce changes: pages refetch what they show. Nothing here runs on the server;
-//! its first HTML and the browser's both start from [`Link::Opening`]. All times are the
-//! browser's monotonic milliseconds.
+//! its first HTML and the browser's both start from [`Link::Opening`]. All times are
+//! milliseconds of [`clock`].
 
+pub mod clock;
 pub mod event;
 pub mod event_source;
 pub mod resource;
@@ -126,7 +127,7 @@ impl Live {
                 inventory: revision,
                 ..seen
             },
-            arrived_at: event_source::now_ms(),
+            arrived_at: clock::now_ms(),
         }));
         // Changes between the first HTML and the opening of the stream.
         if seen.inventory > revision {
@@ -144,7 +145,7 @@ impl Live {
         self.shown.try_set(Some(ShownData {
             topics,
             revisions,
-            arrived_at: event_source::now_ms(),
+            arrived_at: clock::now_ms(),
         }));
     }
 

@@ -7,6 +7,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
 use web_sys::{EventSource, MessageEvent};
 
+use super::clock::{self, now_ms};
 use super::event::LiveEvent;
 use super::topics::Topics;
 use super::{Live, SILENCE_MS_MAX, Stream};
@@ -19,25 +20,6 @@ const TICK_CALM: Duration = Duration::from_secs(1);
 const ACTIVITY_AGE_MS_MAX: i64 = 5_000;
 /// Interval between attempts to reopen a stream that the browser gave up.
 const REOPEN_MS: i64 = 3_000;
-
-/// The browser's monotonic clock in milliseconds; 0 on the server.
-pub fn now_ms() -> i64 {
-    if !is_browser() {
-        return 0;
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a page is not open for 285 million years"
-    )]
-    let now = window()
-        .performance()
-        .map_or(0, |performance| performance.now() as i64);
-    now
-}
-
-fn is_browser() -> bool {
-    leptos::reactive::owner::Owner::current_shared_context().is_none_or(|context| context.is_browser())
-}
 
 type Handler = Closure<dyn FnMut(MessageEvent)>;
 
@@ -89,7 +71,12 @@ fn prefers_reduced_motion() -> bool {
 
 fn open(live: Live) -> Option<Source> {
     let source = EventSource::new(ADDRESS).ok()?;
+    let slept_ms = clock::slept_ms();
     let on_message = move |message: MessageEvent| {
+        // Received before the computer slept, or over a connection that the sleep may have cut.
+        if clock::slept_ms() - slept_ms > SILENCE_MS_MAX {
+            return;
+        }
         if let Some(event) = message.data().as_string().and_then(|json| LiveEvent::read(&json)) {
             on_event(live, event);
         }

@@ -11,7 +11,7 @@ use super::scroll::{PORTION, Scroll};
 use super::url_state::Address;
 use crate::api::ApiError;
 use crate::api::inventory::inventory;
-use crate::live::{Live, event_source};
+use crate::live::{Live, clock};
 
 /// A page after the first that could not be fetched, by its cursor.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +68,7 @@ impl LockPaging {
         Effect::new(move |before: Option<u64>| {
             let flushes = live.flushes();
             if before.is_some_and(|before| before != flushes) {
-                listing.update(|listing| listing.release(event_source::now_ms()));
+                listing.update(|listing| listing.release(clock::now_ms()));
                 scroll.measure(listing);
             }
             flushes
@@ -95,7 +95,7 @@ impl LockPaging {
             self.failed.set(None);
             window().scroll_to_with_x_and_y(0.0, 0.0);
         } else {
-            listing.update(|listing| listing.refresh(0, loaded.page, event_source::now_ms()));
+            listing.update(|listing| listing.refresh(0, loaded.page, clock::now_ms()));
             self.refresh_in_sight();
         }
         live.hold_back(listing.with_untracked(Listing::waiting));
@@ -110,7 +110,7 @@ impl LockPaging {
             .with_untracked(|listing| listing.pages_within(seen.start, seen.end));
         for (index, cursor) in pages {
             self.fetch(cursor, move |listing, page| {
-                listing.refresh(index, page, event_source::now_ms())
+                listing.refresh(index, page, clock::now_ms())
             });
         }
     }

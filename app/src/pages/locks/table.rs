@@ -14,7 +14,7 @@ use super::url_state::Address;
 use crate::components::reactive::changing;
 use crate::components::settled::settled;
 use crate::components::state_badge::Shape;
-use crate::live::{Live, event_source, use_live};
+use crate::live::{Live, clock, use_live};
 
 #[component]
 pub fn Table(
@@ -157,7 +157,7 @@ impl Hold {
     fn announce(self) {
         let held = self.pointed.try_get_value() == Some(true) || self.focused.try_get_value() == Some(true);
         self.listing
-            .try_update(|listing| listing.hold(held, event_source::now_ms()));
+            .try_update(|listing| listing.hold(held, clock::now_ms()));
         if let Some(waiting) = self.listing.try_with_untracked(Listing::waiting) {
             self.live.hold_back(waiting);
         }

@@ -1,0 +1,88 @@
+//! The clock of everything that ages on a page: the browser's monotonic clock, and the time in which the computer slept.
+
+use std::cell::Cell;
+
+use leptos::prelude::*;
+
+/// Difference of the two clocks that is no correction of the wall clock.
+const SLEEP_MS_MIN: i64 = 2_000;
+
+thread_local! {
+    static CLOCK: Cell<Clock> = const { Cell::new(Clock { slept_ms: 0, last: None }) };
+}
+
+/// `performance.now()` stops while some systems sleep: a woken page would take the data of before for live.
+#[derive(Debug, Clone, Copy)]
+struct Clock {
+    /// Sleep since the page opened, in milliseconds.
+    slept_ms: i64,
+    /// Wall clock and monotonic clock at the last reading, in milliseconds.
+    last: Option<(i64, i64)>,
+}
+
+impl Clock {
+    /// A wall clock that is set forward looks like sleep: the data looks old, and is fetched again. One that is set
+    /// back changes nothing.
+    fn read(&mut self, wall_ms: i64, monotonic_ms: i64) -> i64 {
+        if let Some((wall, monotonic)) = self.last {
+            let difference = (wall_ms - wall) - (monotonic_ms - monotonic);
+            if difference > SLEEP_MS_MIN {
+                self.slept_ms += difference;
+            }
+        }
+        self.last = Some((wall_ms, monotonic_ms));
+        monotonic_ms + self.slept_ms
+    }
+}
+
+/// Milliseconds since the page opened; 0 on the server.
+pub fn now_ms() -> i64 {
+    if !is_browser() {
+        return 0;
+    }
+    let Some(performance) = window().performance() else {
+        return 0;
+    };
+    let (wall, monotonic) = (js_sys::Date::now(), performance.now());
+    let mut clock = CLOCK.get();
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "milliseconds since 1970 and since the page opened are far below 2^53"
+    )]
+    let now = clock.read(wall as i64, monotonic as i64);
+    CLOCK.set(clock);
+    now
+}
+
+/// Sleep since the page opened. In the browser only.
+pub(super) fn slept_ms() -> i64 {
+    now_ms();
+    CLOCK.get().slept_ms
+}
+
+fn is_browser() -> bool {
+    leptos::reactive::owner::Owner::current_shared_context().is_none_or(|context| context.is_browser())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleep_ages_a_page_and_small_corrections_do_not() {
+        let mut clock = Clock {
+            slept_ms: 0,
+            last: None,
+        };
+        let opened_at = 1_772_334_761_000;
+        assert_eq!(clock.read(opened_at, 40), 40);
+        assert_eq!(clock.read(opened_at + 250, 290), 290);
+        // A laptop that was closed for an hour, and a system whose monotonic clock counts it.
+        assert_eq!(clock.read(opened_at + 3_600_500, 540), 3_600_540);
+        assert_eq!(clock.read(opened_at + 7_200_500, 3_600_540), 7_200_540);
+        // Corrections of the wall clock: by a second, and back by a day.
+        assert_eq!(clock.read(opened_at + 7_201_750, 3_600_790), 7_200_790);
+        assert_eq!(clock.read(opened_at - 79_198_000, 3_601_040), 7_201_040);
+        assert_eq!(clock.slept_ms, 3_600_000);
+    }
+}
