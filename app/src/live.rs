@@ -9,11 +9,13 @@ pub mod clock;
 pub mod event;
 pub mod event_source;
 pub mod resource;
+mod rest;
 pub mod topics;
 
 use leptos::prelude::*;
 
 use event::{LiveBackend, LiveEvent};
+use rest::Rest;
 use topics::{Revisions, Topics};
 
 use crate::session::{CurrentSession, Session};
@@ -64,6 +66,7 @@ pub struct Live {
     /// Revisions of the last event; before the first, of the server's HTML.
     seen: StoredValue<Revisions>,
     fetching: StoredValue<Fetching>,
+    rest: StoredValue<Rest>,
     /// The server refuses the stream, and the page was fetched again since.
     is_refused: RwSignal<bool>,
     session: CurrentSession,
@@ -107,6 +110,7 @@ impl Live {
             held_back: RwSignal::new(0),
             shown: RwSignal::new(None),
             fetching: StoredValue::new(Fetching::default()),
+            rest: StoredValue::new(Rest::default()),
             is_refused: RwSignal::new(false),
         }
     }

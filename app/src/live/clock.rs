@@ -1,4 +1,4 @@
-//! The clock of everything that ages on a page: the browser's monotonic clock, and the time in which the computer slept.
+//! The clock of everything that ages on a page: the monotonic clock of the browser, and the sleep of the computer.
 
 use std::cell::Cell;
 

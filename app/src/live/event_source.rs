@@ -1,4 +1,4 @@
-//! Opens the event stream in the browser, detects silence, and reopens a closed stream.
+//! Opens the event stream in the browser, detects silence, reopens a closed stream, and closes that of a hidden tab.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use web_sys::{EventSource, MessageEvent};
 
 use super::clock::{self, now_ms};
 use super::event::LiveEvent;
+use super::rest::{Rest, RestStep};
 use super::topics::Topics;
 use super::{Live, SILENCE_MS_MAX, Stream};
 
@@ -50,7 +51,10 @@ pub(super) fn open_in_browser(live: Live) {
         live.awake.set(true);
         let tick = if prefers_reduced_motion() { TICK_CALM } else { TICK };
         let ticker = set_interval_with_handle(move || on_tick(live, source), tick);
+        // A tab that is shown does not wait for its next tick, which is slow while it is hidden.
+        let shown = window_event_listener_untyped("visibilitychange", move |_| on_tick(live, source));
         on_cleanup(move || {
+            shown.remove();
             if let Ok(ticker) = ticker {
                 ticker.clear();
             }
@@ -71,7 +75,7 @@ fn prefers_reduced_motion() -> bool {
 
 fn open(live: Live) -> Option<Source> {
     let source = EventSource::new(ADDRESS).ok()?;
-    let slept_ms = clock::slept_ms();
+    let (slept_ms, stream) = (clock::slept_ms(), source.clone());
     let on_message = move |message: MessageEvent| {
         // Received before the computer slept, or over a connection that the sleep may have cut.
         if clock::slept_ms() - slept_ms > SILENCE_MS_MAX {
@@ -80,9 +84,13 @@ fn open(live: Live) -> Option<Source> {
         if let Some(event) = message.data().as_string().and_then(|json| LiveEvent::read(&json)) {
             on_event(live, event);
         }
+        if live.rest.try_get_value().is_some_and(Rest::is_resting) {
+            stream.close();
+            live.stream.try_set(Stream::Opening);
+        }
     };
     let handlers: [Handler; 3] = [
-        Closure::new(on_message),
+        Closure::new(on_message.clone()),
         Closure::new(on_message),
         Closure::new(move |_| mark_cut(live)),
     ];
@@ -145,6 +153,28 @@ fn mark_cut(live: Live) {
 fn on_tick(live: Live, source: StoredValue<Option<Source>, LocalStorage>) {
     let now = now_ms();
     live.now.try_set(Some(now));
+    // A paused one counts the changes that wait.
+    let is_hidden = document().hidden() && live.paused.try_get_untracked() != Some(true);
+    let step = live.rest.try_update_value(|rest| rest.next(is_hidden, now));
+    match step.unwrap_or(RestStep::Awake) {
+        RestStep::Awake => check_stream(live, source, now),
+        RestStep::Resting => {}
+        RestStep::Begin => {
+            source.try_set_value(None);
+            live.stream.try_set(Stream::Opening);
+        }
+        RestStep::Check => {
+            source.try_set_value(open(live));
+        }
+        RestStep::Wake => {
+            live.stream.try_set(Stream::Opening);
+            source.try_set_value(open(live));
+            live.on_change(Topics::ALL);
+        }
+    }
+}
+
+fn check_stream(live: Live, source: StoredValue<Option<Source>, LocalStorage>, now: i64) {
     let (opened_at, closed) = source
         .try_with_value(|source| {
             source.as_ref().map(|source| {

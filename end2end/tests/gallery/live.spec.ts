@@ -99,6 +99,7 @@ test('a page opened while the stream is refused shows its data and never "Live"'
 
 test('one tab has one stream over many pages', async ({ page }) => {
   let streams = 0;
+  await page.clock.install();
   page.on('request', (request) => { if (request.url().endsWith('/v1/events')) streams += 1; });
   await openLive(page, '/');
   for (const name of ['Locks', 'Backends', 'Overview']) {
@@ -106,4 +107,15 @@ test('one tab has one stream over many pages', async ({ page }) => {
     await expect(liveBar(page)).toContainText('Live');
   }
   expect(streams).toBe(1);
+  // A hidden tab gives its connection back, and is live again as soon as it is shown.
+  const hide = (isHidden: boolean) => page.evaluate((value) => {
+    Object.defineProperty(document, 'hidden', { value, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
+  }, isHidden);
+  await hide(true);
+  await page.clock.fastForward(31_000);
+  await expect(liveBar(page)).toContainText('Not live yet');
+  await hide(false);
+  await expect(liveBar(page)).toContainText('Live');
+  expect(streams).toBe(2);
 });
