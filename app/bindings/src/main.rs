@@ -10,7 +10,10 @@ use wasm_bindgen_cli_support::Bindgen;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
-    let (wasm, folder) = arguments.next().zip(arguments.next()).context("usage: bindings WASM FOLDER")?;
+    let (wasm, folder) = arguments
+        .next()
+        .zip(arguments.next())
+        .context("usage: bindings WASM FOLDER")?;
     Bindgen::new()
         .web(true)?
         .typescript(false)
