@@ -61,7 +61,7 @@ wasm_cargo() {
     "$DEBIAN_CARGO" "$@"
 }
 
-# The tools of this workspace that work on the browser build, for the machine that builds.
-wasm_tools_dir() { printf '%s/tool' "$(wasm_target_dir own)"; }
+# bindings_tool: builds app/bindings for the machine that builds; without optimization, which would take longer than its run.
+bindings_tool() { CARGO_TARGET_DIR=$(wasm_target_dir own) cargo build --locked -p bindings; }
 
-bindings_tool() { CARGO_TARGET_DIR=$(wasm_target_dir own) cargo build --locked -p bindings --profile tool; }
+bindings_program() { printf '%s/debug/bindings' "$(wasm_target_dir own)"; }
