@@ -114,7 +114,7 @@ pub fn notices(
     round
 }
 
-/// The labels of an alert. Once notified they stay, whatever its rule is called and whoever owns the lock by now. Its
+/// The labels of an alert. Once notified they stay, also when its rule gets another name or its lock another owner. Its
 /// severity only rises: a rule that becomes less severe does not make it another alert.
 fn notified_labels(rule: &Rule, alert: &Active) -> Labels {
     let first = alert.notified_labels.clone();

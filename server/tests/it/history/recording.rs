@@ -167,7 +167,10 @@ async fn changes_dropped_while_no_server_led_leave_a_gap() {
     .await;
     home.sql("UPDATE history_writer SET fencing_token = 0").await;
     server.pass(&[("r", "w2"), ("dropped", "w9")]);
-    server.written(&home, 3).await;
+    eventually("both changes of the other lock are written", async || {
+        server.recorded("r").await.len() == 3
+    })
+    .await;
     assert_eq!(server.recorded("dropped").await, []);
     let gaps = "SELECT count(*) FROM history_gaps WHERE backend IS NULL AND ended_at > started_at";
     assert_eq!(home.number(gaps).await, 1);
