@@ -21,7 +21,7 @@ DENY_WARNINGS='-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__'
 # linted COMMAND…: cargo lints the crates of the workspace while it compiles them, as `cargo clippy -- -D warnings` does with a compilation
 # of its own. Crates of the registry are compiled as always. Not for what is shipped: clippy's driver omits optimizations.
 linted() {
-  RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=$DENY_WARNINGS "$@"
+  RUSTC_WORKSPACE_WRAPPER=$ROOT/scripts/lib/clippy-once CLIPPY_ARGS=$DENY_WARNINGS "$@"
 }
 
 lint_server() {

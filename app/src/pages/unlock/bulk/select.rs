@@ -130,7 +130,8 @@ fn List(
             <section class="sec" aria-labelledby="held-head">
                 <header>
                     <h2 id="held-head">"Held now"</h2>
-                    <span class="note">{move || data.with(count_note)}", "{read_again(again, "read again", read)}</span>
+                    <span class="note">{move || data.with(count_note)}</span>
+                    <span class="end">{read_again(again, "read again", read)}</span>
                 </header>
                 <table class="t">
                     <thead><tr><th scope="col"><span class="sr">"select"</span></th><th scope="col">"resource"</th><th scope="col">"backend"</th>
