@@ -129,11 +129,16 @@ pub(super) async fn list(
 ) -> Result<SourcePass, StatementError> {
     let mut tally = Tally::default();
     let sent_at = clock.tick();
-    let repeated = repeated::names(link, plan).await?;
+    let mut repeated = repeated::names(link, plan).await?;
     let mut cut_reason = None;
     if !repeated.is_empty() {
-        let locks = match read_named(link, plan, &repeated.iter().collect::<Vec<_>>()).await {
-            Ok(locks) => locks,
+        let read = read_named(link, plan, &repeated.iter().collect::<Vec<_>>()).await;
+        let locks = match read {
+            Ok(locks) => {
+                // A name without a row by now is listed with the others, should it be acquired again.
+                repeated = locks.iter().map(|lock| lock.resource.clone()).collect();
+                locks
+            }
             Err(StatementError::Refused(refusal)) => {
                 cut_reason = Some(reason(link, plan, &refusal).await?);
                 Vec::new()
