@@ -115,7 +115,12 @@ impl ConsulBackend {
                 .await;
             reading.sessions = match sessions {
                 Ok(sessions) => sessions,
-                Err(fault) if fault.kind == ConsulErrorKind::Denied => HashMap::new(),
+                // Hidden sessions. Where they were visible, their holders would count as gone.
+                Err(fault)
+                    if fault.kind == ConsulErrorKind::Denied && !reading.permissions.sees_sessions() =>
+                {
+                    HashMap::new()
+                }
                 Err(fault) => return Err(fault),
             };
         }
