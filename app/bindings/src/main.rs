@@ -1,7 +1,8 @@
 //! Writes the JavaScript bindings of a compiled browser build: `bindings WASM FOLDER`.
 //!
-//! It is the part of wasm-bindgen's command line tool that scripts/site needs, in the version of Cargo.lock. The whole tool would be
-//! compiled on each new machine, with its test runner and HTTP server, for longer than the rest of the browser build.
+//! It is the part of wasm-bindgen's command line tool that scripts/site needs, in the version of Cargo.lock. The whole
+//! tool would be compiled on each new machine, with its test runner and HTTP server, for longer than the rest of the
+//! browser build.
 
 use std::path::PathBuf;
 
