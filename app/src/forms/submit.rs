@@ -18,6 +18,9 @@ use crate::links;
 /// Media type of [`FormOutcome`].
 pub const OUTCOME_TYPE: &str = "application/octet-stream";
 
+const STORE_UNAVAILABLE: &str =
+    "the console's store is unavailable. Everything typed is still here: submit again in a moment";
+
 /// The form has no reply of its handler.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SendError {
@@ -155,7 +158,9 @@ async fn refusal(response: &Response) -> SendError {
     classify(response.status(), text("code").as_deref(), detail)
 }
 
-/// Below status 500 the request was refused before its handler ran. From 500 on, nothing tells how far it came.
+/// Below status 500 the request was refused before its handler ran. So it was with `store_unavailable`, which is from
+/// the check of the session: a handler has errors of the store in its reply. From 500 on, nothing else tells how far
+/// it came.
 fn classify(status: u16, code: Option<&str>, detail: Option<String>) -> SendError {
     let why = detail.map_or_else(
         || format!("the console answered with status {status}"),
@@ -164,6 +169,7 @@ fn classify(status: u16, code: Option<&str>, detail: Option<String>) -> SendErro
     match (status, code) {
         (401, _) => SendError::SignedOut,
         (403, Some("needs_reauthentication")) => SendError::NotFresh,
+        (503, Some("store_unavailable")) => SendError::Refused(STORE_UNAVAILABLE.to_owned()),
         (500.., _) => SendError::OutcomeUnknown(why),
         _ => SendError::Refused(why),
     }
@@ -180,11 +186,12 @@ mod tests {
 
     #[test]
     fn a_lost_reply_never_reads_as_nothing_done() {
-        // A proxy's error page, our own problem, a reply of another version, and no answer at all.
-        let store = Some("The store does not answer.".to_owned());
+        // A proxy's error page, a panic, a reply of another version, and no answer at all.
+        let bug = Some("This is a bug in Leasehold.".to_owned());
         let unknown = [
             classify(502, None, None),
-            classify(503, Some("store_unavailable"), store),
+            classify(503, None, None),
+            classify(500, Some("internal"), bug),
             unreadable(&PayloadError::OtherBuild),
             unreadable(&PayloadError::Malformed),
             no_answer(),
@@ -198,8 +205,14 @@ mod tests {
             assert!(!text.contains(".."), "{text}");
             assert_eq!(error.link().map(|(href, _)| href), Some(""));
         }
-        let refused = classify(403, Some("forbidden"), None);
-        assert!(refused.to_string().starts_with("Nothing was done: "), "{refused}");
+        let store = Some("The console's store is unavailable: nothing was changed".to_owned());
+        for refused in [
+            classify(403, Some("forbidden"), None),
+            classify(503, Some("store_unavailable"), store),
+        ] {
+            assert!(refused.to_string().starts_with("Nothing was done: "), "{refused}");
+            assert_eq!(refused.link(), None);
+        }
         assert_eq!(classify(401, None, None), SendError::SignedOut);
         assert_eq!(
             classify(403, Some("needs_reauthentication"), None),
