@@ -13,10 +13,10 @@ use crate::api::ApiError;
 use crate::api::inventory::inventory;
 use crate::live::{Live, clock};
 
-/// A page after the first that could not be fetched, by its cursor.
+/// A page after the first that could not be fetched. By its index: its cursor may change with the page before.
 #[derive(Debug, Clone, PartialEq)]
 struct FailedPage {
-    cursor: String,
+    index: usize,
     error: ApiError,
 }
 
@@ -109,21 +109,23 @@ impl LockPaging {
             .listing
             .with_untracked(|listing| listing.pages_within(seen.start, seen.end));
         for (index, cursor) in pages {
-            self.fetch(cursor, move |listing, page| {
+            self.fetch(index, cursor, move |listing, page| {
                 listing.refresh(index, page, clock::now_ms())
             });
         }
     }
 
     fn fetch_next(self) {
-        let cursor = self
+        let next = self
             .listing
-            .with_untracked(|listing| listing.next_cursor().map(str::to_owned));
-        let Some(cursor) = cursor.filter(|_| !self.fetching.get_value()) else {
+            .with_untracked(|listing| Some((listing.pages(), listing.next_cursor()?.to_owned())));
+        let Some((index, cursor)) = next.filter(|_| !self.fetching.get_value()) else {
             return;
         };
         self.fetching.set_value(true);
-        self.fetch(cursor.clone(), move |listing, page| listing.append(&cursor, page));
+        self.fetch(index, cursor.clone(), move |listing, page| {
+            listing.append(&cursor, page)
+        });
     }
 
     /// Why some rows are missing or older than the others; tracked.
@@ -143,7 +145,7 @@ impl LockPaging {
     }
 
     /// Fetches one page and applies it, unless the query changed meanwhile.
-    fn fetch(self, cursor: String, apply: impl FnOnce(&mut Listing, InventoryPage) + 'static) {
+    fn fetch(self, index: usize, cursor: String, apply: impl FnOnce(&mut Listing, InventoryPage) + 'static) {
         let query = self
             .address
             .with_untracked(|address| address.query_from(Some(&cursor), PORTION));
@@ -159,7 +161,7 @@ impl LockPaging {
             }
             let error = answer.as_ref().err().cloned();
             self.failed
-                .try_update(|failed| *failed = failure_after(failed.take(), &cursor, error));
+                .try_update(|failed| *failed = failure_after(failed.take(), index, error));
             if let Ok(page) = answer {
                 self.listing.try_update(|listing| apply(listing, page));
                 if let Some(waiting) = self.listing.try_with_untracked(Listing::waiting) {
@@ -171,14 +173,11 @@ impl LockPaging {
     }
 }
 
-/// The failure after the response for the page at `cursor`. The response of another page does not end it.
-fn failure_after(before: Option<FailedPage>, cursor: &str, error: Option<ApiError>) -> Option<FailedPage> {
+/// The failure after the response for the page at `index`. The response of another page does not end it.
+fn failure_after(before: Option<FailedPage>, index: usize, error: Option<ApiError>) -> Option<FailedPage> {
     match error {
-        Some(error) => Some(FailedPage {
-            cursor: cursor.to_owned(),
-            error,
-        }),
-        None => before.filter(|failed| failed.cursor != cursor),
+        Some(error) => Some(FailedPage { index, error }),
+        None => before.filter(|failed| failed.index != index),
     }
 }
 
@@ -189,14 +188,14 @@ mod tests {
     #[test]
     fn a_failed_page_stays_reported_until_it_is_fetched() {
         let error = || Some(ApiError::Unreachable("it did not answer".to_owned()));
-        let failed = failure_after(None, "c2", error());
+        let failed = failure_after(None, 2, error());
         assert_eq!(
             failed.as_ref().map(|failed| failed.error.clone()),
             error(),
             "the end of the list is not reached"
         );
-        let failed = failure_after(failed, "c1", None);
+        let failed = failure_after(failed, 1, None);
         assert!(failed.is_some(), "another page arrived");
-        assert_eq!(failure_after(failed, "c2", None), None);
+        assert_eq!(failure_after(failed, 2, None), None);
     }
 }

@@ -86,6 +86,11 @@ impl Listing {
         None
     }
 
+    /// Number of fetched pages.
+    pub fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Cursor of the next rows to fetch.
     pub fn next_cursor(&self) -> Option<&str> {
         self.next.as_deref()
