@@ -54,13 +54,16 @@ fn Body(data: Signal<UserData>) -> impl IntoView {
     let is_disabled = Memo::new(move |_| data.with(|data| data.disabled_at.is_some()));
     let is_managed = Memo::new(move |_| data.with(|data| data.is_managed));
     let grants = Memo::new(move |_| data.with(|data| data.grants.clone()));
+    let first_grants = grants.get_untracked();
     let roles_form = move || {
         if is_managed.get() {
             return managed(data);
         }
-        // Other grants, after a save or by another admin, replace the initial values: a later save must not restore
-        // what was revoked.
-        grants.track();
+        // Other grants, after a save or by another admin, replace the initial values, also those of a refused save: a
+        // later save must not restore what was revoked.
+        if grants.with(|grants| *grants != first_grants) {
+            roles.clear();
+        }
         untrack(|| grants_form(data, roles))
     };
     view! {
