@@ -219,7 +219,7 @@ impl DeadlockView {
 pub const HIDDEN_LOCK: &str = "another lock out of your scope";
 
 impl WaitsPage {
-    /// No backend that reports waiters was read yet: it is unknown whether any owner waits.
+    /// No backend that reports waiters is configured and read: it is unknown whether any owner waits.
     pub fn is_unread(&self) -> bool {
         let is_read = |source: &WaitSourceView| source.evidence.is_some() && source.age_ms.is_some();
         self.waits.is_empty() && !self.sources.iter().any(is_read)
@@ -255,7 +255,7 @@ impl WaitsPage {
                 crate::format::duration(longest.waited_ms)
             ),
             (None, None) if self.is_unread() => {
-                "No backend that reports waiters was read yet: it is unknown whether owners wait.".to_owned()
+                "No backend that reports waiters was read: it is unknown whether owners wait.".to_owned()
             }
             (None, None) => "No backend reports a waiter now.".to_owned(),
         };

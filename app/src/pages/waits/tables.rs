@@ -67,7 +67,7 @@ pub fn WaitList(data: Signal<WaitsPage>) -> impl IntoView {
 }
 
 pub(super) fn nothing_read(title: &'static str) -> AnyView {
-    view! { <div class="empty"><h3>{title}</h3><p>"No backend that reports waiters was read yet."</p></div> }
+    view! { <div class="empty"><h3>{title}</h3><p>"No backend that reports waiters was read."</p></div> }
         .into_any()
 }
 
