@@ -173,8 +173,8 @@ const HELD: &[Param] = &[
     ),
     param(
         "at_least",
-        "By its p95 not before it is held for … (a time, such as 1m)",
-        "by its p95 not before it is held for …",
+        "By its p95 only if held longer than … (a time, such as 1m)",
+        "by its p95 only if held longer than …",
         Unit::Duration,
         Some(M),
         (0, 24 * H),

@@ -138,7 +138,7 @@ fn a_sentence_omits_thresholds_that_are_left_out() {
     assert!(
         condition
             .sentence()
-            .contains(", or held longer than 2 h, by its p95 not before")
+            .contains(", or held longer than 2 h, by its p95 only if")
     );
     condition.values = vec![None, Some(60_000), Some(0)];
     assert_eq!(condition.sentence(), "held longer than 1 m");
