@@ -125,6 +125,7 @@ impl Live {
     /// Records the inventory revision that a page shows from now on.
     pub fn set_shown(self, revision: u64) {
         let seen = self.seen.get_value();
+        let before = self.shown.get_untracked();
         self.shown.try_set(Some(ShownData {
             topics: Topics::INVENTORY,
             revisions: Revisions {
@@ -133,8 +134,12 @@ impl Live {
             },
             arrived_at: clock::now_ms(),
         }));
-        // Changes between the first HTML and the opening of the stream.
-        if seen.inventory > revision {
+        // Changes between the first HTML and the opening of the stream. Once: a restarted server starts its revisions
+        // again, and is behind until its first event.
+        let was_behind = before.is_some_and(|before| {
+            before.topics.has(Topics::INVENTORY) && before.revisions.inventory < seen.inventory
+        });
+        if seen.inventory > revision && !was_behind {
             self.on_change(Topics::INVENTORY);
         }
     }

@@ -50,6 +50,19 @@ fn a_refused_stream_refetches_once_to_learn_why() {
     assert_eq!(refetches(live), [2, 2, 2]);
 }
 
+#[test]
+fn data_of_a_restarted_server_is_fetched_again_once() {
+    // Its stream is refused, or opens later.
+    let (_owner, live) = live();
+    live.seen.set_value(event(412).revisions);
+    live.set_shown(412);
+    assert_eq!(refetches(live), [0, 0, 0]);
+    for revision in [3, 3, 4] {
+        live.set_shown(revision);
+        assert_eq!(refetches(live), [1, 0, 0], "revision {revision}");
+    }
+}
+
 fn event(inventory: u64) -> LiveEvent {
     LiveEvent {
         revisions: Revisions {
