@@ -57,7 +57,7 @@ const MESSAGES: [(&str, &str, &str); 20] = [
     (
         "/settings/users/",
         "disabled",
-        "Disabled: all sessions of the user have ended. Their active API tokens still work.",
+        "Disabled: all sessions of the user have ended. API tokens that the user created are not revoked.",
     ),
     (
         "/settings/tokens",
