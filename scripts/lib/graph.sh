@@ -39,9 +39,10 @@ lint_browser() {
   fi
 }
 
-# lint_site: the same after scripts/site, with what it has compiled: the dependencies, or with Debian's compiler the macros.
+# lint_site: the same after scripts/site, with what it has compiled: the dependencies, or with Debian's compiler the macros. Needs
+# scripts/lib/wasm.sh.
 lint_site() {
-  linted bindings_tool
+  linted bindings_tool || return
   if [[ $("$ROOT/scripts/wasm-cargo" --way) == own ]]; then
     RUSTC_WORKSPACE_WRAPPER=$ROOT/scripts/lib/clippy-metadata CLIPPY_ARGS=$DENY_WARNINGS \
       "$ROOT/scripts/wasm-cargo" build "${LOCKED[@]}" -p frontend --profile wasm
