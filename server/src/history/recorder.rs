@@ -45,8 +45,8 @@ pub(super) struct Recorder {
     watching_since: i64,
     /// This process wrote last.
     is_writer: bool,
-    /// Time of the last write of this process, as stored: after a failed write or a lost lead it tells whether another
-    /// process has written since.
+    /// Time of the last write of this term, as stored: after a failed write it tells whether another process has
+    /// written since.
     written_at: Option<i64>,
     /// Time of the newest change that was dropped on stand-by; the leader usually wrote it.
     dropped_until: Option<i64>,
@@ -145,6 +145,7 @@ impl Recorder {
     /// Keeps recent changes, in case the leader fails and this process takes over; writes its own activity.
     async fn stand_by(&mut self, mut batch: ChangeBatch, sums_due: bool) {
         self.is_writer = false;
+        self.written_at = None;
         let oldest = self.clock.now().wall - STANDBY;
         while batch.changes.front().is_some_and(|change| change.at < oldest)
             && let Some(change) = batch.changes.pop_front()
@@ -250,9 +251,10 @@ impl Recorder {
             return Ok(false);
         };
         let mut written_before = None;
-        if let Some(last_write_at) = last_write_at.filter(|_| !self.is_writer) {
-            // If another process wrote before, earlier changes belong to it.
-            written_before = Some(last_write_at).filter(|at| self.written_at != Some(*at));
+        let is_others = |at: &i64| !self.is_writer && self.written_at != Some(*at);
+        if let Some(last_write_at) = last_write_at.filter(is_others) {
+            // Another process wrote before: earlier changes belong to it.
+            written_before = Some(last_write_at);
             if let Some(gap) = self.unrecorded_time(batch, last_write_at) {
                 store::add_gap(&mut tx, None, gap, 0).await?;
             }

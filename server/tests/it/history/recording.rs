@@ -148,28 +148,6 @@ async fn a_failed_write_loses_no_change_of_an_earlier_reading() {
 }
 
 #[tokio::test]
-async fn a_lost_lead_loses_no_change_of_an_earlier_reading() {
-    // A page that was requested before the last write arrives while the server cannot lead. No other server writes.
-    let home = HistoryStore::postgres().await;
-    let server = Server::start(&home).await;
-    let sent_at = server.clock.tick();
-    server.pass(&[("r", "w1")]);
-    server.written(&home, 1).await;
-    home.sql("UPDATE history_writer SET fencing_token = 1000000")
-        .await;
-    server.feed.accept(Batch {
-        sent_at,
-        locks: vec![lock("late", "w2")],
-        gone: Vec::new(),
-    });
-    let resigned = "SELECT count(*) FROM leases WHERE ended_how = 'released'";
-    eventually("it has resigned", async || home.number(resigned).await > 0).await;
-    home.sql("UPDATE history_writer SET fencing_token = 0").await;
-    server.written(&home, 2).await;
-    server.stopped().await;
-}
-
-#[tokio::test]
 async fn changes_dropped_while_no_server_led_leave_a_gap() {
     // The store accepts no write for longer than a server keeps its changes: one of them is dropped.
     let home = HistoryStore::postgres().await;
