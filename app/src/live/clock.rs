@@ -60,8 +60,8 @@ pub(super) fn slept_ms() -> i64 {
     CLOCK.get().slept_ms
 }
 
-fn is_browser() -> bool {
-    leptos::reactive::owner::Owner::current_shared_context().is_none_or(|context| context.is_browser())
+const fn is_browser() -> bool {
+    cfg!(target_arch = "wasm32")
 }
 
 #[cfg(test)]
