@@ -48,8 +48,6 @@ pub(super) struct Recorder {
     /// Time of the last write of this term, as stored: after a failed write it tells whether another process has
     /// written since.
     written_at: Option<i64>,
-    /// Time of the newest change that was dropped on stand-by; the leader usually wrote it.
-    dropped_until: Option<i64>,
     wrote: Option<Tick>,
     summed: Option<Tick>,
     janitor: Janitor,
@@ -82,7 +80,6 @@ impl Recorder {
             own_events: Vec::new(),
             is_writer: false,
             written_at: None,
-            dropped_until: None,
             wrote: None,
             summed: None,
             janitor: Janitor::new("history", PRUNE_EVERY),
@@ -147,10 +144,8 @@ impl Recorder {
         self.is_writer = false;
         self.written_at = None;
         let oldest = self.clock.now().wall - STANDBY;
-        while batch.changes.front().is_some_and(|change| change.at < oldest)
-            && let Some(change) = batch.changes.pop_front()
-        {
-            self.dropped_until = self.dropped_until.max(Some(change.at.timestamp_millis()));
+        while batch.changes.front().is_some_and(|change| change.at < oldest) {
+            batch.changes.pop_front();
         }
         batch.outages.clear();
         self.inventory.journal().requeue(batch);
@@ -255,8 +250,10 @@ impl Recorder {
         if let Some(last_write_at) = last_write_at.filter(is_others) {
             // Another process wrote before: earlier changes belong to it.
             written_before = Some(last_write_at);
-            if let Some(gap) = self.unrecorded_time(batch, last_write_at) {
-                store::add_gap(&mut tx, None, gap, 0).await?;
+            let first = batch.changes.front().map(|change| change.at.timestamp_millis());
+            let resumed_at = self.watching_since.min(first.unwrap_or(i64::MAX));
+            if resumed_at - last_write_at > millis(GAP_MIN) {
+                store::add_gap(&mut tx, None, (last_write_at, resumed_at), 0).await?;
             }
         }
         let is_new =
@@ -286,7 +283,7 @@ impl Recorder {
             self.inventory.journal().wrote();
         }
         self.is_writer = true;
-        (self.written_at, self.dropped_until) = (Some(now), None);
+        self.written_at = Some(now);
         if runs_due {
             self.runs.mark_written(sums_due);
         }
@@ -299,17 +296,6 @@ impl Recorder {
         }
         self.gathered.close_interval(now);
         Ok(true)
-    }
-
-    /// The time since the last write that no process records: before this one observed, or of changes that it dropped
-    /// while no server led.
-    fn unrecorded_time(&self, batch: &ChangeBatch, last_write_at: i64) -> Option<(i64, i64)> {
-        let first = batch.changes.front().map(|change| change.at.timestamp_millis());
-        let resumed_at = self.watching_since.min(first.unwrap_or(i64::MAX));
-        match self.dropped_until.filter(|until| *until > last_write_at) {
-            Some(until) => Some((last_write_at, until.max(resumed_at))),
-            None => (resumed_at - last_write_at > millis(GAP_MIN)).then_some((last_write_at, resumed_at)),
-        }
     }
 }
 

@@ -148,36 +148,6 @@ async fn a_failed_write_loses_no_change_of_an_earlier_reading() {
 }
 
 #[tokio::test]
-async fn changes_dropped_while_no_server_led_leave_a_gap() {
-    // The store accepts no write for longer than a server keeps its changes: one of them is dropped.
-    let home = HistoryStore::postgres().await;
-    let server = Server::start(&home).await;
-    server.pass(&[("r", "w1")]);
-    server.written(&home, 1).await;
-    home.sql("UPDATE history_writer SET fencing_token = 1000000")
-        .await;
-    server.pass(&[("r", "w1"), ("dropped", "w9")]);
-    server.clock.advance(Duration::from_secs(90));
-    let resigned = "SELECT count(*) FROM leases WHERE ended_how = 'released'";
-    let before = home.number(resigned).await;
-    // The second term from here begins after the advance.
-    eventually("it has tried again", async || {
-        home.number(resigned).await >= before + 2
-    })
-    .await;
-    home.sql("UPDATE history_writer SET fencing_token = 0").await;
-    server.pass(&[("r", "w2"), ("dropped", "w9")]);
-    eventually("both changes of the other lock are written", async || {
-        server.recorded("r").await.len() == 3
-    })
-    .await;
-    assert_eq!(server.recorded("dropped").await, []);
-    let gaps = "SELECT count(*) FROM history_gaps WHERE backend IS NULL AND ended_at > started_at";
-    assert_eq!(home.number(gaps).await, 1);
-    server.stopped().await;
-}
-
-#[tokio::test]
 async fn old_events_are_deleted_in_batches() {
     // 12,000 rows of last week, more than one step deletes, and one of now.
     let home = HistoryStore::sqlite();
