@@ -9,8 +9,15 @@ use super::provenance::Origin;
 use super::value_tree::{Node, Table, Value};
 
 pub(super) const PREFIX: &str = "LEASEHOLD_";
-/// Used by the command line, not part of the configuration.
-const FOR_COMMANDS: [&str; 3] = ["LEASEHOLD_CONFIG", "LEASEHOLD_SERVER", "LEASEHOLD_TOKEN"];
+/// Used by the command line and by scripts/setup, not part of the configuration.
+const FOR_COMMANDS: [&str; 6] = [
+    "LEASEHOLD_CONFIG",
+    "LEASEHOLD_SERVER",
+    "LEASEHOLD_TOKEN",
+    "LEASEHOLD_CACHE",
+    "LEASEHOLD_SERVERS_OPTIONAL",
+    "LEASEHOLD_WASM",
+];
 
 /// Variables of the process with our prefix. An empty one counts as unset, because compose files set `X=${X:-}`.
 ///

@@ -256,9 +256,7 @@ impl From<ConsoleError> for Problem {
             },
             ConsoleError::Busy { retry_after_s } => Self {
                 retry_after_s: Some(retry_after_s),
-                remedy: Some(
-                    "Retry after the seconds in Retry-After, or narrow the search with a prefix.".to_owned(),
-                ),
+                remedy: Some("Retry after the seconds in Retry-After, or narrow the search.".to_owned()),
                 ..Self::new(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "overloaded",

@@ -82,6 +82,7 @@ fn the_environment_reaches_nested_keys_and_backends_by_name() {
             ("LEASEHOLD_BACKEND__CACHE__VALUE_DISPLAY", "plain"),
             ("LEASEHOLD_PUBLIC_URL", ""),
             ("LEASEHOLD_SERVER", "http://127.0.0.1:1"),
+            ("LEASEHOLD_CACHE", "/tmp/tools"),
             ("LEASEHOLD_SERVICE_HOST", "10.0.0.1"),
         ],
     )
