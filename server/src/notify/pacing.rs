@@ -10,6 +10,9 @@ use domain::notification::{Notice, NoticeAlert, NoticeStatus};
 use super::limits::GROWN_SIZE_MIN;
 use runtime::db::{Tx, on_either};
 
+/// Dead letters read for one message; ends in earlier ones stay unknown.
+const DEAD_LETTERS_MAX: i64 = 20;
+
 /// How often a group is notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pacing {
@@ -60,12 +63,14 @@ impl Pacing {
         let due = waiting.as_ref().map(|(_, due)| *due);
         let due = due.unwrap_or_else(|| now.max(last.at + self.group_interval_ms));
         let waiting = waiting.and_then(|(waiting, _)| waiting);
-        let Some(sent) = last_sent(tx, receiver_group).await? else {
+        let Some((seq, sent)) = last_sent(tx, receiver_group).await? else {
             return Ok(Scheduled::AsIs(now));
         };
         let is_grown = self.is_grown(notice, last);
         let at = if is_grown { now } else { due };
-        let changes = changes_since(&sent, waiting.as_ref(), notice, now);
+        let mut unsent = waiting.map(|waiting| waiting.alerts).unwrap_or_default();
+        unsent.extend(alerts_of_dead_letters(tx, receiver_group, seq).await?);
+        let changes = changes_since(&sent, &unsent, notice, now);
         // A group that has grown is sent even if the listed alerts are the same.
         let (scheduled, at) = match changes.or_else(|| is_grown.then(|| notice.clone())) {
             Some(changes) => (Scheduled::Merged(Box::new(changes), at), at),
@@ -132,24 +137,51 @@ async fn take_waiting(
     Ok(message.map(|(body, due)| (serde_json::from_str(&body).ok(), due)))
 }
 
-/// The newest message of this group that the receiver got or is about to get.
-async fn last_sent(tx: &mut Tx, receiver_group: ReceiverGroup<'_>) -> Result<Option<Notice>, sqlx::Error> {
-    let select = "SELECT n.body FROM deliveries d JOIN notifications n ON n.id = d.notification_id
+/// The newest message of this group that the receiver got or is about to get, with the number of its delivery.
+async fn last_sent(
+    tx: &mut Tx,
+    receiver_group: ReceiverGroup<'_>,
+) -> Result<Option<(i64, Notice)>, sqlx::Error> {
+    let select = "SELECT d.seq, n.body FROM deliveries d JOIN notifications n ON n.id = d.notification_id
         WHERE d.receiver_id = $1 AND d.group_key = $2 AND d.state <> 'dead' ORDER BY d.seq DESC LIMIT 1";
-    let body: Option<String> = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query_scalar(select)
+    let message: Option<(i64, String)> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_as(select)
             .bind(receiver_group.0)
             .bind(receiver_group.1);
         query.fetch_optional(&mut **tx).await?
     });
-    Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
+    Ok(message.and_then(|(seq, body)| Some((seq, serde_json::from_str(&body).ok()?))))
 }
 
-/// Firing alerts, and resolved ones that were sent as firing; `None` if the receiver has all of them already.
+/// Alerts of dead letters after [`last_sent`], newest first. One that resolved in them is in no later notice.
+async fn alerts_of_dead_letters(
+    tx: &mut Tx,
+    receiver_group: ReceiverGroup<'_>,
+    sent_seq: i64,
+) -> Result<Vec<NoticeAlert>, sqlx::Error> {
+    let select = "SELECT n.body FROM deliveries d JOIN notifications n ON n.id = d.notification_id
+        WHERE d.receiver_id = $1 AND d.group_key = $2 AND d.state = 'dead' AND d.seq > $3
+        ORDER BY d.seq DESC LIMIT $4";
+    let bodies: Vec<String> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_scalar(select)
+            .bind(receiver_group.0)
+            .bind(receiver_group.1)
+            .bind(sent_seq)
+            .bind(DEAD_LETTERS_MAX);
+        query.fetch_all(&mut **tx).await?
+    });
+    let notices = bodies
+        .iter()
+        .filter_map(|body| serde_json::from_str::<Notice>(body).ok());
+    Ok(notices.flat_map(|notice| notice.alerts).collect())
+}
+
+/// Firing alerts, and resolved ones that were sent as firing; `None` if the receiver has all of them already. `unsent`
+/// are those of messages that waited or failed.
 ///
 /// An alert that was sent as firing and is neither listed nor resolved still fires: it is silenced since, or beyond the
 /// length of the list. It stays in the list, so that its end is sent.
-fn changes_since(sent: &Notice, waiting: Option<&Notice>, notice: &Notice, now: i64) -> Option<Notice> {
+fn changes_since(sent: &Notice, unsent: &[NoticeAlert], notice: &Notice, now: i64) -> Option<Notice> {
     let firing = |notice: &Notice| {
         let alerts = notice.alerts.iter();
         let firing = alerts.filter(|alert| alert.status == NoticeStatus::Firing);
@@ -161,10 +193,9 @@ fn changes_since(sent: &Notice, waiting: Option<&Notice>, notice: &Notice, now: 
             .iter()
             .any(|alert| alert.fingerprint == candidate.fingerprint)
     };
-    let waiting = waiting.map_or(&[][..], |waiting| waiting.alerts.as_slice());
     // With its newest texts.
     let end_of = |candidate: &NoticeAlert| {
-        let all = notice.alerts.iter().chain(waiting);
+        let all = notice.alerts.iter().chain(unsent);
         let mut ends = all.filter(|alert| alert.status == NoticeStatus::Resolved);
         ends.find(|alert| alert.fingerprint == candidate.fingerprint)
             .cloned()
@@ -233,7 +264,7 @@ mod tests {
         waiting: Vec<NoticeAlert>,
         now: Vec<NoticeAlert>,
     ) -> Option<Vec<(String, NoticeStatus)>> {
-        let changes = changes_since(&notice(sent), Some(&notice(waiting)), &notice(now), 200)?;
+        let changes = changes_since(&notice(sent), &waiting, &notice(now), 200)?;
         let entry = |alert: NoticeAlert| (alert.fingerprint, alert.status);
         Some(changes.alerts.into_iter().map(entry).collect())
     }

@@ -111,6 +111,42 @@ async fn changes_within_the_interval_are_one_message_on_postgres() {
     Box::pin(changes_wait_and_are_merged(Store::postgres().await)).await;
 }
 
+async fn an_end_in_a_dead_letter_is_sent_later(store: Store) {
+    // One of two locks resolves, in a message that the receiver never gets; then a third fires.
+    let hook = WebhookSink::open().await;
+    let notifier = TestNotifier::on(store, config()).await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&hook.url]).await;
+    let now = Clock::start().now().wall.timestamp_millis();
+    let both = notice(&[("a", now), ("b", now)], &[], now);
+    assert_eq!(enqueue(&notifier, &both, now).await, 1);
+    notifier.are(DeliveryState::Delivered).await;
+    let second = now + MINUTE;
+    let resolved = notice(&[("b", now)], &[("a", now)], second);
+    assert_eq!(enqueue(&notifier, &resolved, second).await, 1);
+    notifier
+        .sql("UPDATE deliveries SET state = 'dead', ended_at = next_at WHERE state = 'pending'")
+        .await;
+    let later = now + 20 * MINUTE;
+    let third = notice(&[("b", now), ("c", later)], &[], later);
+    assert_eq!(enqueue(&notifier, &third, later).await, 1);
+    let all = notifier.outbox().await;
+    let (firing, resolved) = (NoticeStatus::Firing, NoticeStatus::Resolved);
+    assert_eq!(
+        alerts(waiting(&all)[0]),
+        [("a", resolved), ("b", firing), ("c", firing)]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_in_a_dead_letter_is_sent_later_on_sqlite() {
+    Box::pin(an_end_in_a_dead_letter_is_sent_later(Store::sqlite())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_in_a_dead_letter_is_sent_later_on_postgres() {
+    Box::pin(an_end_in_a_dead_letter_is_sent_later(Store::postgres().await)).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alertmanager_gets_every_change_at_once() {
     let sink = WebhookSink::open().await;
