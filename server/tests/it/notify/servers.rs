@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
+use std::time::Duration;
 
 use ::testkit::free_port;
 use leasehold::audit::{Audit, ChainCheckpoints};
@@ -14,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::notifier::{SECRET, Store, config, enqueue_notice, firing};
 use crate::support::webhook_sink::{Reply, WebhookSink};
-use testkit::eventually;
+use testkit::{eventually, within};
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// A process of its own.
 async fn serve(store: &Store) -> Child {
@@ -79,9 +82,10 @@ async fn two_servers_send_each_message_once_despite_a_kill() {
     }
     sink.wait_for(203).await;
     one.kill().await.unwrap();
-    eventually("everything arrives", async || counted(&sink).len() == 300).await;
+    // The claims of the killed server end by the clock, and each silence until its time limit.
+    within(MINUTE, "everything arrives", async || counted(&sink).len() == 300).await;
     let left = "SELECT count(*) FROM deliveries WHERE state <> 'delivered'";
-    eventually("everything is marked", async || {
+    within(MINUTE, "everything is marked", async || {
         let Db::Postgres(pool) = &db else { unreachable!() };
         let left: i64 = sqlx::query_scalar(left).fetch_one(pool).await.unwrap();
         left == 0
