@@ -10,6 +10,7 @@ use ::backends::{Backend, Hints, no_release};
 use ::lease::{AcquireRequest, Acquired, Ended, LeaseCaller, LeaseConfig, LeaseError, LeaseService};
 use axum::http::StatusCode;
 use domain::force_release::{Act, Release};
+use domain::lease::EndCause;
 use domain::names::{OwnerId, Resource, Source};
 use runtime::clock::Clock;
 use serde_json::json;
@@ -169,8 +170,14 @@ impl Users for Takers {
     }
 
     async fn give_back(&self, held: Self::Held) -> bool {
-        let ended = self.service.release(&LeaseCaller::open(), held).await.unwrap();
-        matches!(ended, Ended::Now(_))
+        // A store of a busy machine may not answer in time; a release that was carried out nevertheless is found at the next try.
+        loop {
+            match self.service.release(&LeaseCaller::open(), held).await {
+                Ok(ended) => return !matches!(ended, Ended::Before(EndCause::Revoked(_))),
+                Err(LeaseError::Unavailable) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
     }
 }
 
