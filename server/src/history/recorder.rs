@@ -43,10 +43,7 @@ pub(super) struct Recorder {
     own_events: Vec<LockChange>,
     /// Start of observation by this process, in milliseconds of the wall clock.
     watching_since: i64,
-    /// This process wrote last.
-    is_writer: bool,
-    /// Time of the last write of this term, as stored: after a failed write it tells whether another process has
-    /// written since.
+    /// Time of the last write of this process, as stored: it tells whether another process has written since.
     written_at: Option<i64>,
     wrote: Option<Tick>,
     summed: Option<Tick>,
@@ -78,7 +75,6 @@ impl Recorder {
             gathered: Gatherer::new(now_ms),
             signals,
             own_events: Vec::new(),
-            is_writer: false,
             written_at: None,
             wrote: None,
             summed: None,
@@ -141,8 +137,6 @@ impl Recorder {
 
     /// Keeps recent changes, in case the leader fails and this process takes over; writes its own activity.
     async fn stand_by(&mut self, mut batch: ChangeBatch, sums_due: bool) {
-        self.is_writer = false;
-        self.written_at = None;
         let oldest = self.clock.now().wall - STANDBY;
         while batch.changes.front().is_some_and(|change| change.at < oldest) {
             batch.changes.pop_front();
@@ -179,7 +173,6 @@ impl Recorder {
 
     fn requeue_failed(&mut self, error: &sqlx::Error, batch: ChangeBatch) {
         self.log_error(error);
-        self.is_writer = false;
         self.inventory.journal().requeue(batch);
     }
 
@@ -245,11 +238,9 @@ impl Recorder {
         let Some(last_write_at) = store::claim(&mut tx, token, now).await? else {
             return Ok(false);
         };
-        let mut written_before = None;
-        let is_others = |at: &i64| !self.is_writer && self.written_at != Some(*at);
-        if let Some(last_write_at) = last_write_at.filter(is_others) {
-            // Another process wrote before: earlier changes belong to it.
-            written_before = Some(last_write_at);
+        // Another process wrote before: earlier changes belong to it.
+        let written_before = last_write_at.filter(|at| self.written_at != Some(*at));
+        if let Some(last_write_at) = written_before {
             let first = batch.changes.front().map(|change| change.at.timestamp_millis());
             let resumed_at = self.watching_since.min(first.unwrap_or(i64::MAX));
             if resumed_at - last_write_at > millis(GAP_MIN) {
@@ -282,7 +273,6 @@ impl Recorder {
         if has_new_rows {
             self.inventory.journal().wrote();
         }
-        self.is_writer = true;
         self.written_at = Some(now);
         if runs_due {
             self.runs.mark_written(sums_due);

@@ -156,6 +156,17 @@ impl Server {
         eventually("all is written", async || home.count().await == rows).await;
     }
 
+    /// Waits for whole rounds in which it acquired the lease of the leader and was refused by the store. The round that
+    /// acquires the first lease from here may have taken its changes before; the next one ends before the third.
+    pub(super) async fn failed_terms(&self, home: &HistoryStore) {
+        let terms = "SELECT max(last_token) FROM resource_tokens";
+        let before = home.number(terms).await;
+        eventually("it has tried again", async || {
+            home.number(terms).await >= before + 3
+        })
+        .await;
+    }
+
     /// Kinds and owners, newest first.
     pub(super) async fn recorded(&self, name: &str) -> Vec<(EventKind, Option<String>)> {
         let recorded = self

@@ -148,6 +148,30 @@ async fn a_failed_write_loses_no_change_of_an_earlier_reading() {
 }
 
 #[tokio::test]
+async fn a_lost_lead_loses_no_change_of_an_earlier_reading() {
+    // A page that was requested before the last write arrives while the server cannot lead. No other server writes.
+    let home = HistoryStore::postgres().await;
+    let server = Server::start(&home).await;
+    let sent_at = server.clock.tick();
+    server.pass(&[("r", "w1")]);
+    server.written(&home, 1).await;
+    home.sql("UPDATE history_writer SET fencing_token = 1000000")
+        .await;
+    server.feed.accept(Batch {
+        sent_at,
+        locks: vec![lock("late", "w2")],
+        gone: Vec::new(),
+    });
+    server.failed_terms(&home).await;
+    home.sql("UPDATE history_writer SET fencing_token = 0").await;
+    eventually("the change is written", async || {
+        !server.recorded("late").await.is_empty()
+    })
+    .await;
+    server.stopped().await;
+}
+
+#[tokio::test]
 async fn old_events_are_deleted_in_batches() {
     // 12,000 rows of last week, more than one step deletes, and one of now.
     let home = HistoryStore::sqlite();
