@@ -4,9 +4,10 @@
 //! pages. With SQLite this is a separate file, so that history slows neither leases nor pages.
 //!
 //! **Invariants:** of several replicas on one Postgres only the leader writes changes of the inventory, and the store
-//! checks the fencing token of its lease; a time without observation is recorded as a gap.
+//! checks the fencing token of its lease; a time without observation, or of dropped changes, is recorded as a gap.
 
 mod bulk_insert;
+mod dropped_changes;
 pub mod events;
 mod grants;
 pub mod limits;

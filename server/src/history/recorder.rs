@@ -13,9 +13,8 @@ use domain::names::{BackendName, Resource, Source};
 use domain::tick::Tick;
 use tokio_util::sync::CancellationToken;
 
-use super::limits::{
-    ALIVE_EVERY, ENTRIES_AT_ONCE, GAP_MIN, OWN_MAX, PRUNE_EVERY, STANDBY, SUMS_EVERY, WRITE_EVERY,
-};
+use super::dropped_changes::{DroppedChanges, LastWrite};
+use super::limits::{ALIVE_EVERY, ENTRIES_AT_ONCE, OWN_MAX, PRUNE_EVERY, STANDBY, SUMS_EVERY, WRITE_EVERY};
 use super::rollups::aggregate::Gatherer;
 use super::runs::Runs;
 use super::signals::Signals;
@@ -45,6 +44,7 @@ pub(super) struct Recorder {
     watching_since: i64,
     /// Time of the last write of this process, as stored: it tells whether another process has written since.
     written_at: Option<i64>,
+    dropped: DroppedChanges,
     wrote: Option<Tick>,
     summed: Option<Tick>,
     janitor: Janitor,
@@ -76,6 +76,7 @@ impl Recorder {
             signals,
             own_events: Vec::new(),
             written_at: None,
+            dropped: DroppedChanges::default(),
             wrote: None,
             summed: None,
             janitor: Janitor::new("history", PRUNE_EVERY),
@@ -138,9 +139,7 @@ impl Recorder {
     /// Keeps recent changes, in case the leader fails and this process takes over; writes its own activity.
     async fn stand_by(&mut self, mut batch: ChangeBatch, sums_due: bool) {
         let oldest = self.clock.now().wall - STANDBY;
-        while batch.changes.front().is_some_and(|change| change.at < oldest) {
-            batch.changes.pop_front();
-        }
+        self.dropped.drop_before(oldest, &mut batch.changes);
         batch.outages.clear();
         self.inventory.journal().requeue(batch);
         self.write_own(sums_due).await;
@@ -238,15 +237,17 @@ impl Recorder {
         let Some(last_write_at) = store::claim(&mut tx, token, now).await? else {
             return Ok(false);
         };
-        // Another process wrote before: earlier changes belong to it.
-        let written_before = last_write_at.filter(|at| self.written_at != Some(*at));
-        if let Some(last_write_at) = written_before {
-            let first = batch.changes.front().map(|change| change.at.timestamp_millis());
-            let resumed_at = self.watching_since.min(first.unwrap_or(i64::MAX));
-            if resumed_at - last_write_at > millis(GAP_MIN) {
-                store::add_gap(&mut tx, None, (last_write_at, resumed_at), 0).await?;
-            }
+        let last_write = last_write_at.map(|at| LastWrite {
+            at,
+            is_own: self.written_at == Some(at),
+        });
+        let first = batch.changes.front().map(|change| change.at.timestamp_millis());
+        let resumed_at = self.watching_since.min(first.unwrap_or(i64::MAX));
+        if let Some(gap) = last_write.and_then(|last| self.dropped.gap(last, resumed_at)) {
+            store::add_gap(&mut tx, None, gap, 0).await?;
         }
+        // Another process wrote before: earlier changes belong to it.
+        let written_before = last_write.filter(|last| !last.is_own).map(|last| last.at);
         let is_new =
             |change: &&LockChange| written_before.is_none_or(|before| change.at.timestamp_millis() > before);
         let new_changes: Vec<&LockChange> = batch.changes.iter().filter(is_new).collect();
@@ -274,6 +275,7 @@ impl Recorder {
             self.inventory.journal().wrote();
         }
         self.written_at = Some(now);
+        self.dropped = DroppedChanges::default();
         if runs_due {
             self.runs.mark_written(sums_due);
         }

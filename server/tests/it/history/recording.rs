@@ -172,6 +172,32 @@ async fn a_lost_lead_loses_no_change_of_an_earlier_reading() {
 }
 
 #[tokio::test]
+async fn changes_dropped_while_no_server_led_leave_a_gap() {
+    // The store accepts no write for longer than a server keeps its changes: one of them is dropped.
+    let home = HistoryStore::postgres().await;
+    let server = Server::start(&home).await;
+    server.pass(&[("r", "w1")]);
+    server.written(&home, 1).await;
+    home.sql("UPDATE history_writer SET fencing_token = 1000000")
+        .await;
+    server.pass(&[("r", "w1"), ("dropped", "w9")]);
+    server.clock.advance(Duration::from_secs(90));
+    server.failed_terms(&home).await;
+    home.sql("UPDATE history_writer SET fencing_token = 0").await;
+    server.pass(&[("r", "w2"), ("dropped", "w9")]);
+    // The first write of the new term has the gap; the list of a lock has its ends too.
+    eventually("the next change is written", async || {
+        let recorded = server.recorded("r").await;
+        recorded.contains(&(EventKind::Acquired, Some("w2".to_owned())))
+    })
+    .await;
+    assert_eq!(server.recorded("dropped").await, []);
+    let gaps = "SELECT count(*) FROM history_gaps WHERE backend IS NULL AND ended_at > started_at";
+    assert_eq!(home.number(gaps).await, 1);
+    server.stopped().await;
+}
+
+#[tokio::test]
 async fn old_events_are_deleted_in_batches() {
     // 12,000 rows of last week, more than one step deletes, and one of now.
     let home = HistoryStore::sqlite();
