@@ -175,6 +175,7 @@ impl ChangeBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::known_parts::KnownParts;
     use crate::shard::SourceInfo;
 
     fn events(count: usize) -> Vec<LockEvent> {
@@ -215,6 +216,7 @@ mod tests {
             grain_ms: 1,
             locks: 0,
             fault: None,
+            known: KnownParts::default(),
         }
     }
 

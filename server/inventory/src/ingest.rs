@@ -49,7 +49,7 @@ pub(super) struct Context {
     pub(super) offset_ms: i64,
     /// Our wall clock at tick 0.
     pub(super) epoch: DateTime<Utc>,
-    /// The first complete scan has ended: from now on a new lock is an event.
+    /// The first scan has ended: from now on a change of a lock is an event.
     pub(super) has_scanned: bool,
     pub(super) last_flush: Tick,
     /// Start of the last finished scan, and the age at which a reading is stale, in
@@ -154,6 +154,7 @@ impl Shard {
                 let mut entry = self.make(lock, source, sent_at, context);
                 self.lines.replace(source, &entry.name, line, sent_at);
                 let (info, gaps) = (&self.sources[usize::from(source)], &self.gaps);
+                let is_known = info.known.has(&entry.name);
                 entry.long_after = context.long_after(&entry, None, info);
                 let recheck_at;
                 (entry.state, recheck_at) =
@@ -162,13 +163,13 @@ impl Shard {
                 let outage = context
                     .last_pass
                     .and_then(|last| context.outage_since(last, sent_at));
-                entry.seen_begin = context.has_scanned && outage.is_none();
+                entry.seen_begin = is_known && outage.is_none();
                 if entry.state == LockState::DualOwner {
                     self.groups.count_dual_owner(entry.group);
                 }
                 outcome.changes += 1;
                 outcome.touched = true;
-                if context.has_scanned {
+                if is_known {
                     outcome.events.push(LockEvent {
                         not_before: outage.map(|since| context.begun_after(&entry, since)),
                         ..event(

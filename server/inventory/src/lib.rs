@@ -16,6 +16,7 @@ mod force_released;
 mod freed_names;
 mod holders;
 mod ingest;
+mod known_parts;
 mod long_held;
 mod missing_reasons;
 mod name_index;

@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 use super::entry::Entry;
 use super::events::LockEvent;
 use super::freed_names::FreedNames;
+use super::known_parts::KnownParts;
 use super::missing_reasons::MissingReasons;
 use super::name_index::NameIndex;
 use super::overwrites::Overwrites;
@@ -34,6 +35,7 @@ pub(super) struct SourceInfo {
     pub(super) grain_ms: i64,
     pub(super) locks: u64,
     pub(super) fault: Option<String>,
+    pub(super) known: KnownParts,
 }
 
 /// A holding force-released by this console.

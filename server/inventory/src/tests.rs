@@ -1,5 +1,6 @@
 //! Inventory tests with hand-made batches and the time as an argument.
 
+mod first_scans;
 mod model;
 mod passes;
 mod scoped;

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::backend_state::{Slot, SlotState};
 use super::change_queue::Outage;
 use super::ingest::{Context, IngestOutcome, ReadSources};
+use super::known_parts::KnownParts;
 use super::recheck::DueRechecks;
 use super::shard::SourceInfo;
 use super::{Inventory, status};
@@ -176,6 +177,11 @@ impl InventoryWriter {
             grain_ms,
             locks: 0,
             fault: None,
+            // A source that the earlier scans did not have has no part that they left out.
+            known: match state.passes.count {
+                0 => KnownParts::default(),
+                _ => KnownParts::whole(),
+            },
         };
         state.shard.sources.push(info);
     }
@@ -213,6 +219,8 @@ impl InventoryWriter {
             parts: &parts,
         };
         let outcome = state.shard.finish(&read, now.tick, stale_after, &mut context);
+        let scan = (state.pass, state.pass_began.unwrap_or(now.tick));
+        state.shard.add_known_parts(&pass.sources, &parts, scan);
         state.last_flush = context.last_flush;
         // Only a watch that guarantees every event can be shown to have missed one.
         if self.slot.info.traits.watches_every_change && state.watch == WatchState::Live {
