@@ -2,9 +2,9 @@
 
 use leptos::prelude::*;
 
-const ASK: &str = "curl -s $LEASEHOLD/v1/fencing/check -H 'Authorization: Bearer …' \\
+const CHECK_REQUEST: &str = "curl -s $LEASEHOLD/v1/fencing/check -H 'Authorization: Bearer …' \\
   -d '{\"resource\": \"billing:close:2026-04\", \"fencingToken\": 7, \"source\": \"ledger-db\"}'";
-const TELL: &str = "curl -s $LEASEHOLD/v1/fencing/rejections -H 'Authorization: Bearer …' \\
+const LIST_REQUEST: &str = "curl -s $LEASEHOLD/v1/fencing/rejections -H 'Authorization: Bearer …' \\
   -d '{\"resource\": \"billing:close:2026-04\", \"fencingToken\": 7,
        \"highestToken\": 8, \"ownerId\": \"worker-3\", \"source\": \"ledger-db\"}'";
 
@@ -15,11 +15,11 @@ pub(super) fn setup_help() -> AnyView {
             <ol>
                 <li>
                     <b>"Compare at the resource and report."</b>" The resource stores the highest token seen and rejects a write with a lower one in the same transaction, then reports it:"
-                    <pre>{TELL}</pre>
+                    <pre>{LIST_REQUEST}</pre>
                 </li>
                 <li>
                     <b>"Or check before each write."</b>" Where a resource cannot compare, its client or proxy asks. The lease service records the rejection:"
-                    <pre>{ASK}</pre>
+                    <pre>{CHECK_REQUEST}</pre>
                 </li>
                 <li><b>"Read the result here."</b>" A rejected write means that its owner lost the lock and kept writing; the lock's page shows how long as the zombie window."</li>
             </ol>

@@ -10,7 +10,7 @@ use super::acl::{self, Permissions};
 use super::error::{ConsulError, ConsulErrorKind};
 use crate::{BackendError, Probe};
 
-const NOT_TOLD: &str = "this Consul does not report the permissions of a token";
+const UNREPORTED: &str = "this Consul does not report the permissions of a token";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -73,7 +73,7 @@ impl ConsulBackend {
                 false,
                 "Turn ACLs on; docs/backends/consul.md has the policies.".to_owned(),
             )],
-            Permissions::Unknown => vec![read_sessions(Reported::unknown(NOT_TOLD))],
+            Permissions::Unknown => vec![read_sessions(Reported::unknown(UNREPORTED))],
             Permissions::Known { prefixes, sessions } => {
                 let mut rights = Vec::new();
                 for permission in prefixes {

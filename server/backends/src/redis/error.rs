@@ -11,10 +11,10 @@ use super::connection_config::Target;
 use super::reply_filter::UNREADABLE;
 use crate::BackendError;
 
-const LOGIN_MEND: &str = "Check `user` and `password` (or `password_file`) of this backend; docs/backends/redis.md has \
+const LOGIN_REMEDY: &str = "Check `user` and `password` (or `password_file`) of this backend; docs/backends/redis.md has \
     the account to create.";
 const GRANT_REMEDY: &str = "Grant it with ACL SETUSER: docs/backends/redis.md has the whole line.";
-const TLS_MEND: &str =
+const TLS_REMEDY: &str =
     "Check `ca_file`, `server_name`, `cert_file` and `key_file`, and that this port speaks TLS.";
 
 /// A failed request. `timeout` is the time waited.
@@ -25,10 +25,10 @@ pub(super) fn mapped(error: &RedisError, timeout: Duration) -> BackendError {
         return no_answer(timeout);
     }
     match error.kind() {
-        ErrorKind::AuthenticationFailed => denied(code, text, LOGIN_MEND),
+        ErrorKind::AuthenticationFailed => denied(code, text, LOGIN_REMEDY),
         ErrorKind::Server(kind) => server(kind, code, text),
         ErrorKind::Extension => match code {
-            "WRONGPASS" | "NOAUTH" => denied(code, text, LOGIN_MEND),
+            "WRONGPASS" | "NOAUTH" => denied(code, text, LOGIN_REMEDY),
             _ => BackendError::Protocol {
                 detail: format!("{code} {text}"),
             },
@@ -72,7 +72,7 @@ pub(super) fn refused(error: &ServerError) -> BackendError {
     let text = error.details().unwrap_or_default();
     match error.kind() {
         Some(kind) => server(kind, error.code(), text),
-        None if matches!(error.code(), "NOAUTH" | "WRONGPASS") => denied(error.code(), text, LOGIN_MEND),
+        None if matches!(error.code(), "NOAUTH" | "WRONGPASS") => denied(error.code(), text, LOGIN_REMEDY),
         None => BackendError::Protocol {
             detail: format!("{} {text}", error.code()),
         },
@@ -98,7 +98,7 @@ fn server(kind: ServerErrorKind, code: &str, text: &str) -> BackendError {
             detail: format!("the cluster serves no keys ({code} {text})"),
         },
         _ if text.contains("invalid password") || text.contains("Client sent AUTH") => {
-            denied(code, text, LOGIN_MEND)
+            denied(code, text, LOGIN_REMEDY)
         }
         _ => BackendError::Protocol {
             detail: format!("{code} {text}"),
@@ -119,7 +119,7 @@ fn system(error: &RedisError) -> BackendError {
         let detail = format!("TLS failed: {text}");
         return BackendError::Misconfigured {
             detail,
-            remedy: TLS_MEND.to_owned(),
+            remedy: TLS_REMEDY.to_owned(),
         };
     }
     BackendError::Unreachable { detail: text }

@@ -19,7 +19,7 @@ use super::notify::{Filter, Setting, WANTED};
 use super::server_info::text;
 use super::settings::Settings;
 
-const UNTOLD: &str = "subscribed, but whether the server sends keyspace notifications is not known: this account may \
+const SETTING_UNREADABLE: &str = "subscribed, but whether the server sends keyspace notifications is not known: this account may \
     not run CONFIG GET, and no notification has come yet";
 
 /// How the watch on one connection ended.
@@ -166,9 +166,9 @@ async fn session(watched: Watched<'_>, hints: &NodeHints, subscriber: &Arc<Subsc
     }
     subscriber.subscribed.store(true, Ordering::Relaxed);
     if setting == Setting::Unknown {
-        log_once(node, UNTOLD);
+        log_once(node, SETTING_UNREADABLE);
         hints.state(WatchState::Off {
-            why: UNTOLD.to_owned(),
+            why: SETTING_UNREADABLE.to_owned(),
         });
     } else {
         log_once(node, &described(setting, &flags));

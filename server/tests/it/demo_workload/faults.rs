@@ -23,7 +23,7 @@ SELECT (SELECT count(*) >= 9 FROM pg_stat_activity WHERE usename = 'orders_app')
 AND (SELECT count(*) = 1 FROM pg_prepared_xacts)
 AND (SELECT count(*) >= 14 FROM distributed_locks
      WHERE updated_at > pg_postmaster_start_time() AND expires_at > clock_timestamp())";
-const NOBODY_WORKS: &str = "SELECT count(*) = 0 FROM pg_stat_activity WHERE usename = 'orders_app'";
+const HAS_NO_SESSION: &str = "SELECT count(*) = 0 FROM pg_stat_activity WHERE usename = 'orders_app'";
 
 async fn says(demo: &Demo, query: &'static str) -> bool {
     let SystemConfig::Postgres(config) = backend(demo, "orders-db") else {
@@ -97,7 +97,7 @@ async fn a_cancelled_demo_makes_no_further_changes() {
     .await;
     stop.cancel();
     within(MINUTE, "its sessions are gone", async || {
-        says(&demo, NOBODY_WORKS).await
+        says(&demo, HAS_NO_SESSION).await
     })
     .await;
     demo.end().await;

@@ -32,7 +32,7 @@ const QUICK: Limits = Limits {
 };
 /// More than any of these limits, plus tolerance for a slow machine.
 const PATIENCE: Duration = Duration::from_secs(10);
-const ASK: &[u8] = b"GET /quick HTTP/1.1\r\nhost: x\r\n\r\n";
+const REQUEST: &[u8] = b"GET /quick HTTP/1.1\r\nhost: x\r\n\r\n";
 
 struct Open {
     address: SocketAddr,
@@ -139,10 +139,10 @@ async fn slow_and_idle_keep_alive_connections_are_closed() {
     // The next request's headers come a byte at a time; or never.
     let open = open(None).await;
     let mut idle = connect(&open).await;
-    idle.write_all(ASK).await.unwrap();
+    idle.write_all(REQUEST).await.unwrap();
     assert!(rest(&mut idle).await.ends_with("quick"));
     let mut stream = connect(&open).await;
-    stream.write_all(ASK).await.unwrap();
+    stream.write_all(REQUEST).await.unwrap();
     let dripped = tokio::time::timeout(
         PATIENCE,
         drip(&mut stream, b"GET /quick HTTP/1.1\r\nx-a: b\r\nx-b"),

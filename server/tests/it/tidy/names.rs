@@ -17,8 +17,8 @@ const FUNCTIONS: [&str; 13] = [
     "of", "told", "tell", "settle", "look", "tend", "note", "say", "said", "hear", "ask", "asked", "kick",
 ];
 
-/// Words in names of functions and tests for which there is a term of the field.
-const FUNCTION_WORDS: [&str; 10] = [
+/// Words in names of functions, tests and constants for which there is a term of the field.
+const DIALECT_WORDS: [&str; 10] = [
     "told", "whoever", "somebody", "nobody", "anybody", "anew", "beside", "stands", "mend", "lately",
 ];
 
@@ -60,7 +60,7 @@ fn files_are_named_by_nouns() {
 }
 
 #[test]
-fn functions_are_named_by_verbs_of_the_field() {
+fn functions_and_constants_have_names_of_the_field() {
     let mut files = Vec::new();
     for folder in ["app", "server"] {
         rust_files(&root().join(folder), &mut files);
@@ -70,7 +70,7 @@ fn functions_are_named_by_verbs_of_the_field() {
         let text = std::fs::read_to_string(file).unwrap();
         let names = text
             .lines()
-            .filter_map(declared_function)
+            .filter_map(|line| declared_function(line).or_else(|| declared_constant(line)))
             .filter(|name| is_dialect(name));
         found.extend(names.map(|name| format!("{}: {name}", file.display())));
     }
@@ -82,17 +82,30 @@ fn functions_are_named_by_verbs_of_the_field() {
 }
 
 #[test]
-fn dialect_is_found_in_names_of_functions() {
-    let name = |line| declared_function(line).filter(|name| is_dialect(name));
+fn dialect_is_found_in_names_of_functions_and_constants() {
+    let declared = |line| declared_function(line).or_else(|| declared_constant(line));
+    let name = |line| declared(line).filter(|name| is_dialect(name));
     assert_eq!(name("    pub(super) async fn tell(&self) {"), Some("tell"));
     assert_eq!(name("fn an_owner_is_told_why() {"), Some("an_owner_is_told_why"));
     assert_eq!(name("pub const fn of<T>(it: T) -> Self {"), Some("of"));
     assert_eq!(name("fn recommend_amendments(&self) {"), None);
     assert_eq!(name("let f = |told| told;"), None);
+    assert_eq!(name("const LOGIN_MEND: &str = \"\";"), Some("LOGIN_MEND"));
+    assert_eq!(name("    pub(super) static ANEW: Mutex<u8> ="), Some("ANEW"));
+    assert_eq!(name("pub const AMENDMENTS_MAX: usize = 3;"), None);
 }
 
 fn is_dialect(name: &str) -> bool {
-    FUNCTIONS.contains(&name) || name.split('_').any(|word| FUNCTION_WORDS.contains(&word))
+    let name = name.to_lowercase();
+    FUNCTIONS.contains(&name.as_str()) || name.split('_').any(|word| DIALECT_WORDS.contains(&word))
+}
+
+/// The constant or static that this line declares.
+fn declared_constant(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace().skip_while(|word| word.starts_with("pub"));
+    let kind = words.next()?;
+    let name = words.next()?.strip_suffix(':')?;
+    ["const", "static"].contains(&kind).then_some(name)
 }
 
 /// The function that this line declares.

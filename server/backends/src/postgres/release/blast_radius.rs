@@ -10,7 +10,7 @@ use crate::postgres::record::RelatedLocks;
 use crate::postgres::release_action::RowAct;
 use crate::postgres::snapshot::Snapshot;
 
-const NOT_TOLD: &str = "The table does not notify the holder: it finds out at its next renewal or read.";
+const NO_NOTICE: &str = "The table does not notify the holder: it finds out at its next renewal or read.";
 
 pub(in crate::postgres) fn for_row(
     lock: Option<&ObservedLock>,
@@ -24,7 +24,7 @@ pub(in crate::postgres) fn for_row(
         return Reported::Unknown(format!("it cannot be released here: {why}. {remedy}").into());
     }
     let mut radius = BlastRadius::default();
-    radius.warn(NOT_TOLD);
+    radius.warn(NO_NOTICE);
     if let Some(warning) = act.warning(plan) {
         radius.warn(warning);
     }
