@@ -3,6 +3,7 @@
 
 mod events;
 mod removal;
+mod unidentified;
 
 use chrono::{DateTime, Utc};
 use domain::lock_detail::EventKind;
@@ -22,6 +23,7 @@ use self::events::{ScannedLock, carry_over, event, record_change};
 use self::removal::take_unlocked;
 
 pub(super) use self::removal::ReadSources;
+pub(super) use self::unidentified::Unidentified;
 
 /// New locks are added to the index at this number, or after the flush interval.
 const PENDING_MAX: usize = 16_384;
@@ -146,7 +148,7 @@ impl Shard {
                 match old {
                     // A scan and a refresh may overtake each other: the later reading wins.
                     Some(old) => old.pass = context.pass,
-                    None => self.update(id, lock, sent_at, context, outcome),
+                    None => self.reread(id, lock, sent_at, context, outcome),
                 }
             }
             None => {

@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 use super::entry::Entry;
 use super::events::LockEvent;
 use super::freed_names::FreedNames;
+use super::ingest::Unidentified;
 use super::known_parts::KnownParts;
 use super::missing_reasons::MissingReasons;
 use super::name_index::NameIndex;
@@ -59,6 +60,7 @@ pub(super) struct Shard {
     /// Waiters per lock.
     pub(super) lines: WaitTracker,
     pub(super) overwrites: Overwrites,
+    pub(super) unidentified: Unidentified,
     pub(super) rechecks: Rechecks,
     /// Read by name as free since the current scan began.
     pub(super) freed: FreedNames,

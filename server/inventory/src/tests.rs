@@ -5,6 +5,7 @@ mod model;
 mod passes;
 mod scoped;
 mod states;
+mod unidentified;
 
 use chrono::{DateTime, Utc};
 use domain::backend::{BackendKind, BackendTraits};

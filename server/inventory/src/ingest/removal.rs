@@ -99,12 +99,13 @@ impl Shard {
         }
     }
 
+    /// Returns the last reading that identified the holding.
     fn end(&mut self, id: Id, at: Tick, outcome: &mut IngestOutcome) -> Option<Entry> {
         let entry = self.forget(id, at)?;
         self.lines.remove(entry.source, &entry.name);
         outcome.changes += 1;
         outcome.touched = true;
-        Some(entry)
+        Some(self.unidentified.take(&entry).unwrap_or(entry))
     }
 
     /// Ends a scan: removes missing locks of the completely read sources; marks locks of the
