@@ -4,6 +4,10 @@ use domain::escape;
 use zookeeper_client::Error;
 
 use crate::BackendError;
+use crate::owner_value::cut;
+
+/// Longest path in an error, in characters.
+const PATH_CHARS_MAX: usize = 400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ZookeeperErrorKind {
@@ -47,6 +51,7 @@ impl ZookeeperError {
             return self;
         }
         let path = escape::text(path.as_bytes());
+        let path = cut(&path, PATH_CHARS_MAX);
         Self::new(
             self.kind,
             BackendError::Denied {

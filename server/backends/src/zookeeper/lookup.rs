@@ -1,8 +1,6 @@
 //! Reads locks by name, after change notifications.
 
 use domain::names::{Resource, Source};
-use domain::observation::ObservedLock;
-use domain::tick::Tick;
 use futures::{StreamExt, TryStreamExt};
 
 use super::ZookeeperBackend;
@@ -45,24 +43,15 @@ impl ZookeeperBackend {
             gone: Vec::new(),
         };
         for (source, resource, found) in reads {
-            match self.observed(&resource, found) {
-                Some((lock, _)) => batch.locks.push(lock),
-                None => batch.gone.push((source, resource)),
+            match found {
+                Found::Lock(node) => batch.locks.push(node.lock()),
+                // A configured path may be no lock, or a held one: the scan reports the error.
+                Found::Hidden(_) if self.link.settings.paths.contains(&resource.text()) => {}
+                Found::Hidden(_) => batch.locks.push(row::hidden(&resource.text())),
+                Found::Free | Found::Missing => batch.gone.push((source, resource)),
             }
         }
         sink.accept(batch);
         Ok(())
-    }
-
-    /// `None`: no lock.
-    fn observed(&self, resource: &Resource, found: Found) -> Option<(ObservedLock, Tick)> {
-        match found {
-            Found::Lock(node) => Some((node.lock(), node.read_at)),
-            // A configured path is no lock only because it is hidden: the scan reports it.
-            Found::Hidden(read_at) if !self.link.settings.paths.contains(&resource.text()) => {
-                Some((row::hidden(&resource.text()), read_at))
-            }
-            Found::Hidden(_) | Found::Free | Found::Missing => None,
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! One scan: reads every node below the configured paths and delivers its locks as they are
 //! read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ struct Walk {
     cut: Option<Why>,
     /// Names a lock whose path is too long to be listed. All others are read.
     too_long: Option<Why>,
+    /// Nodes below the configured paths whose ACLs hide their children.
+    hidden: BTreeSet<String>,
     /// Configured paths that cannot be read.
     faults: Vec<String>,
     /// The error that ended the scan, or that of a configured path.
@@ -65,15 +68,43 @@ impl Walk {
     }
 
     fn coverage(&self) -> Coverage {
-        match self.cut.as_ref().or(self.too_long.as_ref()) {
+        let unread = self.waiting.len() + self.hidden.len();
+        let hidden = || self.hidden_reason().map(Why::from);
+        match self.cut.clone().or_else(hidden).or(self.too_long.clone()) {
             None => Coverage::Complete,
             Some(why) => Coverage::Partial {
                 seen: self.nodes_read,
-                of: Some(self.nodes_read + self.waiting.len() as u64).filter(|of| *of > self.nodes_read),
-                why: why.clone(),
+                of: Some(self.nodes_read + unread as u64).filter(|of| *of > self.nodes_read),
+                why,
             },
         }
     }
+
+    /// Locks below hidden nodes are not known to be free.
+    fn hidden_reason(&self) -> Option<String> {
+        let first = hidden_children(self.hidden.first()?);
+        let more = match self.hidden.len() {
+            1 => String::new(),
+            count => {
+                let others = domain::format::counted(count as u64 - 1, "other node", "other nodes");
+                format!(", as do those of {others}")
+            }
+        };
+        Some(format!("{first}{more}. {}", first.remedy()))
+    }
+}
+
+fn hidden_children(path: &str) -> BackendError {
+    ZookeeperError::from(zookeeper_client::Error::NoAuth)
+        .on_path(path)
+        .error
+}
+
+fn is_below_any(name: &[u8], paths: &BTreeSet<String>) -> bool {
+    let Ok(name) = std::str::from_utf8(name) else {
+        return false;
+    };
+    name.match_indices('/').any(|(at, _)| paths.contains(&name[..at]))
 }
 
 impl ZookeeperBackend {
@@ -88,7 +119,9 @@ impl ZookeeperBackend {
         walk.flush(sink);
         if walk.cut.is_none() {
             self.cache.end_scan();
-            sink.read_part(&row::source(), Arc::new(|_| true));
+            let hidden = walk.hidden.clone();
+            let covers = move |name: &[u8]| !is_below_any(name, &hidden);
+            sink.read_part(&row::source(), Arc::new(covers));
         }
         if walk.nodes_read == 0
             && let Some(error) = walk.error.take()
@@ -101,6 +134,7 @@ impl ZookeeperBackend {
         let fault = walk.error.take().map(|error| error.to_string());
         let coverage = walk.coverage();
         walk.faults.extend(fault);
+        walk.faults.extend(walk.hidden_reason());
         Ok(Pass {
             sources: vec![SourcePass {
                 source: row::source(),
@@ -156,18 +190,22 @@ impl ZookeeperBackend {
                 ));
             }
             Found::Hidden(_) if is_configured => {
-                let hidden = ZookeeperError::from(zookeeper_client::Error::NoAuth).on_path(&path);
-                walk.cut = Some(hidden.error.to_string().into());
-                walk.error = Some(hidden.error);
+                let hidden = hidden_children(&path);
+                walk.cut = Some(hidden.to_string().into());
+                walk.error = Some(hidden);
                 return;
             }
-            Found::Hidden(read_at) => walk.add(row::hidden(&path), read_at, sink),
-            Found::Lock(node) if path.len() > RESOURCE_BYTES_MAX => {
-                let path: String = node.path.chars().take(40).collect();
+            Found::Lock(_) | Found::Hidden(_) if path.len() > RESOURCE_BYTES_MAX => {
+                let path: String = path.chars().take(40).collect();
                 let long = format!("a lock's path is longer than {RESOURCE_BYTES_MAX} bytes: {path}…");
                 walk.too_long = Some(long.into());
             }
             Found::Lock(node) => walk.add(node.lock(), node.read_at, sink),
+            Found::Hidden(read_at) => {
+                walk.add(row::hidden(&path), read_at, sink);
+                walk.hidden.insert(path);
+                return;
+            }
             Found::Free | Found::Missing => {}
         }
         walk.nodes_read += 1;
@@ -188,5 +226,19 @@ impl ZookeeperBackend {
             )),
             Err(fault) => Err(fault.error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_below_a_hidden_node_are_not_covered() {
+        // The node itself, a child, one far below, and a neighbour whose name begins alike.
+        let hidden = BTreeSet::from(["/locks/team".to_owned()]);
+        let is_below = |name: &str| is_below_any(name.as_bytes(), &hidden);
+        assert!(is_below("/locks/team/a") && is_below("/locks/team/a/b"));
+        assert!(!is_below("/locks/team") && !is_below("/locks/team-2/a") && !is_below("/locks"));
     }
 }

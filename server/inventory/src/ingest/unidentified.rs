@@ -25,7 +25,9 @@ impl Unidentified {
         if self.0.is_empty() {
             return None;
         }
-        self.0.get(&(entry.source, entry.name.clone())).map(|last| &**last)
+        self.0
+            .get(&(entry.source, entry.name.clone()))
+            .map(|last| &**last)
     }
 
     fn keep(&mut self, last: Entry) {
@@ -101,7 +103,9 @@ impl Shard {
         let recheck_at;
         (new.state, recheck_at) = new.diagnose_ahead(&self.gaps, grain_ms, context.poll_interval_ms);
         self.rechecks.add(recheck_at, id);
-        let Some(entry) = self.slab.get_mut(id) else { return };
+        let Some(entry) = self.slab.get_mut(id) else {
+            return;
+        };
         self.groups.remove(group, entry.reported_waiters(), sent_at);
         self.groups.add(group, new.reported_waiters(), sent_at);
         if new.state == LockState::DualOwner && entry.state != LockState::DualOwner {
@@ -117,8 +121,12 @@ impl Shard {
 
     /// The next reading is compared with the last one that identified the holding.
     fn restore_identified(&mut self, id: Id, at: Tick, outcome: &mut IngestOutcome) {
-        let Some(entry) = self.slab.get_mut(id) else { return };
-        let Some(last) = self.unidentified.take(entry) else { return };
+        let Some(entry) = self.slab.get_mut(id) else {
+            return;
+        };
+        let Some(last) = self.unidentified.take(entry) else {
+            return;
+        };
         self.groups.remove(entry.group, entry.reported_waiters(), at);
         self.groups.add(last.group, last.reported_waiters(), at);
         *entry = last;

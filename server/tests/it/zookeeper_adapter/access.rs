@@ -43,6 +43,36 @@ async fn a_hidden_node_is_a_row_of_unknown_state() {
 }
 
 #[tokio::test]
+async fn locks_below_a_node_that_becomes_hidden_stay() {
+    // A folder with a held lock; then its ACL hides its children. Read by name it may still be held, as a configured path too.
+    let watched = WatchedZookeeper::start().await;
+    let cluster = watched.zookeeper.cluster();
+    folder(&watched.client, "/locks/team/job").await;
+    enqueue(&watched.client, "/locks/team/job/lock-", "w-1").await;
+    assert!(scan(&watched.backend).await.unwrap().is_whole());
+    let app = Client::connector().with_auth("digest", b"app:secret");
+    let app = app.connect(&cluster).await.unwrap();
+    app.set_acl("/locks/team", &Acls::creator_all(), None)
+        .await
+        .unwrap();
+    let seen = scan(&watched.backend).await.unwrap();
+    assert_eq!(seen.names(), ["/locks/team"]);
+    assert!(
+        seen.fault().contains("/locks/team hides its children"),
+        "{}",
+        seen.fault()
+    );
+    let parts = ReadParts::from_partial_scan(&watched.backend).await;
+    assert!(!parts.has_read("node", "/locks/team/job"));
+    assert!(parts.has_read("node", "/locks/gone"));
+    let configured = backend(&cluster, |_, zookeeper| {
+        zookeeper.paths = vec!["/locks/team".to_owned()]
+    });
+    let again = refresh(&configured, "node", &["/locks/team"]).await.unwrap();
+    assert!(again.names().is_empty() && again.gone.is_empty(), "{again:?}");
+}
+
+#[tokio::test]
 async fn a_missing_path_or_chroot_is_named() {
     // One path of two is missing; a chroot that does not exist; a hidden path among others.
     let watched = WatchedZookeeper::start().await;
