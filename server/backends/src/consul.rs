@@ -9,6 +9,7 @@ mod acl;
 mod detail;
 mod entry;
 mod error;
+mod hidden_sessions;
 mod http;
 mod json_elements;
 mod lock_delays;
@@ -35,6 +36,7 @@ use super::error::within;
 use super::{Backend, BackendError, Budget, Hints, Pass, Probe, RELEASE, Sink};
 use config::BackendConfig;
 use config::consul::ConsulConfig;
+use hidden_sessions::HiddenSessions;
 use http::Http;
 use lock_delays::LockDelays;
 use runtime::clock::Clock;
@@ -43,6 +45,7 @@ use settings::ConsulSettings;
 pub struct ConsulBackend {
     http: Http,
     delays: LockDelays,
+    hidden_sessions: HiddenSessions,
     /// With the token of forced unlocks, if configured.
     unlocks: Option<Box<Http>>,
     /// Duration of the last scan, in milliseconds.
@@ -66,6 +69,7 @@ pub fn connect(
     Ok(ConsulBackend {
         http: http(consul.token.as_ref())?,
         delays: LockDelays::default(),
+        hidden_sessions: HiddenSessions::default(),
         unlocks: match &consul.unlock_token {
             Some(token) => Some(Box::new(http(Some(token))?)),
             None => None,

@@ -6,5 +6,6 @@ mod keys;
 mod lock_delay;
 mod release;
 mod scale;
+mod sessions;
 mod watch;
 mod watched_consul;

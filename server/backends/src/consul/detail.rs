@@ -76,7 +76,9 @@ fn field(name: &str, value: impl Into<String>) -> RawField {
 }
 
 fn raw(found: &Found) -> Vec<RawField> {
-    let Found { held, session, value } = found;
+    let Found {
+        held, session, value, ..
+    } = found;
     let text = if value.len() > VALUE_BYTES_MAX {
         "unknown: the value is larger than 64 KiB and is not shown".to_owned()
     } else {

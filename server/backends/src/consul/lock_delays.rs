@@ -37,12 +37,23 @@ struct Keys {
 }
 
 impl LockDelays {
-    /// All keys that a complete scan found held. `is_gone` tells whether a session has ended.
-    pub(super) fn replace(&self, held: HashMap<Resource, Holding>, is_gone: impl Fn(&str) -> bool) {
+    /// All keys that a scan found held. `is_read` tells whether it would have found a key, `is_gone` whether a session
+    /// has ended.
+    pub(super) fn replace(
+        &self,
+        held: HashMap<Resource, Holding>,
+        is_read: impl Fn(&Resource) -> bool,
+        is_gone: impl Fn(&str) -> bool,
+    ) {
         let mut keys = self.0.lock();
         let before = std::mem::replace(&mut keys.held, held);
         for (key, holding) in before {
-            if !keys.held.contains_key(&key) && is_gone(&holding.session) {
+            if keys.held.contains_key(&key) {
+                continue;
+            }
+            if !is_read(&key) {
+                keys.held.insert(key, holding);
+            } else if is_gone(&holding.session) {
                 keys.delay(key, &holding);
             }
         }
@@ -72,6 +83,15 @@ impl LockDelays {
         keys.held
             .values()
             .map(|holding| holding.session.clone())
+            .collect()
+    }
+
+    /// Owners by session. A session keeps its name and node, so they are valid where it cannot be read any more.
+    pub(super) fn owners(&self) -> HashMap<Arc<str>, OwnerId> {
+        let keys = self.0.lock();
+        keys.held
+            .values()
+            .map(|holding| (holding.session.clone(), holding.owner.clone()))
             .collect()
     }
 
@@ -143,9 +163,9 @@ mod tests {
         let key = |name: &str| Resource::from(name);
         let held = [("released", "s1"), ("lost", "s2"), ("taken", "s2")];
         let held = held.map(|(name, session)| (key(name), holding(session, 1_000)));
-        delays.replace(HashMap::from(held), |_| false);
+        delays.replace(HashMap::from(held), |_| true, |_| false);
         let now = HashMap::from([(key("taken"), holding("s3", 2_000))]);
-        delays.replace(now, |session| session == "s2");
+        delays.replace(now, |_| true, |session| session == "s2");
         let running = delays.running(Tick(3_000));
         assert_eq!(running.len(), 1);
         // From the last reading that saw it held.
@@ -155,5 +175,26 @@ mod tests {
         delays.update(&key("lost"), None, |_| true);
         assert!(delays.running_for(&key("lost"), Tick(18_999)).is_some());
         assert_eq!(delays.running(Tick(19_000)), []);
+    }
+
+    #[test]
+    fn a_partial_scan_starts_and_ends_lock_delays_of_what_it_read() {
+        // Two keys lost with their session, one of them read; then the delayed key is held again, as after a change of
+        // Consul's leader.
+        let delays = LockDelays::default();
+        let (read, unread) = (Resource::from("read"), Resource::from("unread"));
+        let held = [&read, &unread].map(|key| (key.clone(), holding("s1", 1_000)));
+        delays.replace(HashMap::from(held), |_| true, |_| false);
+        delays.replace(HashMap::new(), |key| *key == read, |_| true);
+        let running: Vec<Resource> = delays
+            .running(Tick(2_000))
+            .into_iter()
+            .map(|(key, ..)| key)
+            .collect();
+        assert_eq!(running, std::slice::from_ref(&read));
+        assert_eq!(delays.last_session(&unread).as_deref(), Some("s1"));
+        let now = HashMap::from([(read.clone(), holding("s2", 3_000))]);
+        delays.replace(now, |key| *key == read, |_| true);
+        assert_eq!(delays.running(Tick(3_000)), []);
     }
 }

@@ -25,16 +25,13 @@ pub(super) struct Found {
     pub(super) held: HeldKey,
     /// `None`: the token may not read it.
     pub(super) session: Option<ConsulSession>,
+    owner: OwnerId,
     pub(super) value: Vec<u8>,
 }
 
 impl Found {
     pub(super) fn lock(&self) -> ObservedLock {
-        row::lock(&self.held, self.session.as_ref(), self.owner())
-    }
-
-    fn owner(&self) -> OwnerId {
-        row::owner(&self.held.session, self.session.as_ref())
+        row::lock(&self.held, self.session.as_ref(), self.owner.clone())
     }
 }
 
@@ -51,17 +48,9 @@ impl ConsulBackend {
             return Ok(Lookup::Free);
         };
         let sent_at = self.http.clock.tick();
-        let read = |entry: &KeyEntry<'_>| entry.held().map(|held| (held, entry.bytes()));
-        let found = read::key(&self.http, &key, read).await;
-        let found = match found {
-            Err(fault) if fault.kind == ConsulErrorKind::Denied => return Err(denied(fault, &key)),
-            found => found?,
-        };
-        if let Some((held, value)) = found.flatten() {
-            let session = self.session(&held.session).await?;
-            let found = Found { held, session, value };
+        if let Some(found) = self.read_held(&key).await? {
             let id = found.held.session.as_str().into();
-            let now = holding(id, found.owner(), found.session.as_ref(), sent_at);
+            let now = holding(id, found.owner.clone(), found.session.as_ref(), sent_at);
             self.delays.update(resource, Some(now), |_| false);
             return Ok(Lookup::Held(Box::new(found)));
         }
@@ -74,6 +63,42 @@ impl ConsulBackend {
         Ok(delay.map_or(Lookup::Free, |(delay, remaining_ms)| {
             Lookup::Delayed(Box::new(row::delayed(resource, &delay, remaining_ms)))
         }))
+    }
+
+    /// The key if it is held. A session that is not found has ended, and the next reading of the key is another one; or
+    /// the token may not read it.
+    async fn read_held(&self, key: &str) -> Result<Option<Found>, ConsulError> {
+        let read = |entry: &KeyEntry<'_>| entry.held().map(|held| (held, entry.bytes()));
+        let mut before = None;
+        loop {
+            let found = match read::key(&self.http, key, read).await {
+                Err(fault) if fault.kind == ConsulErrorKind::Denied => return Err(denied(fault, key)),
+                found => found?,
+            };
+            let Some((held, value)) = found.flatten() else {
+                return Ok(None);
+            };
+            let session = self.session(&held.session).await?;
+            let generation = row::generation(&held);
+            if session.is_some() || before.as_ref() == Some(&generation) {
+                let owner = self.owner(&held.session, session.as_ref());
+                return Ok(Some(Found {
+                    held,
+                    session,
+                    owner,
+                    value,
+                }));
+            }
+            before = Some(generation);
+        }
+    }
+
+    fn owner(&self, id: &str, session: Option<&ConsulSession>) -> OwnerId {
+        let before = match session {
+            Some(_) => None,
+            None => self.delays.owners().remove(id),
+        };
+        before.unwrap_or_else(|| row::owner(id, session))
     }
 
     async fn session(&self, id: &str) -> Result<Option<ConsulSession>, ConsulError> {

@@ -7,21 +7,23 @@ use std::time::Duration;
 
 use domain::duration::millis;
 use domain::limits::RESOURCE_BYTES_MAX;
-use domain::names::OwnerId;
+use domain::names::{OwnerId, Resource};
 use domain::observation::{Coverage, ObservedLock};
 use domain::reported::{Reported, Why};
 use domain::tick::Tick;
 
 use super::ConsulBackend;
 use super::acl::{self, Permissions};
-use super::entry::ConsulSession;
+use super::entry::{ConsulSession, HeldKey};
 use super::error::{ConsulError, ConsulErrorKind};
+use super::hidden_sessions::still_holding;
 use super::lock_delays::Holding;
 use super::read::{self, KeyList};
 use super::row;
 use crate::{BackendError, Batch, Budget, Pass, Sink, SourcePass};
 
 pub(super) const NO_CLOCK: &str = "Consul reports no clock; sessions use the leader's internal clock";
+const TIMED_OUT: &str = "the scan timed out; raise `scan_timeout` or narrow `prefixes`";
 /// Locks per batch.
 const BATCH_LOCKS: usize = 1_000;
 
@@ -30,6 +32,8 @@ struct Reading {
     list: KeyList,
     permissions: Permissions,
     sessions: HashMap<String, ConsulSession>,
+    /// Sessions that hold keys, have not ended, and are not listed.
+    hidden: HashSet<String>,
     sent_at: Tick,
     /// Why it is partial.
     cut: Option<Why>,
@@ -41,7 +45,7 @@ impl ConsulBackend {
     pub(super) async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
         let sent_at = self.http.clock.tick();
         let deadline = sent_at.plus(millis(budget.time_max));
-        let mut reading = self
+        let reading = self
             .read_all(sent_at, deadline)
             .await
             .map_err(|fault| fault.error)?;
@@ -55,17 +59,18 @@ impl ConsulBackend {
             cut_reason = Some(format!("a key is longer than {RESOURCE_BYTES_MAX} bytes").into());
         }
         let seen = reading.list.keys;
-        for prefix in std::mem::take(&mut reading.read_prefixes) {
+        for prefix in reading.read_prefixes.clone() {
             let covers = move |name: &[u8]| name.starts_with(prefix.as_bytes());
             sink.read_part(&row::source(), Arc::new(covers));
         }
-        self.deliver(reading, cut_reason.is_none(), sink);
+        let hidden_reason = hidden_sessions_reason(reading.hidden.len());
+        self.deliver(reading, sink);
         let elapsed_ms = self.http.clock.tick().since(sent_at);
         self.scan_ms.store(elapsed_ms, Ordering::Relaxed);
         Ok(Pass {
             sources: vec![SourcePass {
                 source: row::source(),
-                fault: cut_reason.as_ref().map(ToString::to_string),
+                fault: cut_reason.as_ref().map(ToString::to_string).or(hidden_reason),
                 coverage: match cut_reason {
                     None => Coverage::Complete,
                     Some(why) => Coverage::Partial { seen, of: None, why },
@@ -81,6 +86,7 @@ impl ConsulBackend {
             list: KeyList::default(),
             permissions,
             sessions: HashMap::new(),
+            hidden: HashSet::new(),
             sent_at,
             cut: None,
             read_prefixes: Vec::new(),
@@ -96,8 +102,7 @@ impl ConsulBackend {
                     }
                 }
                 Err(_) => {
-                    let why = "the scan timed out; raise `scan_timeout` or narrow `prefixes`";
-                    reading.cut = Some(why.into());
+                    reading.cut = Some(TIMED_OUT.into());
                     break;
                 }
             }
@@ -124,7 +129,50 @@ impl ConsulBackend {
                 Err(fault) => return Err(fault),
             };
         }
+        if reading.permissions.sees_sessions() {
+            self.find_hidden_sessions(&mut reading, deadline).await?;
+        }
         Ok(reading)
+    }
+
+    /// Finds the holders that are not listed and have not ended: [`hidden_sessions`](super::hidden_sessions).
+    async fn find_hidden_sessions(&self, reading: &mut Reading, deadline: Tick) -> Result<(), ConsulError> {
+        let is_unlisted = |held: &&HeldKey| !reading.sessions.contains_key(&held.session);
+        let unlisted: Vec<&HeldKey> = reading.list.held.iter().filter(is_unlisted).collect();
+        let holders: HashSet<&str> = unlisted.iter().map(|held| held.session.as_str()).collect();
+        let mut hidden = self.hidden_sessions.known();
+        hidden.retain(|session| holders.contains(session.as_str()));
+        let unproven: Vec<&HeldKey> = unlisted
+            .into_iter()
+            .filter(|held| !hidden.contains(&held.session))
+            .collect();
+        if !unproven.is_empty() {
+            match self.read_keys_again(deadline).await? {
+                Some(after) => hidden.extend(still_holding(&unproven, &after)),
+                None => {
+                    reading.cut = Some(TIMED_OUT.into());
+                    reading.read_prefixes.clear();
+                }
+            }
+        }
+        self.hidden_sessions.replace(hidden.clone());
+        reading.hidden = hidden;
+        Ok(())
+    }
+
+    /// `None`: no time is left.
+    async fn read_keys_again(&self, deadline: Tick) -> Result<Option<Vec<HeldKey>>, ConsulError> {
+        let mut again = KeyList::default();
+        for prefix in &self.http.settings.prefixes {
+            let list = read::keys(&self.http, prefix, &mut again);
+            match tokio::time::timeout(self.left(deadline), list).await {
+                Ok(read) => {
+                    read?;
+                }
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(again.held))
     }
 
     fn left(&self, deadline: Tick) -> Duration {
@@ -146,7 +194,7 @@ impl ConsulBackend {
         })
     }
 
-    fn deliver(&self, reading: Reading, is_complete: bool, sink: &mut dyn Sink) {
+    fn deliver(&self, reading: Reading, sink: &mut dyn Sink) {
         let sees_sessions = reading.permissions.sees_sessions();
         let mut holdings = HashMap::with_capacity(reading.list.held.len());
         let mut locks = Vec::with_capacity(BATCH_LOCKS.min(reading.list.held.len()));
@@ -160,13 +208,21 @@ impl ConsulBackend {
             }
         };
         let mut shared: HashMap<&str, (Arc<str>, OwnerId)> = HashMap::new();
+        let owners_before = match sees_sessions && reading.hidden.is_empty() {
+            true => HashMap::new(),
+            false => self.delays.owners(),
+        };
         for held in &reading.list.held {
             let session = reading.sessions.get(&held.session);
             // Its session ended after the keys were read.
-            if session.is_none() && sees_sessions {
+            if session.is_none() && sees_sessions && !reading.hidden.contains(&held.session) {
                 continue;
             }
-            let texts = || (held.session.as_str().into(), row::owner(&held.session, session));
+            let owner = || match (session, owners_before.get(held.session.as_str())) {
+                (None, Some(before)) => before.clone(),
+                _ => row::owner(&held.session, session),
+            };
+            let texts = || (held.session.as_str().into(), owner());
             let (id, owner) = shared.entry(&held.session).or_insert_with(texts).clone();
             let lock = row::lock(held, session, owner.clone());
             holdings.insert(
@@ -178,11 +234,14 @@ impl ConsulBackend {
                 flush(&mut locks);
             }
         }
-        if is_complete {
-            let listed = |session: &str| reading.sessions.contains_key(session);
-            self.delays
-                .replace(holdings, |session| sees_sessions && !listed(session));
-        }
+        let is_read = |key: &Resource| {
+            let mut prefixes = reading.read_prefixes.iter();
+            prefixes.any(|prefix| key.as_bytes().starts_with(prefix.as_bytes()))
+        };
+        let has_ended = |session: &str| {
+            sees_sessions && !reading.sessions.contains_key(session) && !reading.hidden.contains(session)
+        };
+        self.delays.replace(holdings, is_read, has_ended);
         for (key, delay, remaining_ms) in self.delays.running(reading.sent_at) {
             locks.push(row::delayed(&key, &delay, remaining_ms));
         }
@@ -210,4 +269,15 @@ fn partly_readable(prefix: &str) -> String {
         "the token may read only a part of the keys below {prefix}. {}",
         acl::read_rule(prefix)
     )
+}
+
+fn hidden_sessions_reason(count: usize) -> Option<String> {
+    let sessions =
+        domain::format::counted(count as u64, "session that holds keys", "sessions that hold keys");
+    (count > 0).then(|| {
+        format!(
+            "the token may not read {sessions}: their keys are listed without name and TTL of the session. \
+             Add to the token's policy: session_prefix \"\" {{ policy = \"read\" }}"
+        )
+    })
 }
