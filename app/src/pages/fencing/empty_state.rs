@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 const CHECK_REQUEST: &str = "curl -s $LEASEHOLD/v1/fencing/check -H 'Authorization: Bearer …' \\
   -d '{\"resource\": \"billing:close:2026-04\", \"fencingToken\": 7, \"source\": \"ledger-db\"}'";
-const LIST_REQUEST: &str = "curl -s $LEASEHOLD/v1/fencing/rejections -H 'Authorization: Bearer …' \\
+const REPORT_REQUEST: &str = "curl -s $LEASEHOLD/v1/fencing/rejections -H 'Authorization: Bearer …' \\
   -d '{\"resource\": \"billing:close:2026-04\", \"fencingToken\": 7,
        \"highestToken\": 8, \"ownerId\": \"worker-3\", \"source\": \"ledger-db\"}'";
 
@@ -15,7 +15,7 @@ pub(super) fn setup_help() -> AnyView {
             <ol>
                 <li>
                     <b>"Compare at the resource and report."</b>" The resource stores the highest token seen and rejects a write with a lower one in the same transaction, then reports it:"
-                    <pre>{LIST_REQUEST}</pre>
+                    <pre>{REPORT_REQUEST}</pre>
                 </li>
                 <li>
                     <b>"Or check before each write."</b>" Where a resource cannot compare, its client or proxy asks. The lease service records the rejection:"
