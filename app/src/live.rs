@@ -22,6 +22,8 @@ use crate::session::{CurrentSession, Session};
 
 /// Silence of the stream after which data no longer counts as live.
 pub const SILENCE_MS_MAX: i64 = 12_000;
+/// Interval at which the page asks why the server refuses the stream: the reason may change.
+const REFUSAL_CHECK_MS: i64 = 15_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
@@ -67,8 +69,8 @@ pub struct Live {
     seen: StoredValue<Revisions>,
     fetching: StoredValue<Fetching>,
     rest: StoredValue<Rest>,
-    /// The server refuses the stream, and the page was fetched again since.
-    is_refused: RwSignal<bool>,
+    /// The last fetch of the page for the reason of a refused stream; `None`: not refused.
+    refusal_checked_at: RwSignal<Option<i64>>,
     session: CurrentSession,
 }
 
@@ -111,7 +113,7 @@ impl Live {
             shown: RwSignal::new(None),
             fetching: StoredValue::new(Fetching::default()),
             rest: StoredValue::new(Rest::default()),
-            is_refused: RwSignal::new(false),
+            refusal_checked_at: RwSignal::new(None),
         }
     }
 
@@ -177,17 +179,18 @@ impl Live {
     }
 
     /// A refused stream has no reason in the browser. The page's own requests have it, such as a session that has
-    /// ended, so they are sent once.
-    fn on_refused(self) {
-        if self.is_refused.try_get_untracked() == Some(false) {
-            self.is_refused.try_set(true);
+    /// ended, so they are sent again, at an interval that an overloaded server can answer.
+    fn on_refused(self, now: i64) {
+        let checked_at = self.refusal_checked_at.try_get_untracked().flatten();
+        if checked_at.is_none_or(|at| now - at >= REFUSAL_CHECK_MS) {
+            self.refusal_checked_at.try_set(Some(now));
             self.on_change(Topics::ALL);
         }
     }
 
-    /// The server refuses the stream; tracked.
+    /// The server refuses the stream; tracked, and notifies at each check of the reason.
     pub fn is_refused(self) -> bool {
-        self.is_refused.get()
+        self.refusal_checked_at.with(Option::is_some)
     }
 
     /// Holds events back until the guard is dropped.

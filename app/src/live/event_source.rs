@@ -131,8 +131,8 @@ fn on_event(live: Live, event: LiveEvent) {
     live.session
         .update(event.firing_groups, event.alerts_overdue, event.is_read_only);
     live.last_event_at.try_set(now_ms());
-    if live.is_refused.try_get_untracked() == Some(true) {
-        live.is_refused.try_set(false);
+    if live.refusal_checked_at.try_get_untracked().flatten().is_some() {
+        live.refusal_checked_at.try_set(None);
     }
     live.seen.try_set_value(revisions);
     live.last_event.try_set(Some(event));
@@ -191,7 +191,7 @@ fn check_stream(live: Live, source: StoredValue<Option<Source>, LocalStorage>, n
         mark_cut(live);
     }
     if closed {
-        live.on_refused();
+        live.on_refused(now);
     }
     refetch_activity(live, now);
     // A half-open connection reports no error; a refused one is given up by the browser.

@@ -39,15 +39,20 @@ fn a_page_that_closes_discards_only_its_own_events() {
 }
 
 #[test]
-fn a_refused_stream_refetches_once_to_learn_why() {
+fn a_refused_stream_refetches_at_an_interval_to_learn_why() {
     let (_owner, live) = live();
-    live.on_refused();
-    live.on_refused();
-    assert_eq!(refetches(live), [1, 1, 1]);
+    let refused_at = |now| {
+        live.on_refused(now);
+        refetches(live)
+    };
+    assert_eq!(refused_at(1_000), [1, 1, 1]);
+    assert_eq!(refused_at(1_250), [1, 1, 1]);
+    // The overload is over, and the session has ended meanwhile.
+    assert_eq!(refused_at(999 + REFUSAL_CHECK_MS), [1, 1, 1]);
+    assert_eq!(refused_at(1_000 + REFUSAL_CHECK_MS), [2, 2, 2]);
     // The next event opens the stream; a refusal after that has another reason.
-    live.is_refused.set(false);
-    live.on_refused();
-    assert_eq!(refetches(live), [2, 2, 2]);
+    live.refusal_checked_at.set(None);
+    assert_eq!(refused_at(1_250 + REFUSAL_CHECK_MS), [3, 3, 3]);
 }
 
 #[test]
