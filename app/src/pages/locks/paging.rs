@@ -1,7 +1,6 @@
 //! Feeds the rows on screen: the first page, pages added by scrolling, and refetches after
 //! events.
 
-use domain::query::InventoryPage;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
@@ -28,7 +27,8 @@ pub struct LockPaging {
     address: Memo<Address>,
     /// A next page is being fetched.
     fetching: StoredValue<bool>,
-    failed: RwSignal<Option<FailedPage>>,
+    /// The latest failure is the last.
+    failed: RwSignal<Vec<FailedPage>>,
 }
 
 impl LockPaging {
@@ -42,7 +42,7 @@ impl LockPaging {
             live,
             address,
             fetching: StoredValue::new(false),
-            failed: RwSignal::new(None),
+            failed: RwSignal::new(Vec::new()),
         };
         feed.follow(loaded);
         feed
@@ -92,7 +92,7 @@ impl LockPaging {
         } = self;
         if listing.with_untracked(|listing| listing.query() != loaded.query) {
             listing.set(Listing::new(loaded.query, loaded.page));
-            self.failed.set(None);
+            self.failed.set(Vec::new());
             window().scroll_to_with_x_and_y(0.0, 0.0);
         } else {
             listing.update(|listing| listing.refresh(0, loaded.page, clock::now_ms()));
@@ -109,9 +109,7 @@ impl LockPaging {
             .listing
             .with_untracked(|listing| listing.pages_within(seen.start, seen.end));
         for (index, cursor) in pages {
-            self.fetch(index, cursor, move |listing, page| {
-                listing.refresh(index, page, clock::now_ms())
-            });
+            self.fetch(index, cursor);
         }
     }
 
@@ -123,33 +121,39 @@ impl LockPaging {
             return;
         };
         self.fetching.set_value(true);
-        self.fetch(index, cursor.clone(), move |listing, page| {
-            listing.append(&cursor, page)
-        });
+        self.fetch(index, cursor);
     }
 
     /// Why some rows are missing or older than the others; tracked.
     pub fn failure(self) -> Option<ApiError> {
         self.failed
-            .with(|failed| failed.as_ref().map(|failed| failed.error.clone()))
+            .with(|failed| failed.last().map(|page| page.error.clone()))
     }
 
-    /// Fetches the visible pages and the next one again.
+    /// Fetches every failed page again, also those out of sight.
     pub fn retry(self) {
-        self.failed.set(None);
-        self.refresh_in_sight();
-        let rows = self.listing.with_untracked(Listing::len);
-        if self.scroll.window().is_near_end(rows) {
+        let failed = self.failed.try_update(std::mem::take).unwrap_or_default();
+        let (pages, count) = self
+            .listing
+            .with_untracked(|listing| (listing.pages_within(0, usize::MAX), listing.pages()));
+        for (index, cursor) in pages {
+            if failed.iter().any(|page| page.index == index) {
+                self.fetch(index, cursor);
+            }
+        }
+        if failed.iter().any(|page| page.index >= count) {
             self.fetch_next();
         }
     }
 
     /// Fetches one page and applies it, unless the query changed meanwhile.
-    fn fetch(self, index: usize, cursor: String, apply: impl FnOnce(&mut Listing, InventoryPage) + 'static) {
+    fn fetch(self, index: usize, cursor: String) {
         let query = self
             .address
             .with_untracked(|address| address.query_from(Some(&cursor), PORTION));
-        let belongs_to = self.listing.with_untracked(|listing| listing.query().to_owned());
+        let (belongs_to, is_next) = self
+            .listing
+            .with_untracked(|listing| (listing.query().to_owned(), index == listing.pages()));
         spawn_local(async move {
             let answer = inventory(query).await;
             self.fetching.try_set_value(false);
@@ -161,9 +165,12 @@ impl LockPaging {
             }
             let error = answer.as_ref().err().cloned();
             self.failed
-                .try_update(|failed| *failed = failure_after(failed.take(), index, error));
+                .try_update(|failed| record_response(failed, index, error));
             if let Ok(page) = answer {
-                self.listing.try_update(|listing| apply(listing, page));
+                self.listing.try_update(|listing| match is_next {
+                    true => listing.append(&cursor, page),
+                    false => listing.refresh(index, page, clock::now_ms()),
+                });
                 if let Some(waiting) = self.listing.try_with_untracked(Listing::waiting) {
                     self.live.hold_back(waiting);
                 }
@@ -173,12 +180,10 @@ impl LockPaging {
     }
 }
 
-/// The failure after the response for the page at `index`. The response of another page does not end it.
-fn failure_after(before: Option<FailedPage>, index: usize, error: Option<ApiError>) -> Option<FailedPage> {
-    match error {
-        Some(error) => Some(FailedPage { index, error }),
-        None => before.filter(|failed| failed.index != index),
-    }
+/// Keeps the failures of all other pages: each stays until its own page is fetched.
+fn record_response(failed: &mut Vec<FailedPage>, index: usize, error: Option<ApiError>) {
+    failed.retain(|page| page.index != index);
+    failed.extend(error.map(|error| FailedPage { index, error }));
 }
 
 #[cfg(test)]
@@ -186,16 +191,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_page_stays_reported_until_it_is_fetched() {
+    fn each_failed_page_stays_reported_until_it_is_fetched() {
         let error = || Some(ApiError::Unreachable("it did not answer".to_owned()));
-        let failed = failure_after(None, 2, error());
-        assert_eq!(
-            failed.as_ref().map(|failed| failed.error.clone()),
-            error(),
-            "the end of the list is not reached"
-        );
-        let failed = failure_after(failed, 1, None);
-        assert!(failed.is_some(), "another page arrived");
-        assert_eq!(failure_after(failed, 2, None), None);
+        let mut failed = Vec::new();
+        let mut failed_after = |index, error| {
+            record_response(&mut failed, index, error);
+            failed.iter().map(|page| page.index).collect::<Vec<_>>()
+        };
+        assert_eq!(failed_after(2, error()), [2]);
+        assert_eq!(failed_after(1, None), [2], "another page arrived");
+        assert_eq!(failed_after(5, error()), [2, 5], "page 2 is still missing");
+        assert_eq!(failed_after(2, error()), [5, 2], "once per page");
+        assert_eq!(failed_after(5, None), [2]);
+        assert!(failed_after(2, None).is_empty());
     }
 }
