@@ -173,13 +173,6 @@ pub fn KeysOpen() -> impl IntoView {
     }
 }
 
-/// Focuses an element if it is focusable.
-pub fn focus(element: &web_sys::Element) {
-    if let Some(element) = element.dyn_ref::<HtmlElement>() {
-        let _ = element.focus();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

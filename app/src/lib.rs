@@ -11,6 +11,7 @@ pub mod charts;
 pub mod components;
 pub mod console;
 pub mod done_messages;
+pub mod focus;
 pub mod forms;
 pub mod hydration;
 pub mod keyboard_shortcuts;

@@ -110,6 +110,11 @@ impl FormState {
 
     pub fn clear(self) {
         self.reply.set(None);
+        self.clear_failure();
+    }
+
+    /// Forgets a request without a reply: the page shows what it did.
+    pub fn clear_failure(self) {
         self.failure.set(None);
     }
 }

@@ -206,6 +206,10 @@ test('locks are ticked one by one, and unconfirmed ones are not touched', async 
   await page.getByRole('button', { name: 'Release the locks with a typed name' }).click();
   await expect(page.getByRole('heading', { name: 'Confirm 1 unlock' })).toBeVisible();
   await lookAt(page, 'unlock-several-half');
+  const [last] = await page.locator('.to-type').allTextContents();
+  await fields.fill(last);
+  await fields.press('Enter');
+  await expect(page.getByRole('heading', { name: /of 2 released/ })).toBeFocused();
 });
 
 test('a form sent without a session keeps its input and is resent', async ({ page, api, context, forgive }) => {
@@ -224,7 +228,7 @@ test('a form sent without a session keeps its input and is resent', async ({ pag
   await page.waitForURL('**/unlocks/*');
 });
 
-test('a release whose reply is lost is not called undone', async ({ page, api }) => {
+test('a release whose reply is lost is not called undone, and the notice goes with the result', async ({ page, api }) => {
   const lock = await some(api, 'redis-cache', 'key');
   await openLive(page, address('unlock', lock));
   await begin(page);
@@ -236,10 +240,16 @@ test('a release whose reply is lost is not called undone', async ({ page, api })
       return answer;
     };
   });
-  await confirm(page, lock);
+  // Paused: only the reply could show the result.
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByLabel('Type the name of the resource').fill(lock.resource);
+  await page.getByRole('button', { name: 'Release this lock' }).click();
   const alert = page.getByRole('alert').filter({ hasText: 'Outcome unknown: the console did not answer' });
   await expect(alert).toBeVisible();
   await expect(alert.getByRole('link')).toHaveAttribute('href', '');
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeVisible();
+  await expect(alert).toHaveCount(0);
 });
 
 test('a free lock offers no unlock', async ({ page, forgive }) => {

@@ -114,3 +114,34 @@ test('Tab reaches the skip link first, every stop shows its focus, and the skip 
   await page.keyboard.press('Enter');
   await expect(page.locator('#main')).toBeFocused();
 });
+
+test('"Try again" of a failed part passes the focus on to what replaces it', async ({ page, forgive }) => {
+  forgive(/Failed to load resource/);
+  await openLive(page, '/');
+  // No event retries by itself.
+  await page.keyboard.press('p');
+  await expect(liveBar(page)).toContainText('Paused');
+  await page.route('**/api/inventory*', (route) => route.abort());
+  await page.getByRole('banner').getByRole('link', { name: 'Locks' }).click();
+  const retry = page.getByRole('button', { name: 'Try again' });
+  await expect(retry).toBeVisible();
+  await page.unroute('**/api/inventory*');
+  await retry.press('Enter');
+  await expect(rows(page).first()).toBeVisible();
+  await expect(page.getByRole('region', { name: 'list of locks' })).toBeFocused();
+});
+
+test('"Try again" of failed rows passes the focus on to the number of rows', async ({ page, forgive }) => {
+  forgive(/Failed to load resource/);
+  const later = /\/api\/inventory.*cursor/;
+  await page.route(later, (route) => route.abort());
+  await openLive(page, '/locks?sort=resource&limit=10');
+  await page.keyboard.press('p');
+  await expect(liveBar(page)).toContainText('Paused');
+  const retry = page.locator('.foot').getByRole('button', { name: 'Try again' });
+  await expect(retry).toBeVisible();
+  await page.unroute(later);
+  await retry.press('Enter');
+  await expect(page.locator('.foot')).not.toContainText('could not be fetched');
+  await expect(page.locator('.foot').getByText(/^Rows 1 to/)).toBeFocused();
+});

@@ -6,7 +6,8 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlElement};
 
-use crate::keyboard_shortcuts::{focus, plain_key};
+use crate::focus::focus;
+use crate::keyboard_shortcuts::plain_key;
 
 #[component]
 pub(super) fn AlertKeys() -> impl IntoView {

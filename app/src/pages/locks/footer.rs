@@ -11,6 +11,7 @@ use super::url_state::Address;
 use crate::components::legend::ExpiryBarLegend;
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
+use crate::focus::pass_on_focus;
 use crate::live::use_live;
 
 #[component]
@@ -54,6 +55,7 @@ fn FailedPages(paging: LockPaging) -> impl IntoView {
     let failure = Memo::new(move |_| paging.failure());
     changing(move || {
         let error = failure.get()?;
+        pass_on_focus(".foot .notice:has(button:focus)", ".fo span");
         Some(
             view! {
                 <p class="notice critical" role="alert">

@@ -8,6 +8,7 @@ use wasm_bindgen::JsCast;
 
 use super::row_buffer::Listing;
 use super::virtual_window::Window;
+use crate::focus::focus;
 use crate::keyboard_shortcuts;
 
 /// Rows per fetch while scrolling.
@@ -178,6 +179,6 @@ fn focus_row(tbody: NodeRef<Tbody>, row: usize) {
         .ok()
         .flatten();
     if let Some(link) = link.and_then(|link| link.dyn_into::<web_sys::Element>().ok()) {
-        keyboard_shortcuts::focus(&link);
+        focus(&link);
     }
 }

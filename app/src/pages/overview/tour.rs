@@ -4,8 +4,8 @@ use leptos::prelude::*;
 
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
+use crate::focus::focus;
 use crate::forms::console_form::ConsoleForm;
-use crate::keyboard_shortcuts::focus;
 use crate::session::{CurrentSession, TourLinks, use_session};
 
 /// Nothing outside of the demo.

@@ -11,20 +11,17 @@ use super::head::external;
 use super::nodes;
 use super::parts::{audit_entries, badge, holdings, name, paragraph, read_again, time_on};
 use super::path;
-use crate::keyboard_shortcuts;
+use crate::focus::focus_if_lost;
 use crate::links;
 use crate::page_data::unlock::UnlockData;
 
-const TITLE_ID: &str = "outcome-title";
+/// Id of the heading that changes with the result, on every page of a forced unlock.
+pub(super) const TITLE_ID: &str = "outcome-title";
 
-/// Focuses the result if the form that led to it took the focus with it; a screen reader announces the result then.
-pub(super) fn focus_if_lost() {
-    let document = document();
-    let is_lost = document
-        .active_element()
-        .is_none_or(|element| element.tag_name() == "BODY");
-    if let Some(title) = document.get_element_by_id(TITLE_ID).filter(|_| is_lost) {
-        keyboard_shortcuts::focus(&title);
+/// Focuses the heading if the form that led to the result took the focus with it.
+pub(super) fn focus_title() {
+    if let Some(title) = document().get_element_by_id(TITLE_ID) {
+        focus_if_lost(&title);
     }
 }
 
@@ -43,7 +40,7 @@ pub(super) fn panel(
     let rel = external(&unlock.lock.resource.text());
     view! {
         <section class=format!("panel out {hue}") aria-labelledby=TITLE_ID>
-            <header><h2 id=TITLE_ID tabindex="-1">{head}</h2><span class="small ink3">{note}</span></header>
+            <header><h2 id=TITLE_ID>{head}</h2><span class="small ink3">{note}</span></header>
             {body(unlock, today, read)}
             {nodes::results(&unlock.ending.nodes)}
             {next_steps(unlock)}

@@ -100,6 +100,17 @@ impl StepForms {
         }
     }
 
+    /// After a change of the unlock. What a lost confirmation did is known only with another state.
+    fn clear_failures(self, is_other_state: bool) {
+        for form in [self.approve, self.prove, self.review] {
+            form.clear_failure();
+        }
+        if is_other_state {
+            self.confirm.clear_failure();
+            self.cancel.clear_failure();
+        }
+    }
+
     fn refusals(self) -> AnyView {
         let all = [self.confirm, self.approve, self.prove, self.cancel, self.review];
         let all = all.map(|state| view! { <Refusal state/> }.into_any());
@@ -119,13 +130,14 @@ fn Step(first: UnlockStep, data: Signal<StepData>, read: Callback<()>) -> impl I
             .unwrap_or_else(|| first.clone())
     });
     let is_pending = Memo::new(move |_| step.with(|step| step.unlock.state == UnlockState::Pending));
-    // Each state has another panel.
-    Effect::new(move |before: Option<UnlockState>| {
-        let state = step.with(|step| step.unlock.state);
-        if before.is_some_and(|before| before != state) {
-            request_animation_frame(result::focus_if_lost);
+    // Each has another panel, form or flag.
+    Effect::new(move |before: Option<(UnlockState, Requirement, bool)>| {
+        let now = step.with(|step| (step.unlock.state, Requirement::next(step, false), step.may_review));
+        if let Some(before) = before.filter(|before| *before != now) {
+            forms.clear_failures(before.0 != now.0);
+            request_animation_frame(result::focus_title);
         }
-        state
+        now
     });
     let title = document_title(&lock);
     let header = move || match is_pending.get() {
@@ -196,9 +208,9 @@ fn Confirm(step: Signal<UnlockStep>, of: RequirementOf) -> impl IntoView {
     let intent = step.with_untracked(|step| step.unlock.intent_entry);
     let links = Memo::new(move |_| step.with(|step| FooterLinks::new(step, is_break_glass.get())));
     view! {
-        <section class="panel p2" aria-labelledby="confirm-title">
+        <section class="panel p2" aria-labelledby=result::TITLE_ID>
             <header>
-                <h2 id="confirm-title"><span class="n" aria-hidden="true">"2"</span>"Confirm"</h2>
+                <h2 id=result::TITLE_ID><span class="n" aria-hidden="true">"2"</span>"Confirm"</h2>
                 <span class="small ink3">{format!("intent: audit entry {intent}")}</span>
             </header>
             <Validity step read/>

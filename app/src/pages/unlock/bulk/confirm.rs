@@ -9,7 +9,7 @@ use super::super::holder_summary::{also_released, facts, next_up};
 use super::super::parts::{name, notice, paragraph, read_again, time};
 use super::super::path;
 use super::super::refusal::Refusal;
-use super::super::result::head;
+use super::super::result::{TITLE_ID, focus_title, head};
 use super::{CONFIRM, NotBegun, SELECT, confirm_path, typed_field};
 use crate::api::unlock::bulk_unlocks;
 use crate::components::live_bar::LiveBar;
@@ -53,10 +53,19 @@ fn Body(data: Signal<BulkConfirmData>, read: Callback<()>) -> impl IntoView {
     });
     let title = Memo::new(move |_| data.with(title));
     let is_open = Memo::new(move |_| data.with(|data| data.items.iter().any(BulkItem::is_open)));
+    Effect::new(move |before: Option<()>| {
+        title.track();
+        if before.is_some() {
+            request_animation_frame(focus_title);
+        }
+        if !is_open.get() {
+            state.clear_failure();
+        }
+    });
     view! {
         <PageTitle text=move || title.get()/>
         <div class="pagehead">
-            <h1>{move || title.get()}</h1>
+            <h1 id=TITLE_ID>{move || title.get()}</h1>
             {changing(move || data.with(lead).map(|lead| view! { <p>{lead}</p> }.into_any()))}
         </div>
         <NotBegun state=FormState::of_action(SELECT) has_link=false/>
