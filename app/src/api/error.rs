@@ -41,11 +41,15 @@ impl FromServerFnError for ApiError {
         }
     }
 
-    /// Also reads the refusals of the authentication layer, which are problems in JSON.
+    /// Also reads the refusals of the authentication layer, which are problems in JSON, and text of a proxy.
     fn de(data: Bytes) -> Self {
         match codec::read(&data) {
             Ok(error) => error,
             Err(PayloadError::OtherBuild) if data.starts_with(b"{") => of_problem(&data),
+            // A payload begins with a binary stamp.
+            Err(PayloadError::OtherBuild) if data.get(..4).is_none_or(<[u8]>::is_ascii) => {
+                Self::Unreachable("the error is from a proxy or load balancer".to_owned())
+            }
             Err(PayloadError::OtherBuild) => Self::OtherBuild,
             Err(error @ PayloadError::Malformed) => Self::Unreachable(error.to_string()),
         }
@@ -166,5 +170,21 @@ impl Ports {
             }
             error
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_page_of_a_proxy_is_no_new_version() {
+        // Only a new version reloads the page, which then shows the proxy's error page.
+        for body in ["<html><h1>502 Bad Gateway</h1>", "no healthy upstream", ""] {
+            let error = ApiError::de(Bytes::from_static(body.as_bytes()));
+            assert!(matches!(error, ApiError::Unreachable(_)), "{body:?}: {error}");
+        }
+        let other_build = Bytes::from_static(&[0xf1, 0x9c, 0x00, 0x83, 2]);
+        assert_eq!(ApiError::de(other_build), ApiError::OtherBuild);
     }
 }
