@@ -233,7 +233,7 @@ fn silence_text(row: &SilenceRow, now: i64) -> AnyView {
         <span class="mono small"><bdi>{visible(&row.matchers).into_owned()}</bdi></span>
         <time class="num" datetime=time_format::iso(at) title=time_format::dated(at)>{span}</time>
         <span class="small ink2"><bdi>{comment}</bdi>", "<bdi>{visible(&row.by).into_owned()}</bdi></span>
-        <span class="small ink2 num">{format!("suppressed {}", row.suppressed)}</span>
+        <span class="small ink2 num">{format!("suppressed {}", format::counted(row.suppressed, "alert", "alerts"))}</span>
     }
     .into_any()
 }

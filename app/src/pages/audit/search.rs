@@ -10,13 +10,15 @@ use crate::forms::field::options_view;
 use crate::forms::filter_form::FilterForm;
 use crate::page_data::audit::{AuditData, AuditFilters};
 
-const OUTCOMES: [&str; 12] = [
+const OUTCOMES: [&str; 14] = [
     "ok",
     "released",
     "already_free",
     "holder_changed",
     "outcome_unknown",
     "refused",
+    "expired",
+    "cancelled",
     "pending",
     "approved",
     "reviewed",

@@ -55,7 +55,7 @@ pub fn Search(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoView 
             <form class="audit-search" method="get" action=PATH role="search" aria-label="fencing rejections" on:submit=submit>
                 {search_field("prefix", "Resource begins with", url, wrong)}
                 {search_field("owner", "Stale owner", url, wrong)}
-                {search_field("source", "Refused by", url, wrong)}
+                {search_field("source", "Rejected by", url, wrong)}
                 {backends(data, url)}
                 {changing(range_fields)}
                 <div class="do"><button class="btn solid" r#type="submit">"Search"</button>{changing(clear)}</div>

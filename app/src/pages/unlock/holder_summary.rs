@@ -48,12 +48,11 @@ fn held_since(seen: &HolderData) -> AnyView {
         .acquired_at
         .known()
         .map(|at| view! { <small>"since "{time_on(*at, seen.read_at.date_naive())}</small> }.into_any());
-    let text = match (&seen.held_ms, seen.held_at_least_ms) {
-        (Reported::Value(ms), _) => format::duration(*ms),
-        (_, Some(ms)) => format!("at least {}", format::duration(ms)),
-        _ => "a moment".to_owned(),
+    let length = match seen.held_at_least_ms {
+        Some(ms) if !seen.held_ms.is_known() => format!("at least {}", format::duration(ms)).into_any(),
+        _ => known_or_why(&seen.held_ms, |ms| format::duration(*ms).into_any()),
     };
-    view! { {text}{since} }.into_any()
+    view! { {length}{since} }.into_any()
 }
 
 fn renewing(seen: &HolderData) -> AnyView {
@@ -203,4 +202,42 @@ pub(super) fn effects(id: &LockId, seen: &HolderData, effects: &ReleaseEffects) 
         {late_write_warning(seen, effects, &id.backend)}
     }
     .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_time_that_is_unknown_has_its_reason() {
+        // A fresh reading of a grant that no scan has observed.
+        let unknown = || Reported::unknown("it was acquired after the last scan");
+        let mut seen = HolderData {
+            owner_id: Reported::unknown("it is not reported"),
+            owner_count: 1,
+            lease_id: Reported::unknown("it is not reported"),
+            fencing_token: Reported::absent("this kind has no token"),
+            acquired_at: Reported::unknown("it is not reported"),
+            held_ms: unknown(),
+            held_at_least_ms: None,
+            ttl_ms: Reported::Value(30_000),
+            remaining_ms: Reported::Value(10_000),
+            renewal: unknown(),
+            is_silent: false,
+            read_at: chrono::DateTime::UNIX_EPOCH,
+        };
+        let shown = |seen: &HolderData| {
+            let seen = seen.clone();
+            crate::charts::tests::html(move || held_since(&seen))
+        };
+        let html = shown(&seen);
+        assert!(
+            html.contains("unknown") && html.contains("after the last scan"),
+            "{html}"
+        );
+        seen.held_at_least_ms = Some(61_000);
+        assert!(shown(&seen).contains("at least 1 m 01 s"), "{}", shown(&seen));
+        seen.held_ms = Reported::Value(62_000);
+        assert!(shown(&seen).contains("1 m 02 s"), "{}", shown(&seen));
+    }
 }

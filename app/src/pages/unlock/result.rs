@@ -113,10 +113,10 @@ fn body(unlock: &UnlockData, today: NaiveDate, read: Callback<()>) -> AnyView {
             view! { <p>"The reviewed grant has ended"{at}". "<b>{owner(unlock)}" does not hold it any more."</b></p>{why}{unread}{after} }.into_any()
         }
         UnlockState::AlreadyFree => {
-            view! { <p>{owner(unlock)}" released it before the confirmation. The lock was free; "<b>"nothing was touched."</b></p>{why} }.into_any()
+            view! { <p>{owner(unlock)}" did not hold it any more at the confirmation. The lock was free; "<b>"nothing was touched."</b></p>{why} }.into_any()
         }
         UnlockState::HolderChanged => view! {
-            <p>{owner(unlock)}" released it before the confirmation. Another holder has it now; "<b>"it was not touched."</b></p>
+            <p>{owner(unlock)}" did not hold it any more at the confirmation. Another holder has it now; "<b>"it was not touched."</b></p>
             {why}
             {holdings(["reviewed", "now"], before, now)}
         }
