@@ -4,6 +4,9 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlElement};
 
+/// Successors that say where the reader is.
+pub const HEADINGS: &str = "h1, h2, h3";
+
 /// Focuses an element if it is focusable.
 pub fn focus(element: &Element) {
     if let Some(element) = element.dyn_ref::<HtmlElement>() {
@@ -22,22 +25,26 @@ pub fn focus_if_lost(element: &Element) {
     }
 }
 
-/// Call it where a part with a button is created. If the part is replaced while `pressed` selects it, the focus goes to
-/// the first `successor` inside its parent, or to the parent.
-pub fn pass_on_focus(pressed: &'static str, successor: &'static str) {
+/// Call it where a part with a control is created. If the part is removed while `focused` selects it, the focus goes to
+/// the first `successor` inside the nearest parent that stays, or to that parent.
+pub fn pass_on_focus(focused: &'static str, successor: &'static str) {
     // Only a browser has a focus.
     if cfg!(feature = "ssr") {
         return;
     }
     on_cleanup(move || {
-        let part = document().query_selector(pressed).ok().flatten();
-        let Some(parent) = part.and_then(|part| part.parent_element()) else {
+        let part = document().query_selector(focused).ok().flatten();
+        let parents = std::iter::successors(part, |element| element.parent_element()).skip(1);
+        let parents: Vec<Element> = parents.collect();
+        if parents.is_empty() {
             return;
-        };
+        }
         // After the replacement is in the document.
         request_animation_frame(move || {
-            let found = parent.query_selector(successor).ok().flatten();
-            focus_if_lost(&found.unwrap_or(parent));
+            if let Some(parent) = parents.into_iter().find(|parent| parent.is_connected()) {
+                let found = parent.query_selector(successor).ok().flatten();
+                focus_if_lost(&found.unwrap_or(parent));
+            }
         });
     });
 }

@@ -19,7 +19,7 @@ use crate::api::prefixes::prefixes;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
 use crate::console::ConsoleError;
-use crate::focus::pass_on_focus;
+use crate::focus::{HEADINGS, pass_on_focus};
 use crate::live::resource::Load;
 use crate::live::topics::Topics;
 use crate::live::use_live;
@@ -230,7 +230,7 @@ pub fn Failed(error: ApiError, retry: Callback<()>, whole: bool) -> impl IntoVie
     };
     let why = domain::escape::visible(&error.to_string()).into_owned();
     let retry = error.is_passing().then(|| {
-        pass_on_focus(".empty:has(button:focus)", "h1, h2, h3");
+        pass_on_focus(".empty:has(button:focus)", HEADINGS);
         view! { <button class="btn" type="button" on:click=move |_| retry.run(())>"Try again"</button> }
             .into_any()
     });

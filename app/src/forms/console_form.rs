@@ -11,6 +11,7 @@ use leptos_router::hooks::{use_location, use_navigate};
 use super::reply::{FormOutcome, FormReply};
 use super::submit::{self, SendError};
 use crate::components::toast::use_toast;
+use crate::focus::{HEADINGS, pass_on_focus};
 use crate::live::use_live;
 
 /// State of one form, shared with its fields by context.
@@ -145,6 +146,10 @@ pub fn ConsoleForm(
         true => FormState::new(None),
         false => FormState::of_action(&action),
     });
+    if stays {
+        // What it did may leave no place for the form.
+        pass_on_focus("form:has(:focus)", HEADINGS);
+    }
     let done = on_success(stays, on_done);
     let live = use_live();
     let send = move |event: SubmitEvent| {

@@ -19,3 +19,16 @@ test('saved roles are the initial values of the next change', async ({ page, dem
   expect(changed.status()).toBeLessThan(300);
   await expect(page.getByLabel('role 2', { exact: true })).toHaveValue('operator');
 });
+
+test('the focus stays in the place of a form that was replaced', async ({ page, demo }) => {
+  const headers = { origin: demo.url };
+  const added = await page.request.post('/v1/users', { headers, data: { name: 'leaver', grants: [{ role: 'viewer' }] } });
+  expect(added.status()).toBe(201);
+  const { id } = await added.json() as { id: string };
+  await open(page, `/settings/users/${id}`);
+  await page.getByRole('button', { name: 'Disable' }).press('Enter');
+  await expect(page.getByRole('heading', { name: 'leaver is disabled' })).toBeVisible();
+  await expect(page.locator('.acts')).toBeFocused();
+  await page.keyboard.press('Tab');
+  await expect(page.getByRole('button', { name: 'Enable' })).toBeFocused();
+});

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::components::copy_button::CopyButton;
 use crate::components::state_badge::Shape;
+use crate::focus::{HEADINGS, pass_on_focus};
 use crate::forms::console_form::FormState;
 
 /// Name of the result with the secret.
@@ -22,6 +23,7 @@ pub fn SecretPanel(
     #[prop(optional)]
     lines: Vec<(&'static str, String)>,
 ) -> impl IntoView {
+    pass_on_focus(".once:has(:focus)", HEADINGS);
     let lines = lines.into_iter().map(|(label, text)| {
         view! {
             <div><dt>{label}</dt><dd class="mono">{text.clone()}</dd><CopyButton text=text label="Copy"/></div>
