@@ -106,6 +106,12 @@ pub struct AlertMember {
     pub silence_path: String,
 }
 
+/// The owner for display, by the URL of the subject: a prefix and a backend have no owner.
+pub fn owner_text<'a>(owner: Option<&'a str>, path: &str) -> &'a str {
+    let is_lock = path.starts_with("/locks/");
+    owner.unwrap_or(if is_lock { "unknown" } else { "none" })
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedAlert {
     pub rule: String,
@@ -186,4 +192,30 @@ pub struct SilencePreview {
     /// Receivers of the covered alerts, and whether other groups still notify them.
     pub receivers: Vec<(String, bool)>,
     pub now: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::names::{BackendName, LockId, Resource, Source};
+
+    use super::*;
+    use crate::links;
+
+    #[test]
+    fn only_the_owner_of_a_lock_is_unknown() {
+        let lock = |name: &str| {
+            links::lock_path(&LockId {
+                backend: BackendName::builtin(),
+                source: Source::fixed("lease"),
+                resource: Resource::from(name.to_owned()),
+            })
+        };
+        assert_eq!(owner_text(Some("worker-7"), &lock("jobs/a")), "worker-7");
+        for name in ["jobs/a", "..", ""] {
+            assert_eq!(owner_text(None, &lock(name)), "unknown");
+        }
+        for path in [links::prefix("jobs:"), links::prefix(""), "/backends".to_owned()] {
+            assert_eq!(owner_text(None, &path), "none");
+        }
+    }
 }

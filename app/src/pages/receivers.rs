@@ -114,7 +114,7 @@ fn List(data: Signal<ReceiversData>) -> impl IntoView {
             <div class="scroll">
                 <table class="t st-table receivers">
                     <thead><tr><th scope="col">"name"</th><th scope="col" class="to">"to"</th><th scope="col">"last message"</th>
-                        <th scope="col" class="num">"waiting"</th><th scope="col" class="num">"dead"</th>
+                        <th scope="col" class="num">"pending"</th><th scope="col" class="num">"dead letters"</th>
                         <th scope="col"><span class="sr">"acts"</span></th></tr></thead>
                     <tbody>
                         <For each=move || data.with(|data| data.rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>())

@@ -111,7 +111,7 @@ fn summary(group: &AlertGroup) -> AnyView {
     view! {
         {badge(group)}
         <span class="ag-r">{rule}<bdi class="mono small ink2">{labels}</bdi></span>
-        <span class=count_class title="alerts of this group">{format::count(u64::from(group.alerts))}</span>
+        <span class=count_class title="alerts of this group">{format::count(u64::from(group.alerts))}<span class="sr">{if group.alerts == 1 { " alert" } else { " alerts" }}</span></span>
         <span class="ag-w small">
             <a class="al-of" href=worst.path.clone()><ResourceName name=worst.subject.clone() cut=true/></a>
             <span class="ink2"><bdi>{why}</bdi>" "{flaps}</span>
@@ -135,7 +135,8 @@ fn since(group: &AlertGroup, now: i64) -> AnyView {
             false => format!("{past} of {}", format::period(for_ms)),
         }
     });
-    view! { <span class="ag-d num">{changing(move || text.get())}</span> }.into_any()
+    view! { <span class="ag-d num"><span class="sr">"for "</span>{changing(move || text.get())}</span> }
+        .into_any()
 }
 
 #[component]

@@ -8,7 +8,7 @@ use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
-use crate::page_data::alerts::{AlertGroup, AlertMember};
+use crate::page_data::alerts::{AlertGroup, AlertMember, owner_text};
 
 #[component]
 pub(super) fn Members(group: Memo<Option<AlertGroup>>, now: Memo<i64>) -> impl IntoView {
@@ -86,7 +86,7 @@ fn cells(member: &AlertMember, now: i64) -> AnyView {
         (true, false, None) => String::new(),
     };
     let state = (!state.is_empty()).then(|| view! { <small class="ink2">" "{state}</small> }.into_any());
-    let owner = member.owner.as_deref().unwrap_or("unknown");
+    let owner = owner_text(member.owner.as_deref(), &member.path);
     view! {
         <td class="al-cut"><a class="al-of" href=member.path.clone()><ResourceName name=member.subject.clone() cut=true/></a></td>
         <td><bdi>{visible(owner).into_owned()}</bdi></td>

@@ -103,8 +103,8 @@ fn facts(data: &ReceiverData) -> AnyView {
             <div><dt>"to"</dt><dd class="to">{urls.collect_view()}</dd></div>
             <div><dt>"secret"</dt><dd>{secret}</dd></div>
             <div><dt>"last message"</dt><dd>{last_status(row, data.now)}</dd></div>
-            <div><dt>"waiting"</dt><dd>{row.waiting}</dd></div>
-            <div><dt>"dead"</dt><dd>{row.dead}</dd></div>
+            <div><dt>"pending"</dt><dd>{row.waiting}</dd></div>
+            <div><dt>"dead letters"</dt><dd>{row.dead}</dd></div>
         </dl>
     }
     .into_any()

@@ -12,6 +12,7 @@ use super::chart::{PartChart, param_of, strips};
 use super::enlarged::enlarged;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
+use crate::page_data::alerts::owner_text;
 use crate::page_data::rule_editor::{FiringRow, PreviewData, RulePreview};
 
 #[component]
@@ -167,7 +168,7 @@ fn firings(preview: &PreviewData) -> AnyView {
             <header><h2 id="firings">"Firings with this change"</h2><span class="note">{note}</span></header>
             <div class="scroll"><table class="t">
                 <caption class="sr">"When it would have fired, newest first"</caption>
-                <thead><tr><th scope="col">"at, UTC"</th><th scope="col">"lock, prefix or backend"</th><th scope="col">"by"</th>
+                <thead><tr><th scope="col">"at, UTC"</th><th scope="col">"lock, prefix or backend"</th><th scope="col">"held by"</th>
                     <th scope="col" class="num">"measured"</th><th scope="col" class="num">"firing for"</th></tr></thead>
                 <tbody>{rows}</tbody>
             </table></div>
@@ -182,7 +183,7 @@ fn row(firing: &FiringRow, unit: Unit) -> AnyView {
         || "still firing".to_owned(),
         |until| format::period((until - firing.at) / 1_000 * 1_000),
     );
-    let owner = domain::escape::visible(firing.owner.as_deref().unwrap_or("unknown")).into_owned();
+    let owner = domain::escape::visible(owner_text(firing.owner.as_deref(), &firing.path)).into_owned();
     let why = domain::escape::visible(&firing.why).into_owned();
     view! {
         <tr>

@@ -8,7 +8,7 @@ use super::Summary;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::Shape;
-use crate::page_data::alerts::{AlertMember, SilencePreview};
+use crate::page_data::alerts::{AlertMember, SilencePreview, owner_text};
 
 #[component]
 pub fn Covered(data: Signal<SilencePreview>, summary: Summary) -> impl IntoView {
@@ -70,7 +70,7 @@ fn view(data: &SilencePreview) -> AnyView {
 }
 
 fn row(alert: &AlertMember, now: i64) -> AnyView {
-    let owner = alert.owner.as_deref().unwrap_or("unknown");
+    let owner = owner_text(alert.owner.as_deref(), &alert.path);
     let past = format::period((now - alert.since).max(0) / 1_000 * 1_000);
     let state = (!alert.is_firing).then_some(" pending");
     view! {
