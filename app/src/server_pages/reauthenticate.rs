@@ -39,7 +39,7 @@ pub struct Prove {
     pub typed: TypedFields,
 }
 
-const WHY: &str = "Changes to users, tokens, protected prefixes and receivers need authentication within the last 15 minutes.";
+const WHY: &str = "Approvals, and changes to users, tokens, protected prefixes and receivers, need authentication within the last 15 minutes.";
 
 /// Before a page.
 pub fn prove(visitor: &Visitor, prove: &Prove) -> String {

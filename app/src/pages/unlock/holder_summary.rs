@@ -211,18 +211,18 @@ mod tests {
     #[test]
     fn a_hold_time_that_is_unknown_has_its_reason() {
         // A fresh reading of a grant that no scan has observed.
-        let unknown = || Reported::unknown("it was acquired after the last scan");
+        let why = "it was acquired after the last scan";
         let mut seen = HolderData {
             owner_id: Reported::unknown("it is not reported"),
             owner_count: 1,
             lease_id: Reported::unknown("it is not reported"),
             fencing_token: Reported::absent("this kind has no token"),
             acquired_at: Reported::unknown("it is not reported"),
-            held_ms: unknown(),
+            held_ms: Reported::unknown(why),
             held_at_least_ms: None,
             ttl_ms: Reported::Value(30_000),
             remaining_ms: Reported::Value(10_000),
-            renewal: unknown(),
+            renewal: Reported::unknown(why),
             is_silent: false,
             read_at: chrono::DateTime::UNIX_EPOCH,
         };
@@ -231,10 +231,7 @@ mod tests {
             crate::charts::tests::html(move || held_since(&seen))
         };
         let html = shown(&seen);
-        assert!(
-            html.contains("unknown") && html.contains("after the last scan"),
-            "{html}"
-        );
+        assert!(html.contains("unknown") && html.contains(why), "{html}");
         seen.held_at_least_ms = Some(61_000);
         assert!(shown(&seen).contains("at least 1 m 01 s"), "{}", shown(&seen));
         seen.held_ms = Reported::Value(62_000);

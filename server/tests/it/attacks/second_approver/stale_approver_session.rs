@@ -32,7 +32,8 @@ async fn approver_with_a_session_left_open() {
     page.has(&format!("href=\"/prove?next={step}\""));
     assert!(!page.text.contains("/approve\""), "{}", page.text);
     let prove = format!("/prove?next={step}");
-    see(&server, &bob, &prove).await.has("name=\"currentPassword\"");
+    let asked = see(&server, &bob, &prove).await;
+    asked.has("name=\"currentPassword\"").has("Approvals, ");
     let wrong = [("currentPassword", "wrong password")];
     post(&server, &bob, &prove, &wrong).await.is(401);
     let right = [("currentPassword", PASSWORD)];
