@@ -38,6 +38,8 @@ test('locks of a backend that went down stay listed as stale', async ({ page, sc
   const notices = page.getByRole('list', { name: 'backends with incomplete coverage' });
   await expect(notices).toContainText('pg-orders down. No data since this console started');
   await expect(notices).toContainText('etcd-coord');
+  await notices.getByRole('link', { name: 'Reason: pg-orders' }).click();
+  await expect(page).toHaveURL(/\/backends#pg-orders$/);
   await open(page, '/locks?backend=etcd-coord');
   await expect(notices).toContainText('etcd-coord down. Its 3 locks are listed as they were last seen');
 });

@@ -64,11 +64,13 @@ pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoVie
 #[component]
 fn BlindLine(line: Line) -> impl IntoView {
     let (shape, hue, label) = status_badge(line.status);
+    let href = format!("/backends#{}", line.name);
+    let reason = format!("Reason: {}", line.name);
     view! {
         <li class=hue>
             <Shape name=shape/>
             <span><b>{line.name}</b>" "{label}". "<span class="what">{line.what}</span></span>
-            <a class="link" href="/backends" aria-label="Reason, on the Backends page">"Reason"</a>
+            <a class="link" href=href aria-label=reason>"Reason"</a>
         </li>
     }
 }

@@ -68,7 +68,7 @@ pub fn path(subject: &Subject) -> String {
             // A list can only be filtered by the part before the first wildcard.
             links::prefix(prefix.split('*').next().unwrap_or_default())
         }
-        Subject::Backend(_) => "/backends".to_owned(),
+        Subject::Backend(backend) => format!("/backends#{backend}"),
     }
 }
 
@@ -102,6 +102,7 @@ mod tests {
             html.contains("8 firing") && !html.contains("<script") && !html.contains("<b>"),
             "{html}"
         );
+        assert!(html.contains("href=\"/backends#builtin\""), "{html}");
         let none = section(FiringAlerts {
             worst: Vec::new(),
             total: 0,
