@@ -67,7 +67,7 @@ fn row(row: &Rejection, above: &str) -> AnyView {
     let why = match row.reason.as_str() {
         "stale" => "newer token granted",
         "never_issued" => "never granted",
-        "reported" => "rejected there",
+        "reported" => "rejected by the resource",
         _ => "another reason",
     };
     view! {

@@ -53,7 +53,7 @@ pub(super) fn RuleForm(data: RuleEditorData, kind: ConditionKind, form: FormStat
             <FormRow label="Notification">
                 <Select name="severity" label="Severity" options=plain_options(&["critical", "warning", "info"]) data/>
                 <Line name="receivers" label="Receivers, empty: all" data/>
-                <Line name="group_by" label="One per" data/>
+                <Line name="group_by" label="One notification per" data/>
                 <Line name="runbook" label="Runbook, empty: default" data/>
             </FormRow>
             <FormRow label="Message">

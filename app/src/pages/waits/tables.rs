@@ -49,8 +49,8 @@ pub fn WaitList(data: Signal<WaitsPage>) -> impl IntoView {
         view! {
             <table class="t ws">
                 <thead><tr>
-                    <th scope="col">"waiter"</th><th scope="col">"lock"</th><th scope="col">"holder"</th>
-                    <th scope="col">"believed because of"</th><th scope="col" class="num">"waits"</th>
+                    <th scope="col">"waiter"</th><th scope="col">"lock"</th><th scope="col">"held by"</th>
+                    <th scope="col">"evidence"</th><th scope="col" class="num">"waits"</th>
                 </tr></thead>
                 <tbody>{changing(rows)}</tbody>
             </table>
