@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 use super::caller::LeaseCaller;
 use super::core::{BatchReply, Core};
 use super::error::LeaseError;
-use super::grant_receiver::GrantReceiver;
+use super::grant_receiver::{GrantReceiver, PendingGrant};
 use super::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, Operation, OperationResult};
 use super::singleflight::{self, FlightRole, ResultSender};
 use super::store::Lane;
@@ -150,12 +150,28 @@ impl LeaseService {
                     biased;
                     // All clients of this request have disconnected.
                     () = result_tx.closed() => Err(LeaseError::Unavailable),
-                    result = run(core, op, wait) => result,
+                    result = run(core.clone(), op.clone(), wait) => result,
                 };
-                flights.finish_task(&key, &result_tx, result);
+                let grant = new_grant(core, op, &result);
+                flights.finish_task(&key, &result_tx, result, grant);
             }
             .in_current_span(),
         );
+    }
+}
+
+/// The lease that this request was granted. One that was granted to an earlier request with its key is not included: this
+/// request has claimed it.
+fn new_grant(
+    core: Arc<Core>,
+    op: Box<AcquireOp>,
+    result: &Result<Acquired, LeaseError>,
+) -> Option<PendingGrant> {
+    match result {
+        Ok(Acquired::Granted { lease, .. }) if lease.id == op.id => {
+            Some(PendingGrant::new(move || core.release_unclaimed(&op, op.id)))
+        }
+        _ => None,
     }
 }
 
@@ -264,3 +280,6 @@ fn to_acquired(core: &Core, answer: BatchReply) -> Result<Acquired, LeaseError> 
         _ => Err(LeaseError::Broken),
     }
 }
+
+#[cfg(test)]
+mod tests;

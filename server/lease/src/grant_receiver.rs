@@ -1,6 +1,8 @@
 //! Receives the answer of an acquire. The sender of an answer learns that its receiver is gone only if it was gone before: a grant
 //! that was sent and is never read, because the client disconnected in between, is released here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use domain::lease::LeaseId;
 
 use super::core::{Answer, BatchReply};
@@ -39,6 +41,34 @@ impl<F: FnMut(LeaseId)> Drop for GrantReceiver<F> {
         })) = self.answer.try_recv()
         {
             (self.release)(lease.id);
+        }
+    }
+}
+
+/// A grant on its way to its client, or to one of several: released when it is dropped before a client has received it.
+pub(super) struct PendingGrant {
+    release: Box<dyn Fn() + Send + Sync>,
+    is_received: AtomicBool,
+}
+
+impl PendingGrant {
+    pub(super) fn new(release: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            release: Box::new(release),
+            is_received: AtomicBool::new(false),
+        }
+    }
+
+    /// A client has the lease, or is about to be answered.
+    pub(super) fn receive(&self) {
+        self.is_received.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for PendingGrant {
+    fn drop(&mut self) {
+        if !*self.is_received.get_mut() {
+            (self.release)();
         }
     }
 }

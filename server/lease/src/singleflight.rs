@@ -3,7 +3,7 @@
 //!
 //! A request that does not wait leads its flight itself: if its client disconnects, the
 //! duplicates ask the store, which knows the key. A request that waits in a queue is led by a
-//! task, so that it keeps its place while any of its clients is connected.
+//! task, so that it keeps its place while any of its clients is connected; a grant that none of them receives is released.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,11 +14,20 @@ use tokio::sync::watch;
 
 use super::Acquired;
 use super::error::LeaseError;
+use super::grant_receiver::PendingGrant;
 use super::operation::{IdempotencyKey, KeyName};
 
 type AcquireResult = Result<Acquired, LeaseError>;
-pub(super) type ResultSender = Arc<watch::Sender<Option<AcquireResult>>>;
-type ResultReceiver = watch::Receiver<Option<AcquireResult>>;
+pub(super) type ResultSender = Arc<watch::Sender<Option<FlightResult>>>;
+type ResultReceiver = watch::Receiver<Option<FlightResult>>;
+
+/// The result of a flight, for each of its requests.
+#[derive(Clone)]
+pub(super) struct FlightResult {
+    result: AcquireResult,
+    /// The new lease of a task, for the clients that are still connected.
+    grant: Option<Arc<PendingGrant>>,
+}
 
 #[derive(Default)]
 pub(super) struct Singleflight(Mutex<HashMap<KeyName, Flight>>);
@@ -95,7 +104,14 @@ impl Singleflight {
         }
     }
 
-    pub(super) fn finish_task(&self, key: &IdempotencyKey, result_tx: &ResultSender, result: AcquireResult) {
+    /// `grant`: the new lease of the result. It is released unless a request receives the result.
+    pub(super) fn finish_task(
+        &self,
+        key: &IdempotencyKey,
+        result_tx: &ResultSender,
+        result: AcquireResult,
+        grant: Option<PendingGrant>,
+    ) {
         let mut flights = self.0.lock();
         let is_current = |flight: &Flight| {
             flight
@@ -107,7 +123,10 @@ impl Singleflight {
             flights.remove(&key.name);
         }
         drop(flights);
-        result_tx.send_replace(Some(result));
+        result_tx.send_replace(Some(FlightResult {
+            result,
+            grant: grant.map(Arc::new),
+        }));
     }
 }
 
@@ -115,7 +134,10 @@ impl FlightLeader<'_> {
     pub(super) fn finish(mut self, result: &AcquireResult) {
         self.is_finished = true;
         if let Some(result_tx) = self.remove() {
-            result_tx.send_replace(Some(result.clone()));
+            result_tx.send_replace(Some(FlightResult {
+                result: result.clone(),
+                grant: None,
+            }));
         }
     }
 
@@ -134,11 +156,17 @@ impl Drop for FlightLeader<'_> {
 
 /// Waits for the result of the first request; `None` if that ended without one.
 pub(super) async fn wait_for_result(mut result_rx: ResultReceiver) -> Option<AcquireResult> {
-    result_rx.wait_for(Option::is_some).await.ok()?.clone()
+    let FlightResult { result, grant } = result_rx.wait_for(Option::is_some).await.ok()?.clone()?;
+    if let Some(grant) = grant {
+        grant.receive();
+    }
+    Some(result)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn key(fingerprint: &str) -> IdempotencyKey {
@@ -196,8 +224,34 @@ mod tests {
         drop(result_rx);
         let successor = flights.join(&key, true);
         assert!(matches!(successor, FlightRole::Task(..)));
-        flights.finish_task(&key, &result_tx, Err(LeaseError::Unavailable));
+        flights.finish_task(&key, &result_tx, Err(LeaseError::Unavailable), None);
         // It can still be joined.
         follower(flights.join(&key, true));
+    }
+
+    #[tokio::test]
+    async fn grant_that_one_of_the_duplicates_receives_is_kept() {
+        for received in [true, false] {
+            let (flights, key) = (Singleflight::default(), key("a"));
+            let FlightRole::Task(result_tx, first) = flights.join(&key, true) else {
+                panic!("not a task");
+            };
+            let second = follower(flights.join(&key, true));
+            let releases = Arc::new(AtomicUsize::new(0));
+            let counted = releases.clone();
+            let grant = PendingGrant::new(move || {
+                counted.fetch_add(1, Ordering::Relaxed);
+            });
+            flights.finish_task(&key, &result_tx, Err(LeaseError::NotFound), Some(grant));
+            drop(result_tx);
+            // Its client disconnects after the result was sent.
+            drop(first);
+            if received {
+                assert!(wait_for_result(second).await.is_some());
+            } else {
+                drop(second);
+            }
+            assert_eq!(releases.load(Ordering::Relaxed), usize::from(!received));
+        }
     }
 }

@@ -1,0 +1,90 @@
+//! Grants whose client disconnects between the commit and its answer.
+
+use runtime::clock::Clock;
+use testkit::eventually;
+
+use super::*;
+use crate::LeaseConfig;
+
+struct Served {
+    service: Arc<LeaseService>,
+    _folder: tempfile::TempDir,
+}
+
+impl Served {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("leases.db").display());
+        let opening = LeaseService::open(
+            &url,
+            LeaseConfig::default(),
+            Clock::start(),
+            CancellationToken::new(),
+        );
+        Self {
+            service: Box::pin(opening).await.unwrap(),
+            _folder: folder,
+        }
+    }
+
+    async fn holder(&self, resource: &Resource) -> Option<LeaseId> {
+        let now = self
+            .service
+            .resource(&LeaseCaller::open(), resource)
+            .await
+            .unwrap();
+        now.holder.map(|holder| holder.lease.id)
+    }
+}
+
+fn keyed(resource: &Resource) -> Box<AcquireOp> {
+    Box::new(AcquireOp {
+        resource: resource.clone(),
+        id: LeaseId::from_parts(1_700_000_000_000, [1; 10]),
+        owner: OwnerId::new("o"),
+        issuer: "".into(),
+        ttl: Ttl::parse(600, 3_600).unwrap(),
+        metadata: Metadata::default(),
+        key: Some(IdempotencyKey {
+            name: KeyName {
+                issuer: "".into(),
+                key: "k".into(),
+            },
+            fingerprint: "f".into(),
+        }),
+        mode: AcquireMode::Once,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiting_keyed_grant_that_no_client_reads_is_released() {
+    // The only client disconnects after the result was sent to it and before it has read the result.
+    let served = Served::start().await;
+    let (service, resource) = (&served.service, Resource::from("r"));
+    let core = service.shards.of_resource(&resource).unwrap().clone();
+    let op = keyed(&resource);
+    let (id, key) = (op.id, op.key.clone().unwrap());
+    let FlightRole::Task(result_tx, mut result_rx) = service.flights.join(&key, true) else {
+        panic!("not the first request");
+    };
+    service.spawn_acquire(core, key.clone(), op, Duration::from_secs(10), result_tx);
+    result_rx.changed().await.unwrap();
+    assert_eq!(served.holder(&resource).await, Some(id));
+    drop(result_rx);
+    eventually("it is released", async || {
+        served.holder(&resource).await.is_none()
+    })
+    .await;
+    // Its key is free as well: a retry is granted a lease of its own.
+    let request = AcquireRequest {
+        resource: resource.clone(),
+        owner: OwnerId::new("o"),
+        ttl: Ttl::parse(600, 3_600).unwrap(),
+        wait: Duration::from_secs(10),
+        metadata: Metadata::default(),
+        idempotency_key: Some("k".into()),
+    };
+    let retried = service.acquire(&LeaseCaller::open(), request).await;
+    assert!(matches!(retried, Ok(Acquired::Granted { .. })), "{retried:?}");
+    service.close().await;
+}
