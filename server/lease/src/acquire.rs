@@ -66,6 +66,29 @@ impl LeaseService {
         answer
     }
 
+    /// As [`acquire`](Self::acquire), for a client that is answered together with other operations. A grant without an
+    /// idempotency key, which no retry finds, comes with a [`PendingGrant`].
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    pub async fn acquire_pending(
+        &self,
+        caller: &LeaseCaller,
+        request: AcquireRequest,
+    ) -> Result<(Acquired, Option<PendingGrant>), LeaseError> {
+        let is_unkeyed = request.idempotency_key.is_none();
+        let resource = request.resource.clone();
+        let acquired = self.acquire(caller, request).await?;
+        let grant = match &acquired {
+            Acquired::Granted { lease, .. } if is_unkeyed => {
+                let (core, lease) = (self.shards.of_resource(&resource)?.clone(), lease.clone());
+                Some(PendingGrant::new(move || core.release_unkeyed(&resource, &lease)))
+            }
+            _ => None,
+        };
+        Ok((acquired, grant))
+    }
+
     async fn try_acquire(
         &self,
         caller: &LeaseCaller,

@@ -46,7 +46,7 @@ impl<F: FnMut(LeaseId)> Drop for GrantReceiver<F> {
 }
 
 /// A grant on its way to its client, or to one of several: released when it is dropped before a client has received it.
-pub(super) struct PendingGrant {
+pub struct PendingGrant {
     release: Box<dyn Fn() + Send + Sync>,
     is_received: AtomicBool,
 }
@@ -60,7 +60,7 @@ impl PendingGrant {
     }
 
     /// A client has the lease, or is about to be answered.
-    pub(super) fn receive(&self) {
+    pub fn receive(&self) {
         self.is_received.store(true, Ordering::Relaxed);
     }
 }

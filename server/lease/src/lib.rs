@@ -61,6 +61,7 @@ pub use activity_log::{Activity, ActivityEntry, ActivityLog, DrainedActivity, Gr
 pub use caller::{LeaseCaller, LeasePrincipal};
 pub use error::{LeaseError, LeaseOpenError};
 pub use fence::{Checked, Report};
+pub use grant_receiver::PendingGrant;
 pub use metrics::LeaseMetrics;
 pub use move_leases::{MovedLeases, move_to_etcd};
 pub use queries::{HeldByNames, LeasePage, LeaseView, ResourceNow, WaiterNow};

@@ -3,9 +3,10 @@
 //! answer the first release either.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use domain::lease::{LeaseId, Scope};
+use domain::lease::{Lease, LeaseId, Scope, Ttl};
 use domain::names::Resource;
 use domain::tick::Tick;
 use parking_lot::Mutex;
@@ -13,7 +14,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use super::caller::LeasePrincipal;
 use super::core::{Answer, Core};
-use super::operation::{AcquireOp, Operation, OperationResult};
+use super::operation::{AcquireOp, KeyName, Operation, OperationResult};
 
 /// Between two looks at the answers.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -55,6 +56,22 @@ impl UnclaimedGrant {
 impl Core {
     /// Releases a grant that no client received, and deletes its idempotency key.
     pub(super) fn release_unclaimed(&self, op: &AcquireOp, lease: LeaseId) {
+        let key = op.key.as_ref().map(|key| key.name.clone());
+        self.release_until_answered(&op.resource, lease, (&op.issuer, op.ttl), key);
+    }
+
+    /// Releases a lease without an idempotency key that its client did not receive.
+    pub(super) fn release_unkeyed(&self, resource: &Resource, lease: &Lease) {
+        self.release_until_answered(resource, lease.id, (&lease.issuer, lease.ttl), None);
+    }
+
+    fn release_until_answered(
+        &self,
+        resource: &Resource,
+        lease: LeaseId,
+        (issuer, ttl): (&Arc<str>, Ttl),
+        unbind: Option<KeyName>,
+    ) {
         let mut unclaimed = self.unclaimed.0.lock();
         if unclaimed.contains_key(&lease) {
             return;
@@ -62,19 +79,19 @@ impl Core {
         self.metrics.unclaimed_grants.increment();
         let release = Operation::Release {
             lease,
-            principal: LeasePrincipal::new(op.issuer.clone()),
+            principal: LeasePrincipal::new(issuer.clone()),
             scope: Scope::everything(),
-            unbind: op.key.as_ref().map(|key| key.name.clone()),
+            unbind,
         };
         // Same lane as the acquire, which may still be queued.
-        let answer = self.submit_with_acquires(&op.resource, release.clone());
+        let answer = self.submit_with_acquires(resource, release.clone());
         if unclaimed.len() < COUNT_MAX {
             let since = self.clock.tick();
             let grant = UnclaimedGrant {
-                resource: op.resource.clone(),
+                resource: resource.clone(),
                 release,
                 since,
-                until: since.plus(op.ttl.ms() + COMMIT_MS_MAX),
+                until: since.plus(ttl.ms() + COMMIT_MS_MAX),
                 answer,
             };
             unclaimed.insert(lease, grant);

@@ -27,6 +27,14 @@ impl Served {
         }
     }
 
+    async fn acquire_pending(&self, name: &str, key: Option<&str>) -> Option<PendingGrant> {
+        let request = request(&Resource::from(name), Duration::ZERO, key);
+        let answer = self.service.acquire_pending(&LeaseCaller::open(), request).await;
+        let (acquired, grant) = answer.unwrap();
+        assert!(matches!(acquired, Acquired::Granted { .. }), "{acquired:?}");
+        grant
+    }
+
     async fn holder(&self, resource: &Resource) -> Option<LeaseId> {
         let now = self
             .service
@@ -56,6 +64,17 @@ fn keyed(resource: &Resource) -> Box<AcquireOp> {
     })
 }
 
+fn request(resource: &Resource, wait: Duration, key: Option<&str>) -> AcquireRequest {
+    AcquireRequest {
+        resource: resource.clone(),
+        owner: OwnerId::new("o"),
+        ttl: Ttl::parse(600, 3_600).unwrap(),
+        wait,
+        metadata: Metadata::default(),
+        idempotency_key: key.map(Arc::from),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiting_keyed_grant_that_no_client_reads_is_released() {
     // The only client disconnects after the result was sent to it and before it has read the result.
@@ -76,15 +95,26 @@ async fn a_waiting_keyed_grant_that_no_client_reads_is_released() {
     })
     .await;
     // Its key is free as well: a retry is granted a lease of its own.
-    let request = AcquireRequest {
-        resource: resource.clone(),
-        owner: OwnerId::new("o"),
-        ttl: Ttl::parse(600, 3_600).unwrap(),
-        wait: Duration::from_secs(10),
-        metadata: Metadata::default(),
-        idempotency_key: Some("k".into()),
-    };
-    let retried = service.acquire(&LeaseCaller::open(), request).await;
+    let retry = request(&resource, Duration::from_secs(10), Some("k"));
+    let retried = service.acquire(&LeaseCaller::open(), retry).await;
     assert!(matches!(retried, Ok(Acquired::Granted { .. })), "{retried:?}");
     service.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pending_grant_is_released_unless_it_is_received() {
+    let served = Served::start().await;
+    let received = served.acquire_pending("received", None).await.unwrap();
+    received.receive();
+    drop(received);
+    // A retry with its key finds the lease.
+    assert!(served.acquire_pending("keyed", Some("k")).await.is_none());
+    drop(served.acquire_pending("dropped", None).await);
+    let dropped = Resource::from("dropped");
+    eventually("it is released", async || served.holder(&dropped).await.is_none()).await;
+    for kept in ["received", "keyed"] {
+        let holder = served.holder(&Resource::from(kept)).await;
+        assert!(holder.is_some(), "{kept}");
+    }
+    served.service.close().await;
 }

@@ -22,7 +22,7 @@ use super::context::Context;
 use super::dto::{AcquiredDto, ReleasedDto, RenewedDto};
 use crate::http::json_body::{self, BodyError, FieldErrors};
 use crate::http::problem::Problem;
-use lease::{AcquireRequest, LeaseCaller, LeaseService};
+use lease::{AcquireRequest, LeaseCaller, LeaseService, PendingGrant};
 
 /// Acquires, renews and releases leases in one call.
 ///
@@ -52,8 +52,15 @@ pub(in crate::http) async fn batch(
         .into_iter()
         .map(|operation| operation.run(&service, &context.caller));
     let results = futures::future::join_all(running).await;
-    let results = results.into_iter().map(|result| {
-        result.unwrap_or_else(|error| BatchResultDto::Problem(Box::new(context.problem(error))))
+    // Nothing is awaited from here on: the client gets the leases with this answer.
+    let results = results.into_iter().map(|result| match result {
+        Ok((result, grant)) => {
+            if let Some(grant) = grant {
+                grant.receive();
+            }
+            result
+        }
+        Err(error) => BatchResultDto::Problem(Box::new(context.problem(error))),
     });
     Ok(Json(BatchResultsDto {
         results: results.collect(),
@@ -68,23 +75,24 @@ enum Operation {
 }
 
 impl Operation {
+    /// A grant is released if its result is dropped, because the client disconnected while other operations were running.
     async fn run(
         self,
         service: &LeaseService,
         caller: &LeaseCaller,
-    ) -> Result<BatchResultDto, lease::LeaseError> {
+    ) -> Result<(BatchResultDto, Option<PendingGrant>), lease::LeaseError> {
         Ok(match self {
             Self::Acquire(request) => {
-                let acquired = service.acquire(caller, request).await?;
-                BatchResultDto::Acquire(AcquiredDto::from(acquired))
+                let (acquired, grant) = service.acquire_pending(caller, request).await?;
+                (BatchResultDto::Acquire(AcquiredDto::from(acquired)), grant)
             }
             Self::Renew { lease, ttl } => {
                 let renewed = service.renew(caller, lease, ttl).await?;
-                BatchResultDto::Renew(RenewedDto::from(renewed))
+                (BatchResultDto::Renew(RenewedDto::from(renewed)), None)
             }
             Self::Release { lease } => {
                 let ended = service.release(caller, lease).await?;
-                BatchResultDto::Release(ReleasedDto::from(ended))
+                (BatchResultDto::Release(ReleasedDto::from(ended)), None)
             }
         })
     }

@@ -6,8 +6,9 @@ use domain::lease::limits::BATCH_OPERATIONS_MAX;
 use serde_json::{Value, json};
 
 use super::lease_server::{
-    LeaseServer, LeaseStore, StoreKind, answer, is_granted, on_both_stores, on_every_store,
+    LeaseServer, LeaseStore, StoreKind, answer, aside, is_granted, on_both_stores, on_every_store,
 };
+use testkit::eventually;
 
 fn acquire(resource: &str) -> Value {
     json!({"acquire": {"resource": resource, "ownerId": "o", "ttlSeconds": 60}})
@@ -161,5 +162,45 @@ async fn an_invalid_operation_stops_the_whole_batch() {
             "{problem}"
         );
     }
+    server.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_of_an_abandoned_batch_is_released() {
+    // The client disconnects while a renewal of its call waits for a row lock: no answer has shown it the other lease.
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let server = store.serve().await;
+    let locked = server.acquire("locked", "o", 600).await;
+    let metrics = server.service.metrics();
+    let mut database = store.first_database().await;
+    let mut is_released = false;
+    // On a slow machine the renewal may be answered before the server notices the disconnection, which proves nothing.
+    for number in 0..5 {
+        let resource = format!("r{number}");
+        let (granted, failed) = (metrics.granted.read(), metrics.failed_batches.read());
+        let mut lock = sqlx::Connection::begin(&mut database).await.unwrap();
+        sqlx::raw_sql("SELECT FROM resource_tokens WHERE resource = 'locked' FOR UPDATE")
+            .execute(&mut *lock)
+            .await
+            .unwrap();
+        let body = json!({"operations": [acquire(&resource), by_id("renew", &locked)]});
+        let request = server.http.post(format!("{}/v1/locks/batch", server.base));
+        let call = aside(request.json(&body).send());
+        eventually("the lock is granted", async || {
+            metrics.granted.read() > granted && server.resource(&resource).await["holder"].is_object()
+        })
+        .await;
+        call.abort();
+        eventually("the lock is released, or the renewal answered", async || {
+            is_released = server.resource(&resource).await["holder"].is_null();
+            is_released || metrics.failed_batches.read() > failed
+        })
+        .await;
+        lock.rollback().await.unwrap();
+        if is_released {
+            break;
+        }
+    }
+    assert!(is_released, "each grant stayed held");
     server.close().await;
 }
