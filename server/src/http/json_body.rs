@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 pub(super) use self::field_errors::FieldErrors;
 use self::object::Object;
-pub(super) use self::object::objects;
+pub(super) use self::object::{objects, optional_strings};
 
 /// Why a body cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

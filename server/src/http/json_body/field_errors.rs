@@ -3,6 +3,7 @@
 use domain::lease::ValidationError;
 
 use super::BodyError;
+use super::object::REPEATED;
 
 /// Collects the errors of all fields, so that one answer names them all.
 #[derive(Debug, Default)]
@@ -68,6 +69,9 @@ pub(super) fn from_serde(error: &serde_path_to_error::Error<serde_json::Error>) 
         if let Some(member) = text.strip_prefix(start).and_then(|rest| rest.split('`').next()) {
             return ValidationError::new(child(path, member), message);
         }
+    }
+    if text == REPEATED {
+        return ValidationError::new(path, "must not have the same member twice");
     }
     let message = text
         .strip_prefix("invalid type: ")

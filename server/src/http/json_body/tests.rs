@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use domain::lease::ValidationError;
 use serde::Deserialize;
 
-use super::{BodyError, FieldErrors, objects, read};
+use super::{BodyError, FieldErrors, objects, optional_strings, read};
 
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -19,6 +21,13 @@ struct Order {
 #[serde(deny_unknown_fields)]
 struct Item {
     urgent: bool,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Label {
+    #[serde(default, deserialize_with = "optional_strings")]
+    names: Option<BTreeMap<String, String>>,
 }
 
 async fn body_of(body: &'static str) -> Result<Order, BodyError> {
@@ -128,6 +137,38 @@ async fn every_error_names_the_path_of_its_field() {
             (field.to_owned(), message.to_owned()),
             "{body}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_map_with_a_repeated_member_is_refused() {
+    // Of two values for one name neither is the right one.
+    let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, "application/json".parse().unwrap())]);
+    let label = async |body: &'static str| read::<Label>(&headers, Body::from(body)).await;
+    for body in ["{}", r#"{"names": null}"#] {
+        assert_eq!(label(body).await, Ok(Label { names: None }), "{body}");
+    }
+    let names: BTreeMap<String, String> =
+        BTreeMap::from([("a", "x"), ("b", "x")].map(|(name, value)| (name.into(), value.into())));
+    assert_eq!(
+        label(r#"{"names": {"b": "x", "a": "x"}}"#).await,
+        Ok(Label { names: Some(names) })
+    );
+    for (body, field, message) in [
+        (
+            r#"{"names": {"a": "x", "b": "y", "a": "x"}}"#,
+            "names",
+            "must not have the same member twice",
+        ),
+        (
+            r#"{"names": {"a": 1}}"#,
+            "names.a",
+            "must be a string, but is a number",
+        ),
+        (r#"{"names": []}"#, "names", "must be an object, but is an array"),
+    ] {
+        let error = ValidationError::new(field, message);
+        assert_eq!(label(body).await, Err(BodyError::Invalid(vec![error])), "{body}");
     }
 }
 

@@ -7,6 +7,7 @@ use domain::lease::{Lease, LeaseId, Refusal, StoreTime};
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
+use crate::http::json_body;
 use lease::{LeaseCaller, LeaseView, ResourceNow};
 
 /// A moment by the store's clock, for display.
@@ -35,6 +36,7 @@ pub struct AcquireDto {
     /// 0 to 60: how long to wait in the queue.
     pub(super) wait_seconds: Option<i64>,
     /// An object of strings, at most 4096 bytes as JSON.
+    #[serde(default, deserialize_with = "json_body::optional_strings")]
     pub(super) metadata: Option<BTreeMap<String, String>>,
 }
 

@@ -69,6 +69,10 @@ async fn an_invalid_member_names_its_field() {
         (with("metadata", json!([])), "metadata"),
         (with("metadata", json!({"a": 1})), "metadata.a"),
         (with("metadata", json!({"a": "x".repeat(4_096)})), "metadata"),
+        (
+            r#"{"resource":"r","ownerId":"o","ttlSeconds":1,"metadata":{"a":"1","a":"2"}}"#.to_owned(),
+            "metadata",
+        ),
         (with("ttl", json!(1)), "ttl"),
         (r#"{"resource":"r","ownerId":"o","ttlSec"#.to_owned(), "body"),
         ("[]".to_owned(), "body"),

@@ -39,6 +39,7 @@ pub(in crate::http) struct BatchAcquireDto {
     resource: String,
     owner_id: String,
     ttl_seconds: i64,
+    #[serde(default, deserialize_with = "json_body::optional_strings")]
     metadata: Option<BTreeMap<String, String>>,
 }
 
