@@ -10,6 +10,7 @@ mod load;
 mod open;
 mod prune;
 mod sql;
+mod wal_limit;
 mod write;
 mod writer;
 

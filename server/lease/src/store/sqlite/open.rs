@@ -17,12 +17,11 @@ use super::super::moved::{self, refuse_moved};
 use super::super::rollback_guard::RollbackGuard;
 use super::file_lock::{io, lock_file};
 use super::writer::Writer;
-use super::{SqliteStore, StoreClock, sql};
+use super::{SqliteStore, StoreClock, sql, wal_limit};
 use crate::check::Examined;
 use crate::error::LeaseOpenError;
 use runtime::clock::Clock;
 use runtime::db::schema::MigrationStatus;
-use runtime::disk;
 use runtime::random;
 
 const BUSY: Duration = Duration::from_millis(1_000);
@@ -31,11 +30,6 @@ const STATEMENTS_KEPT: usize = 32;
 /// Bytes. Larger pages need fewer system calls per batch, but more bytes to write and to sum. An existing file keeps
 /// its page size.
 const PAGE_BYTES: u32 = 4_096;
-/// Pages (64 MB) after which the WAL is checkpointed: a page that is written often until then is copied once.
-const WAL_PAGES: u64 = 16_000;
-/// With little free space, the WAL may use this fraction of it: a WAL that fills the disk cannot be checkpointed.
-const WAL_SHARE: u64 = 4;
-const WAL_PAGES_MIN: u64 = 256;
 /// Live leases are few and grants are appended, so a larger cache brings nothing.
 const CACHE_KB: i64 = 16_384;
 const READ_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -258,21 +252,13 @@ pub(super) fn writer(path: &Path) -> Result<rusqlite::Connection, StoreError> {
     writer.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     writer.pragma_update(None, "journal_mode", "wal")?;
     writer.pragma_update(None, "synchronous", "full")?;
-    writer.pragma_update(None, "wal_autocheckpoint", log_pages(path))?;
+    wal_limit::set(&writer, path)?;
     writer.pragma_update(None, "cache_size", -CACHE_KB)?;
     checkpoint(&writer);
     match not_durable(&settings(&writer)?) {
         None => Ok(writer),
         Some(why) => Err(StoreError::NotDurable(why)),
     }
-}
-
-fn log_pages(path: &Path) -> i64 {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let pages = disk::free(folder).map_or(WAL_PAGES, |room| {
-        (room / WAL_SHARE / u64::from(PAGE_BYTES)).clamp(WAL_PAGES_MIN, WAL_PAGES)
-    });
-    pages.cast_signed()
 }
 
 /// Checkpoints the WAL so that its space is reused: the previous writer may have failed because the disk was full. A
