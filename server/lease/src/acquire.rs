@@ -239,7 +239,7 @@ async fn acquire_once(core: &Core, op: &AcquireOp) -> Result<BatchReply, LeaseEr
     let mut tries = 0;
     loop {
         let (reply, answer) = oneshot::channel();
-        core.submit(Lane::Main, Operation::Acquire(Box::new(op.clone())), reply);
+        core.submit(Lane::Main, Operation::Acquire(op.attempt(tries)), reply);
         let mut receiver = GrantReceiver::new(answer, |lease| {
             if op.is_released_undelivered() {
                 core.release_unclaimed(op, lease);

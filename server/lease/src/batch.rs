@@ -23,7 +23,7 @@ use hashbrown::hash_map::Entry;
 use self::keys::Unbinding;
 use super::activity_log::{Activity, ActivityEntry};
 use super::caller::LeasePrincipal;
-use super::operation::{AcquireMode, AcquireOp, Applied, HeldUntil, Operation, OperationResult, QueueHead};
+use super::operation::{AcquireOp, Applied, HeldUntil, Operation, OperationResult, QueueHead};
 
 pub use changes::{ByLease, Changes, HeldLease, Joined, KeyRow, LeaseRowChange, Loaded, QueueEntry};
 
@@ -181,7 +181,7 @@ impl Run<'_> {
             self.end_wait(op);
             if let (Some(key), OperationResult::Acquired { lease, .. }) = (&op.key, &result) {
                 // A waiter's client may be gone; the other kind of client retries and has to find its lease.
-                self.bind(key, Some(lease.id), op.mode == AcquireMode::Once);
+                self.bind(key, Some(lease.id), !op.mode.waits());
             }
             return Ok(result);
         }
@@ -190,7 +190,7 @@ impl Run<'_> {
         let others = held.queue.len() - usize::from(place.is_some());
         let waiters = u32::try_from(others).unwrap_or(u32::MAX);
         self.touched_line(&op.resource);
-        if op.mode == AcquireMode::Once {
+        if !op.mode.waits() {
             // Not counted as refused: the caller retries until the first waiter has acquired the
             // lock or left.
             if !reserved_for_waiter {

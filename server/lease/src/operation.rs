@@ -66,7 +66,17 @@ impl AcquireOp {
     /// Whether a grant is released when its client has disconnected. A client with an idempotency key that does not wait will retry
     /// and must find its lease.
     pub(super) fn is_released_undelivered(&self) -> bool {
-        self.key.is_none() || self.mode != AcquireMode::Once
+        self.key.is_none() || self.mode.waits()
+    }
+
+    /// One of several attempts of a client that does not wait in the queue, counted from 0.
+    pub(super) fn attempt(&self, number: usize) -> Box<Self> {
+        let mode = if number == 0 {
+            self.mode
+        } else {
+            AcquireMode::OnceAgain
+        };
+        Box::new(Self { mode, ..self.clone() })
     }
 }
 
@@ -74,10 +84,24 @@ impl AcquireOp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AcquireMode {
     Once,
+    /// As `Once`, after an attempt that has bound the key.
+    OnceAgain,
     /// Join the queue.
     OrWait,
-    /// Already queued.
+    /// Already queued, with a bound key.
     Waiting,
+}
+
+impl AcquireMode {
+    /// Whether the client waits in the queue.
+    pub(super) const fn waits(self) -> bool {
+        matches!(self, Self::OrWait | Self::Waiting)
+    }
+
+    /// Whether an earlier attempt has bound the key, if there is one.
+    pub(super) const fn has_bound_key(self) -> bool {
+        matches!(self, Self::OnceAgain | Self::Waiting)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use domain::lease::LeaseId;
 use domain::names::Resource;
 
-use crate::operation::{AcquireMode, KeyName, Operation};
+use crate::operation::{KeyName, Operation};
 
 #[derive(Default)]
 pub(super) struct BatchRequest {
     pub(super) resources: Vec<Resource>,
     pub(super) leases: Vec<LeaseId>,
     pub(super) keys: Vec<[Arc<str>; 2]>,
-    /// Whether one of the keys is known to be bound, and has to be read: that of a waiter or of an unclaimed lease.
+    /// Whether one of the keys is known to be bound, and has to be read: that of a repeated attempt or of an unclaimed lease.
     pub(super) has_bound_keys: bool,
 }
 
@@ -25,7 +25,7 @@ impl BatchRequest {
                     request.resources.push(op.resource.clone());
                     if let Some(key) = &op.key {
                         request.keys.push(parts(&key.name));
-                        request.has_bound_keys |= op.mode == AcquireMode::Waiting;
+                        request.has_bound_keys |= op.mode.has_bound_key();
                     }
                 }
                 Operation::ClaimKey(key) => request.keys.push(parts(&key.name)),
@@ -53,4 +53,42 @@ impl BatchRequest {
 
 fn parts(KeyName { issuer, key }: &KeyName) -> [Arc<str>; 2] {
     [issuer.clone(), key.clone()]
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::lease::{Metadata, Ttl};
+    use domain::names::OwnerId;
+
+    use super::*;
+    use crate::operation::{AcquireMode, AcquireOp, IdempotencyKey};
+
+    #[test]
+    fn the_key_of_a_repeated_attempt_is_read() {
+        // A batch that assumes it to be new would be decided twice.
+        let op = AcquireOp {
+            resource: Resource::from("r"),
+            id: LeaseId::from_parts(1_700_000_000_000, [1; 10]),
+            owner: OwnerId::new("o"),
+            issuer: "t".into(),
+            ttl: Ttl::parse(30, 3_600).unwrap(),
+            metadata: Metadata::default(),
+            key: Some(IdempotencyKey {
+                name: KeyName {
+                    issuer: "t".into(),
+                    key: "k".into(),
+                },
+                fingerprint: "f".into(),
+            }),
+            mode: AcquireMode::Once,
+        };
+        let is_read =
+            |op: Box<AcquireOp>| BatchRequest::from_operations(&[Operation::Acquire(op)]).has_bound_keys;
+        assert_eq!(
+            [0, 1, 2].map(|number| is_read(op.attempt(number))),
+            [false, true, true]
+        );
+        let unkeyed = AcquireOp { key: None, ..op };
+        assert!(!is_read(unkeyed.attempt(1)));
+    }
 }

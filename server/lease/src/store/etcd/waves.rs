@@ -6,7 +6,7 @@ use domain::lease::LeaseId;
 use domain::names::Resource;
 
 use super::writes::RESOURCE_OPERATIONS_MAX;
-use crate::operation::{AcquireMode, KeyName, Operation};
+use crate::operation::{KeyName, Operation};
 
 /// Operations on one resource, in order.
 pub(super) struct Group<'a> {
@@ -110,7 +110,7 @@ fn key_of(operation: &Operation) -> Option<&KeyName> {
 
 fn waiter_of(operation: &Operation) -> Option<LeaseId> {
     match operation {
-        Operation::Acquire(op) if op.mode != AcquireMode::Once => Some(op.id),
+        Operation::Acquire(op) if op.mode.waits() => Some(op.id),
         Operation::Leave { waiter, .. } => Some(*waiter),
         _ => None,
     }
@@ -124,7 +124,7 @@ mod tests {
     use domain::names::OwnerId;
 
     use super::*;
-    use crate::operation::{AcquireOp, IdempotencyKey};
+    use crate::operation::{AcquireMode, AcquireOp, IdempotencyKey};
 
     fn acquire(resource: &str, key: Option<&str>) -> Operation {
         Operation::Acquire(Box::new(AcquireOp {

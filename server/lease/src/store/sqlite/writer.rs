@@ -33,7 +33,7 @@ pub(super) struct Writer {
 /// Whether a batch reads the rows of its keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyReads {
-    /// Unless a key of a waiter, which is bound, is among them.
+    /// Unless one of them is known to be bound.
     Skipped,
     All,
 }
