@@ -1,7 +1,8 @@
 //! Moves the leases of an SQL store to the etcd of `lease.store`, while no server runs.
 //!
-//! **Invariant**: no token repeats and none goes back. The old store is marked before anything is read from it, and the
-//! new one can be served only after everything was written: at no time can both grant.
+//! **Invariant**: no token repeats and none goes back. The old store is marked, and refuses the writes of a server that was only
+//! suspended, before anything is read from it; the new one can be served only after everything was written: at no time can both
+//! grant.
 
 use config::{LeaseConfig, LeaseStores};
 use runtime::clock::Clock;

@@ -100,7 +100,7 @@ impl MoveSource {
         })
     }
 
-    /// From here on no server starts on this store. Waits until those that have just stopped are gone.
+    /// From here on no server starts on this store, or changes its leases. Waits until those that have just stopped are gone.
     ///
     /// # Errors
     /// `Running`: the mark is removed again. `Moved`: to another store.
@@ -125,7 +125,7 @@ impl MoveSource {
         };
         for _ in 0..REPLICAS_POLLS {
             if postgres::live_replicas(postgres).await? == 0 {
-                return Ok(());
+                return postgres::refuse_writes(postgres).await;
             }
             tokio::time::sleep(REPLICAS_POLL).await;
         }

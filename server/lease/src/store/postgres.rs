@@ -8,6 +8,7 @@
 mod apply;
 mod load;
 mod monotonic_clock;
+mod move_guard;
 mod notify;
 mod open;
 mod optimistic_cache;
@@ -44,6 +45,7 @@ use super::{
 use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
 
+pub(crate) use move_guard::refuse_writes;
 pub use open::{examine, raise_epoch};
 pub(crate) use open::{live_replicas, migrate, open_to_move, time_ms};
 pub(crate) use shard::find_shard;

@@ -106,7 +106,8 @@ fn wait(number: u8, name: &str, mode: AcquireMode) -> Operation {
     op
 }
 
-fn hold(number: u8, name: &str) -> Operation {
+/// An acquire without a key.
+pub(super) fn hold(number: u8, name: &str) -> Operation {
     let mut op = acquire(number, name, "f");
     if let Operation::Acquire(op) = &mut op {
         op.key = None;
@@ -114,7 +115,7 @@ fn hold(number: u8, name: &str) -> Operation {
     op
 }
 
-fn release(number: u8, unbind: Option<&str>) -> Operation {
+pub(super) fn release(number: u8, unbind: Option<&str>) -> Operation {
     Operation::Release {
         lease: lease_id(number),
         principal: LeasePrincipal::new("t"),

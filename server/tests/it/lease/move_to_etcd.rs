@@ -2,13 +2,16 @@
 
 use std::process::Stdio;
 
+use ::lease::store::{Lane, Store};
 use ::lease::{LeaseConfig, LeaseOpenError, LeaseService, MovedLeases, move_to_etcd, raise_epoch};
 use axum::http::StatusCode;
+use domain::names::Resource;
 use runtime::clock::Clock;
 use runtime::db::{Db, on_either};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio_util::sync::CancellationToken;
 
+use super::bound_keys::{hold, release};
 use super::lease_server::{LeaseStore, StoreKind, is_granted, lease_stores, on_both_stores, token};
 
 /// More than are moved before the test kills the command.
@@ -198,6 +201,33 @@ async fn a_raised_epoch_is_moved() {
     let shards = LeaseStore::new(StoreKind::EtcdShards).await;
     let error = moved(&store, &shards).await.unwrap_err();
     assert!(matches!(error, LeaseOpenError::SeveralTargets(2)), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_suspended_during_a_move_writes_nothing() {
+    // It has opened the old store, its last heartbeat is older than those that the move waits for, and it continues afterwards.
+    let (lease_store, etcd) = (
+        LeaseStore::new(StoreKind::Postgres).await,
+        LeaseStore::new(StoreKind::Etcd).await,
+    );
+    let suspended = lease_store.open(&Clock::start()).await;
+    testkit::eventually("a lease is granted", async || {
+        suspended.apply(Lane::Main, &[hold(1, "held")]).await.is_ok()
+    })
+    .await;
+    lease_store
+        .sql("UPDATE lease_replicas SET heartbeat_at = 0")
+        .await;
+    let all = moved(&lease_store, &etcd).await.unwrap();
+    assert_eq!((all.resources, all.held), (1, 1));
+    for operation in [release(1, None), hold(2, "free")] {
+        let refused = suspended.apply(Lane::Main, &[operation]).await.unwrap_err();
+        assert!(refused.to_string().contains("were moved"), "{refused}");
+    }
+    let held = suspended.resource(&Resource::from("held")).await.unwrap();
+    let lease = held.value.state.lease.expect("its newest lease");
+    assert_eq!(lease.ending, None);
+    suspended.close().await;
 }
 
 #[tokio::test]

@@ -229,8 +229,8 @@ pub(crate) async fn open_to_move(url: &str) -> Result<PgConnection, LeaseOpenErr
     require_durable_primary(&mut connection).await?;
     identify(&mut connection).await?;
     refuse_rewound(&mut connection).await?;
-    // All counters are read once, which may take longer than a lease operation.
-    let set_timeouts = sqlx::raw_sql("SET statement_timeout = '60s'");
+    // All counters are read once, which may take longer than a lease operation, and so may a lock of a whole table.
+    let set_timeouts = sqlx::raw_sql("SET statement_timeout = '60s'; SET lock_timeout = '30s'");
     set_timeouts
         .execute(&mut connection)
         .await
