@@ -132,7 +132,7 @@ async fn a_postgres_that_turns_asynchronous_is_refused() {
             (status.as_u16(), &problem["code"]),
             (503, &json!("store_unavailable"))
         );
-        assert_eq!(server.renew(&lease).await.0.as_u16(), 503);
+        assert_eq!(server.renew_once(&lease).await.0.as_u16(), 503);
     }
     store.sql("ALTER ROLE postgres SET synchronous_commit = on").await;
     eventually("it serves again", || async {

@@ -31,7 +31,7 @@ async fn a_store_outage_answers_503_and_recovers() {
                 !text.contains("postgres") && !text.contains("127.0.0.1"),
                 "{text}"
             );
-            assert_eq!(server.renew(&lease).await.0, StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(server.renew_once(&lease).await.0, StatusCode::SERVICE_UNAVAILABLE);
         }
         if paused {
             postgres.resume().await.unwrap();
