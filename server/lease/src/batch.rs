@@ -23,7 +23,7 @@ use hashbrown::hash_map::Entry;
 use self::keys::Unbinding;
 use super::activity_log::{Activity, ActivityEntry};
 use super::caller::LeasePrincipal;
-use super::operation::{AcquireOp, Applied, HeldUntil, Operation, OperationResult, QueueHead};
+use super::operation::{AcquireOp, Applied, HeldUntil, Operation, OperationResult, QueueHead, Rejection};
 
 pub use changes::{ByLease, Changes, HeldLease, Joined, KeyRow, LeaseRowChange, Loaded, QueueEntry};
 
@@ -149,7 +149,12 @@ impl Run<'_> {
             Operation::Leave { resource, waiter } => Ok(self.leave(resource, *waiter)),
             Operation::ClaimKey(key) => Ok(self.claim(key)),
             Operation::Reject(rejection) => {
-                self.ran.changes.rejections.push((**rejection).clone());
+                let now = self.loaded.now;
+                self.ran.changes.rejections.push(Rejection {
+                    // The clock of a resource may be ahead: a time in the future would count as recent until it is past.
+                    at: rejection.at.map(|at| at.min(now)),
+                    ..(**rejection).clone()
+                });
                 // Fencing rejections are visible to readers of the resource.
                 self.touched.insert(rejection.resource.clone());
                 let what = Activity::Rejected {

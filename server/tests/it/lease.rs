@@ -18,6 +18,7 @@ mod model;
 mod move_to_etcd;
 mod ownership;
 mod reaper;
+mod rejections;
 mod reported_ends;
 mod retention;
 mod schema;
