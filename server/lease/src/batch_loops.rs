@@ -3,7 +3,8 @@
 //!
 //! **Invariant:** a renewal waits for one batch at most: with a single writer it is part of the
 //! next batch, otherwise renewals have a lane of their own. Operations submitted before the
-//! service is closed are executed and answered.
+//! service is closed are executed and answered. An inconsistency of one resource fails no
+//! operation on another.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::core::{Batch, Core, Job, Queues};
-use super::store::Lane;
+use super::store::{Lane, StoreError};
 use runtime::tasks;
 
 /// Operations taken from one queue per transaction.
@@ -72,7 +73,7 @@ async fn serve_single_writer(core: Arc<Core>, queues: Queues, finished_tx: Finis
         gather(&mut urgent, &mut jobs, BATCH_MAX);
         let size = next_batch_size(main.len());
         gather(&mut main, &mut jobs, size);
-        if finished_tx.send(core.commit(Lane::Main, jobs).await).is_err() {
+        if !commit(&core, Lane::Main, jobs, &finished_tx).await {
             return;
         }
     }
@@ -90,7 +91,7 @@ async fn serve_lanes(core: Arc<Core>, queues: Queues, finished_tx: FinishedBatch
                     Lane::Main => next_batch_size(queue.len()).min(core.store.batch_max()),
                 };
                 gather(&mut queue, &mut jobs, jobs_max);
-                if finished_tx.send(core.commit(lane, jobs).await).is_err() {
+                if !commit(&core, lane, jobs, &finished_tx).await {
                     return;
                 }
             }
@@ -98,6 +99,27 @@ async fn serve_lanes(core: Arc<Core>, queues: Queues, finished_tx: FinishedBatch
     };
     let main = main.into_iter().map(|queue| serve_lane(Lane::Main, queue));
     tokio::join!(serve_lane(Lane::Urgent, urgent), futures::future::join_all(main));
+}
+
+/// Commits a batch. One that was not written because of an inconsistency is repeated in halves, in order. False: the reply task
+/// has ended.
+async fn commit(core: &Core, lane: Lane, jobs: Vec<Job>, finished_tx: &FinishedBatches) -> bool {
+    let mut pending = vec![jobs];
+    while let Some(jobs) = pending.pop() {
+        let batch = core.commit(lane, jobs).await;
+        if is_inconsistent(&batch) && batch.operations.len() > 1 {
+            let mut first = batch.into_jobs();
+            let second = first.split_off(first.len() / 2);
+            pending.extend([second, first]);
+        } else if finished_tx.send(batch).is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+fn is_inconsistent(batch: &Batch) -> bool {
+    matches!(batch.applied, Err(StoreError::Broken(_) | StoreError::Corrupt(_)))
 }
 
 async fn next(

@@ -58,9 +58,22 @@ pub(super) struct Job {
 
 /// A batch that the store has committed or rejected.
 pub(super) struct Batch {
-    operations: Vec<Operation>,
+    pub(super) operations: Vec<Operation>,
     replies: Vec<Reply>,
-    applied: Result<Applied, StoreError>,
+    pub(super) applied: Result<Applied, StoreError>,
+}
+
+impl Batch {
+    /// The operations of a batch that was not written.
+    pub(super) fn into_jobs(self) -> Vec<Job> {
+        let jobs = self.operations.into_iter().zip(self.replies);
+        jobs.map(|(operation, reply)| Job {
+            operation,
+            reply,
+            trace: None,
+        })
+        .collect()
+    }
 }
 
 /// The lease service on one store: its batches, waiters and background tasks. A sharded service has one for each
@@ -325,7 +338,7 @@ impl Core {
             .add(u64::try_from(operations.len()).unwrap_or(0));
         let releases = operations
             .iter()
-            .filter(|operation| is_release(operation))
+            .filter(|operation| operation.is_release())
             .count();
         self.metrics
             .release_failures
@@ -366,13 +379,13 @@ impl Core {
             }
             // A second release of a released lease is a success.
             OperationResult::Lost(_, ending)
-                if is_release(operation) && !matches!(ending.how, EndCause::Released) =>
+                if operation.is_release() && !matches!(ending.how, EndCause::Released) =>
             {
                 metrics.release_failures.increment();
             }
             OperationResult::Failed => {
                 metrics.unavailable.increment();
-                metrics.release_failures.add(u64::from(is_release(operation)));
+                metrics.release_failures.add(u64::from(operation.is_release()));
             }
             OperationResult::Lost(..)
             | OperationResult::Expired(_)
@@ -383,8 +396,4 @@ impl Core {
             | OperationResult::Nothing => {}
         }
     }
-}
-
-const fn is_release(operation: &Operation) -> bool {
-    matches!(operation, Operation::Release { .. })
 }

@@ -49,6 +49,12 @@ pub enum Operation {
     ClaimKey(Box<IdempotencyKey>),
 }
 
+impl Operation {
+    pub(super) const fn is_release(&self) -> bool {
+        matches!(self, Self::Release { .. })
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct AcquireOp {
     pub resource: Resource,

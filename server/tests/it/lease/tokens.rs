@@ -228,3 +228,35 @@ async fn a_foreign_write_transaction_only_delays_a_grant() {
     assert!(is_granted(&lease), "{lease}");
     server.close().await;
 }
+
+on_both_stores!(a_counter_at_its_end_stops_no_other_resource, |store| {
+    // Its last token was granted. Acquires of other resources share its transaction.
+    let server = store.serve().await;
+    let worn = server.acquire("worn", "o", 60).await;
+    server.delete(&worn).await;
+    store
+        .sql("UPDATE resource_tokens SET last_token = 9007199254740991 WHERE resource = 'worn'")
+        .await;
+    let names: Vec<String> = (0..200)
+        .map(|number| match number {
+            100 => "worn".to_owned(),
+            other => format!("r{other}"),
+        })
+        .collect();
+    let operations: Vec<_> = names
+        .iter()
+        .map(|name| json!({"acquire": {"resource": name, "ownerId": "o", "ttlSeconds": 60}}))
+        .collect();
+    let (status, body) = server
+        .post("/v1/locks/batch", json!({"operations": operations}))
+        .await;
+    assert_eq!(status, StatusCode::OK, "{body}");
+    for (name, result) in names.iter().zip(body["results"].as_array().unwrap()) {
+        if name == "worn" {
+            assert_eq!(result["problem"]["code"], "internal", "{result}");
+        } else {
+            assert!(is_granted(&result["acquire"]), "{name}: {result}");
+        }
+    }
+    server.close().await;
+});
