@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use ::lease::store::{Lane, Store};
+use ::lease::store::Lane;
 use ::lease::{LeaseConfig, LeaseOpenError, LeaseService, MovedLeases, move_to_etcd, raise_epoch};
 use axum::http::StatusCode;
 use domain::names::Resource;
