@@ -12,6 +12,7 @@ pub struct Notice {
     /// Names of its receivers; empty: all receivers.
     pub receivers: Vec<String>,
     pub group_labels: BTreeMap<String, String>,
+    /// Resolved ones first: they are sent only once.
     pub alerts: Vec<NoticeAlert>,
     /// Number of alerts beyond those listed.
     pub truncated: u64,
@@ -45,6 +46,19 @@ impl Notice {
     /// Number of alerts, including those not listed.
     pub const fn size(&self) -> u64 {
         self.truncated.saturating_add(self.alerts.len() as u64)
+    }
+
+    /// Lists the first alerts only and counts the others.
+    pub fn truncate(&mut self, listed_max: usize) {
+        let cut = self.alerts.len().saturating_sub(listed_max);
+        self.alerts.truncate(listed_max);
+        self.truncated = self.truncated.saturating_add(cut as u64);
+    }
+
+    /// Whether it has a resolved alert.
+    pub fn has_end(&self) -> bool {
+        let is_end = |alert: &NoticeAlert| alert.status == NoticeStatus::Resolved;
+        self.alerts.iter().any(is_end)
     }
 
     /// Firing as long as any of its alerts is.

@@ -1,6 +1,8 @@
 //! SQL statements for alerts: open alerts, ended alerts, the evaluation token.
 
-use domain::alerts::{Active, AlertPhase, AlertSeverity, AlertTransition, Labels, RuleId, Subject};
+use domain::alerts::{
+    Active, AlertPhase, AlertSeverity, AlertTransition, Labels, NotifiedRoute, RuleId, Subject,
+};
 use domain::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -44,6 +46,8 @@ struct Body {
     notified: Option<String>,
     #[serde(default)]
     notified_labels: Option<Labels>,
+    #[serde(default)]
+    notified_route: Option<NotifiedRoute>,
     silenced_by: Option<String>,
 }
 
@@ -56,6 +60,7 @@ fn body(alert: &Active) -> String {
         why: alert.why.clone(),
         notified: alert.notified.map(|severity| severity.as_str().to_owned()),
         notified_labels: alert.notified_labels.clone(),
+        notified_route: alert.notified_route.clone(),
         silenced_by: alert.silenced_by.clone(),
     };
     serde_json::to_string(&body).unwrap_or_default()
@@ -96,6 +101,7 @@ pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
                     why: body.why,
                     notified: body.notified.as_deref().and_then(AlertSeverity::parse),
                     notified_labels: body.notified_labels,
+                    notified_route: body.notified_route,
                     silenced_by: body.silenced_by,
                 },
                 acked: acked
@@ -162,6 +168,7 @@ pub(super) async fn ended_since(db: &Db, since: i64, most: i64) -> Result<Vec<(A
                 why: body.why,
                 notified: body.notified.as_deref().and_then(AlertSeverity::parse),
                 notified_labels: body.notified_labels,
+                notified_route: body.notified_route,
                 silenced_by: body.silenced_by,
             };
             all.push((alert, row.try_get(4)?));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::alerts::limits::ALERTS_PER_NOTICE_MAX;
 use domain::duration::millis;
 use domain::notification::{Notice, NoticeAlert, NoticeStatus};
 use sqlx::Row as _;
@@ -9,7 +10,8 @@ use sqlx::Row as _;
 use super::limits::{RESEND_FIRST, RESOLVED_SENDS, STANDING_MAX};
 use runtime::db::{Db, Tx, on_either};
 
-/// Sets the state of these alerts. Alerts already stored keep the time of their next resend.
+/// Sets the state of these alerts: of the firing ones that a message lists, and of every resolved one. Alerts already
+/// stored keep the time of their next resend.
 ///
 /// # Errors
 /// The store refuses or does not answer.
@@ -22,7 +24,11 @@ pub(super) async fn set(
     let statement = "INSERT INTO active_alerts (receiver_id, fingerprint, alert, sends_left, next_at)
         VALUES ($1, $2, $3, $4, $5)
         ON CONFLICT (receiver_id, fingerprint) DO UPDATE SET alert = excluded.alert, sends_left = excluded.sends_left";
-    for alert in alerts {
+    let changed = alerts
+        .iter()
+        .enumerate()
+        .filter(|(place, alert)| *place < ALERTS_PER_NOTICE_MAX || alert.status == NoticeStatus::Resolved);
+    for (_, alert) in changed {
         let json = serde_json::to_string(alert).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
         let sends_left = match (alert.status, alert.ends_at) {
             (NoticeStatus::Firing, None) => None,
@@ -36,6 +42,19 @@ pub(super) async fn set(
         });
     }
     Ok(())
+}
+
+/// Fingerprints of the alerts that are resent as firing.
+///
+/// # Errors
+/// The store does not answer.
+pub(super) async fn firing(tx: &mut Tx, receiver: &str) -> Result<BTreeSet<String>, sqlx::Error> {
+    let select = "SELECT fingerprint FROM active_alerts WHERE receiver_id = $1 AND sends_left IS NULL";
+    let fingerprints: Vec<String> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_scalar(select).bind(receiver);
+        query.fetch_all(&mut **tx).await?
+    });
+    Ok(fingerprints.into_iter().collect())
 }
 
 fn read(json: &str) -> Option<NoticeAlert> {

@@ -1,6 +1,10 @@
 //! Enqueues in the caller's transaction: one row for the message, one for each receiver that did not get the same
 //! recently.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use domain::alerts::limits::ALERTS_PER_NOTICE_MAX;
 use domain::duration::millis;
 use domain::hex;
 use domain::notification::{Notice, NoticeStatus};
@@ -21,6 +25,8 @@ const GROUP_BYTES_MAX: usize = 300;
 pub enum Occasion {
     /// An alert fires or has resolved.
     Change,
+    /// The receivers of the rule have changed: sent to those that lack a firing alert.
+    Reroute,
     /// The group may only have grown: sent only if it has grown by the factor.
     Growth,
 }
@@ -35,7 +41,8 @@ pub async fn enqueue(tx: &mut Tx, notice: &Notice, now: i64) -> Result<u64, sqlx
 }
 
 /// As [`enqueue`], at the pace of a group of alerts. A change within its interval waits until the interval has passed;
-/// later changes join the waiting message.
+/// later changes join the waiting message. A receiver that the notice does not name gets the ends of the alerts that it
+/// was sent as firing.
 ///
 /// # Errors
 /// The store refuses or does not answer: the transaction must be rolled back.
@@ -48,51 +55,124 @@ pub async fn enqueue_at(
 ) -> Result<u64, sqlx::Error> {
     let all = receivers(tx).await?;
     let group = key(&notice.group);
-    let key = NotificationKey {
-        group: &group,
-        digest: &digest(notice),
-        size: i64::try_from(notice.size()).unwrap_or(i64::MAX),
-        growth_factor: i64::from(pacing.growth_factor),
-        occasion,
-    };
+    let named = select_receivers(&all, &notice.receivers);
     let mut id: Option<String> = None;
     let mut count = 0;
-    for receiver in select_receivers(&all, &notice.receivers) {
-        if receiver.kind == ReceiverKind::Alertmanager.as_str() && occasion == Occasion::Change {
-            active_alerts::set(tx, &receiver.id, &notice.alerts, now).await?;
+    for receiver in &all {
+        let is_named = named.iter().any(|named| named.id == receiver.id);
+        let own = receiver.select_alerts(tx, (&group, notice), occasion, is_named);
+        let Some(own) = Box::pin(own).await? else {
+            continue;
+        };
+        let own: &Notice = &own;
+        if receiver.is_alertmanager() && occasion != Occasion::Growth {
+            active_alerts::set(tx, &receiver.id, &own.alerts, now).await?;
         }
         let receiver_group = (receiver.id.as_str(), group.as_str());
         let last = pacing::last_message(tx, receiver_group).await?;
+        let key = NotificationKey {
+            group: &group,
+            digest: &digest(own),
+            size: i64::try_from(own.size()).unwrap_or(i64::MAX),
+            growth_factor: i64::from(pacing.growth_factor),
+            occasion,
+        };
         if !record_if_new(tx, &receiver.id, &key, now).await? {
             continue;
         }
         // An Alertmanager has a pace of its own.
-        let is_paced = receiver.kind != ReceiverKind::Alertmanager.as_str();
-        let pace = if is_paced { pacing } else { Pacing::IMMEDIATE };
-        let (notification_id, at) = match pace.schedule(tx, receiver_group, (notice, last), now).await? {
+        let pace = if receiver.is_alertmanager() {
+            Pacing::IMMEDIATE
+        } else {
+            pacing
+        };
+        let scheduled = Box::pin(pace.schedule(tx, receiver_group, (own, last), now)).await?;
+        let (notification_id, at) = match scheduled {
             Scheduled::Nothing => continue,
             Scheduled::Merged(merged, at) => (insert(tx, &merged, &group, now).await?, at),
-            Scheduled::AsIs(at) => match &id {
-                Some(id) => (id.clone(), at),
-                None => (id.insert(insert(tx, notice, &group, now).await?).clone(), at),
-            },
+            Scheduled::AsIs(at) => {
+                let stored = match id.clone().filter(|_| is_named) {
+                    Some(id) => id,
+                    None => insert(tx, own, &group, now).await?,
+                };
+                if is_named {
+                    id = Some(stored.clone());
+                }
+                (stored, at)
+            }
         };
-        let statement =
-            "INSERT INTO deliveries (notification_id, receiver_id, group_key, state, attempts_since, next_at)
-            VALUES ($1, $2, $3, 'pending', $4, $4)";
-        on_either!(&mut *tx, Tx, |tx| {
-            let query = sqlx::query(statement).bind(notification_id).bind(&receiver.id);
-            query.bind(&group).bind(at).execute(&mut **tx).await?;
-        });
+        insert_delivery(tx, receiver_group, &notification_id, at).await?;
         count += 1;
     }
     Ok(count)
+}
+
+async fn insert_delivery(
+    tx: &mut Tx,
+    (receiver, group): (&str, &str),
+    notification_id: &str,
+    at: i64,
+) -> Result<(), sqlx::Error> {
+    let statement =
+        "INSERT INTO deliveries (notification_id, receiver_id, group_key, state, attempts_since, next_at)
+        VALUES ($1, $2, $3, 'pending', $4, $4)";
+    on_either!(tx, Tx, |tx| {
+        let query = sqlx::query(statement).bind(notification_id).bind(receiver);
+        query.bind(group).bind(at).execute(&mut **tx).await?;
+    });
+    Ok(())
 }
 
 struct StoredReceiver {
     id: String,
     name: String,
     kind: String,
+}
+
+impl StoredReceiver {
+    fn is_alertmanager(&self) -> bool {
+        self.kind == ReceiverKind::Alertmanager.as_str()
+    }
+
+    /// The part of a notice for this receiver; `None`: nothing.
+    async fn select_alerts<'n>(
+        &self,
+        tx: &mut Tx,
+        (group, notice): (&str, &'n Notice),
+        occasion: Occasion,
+        is_named: bool,
+    ) -> Result<Option<Cow<'n, Notice>>, sqlx::Error> {
+        match (occasion, is_named) {
+            (Occasion::Change | Occasion::Growth, true) => Ok(Some(Cow::Borrowed(notice))),
+            (Occasion::Reroute, true) => {
+                let sent = self.sent_as_firing(tx, group).await?;
+                let mut listed = notice.alerts.iter().take(ALERTS_PER_NOTICE_MAX);
+                let has_all = listed.all(|alert| sent.contains(&alert.fingerprint));
+                Ok((!has_all).then_some(Cow::Borrowed(notice)))
+            }
+            (Occasion::Change, false) if notice.has_end() => {
+                let sent = self.sent_as_firing(tx, group).await?;
+                let mut own = notice.clone();
+                own.alerts.retain(|alert| sent.contains(&alert.fingerprint));
+                own.truncated = 0;
+                Ok(own.has_end().then_some(Cow::Owned(own)))
+            }
+            (_, false) => Ok(None),
+        }
+    }
+
+    /// Fingerprints of the alerts that this receiver was sent as firing, or is about to be.
+    async fn sent_as_firing(&self, tx: &mut Tx, group: &str) -> Result<BTreeSet<String>, sqlx::Error> {
+        if self.is_alertmanager() {
+            return active_alerts::firing(tx, &self.id).await;
+        }
+        let last = pacing::last_sent(tx, (&self.id, group)).await?;
+        let alerts = last.map(|(_, notice)| notice.alerts).unwrap_or_default();
+        let firing = alerts
+            .into_iter()
+            .filter(|alert| alert.status == NoticeStatus::Firing);
+        Ok(firing.map(|alert| alert.fingerprint).collect())
+    }
 }
 
 async fn receivers(tx: &mut Tx) -> Result<Vec<StoredReceiver>, sqlx::Error> {
@@ -160,9 +240,17 @@ async fn record_if_new(
     Ok(changed > 0)
 }
 
-async fn insert(tx: &mut Tx, notice: &Notice, group: &str, now: i64) -> Result<String, sqlx::Error> {
+/// Stores a message; returns its id.
+pub(super) async fn insert(
+    tx: &mut Tx,
+    notice: &Notice,
+    group: &str,
+    now: i64,
+) -> Result<String, sqlx::Error> {
+    let mut listed = notice.clone();
+    listed.truncate(ALERTS_PER_NOTICE_MAX);
     let id = runtime::random::prefixed_id("n_");
-    let json = serde_json::to_string(notice).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
+    let json = serde_json::to_string(&listed).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
     let statement = "INSERT INTO notifications (id, group_key, body, created_at) VALUES ($1, $2, $3, $4)";
     on_either!(tx, Tx, |tx| {
         let query = sqlx::query(statement).bind(&id).bind(group).bind(json).bind(now);
@@ -180,11 +268,12 @@ fn key(group: &str) -> String {
     format!("{start}…{}", hex::text(&Sha256::digest(group.as_bytes())))
 }
 
-/// Hash of status and labels, without values and times, which a restart may change.
+/// Hash of status and labels of the listed alerts, without values and times, which a restart may change.
 fn digest(notice: &Notice) -> String {
     let mut statuses: Vec<(&str, bool)> = notice
         .alerts
         .iter()
+        .take(ALERTS_PER_NOTICE_MAX)
         .map(|alert| (alert.fingerprint.as_str(), alert.status == NoticeStatus::Firing))
         .collect();
     statuses.sort_unstable();

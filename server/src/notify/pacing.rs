@@ -60,24 +60,24 @@ impl Pacing {
             return Ok(Scheduled::AsIs(now));
         };
         let waiting = take_waiting(tx, receiver_group, now).await?;
-        let due = waiting.as_ref().map(|(_, due)| *due);
-        let due = due.unwrap_or_else(|| now.max(last.at + self.group_interval_ms));
+        let due = self.due(last, waiting.as_ref().map(|(_, due)| *due), now);
         let waiting = waiting.and_then(|(waiting, _)| waiting);
         let Some((seq, sent)) = last_sent(tx, receiver_group).await? else {
             return Ok(Scheduled::AsIs(now));
         };
         let is_grown = self.is_grown(notice, last);
         let at = if is_grown { now } else { due };
-        let mut unsent = waiting.map(|waiting| waiting.alerts).unwrap_or_default();
-        unsent.extend(alerts_of_dead_letters(tx, receiver_group, seq).await?);
-        let changes = changes_since(&sent, &unsent, notice, now);
+        let waiting = waiting.map(|waiting| waiting.alerts).unwrap_or_default();
+        let dead = alerts_of_dead_letters(tx, receiver_group, seq).await?;
+        let (merged, has_changes) = merge_changes(&sent, &waiting, &dead, notice);
         // A group that has grown is sent even if the listed alerts are the same.
-        let (scheduled, at) = match changes.or_else(|| is_grown.then(|| notice.clone())) {
-            Some(changes) => (Scheduled::Merged(Box::new(changes), at), at),
-            None => (Scheduled::Nothing, due - self.group_interval_ms),
+        let (scheduled, at) = if has_changes || is_grown {
+            (Scheduled::Merged(Box::new(merged), at), at)
+        } else {
+            (Scheduled::Nothing, due - self.group_interval_ms)
         };
         let statement = "UPDATE notification_groups SET at = $1 WHERE receiver_id = $2 AND group_key = $3";
-        on_either!(tx, Tx, |tx| {
+        on_either!(&mut *tx, Tx, |tx| {
             let query = sqlx::query(statement)
                 .bind(at)
                 .bind(receiver_group.0)
@@ -85,6 +85,13 @@ impl Pacing {
             query.execute(&mut **tx).await?;
         });
         Ok(scheduled)
+    }
+
+    /// When the next message is due: as the waiting one, or an interval after the last one. At most an interval from
+    /// now: the server that wrote them may have a clock that is ahead.
+    fn due(self, last: LastMessage, waiting: Option<i64>, now: i64) -> i64 {
+        let due = waiting.unwrap_or_else(|| now.max(last.at + self.group_interval_ms));
+        due.min(now + self.group_interval_ms)
     }
 
     fn is_grown(self, notice: &Notice, last: LastMessage) -> bool {
@@ -138,7 +145,7 @@ async fn take_waiting(
 }
 
 /// The newest message of this group that the receiver got or is about to get, with the number of its delivery.
-async fn last_sent(
+pub(super) async fn last_sent(
     tx: &mut Tx,
     receiver_group: ReceiverGroup<'_>,
 ) -> Result<Option<(i64, Notice)>, sqlx::Error> {
@@ -176,164 +183,62 @@ async fn alerts_of_dead_letters(
     Ok(notices.flat_map(|notice| notice.alerts).collect())
 }
 
-/// Firing alerts, and resolved ones that were sent as firing; `None` if the receiver has all of them already. `unsent`
-/// are those of messages that waited or failed.
+/// The ends of alerts that were sent as firing, and what fires; and whether any of it is new to the receiver. `waiting`
+/// are alerts of a message that waited, `dead` those of dead letters.
 ///
-/// An alert that was sent as firing and is neither listed nor resolved still fires: it is silenced since, or beyond the
-/// length of the list. It stays in the list, so that its end is sent.
-fn changes_since(sent: &Notice, unsent: &[NoticeAlert], notice: &Notice, now: i64) -> Option<Notice> {
-    let firing = |notice: &Notice| {
-        let alerts = notice.alerts.iter();
-        let firing = alerts.filter(|alert| alert.status == NoticeStatus::Firing);
-        firing.cloned().collect::<Vec<NoticeAlert>>()
-    };
-    let (known, fires) = (firing(sent), firing(notice));
-    let has = |alerts: &[NoticeAlert], candidate: &NoticeAlert| {
-        alerts
-            .iter()
-            .any(|alert| alert.fingerprint == candidate.fingerprint)
-    };
+/// An alert that was sent as firing, or waited to be, and is neither firing nor resolved in the notice is silenced
+/// since. It stays in the list, so that its end is sent.
+fn merge_changes(
+    sent: &Notice,
+    waiting: &[NoticeAlert],
+    dead: &[NoticeAlert],
+    notice: &Notice,
+) -> (Notice, bool) {
+    let (known, fires) = (firing(&sent.alerts), firing(&notice.alerts));
+    let unsent = firing(waiting).into_iter().filter(|alert| !has(&known, alert));
     // With its newest texts.
     let end_of = |candidate: &NoticeAlert| {
-        let all = notice.alerts.iter().chain(unsent);
+        let all = notice.alerts.iter().chain(waiting).chain(dead);
         let mut ends = all.filter(|alert| alert.status == NoticeStatus::Resolved);
         ends.find(|alert| alert.fingerprint == candidate.fingerprint)
-            .cloned()
     };
-    // A list full of resolved alerts leaves out further ones.
-    let has_more_ends = fires.is_empty() && notice.truncated > 0;
-    let (mut alerts, mut unlisted) = (Vec::new(), Vec::new());
-    for candidate in known.iter().filter(|candidate| !has(&fires, candidate)) {
-        match end_of(candidate) {
-            Some(end) => alerts.push(end),
-            None if has_more_ends => alerts.push(NoticeAlert {
-                status: NoticeStatus::Resolved,
-                ends_at: Some(now),
-                ..candidate.clone()
-            }),
-            None => unlisted.push(candidate.clone()),
-        }
-    }
-    let (repeated, new): (Vec<NoticeAlert>, Vec<NoticeAlert>) =
-        fires.into_iter().partition(|candidate| has(&known, candidate));
-    if alerts.is_empty() && new.is_empty() {
-        return None;
-    }
-    // Unlisted ones beyond the length of the list were counted as such.
-    let counted = notice.truncated.saturating_sub(unlisted.len() as u64);
-    // Resolved alerts first: they are sent only once. New ones last: the others have been sent.
-    alerts.extend(unlisted.into_iter().chain(repeated).chain(new));
-    let cut = alerts.len().saturating_sub(ALERTS_PER_NOTICE_MAX);
-    alerts.truncate(ALERTS_PER_NOTICE_MAX);
-    Some(Notice {
-        alerts,
-        truncated: counted.saturating_add(cut as u64),
+    let is_silenced = |candidate: &&NoticeAlert| !has(&fires, candidate) && end_of(candidate).is_none();
+    let ended = known.iter().copied().filter(|candidate| !has(&fires, candidate));
+    let ends: Vec<&NoticeAlert> = ended.filter_map(end_of).collect();
+    let (repeated, new): (Vec<&NoticeAlert>, Vec<&NoticeAlert>) = fires
+        .iter()
+        .copied()
+        .partition(|candidate| has(&known, candidate));
+    let silenced_known = known.iter().copied().filter(is_silenced);
+    // New ones last: the others have been sent.
+    let old: Vec<&NoticeAlert> = ends
+        .iter()
+        .copied()
+        .chain(silenced_known)
+        .chain(repeated)
+        .collect();
+    let new: Vec<&NoticeAlert> = unsent.filter(is_silenced).chain(new).collect();
+    let is_new_listed = !new.is_empty() && old.len() < ALERTS_PER_NOTICE_MAX;
+    let has_changes = !ends.is_empty() || is_new_listed;
+    let mut merged = Notice {
+        alerts: old.into_iter().chain(new).cloned().collect(),
         ..notice.clone()
-    })
+    };
+    merged.truncate(ALERTS_PER_NOTICE_MAX);
+    (merged, has_changes)
+}
+
+fn firing(alerts: &[NoticeAlert]) -> Vec<&NoticeAlert> {
+    let firing = alerts.iter();
+    let firing = firing.filter(|alert| alert.status == NoticeStatus::Firing);
+    firing.collect()
+}
+
+fn has(alerts: &[&NoticeAlert], candidate: &NoticeAlert) -> bool {
+    alerts
+        .iter()
+        .any(|alert| alert.fingerprint == candidate.fingerprint)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-
-    fn alert(fingerprint: &str, starts_at: i64, ends_at: Option<i64>) -> NoticeAlert {
-        NoticeAlert {
-            status: ends_at.map_or(NoticeStatus::Firing, |_| NoticeStatus::Resolved),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-            starts_at,
-            ends_at,
-            path: String::new(),
-            fingerprint: fingerprint.to_owned(),
-        }
-    }
-
-    fn notice(alerts: Vec<NoticeAlert>) -> Notice {
-        Notice {
-            group: "near_expiry/1".to_owned(),
-            receivers: Vec::new(),
-            group_labels: BTreeMap::new(),
-            alerts,
-            truncated: 0,
-        }
-    }
-
-    fn changes(
-        sent: Vec<NoticeAlert>,
-        waiting: Vec<NoticeAlert>,
-        now: Vec<NoticeAlert>,
-    ) -> Option<Vec<(String, NoticeStatus)>> {
-        let changes = changes_since(&notice(sent), &waiting, &notice(now), 200)?;
-        let entry = |alert: NoticeAlert| (alert.fingerprint, alert.status);
-        Some(changes.alerts.into_iter().map(entry).collect())
-    }
-
-    #[test]
-    fn a_resolved_alert_of_the_waiting_message_is_kept() {
-        // One resolved while another fired, then the second resolved and a third fired.
-        let sent = vec![alert("a", 50, None)];
-        let waiting = vec![alert("a", 50, Some(110)), alert("b", 110, None)];
-        let now = vec![alert("b", 110, Some(120)), alert("c", 120, None)];
-        let expected = [
-            ("a".to_owned(), NoticeStatus::Resolved),
-            ("c".to_owned(), NoticeStatus::Firing),
-        ];
-        assert_eq!(changes(sent, waiting, now).unwrap(), expected);
-    }
-
-    #[test]
-    fn an_alert_that_is_not_listed_is_not_resolved() {
-        // One silenced since; another fires. Then the silenced one resolves. Then more fire than a message lists.
-        let sent = vec![alert("silenced", 50, None)];
-        let now = vec![alert("other", 110, None)];
-        let firing = |fingerprint: &str| (fingerprint.to_owned(), NoticeStatus::Firing);
-        let both = [firing("silenced"), firing("other")];
-        assert_eq!(changes(sent, Vec::new(), now).unwrap(), both);
-        let sent = vec![alert("silenced", 50, None), alert("other", 110, None)];
-        let now = vec![alert("silenced", 50, Some(120)), alert("other", 110, None)];
-        let resolved = ("silenced".to_owned(), NoticeStatus::Resolved);
-        assert_eq!(
-            changes(sent, Vec::new(), now).unwrap(),
-            [resolved, firing("other")]
-        );
-        let numbered =
-            |numbers: std::ops::Range<usize>| numbers.map(|number| alert(&number.to_string(), 50, None));
-        let known: Vec<NoticeAlert> = numbered(0..ALERTS_PER_NOTICE_MAX).collect();
-        let now = numbered(50..ALERTS_PER_NOTICE_MAX + 50).collect();
-        let listed = changes(known, Vec::new(), now).unwrap();
-        let names: Vec<(String, NoticeStatus)> = (0..ALERTS_PER_NOTICE_MAX)
-            .map(|number| firing(&number.to_string()))
-            .collect();
-        assert_eq!(listed, names);
-    }
-
-    #[test]
-    fn changes_that_cancel_each_other_are_not_sent() {
-        // An alert fired and resolved while the message waited; one that was sent resolved and fired again.
-        let sent = vec![alert("a", 50, None), alert("c", 50, None)];
-        let waiting = vec![
-            alert("c", 50, Some(115)),
-            alert("a", 50, None),
-            alert("b", 110, None),
-        ];
-        let now = vec![
-            alert("b", 110, Some(120)),
-            alert("a", 50, None),
-            alert("c", 120, None),
-        ];
-        assert_eq!(changes(sent, waiting, now), None);
-    }
-
-    #[test]
-    fn only_a_group_that_grows_large_does_not_wait() {
-        let pacing = Pacing {
-            growth_factor: 2,
-            group_interval_ms: 1_000,
-        };
-        let of = |count| notice((0..count).map(|_| alert("a", 0, None)).collect());
-        let grown = |count, size| pacing.is_grown(&of(count), LastMessage { at: 0, size });
-        assert!(grown(20, 10) && grown(10, 1));
-        assert!(!grown(2, 1) && !grown(19, 10));
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ mod outage;
 mod page;
 mod preview;
 mod preview_parts;
+mod receivers;
 mod servers;
 mod ttl_seen;
 mod windows;

@@ -8,6 +8,7 @@ mod growth;
 pub(crate) mod notifier;
 mod pacing;
 mod pages;
+mod rule_receivers;
 mod secret_box;
 mod servers;
 mod ssrf_guard;

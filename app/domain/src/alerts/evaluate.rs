@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::labels::{Labels, labels};
 use super::limits::ALERTS_PER_RULE_MAX;
 use super::omitted_groups::LeftOut;
-use super::rule::{AlertSeverity, Rule, RuleId};
+use super::rule::{AlertSeverity, GroupBy, Rule, RuleId};
 use super::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
 use crate::names::{BackendName, LockId};
 
@@ -54,6 +54,14 @@ pub struct EvaluationResult {
     pub why: String,
 }
 
+/// Where the firing of an alert was notified. It ends there, also after a change of its rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotifiedRoute {
+    /// Names of receivers; empty: all receivers.
+    pub receivers: Vec<String>,
+    pub group_by: Vec<GroupBy>,
+}
+
 /// A pending or firing alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Active {
@@ -70,6 +78,8 @@ pub struct Active {
     pub notified: Option<AlertSeverity>,
     /// Labels of that notification. Later ones use them too, because under others a receiver would keep it firing.
     pub notified_labels: Option<Labels>,
+    /// `None`: not notified, or by a version that did not store it.
+    pub notified_route: Option<NotifiedRoute>,
     /// The silence that has already counted it.
     pub silenced_by: Option<String>,
 }
@@ -83,12 +93,45 @@ impl Active {
         self.notified.is_some()
     }
 
+    /// Whether its firing was never notified, or as less severe.
+    pub(super) fn is_news(&self, rule: &Rule) -> bool {
+        self.notified.is_none_or(|severity| rule.severity < severity)
+    }
+
     /// Records that its firing is notified.
     pub fn mark_notified(&mut self, rule: &Rule) {
+        let route = NotifiedRoute {
+            receivers: rule.receivers.clone(),
+            group_by: self.group_by(rule).to_vec(),
+        };
         if self.notified_labels.is_none() {
             self.notified_labels = Some(labels(rule, self));
         }
-        self.notified = Some(rule.severity);
+        if self.is_news(rule) {
+            self.notified = Some(rule.severity);
+        }
+        self.notified_route = Some(route);
+    }
+
+    /// Whether its rule has other receivers than at its last notification.
+    pub(super) fn is_rerouted(&self, rule: &Rule) -> bool {
+        let route = self.notified_route.as_ref();
+        route.is_some_and(|route| route.receivers != rule.receivers)
+    }
+
+    /// Grouping of its next notification: its group stays the same until its end, or until its severity rises.
+    pub(super) fn group_by<'a>(&'a self, rule: &'a Rule) -> &'a [GroupBy] {
+        if self.is_news(rule) {
+            &rule.group_by
+        } else {
+            self.notified_group_by(rule)
+        }
+    }
+
+    /// Grouping of its last notification.
+    pub(super) fn notified_group_by<'a>(&'a self, rule: &'a Rule) -> &'a [GroupBy] {
+        let route = self.notified_route.as_ref();
+        route.map_or(rule.group_by.as_slice(), |route| route.group_by.as_slice())
     }
 
     /// Start of the current phase.
@@ -235,6 +278,7 @@ impl RoundOutcome {
                 why: result.why,
                 notified: None,
                 notified_labels: None,
+                notified_route: None,
                 silenced_by: None,
             });
         }

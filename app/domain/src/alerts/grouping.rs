@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use super::evaluate::{Active, Subject};
 use super::labels::{Labels, fingerprint, labels};
-use super::limits::ALERTS_PER_NOTICE_MAX;
 use super::omitted_groups::LeftOut;
-use super::rule::{GroupBy, Rule, RuleId};
+use super::rule::{AlertSeverity, GroupBy, Rule, RuleId};
 use super::silence::Silence;
 use super::state_machine::AlertPhase;
 use crate::notification::{Notice, NoticeAlert, NoticeStatus};
@@ -15,9 +14,11 @@ use crate::notification::{Notice, NoticeAlert, NoticeStatus};
 #[derive(Debug, Default)]
 pub struct NotificationRound {
     pub notices: Vec<Notice>,
+    /// Unchanged groups of rules whose receivers have changed.
+    pub rerouted: Vec<Notice>,
     /// Unchanged groups with more alerts than are stored: their count may have grown.
     pub storms: Vec<Notice>,
-    /// Indexes of active alerts that are notified for the first time.
+    /// Indexes of active alerts to mark as notified: news, and those of rerouted groups.
     pub notified: Vec<usize>,
     /// Indexes of active alerts that a silence suppresses for the first time, with its id.
     pub suppressed: Vec<(usize, String)>,
@@ -34,15 +35,20 @@ impl NotificationRound {
 struct Group<'a> {
     rule: Option<&'a Rule>,
     labels: Labels,
-    firing: Vec<(usize, &'a Active, Labels)>,
+    firing: Vec<(&'a Active, Labels)>,
     resolved: Vec<(&'a Active, Labels)>,
     is_news: bool,
+    is_rerouted: bool,
     /// Alerts that hold and are not stored.
     left_out: u64,
 }
 
+/// Groups by their key.
+#[derive(Default)]
+struct Groups<'a>(BTreeMap<String, Group<'a>>);
+
 /// A group has a change if an alert fires that was not notified with this severity or a worse
-/// one, or if a notified alert ended.
+/// one, or if a notified alert ended. A notice has every alert of its group that is stored and not silenced.
 pub fn notices(
     rules: &[Rule],
     active: &[Active],
@@ -53,10 +59,10 @@ pub fn notices(
     now: i64,
 ) -> NotificationRound {
     let by_id: BTreeMap<&RuleId, &Rule> = rules.iter().map(|rule| (&rule.id, rule)).collect();
-    let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
+    let mut groups = Groups::default();
     let mut round = NotificationRound::default();
     for (place, alert) in active.iter().enumerate().filter(|(_, alert)| alert.is_firing()) {
-        let Some(rule) = by_id.get(&alert.rule) else {
+        let Some(rule) = by_id.get(&alert.rule).copied() else {
             continue;
         };
         let labels = notified_labels(rule, alert);
@@ -69,45 +75,36 @@ pub fn notices(
             }
             continue;
         }
-        let (key, group_labels) = group_of(rule, &labels);
-        let group = groups.entry(key).or_default();
-        (group.rule, group.labels) = (Some(*rule), group_labels);
-        // Never notified, or as less severe: the severity of its rule rose.
-        if alert.notified.is_none_or(|severity| rule.severity < severity) {
-            group.is_news = true;
+        let (is_news, is_rerouted) = (alert.is_news(rule), alert.is_rerouted(rule));
+        if is_news || is_rerouted {
             round.notified.push(place);
-            // Under its earlier label an Alertmanager would keep it firing.
-            group.resolved.extend(alert.notified.map(|before| {
-                let mut labels = labels.clone();
-                labels.insert("severity".to_owned(), before.as_str().to_owned());
-                (alert, labels)
-            }));
         }
-        group.firing.push((place, alert, labels));
+        if is_news {
+            // The severity of its rule rose: under its earlier label a receiver would keep it firing.
+            groups.end(rule, alert);
+        }
+        let group = groups.group(rule, alert.group_by(rule), &labels);
+        group.is_news |= is_news;
+        group.is_rerouted |= is_rerouted;
+        group.firing.push((alert, labels));
     }
-    for alert in resolved.iter().filter(|alert| alert.is_notified()) {
-        // A deleted rule has no texts any more, but alerts notified as firing must be notified
-        // as resolved.
-        let Some(rule) = by_id.get(&alert.rule) else {
-            continue;
-        };
-        let labels = notified_labels(rule, alert);
-        let (key, group_labels) = group_of(rule, &labels);
-        let group = groups.entry(key).or_default();
-        (group.rule, group.labels, group.is_news) = (Some(*rule), group_labels, true);
-        group.resolved.push((alert, labels));
+    for alert in resolved {
+        // A removed rule is among the rules, as a disabled one.
+        if let Some(rule) = by_id.get(&alert.rule).copied() {
+            groups.end(rule, alert);
+        }
     }
     for (key, count) in left_out.by_group() {
-        if let Some(group) = groups.get_mut(&key) {
+        if let Some(group) = groups.0.get_mut(&key) {
             group.left_out = count;
         }
     }
-    for (key, group) in groups {
-        let (is_news, is_storm) = (group.is_news, group.left_out > 0);
-        let to = match (is_news, is_storm) {
-            (true, _) => &mut round.notices,
-            (false, true) => &mut round.storms,
-            (false, false) => continue,
+    for (key, group) in groups.0 {
+        let to = match (group.is_news, group.is_rerouted, group.left_out > 0) {
+            (true, _, _) => &mut round.notices,
+            (false, true, _) => &mut round.rerouted,
+            (false, false, true) => &mut round.storms,
+            (false, false, false) => continue,
         };
         to.extend(group.notice(key, path, now));
     }
@@ -116,25 +113,59 @@ pub fn notices(
 
 /// The labels of an alert. Once notified they stay, also when its rule gets another name or its lock another owner. Its
 /// severity only rises: a rule that becomes less severe does not make it another alert.
-fn notified_labels(rule: &Rule, alert: &Active) -> Labels {
-    let first = alert.notified_labels.clone();
-    let mut labels = first.unwrap_or_else(|| labels(rule, alert));
+pub fn notified_labels(rule: &Rule, alert: &Active) -> Labels {
     let severity = alert
         .notified
         .map_or(rule.severity, |notified| notified.min(rule.severity));
+    labels_with(rule, alert, severity)
+}
+
+fn labels_with(rule: &Rule, alert: &Active, severity: AlertSeverity) -> Labels {
+    let first = alert.notified_labels.clone();
+    let mut labels = first.unwrap_or_else(|| labels(rule, alert));
     labels.insert("severity".to_owned(), severity.as_str().to_owned());
     labels
+}
+
+/// Fingerprint of its last notification, if it was notified.
+pub fn notified_fingerprint(rule: &Rule, alert: &Active) -> Option<String> {
+    let severity = alert.notified?;
+    Some(fingerprint(&labels_with(rule, alert, severity)))
 }
 
 /// Key of the group that an alert of this rule with these labels belongs to, and the labels that
 /// the group shares.
 pub fn group_of(rule: &Rule, labels: &Labels) -> (String, Labels) {
+    group_by(rule, &rule.group_by, labels)
+}
+
+fn group_by(rule: &Rule, by: &[GroupBy], labels: &Labels) -> (String, Labels) {
     let names = ["alertname", "rule", "severity"].into_iter();
-    let names = names.chain(rule.group_by.iter().copied().map(GroupBy::as_str));
+    let names = names.chain(by.iter().copied().map(GroupBy::as_str));
     let group: Labels = names
         .filter_map(|name| Some((name.to_owned(), labels.get(name)?.clone())))
         .collect();
     (format!("{}/{}", rule.id, fingerprint(&group)), group)
+}
+
+impl<'a> Groups<'a> {
+    fn group(&mut self, rule: &'a Rule, by: &[GroupBy], labels: &Labels) -> &mut Group<'a> {
+        let (key, group_labels) = group_by(rule, by, labels);
+        let group = self.0.entry(key).or_default();
+        (group.rule, group.labels) = (Some(rule), group_labels);
+        group
+    }
+
+    /// The end of an alert that was notified, in the group and under the labels of its last notification.
+    fn end(&mut self, rule: &'a Rule, alert: &'a Active) {
+        let Some(severity) = alert.notified else {
+            return;
+        };
+        let labels = labels_with(rule, alert, severity);
+        let group = self.group(rule, alert.notified_group_by(rule), &labels);
+        group.is_news = true;
+        group.resolved.push((alert, labels));
+    }
 }
 
 impl Group<'_> {
@@ -143,24 +174,20 @@ impl Group<'_> {
         let firing = self
             .firing
             .iter()
-            .map(|(_, alert, labels)| (*alert, labels, NoticeStatus::Firing));
+            .map(|(alert, labels)| (*alert, labels, NoticeStatus::Firing));
         let resolved = self
             .resolved
             .iter()
             .map(|(alert, labels)| (*alert, labels, NoticeStatus::Resolved));
-        // Resolved alerts first: they are sent only once.
-        let mut alerts: Vec<NoticeAlert> = resolved
+        let alerts = resolved
             .chain(firing)
-            .map(|(alert, labels, status)| notify_group(rule, alert, labels, status, path, now))
-            .collect();
-        let truncated = alerts.len().saturating_sub(ALERTS_PER_NOTICE_MAX);
-        alerts.truncate(ALERTS_PER_NOTICE_MAX);
+            .map(|(alert, labels, status)| notify_group(rule, alert, labels, status, path, now));
         Some(Notice {
             group: key,
             receivers: rule.receivers.clone(),
             group_labels: self.labels,
-            alerts,
-            truncated: self.left_out.saturating_add(truncated as u64),
+            alerts: alerts.collect(),
+            truncated: self.left_out,
         })
     }
 }

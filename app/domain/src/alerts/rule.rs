@@ -50,7 +50,8 @@ crate::wire_enum! {
 
 crate::wire_enum! {
     /// Labels by which the alerts of one rule are grouped into a notification.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum GroupBy {
         Backend = "backend",
         Prefix = "prefix",

@@ -4,6 +4,7 @@ mod eviction;
 mod gaps;
 mod many_locks;
 mod notified_labels;
+mod notified_route;
 mod parsing;
 mod preview;
 mod simultaneous_events;

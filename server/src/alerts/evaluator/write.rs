@@ -69,22 +69,22 @@ impl Evaluator {
                 store::suppressed(&mut tx, &silence.id, count as i64).await?;
             }
         }
-        for notice in &history.notices {
-            self.notices
-                .enqueue(&mut tx, notice, Occasion::Change, now)
-                .await?;
-        }
-        for notice in &history.storms {
-            self.notices
-                .enqueue(&mut tx, notice, Occasion::Growth, now)
-                .await?;
+        let occasions = [
+            (&history.notices, Occasion::Change),
+            (&history.rerouted, Occasion::Reroute),
+            (&history.storms, Occasion::Growth),
+        ];
+        for (notices, occasion) in occasions {
+            for notice in notices {
+                self.notices.enqueue(&mut tx, notice, occasion, now).await?;
+            }
         }
         tx.commit().await?;
         self.noted_at = now;
         if has_changes {
             self.alerts.cache.mark_written();
         }
-        if !history.notices.is_empty() || !history.storms.is_empty() {
+        if occasions.iter().any(|(notices, _)| !notices.is_empty()) {
             self.notices.wake();
         }
         Ok(true)
@@ -96,6 +96,7 @@ fn equals_stored(old: &Active, new: &Active, now: i64) -> bool {
     let is_same_except_texts = old.phase == new.phase
         && old.owner == new.owner
         && old.notified == new.notified
+        && old.notified_route == new.notified_route
         && old.silenced_by == new.silenced_by;
     is_same_except_texts && (old.why == new.why || (now / EVALUATE_EVERY_MS) % 10 != 0)
 }

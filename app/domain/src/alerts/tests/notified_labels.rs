@@ -25,18 +25,18 @@ fn a_notified_alert_keeps_its_labels_until_its_end() {
     assert!(sent.notices.is_empty(), "it is the same alert");
     rules[0].severity = AlertSeverity::Critical;
     let sent = notices(&rules, &active, &[], &LeftOut::default(), &[], &path, 2_000);
-    let labels = |notice: &Notice, status: NoticeStatus| {
-        let mut alerts = notice.alerts.iter();
+    let labels = |notices: &[Notice], status: NoticeStatus| {
+        let mut alerts = notices.iter().flat_map(|notice| &notice.alerts);
         let alert = alerts.find(|alert| alert.status == status).unwrap();
         alert.labels.clone()
     };
-    assert_eq!(labels(&sent.notices[0], NoticeStatus::Resolved), first);
-    let critical = labels(&sent.notices[0], NoticeStatus::Firing);
+    assert_eq!(labels(&sent.notices, NoticeStatus::Resolved), first);
+    let critical = labels(&sent.notices, NoticeStatus::Firing);
     active[0].mark_notified(&rules[0]);
     let over = round(&rules, active, Vec::new(), &|_, _| false, 3_000).over;
     let resolved: Vec<Active> = over.into_iter().map(|(alert, _)| alert).collect();
     let sent = notices(&rules, &[], &resolved, &LeftOut::default(), &[], &path, 3_000);
-    assert_eq!(labels(&sent.notices[0], NoticeStatus::Resolved), critical);
+    assert_eq!(labels(&sent.notices, NoticeStatus::Resolved), critical);
     assert_eq!(
         (&critical["owner"], &critical["alertname"]),
         (&first["owner"], &first["alertname"])

@@ -362,13 +362,15 @@ fn a_group_is_notified_again_when_its_severity_rises() {
     let messages = |notices: &[Notice]| {
         let alerts = notices.iter().flat_map(|notice| &notice.alerts);
         let messages = alerts.map(|alert| format!("{:?} {}", alert.status, alert.labels["severity"]));
-        messages.collect::<Vec<_>>()
+        let mut messages: Vec<String> = messages.collect();
+        messages.sort_unstable();
+        messages
     };
     let steps: [(AlertSeverity, &[&str]); 5] = [
         (AlertSeverity::Info, &["Firing info"]),
         (AlertSeverity::Info, &[]),
-        (AlertSeverity::Warning, &["Resolved info", "Firing warning"]),
-        (AlertSeverity::Critical, &["Resolved warning", "Firing critical"]),
+        (AlertSeverity::Warning, &["Firing warning", "Resolved info"]),
+        (AlertSeverity::Critical, &["Firing critical", "Resolved warning"]),
         (AlertSeverity::Warning, &[]),
     ];
     for (severity, news) in steps {
