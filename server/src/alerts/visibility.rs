@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use domain::access::Visible;
 use domain::alerts::{
-    Labels, Rule, RuleId, Subject, fingerprint, group_of, is_alert_visible, labels, visible_why,
+    Labels, Rule, RuleId, Subject, fingerprint, group_of, is_alert_visible, labels, notified_fingerprint,
+    notified_labels, visible_why,
 };
 
 use super::rules::{KeptRule, RuleVersion};
@@ -102,7 +103,7 @@ impl Alerts {
             if !is_alert_visible(visible, &kept.alert.subject, Some(rule)) {
                 return None;
             }
-            let full = labels(rule, &kept.alert);
+            let full = notified_labels(rule, &kept.alert);
             let is_rule_visible = rule.is_visible(visible);
             let visible_rule = if is_rule_visible {
                 rule.clone()
@@ -131,6 +132,20 @@ impl Alerts {
             )
         });
         Ok(open)
+    }
+
+    /// Fingerprints of alerts that fire and were notified, as receivers know them.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn notified_fingerprints(&self) -> Result<BTreeSet<String>, sqlx::Error> {
+        let state = self.current_state().await?;
+        let open = state.open.iter().map(|open| &open.alert);
+        let fingerprints = open.filter_map(|alert| {
+            let stored = state.rules.iter().find(|stored| stored.rule.id == alert.rule)?;
+            notified_fingerprint(&stored.rule, alert)
+        });
+        Ok(fingerprints.collect())
     }
 
     /// Visible alerts that fired and ended, newest first.

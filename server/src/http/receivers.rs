@@ -10,6 +10,7 @@ use domain::lease::ValidationError;
 use secrecy::SecretString;
 
 use super::json_body::{self, BodyError};
+use crate::alerts::Alerts;
 use crate::http::current_user::ApiUser;
 use crate::http::dto::receivers::{
     NewReceiverDto, NotificationDto, NotificationsDto, ReceiverChangeDto, ReceiverDto, ReceiversDto,
@@ -17,6 +18,7 @@ use crate::http::dto::receivers::{
 };
 use crate::http::path_id::PathId;
 use crate::http::problem::Problem;
+use crate::identity::Principal;
 use crate::notify::limits::LISTED_MAX;
 use crate::notify::{DeliveryFilter, DeliveryState, NewReceiver, Notifier, NotifyError, ReceiverKind};
 
@@ -129,7 +131,7 @@ pub(in crate::http) async fn change(
         .map_err(|error| user.problem(error))
 }
 
-/// Removes a receiver and its undelivered messages.
+/// Removes a receiver, its pending messages and its dead letters. Alerts that it was sent as firing get no end there.
 #[utoipa::path(
     delete, path = "/v1/receivers/{name}", tag = "alerts", params(("name" = String, Path)),
     responses((status = 204), (status = 404, body = Problem, content_type = "application/problem+json"))
@@ -234,7 +236,7 @@ fn parse_filter(query: &str) -> Result<DeliveryFilter, ValidationError> {
     Ok(filter)
 }
 
-/// Tries a dead letter again.
+/// Tries a dead letter again. Alerts that have ended since are sent as resolved.
 #[utoipa::path(
     post, path = "/v1/notifications/{id}/retry", tag = "alerts", params(("id" = String, Path)),
     responses(
@@ -245,16 +247,25 @@ fn parse_filter(query: &str) -> Result<DeliveryFilter, ValidationError> {
 )]
 pub(in crate::http) async fn retry(
     State(notifier): State<Arc<Notifier>>,
+    State(alerts): State<Arc<Alerts>>,
     PathId(id): PathId,
     user: ApiUser,
 ) -> Result<StatusCode, Problem> {
-    let retried = notifier.retry(&user.who, number(&id)).await;
+    let retried = retry_dead_letter(&notifier, &alerts, &user.who, &id).await;
     retried
         .map(|()| StatusCode::NO_CONTENT)
         .map_err(|error| user.problem(error))
 }
 
-/// -1, which no notification has, when it is not a number.
-pub(super) fn number(id: &str) -> i64 {
-    id.parse().unwrap_or(-1)
+/// Retries a dead letter with the current state of its alerts.
+pub(super) async fn retry_dead_letter(
+    notifier: &Notifier,
+    alerts: &Alerts,
+    who: &Principal,
+    id: &str,
+) -> Result<(), NotifyError> {
+    let firing = alerts.notified_fingerprints().await?;
+    // No message has the id -1.
+    let id = id.parse::<i64>().unwrap_or(-1);
+    Box::pin(notifier.retry(who, id, &firing)).await
 }

@@ -1,9 +1,12 @@
 //! The outbox: due messages, claims, results, and the list for users.
 
+use std::collections::BTreeSet;
+
 use domain::duration::millis;
 use domain::notification::{Notice, NoticeStatus};
 use sqlx::Row as _;
 
+use super::enqueue::insert;
 use super::error::NotifyError;
 use super::limits::{CLAIM_FOR, LISTED_MAX};
 use super::receivers;
@@ -217,35 +220,59 @@ pub(super) async fn list(db: &Db, wanted: &DeliveryFilter) -> Result<Vec<Deliver
     Ok(found)
 }
 
-/// Resets a dead letter to a new message.
+/// Resets a dead letter to a new message. Alerts of rules that are not among those that fire are sent as resolved: no
+/// later message would end them.
 ///
 /// # Errors
 /// There is no such message, or it is not dead.
-pub(super) async fn revive(tx: &mut Tx, id: i64, now: i64) -> Result<(), NotifyError> {
-    let state: Option<String> = on_either!(&mut *tx, Tx, |tx| {
-        let query = sqlx::query_scalar("SELECT state FROM deliveries WHERE seq = $1").bind(id);
+pub(super) async fn revive(
+    tx: &mut Tx,
+    id: i64,
+    firing: &BTreeSet<String>,
+    now: i64,
+) -> Result<(), NotifyError> {
+    let select = "SELECT d.state, d.group_key, d.notification_id, n.body
+        FROM deliveries d JOIN notifications n ON n.id = d.notification_id WHERE d.seq = $1";
+    let stored: Option<(String, String, String, String)> = on_either!(&mut *tx, Tx, |tx| {
+        let query = sqlx::query_as(select).bind(id);
         query.fetch_optional(&mut **tx).await?
     });
     let missing = || NotifyError::NotFound {
         what: "message",
         name: id.to_string(),
     };
-    let state = state.ok_or_else(missing)?;
+    let (state, group, notification_id, body) = stored.ok_or_else(missing)?;
     let state = DeliveryState::parse(&state).unwrap_or(DeliveryState::Dead);
     if state != DeliveryState::Dead {
         return Err(NotifyError::NotDead {
             state: state.as_str(),
         });
     }
+    let notice: Option<Notice> = serde_json::from_str(&body).ok();
+    let notification_id = match notice.and_then(|notice| resolve_ended(notice, firing, now)) {
+        Some(current) => insert(tx, &current, &group, now).await?,
+        None => notification_id,
+    };
     let statement =
-        "UPDATE deliveries SET state = 'pending', ended_at = NULL, attempts = 0, attempts_since = $1, next_at = $1
-        WHERE seq = $2";
+        "UPDATE deliveries SET state = 'pending', ended_at = NULL, attempts = 0, attempts_since = $1,
+        next_at = $1, notification_id = $2 WHERE seq = $3";
     on_either!(tx, Tx, |tx| {
-        sqlx::query(statement)
-            .bind(now)
-            .bind(id)
-            .execute(&mut **tx)
-            .await?;
+        let query = sqlx::query(statement).bind(now).bind(notification_id).bind(id);
+        query.execute(&mut **tx).await?;
     });
     Ok(())
+}
+
+/// The notice with the ends of alerts of rules that fire no longer; `None` if all of them do. Other notices, such as
+/// that of a break-glass unlock, have no rule.
+fn resolve_ended(mut notice: Notice, firing: &BTreeSet<String>, now: i64) -> Option<Notice> {
+    let mut has_changed = false;
+    for alert in &mut notice.alerts {
+        let is_open = alert.status == NoticeStatus::Firing && alert.labels.contains_key("rule");
+        if is_open && !firing.contains(&alert.fingerprint) {
+            (alert.status, alert.ends_at) = (NoticeStatus::Resolved, Some(now));
+            has_changed = true;
+        }
+    }
+    has_changed.then_some(notice)
 }

@@ -1,6 +1,6 @@
 //! Stored receivers and their changes, each with its audit entry.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use domain::audit::Action;
 use domain::escape::visible;
@@ -261,13 +261,19 @@ impl Notifier {
         Ok(())
     }
 
-    /// Removes a receiver and its pending messages. The others are notified.
+    /// Removes a receiver and its pending messages, whose number is in the audit entry. The others are notified.
     ///
     /// # Errors
     /// There is no such receiver.
     pub async fn remove(&self, who: &Principal, name: &str) -> Result<(), NotifyError> {
         let receiver = find_by_name(self, name).await?;
-        let before = to_json(name, receiver.kind, &receiver.urls, receiver.had_secret);
+        let pending = self
+            .open()
+            .await?
+            .remove(&(receiver.id.clone(), "pending".to_owned()));
+        let pending = pending.unwrap_or_default();
+        let mut before = to_json(name, receiver.kind, &receiver.urls, receiver.had_secret);
+        before["pendingMessages"] = json!(pending);
         let entry = entry(who, Action::ReceiverRemove, (Some(before), None));
         let (mut tx, appended) = self.begin_recorded(entry).await?;
         on_either!(&mut tx, Tx, |tx| {
@@ -297,15 +303,20 @@ impl Notifier {
         Ok(outbox::list(self.db(), filter).await?)
     }
 
-    /// Retries a dead letter.
+    /// Retries a dead letter. `firing`: fingerprints of the alerts of rules that fire; others are sent as resolved.
     ///
     /// # Errors
     /// There is no such message, or it is not dead.
-    pub async fn retry(&self, who: &Principal, id: i64) -> Result<(), NotifyError> {
+    pub async fn retry(
+        &self,
+        who: &Principal,
+        id: i64,
+        firing: &BTreeSet<String>,
+    ) -> Result<(), NotifyError> {
         let after = json!({"notification": id.to_string()});
         let entry = entry(who, Action::ReceiverRetry, (None, Some(after)));
         let (mut tx, appended) = self.begin_recorded(entry).await?;
-        outbox::revive(&mut tx, id, self.now_ms()).await?;
+        Box::pin(outbox::revive(&mut tx, id, firing, self.now_ms())).await?;
         self.commit_and_export(tx, appended).await?;
         self.wake();
         Ok(())

@@ -1,5 +1,6 @@
 //! `/alerts/receivers/{name}`: change, test or remove one receiver.
 
+use domain::format;
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 
@@ -53,7 +54,7 @@ fn Body(data: Signal<ReceiverData>) -> impl IntoView {
                 <div class="act"><TestForm name=name.clone() label="Send a test" class="btn"/><span>"one message marked as a test"</span></div>
                 <ConsoleForm class="act" action=format!("{}/remove", path(&name))>
                     <FormAlert/>
-                    <SubmitButton class="btn">"Remove receiver"</SubmitButton><span>"with its pending notifications"</span>
+                    <SubmitButton class="btn">"Remove receiver"</SubmitButton><span>{move || data.with(|data| removal_note(&data.row))}</span>
                 </ConsoleForm>
             </div>
         </SettingsLayout>
@@ -86,6 +87,18 @@ fn title(row: &ReceiverRow) -> String {
     }
 }
 
+/// What a removal loses.
+fn removal_note(row: &ReceiverRow) -> String {
+    let lost = match row.waiting {
+        0 => "no message is pending".to_owned(),
+        waiting => {
+            let messages = format::counted(waiting, "pending message is", "pending messages are");
+            format!("{messages} not sent")
+        }
+    };
+    format!("{lost}; alerts that it was sent as firing get no end there")
+}
+
 fn facts(data: &ReceiverData) -> AnyView {
     let row = &data.row;
     let urls = row
@@ -108,4 +121,23 @@ fn facts(data: &ReceiverData) -> AnyView {
         </dl>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_removal_names_what_is_lost() {
+        let note = |waiting| {
+            removal_note(&ReceiverRow {
+                waiting,
+                ..ReceiverRow::default()
+            })
+        };
+        let end = "; alerts that it was sent as firing get no end there";
+        assert_eq!(note(0), format!("no message is pending{end}"));
+        assert_eq!(note(1), format!("1 pending message is not sent{end}"));
+        assert_eq!(note(3), format!("3 pending messages are not sent{end}"));
+    }
 }

@@ -16,7 +16,7 @@ use super::form_request::FormRequest;
 use super::page_data::unavailable;
 use crate::http::form_body::Form;
 use crate::http::path_id::PathId;
-use crate::http::receivers::{bad_kind, number, status};
+use crate::http::receivers::{bad_kind, retry_dead_letter, status};
 use crate::http::state::{AppState, Services};
 use crate::notify::{
     Delivery, DeliveryFilter, DeliveryState, NewReceiver, NotifyError, ReceiverKind, ReceiverView,
@@ -273,7 +273,7 @@ pub(in crate::http) async fn retry(
     PathId(id): PathId,
     form: FormRequest,
 ) -> Response {
-    match state.notifier.retry(&form.who, number(&id)).await {
+    match retry_dead_letter(&state.notifier, &state.alerts, &form.who, &id).await {
         Ok(()) => form.moved("/alerts/receivers?retried"),
         Err(error) => error_reply(&state, form, LIST, &error).await,
     }

@@ -91,6 +91,11 @@ async fn receiver_changes_by_admins_are_audited() {
     ];
     assert_eq!(actions, wanted);
     assert!(rows.iter().all(|row| row.actor_name == "admin"));
+    assert!(
+        format!("{:?}", rows[0]).contains("pendingMessages"),
+        "{:?}",
+        rows[0]
+    );
     responses.push(format!("{rows:?}"));
     for text in responses {
         assert!(!text.contains(SECRET) && !text.contains("c4nary"), "{text}");

@@ -1,5 +1,6 @@
 //! The outbox: each message once, in order, retried until it is accepted, within a limit.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -177,16 +178,59 @@ async fn a_refused_message_is_a_dead_letter_to_retry() {
         (1, 0, Some("answered 404: not accepted"))
     );
     let who = Principal::system("test");
-    test_notifier.notifier.retry(&who, dead[0].id).await.unwrap();
+    let firing = BTreeSet::new();
+    let retried = test_notifier.notifier.retry(&who, dead[0].id, &firing);
+    retried.await.unwrap();
     test_notifier.are(DeliveryState::Delivered).await;
     assert_eq!(sink.received().len(), 2);
-    let again = test_notifier.notifier.retry(&who, dead[0].id).await;
+    let again = test_notifier.notifier.retry(&who, dead[0].id, &firing).await;
     assert!(
         matches!(again, Err(NotifyError::NotDead { state: "delivered" })),
         "{again:?}"
     );
     let view = &test_notifier.notifier.receivers().await.unwrap()[0];
     assert_eq!((view.dead, view.fault()), (0, None));
+}
+
+#[tokio::test]
+async fn a_retried_dead_letter_has_the_ends_of_its_alerts() {
+    // Two alerts of rules, of which one has ended since; and one without a rule, whose state is not known.
+    let sink = WebhookSink::open().await;
+    sink.answers([Reply::Status(404)]);
+    let test_notifier = TestNotifier::start().await;
+    test_notifier
+        .add("hook", ReceiverKind::Webhook, &[&sink.url])
+        .await;
+    let mut notice = firing("a");
+    let without_rule = notice.alerts[0].clone();
+    notice.alerts[0]
+        .labels
+        .insert("rule".to_owned(), "long_held".to_owned());
+    notice.alerts.push(notice.alerts[0].clone());
+    notice.alerts.push(without_rule);
+    notice.alerts[0].fingerprint = "ended".to_owned();
+    notice.alerts[1].fingerprint = "fires".to_owned();
+    test_notifier.enqueue_notice(&notice).await;
+    let dead = test_notifier.are(DeliveryState::Dead).await;
+    let who = Principal::system("test");
+    let firing = BTreeSet::from(["fires".to_owned()]);
+    let retried = test_notifier.notifier.retry(&who, dead[0].id, &firing);
+    retried.await.unwrap();
+    test_notifier.are(DeliveryState::Delivered).await;
+    let received = sink.received();
+    let statuses = |received: &ReceivedRequest| {
+        let body = received.json();
+        let alerts = body["alerts"].as_array().unwrap().iter();
+        let statuses = alerts.map(|alert| alert["status"].as_str().unwrap().to_owned());
+        statuses.collect::<Vec<_>>()
+    };
+    assert_eq!(statuses(&received[0]), ["firing", "firing", "firing"]);
+    assert_eq!(statuses(&received[1]), ["resolved", "firing", "firing"]);
+    let ids = received
+        .iter()
+        .map(|received| received.header("x-notification-id"));
+    let ids: BTreeSet<&str> = ids.collect();
+    assert_eq!(ids.len(), 2, "another message");
 }
 
 #[tokio::test]
