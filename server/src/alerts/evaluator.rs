@@ -8,7 +8,7 @@ mod waits;
 mod windows;
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -268,6 +268,11 @@ impl Evaluator {
                 }
             }
         }
+        // Windows and records keep what happened on a backend that is no longer configured: its alerts end.
+        let configured: HashSet<String> = self.alerts.backends.names().into_iter().collect();
+        snapshot
+            .found
+            .retain(|found| configured.contains(found.subject.backend().as_str()));
         snapshot
     }
 

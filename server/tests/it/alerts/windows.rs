@@ -11,7 +11,7 @@ use crate::support::store::Store;
 use testkit::eventually;
 
 /// In the last minutes: 30 holdings of each of two tenants, those of the first with waiters.
-async fn fill(home: &Store) {
+async fn fill(home: &Store, backend: &str) {
     let db = Db::open(&home.url).await.unwrap();
     let history = db.history(&home.url).await.unwrap();
     let from = Clock::start().now().wall.timestamp_millis() - 120_000;
@@ -25,7 +25,7 @@ async fn fill(home: &Store) {
     };
     let insert = format!(
         "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, waiters)
-         {rows} SELECT {from} + i * 1000, 'acquired', 'builtin', 'lease', {blob}, 'w', '7', 1 - i % 2 FROM n ORDER BY 1"
+         {rows} SELECT {from} + i * 1000, 'acquired', '{backend}', 'lease', {blob}, 'w', '7', 1 - i % 2 FROM n ORDER BY 1"
     );
     match &history {
         Db::Sqlite(pool) => drop(sqlx::raw_sql(AssertSqlSafe(insert)).execute(pool).await.unwrap()),
@@ -53,7 +53,7 @@ async fn save(server: &Server, id: &str, prefix: &str) {
 }
 
 async fn counts_the_past(home: Store) {
-    fill(&home).await;
+    fill(&home, "builtin").await;
     let server = Server::start(&home).await;
     // The built-in rule counts the attempts of all names: half of them waited, which is not above its share.
     let half = server.alerts.rule("contention").await.unwrap().rule;
@@ -81,4 +81,23 @@ async fn a_new_rule_counts_its_past_on_sqlite() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_rule_counts_its_past_on_postgres() {
     Box::pin(counts_the_past(Store::postgres().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_past_of_a_removed_backend_fires_nothing() {
+    // The same happened on a backend that is configured and on one that is no longer.
+    let home = Store::sqlite();
+    fill(&home, "builtin").await;
+    fill(&home, "removed").await;
+    let server = Server::start(&home).await;
+    save(&server, "first", "tenant_0:").await;
+    eventually("the past of the new rule counts", || fires(&server, "first")).await;
+    super::servers::rounds().await;
+    let open = server.alerts.open(&Default::default()).await.unwrap();
+    let firing = open.iter().filter(|open| open.rule.id.as_str() == "first");
+    let backends: Vec<&str> = firing
+        .map(|open| open.kept.alert.subject.backend().as_str())
+        .collect();
+    assert_eq!(backends, ["builtin"]);
+    server.stop().await;
 }
