@@ -7,7 +7,7 @@ use super::connection::RedisConnection;
 use super::error;
 use super::limits::{HASH_BYTES_MAX, HASH_FIELDS_MAX};
 use super::non_string_keys::{Sized, groups};
-use super::page::{Page, RedisKey, is_refusal, is_refusal_of_command, on_key, refuse_key};
+use super::page::{Page, RedisKey, is_refusal, is_refusal_of_command, is_wrong_type, on_key, refuse_key};
 use super::redirect::Redirect;
 use super::redisson::RedissonLock;
 use super::rows::Rows;
@@ -197,12 +197,14 @@ fn refused(
     page: &mut Page,
 ) -> Result<(), BackendError> {
     if is_refusal_of_command(error) {
-        page.troubles.refused_commands.insert(command);
+        page.troubles.refuse_command(command);
         let noun = kind.nouns().0;
         let why = format!("The key is a {noun} that this account may not read ({command})");
         page.locks.push(rows.unrecognised(key, why));
     } else if is_refusal(error) || Redirect::from_server(error).is_some() {
         refuse_key(rows, key, error, page)?;
+    } else if !is_wrong_type(error) {
+        return Err(error::refused(error));
     }
     // Its type has changed; the next scan reads it.
     Ok(())

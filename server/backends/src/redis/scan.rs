@@ -153,18 +153,13 @@ async fn read_all(
         return Err(error::other_mode("cluster", mode));
     }
     if lists_every_lock(end, &counts) {
-        for source in settings.rows.sources() {
+        for source in read_sources(settings, &counts.troubles) {
             progress.read_part(source, Arc::new(|_| true));
         }
     }
     let replica = info.replica.as_ref().map(server_info::Replica::fault);
     Ok(Pass {
-        sources: sources(
-            settings,
-            &end_coverage(end, &counts),
-            &counts.troubles,
-            replica.as_deref(),
-        ),
+        sources: sources(settings, &end_coverage(end, &counts), &counts, replica.as_deref()),
         clock,
     })
 }
@@ -311,23 +306,36 @@ pub(super) fn end_coverage(end: End, counts: &Counts) -> Coverage {
     }
 }
 
+/// Sources without locks among the keys that were not read.
+pub(super) fn read_sources<'a>(settings: &'a Settings, troubles: &Troubles) -> Vec<&'a Source> {
+    let [key, hash, sorted_set] = settings.rows.sources();
+    let mut sources = vec![key];
+    sources.extend((!troubles.hide_hashes()).then_some(hash));
+    sources.extend((!troubles.hide_sorted_sets()).then_some(sorted_set));
+    sources
+}
+
 /// Strings, hashes and sorted sets; `fault` is that of the servers.
 pub(super) fn sources(
     settings: &Settings,
     coverage: &Coverage,
-    troubles: &Troubles,
+    counts: &Counts,
     fault: Option<&str>,
 ) -> Vec<SourcePass> {
-    let source = |source: &Source, own: Option<String>| SourcePass {
+    let troubles = &counts.troubles;
+    let source = |source: &Source, has_hidden: bool, own: Option<String>| SourcePass {
         source: source.clone(),
-        coverage: coverage.clone(),
+        coverage: match coverage {
+            Coverage::Complete if has_hidden => troubles.hidden_coverage(counts.seen),
+            coverage => coverage.clone(),
+        },
         fault: joined(own, fault),
     };
     let [key, hash, sorted_set] = settings.rows.sources();
     vec![
-        source(key, troubles.of_keys()),
-        source(hash, troubles.of_hashes()),
-        source(sorted_set, troubles.of_sorted_sets()),
+        source(key, false, troubles.of_keys()),
+        source(hash, troubles.hide_hashes(), troubles.of_hashes()),
+        source(sorted_set, troubles.hide_sorted_sets(), troubles.of_sorted_sets()),
     ]
 }
 

@@ -14,7 +14,9 @@ pub(super) struct Troubles {
     /// Keys that this account may not read.
     pub(super) refused_keys: u64,
     /// Required commands that this account may not run.
-    pub(super) refused_commands: BTreeSet<&'static str>,
+    refused_commands: BTreeSet<&'static str>,
+    /// Keys that were not read for want of one of these commands.
+    unread_keys: u64,
     long_names: u64,
     /// The strings of one reply filled it, so that shorter names may be missing too.
     has_full_reply: bool,
@@ -25,6 +27,12 @@ impl Troubles {
     pub(super) fn long_name(&mut self) -> bool {
         self.long_names += 1;
         false
+    }
+
+    /// Counts a key that was not read, because `command` was refused.
+    pub(super) fn refuse_command(&mut self, command: &'static str) {
+        self.refused_commands.insert(command);
+        self.unread_keys += 1;
     }
 
     /// Counts names that one reply left out: too long, or, if it `is_full`, perhaps shorter.
@@ -41,6 +49,7 @@ impl Troubles {
     pub(super) fn merge(&mut self, other: Self) {
         self.refused_keys += other.refused_keys;
         self.refused_commands.extend(other.refused_commands);
+        self.unread_keys += other.unread_keys;
         self.long_names += other.long_names;
         self.has_full_reply |= other.has_full_reply;
     }
@@ -60,6 +69,36 @@ impl Troubles {
             seen,
             of: Some(seen + self.long_names),
             why: Cow::Owned(why),
+        }
+    }
+
+    /// Whether a key that was not read may be a lock of any source.
+    pub(super) fn hide_locks(&self) -> bool {
+        self.hide_hashes() || self.hide_sorted_sets()
+    }
+
+    /// Whether a key that was not read may be a hash.
+    pub(super) fn hide_hashes(&self) -> bool {
+        let mut commands = self.refused_commands.iter();
+        self.refused_keys > 0 || commands.any(|command| !is_of_sorted_sets(command))
+    }
+
+    /// Whether a key that was not read may be a sorted set.
+    pub(super) fn hide_sorted_sets(&self) -> bool {
+        let mut commands = self.refused_commands.iter();
+        self.refused_keys > 0 || commands.any(|command| !command.starts_with('H'))
+    }
+
+    /// Coverage of a source whose locks may be among the keys that were not read.
+    pub(super) fn hidden_coverage(&self, seen: u64) -> Coverage {
+        let unread = self.refused_keys + self.unread_keys;
+        let keys = format::counted(unread, "key", "keys");
+        Coverage::Partial {
+            seen: seen.saturating_sub(unread),
+            of: Some(seen),
+            why: Cow::Owned(format!(
+                "this account may not read {keys} that may be locks of this kind"
+            )),
         }
     }
 

@@ -3,10 +3,11 @@
 use ::backends::{Backend, BackendError, Probe};
 use ::testkit::Redis;
 use domain::backend::AccountPermission;
+use domain::names::{Resource, Source};
 use domain::observation::{Coverage, ObservedCondition};
 use domain::reported::Reported;
 
-use super::{Setup, driver, hash, key, observe, run, start, start_with, try_observe};
+use super::{Seen, Setup, driver, hash, key, observe, run, start, start_with, try_observe};
 
 const DOCS: &str = include_str!("../../../../docs/backends/redis.md");
 
@@ -272,6 +273,40 @@ async fn collections_without_permission_name_the_missing_permission() {
         assert!(
             matches!(faults[..], [fault] if fault.contains(command)),
             "{faults:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_becomes_unreadable_is_not_gone() {
+    // A Redisson lock, first without the command that reads it, then without its key; a string goes on being read.
+    for lost in [&["-hgetall"][..], &["resetkeys", "%R~lock:a"]] {
+        let redis =
+            start_with(|options| options.acl_users = vec!["less on >pw ~lock:* +@all".to_owned()]).await;
+        let mut driver = driver(&redis).await;
+        run(&mut driver, &["SET", "lock:a", "x", "PX", "60000"]).await;
+        let fields = ["lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"];
+        run(&mut driver, &[&["HSET"][..], &fields].concat()).await;
+        let backend = Setup::new(&redis.url_for("less", "pw")).backend();
+        let (_, before) = observe(&backend).await;
+        assert_eq!(before.named("lock:h").source, hash());
+        run(&mut driver, &[&["ACL", "SETUSER", "less"][..], lost].concat()).await;
+        let (pass, after) = observe(&backend).await;
+        let coverage = |source: &Source| {
+            let mut parts = pass.sources.iter();
+            &parts.find(|part| part.source == *source).unwrap().coverage
+        };
+        assert!(!coverage(&hash()).is_complete(), "{lost:?}: {pass:?}");
+        assert_eq!(*coverage(&key()), Coverage::Complete);
+        assert!(after.parts.iter().all(|(source, _)| *source != hash()));
+        let mut named = Seen::default();
+        let names = ["lock:h", "lock:a"].map(|name| (hash(), Resource::from(name)));
+        backend.refresh(&names, &mut named).await.unwrap();
+        assert!(named.has("lock:h"));
+        assert!(
+            !named.gone.contains(&names[0]) && named.gone.contains(&names[1]),
+            "{lost:?}: {:?}",
+            named.gone
         );
     }
 }

@@ -19,7 +19,7 @@ use crate::redis::node::Node;
 use crate::redis::page::RedisKey;
 use crate::redis::scan::{
     End, FromScanned, Progress, end_coverage, joined, larger_offset, lists_every_lock, probe_server,
-    scan_patterns, sources,
+    read_sources, scan_patterns, sources,
 };
 use crate::redis::server_info::Replica;
 use crate::redis::settings::Settings;
@@ -70,7 +70,7 @@ pub(in crate::redis) async fn observe(
     let coverage = end_coverage(end, &counts);
     if lists_every_lock(end, &counts) {
         let read = Arc::new(read.clone());
-        for source in settings.rows.sources() {
+        for source in read_sources(settings, &counts.troubles) {
             let read = read.clone();
             progress.read_part(source, Arc::new(move |name| read.contains(slot_of(name))));
         }
@@ -85,7 +85,7 @@ pub(in crate::redis) async fn observe(
         (_, coverage) => coverage,
     };
     Ok(Pass {
-        sources: sources(settings, &coverage, &counts.troubles, fault.as_deref()),
+        sources: sources(settings, &coverage, &counts, fault.as_deref()),
         clock: clock.map_or(
             Reported::unknown("this account may not read the servers' clocks (TIME)"),
             Reported::Value,
