@@ -11,6 +11,7 @@ use ::redis::Value;
 use domain::force_release::Release;
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
+use domain::observation::{Coverage, Inspection};
 use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::watch as channel;
@@ -25,9 +26,9 @@ use super::scan;
 use super::server_info::text;
 use super::settings::Settings;
 use super::watch::{self, Watched};
-use super::{RedisBackend, error};
+use super::{RedisBackend, error, lookup};
 use crate::error::misconfigured;
-use crate::{BackendError, Budget, Hints, Pass, Sink};
+use crate::{BackendError, Batch, Budget, Hints, Pass, Sink};
 use config::BackendConfig;
 use config::redis::{RedisConfig, RedisMode};
 
@@ -123,6 +124,14 @@ impl Sentinel {
         })
     }
 
+    /// Why the server may not be the master; `None` if a majority names it.
+    fn minority(&self, master: &ElectedMaster) -> Option<String> {
+        let (votes, total) = (master.votes, self.sentinels.len());
+        let name = master.node.name();
+        (votes * 2 <= total)
+            .then(|| format!("{votes} of {total} Sentinels name {name} as the master, which is no majority"))
+    }
+
     fn adopt(&self, host: &str, port: u16) -> Result<Arc<Node>, BackendError> {
         let fresh = Node::at(&self.servers, host, port)?;
         let mut master = self.master.lock();
@@ -207,15 +216,76 @@ async fn query_sentinel(link: &Link, name: &str, master: &str) -> Result<(String
     }
 }
 
+/// While no majority of the Sentinels names the server, another one may be the master: locks that it does not have are
+/// not known to be released.
 pub(super) async fn observe(
     sentinel: &Sentinel,
     settings: &Settings,
     budget: Budget,
     sink: &mut dyn Sink,
 ) -> Result<Pass, BackendError> {
+    let master = sentinel.find_master(settings).await?;
+    let node = &master.node;
+    must_be_master(settings, node, &node.scan_link).await?;
+    let Some(minority) = sentinel.minority(&master) else {
+        return scan::run(settings, node, RedisMode::Sentinel, budget, sink).await;
+    };
+    let mut sink = WithoutRemovals { sink, locks: 0 };
+    let mut pass = scan::run(settings, node, RedisMode::Sentinel, budget, &mut sink).await?;
+    for part in &mut pass.sources {
+        part.fault = scan::joined(part.fault.take(), Some(minority.as_str()));
+        if part.coverage.is_complete() {
+            part.coverage = Coverage::Partial {
+                seen: sink.locks,
+                of: None,
+                why: minority.clone().into(),
+            };
+        }
+    }
+    Ok(pass)
+}
+
+/// Counts the locks, and forwards nothing from which a missing lock would follow.
+struct WithoutRemovals<'a> {
+    sink: &'a mut dyn Sink,
+    locks: u64,
+}
+
+impl Sink for WithoutRemovals<'_> {
+    fn accept(&mut self, batch: Batch) {
+        self.locks += batch.locks.len() as u64;
+        self.sink.accept(Batch {
+            gone: Vec::new(),
+            ..batch
+        });
+    }
+}
+
+pub(super) async fn refresh(
+    sentinel: &Sentinel,
+    settings: &Settings,
+    names: &[(Source, Resource)],
+    sink: &mut dyn Sink,
+) -> Result<(), BackendError> {
+    let master = sentinel.find_master(settings).await?;
+    let link = &master.node.query_link;
+    must_be_master(settings, &master.node, link).await?;
+    if sentinel.minority(&master).is_none() {
+        return lookup::refresh(settings, link, names, sink).await;
+    }
+    let mut sink = WithoutRemovals { sink, locks: 0 };
+    lookup::refresh(settings, link, names, &mut sink).await
+}
+
+pub(super) async fn inspect(
+    sentinel: &Sentinel,
+    settings: &Settings,
+    source: &Source,
+    resource: &Resource,
+) -> Result<Inspection, BackendError> {
     let node = sentinel.current(settings).await?;
-    must_be_master(settings, &node, &node.scan_link).await?;
-    scan::run(settings, &node, RedisMode::Sentinel, budget, sink).await
+    must_be_master(settings, &node, &node.query_link).await?;
+    lookup::inspect(settings, &node.query_link, source, resource).await
 }
 
 /// A demoted server's data is old: it is not shown as the present.
@@ -242,14 +312,9 @@ pub(super) async fn release(
 ) -> Result<Release, BackendError> {
     let settings = &backend.settings;
     let master = sentinel.find_master(settings).await?;
-    let total = sentinel.sentinels.len();
-    if master.votes * 2 <= total {
+    if let Some(minority) = sentinel.minority(&master) {
         return Ok(Release::refused(
-            format!(
-                "{} of {total} Sentinels name {} as the master, which is no majority; nothing was deleted",
-                master.votes,
-                master.node.name()
-            ),
+            format!("{minority}; nothing was deleted"),
             "Restore the Sentinels, then review the lock again.",
         ));
     }

@@ -85,10 +85,7 @@ impl Topology {
     ) -> Result<(), BackendError> {
         match self {
             Self::Standalone(node) => lookup::refresh(settings, &node.query_link, names, sink).await,
-            Self::Sentinel(sentinel) => {
-                let node = sentinel.current(settings).await?;
-                lookup::refresh(settings, &node.query_link, names, sink).await
-            }
+            Self::Sentinel(sentinel) => sentinel::refresh(sentinel, settings, names, sink).await,
             Self::Cluster(cluster) => cluster::refresh(cluster, settings, names, sink).await,
             Self::Redlock(redlock) => redlock::refresh(redlock, settings, names, sink).await,
         }
@@ -118,10 +115,7 @@ impl Topology {
     ) -> Result<Inspection, BackendError> {
         match self {
             Self::Standalone(node) => lookup::inspect(settings, &node.query_link, source, resource).await,
-            Self::Sentinel(sentinel) => {
-                let node = sentinel.current(settings).await?;
-                lookup::inspect(settings, &node.query_link, source, resource).await
-            }
+            Self::Sentinel(sentinel) => sentinel::inspect(sentinel, settings, source, resource).await,
             Self::Cluster(cluster) => cluster::inspect(cluster, settings, source, resource).await,
             Self::Redlock(redlock) => redlock::inspect(redlock, settings, resource).await,
         }
