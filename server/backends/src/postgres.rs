@@ -15,6 +15,7 @@ mod inspect;
 mod known_keys;
 mod lease_tables;
 mod lock_participant;
+mod lossy_text;
 mod plan;
 mod pooler;
 mod preset;

@@ -10,15 +10,19 @@ use domain::waits::{IdentityField, WaitParty};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::lossy_text::lossy_text;
 use super::pooler::Pooler;
 use super::query_text;
 use config::postgres::{PoolerAddress, QueryText};
 
+/// Of at most four bytes each, as in [`SESSIONS`].
+const QUERY_CHARS_MAX: usize = 4_000;
 pub(super) const HIDDEN: &str = "this account is not a member of pg_monitor or pg_read_all_stats";
 
+/// `textsend` and `substr` of its bytes do not require that the query is valid in the encoding of our database.
 pub(super) const SESSIONS: &str = "
 SELECT pid, coalesce(application_name, '') AS application_name, usename::text AS account, host(client_addr) AS client,
-       state, CASE WHEN $3 THEN left(query, 4000) END AS query, datname::text AS database, backend_start, xact_start, query_start, state_change,
+       state, CASE WHEN $3 THEN substr(textsend(query), 1, 16000) END AS query, datname::text AS database, backend_start, xact_start, query_start, state_change,
        query IS NOT DISTINCT FROM '<insufficient privilege>' AS hidden,
        application_name = $2 AND usename = current_user AS ours
 FROM pg_stat_activity WHERE pid = ANY($1)";
@@ -94,14 +98,15 @@ impl SessionRow {
         query_text: QueryText,
         poolers: &[PoolerAddress],
     ) -> Result<Self, sqlx::Error> {
+        let query: Option<String> = lossy_text(row, "query")?.map(|query| query.chars().take(QUERY_CHARS_MAX).collect());
         let mut session = Self {
             pid: row.try_get("pid")?,
-            application_name: row.try_get("application_name")?,
-            account: row.try_get("account")?,
+            application_name: lossy_text(row, "application_name")?.unwrap_or_default(),
+            account: lossy_text(row, "account")?,
             client: row.try_get("client")?,
             state: row.try_get("state")?,
-            query: query_text::apply_mode(row.try_get("query")?, query_text),
-            database: row.try_get("database")?,
+            query: query_text::apply_mode(query, query_text),
+            database: lossy_text(row, "database")?,
             backend_start: row.try_get("backend_start")?,
             xact_start: row.try_get("xact_start")?,
             query_start: row.try_get("query_start")?,
@@ -166,10 +171,10 @@ impl PreparedRow {
     pub(super) fn read(row: &PgRow) -> Result<Self, sqlx::Error> {
         Ok(Self {
             xid: row.try_get("xid")?,
-            gid: row.try_get("gid")?,
+            gid: lossy_text(row, "gid")?.unwrap_or_default(),
             prepared: row.try_get("prepared")?,
-            account: row.try_get("account")?,
-            database: row.try_get("database")?,
+            account: lossy_text(row, "account")?.unwrap_or_default(),
+            database: lossy_text(row, "database")?.unwrap_or_default(),
         })
     }
 }

@@ -18,6 +18,7 @@ use sqlx::postgres::PgRow;
 use super::connection::Link;
 use super::error::StatementError;
 use super::lock_participant::{self, Party, PreparedRow, SessionRow};
+use super::lossy_text::lossy_text;
 use super::settings::APPLICATION_NAME;
 use super::tree;
 use config::postgres::QueryText;
@@ -130,12 +131,11 @@ fn lock_row(row: &PgRow) -> Result<(LockRow, String), sqlx::Error> {
             .map(|n| n.and_then(|n| u32::try_from(n).ok()))
     };
     let oid: Option<sqlx::postgres::types::Oid> = row.try_get("relation")?;
-    let schema: Option<String> = row.try_get("schema")?;
-    let name: Option<String> = row.try_get("name")?;
+    let (schema, name) = (lossy_text(row, "schema")?, lossy_text(row, "name")?);
     let is_table = row.try_get("is_table")?;
     let lock = LockRow {
         kind: row.try_get("locktype")?,
-        database: row.try_get("database")?,
+        database: lossy_text(row, "database")?,
         relation: oid.map(|oid| Relation {
             oid: oid.0,
             name: schema.zip(name),

@@ -58,6 +58,38 @@ async fn without_pg_monitor_sessions_are_unknown_with_the_reason() {
 }
 
 #[tokio::test]
+async fn a_query_in_another_encoding_hides_no_session() {
+    // The bytes of a query in a database of LATIN1 are not valid in ours of UTF-8.
+    let server = server().await;
+    let mut root = user(&server.superuser_url()).await;
+    run(
+        &mut root,
+        "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'",
+    )
+    .await;
+    let mut holder = named_user(&server.superuser_url_to("latin"), "billing").await;
+    let holder_pid = pid(&mut holder).await;
+    run(&mut holder, "SELECT pg_advisory_lock(9) /* h\u{e9} */").await;
+    let backend = backend(&server.superuser_url(), Vec::new());
+    let (source, resource) = id("advisory", "advisory:latin:9");
+    let detail = backend.inspect(&source, &resource).await.unwrap();
+    let lock = detail.lock.unwrap();
+    assert_eq!(
+        lock.owner.known().map(|owner| owner.as_str()),
+        Some(format!("billing#{holder_pid}").as_str()),
+        "{lock:?}"
+    );
+    assert!(lock.generation.is_known(), "{lock:?}");
+    assert!(
+        detail
+            .session
+            .unwrap()
+            .query
+            .starts_with("SELECT pg_advisory_lock")
+    );
+}
+
+#[tokio::test]
 async fn excess_rights_are_reported_with_the_statement_to_revoke() {
     // A watcher that may write, signal and do anything; each remedy, run as it is written, fixes it.
     let server = server().await;
