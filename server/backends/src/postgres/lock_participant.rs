@@ -98,7 +98,8 @@ impl SessionRow {
         query_text: QueryText,
         poolers: &[PoolerAddress],
     ) -> Result<Self, sqlx::Error> {
-        let query: Option<String> = lossy_text(row, "query")?.map(|query| query.chars().take(QUERY_CHARS_MAX).collect());
+        let query: Option<String> =
+            lossy_text(row, "query")?.map(|query| query.chars().take(QUERY_CHARS_MAX).collect());
         let mut session = Self {
             pid: row.try_get("pid")?,
             application_name: lossy_text(row, "application_name")?.unwrap_or_default(),
