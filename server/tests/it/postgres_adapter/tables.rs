@@ -325,3 +325,57 @@ async fn many_rows_arrive_in_batches_until_the_scan_timeout() {
     );
     assert_eq!(observe(&backend).await.locks.len(), 100_000);
 }
+
+#[tokio::test]
+async fn rows_that_row_level_security_hides_are_not_gone() {
+    // Row-level security without a policy hides every row; the statement of the reason, run as it is written, shows them.
+    let server = server().await;
+    let mut root = user(&server.superuser_url()).await;
+    run(&mut root, COMMON).await;
+    run(&mut root, ROWS).await;
+    run(
+        &mut root,
+        "CREATE ROLE watch LOGIN; GRANT SELECT ON distributed_locks TO watch",
+    )
+    .await;
+    let backend = backend(
+        &server.url("watch", "postgres"),
+        vec![common("distributed_locks")],
+    );
+    assert!(observe(&backend).await.source(SOURCE).coverage.is_complete());
+    run(
+        &mut root,
+        "ALTER TABLE distributed_locks ENABLE ROW LEVEL SECURITY",
+    )
+    .await;
+    let hidden = observe(&backend).await;
+    assert!(hidden.names_in(SOURCE).is_empty() && hidden.read_sources.is_empty());
+    let (why, statement) = hidden.fault(SOURCE).split_once(": ").unwrap();
+    assert!(why.contains("row-level security"), "{why}");
+    let (source, resource) = id(SOURCE, "billing");
+    let mut named = BatchSink::default();
+    backend
+        .refresh(&[(source.clone(), resource.clone())], &mut named)
+        .await
+        .unwrap();
+    assert!(
+        named.batches.iter().all(|batch| batch.gone.is_empty()),
+        "{:?}",
+        named.batches
+    );
+    let error = backend.inspect(&source, &resource).await.unwrap_err();
+    assert_eq!(error.remedy(), statement);
+    run(&mut root, statement).await;
+    let shown = observe(&backend).await;
+    assert!(shown.source(SOURCE).coverage.is_complete());
+    assert!(backend.inspect(&source, &resource).await.unwrap().lock.is_some());
+    // Another policy that restricts the account hides rows again.
+    run(
+        &mut root,
+        "CREATE POLICY narrow ON distributed_locks AS RESTRICTIVE FOR SELECT USING (resource = 'far')",
+    )
+    .await;
+    let narrow = observe(&backend).await;
+    assert_eq!(narrow.names_in(SOURCE), ["far"]);
+    assert!(narrow.fault(SOURCE).contains("row-level security"));
+}
