@@ -1,5 +1,5 @@
 // Sign-in: required on every page, one-time links, accessible pages without script.
-import { accessible, expect, liveBar, lookAt, openLive, test } from '../../demo';
+import { expect, liveBar, lookAt, openLive, test } from '../../demo';
 
 test.describe('without a session', () => {
   test.use({ storageState: { cookies: [], origins: [] } });
@@ -19,7 +19,6 @@ test.describe('without a session', () => {
     await page.goto(demo.link ?? '');
     await expect(page.getByRole('heading', { name: 'Link no longer valid' })).toBeVisible();
     await expect(page.locator('pre')).toHaveText(/^\S+leasehold user link --name visitor --config \S+leasehold\.toml$/);
-    await accessible(page);
     await lookAt(page, 'sign-in-link-used');
     await page.getByRole('link', { name: 'Sign in with a password' }).click();
     await expect(page.getByLabel('Name')).toBeVisible();
@@ -66,7 +65,6 @@ test('every page names the user and offers to sign out', async ({ page, browser,
     await theirs.getByRole('button', { name: 'Your account' }).click();
     await expect(theirs.locator('#account')).toHaveText(/Signed in as leaver/);
   }
-  await accessible(theirs);
   await lookAt(theirs, 'account');
   const other = await context.newPage();
   await openLive(other, '/locks');
