@@ -204,8 +204,13 @@ fn questions(planted: &Planted) -> Vec<String> {
 }
 
 /// The answer; of a stream its first event.
-async fn answer(server: &TestServer, token: &TestCaller, method: Method, path: &str) -> (u16, String) {
-    let mut request = Client::new()
+async fn answer(
+    (server, http): (&TestServer, &Client),
+    token: &TestCaller,
+    method: Method,
+    path: &str,
+) -> (u16, String) {
+    let mut request = http
         .request(method.clone(), server.url(path))
         .bearer_auth(token.secret());
     if method != Method::GET {
@@ -266,6 +271,7 @@ async fn no_route_shows_data_of_another_tenant() {
     // Routes that read, server functions and streams, then every other method with a body that names nothing.
     let server = TestServer::builder().redis().start().await;
     let planted = plant(&server).await;
+    let http = Client::new();
     let roles = [
         Role::Viewer,
         Role::Client,
@@ -292,7 +298,7 @@ async fn no_route_shows_data_of_another_tenant() {
         .collect();
     for (who, token) in &readers {
         for path in &reads {
-            let requests = answer(&server, token, Method::GET, path);
+            let requests = answer((&server, &http), token, Method::GET, path);
             let (status, text) = tokio::time::timeout(Duration::from_secs(30), requests)
                 .await
                 .unwrap();
@@ -310,7 +316,7 @@ async fn no_route_shows_data_of_another_tenant() {
     for RouteRow { method, path, .. } in TABLE.iter().filter(|row| row.method != "GET") {
         for path in filled(&planted, path).into_iter().take(1) {
             for (who, token) in &readers {
-                let (_, text) = answer(&server, token, method.parse().unwrap(), &path).await;
+                let (_, text) = answer((&server, &http), token, method.parse().unwrap(), &path).await;
                 shows_nothing(who, &path, &text);
             }
         }
