@@ -52,7 +52,8 @@ bench: ## performance goals and measured figures
 	@exec $(BINARY)-bench
 
 .PHONY: prove
-prove: export LEASEHOLD_PROVE := 1
+# Ten times the cases of each property test, most of which have 256.
+prove: export PROPTEST_CASES := 2560
 prove: ## the long fault runs
 	@scripts/setup build servers monitoring test
 	@scripts/site

@@ -178,6 +178,9 @@ mod tests {
     }
 
     proptest! {
+        // Few and long.
+        #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
+
         #[test]
         fn decimation_keeps_the_extremes(values in proptest::collection::vec(0.0_f64..1e6, 0..3_000), columns in 1_usize..400) {
             // Decimation keeps the extremes and the order, and limits the number of points.

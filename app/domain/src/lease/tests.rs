@@ -96,7 +96,7 @@ fn command(act: &Act, granted: &[LeaseId], step: usize) -> Option<Command> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
 
     #[test]
     fn tokens_rise_and_one_lease_lives_whatever_happens(acts in acts(), margin_ms in prop_oneof![Just(0), 0..3_000_i64]) {

@@ -71,7 +71,7 @@ fn contract_key(lock: &domain::lock::Lock, sort: Sort) -> (bool, i64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     /// Two backends with several scans of random locks; then every order, prefix and page size
     /// is queried.

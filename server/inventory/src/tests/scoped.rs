@@ -268,7 +268,7 @@ fn names() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     /// Locks are added, changed and removed; after each step every count of a scoped viewer
     /// equals a plain filter.

@@ -114,7 +114,7 @@ fn token() -> impl Strategy<Value = (String, bool)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
 
     #[test]
     fn no_literal_survives_and_other_text_stays(tokens in proptest::collection::vec(token(), 1..12)) {
