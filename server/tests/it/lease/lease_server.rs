@@ -26,7 +26,7 @@ pub(super) enum StoreKind {
     Etcd,
     /// Two shards: two databases of one Postgres.
     PostgresShards,
-    /// Two shards: two prefixes of one etcd of three members.
+    /// Two shards: two prefixes of one etcd of one member.
     EtcdShards,
 }
 
@@ -49,9 +49,9 @@ impl LeaseStore {
                 postgres: None,
                 etcd: None,
             },
-            StoreKind::Etcd => Self::etcd(folder, EtcdOptions::default()).await,
+            StoreKind::Etcd => Self::etcd(folder, 3).await,
             StoreKind::EtcdShards => {
-                let store = Self::etcd(folder, EtcdOptions::default()).await;
+                let store = Self::etcd(folder, 1).await;
                 let of = |shard: &str| store.url.replace("/leasehold/", &format!("/leasehold-{shard}/"));
                 Self {
                     url: format!("{} {}", of("0"), of("1")),
@@ -110,12 +110,12 @@ impl LeaseStore {
         }
     }
 
-    pub(super) async fn etcd(folder: tempfile::TempDir, options: EtcdOptions) -> Self {
+    async fn etcd(folder: tempfile::TempDir, members: usize) -> Self {
         let fast = EtcdOptions {
             fast: true,
-            ..options
+            ..EtcdOptions::default()
         };
-        let etcd = Throwaway::etcd_cluster(3, fast).await.unwrap();
+        let etcd = Throwaway::etcd_cluster(members, fast).await.unwrap();
         Self {
             url: format!("etcd://{}/leasehold/", etcd.addresses()),
             folder,

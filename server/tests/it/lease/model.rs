@@ -275,13 +275,13 @@ async fn sqlite_equals_the_model() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_equals_the_model() {
     // As on SQLite.
-    run_cases(StoreKind::Postgres, 200).await;
+    run_cases(StoreKind::Postgres, 100).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn etcd_equals_the_model() {
     // As on SQLite, with three members.
-    run_cases(StoreKind::Etcd, 100).await;
+    run_cases(StoreKind::Etcd, 50).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

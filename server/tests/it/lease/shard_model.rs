@@ -238,10 +238,10 @@ async fn one_store_equals_the_model_by_its_service() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_postgres_shards_equal_the_model() {
-    run_cases(StoreKind::PostgresShards, 150).await;
+    run_cases(StoreKind::PostgresShards, 100).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_etcd_shards_equal_the_model() {
-    run_cases(StoreKind::EtcdShards, 80).await;
+    run_cases(StoreKind::EtcdShards, 50).await;
 }
