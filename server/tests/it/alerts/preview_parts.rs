@@ -18,9 +18,16 @@ use testkit::eventually;
 
 const LOCKS: u64 = 1_000;
 const ROUNDS: u64 = 125;
-const EVENTS: u64 = 2 * LOCKS * ROUNDS;
+/// More than the newest part.
+const EVENTS: u64 = events(ROUNDS);
+/// Where the history may be shorter than the newest part.
+const ROUNDS_FEW: u64 = 12;
 /// Of the newest part.
 const EVENTS_FIRST: u64 = 200_000;
+
+const fn events(rounds: u64) -> u64 {
+    2 * LOCKS * rounds
+}
 
 fn long_held() -> Rule {
     let mut rules = builtin().into_iter();
@@ -37,13 +44,17 @@ fn clock_within_an_hour() -> Clock {
     clock
 }
 
-/// A week in which each lock is acquired 125 times and held for ten minutes; one of them once for an hour, at its beginning.
-async fn fill(history: &Db, clock: &Clock) {
+/// A week in which each lock is held for ten minutes in each round; one of them for an hour in the eleventh.
+async fn fill(history: &Db, clock: &Clock, rounds: u64) {
     let now = clock.now().wall.timestamp_millis();
-    let (from, step) = (now - 7 * 24 * 3_600_000 + 60_000, 7 * 24 * 3_600_000 / 126);
+    let week: i64 = 7 * 24 * 3_600_000;
+    let (from, step) = (now - week + 60_000, week.unsigned_abs() / (rounds + 1));
+    let last = LOCKS * rounds - 1;
     let rows = match history {
-        Db::Sqlite(_) => "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 124999)",
-        Db::Postgres(_) => "WITH n(i) AS (SELECT generate_series(0, 124999))",
+        Db::Sqlite(_) => {
+            format!("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {last})")
+        }
+        Db::Postgres(_) => format!("WITH n(i) AS (SELECT generate_series(0, {last}))"),
     };
     let blob = match history {
         Db::Sqlite(_) => "CAST('tenant_' || (i % 1000) || ':close' AS BLOB)",
@@ -58,7 +69,7 @@ async fn fill(history: &Db, clock: &Clock) {
     match history {
         Db::Sqlite(pool) => drop(sqlx::raw_sql(AssertSqlSafe(insert)).execute(pool).await.unwrap()),
         Db::Postgres(pool) => {
-            // 250,000 rows take longer than a statement of the server may.
+            // It may take longer than a statement of the server may.
             let insert = format!("BEGIN; SET LOCAL statement_timeout = 0; {insert}; COMMIT");
             sqlx::raw_sql(AssertSqlSafe(insert)).execute(pool).await.unwrap();
         }
@@ -68,7 +79,7 @@ async fn fill(history: &Db, clock: &Clock) {
 async fn in_two_parts(home: Store) {
     let clock = clock_within_an_hour();
     let server = Server::start_at(&home, clock.clone()).await;
-    fill(&server.history, &clock).await;
+    fill(&server.history, &clock, ROUNDS).await;
     let mut run: PreviewRun = server.alerts.preview_run(vec![long_held()]);
     let newest = run.next().await.unwrap().unwrap().remove(0);
     assert!(newest.is_partial && !newest.is_cut && newest.count == 0);
@@ -107,7 +118,7 @@ async fn dropped_preview_stops_reading() {
     let home = Store::sqlite();
     let clock = clock_within_an_hour();
     let server = Server::start_at(&home, clock.clone()).await;
-    fill(&server.history, &clock).await;
+    fill(&server.history, &clock, ROUNDS).await;
     let mut run = server.alerts.preview_run(vec![long_held()]);
     let has_begun = eventually("rows are read", async || server.alerts.preview_rows_read() > 0);
     tokio::select! {
@@ -124,7 +135,7 @@ async fn a_repeated_preview_is_cached() {
     let home = Store::sqlite();
     let clock = clock_within_an_hour();
     let server = Server::start_at(&home, clock.clone()).await;
-    fill(&server.history, &clock).await;
+    fill(&server.history, &clock, ROUNDS_FEW).await;
     let first = server.alerts.preview(&long_held()).await.unwrap();
     let read = server.alerts.preview_rows_read();
     let mut renamed = long_held();
@@ -165,10 +176,10 @@ async fn hold_two_more(history: &Db, clock: &Clock) {
     }
 }
 
-async fn continued(home: Store) {
+async fn continued(home: Store, rounds: u64) {
     let clock = clock_within_an_hour();
     let server = Server::start_at(&home, clock.clone()).await;
-    fill(&server.history, &clock).await;
+    fill(&server.history, &clock, rounds).await;
     let rules = || vec![long_held()];
     let first = server.alerts.preview(&long_held()).await.unwrap();
     let read = server.alerts.preview_rows_read();
@@ -186,9 +197,9 @@ async fn continued(home: Store) {
     })
     .await;
     let second = preview().await;
-    assert_eq!(second.events, EVENTS + 4);
+    assert_eq!(second.events, events(rounds) + 4);
     // The part before the last hour is not read again.
-    assert!(server.alerts.preview_rows_read() - read < EVENTS / 10);
+    assert!(server.alerts.preview_rows_read() - read < events(rounds) / 10);
     // It equals a preview that reads everything.
     let span = PreviewSpan {
         from: second.from,
@@ -208,12 +219,12 @@ async fn continued(home: Store) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_preview_reads_only_new_events_on_sqlite() {
-    Box::pin(continued(Store::sqlite())).await;
+    Box::pin(continued(Store::sqlite(), ROUNDS)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_preview_reads_only_new_events_on_postgres() {
-    Box::pin(continued(Store::postgres().await)).await;
+    Box::pin(continued(Store::postgres().await, ROUNDS_FEW)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,7 +232,7 @@ async fn page_and_api_send_the_newest_part_first() {
     let home = Store::sqlite();
     let db = Db::open(&home.url).await.unwrap();
     let history = db.history(&home.url).await.unwrap();
-    fill(&history, &Clock::start()).await;
+    fill(&history, &Clock::start(), ROUNDS).await;
     history.close().await;
     db.close().await;
     let console = Box::pin(TestServer::builder().operator().start_on(Store::at(&home.url))).await;
