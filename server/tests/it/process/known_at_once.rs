@@ -16,7 +16,7 @@ use testkit::eventually;
 
 const PASSWORD: &str = "correct horse battery";
 /// Each at another moment of the poll that finds changes by itself.
-const ATTEMPTS: usize = 10;
+const ATTEMPTS: usize = 4;
 
 async fn leasehold(server: &Running, args: &[&str], input: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
