@@ -18,9 +18,9 @@ pub async fn eventually(what: &str, condition: impl AsyncFnMut() -> bool) {
     until(DEADLINE, [POLL, POLL_LONGEST], what, condition).await;
 }
 
-/// As [`eventually`], for slow or expensive conditions: checked ten times a second.
+/// As [`eventually`], for slow or expensive conditions: checked ten times a second, and less often if more than a minute is allowed.
 pub async fn within(limit: Duration, what: &str, condition: impl AsyncFnMut() -> bool) {
-    until(limit, [POLL_SLOW; 2], what, condition).await;
+    until(limit, [POLL_SLOW, POLL_SLOW.max(limit / 600)], what, condition).await;
 }
 
 async fn until(
