@@ -58,12 +58,12 @@ fn memory_per_lock_is_bounded_to_64_holds() {
 
 #[test]
 fn eviction_keeps_used_locks_and_admits_new_ones() {
-    // 250,000 orders, each locked once, while `daily` is held repeatedly and `long` is held
+    // 150,000 orders, each locked once, while `daily` is held repeatedly and `long` is held
     // throughout. Fails if memory grows or if a full table rejects new names.
     let mut past = Baseline::default();
     hold(&mut past, 0, "early", 5);
     past.apply(&event(1, EventKind::Acquired, "long"));
-    for number in 0..250_000_i64 {
+    for number in 0..150_000_i64 {
         hold(&mut past, 10 + number * 10, &format!("order:{number}"), 5);
         if number % 1_000 == 0 {
             hold(&mut past, 10 + number * 10, "daily", 7);
