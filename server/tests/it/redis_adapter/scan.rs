@@ -93,7 +93,7 @@ async fn a_scan_that_times_out_is_partial_with_a_reason() {
     // Timeouts from far too short upwards: the first that returns any lock is still too short for this number of keys.
     // The partial result is handed over, and the next scan, with enough time, is complete over the same connection.
     let redis = start().await;
-    fill(&mut driver(&redis).await, "lock:", 60_000).await;
+    fill(&mut driver(&redis).await, "lock:", 20_000).await;
     let backend = Setup::new(&redis.url()).backend();
     observe(&backend).await;
     let mut time_max = Duration::from_millis(2);
@@ -111,10 +111,10 @@ async fn a_scan_that_times_out_is_partial_with_a_reason() {
         };
         assert!(why.contains("scan_timeout"), "{why}");
     }
-    assert!(observed.locks.len() < 60_000);
+    assert!(observed.locks.len() < 20_000);
     let (pass, observed) = observe(&backend).await;
     let coverage = &pass.sources[0].coverage;
-    assert_eq!((coverage, observed.locks.len()), (&Coverage::Complete, 60_000));
+    assert_eq!((coverage, observed.locks.len()), (&Coverage::Complete, 20_000));
 }
 
 #[tokio::test]
