@@ -20,12 +20,6 @@ SELECT wanted.at::int4 AS at, n.nspname::text AS schema, c.relname::text AS name
        a.attname::text AS column, a.atttypid::regtype::text AS type,
        coalesce(base.typname, t.typname)::text AS base, t.typcategory::text AS category,
        has_column_privilege(c.oid, a.attnum, 'SELECT') AS may_read, c.relkind IN ('r', 'p') AS is_table,
-       row_security_active(c.oid) AND NOT coalesce(
-           (SELECT bool_or(p.polpermissive AND p.reads_all) AND bool_and(p.polpermissive OR p.reads_all) FROM
-               (SELECT polpermissive, pg_get_expr(polqual, polrelid) = 'true' AS reads_all FROM pg_policy
-                WHERE polrelid = c.oid AND polcmd IN ('r', '*') AND EXISTS (SELECT FROM unnest(polroles) AS role(id)
-                    WHERE CASE WHEN role.id = 0 THEN true ELSE pg_has_role(role.id, 'USAGE') END)) p),
-           false) AS hides_rows,
        NOT a.attnotnull AND a.attgenerated = '' AND a.attidentity = '' AS may_be_null,
        EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indnkeyatts = 1
                AND i.indkey[0] = a.attnum AND i.indpred IS NULL) AS is_unique
@@ -56,24 +50,9 @@ pub(super) struct CatalogTable {
     pub(super) schema_shown: String,
     pub(super) account: String,
     pub(super) may_enter: bool,
-    /// Row-level security applies to the account, and no policy lets it read every row.
-    pub(super) hides_rows: bool,
     /// Not a view.
     pub(super) is_table: bool,
     pub(super) columns: Vec<Column>,
-}
-
-impl CatalogTable {
-    /// Why rows may be missing, and the statement that lets the account read all of them.
-    pub(super) fn hidden_rows(&self) -> Option<(String, String)> {
-        let (table, account) = (&self.shown, &self.account);
-        self.hides_rows.then(|| {
-            (
-                format!("row-level security of {table} may hide rows from this account"),
-                format!("CREATE POLICY leasehold_watch ON {table} FOR SELECT TO {account} USING (true);"),
-            )
-        })
-    }
 }
 
 /// For each table the plan to read it, or the error with its remedy.
@@ -148,7 +127,6 @@ fn entry(row: &PgRow) -> Result<(CatalogTable, Column), sqlx::Error> {
         schema_shown: row.try_get("schema_shown")?,
         account: row.try_get("account")?,
         may_enter: row.try_get("may_enter")?,
-        hides_rows: row.try_get("hides_rows")?,
         is_table: row.try_get("is_table")?,
         columns: Vec::new(),
     };

@@ -81,9 +81,6 @@ async fn lease(
             });
         }
     };
-    if let (None, Some((detail, remedy))) = (&lock, plan.found.hidden_rows()) {
-        return Err(BackendError::Denied { detail, remedy });
-    }
     Ok(Inspection {
         blast_radius: blast_radius::for_row(lock.as_ref(), &act, &plan),
         lock,

@@ -167,9 +167,7 @@ pub(super) async fn list(
     };
     match ended {
         Ok(timed_out) => {
-            let hidden = plan.found.hidden_rows();
-            let hidden = hidden.map(|(why, remedy)| format!("{why}: {remedy}"));
-            let cut_reason = cut_reason.or(timed_out).or(hidden);
+            let cut_reason = cut_reason.or(timed_out);
             if cut_reason.is_none() && !tally.has_hidden_lock {
                 sink.read_part(&plan.table.source, Arc::new(|_| true));
             }

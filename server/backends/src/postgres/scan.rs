@@ -221,8 +221,6 @@ async fn read_named(
         let requested = names_of(&table.source);
         let sent_at = backend.clock.tick();
         match lease_tables::read_named(link, &plan, &requested).await {
-            // A missing row may be hidden: it is not gone.
-            Ok(found) if plan.found.hides_rows => deliver(sink, sent_at, &table.source, &[], found),
             Ok(found) => deliver(sink, sent_at, &table.source, &requested, found),
             Err(StatementError::Refused(_)) => {}
             Err(error) => return Err(error),
