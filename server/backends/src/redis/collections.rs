@@ -197,7 +197,7 @@ fn refused(
     page: &mut Page,
 ) -> Result<(), BackendError> {
     if is_refusal_of_command(error) {
-        page.troubles.refuse_command(command);
+        page.troubles.refuse_command(command, key);
         let noun = kind.nouns().0;
         let why = format!("The key is a {noun} that this account may not read ({command})");
         page.locks.push(rows.unrecognised(key, why));

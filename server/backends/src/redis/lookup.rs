@@ -61,20 +61,16 @@ pub(super) fn our_keys(settings: &Settings, resources: &[Resource]) -> Vec<Redis
     ours.map(|resource| resource.as_bytes().to_vec()).collect()
 }
 
-/// The batch for the names in `requested`; those without a row are gone. A key that the account may not read has a row
-/// of one source and may be a lock of another.
+/// The batch for the names in `requested`; those without a row are gone, but not those of keys that were not read.
 pub(super) fn batch(settings: &Settings, page: Page, requested: &[Resource]) -> Batch {
     let found: HashSet<(&Source, &Resource)> = page
         .locks
         .iter()
         .map(|lock| (&lock.source, &lock.resource))
         .collect();
-    let is_unread = |resource: &Resource| {
-        let mut unread = page.locks.iter().filter(|lock| lock.generation.is_unknown());
-        page.troubles.hide_locks() && unread.any(|lock| lock.resource == *resource)
-    };
+    let is_read = |resource: &&Resource| !page.troubles.unread().contains(resource.as_bytes());
     let mut missing = Vec::new();
-    for resource in requested.iter().filter(|resource| !is_unread(resource)) {
+    for resource in requested.iter().filter(is_read) {
         for source in settings.rows.sources() {
             if !found.contains(&(source, resource)) {
                 missing.push((source.clone(), resource.clone()));

@@ -46,7 +46,7 @@ pub(super) async fn read(
                 }
             },
             Value::ServerError(error) if is_refusal_of_command(&error) => {
-                page.troubles.refuse_command("TYPE");
+                page.troubles.refuse_command("TYPE", &key);
                 let why = "The key is not a short string, and this account may not read its type (TYPE)";
                 page.locks.push(rows.unrecognised(&key, why));
             }

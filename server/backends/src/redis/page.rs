@@ -117,7 +117,7 @@ pub(super) fn refuse_key(
     if !is_refusal(error) || is_refusal_of_command(error) {
         return Err(error::refused(error));
     }
-    page.troubles.refused_keys += 1;
+    page.troubles.refuse_key(key);
     page.locks
         .push(rows.unrecognised(key, "This account may not read the key"));
     Ok(())

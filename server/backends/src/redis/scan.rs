@@ -105,6 +105,28 @@ impl<'a> Progress<'a> {
         self.sink.lock().read_part(source, covers);
     }
 
+    /// Reports all names that `is_listed` accepts as read, except those of keys that were not read and may be locks of the
+    /// source.
+    pub(super) fn read_parts(
+        &self,
+        settings: &Settings,
+        troubles: &Troubles,
+        is_listed: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
+    ) {
+        let unread = Arc::new(troubles.unread().clone());
+        let [key, hash, sorted_set] = settings.rows.sources();
+        let sources = [
+            (key, false),
+            (hash, troubles.hide_hashes()),
+            (sorted_set, troubles.hide_sorted_sets()),
+        ];
+        for (source, has_hidden) in sources {
+            let (is_listed, unread) = (is_listed.clone(), unread.clone());
+            let covers = move |name: &[u8]| is_listed(name) && !(has_hidden && unread.contains(name));
+            self.read_part(source, Arc::new(covers));
+        }
+    }
+
     /// Time that is left; `None`: none.
     pub(super) fn left(&self, settings: &Settings) -> Option<Duration> {
         let left_ms = self.ends_at.since(settings.clock.tick());
@@ -153,9 +175,7 @@ async fn read_all(
         return Err(error::other_mode("cluster", mode));
     }
     if lists_every_lock(end, &counts) {
-        for source in read_sources(settings, &counts.troubles) {
-            progress.read_part(source, Arc::new(|_| true));
-        }
+        progress.read_parts(settings, &counts.troubles, |_| true);
     }
     let replica = info.replica.as_ref().map(server_info::Replica::fault);
     Ok(Pass {
@@ -304,15 +324,6 @@ pub(super) fn end_coverage(end: End, counts: &Counts) -> Coverage {
             why: Cow::Borrowed("the scan timed out; raise `scan_timeout` or narrow `patterns`"),
         },
     }
-}
-
-/// Sources without locks among the keys that were not read.
-pub(super) fn read_sources<'a>(settings: &'a Settings, troubles: &Troubles) -> Vec<&'a Source> {
-    let [key, hash, sorted_set] = settings.rows.sources();
-    let mut sources = vec![key];
-    sources.extend((!troubles.hide_hashes()).then_some(hash));
-    sources.extend((!troubles.hide_sorted_sets()).then_some(sorted_set));
-    sources
 }
 
 /// Strings, hashes and sorted sets; `fault` is that of the servers.

@@ -1,22 +1,23 @@
 //! Problems of a scan that did not end it, and their text on the Backends page.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use domain::format;
 use domain::limits::RESOURCE_BYTES_MAX;
 use domain::observation::Coverage;
 
 use super::limits::REPLY_BYTES_MAX;
+use super::page::RedisKey;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Troubles {
     /// Keys that this account may not read.
-    pub(super) refused_keys: u64,
+    refused_keys: u64,
     /// Required commands that this account may not run.
     refused_commands: BTreeSet<&'static str>,
-    /// Keys that were not read for want of one of these commands.
-    unread_keys: u64,
+    /// Keys that were not read for either reason.
+    unread: HashSet<RedisKey>,
     long_names: u64,
     /// The strings of one reply filled it, so that shorter names may be missing too.
     has_full_reply: bool,
@@ -29,10 +30,16 @@ impl Troubles {
         false
     }
 
-    /// Counts a key that was not read, because `command` was refused.
-    pub(super) fn refuse_command(&mut self, command: &'static str) {
+    /// Counts a key that was not read, because this account may not read it.
+    pub(super) fn refuse_key(&mut self, key: &[u8]) {
+        self.refused_keys += 1;
+        self.unread.insert(key.to_vec());
+    }
+
+    /// Records a key that was not read, because `command` was refused.
+    pub(super) fn refuse_command(&mut self, command: &'static str, key: &[u8]) {
         self.refused_commands.insert(command);
-        self.unread_keys += 1;
+        self.unread.insert(key.to_vec());
     }
 
     /// Counts names that one reply left out: too long, or, if it `is_full`, perhaps shorter.
@@ -49,7 +56,7 @@ impl Troubles {
     pub(super) fn merge(&mut self, other: Self) {
         self.refused_keys += other.refused_keys;
         self.refused_commands.extend(other.refused_commands);
-        self.unread_keys += other.unread_keys;
+        self.unread.extend(other.unread);
         self.long_names += other.long_names;
         self.has_full_reply |= other.has_full_reply;
     }
@@ -72,9 +79,9 @@ impl Troubles {
         }
     }
 
-    /// Whether a key that was not read may be a lock of any source.
-    pub(super) fn hide_locks(&self) -> bool {
-        self.hide_hashes() || self.hide_sorted_sets()
+    /// Names of the keys that were not read. Each has a row of one source and may be a lock of another.
+    pub(super) const fn unread(&self) -> &HashSet<RedisKey> {
+        &self.unread
     }
 
     /// Whether a key that was not read may be a hash.
@@ -91,7 +98,7 @@ impl Troubles {
 
     /// Coverage of a source whose locks may be among the keys that were not read.
     pub(super) fn hidden_coverage(&self, seen: u64) -> Coverage {
-        let unread = self.refused_keys + self.unread_keys;
+        let unread = self.unread.len() as u64;
         let keys = format::counted(unread, "key", "keys");
         Coverage::Partial {
             seen: seen.saturating_sub(unread),

@@ -19,7 +19,7 @@ use crate::redis::node::Node;
 use crate::redis::page::RedisKey;
 use crate::redis::scan::{
     End, FromScanned, Progress, end_coverage, joined, larger_offset, lists_every_lock, probe_server,
-    read_sources, scan_patterns, sources,
+    scan_patterns, sources,
 };
 use crate::redis::server_info::Replica;
 use crate::redis::settings::Settings;
@@ -70,10 +70,8 @@ pub(in crate::redis) async fn observe(
     let coverage = end_coverage(end, &counts);
     if lists_every_lock(end, &counts) {
         let read = Arc::new(read.clone());
-        for source in read_sources(settings, &counts.troubles) {
-            let read = read.clone();
-            progress.read_part(source, Arc::new(move |name| read.contains(slot_of(name))));
-        }
+        let is_listed = move |name: &[u8]| read.contains(slot_of(name));
+        progress.read_parts(settings, &counts.troubles, is_listed);
     }
     let fault = fault_text(cluster, &faults, &read, &unsettled);
     let coverage = match (&fault, coverage) {
