@@ -95,6 +95,15 @@ impl LockDelays {
             .collect()
     }
 
+    /// The owner of a session that holds `key`, from `key` or another one.
+    pub(super) fn owner_of(&self, session: &str, key: &Resource) -> Option<OwnerId> {
+        let keys = self.0.lock();
+        let is_same = |holding: &&Holding| &*holding.session == session;
+        let last = keys.held.get(key).filter(is_same);
+        let last = last.or_else(|| keys.held.values().find(is_same));
+        last.map(|holding| holding.owner.clone())
+    }
+
     /// The session that held it at the last reading.
     pub(super) fn last_session(&self, key: &Resource) -> Option<Arc<str>> {
         self.0.lock().held.get(key).map(|holding| holding.session.clone())

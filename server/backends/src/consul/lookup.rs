@@ -81,7 +81,7 @@ impl ConsulBackend {
             let session = self.session(&held.session).await?;
             let generation = row::generation(&held);
             if session.is_some() || before.as_ref() == Some(&generation) {
-                let owner = self.owner(&held.session, session.as_ref());
+                let owner = self.owner(&held, session.as_ref());
                 return Ok(Some(Found {
                     held,
                     session,
@@ -93,12 +93,12 @@ impl ConsulBackend {
         }
     }
 
-    fn owner(&self, id: &str, session: Option<&ConsulSession>) -> OwnerId {
+    fn owner(&self, held: &HeldKey, session: Option<&ConsulSession>) -> OwnerId {
         let before = match session {
             Some(_) => None,
-            None => self.delays.owners().remove(id),
+            None => self.delays.owner_of(&held.session, &row::resource(&held.key)),
         };
-        before.unwrap_or_else(|| row::owner(id, session))
+        before.unwrap_or_else(|| row::owner(&held.session, session))
     }
 
     async fn session(&self, id: &str) -> Result<Option<ConsulSession>, ConsulError> {

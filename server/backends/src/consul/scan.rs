@@ -39,6 +39,8 @@ struct Reading {
     cut: Option<Why>,
     /// Prefixes of which every key that can be a lock was read.
     read_prefixes: Vec<String>,
+    /// Keys whose holders are not listed, and may have ended or be hidden.
+    unproven: HashSet<Vec<u8>>,
 }
 
 impl ConsulBackend {
@@ -59,8 +61,10 @@ impl ConsulBackend {
             cut_reason = Some(format!("a key is longer than {RESOURCE_BYTES_MAX} bytes").into());
         }
         let seen = reading.list.keys;
+        let unproven = Arc::new(reading.unproven.clone());
         for prefix in reading.read_prefixes.clone() {
-            let covers = move |name: &[u8]| name.starts_with(prefix.as_bytes());
+            let unproven = unproven.clone();
+            let covers = move |name: &[u8]| name.starts_with(prefix.as_bytes()) && !unproven.contains(name);
             sink.read_part(&row::source(), Arc::new(covers));
         }
         let hidden_reason = hidden_sessions_reason(reading.hidden.len());
@@ -90,6 +94,7 @@ impl ConsulBackend {
             sent_at,
             cut: None,
             read_prefixes: Vec::new(),
+            unproven: HashSet::new(),
         };
         for prefix in &self.http.settings.prefixes {
             let left = self.left(deadline);
@@ -147,11 +152,12 @@ impl ConsulBackend {
             .filter(|held| !hidden.contains(&held.session))
             .collect();
         if !unproven.is_empty() {
-            match self.read_keys_again(deadline).await? {
+            match self.read_keys_again(&unproven, deadline).await? {
                 Some(after) => hidden.extend(still_holding(&unproven, &after)),
                 None => {
                     reading.cut = Some(TIMED_OUT.into());
-                    reading.read_prefixes.clear();
+                    let keys = unproven.iter().map(|held| held.key.as_bytes().to_vec());
+                    reading.unproven = keys.collect();
                 }
             }
         }
@@ -160,10 +166,17 @@ impl ConsulBackend {
         Ok(())
     }
 
-    /// `None`: no time is left.
-    async fn read_keys_again(&self, deadline: Tick) -> Result<Option<Vec<HeldKey>>, ConsulError> {
+    /// The held keys of the prefixes that these are below; `None`: no time is left.
+    async fn read_keys_again(
+        &self,
+        held: &[&HeldKey],
+        deadline: Tick,
+    ) -> Result<Option<Vec<HeldKey>>, ConsulError> {
         let mut again = KeyList::default();
         for prefix in &self.http.settings.prefixes {
+            if !held.iter().any(|held| held.key.starts_with(prefix)) {
+                continue;
+            }
             let list = read::keys(&self.http, prefix, &mut again);
             match tokio::time::timeout(self.left(deadline), list).await {
                 Ok(read) => {
@@ -236,7 +249,8 @@ impl ConsulBackend {
         }
         let is_read = |key: &Resource| {
             let mut prefixes = reading.read_prefixes.iter();
-            prefixes.any(|prefix| key.as_bytes().starts_with(prefix.as_bytes()))
+            !reading.unproven.contains(key.as_bytes())
+                && prefixes.any(|prefix| key.as_bytes().starts_with(prefix.as_bytes()))
         };
         let has_ended = |session: &str| {
             sees_sessions && !reading.sessions.contains_key(session) && !reading.hidden.contains(session)

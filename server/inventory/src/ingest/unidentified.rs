@@ -38,7 +38,7 @@ impl Unidentified {
 
     /// `entry`: the present one; it has the current group and rules.
     pub(super) fn take(&mut self, entry: &Entry) -> Option<Entry> {
-        if self.0.is_empty() {
+        if self.0.is_empty() || is_identified(entry) {
             return None;
         }
         let mut last = self.0.remove(&(entry.source, entry.name.clone()))?;
