@@ -55,9 +55,15 @@ const SOURCES: &[&str] = &[
     include_str!("waits/page.rs"),
 ];
 
-/// Stamp of the types here and in `sources` (contents of source files).
+/// Stamp of the types here and in `sources` (contents of source files). It begins as no text does: with a byte that
+/// continues a character in UTF-8.
 pub const fn hash_sources(sources: &[&str]) -> [u8; 4] {
-    fnv1a(fnv1a(OFFSET, SOURCES), sources).to_le_bytes()
+    ((fnv1a(fnv1a(OFFSET, SOURCES), sources) & !0x40) | 0x80).to_le_bytes()
+}
+
+/// Whether it may begin with a stamp of any build.
+pub fn is_stamped(payload: &[u8]) -> bool {
+    matches!(payload.first(), Some(0x80..=0xbf))
 }
 
 const OFFSET: u32 = 0x811c_9dc5;
@@ -121,7 +127,19 @@ mod tests {
     }
 
     #[test]
-    fn the_stamp_is_fnv1a() {
+    fn no_stamp_is_the_beginning_of_a_text() {
+        for source in ["", "a", "b", "c", "d", "e", "f", "g"] {
+            let stamp = hash_sources(&[source]);
+            assert!(
+                is_stamped(&stamp) && std::str::from_utf8(&stamp).is_err(),
+                "{stamp:?}"
+            );
+        }
+        assert!(!is_stamped("\u{feff}<html>".as_bytes()) && !is_stamped(b"{}") && !is_stamped(b""));
+    }
+
+    #[test]
+    fn the_hash_is_fnv1a() {
         assert_eq!(fnv1a(OFFSET, &["foo", "bar"]), 0xbf9c_f968);
     }
 }

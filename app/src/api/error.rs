@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::payload_version::is_stamped;
 use leptos::prelude::*;
 use leptos::server_fn::Bytes;
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
@@ -46,8 +47,7 @@ impl FromServerFnError for ApiError {
         match codec::read(&data) {
             Ok(error) => error,
             Err(PayloadError::OtherBuild) if data.starts_with(b"{") => of_problem(&data),
-            // A payload begins with a binary stamp.
-            Err(PayloadError::OtherBuild) if data.get(..4).is_none_or(<[u8]>::is_ascii) => {
+            Err(PayloadError::OtherBuild) if !is_stamped(&data) => {
                 Self::Unreachable("the error is from a proxy or load balancer".to_owned())
             }
             Err(PayloadError::OtherBuild) => Self::OtherBuild,
@@ -180,11 +180,12 @@ mod tests {
     #[test]
     fn the_error_page_of_a_proxy_is_no_new_version() {
         // Only a new version reloads the page, which then shows the proxy's error page.
-        for body in ["<html><h1>502 Bad Gateway</h1>", "no healthy upstream", ""] {
+        for body in ["<html>502 Bad Gateway", "\u{feff}no healthy upstream", ""] {
             let error = ApiError::de(Bytes::from_static(body.as_bytes()));
             assert!(matches!(error, ApiError::Unreachable(_)), "{body:?}: {error}");
         }
-        let other_build = Bytes::from_static(&[0xf1, 0x9c, 0x00, 0x83, 2]);
+        // The rest of its stamp is text.
+        let other_build = Bytes::from_static(&[0xbb, b'h', b't', b'm', 2]);
         assert_eq!(ApiError::de(other_build), ApiError::OtherBuild);
     }
 }

@@ -177,7 +177,7 @@ impl InventoryWriter {
             grain_ms,
             locks: 0,
             fault: None,
-            // A source that the earlier scans did not have has no part that they left out.
+            // The first scan left out no part of a source that appears later.
             known: match state.passes.count {
                 0 => KnownParts::default(),
                 _ => KnownParts::whole(),
