@@ -43,7 +43,7 @@ pub(super) struct PrefixPermissions {
 }
 
 impl Permissions {
-    /// Whether a session that is not listed has ended, and is not merely hidden.
+    /// Whether sessions are listed; a rule may hide those of some nodes.
     pub(super) fn sees_sessions(&self) -> bool {
         match self {
             Self::Known { sessions, .. } => *sessions,

@@ -134,7 +134,8 @@ impl ConsulBackend {
                 Err(fault) => return Err(fault),
             };
         }
-        if reading.permissions.sees_sessions() {
+        // Without ACLs, a session that is not listed has ended.
+        if matches!(reading.permissions, Permissions::Known { sessions: true, .. }) {
             self.find_hidden_sessions(&mut reading, deadline).await?;
         }
         Ok(reading)
