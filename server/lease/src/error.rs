@@ -85,6 +85,12 @@ pub enum LeaseOpenError {
         "a server still runs on the store that leases are moved from: stop every server, then repeat the command"
     )]
     Running,
+    /// Found before the store is marked.
+    #[error(
+        "the role of `store` does not own the tables, and a move adds a trigger to one of them: run the command as the owner, \
+         with the owner's address in LEASEHOLD_STORE"
+    )]
+    NotOwner,
     #[error("lease.store names no etcd: set it in [lease] to the address that the leases are moved to")]
     NoTarget,
     #[error(

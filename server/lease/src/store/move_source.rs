@@ -103,7 +103,7 @@ impl MoveSource {
     /// From here on no server starts on this store, or changes its leases. Waits until those that have just stopped are gone.
     ///
     /// # Errors
-    /// `Running`: the mark is removed again. `Moved`: to another store.
+    /// `Running`: the store is not marked. `Moved`: to another store.
     pub(crate) async fn mark(&mut self, target: &str) -> Result<(), LeaseOpenError> {
         let read: Option<String> =
             on!(&mut self.connection, connection => sqlx::query_scalar(moved::READ).fetch_one(connection))
@@ -111,29 +111,44 @@ impl MoveSource {
         if let Some(to) = read.as_ref().filter(|to| *to != target) {
             return Err(LeaseOpenError::Moved { to: to.clone() });
         }
+        // Before the mark, which would stop the grants of a server that runs.
+        self.require_stopped().await?;
+        self.set_mark(Some(target)).await?;
+        let stopped = self.require_stopped().await;
+        if matches!(stopped, Err(LeaseOpenError::Running)) {
+            self.set_mark(read.as_deref()).await?;
+        }
+        stopped?;
         match &mut self.connection {
-            Connection::Sqlite(connection) => {
-                sqlx::query(MARK).bind(target).execute(connection).await.map(drop)
-            }
+            Connection::Sqlite(_) => Ok(()),
+            Connection::Postgres(connection) => postgres::refuse_writes(connection).await,
+        }
+    }
+
+    async fn set_mark(&mut self, to: Option<&str>) -> Result<(), LeaseOpenError> {
+        match &mut self.connection {
+            Connection::Sqlite(connection) => sqlx::query(MARK).bind(to).execute(connection).await.map(drop),
             Connection::Postgres(connection) => {
-                sqlx::query(MARK).bind(target).execute(connection).await.map(drop)
+                sqlx::query(MARK).bind(to).execute(connection).await.map(drop)
             }
         }
-        .map_err(LeaseOpenError::Store)?;
-        let Connection::Postgres(postgres) = &mut self.connection else {
+        .map_err(LeaseOpenError::Store)
+    }
+
+    /// Waits for servers that have just stopped. An SQLite file is locked, so no server has it.
+    ///
+    /// # Errors
+    /// `Running`; the store does not answer.
+    async fn require_stopped(&mut self) -> Result<(), LeaseOpenError> {
+        let Connection::Postgres(connection) = &mut self.connection else {
             return Ok(());
         };
         for _ in 0..REPLICAS_POLLS {
-            if postgres::live_replicas(postgres).await? == 0 {
-                return postgres::refuse_writes(postgres).await;
+            if postgres::live_replicas(connection).await? == 0 {
+                return Ok(());
             }
             tokio::time::sleep(REPLICAS_POLL).await;
         }
-        sqlx::query(MARK)
-            .bind(read)
-            .execute(postgres)
-            .await
-            .map_err(LeaseOpenError::Store)?;
         Err(LeaseOpenError::Running)
     }
 

@@ -16,6 +16,9 @@ use super::lease_server::{LeaseStore, StoreKind, is_granted, lease_stores, on_bo
 
 /// More than are moved before the test kills the command.
 const MANY: i64 = 30_000;
+/// Fails a move that marks a Postgres store.
+const NO_MARK: &str = "CREATE FUNCTION no_mark() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'marked'; END $$";
 
 fn target(etcd: &LeaseStore) -> LeaseConfig {
     LeaseConfig {
@@ -94,6 +97,15 @@ on_both_stores!(tokens_and_held_leases_are_moved_with_their_ids, |store| {
 on_both_stores!(leases_are_not_moved_while_a_server_runs, |store| {
     let etcd = LeaseStore::new(StoreKind::Etcd).await;
     let server = store.serve().await;
+    if store.postgres.is_some() {
+        // A mark would stop the grants of the server until the move is refused.
+        for statement in [
+            NO_MARK,
+            "CREATE TRIGGER no_mark BEFORE UPDATE OF moved_to ON store_meta EXECUTE FUNCTION no_mark()",
+        ] {
+            store.sql(statement).await;
+        }
+    }
     let error = moved(store, &etcd).await.unwrap_err();
     assert!(
         matches!(error, LeaseOpenError::InUse { .. } | LeaseOpenError::Running),
@@ -103,6 +115,9 @@ on_both_stores!(leases_are_not_moved_while_a_server_runs, |store| {
     assert!(is_granted(&server.acquire("r", "o", 60).await));
     server.close().await;
     store.serve().await.close().await;
+    if store.postgres.is_some() {
+        store.sql("DROP TRIGGER no_mark ON store_meta").await;
+    }
     assert_eq!(moved(store, &etcd).await.unwrap().resources, 1);
 });
 
@@ -228,6 +243,31 @@ async fn a_server_suspended_during_a_move_writes_nothing() {
     let lease = held.value.state.lease.expect("its newest lease");
     assert_eq!(lease.ending, None);
     suspended.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_by_another_role_than_the_owner_is_refused() {
+    // The role of a server in docs/deploy/postgres-roles.sql changes rows, and no table.
+    let (lease_store, etcd) = (
+        LeaseStore::new(StoreKind::Postgres).await,
+        LeaseStore::new(StoreKind::Etcd).await,
+    );
+    lease_store.serve().await.close().await;
+    for statement in [
+        "CREATE ROLE leasehold LOGIN",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO leasehold",
+    ] {
+        lease_store.sql(statement).await;
+    }
+    let url = lease_store
+        .postgres
+        .as_ref()
+        .unwrap()
+        .url("leasehold", "postgres");
+    let refused = Box::pin(move_to_etcd(&url, &target(&etcd), Clock::start(), |_, _| {})).await;
+    assert!(matches!(refused, Err(LeaseOpenError::NotOwner)), "{refused:?}");
+    // The store is not marked: a server starts on it.
+    lease_store.serve().await.close().await;
 }
 
 #[tokio::test]

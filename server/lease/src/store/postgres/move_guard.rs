@@ -21,7 +21,7 @@ const REFUSE_WRITES: &str =
 /// From here on no lease of a marked store is granted, renewed or ended. Waits for the transactions that do so now.
 ///
 /// # Errors
-/// The store does not answer, or its role does not own the tables.
+/// The store does not answer.
 pub(crate) async fn refuse_writes(connection: &mut PgConnection) -> Result<(), LeaseOpenError> {
     // One transaction.
     let statements = sqlx::raw_sql(REFUSE_WRITES);

@@ -20,7 +20,7 @@ use crate::check::{AuditRights, Examined};
 use crate::error::LeaseOpenError;
 use crate::shards::ShardPlace;
 use runtime::clock::Clock;
-use runtime::db::schema::MigrationStatus;
+use runtime::db::schema::{MigrationStatus, may_migrate_postgres};
 use runtime::random;
 
 const READERS_MAX: u32 = 4;
@@ -226,6 +226,10 @@ async fn raise_epoch_once(connection: &mut PgConnection, identity: &str) -> Resu
 pub(crate) async fn open_to_move(url: &str) -> Result<PgConnection, LeaseOpenError> {
     migrate(url, None).await?;
     let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
+    let is_owner = may_migrate_postgres(&mut connection).await;
+    if !is_owner.map_err(LeaseOpenError::Store)? {
+        return Err(LeaseOpenError::NotOwner);
+    }
     require_durable_primary(&mut connection).await?;
     identify(&mut connection).await?;
     refuse_rewound(&mut connection).await?;
