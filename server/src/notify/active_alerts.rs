@@ -44,14 +44,29 @@ pub(super) async fn set(
     Ok(())
 }
 
-/// Fingerprints of the alerts that are resent as firing.
+/// Fingerprints of those of these alerts that are resent as firing.
 ///
 /// # Errors
 /// The store does not answer.
-pub(super) async fn firing(tx: &mut Tx, receiver: &str) -> Result<BTreeSet<String>, sqlx::Error> {
-    let select = "SELECT fingerprint FROM active_alerts WHERE receiver_id = $1 AND sends_left IS NULL";
+pub(super) async fn firing(
+    tx: &mut Tx,
+    receiver: &str,
+    alerts: &[NoticeAlert],
+) -> Result<BTreeSet<String>, sqlx::Error> {
+    // As one JSON text, because a statement has a fixed number of parameters.
+    const SQLITE: &str = "SELECT fingerprint FROM active_alerts WHERE receiver_id = $1 AND sends_left IS NULL
+        AND fingerprint IN (SELECT value FROM json_each($2))";
+    const POSTGRES: &str =
+        "SELECT fingerprint FROM active_alerts WHERE receiver_id = $1 AND sends_left IS NULL
+        AND fingerprint IN (SELECT json_array_elements_text(CAST($2 AS json)))";
+    let select = match &*tx {
+        Tx::Sqlite(_) => SQLITE,
+        Tx::Postgres(_) => POSTGRES,
+    };
+    let fingerprints: Vec<&str> = alerts.iter().map(|alert| alert.fingerprint.as_str()).collect();
+    let json = serde_json::to_string(&fingerprints).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
     let fingerprints: Vec<String> = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query_scalar(select).bind(receiver);
+        let query = sqlx::query_scalar(select).bind(receiver).bind(json);
         query.fetch_all(&mut **tx).await?
     });
     Ok(fingerprints.into_iter().collect())

@@ -145,13 +145,13 @@ impl StoredReceiver {
         match (occasion, is_named) {
             (Occasion::Change | Occasion::Growth, true) => Ok(Some(Cow::Borrowed(notice))),
             (Occasion::Reroute, true) => {
-                let sent = self.sent_as_firing(tx, group).await?;
+                let sent = self.sent_as_firing(tx, (group, notice)).await?;
                 let mut listed = notice.alerts.iter().take(ALERTS_PER_NOTICE_MAX);
                 let has_all = listed.all(|alert| sent.contains(&alert.fingerprint));
                 Ok((!has_all).then_some(Cow::Borrowed(notice)))
             }
             (Occasion::Change, false) if notice.has_end() => {
-                let sent = self.sent_as_firing(tx, group).await?;
+                let sent = self.sent_as_firing(tx, (group, notice)).await?;
                 let mut own = notice.clone();
                 own.alerts.retain(|alert| sent.contains(&alert.fingerprint));
                 own.truncated = 0;
@@ -161,10 +161,15 @@ impl StoredReceiver {
         }
     }
 
-    /// Fingerprints of the alerts that this receiver was sent as firing, or is about to be.
-    async fn sent_as_firing(&self, tx: &mut Tx, group: &str) -> Result<BTreeSet<String>, sqlx::Error> {
+    /// Fingerprints of the alerts of this notice, and perhaps of others, that this receiver was sent as firing or is about
+    /// to be.
+    async fn sent_as_firing(
+        &self,
+        tx: &mut Tx,
+        (group, notice): (&str, &Notice),
+    ) -> Result<BTreeSet<String>, sqlx::Error> {
         if self.is_alertmanager() {
-            return active_alerts::firing(tx, &self.id).await;
+            return active_alerts::firing(tx, &self.id, &notice.alerts).await;
         }
         let last = pacing::last_sent(tx, (&self.id, group)).await?;
         let alerts = last.map(|(_, notice)| notice.alerts).unwrap_or_default();
