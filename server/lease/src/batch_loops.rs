@@ -4,7 +4,8 @@
 //! **Invariant:** a renewal waits for one batch at most: with a single writer it is part of the
 //! next batch, otherwise renewals have a lane of their own. Operations submitted before the
 //! service is closed are executed and answered. An inconsistency of one resource fails no
-//! operation on another.
+//! operation on another: its batch is repeated in halves, for which later operations of the lane
+//! wait.
 
 use std::sync::Arc;
 
@@ -101,8 +102,8 @@ async fn serve_lanes(core: Arc<Core>, queues: Queues, finished_tx: FinishedBatch
     tokio::join!(serve_lane(Lane::Urgent, urgent), futures::future::join_all(main));
 }
 
-/// Commits a batch. One that was not written because of an inconsistency is repeated in halves, in order. False: the reply task
-/// has ended.
+/// Commits a batch. One that was not written because of an inconsistency is repeated in halves, in order. Returns whether
+/// the reply task still runs.
 async fn commit(core: &Core, lane: Lane, jobs: Vec<Job>, finished_tx: &FinishedBatches) -> bool {
     let mut pending = vec![jobs];
     while let Some(jobs) = pending.pop() {

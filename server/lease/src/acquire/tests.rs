@@ -28,20 +28,31 @@ impl Served {
     }
 
     async fn acquire_pending(&self, name: &str, key: Option<&str>) -> Option<PendingGrant> {
-        let request = request(&Resource::from(name), Duration::ZERO, key);
-        let answer = self.service.acquire_pending(&LeaseCaller::open(), request).await;
-        let (acquired, grant) = answer.unwrap();
-        assert!(matches!(acquired, Acquired::Granted { .. }), "{acquired:?}");
+        let mut grant = None;
+        // A store of a busy machine may not answer in time, and a grant is released then.
+        eventually("it is granted", async || {
+            let request = request(&Resource::from(name), Duration::ZERO, key);
+            match self.service.acquire_pending(&LeaseCaller::open(), request).await {
+                Ok((Acquired::Granted { .. }, pending)) => {
+                    grant = pending;
+                    true
+                }
+                Ok((Acquired::Refused { .. }, _)) | Err(LeaseError::Unavailable) => false,
+                Err(error) => panic!("{error}"),
+            }
+        })
+        .await;
         grant
     }
 
     async fn holder(&self, resource: &Resource) -> Option<LeaseId> {
-        let now = self
-            .service
-            .resource(&LeaseCaller::open(), resource)
-            .await
-            .unwrap();
-        now.holder.map(|holder| holder.lease.id)
+        loop {
+            match self.service.resource(&LeaseCaller::open(), resource).await {
+                Ok(now) => return now.holder.map(|holder| holder.lease.id),
+                Err(LeaseError::Unavailable) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
     }
 }
 
