@@ -22,6 +22,7 @@ pub struct OpenAlert {
     pub rule: Rule,
     /// The reader may open the rule's page.
     pub is_rule_visible: bool,
+    /// Those that silences match, as far as the reader may see them.
     pub labels: Labels,
     /// The same for every reader.
     pub fingerprint: String,
@@ -116,7 +117,11 @@ impl Alerts {
             Some(OpenAlert {
                 is_silenced: silences.iter().any(|silence| silence.matches(&full)),
                 fingerprint: fingerprint(&full),
-                labels: labels(&visible_rule, &kept.alert),
+                labels: if is_rule_visible {
+                    full
+                } else {
+                    labels(&visible_rule, &kept.alert)
+                },
                 rule: visible_rule,
                 is_rule_visible,
                 kept,

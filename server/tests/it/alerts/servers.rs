@@ -219,6 +219,11 @@ async fn an_alert_ends_under_the_labels_that_were_notified() {
     assert_eq!(saved.await.unwrap().version, 2);
     first.stop().await;
     let second = Server::start(&home).await;
+    eventually("it is shown under the labels that silences match", async || {
+        let open = second.alerts.open(&Default::default()).await.unwrap();
+        open.iter().any(|open| open.labels == fired.alerts[0].labels)
+    })
+    .await;
     draft.enabled = false;
     let saved = second.alerts.save_rule(&who, draft, Some(2), false);
     assert_eq!(saved.await.unwrap().version, 3);
