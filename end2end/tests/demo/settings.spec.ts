@@ -22,12 +22,12 @@ test('saved roles are the initial values of the next change', async ({ page, dem
 
 test('the focus stays in the place of a form that was replaced', async ({ page, demo }) => {
   const headers = { origin: demo.url };
-  const added = await page.request.post('/v1/users', { headers, data: { name: 'leaver', grants: [{ role: 'viewer' }] } });
+  const added = await page.request.post('/v1/users', { headers, data: { name: 'disabled-user', grants: [{ role: 'viewer' }] } });
   expect(added.status()).toBe(201);
   const { id } = await added.json() as { id: string };
   await open(page, `/settings/users/${id}`);
   await page.getByRole('button', { name: 'Disable' }).press('Enter');
-  await expect(page.getByRole('heading', { name: 'leaver is disabled' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'disabled-user is disabled' })).toBeVisible();
   await expect(page.locator('.acts')).toBeFocused();
   await page.keyboard.press('Tab');
   await expect(page.getByRole('button', { name: 'Enable' })).toBeFocused();

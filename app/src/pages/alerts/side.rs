@@ -112,8 +112,8 @@ fn last_deliveries(deliveries: &Deliveries, now: i64) -> AnyView {
 fn delivery(last: &LastDelivery, now: i64) -> AnyView {
     let (hue, shape, label) = match last.state {
         DeliveryState::Delivered => ("healthy quiet", "ok", "delivered"),
-        // Held back by the interval of its group: not sent yet.
-        DeliveryState::Retrying if last.attempts == 0 => ("blind quiet", "pending", "waiting"),
+        // Delayed by the interval of its group: not sent yet.
+        DeliveryState::Retrying if last.attempts == 0 => ("blind quiet", "pending", "pending"),
         DeliveryState::Retrying => ("warning", "pending", "retrying"),
         DeliveryState::Dead => ("critical", "x", "dead letter"),
         DeliveryState::Nothing => ("blind quiet", "pending", "no delivery yet"),
