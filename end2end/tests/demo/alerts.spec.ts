@@ -139,13 +139,21 @@ async function share(page: Page): Promise<number> {
 /** Takes the line with the mouse and lets it go at a share of the chart's height; `held` runs before. */
 async function dragTo(page: Page, to: number, held: () => Promise<void> = async () => {}): Promise<void> {
   const plot = page.locator('.pv-plot');
-  await plot.scrollIntoViewIfNeeded();
-  const box = await plot.boundingBox();
-  if (box === null) throw new Error('no chart');
-  const [x, y] = [box.x + box.width / 2, (part: number) => box.y + box.height * (1 - part)];
-  await page.mouse.move(x, y(await share(page)));
-  await page.mouse.down();
-  await page.mouse.move(x, y(to), { steps: 5 });
+  // A preview that arrives in the moment of the press draws another line.
+  await expect(async () => {
+    await plot.scrollIntoViewIfNeeded();
+    const box = await plot.boundingBox();
+    if (box === null) throw new Error('no chart');
+    const [x, y] = [box.x + box.width / 2, (part: number) => box.y + box.height * (1 - part)];
+    const before = await share(page);
+    await page.mouse.move(x, y(before));
+    await page.mouse.down();
+    await page.mouse.move(x, y(to), { steps: 5 });
+    if (await share(page) === before) {
+      await page.mouse.up();
+      throw new Error('the line does not follow the mouse');
+    }
+  }).toPass({ timeout: 30_000 });
   await held();
   await page.mouse.up();
 }
