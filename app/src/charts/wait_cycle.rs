@@ -16,7 +16,7 @@ use super::chart_frame::{Table, data_table};
 /// Owners drawn in one cycle; the table has all.
 const DRAWN_MAX: usize = 8;
 /// Characters of a line that fit: in a box, and at an arrow.
-const BOX_CHARS: usize = 30;
+const BOX_CHARS: usize = 26;
 const LINE_CHARS: usize = 38;
 
 /// Both drawings, and the same as a table for screen readers.
