@@ -308,12 +308,12 @@ mod tests {
 
     #[test]
     fn a_notification_held_back_by_its_group_is_no_retry() {
-        let waiting = delivery_text(DeliveryState::Retrying, 0);
+        let pending = delivery_text(DeliveryState::Retrying, 0);
         assert!(
-            waiting.contains("waiting</span>") && waiting.contains("first attempt <time"),
-            "{waiting}"
+            pending.contains("pending</span>") && pending.contains("first attempt <time"),
+            "{pending}"
         );
-        assert!(waiting.contains("00:01:00"), "{waiting}");
+        assert!(pending.contains("00:01:00"), "{pending}");
         let retrying = delivery_text(DeliveryState::Retrying, 2);
         assert!(retrying.contains("attempt 2, 503; next <time"), "{retrying}");
     }
