@@ -2,6 +2,7 @@
 //! `leasehold doctor` shows.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use config::LeaseStoreConfig;
 use etcd_client::{Client, GetOptions, StatusResponse};
@@ -16,6 +17,11 @@ use crate::store::StoreError;
 
 /// Oldest version with all that is used here.
 const VERSION_MIN: (u32, u32) = (3, 4);
+/// An election takes one or two seconds with etcd's defaults; without a majority it never ends.
+const ELECTION_MAX: Duration = Duration::from_secs(5);
+const ELECTION_PAUSE: Duration = Duration::from_millis(250);
+const MAJORITY_REMEDY: &str =
+    "Check that a majority of etcd's members run and reach each other; `etcdctl endpoint status` shows them.";
 
 /// State of a cluster that may hold leases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,10 +65,7 @@ pub(super) fn unreadable(error: StoreError) -> LeaseOpenError {
         StoreError::Etcd(_) | StoreError::NoAnswer(_) => outage::<String, &str>,
         _ => refusal::<String, &str>,
     };
-    refuse(
-        error.to_string(),
-        "Check that a majority of etcd's members run and reach each other; `etcdctl endpoint status` shows them.",
-    )
+    refuse(error.to_string(), MAJORITY_REMEDY)
 }
 
 /// A failed call, with the command that grants a missing right.
@@ -100,20 +103,11 @@ pub(super) fn denied(link: &Link, keys: &Keys, fault: EtcdFault) -> LeaseOpenErr
 /// The reason why this cluster cannot hold leases, and the remedy.
 pub(super) async fn inspect(link: &Link, keys: &Keys) -> Result<EtcdReport, LeaseOpenError> {
     let mut report = EtcdReport::default();
-    let statuses = statuses(link, keys, &mut report).await?;
+    let (statuses, down) = statuses_after_election(link, keys).await?;
     let Some((_, first)) = statuses.first() else {
-        let why = report
-            .down
-            .iter()
-            .map(|(address, why)| format!("{address}: {why}"));
-        return Err(outage(
-            format!(
-                "none of its members answers ({})",
-                why.collect::<Vec<_>>().join("; ")
-            ),
-            "Check the addresses in lease.store, that etcd runs, and its TLS settings.",
-        ));
+        return Err(no_status(&down));
     };
+    report.down = down;
     report.version = first.version().to_owned();
     check_members(&statuses)?;
     for (_, status) in &statuses {
@@ -150,24 +144,58 @@ pub(super) async fn inspect(link: &Link, keys: &Keys) -> Result<EtcdReport, Leas
     Ok(report)
 }
 
+/// Statuses by address, and reasons why the others have none.
+type Statuses = (Vec<(String, StatusResponse)>, Vec<(String, String)>);
+
+/// As [`statuses`]; if none is given for want of a leader, after the election.
+async fn statuses_after_election(link: &Link, keys: &Keys) -> Result<Statuses, LeaseOpenError> {
+    let mut latest = statuses(link, keys).await?;
+    let election = async {
+        while latest.0.is_empty() && lacks_leader(&latest.1) {
+            tokio::time::sleep(ELECTION_PAUSE).await;
+            latest = statuses(link, keys).await?;
+        }
+        Ok::<_, LeaseOpenError>(())
+    };
+    if let Ok(read) = tokio::time::timeout(ELECTION_MAX, election).await {
+        read?;
+    }
+    Ok(latest)
+}
+
+fn lacks_leader(down: &[(String, String)]) -> bool {
+    down.iter().any(|(_, why)| why.contains("no leader"))
+}
+
+fn no_status(down: &[(String, String)]) -> LeaseOpenError {
+    let reasons: Vec<String> = down
+        .iter()
+        .map(|(address, why)| format!("{address}: {why}"))
+        .collect();
+    let reasons = reasons.join("; ");
+    if lacks_leader(down) {
+        return outage(format!("etcd has no leader ({reasons})"), MAJORITY_REMEDY);
+    }
+    outage(
+        format!("none of its members answers ({reasons})"),
+        "Check the addresses in lease.store, that etcd runs, and its TLS settings.",
+    )
+}
+
 /// The status of each member that answers.
-async fn statuses(
-    link: &Link,
-    keys: &Keys,
-    report: &mut EtcdReport,
-) -> Result<Vec<(String, StatusResponse)>, LeaseOpenError> {
+async fn statuses(link: &Link, keys: &Keys) -> Result<Statuses, LeaseOpenError> {
     let requests = (0..link.endpoints().len())
         .map(|index| link.call_member(index, |mut client: Client| async move { client.status().await }));
     let answers = futures::future::join_all(requests).await;
-    let mut statuses = Vec::new();
+    let (mut statuses, mut down) = (Vec::new(), Vec::new());
     for (endpoint, answer) in link.endpoints().iter().zip(answers) {
         match answer {
             Ok(status) => statuses.push((endpoint.clone(), status)),
             Err(fault) if fault.kind == FaultKind::Denied => return Err(denied(link, keys, fault)),
-            Err(fault) => report.down.push((endpoint.clone(), fault.text)),
+            Err(fault) => down.push((endpoint.clone(), fault.text)),
         }
     }
-    Ok(statuses)
+    Ok((statuses, down))
 }
 
 fn check_members(statuses: &[(String, StatusResponse)]) -> Result<(), LeaseOpenError> {

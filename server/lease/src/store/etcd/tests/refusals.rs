@@ -2,6 +2,7 @@
 
 use ::config::lease_store::Password;
 use secrecy::SecretString;
+use testkit::eventually;
 
 use super::*;
 use crate::error::LeaseOpenError;
@@ -54,6 +55,21 @@ async fn a_cluster_that_does_not_answer_is_refused() {
     let (reason, remedy) = refused(&config(&address(&etcd, 0))).await;
     assert!(reason.contains("none of its members answers"), "{reason}");
     assert!(remedy.contains("lease.store"), "{remedy}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_without_majority_is_refused_for_its_leader() {
+    let etcd = cluster(3, &[]).await;
+    let all = [0, 1, 2].map(|index| address(&etcd, index)).join(",");
+    for index in [1, 2] {
+        etcd.members[index].stop().await.unwrap();
+    }
+    // The last member notices it with its next election.
+    eventually("the last member has no leader", || async {
+        let (reason, remedy) = refused(&config(&all)).await;
+        reason.contains("etcd has no leader") && remedy.contains("a majority of etcd's members")
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
