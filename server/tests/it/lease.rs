@@ -25,6 +25,7 @@ mod schema;
 mod shard_model;
 mod shard_outage;
 mod shards;
+mod store_clock;
 mod store_members;
 mod token_floors;
 mod tokens;

@@ -158,13 +158,9 @@ impl MoveSource {
     /// The store does not answer.
     pub(crate) async fn now(&mut self, wall_ms: i64) -> Result<StoreTime, LeaseOpenError> {
         let ms = match &mut self.connection {
-            Connection::Sqlite(connection) => {
-                let saved_ms: i64 = sqlx::query_scalar("SELECT clock_ms FROM store_meta")
-                    .fetch_one(connection)
-                    .await
-                    .map_err(LeaseOpenError::Store)?;
-                saved_ms.max(wall_ms)
-            }
+            Connection::Sqlite(connection) => sqlite::time_ms(connection, wall_ms)
+                .await
+                .map_err(LeaseOpenError::Store)?,
             Connection::Postgres(connection) => postgres::time_ms(connection).await?,
         };
         Ok(StoreTime::from_ms(ms))

@@ -1,15 +1,14 @@
 //! Leases in one SQLite file: one writer, `BEGIN IMMEDIATE`, WAL, `synchronous=FULL`; separate
 //! readers.
 //!
-//! The store's clock is the process's: based on the wall clock at start, driven by the monotonic
-//! clock, and never behind the last time recorded in the file. A jump of the wall clock has no
-//! effect until the next start, and then never backwards.
+//! The store's clock is the process's: see `store_clock`.
 
 mod file_lock;
 mod load;
 mod open;
 mod prune;
 mod sql;
+mod store_clock;
 mod wal_limit;
 mod write;
 mod writer;
@@ -21,12 +20,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use domain::lease::scope::NameRange;
 use domain::lease::{Lease, LeaseId, StoreTime};
 use domain::names::{OwnerId, Resource};
-use domain::tick::Tick;
 use futures::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
 use self::prune::PruneQueue;
+use self::store_clock::StoreClock;
 use self::writer::{Committed, Writer};
 use super::retention::LeaseRetention;
 use super::rollback_guard::RollbackGuard;
@@ -36,11 +35,11 @@ use super::{
     ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
 };
 use crate::operation::{Applied, Operation, QueueHead};
-use runtime::clock::Clock;
 
 pub(crate) use file_lock::lock_file;
 pub(crate) use open::open_to_move;
 pub use open::{examine, migrate_file, raise_epoch};
+pub(crate) use store_clock::time_ms;
 
 pub struct SqliteStore {
     path: PathBuf,
@@ -54,20 +53,6 @@ pub struct SqliteStore {
     prune_queue: parking_lot::Mutex<PruneQueue>,
     /// The file lock, held while this process serves the file.
     _lock: std::fs::File,
-}
-
-/// The store's clock, driven by the process's monotonic clock.
-struct StoreClock {
-    clock: Clock,
-    at_start: StoreTime,
-    started: Tick,
-}
-
-impl StoreClock {
-    fn now(&self) -> (Tick, StoreTime) {
-        let tick = self.clock.tick();
-        (tick, self.at_start.plus(tick.since(self.started)))
-    }
 }
 
 impl SqliteStore {
@@ -242,10 +227,14 @@ impl Store for SqliteStore {
             let mut keys = PruneProgress::Done;
             if let Some(writer) = slot.take() {
                 let ranges = self.prune_queue.lock().take_idle();
-                match writer.prune(ranges.clone(), now).await {
+                let behind_ms = self.clock.unrecorded_behind_ms();
+                match writer.maintain(ranges.clone(), now, behind_ms).await {
                     Ok((writer, progress)) => {
                         *slot = Some(writer);
                         keys = progress;
+                        if let Some(behind_ms) = behind_ms {
+                            self.clock.set_recorded(behind_ms);
+                        }
                     }
                     Err(error) => {
                         self.prune_queue.lock().put_back(ranges);

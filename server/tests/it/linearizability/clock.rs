@@ -42,6 +42,15 @@ pub(super) async fn written_down(url: &str) -> bool {
     sqlx::query_scalar(read).fetch_one(&mut connection).await.unwrap()
 }
 
+/// Whether an SQLite store has recorded that its time is behind the wall clock.
+pub(super) async fn is_behind_recorded(url: &str) -> bool {
+    use sqlx::Connection as _;
+    let mut connection = sqlx::SqliteConnection::connect(url).await.unwrap();
+    let read = "SELECT clock_behind_ms FROM store_meta";
+    let behind_ms: i64 = sqlx::query_scalar(read).fetch_one(&mut connection).await.unwrap();
+    behind_ms > 0
+}
+
 /// Moves the clock to this far from the true one.
 pub(super) async fn move_to(cluster: &mut Cluster, seconds: i64) {
     if cluster.kind == StoreKind::Postgres {

@@ -109,6 +109,36 @@ async fn a_wall_clock_step_of_an_hour_changes_no_lease_on_sqlite() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wall_clock_set_ahead_ends_no_lease_at_the_next_start() {
+    // Set ahead while the server runs, and not set back: the server records that its time is behind.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir().unwrap();
+    let offset = folder.path().join("offset");
+    set(&offset, 0);
+    let store = format!("sqlite:{}", folder.path().join("leases.db").display());
+    let mut server = Server::start(
+        &store,
+        folder.path(),
+        ServerWrapper::Faketime(offset.clone()),
+        &[],
+    )
+    .await;
+    let before = acquire(&server, "before", 600).await;
+    set(&offset, HOUR_S);
+    let after = acquire(&server, "after", 600).await;
+    eventually("the difference is recorded", || async {
+        clock::is_behind_recorded(&store).await
+    })
+    .await;
+    server.end(Signal::KILL).await;
+    server.restart().await;
+    for lease in [&before, &after] {
+        assert_eq!(renew(&server, lease).await, 200, "{lease}");
+    }
+    server.end(Signal::TERM).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_hour_on_the_clock_of_postgres_grants_nothing_twice() {
     // Set ahead, it ends leases early, and ended leases stay ended; tokens rise, one holder at a time. Set back by as
     // much, or corrected, it changes nothing, neither for live nor for dead holders. Two servers.

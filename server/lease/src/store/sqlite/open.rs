@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use chrono::DateTime;
-use domain::lease::StoreTime;
 use domain::lease::limits::EPOCH_STEP;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
@@ -16,8 +15,9 @@ use super::super::StoreError;
 use super::super::moved::{self, refuse_moved};
 use super::super::rollback_guard::RollbackGuard;
 use super::file_lock::{io, lock_file};
+use super::store_clock::StoreClock;
 use super::writer::Writer;
-use super::{SqliteStore, StoreClock, sql, wal_limit};
+use super::{SqliteStore, sql, wal_limit};
 use crate::check::Examined;
 use crate::error::LeaseOpenError;
 use runtime::clock::Clock;
@@ -34,7 +34,7 @@ const PAGE_BYTES: u32 = 4_096;
 const CACHE_KB: i64 = 16_384;
 const READ_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-type Meta = (String, i64, i64, i64);
+type Meta = (String, i64, i64);
 
 impl SqliteStore {
     /// # Errors
@@ -46,7 +46,10 @@ impl SqliteStore {
         require_durable(&mut writer).await?;
         migrate(&mut writer).await?;
         refuse_moved(&mut writer).await?;
-        let (witness, clock_ms) = check_rollback(&mut writer, &path).await?;
+        let witness = check_rollback(&mut writer, &path).await?;
+        let clock = StoreClock::begin(&mut writer, clock)
+            .await
+            .map_err(LeaseOpenError::Store)?;
         // Waiters do not survive a restart.
         let forget = sqlx::query("DELETE FROM lease_waiters");
         forget.execute(&mut writer).await.map_err(LeaseOpenError::Store)?;
@@ -56,15 +59,10 @@ impl SqliteStore {
             .connect_lazy_with(options.read_only(true));
         writer.close().await.map_err(LeaseOpenError::Store)?;
         let writer = self::writer(&path).map_err(|error| LeaseOpenError::Writer(error.into()))?;
-        let now = clock.now();
         Ok(Self {
             writer: Mutex::new(Some(Writer::new(writer))),
             readers,
-            clock: StoreClock {
-                at_start: StoreTime::from_ms(now.wall.timestamp_millis().max(clock_ms)),
-                started: now.tick,
-                clock,
-            },
+            clock,
             replica: "local".into(),
             grants: AtomicI64::new(witness.grants),
             witness: Mutex::new(witness),
@@ -103,12 +101,9 @@ pub(crate) async fn open_to_move(path: &Path) -> Result<(SqliteConnection, File)
     Ok((writer, lock))
 }
 
-/// Refuses a rewound store, and raises the tokens of a copy. Returns the store's last time too.
-async fn check_rollback(
-    writer: &mut SqliteConnection,
-    path: &Path,
-) -> Result<(RollbackGuard, i64), LeaseOpenError> {
-    let (store_id, epoch, clock_ms, grants) = meta(&mut *writer).await?;
+/// Refuses a rewound store, and raises the tokens of a copy.
+async fn check_rollback(writer: &mut SqliteConnection, path: &Path) -> Result<RollbackGuard, LeaseOpenError> {
+    let (store_id, epoch, grants) = meta(&mut *writer).await?;
     let witness = RollbackGuard {
         store_id,
         epoch,
@@ -117,7 +112,7 @@ async fn check_rollback(
     refuse_rewound(&mut *writer, path, &witness).await?;
     let witness = raise_floor_of_copy(writer, path, witness).await?;
     witness.write(path).map_err(|source| io(path, source))?;
-    Ok((witness, clock_ms))
+    Ok(witness)
 }
 
 /// Raises every token of a store that was restored from a copy, so that it may be served again. Recorded as an
@@ -130,7 +125,7 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
     let mut writer = options(&path).connect().await.map_err(LeaseOpenError::Store)?;
     require_durable(&mut writer).await?;
     migrate(&mut writer).await?;
-    let (store_id, epoch, _, grants) = meta(&mut writer).await?;
+    let (store_id, epoch, grants) = meta(&mut writer).await?;
     let seen = RollbackGuard::read(&path).map_or(epoch, |witness| witness.epoch.max(epoch));
     sqlx::query(sql::REPAIR_COUNTERS)
         .execute(&mut writer)
@@ -314,7 +309,7 @@ async fn meta(writer: &mut SqliteConnection) -> Result<Meta, LeaseOpenError> {
         .execute(&mut *writer)
         .await
         .map_err(LeaseOpenError::Store)?;
-    let read = sqlx::query_as("SELECT store_id, epoch, clock_ms, grant_count FROM store_meta");
+    let read = sqlx::query_as("SELECT store_id, epoch, grant_count FROM store_meta");
     read.fetch_one(writer).await.map_err(LeaseOpenError::Store)
 }
 

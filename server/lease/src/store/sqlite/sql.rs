@@ -102,6 +102,26 @@ pub(super) const TICK: &str =
     "UPDATE store_meta SET clock_ms = max(clock_ms, ?1), grant_count = grant_count + ?2
      WHERE only_row = 1";
 
+/// The time to continue from after a restart.
+pub(super) const RECORDED_TIME: &str = "SELECT clock_ms, clock_behind_ms FROM store_meta";
+
+/// Parameters: the store's time, and by how much it moves.
+pub(super) const MOVE_LEASES: &str =
+    "UPDATE leases SET acquired_at = acquired_at + ?2, expires_at = expires_at + ?2, renewed_at = renewed_at + ?2
+     WHERE ended_at IS NULL AND expires_at > ?1";
+
+/// As [`MOVE_LEASES`].
+pub(super) const MOVE_LOCK_DELAYS: &str =
+    "UPDATE resource_tokens SET locked_until = locked_until + ?2 WHERE locked_until > ?1";
+
+/// As [`MOVE_LEASES`], with the time before which keys are past their window.
+pub(super) const MOVE_KEYS: &str =
+    "UPDATE idempotency_keys SET created_at = created_at + ?2 WHERE created_at > ?1";
+
+pub(super) const MOVE_TIME: &str = "UPDATE store_meta SET clock_ms = ?1, clock_behind_ms = 0";
+
+pub(super) const CLOCK_BEHIND: &str = "UPDATE store_meta SET clock_behind_ms = ?1";
+
 pub(super) const QUEUE: &str =
     "SELECT owner_id, waiting_since FROM lease_waiters WHERE resource = ?1 ORDER BY seq";
 

@@ -15,7 +15,8 @@ use domain::tick::Tick;
 use rusqlite::Connection;
 
 use super::load::File;
-use super::{StoreClock, load, open, prune, write};
+use super::store_clock::StoreClock;
+use super::{load, open, prune, sql, write};
 use crate::batch::{BatchResult, run};
 use crate::operation::Operation;
 use crate::store::batch_request::BatchRequest;
@@ -161,19 +162,26 @@ impl Writer {
         }))
     }
 
-    /// Deletes these ranges of ended leases, and some of the idempotency keys and fencing rejections past their retention.
-    pub(super) async fn prune(
+    /// Deletes these ranges of ended leases, and some of the idempotency keys and fencing rejections past their retention. Records
+    /// how far the store's time is behind the wall clock, in milliseconds, if that has changed.
+    pub(super) async fn maintain(
         self,
         leases: Vec<PruneRange>,
         now: StoreTime,
+        behind_ms: Option<i64>,
     ) -> Result<(Self, PruneProgress), StoreError> {
         let Self {
             connection,
             known,
             file,
         } = self;
-        let prune = move |connection: &mut Connection| {
+        let work = move |connection: &mut Connection| {
             connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            if let Some(behind_ms) = behind_ms {
+                connection
+                    .prepare_cached(sql::CLOCK_BEHIND)?
+                    .execute([behind_ms])?;
+            }
             for range in &leases {
                 prune::delete_leases(connection, range)?;
             }
@@ -182,7 +190,7 @@ impl Writer {
             connection.prepare_cached("COMMIT")?.execute([])?;
             Ok(keys.max(rejections))
         };
-        let (connection, deleted) = run_blocking(connection, prune).await?;
+        let (connection, deleted) = run_blocking(connection, work).await?;
         let writer = Self {
             connection,
             known,

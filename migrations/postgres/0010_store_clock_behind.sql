@@ -1,0 +1,2 @@
+-- Servers on Postgres follow its clock: the column is for SQLite alone.
+SELECT 1;

@@ -1,0 +1,51 @@
+//! The store's time where the clocks of machines disagree: over a restart, and between servers.
+
+use axum::http::StatusCode;
+use serde_json::json;
+
+use super::lease_server::{LeaseServer, LeaseStore, StoreKind, answer, is_granted};
+
+/// An acquire with an idempotency key.
+async fn acquire_keyed(server: &LeaseServer, resource: &str) -> serde_json::Value {
+    let body = json!({"resource": resource, "ownerId": "w1", "ttlSeconds": 600});
+    let request = server.http.post(format!("{}/v1/locks/acquire", server.base));
+    let (status, lease) = answer(request.header("idempotency-key", "k").json(&body)).await;
+    assert_eq!(status, StatusCode::OK, "{lease}");
+    lease
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_after_a_step_of_the_wall_clock_ends_no_lease() {
+    // Trap 33: the wall clock was set an hour ahead while the server ran, so the file's time is an hour behind.
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = store.serve().await;
+    let held = acquire_keyed(&server, "held").await;
+    let expired = server.acquire("expired", "w1", 600).await;
+    server.close().await;
+    store
+        .sql(
+            "UPDATE leases SET acquired_at = acquired_at - 3600000, expires_at = expires_at - 3600000,
+                renewed_at = renewed_at - 3600000;
+             UPDATE leases SET expires_at = acquired_at WHERE resource = 'expired';
+             UPDATE idempotency_keys SET created_at = created_at - 3600000;
+             UPDATE store_meta SET clock_ms = clock_ms - 3600000, clock_behind_ms = 3600000",
+        )
+        .await;
+    for restart in 1..=2 {
+        let server = store.serve().await;
+        let left_ms = server.resource("held").await["holder"]["remainingMs"].as_i64();
+        assert!(
+            left_ms.is_some_and(|ms| (1..=600_000).contains(&ms)),
+            "restart {restart}: {left_ms:?}"
+        );
+        // The key is within its window as well.
+        assert_eq!(acquire_keyed(&server, "held").await["leaseId"], held["leaseId"]);
+        assert_eq!(server.renew(&held).await.0, StatusCode::OK, "restart {restart}");
+        assert_eq!(server.renew(&expired).await.0, StatusCode::GONE);
+        server.close().await;
+    }
+    let server = store.serve().await;
+    server.delete(&held).await;
+    assert!(is_granted(&server.acquire("held", "w2", 600).await));
+    server.close().await;
+}
