@@ -168,6 +168,7 @@ impl Run<'_> {
     }
 
     fn acquire(&mut self, op: &AcquireOp) -> Result<OperationResult, InvariantError> {
+        let is_repeated = self.is_repeated(op);
         if let Some(key) = &op.key
             && let Some(result) = self.replay(key, op)?
         {
@@ -211,7 +212,11 @@ impl Run<'_> {
             self.join(op);
         }
         let ahead = place.map_or(waiters, |place| u32::try_from(place).unwrap_or(u32::MAX));
-        Ok(OperationResult::Queued { refusal, ahead })
+        Ok(OperationResult::Queued {
+            refusal,
+            ahead,
+            is_repeated,
+        })
     }
 
     fn request(&self, op: &AcquireOp) -> Acquire {

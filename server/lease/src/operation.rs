@@ -156,6 +156,8 @@ pub enum OperationResult {
         refusal: Refusal,
         /// Number of waiters ahead of this one.
         ahead: u32,
+        /// Its key was bound to this request before, perhaps by a waiter of another replica, whose grant is this one's as well.
+        is_repeated: bool,
     },
     KeyReused,
     Renewed(Lease),

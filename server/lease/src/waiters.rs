@@ -19,6 +19,9 @@ use super::operation::{AcquireMode, AcquireOp, Operation, OperationResult};
 use super::store::Lane;
 
 const NEVER: Tick = Tick(i64::MAX);
+/// A waiter whose request was made before, with the same key, checks as often whether the earlier one has got its grant: on
+/// another replica, nothing else would notify this one. Milliseconds.
+const KEY_CHECK_MS: i64 = 500;
 
 #[derive(Default)]
 pub(super) struct WaiterRegistry(Mutex<HashMap<LeaseId, WaiterSlot>>);
@@ -97,6 +100,7 @@ pub(super) async fn wait(
     let mut try_at_changes = core.waiting.register(op.id, op.resource.clone());
     let started_at = core.clock.tick();
     op.mode = AcquireMode::OrWait;
+    let mut checks_key = false;
     let answer = loop {
         core.waiting.set(op.id, |try_at| *try_at = NEVER);
         let answer = core
@@ -104,10 +108,18 @@ pub(super) async fn wait(
             .await;
         let (retry_after_ms, ahead, read_at) = match &answer {
             Ok(BatchReply {
-                done: OperationResult::Queued { refusal, ahead },
+                done:
+                    OperationResult::Queued {
+                        refusal,
+                        ahead,
+                        is_repeated,
+                    },
                 read_at,
                 ..
-            }) => (refusal.retry_after_ms, *ahead, *read_at),
+            }) => {
+                checks_key |= *is_repeated;
+                (refusal.retry_after_ms, *ahead, *read_at)
+            }
             _ => break answer,
         };
         op.mode = AcquireMode::Waiting;
@@ -115,12 +127,19 @@ pub(super) async fn wait(
             let at = read_at.plus(retry_after_ms);
             core.waiting.set(op.id, |try_at| *try_at = at.min(*try_at));
         }
-        match wait_until_head(&core, &mut try_at_changes, &mut reply, until).await {
+        let check_at = if checks_key {
+            core.clock.tick().plus(KEY_CHECK_MS)
+        } else {
+            NEVER
+        };
+        match wait_until_head(&core, &mut try_at_changes, &mut reply, check_at, until).await {
             WakeReason::Head => core.metrics.grant_attempts.increment(),
             WakeReason::Disconnected => {
                 core.metrics.waiters_gone.increment();
                 break leave(&core, &op).await;
             }
+            // The grant may have come since the last check.
+            WakeReason::TimedOut if checks_key => checks_key = false,
             WakeReason::TimedOut => break leave(&core, &op).await,
             WakeReason::ShuttingDown => {
                 core.submit_detached(leave_operation(&op));
@@ -223,10 +242,11 @@ async fn wait_until_head(
     core: &Core,
     try_at_changes: &mut watch::Receiver<Tick>,
     reply: &mut oneshot::Sender<Result<BatchReply, LeaseError>>,
+    check_at: Tick,
     until: Tick,
 ) -> WakeReason {
     loop {
-        let try_at = *try_at_changes.borrow_and_update();
+        let try_at = (*try_at_changes.borrow_and_update()).min(check_at);
         let now = core.clock.tick();
         if try_at <= now && now < until {
             return WakeReason::Head;

@@ -84,6 +84,11 @@ impl Run<'_> {
         }
     }
 
+    /// Whether the key of a waiter that joins the queue was bound before.
+    pub(super) fn is_repeated(&self, op: &AcquireOp) -> bool {
+        op.mode == AcquireMode::OrWait && op.key.as_ref().is_some_and(|key| self.bound(key).is_some())
+    }
+
     /// The row of a key within its window: as this batch binds it, otherwise as it was read.
     fn bound(&self, key: &IdempotencyKey) -> Option<&KeyRow> {
         let changed = self.ran.changes.keys.get(&key.name);

@@ -245,6 +245,47 @@ on_every_store!(waiters_are_rejected_at_shutdown, |store| {
 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_on_another_replica_gets_the_grant_of_its_key() {
+    // Trap 22 over two replicas: the link of the first request is half-open, so its server still waits for the client, which
+    // repeats the request elsewhere. An owner without a key waits between them.
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let (one, other) = (store.serve().await, store.serve().await);
+    let holder = one.acquire("r", "first", 60).await;
+    let keyed = |server: &LeaseServer| {
+        let body = json!({"resource": "r", "ownerId": "keyed", "ttlSeconds": 600, "waitSeconds": 30});
+        let request = server.http.post(format!("{}/v1/locks/acquire", server.base));
+        aside(super::lease_server::answer(
+            request.header("idempotency-key", "k").json(&body),
+        ))
+    };
+    let queued = async |count: usize| {
+        eventually("it is queued", || async {
+            waiters(&one, "r").await.len() == count
+        })
+        .await;
+    };
+    let first = keyed(&one);
+    queued(1).await;
+    let between = stand(&other, "r", "between", 30);
+    queued(2).await;
+    let retry = keyed(&other);
+    queued(3).await;
+    one.delete(&holder).await;
+    let (_, granted) = first.await.unwrap();
+    assert_eq!((is_granted(&granted), token(&granted)), (true, 2), "{granted}");
+    let (_, repeated) = retry.await.unwrap();
+    assert!(is_granted(&repeated), "{repeated}");
+    assert_eq!(repeated["leaseId"], granted["leaseId"]);
+    eventually("only the other one waits", || async {
+        waiters(&one, "r").await == ["between"]
+    })
+    .await;
+    between.abort();
+    one.close().await;
+    other.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waiters_whose_rows_were_deleted_join_again() {
     // No heartbeat for longer than other servers wait for one: they have deleted the rows of our waiters.
     let store = LeaseStore::new(StoreKind::Postgres).await;
