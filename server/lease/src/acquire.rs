@@ -24,9 +24,9 @@ use runtime::tasks;
 use runtime::telemetry::instruments;
 use runtime::telemetry::instruments::Of;
 
-/// Retries while a free lock is reserved for the first waiter: 40 x 10 ms, long enough for that
-/// waiter to acquire it or to be removed from the queue.
-const HEAD_RETRIES_MAX: usize = 40;
+/// While a free lock is reserved for the first waiter, an acquire that does not wait is repeated for this many milliseconds:
+/// until that waiter has acquired the lock or has left the queue. On SQL stores that includes the waiters of a killed server.
+const HEAD_WAIT_MS: i64 = 1_000;
 const HEAD_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone)]
@@ -236,8 +236,12 @@ async fn run(core: Arc<Core>, op: Box<AcquireOp>, wait: Duration) -> Result<Acqu
 }
 
 async fn acquire_once(core: &Core, op: &AcquireOp) -> Result<BatchReply, LeaseError> {
+    let repeat_until = core.clock.tick().plus(HEAD_WAIT_MS);
+    let mut reply_deadline = std::pin::pin!(tokio::time::sleep(REPLY_TIMEOUT));
     let mut tries = 0;
     loop {
+        // The last attempt is sent after the wait, so a slow store does not shorten it.
+        let is_last = core.clock.tick() >= repeat_until;
         let (reply, answer) = oneshot::channel();
         core.submit(Lane::Main, Operation::Acquire(op.attempt(tries)), reply);
         let mut receiver = GrantReceiver::new(answer, |lease| {
@@ -245,9 +249,11 @@ async fn acquire_once(core: &Core, op: &AcquireOp) -> Result<BatchReply, LeaseEr
                 core.release_unclaimed(op, lease);
             }
         });
-        let answer = tokio::time::timeout(REPLY_TIMEOUT, receiver.receive())
-            .await
-            .unwrap_or(Err(LeaseError::Unavailable));
+        let answer = tokio::select! {
+            biased;
+            answer = receiver.receive() => answer,
+            () = &mut reply_deadline => Err(LeaseError::Unavailable),
+        };
         match answer {
             Ok(BatchReply {
                 done:
@@ -256,7 +262,7 @@ async fn acquire_once(core: &Core, op: &AcquireOp) -> Result<BatchReply, LeaseEr
                         ..
                     },
                 ..
-            }) if tries < HEAD_RETRIES_MAX => {
+            }) if !is_last => {
                 tries += 1;
                 tokio::time::sleep(HEAD_RETRY_INTERVAL).await;
             }

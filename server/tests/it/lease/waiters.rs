@@ -286,6 +286,26 @@ async fn a_retry_on_another_replica_gets_the_grant_of_its_key() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_outlasts_the_waiter_of_a_killed_server() {
+    // The lock is free, and reserved for the waiter of a server that was killed: it counts for 750 ms after the last heartbeat,
+    // which is 200 ms ahead here, so that a fast machine does not give up before.
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    let server = store.serve().await;
+    server.delete(&server.acquire("r", "first", 60).await).await;
+    store
+        .sql(
+            "INSERT INTO lease_waiters (waiter_id, resource, owner_id, replica_id, waiting_since)
+                VALUES ('00000000-0001-7000-8000-000000000001', 'r', 'w', 'killed', 0);
+             INSERT INTO lease_replicas
+                VALUES ('killed', (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 200)",
+        )
+        .await;
+    let granted = server.acquire("r", "next", 60).await;
+    assert!(is_granted(&granted), "{granted}");
+    server.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waiters_whose_rows_were_deleted_join_again() {
     // No heartbeat for longer than other servers wait for one: they have deleted the rows of our waiters.
     let store = LeaseStore::new(StoreKind::Postgres).await;
