@@ -251,6 +251,22 @@ async fn a_promoted_or_restored_postgres_raises_every_token() {
 }
 
 #[tokio::test]
+async fn raising_the_epoch_may_take_longer_than_an_operation() {
+    // All leases and counters are read: a trigger makes it as slow as in a large store.
+    let store = LeaseStore::new(StoreKind::Postgres).await;
+    store.serve().await.close().await;
+    store
+        .sql(
+            "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN PERFORM pg_sleep(2); RETURN NEW; END $$;
+             CREATE TRIGGER wait BEFORE UPDATE ON store_meta FOR EACH ROW EXECUTE FUNCTION wait()",
+        )
+        .await;
+    let raised = raise_epoch(&store.url, &LeaseConfig::default(), None).await;
+    assert_eq!(raised.unwrap(), [2]);
+}
+
+#[tokio::test]
 async fn the_last_answer_survives_a_killed_postgres() {
     // Trap 5 with a single client: no later commit can make the answered grant durable before kill -9.
     let store = LeaseStore::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;

@@ -219,13 +219,24 @@ async fn raise_epoch_once(connection: &mut PgConnection, identity: &str) -> Resu
     Ok(())
 }
 
+/// Connects to read or change whole tables, which may take longer than a lease operation, and so may the lock of one.
+async fn connect_for_tables(url: &str) -> Result<PgConnection, LeaseOpenError> {
+    let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
+    let set_timeouts = sqlx::raw_sql("SET statement_timeout = '10min'; SET lock_timeout = '30s'");
+    set_timeouts
+        .execute(&mut connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    Ok(connection)
+}
+
 /// Opens a store whose leases are moved: everything that a start checks.
 ///
 /// # Errors
 /// See [`LeaseOpenError`].
 pub(crate) async fn open_to_move(url: &str) -> Result<PgConnection, LeaseOpenError> {
     migrate(url, None).await?;
-    let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
+    let mut connection = connect_for_tables(url).await?;
     let is_owner = may_migrate_postgres(&mut connection).await;
     if !is_owner.map_err(LeaseOpenError::Store)? {
         return Err(LeaseOpenError::NotOwner);
@@ -233,12 +244,6 @@ pub(crate) async fn open_to_move(url: &str) -> Result<PgConnection, LeaseOpenErr
     require_durable_primary(&mut connection).await?;
     identify(&mut connection).await?;
     refuse_rewound(&mut connection).await?;
-    // All counters are read once, which may take longer than a lease operation, and so may a lock of a whole table.
-    let set_timeouts = sqlx::raw_sql("SET statement_timeout = '60s'; SET lock_timeout = '30s'");
-    set_timeouts
-        .execute(&mut connection)
-        .await
-        .map_err(LeaseOpenError::Store)?;
     Ok(connection)
 }
 
@@ -265,12 +270,7 @@ pub(crate) async fn time_ms(connection: &mut PgConnection) -> Result<i64, LeaseO
 /// # Errors
 /// See [`LeaseOpenError`].
 pub(crate) async fn migrate(url: &str, place: Option<(&ShardPlace, &str)>) -> Result<(), LeaseOpenError> {
-    let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
-    let set_timeouts = sqlx::raw_sql("SET statement_timeout = '10min'; SET lock_timeout = '30s'");
-    set_timeouts
-        .execute(&mut connection)
-        .await
-        .map_err(LeaseOpenError::Store)?;
+    let mut connection = connect_for_tables(url).await?;
     runtime::db::schema::migrate_postgres(&mut connection)
         .await
         .map_err(LeaseOpenError::Migration)?;
@@ -347,7 +347,7 @@ async fn audit_rights(connection: &mut PgConnection) -> Result<Option<AuditRight
 /// # Errors
 /// See [`LeaseOpenError`].
 pub async fn raise_epoch(url: &str) -> Result<i64, LeaseOpenError> {
-    let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
+    let mut connection = connect_for_tables(url).await?;
     sqlx::query(sql::REPAIR_COUNTERS)
         .execute(&mut connection)
         .await
