@@ -1,9 +1,13 @@
 //! The store's time where the clocks of machines disagree: over a restart, and between servers.
 
+use ::lease::store::Store as _;
 use axum::http::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
 
 use super::lease_server::{LeaseServer, LeaseStore, StoreKind, answer, is_granted};
+use super::model::RETENTION;
+use super::retention::count;
 
 /// An acquire with an idempotency key.
 async fn acquire_keyed(server: &LeaseServer, resource: &str) -> serde_json::Value {
@@ -48,4 +52,26 @@ async fn a_restart_after_a_step_of_the_wall_clock_ends_no_lease() {
     server.delete(&held).await;
     assert!(is_granted(&server.acquire("held", "w2", 600).await));
     server.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_corrected_clock_of_postgres_deletes_no_key() {
+    // Its clock was set back, which is made up for by a shift; once it is corrected, the first reading is an hour ahead.
+    let lease_store = LeaseStore::new(StoreKind::Postgres).await;
+    let store = lease_store.open(&Clock::start()).await;
+    lease_store
+        .sql(
+            "INSERT INTO idempotency_keys (issuer, key, fingerprint, is_claimed, created_at)
+             VALUES ('t', 'k', 'f', true, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)",
+        )
+        .await;
+    store.run_maintenance(&RETENTION).await.unwrap();
+    lease_store
+        .sql("UPDATE store_meta SET clock_offset_ms = 3600000")
+        .await;
+    store.run_maintenance(&RETENTION).await.unwrap();
+    // The time continues to within a millisecond or two of its readings.
+    let corrected = count(&lease_store, "store_meta WHERE clock_offset_ms < 1000").await;
+    assert_eq!((corrected, count(&lease_store, "idempotency_keys").await), (1, 1));
+    store.close().await;
 }

@@ -293,11 +293,8 @@ pub(super) const STEPPED_BACK_BEFORE: &str = concat!(
     " + clock_offset_ms < clock_ms - $1"
 );
 
-pub(super) const CLOCK_SEEN: &str = concat!(
-    "UPDATE store_meta SET clock_ms = greatest(clock_ms, ",
-    server_now!(),
-    " + clock_offset_ms)"
-);
+/// Parameter: the store's time as checked by the caller.
+pub(super) const CLOCK_SEEN: &str = "UPDATE store_meta SET clock_ms = $1 WHERE clock_ms < $1";
 
 /// Cluster and timeline: a point-in-time restore or a promotion starts a new timeline.
 pub(super) const IDENTITY: &str = "SELECT (SELECT system_identifier::text FROM pg_control_system()) || ':'
