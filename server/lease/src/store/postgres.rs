@@ -270,9 +270,10 @@ impl Store for PostgresStore {
                 checked => checked?,
             }
             let runs = self.maintenance_runs.fetch_add(1, Ordering::Relaxed);
-            if runs.is_multiple_of(CLEAN_EVERY) {
-                let save = sqlx::query(sql::CLOCK_SEEN).bind(now);
-                save.execute(&self.readers).await?;
+            let is_clean_run = runs.is_multiple_of(CLEAN_EVERY);
+            let save = sqlx::query(sql::CLOCK_SEEN).bind(now).bind(is_clean_run);
+            save.execute(&self.readers).await?;
+            if is_clean_run {
                 for statement in [sql::DELETE_WAITERS, sql::DELETE_REPLICAS] {
                     sqlx::query(statement).execute(&self.readers).await?;
                 }

@@ -1,6 +1,7 @@
 //! The store's time where the clocks of machines disagree: over a restart, and between servers.
 
-use ::lease::store::Store as _;
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
@@ -74,4 +75,34 @@ async fn a_corrected_clock_of_postgres_deletes_no_key() {
     let corrected = count(&lease_store, "store_meta WHERE clock_offset_ms < 1000").await;
     assert_eq!((corrected, count(&lease_store, "idempotency_keys").await), (1, 1));
     store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspended_server_does_not_set_the_store_time_back() {
+    // The clock of Postgres is shifted. One of two servers is suspended for ten minutes: to it, the store's time steps ahead as if
+    // the clock had been corrected.
+    let lease_store = LeaseStore::new(StoreKind::Postgres).await;
+    let clock = Clock::start();
+    let (awake, suspended) = (
+        lease_store.open(&clock).await,
+        lease_store.open(&Clock::start()).await,
+    );
+    lease_store
+        .sql("UPDATE store_meta SET clock_offset_ms = 5000000")
+        .await;
+    for store in [&awake, &suspended] {
+        store.run_maintenance(&RETENTION).await.unwrap();
+    }
+    clock.advance(Duration::from_secs(600));
+    lease_store
+        .sql("UPDATE store_meta SET clock_offset_ms = clock_offset_ms + 600000")
+        .await;
+    for store in [&awake, &suspended] {
+        store.run_maintenance(&RETENTION).await.unwrap();
+    }
+    let unchanged = "store_meta WHERE clock_offset_ms = 5600000";
+    assert_eq!(count(&lease_store, unchanged).await, 1);
+    for store in [awake, suspended] {
+        store.close().await;
+    }
 }

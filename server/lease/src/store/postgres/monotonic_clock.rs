@@ -6,7 +6,8 @@
 //! that detects it; when the server's clock is corrected later, the shift is reduced
 //! accordingly. A clock set ahead is accepted, because that cannot be distinguished from a
 //! machine that was suspended. A process that made no reading in the meantime never removes a
-//! shift that was added after its last reading.
+//! shift that was added after its last reading, and none while another process has saved a time that is ahead of its own
+//! clock: then its own machine was suspended.
 //!
 //! **Invariant:** a batch that read the time of a step is rolled back and repeated.
 
@@ -166,8 +167,8 @@ impl PostgresStore {
             );
         } else if step == Step::Ahead {
             // Another replica has already removed the shift, or has added it since our last
-            // reading, or no shift is left and the time really is that late: accept the current
-            // time instead of the one in the answer.
+            // reading, or has gone on while we were suspended, or no shift is left and the time
+            // really is that late: accept the current time instead of the one in the answer.
             let sent = self.clock.tick();
             let now: i64 = sqlx::query_scalar(sql::CLOCK).fetch_one(&self.readers).await?;
             self.monotonic.store(Reading {

@@ -274,11 +274,12 @@ pub(super) const STEPPED_BACK: &str = concat!(
 
 /// Parameters: the time to continue from, the limit above which the clock counts as set ahead,
 /// and the latest store time seen by the caller. Removes at most the existing shift, and never
-/// one that was added after the caller's last reading.
+/// one that was added after the caller's last reading. Nor one that another process has checked at
+/// a later time: then it was the caller that was suspended.
 pub(super) const STEPPED_AHEAD: &str = concat!(
     "UPDATE store_meta SET clock_offset_ms = greatest(0, $1 - ",
     server_now!(),
-    ") WHERE clock_offset_ms > 0 AND clock_offset_raised_at <= $3 AND ",
+    ") WHERE clock_offset_ms > 0 AND clock_offset_raised_at <= $3 AND clock_ms <= $2 AND ",
     server_now!(),
     " + clock_offset_ms > $2"
 );
@@ -293,8 +294,10 @@ pub(super) const STEPPED_BACK_BEFORE: &str = concat!(
     " + clock_offset_ms < clock_ms - $1"
 );
 
-/// Parameter: the store's time as checked by the caller.
-pub(super) const CLOCK_SEEN: &str = "UPDATE store_meta SET clock_ms = $1 WHERE clock_ms < $1";
+/// Parameters: the store's time as checked by the caller, and whether to save it in any case. While the clock is shifted it is
+/// saved on each run, for a process that was suspended: see [`STEPPED_AHEAD`].
+pub(super) const CLOCK_SEEN: &str = "UPDATE store_meta SET clock_ms = $1
+     WHERE clock_ms < $1 AND ($2 OR clock_offset_ms > 0)";
 
 /// Cluster and timeline: a point-in-time restore or a promotion starts a new timeline.
 pub(super) const IDENTITY: &str = "SELECT (SELECT system_identifier::text FROM pg_control_system()) || ':'
