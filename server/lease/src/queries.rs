@@ -27,7 +27,7 @@ const READING_PAUSE: Duration = Duration::from_millis(5);
 pub struct LeaseView {
     pub resource: Resource,
     pub lease: Lease,
-    /// Store time, aged to now.
+    /// Store time, aged to now unless the lease has reached its expiry meanwhile.
     pub now: StoreTime,
     pub remaining_ms: i64,
 }
@@ -340,12 +340,18 @@ pub(super) fn has_unstored_expiry(lease: &Lease, now: StoreTime) -> bool {
     lease.ending.is_none() && !lease.lives_at(now)
 }
 
+/// A lease that was live when it was read is never shown as expired: that is not stored.
 fn lease_view(resource: Resource, lease: Lease, now: StoreTime, age_ms: i64) -> LeaseView {
     let remaining_ms = (lease.remaining_ms(now) - age_ms).max(0);
+    let now = if is_too_old(&lease, now, age_ms) {
+        now
+    } else {
+        now.plus(age_ms)
+    };
     LeaseView {
         resource,
         lease,
-        now: now.plus(age_ms),
+        now,
         remaining_ms,
     }
 }
@@ -362,23 +368,4 @@ impl LeaseView {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_reading_is_repeated_until_it_decides() {
-        let readings = AtomicU64::new(0);
-        let undecided_for = |most: u64| {
-            let count = readings.fetch_add(1, Ordering::Relaxed) + 1;
-            std::future::ready(Ok((count > most).then_some(count)))
-        };
-        // Readings are limited by time, not by number.
-        assert_eq!(read_until_decided(|| undecided_for(20)).await, Ok(21));
-        assert_eq!(
-            read_until_decided(|| undecided_for(u64::MAX)).await,
-            Err(LeaseError::Unavailable)
-        );
-    }
-}
+mod tests;

@@ -1,0 +1,48 @@
+//! Readings near the expiry of a lease.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use domain::lease::{Metadata, Ttl};
+
+use super::*;
+
+#[test]
+fn a_listed_lease_is_held_until_its_expiry_is_stored() {
+    // Read 10 ms before its expiry, and answered 40 ms after it: it may have been renewed since.
+    let at = StoreTime::from_ms;
+    let lease = Lease {
+        id: LeaseId::from_parts(1_700_000_000_000, [1; 10]),
+        owner: OwnerId::new("o"),
+        issuer: "t".into(),
+        token: FencingToken::new(1),
+        ttl: Ttl::parse(30, 3_600).unwrap(),
+        metadata: Metadata::default(),
+        acquired_at: at(1_000),
+        expires_at: at(31_000),
+        renewed_at: at(1_000),
+        renewals: 0,
+        margin_ms: 0,
+        ending: None,
+    };
+    let view = |now_ms| lease_view(Resource::from("r"), lease.clone(), at(now_ms), 50);
+    let seen = [30_900, 30_990, 31_000].map(|now_ms| {
+        let view = view(now_ms);
+        (view.state(), view.remaining_ms)
+    });
+    assert_eq!(seen, [("held", 50), ("held", 0), ("expired", 0)]);
+}
+
+#[tokio::test]
+async fn a_reading_is_repeated_until_it_decides() {
+    let readings = AtomicU64::new(0);
+    let undecided_for = |most: u64| {
+        let count = readings.fetch_add(1, Ordering::Relaxed) + 1;
+        std::future::ready(Ok((count > most).then_some(count)))
+    };
+    // Readings are limited by time, not by number.
+    assert_eq!(read_until_decided(|| undecided_for(20)).await, Ok(21));
+    assert_eq!(
+        read_until_decided(|| undecided_for(u64::MAX)).await,
+        Err(LeaseError::Unavailable)
+    );
+}
