@@ -120,7 +120,12 @@ impl PostgresStore {
             .fetch_one(&mut connection)
             .await?;
         if identity != self.identity {
+            // All counters are read. If this call ends before that, the statement goes on, and the next session finds it done.
+            let set_timeout = sqlx::raw_sql("SET statement_timeout = '60s'");
+            set_timeout.execute(&mut connection).await?;
             raise_epoch_once(&mut connection, &identity).await?;
+            let reset_timeout = sqlx::raw_sql("RESET statement_timeout");
+            reset_timeout.execute(&mut connection).await?;
         }
         Ok(connection)
     }
@@ -201,11 +206,14 @@ async fn identify(connection: &mut PgConnection) -> Result<String, LeaseOpenErro
     Ok(identity)
 }
 
-/// Raises the epoch once per change of identity, by the first replica that detects it.
+/// Raises the epoch once per change of identity, by the first replica that detects it. The others wait for its row lock before
+/// they read any counter: sessions that are opened again and again meanwhile do not all read the table.
 async fn raise_epoch_once(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx::Error> {
     let update =
-        "UPDATE store_meta SET epoch = epoch + 1, cluster_identity = $1, token_floor = $2 + greatest(token_floor,
-        coalesce((SELECT max(last_token) FROM resource_tokens), 0)) WHERE cluster_identity <> $1";
+        "WITH locked AS MATERIALIZED (SELECT FROM store_meta WHERE cluster_identity <> $1 FOR UPDATE)
+        UPDATE store_meta SET epoch = epoch + 1, cluster_identity = $1, token_floor = $2 + greatest(token_floor,
+        coalesce((SELECT max(last_token) FROM resource_tokens), 0))
+        WHERE cluster_identity <> $1 AND EXISTS (SELECT FROM locked)";
     let result = sqlx::query(update)
         .bind(identity)
         .bind(EPOCH_STEP.cast_signed())
@@ -376,3 +384,6 @@ async fn refuse_rewound(connection: &mut PgConnection) -> Result<(), LeaseOpenEr
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;
