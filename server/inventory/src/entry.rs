@@ -162,6 +162,16 @@ impl Entry {
         domain::alerts::holding(self.reported_token(), acquired_at, self.owner.as_deref())
     }
 
+    /// Whether `later` is a reading of the same holding. A holding with a token may change the text of its owner: the
+    /// leader of an etcd election writes another value, or an ACL hides the name of a Consul session. Without one, the
+    /// history and the alerts identify it by its owner.
+    pub(super) fn is_same_holding(&self, later: &Self) -> bool {
+        let is_token_same =
+            self.reported_token().is_some() && self.reported_token() == later.reported_token();
+        let is_identified = self.generation.is_some() && is_token_same;
+        self.generation == later.generation && (is_identified || self.owner == later.owner)
+    }
+
     pub(super) fn reported_token(&self) -> Option<u64> {
         (self.token > 0).then_some(self.token)
     }

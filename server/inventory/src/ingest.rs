@@ -82,10 +82,12 @@ impl Context {
         self.epoch + chrono::TimeDelta::milliseconds(tick.0)
     }
 
-    /// `before`: the same acquisition at its previous reading.
+    /// `before`: the same acquisition at its previous reading. Rules may be limited to owners.
     fn long_after(&self, entry: &Entry, before: Option<&Entry>, info: &SourceInfo) -> Tick {
         let is_same = |before: &&Entry| {
-            before.acquired_at == entry.acquired_at && before.gaps.acquired_at == entry.gaps.acquired_at
+            before.owner == entry.owner
+                && before.acquired_at == entry.acquired_at
+                && before.gaps.acquired_at == entry.gaps.acquired_at
         };
         match before.filter(is_same) {
             Some(before) => before.long_after,
@@ -208,7 +210,7 @@ impl Shard {
         let grain_ms = info.grain_ms;
         let Some(old) = self.slab.get_mut(id) else { return };
         new.group = old.group;
-        let is_same = new.generation == old.generation && new.owner == old.owner;
+        let is_same = old.is_same_holding(&new);
         let generation = new.generation.as_deref().filter(|_| !is_same);
         let waited_ms = self.lines.waited(source, &old.name, generation, sent_at);
         self.lines.replace(source, &old.name, line, sent_at);
@@ -230,6 +232,7 @@ impl Shard {
         (new.state, recheck_at) = new.diagnose_ahead(&self.gaps, grain_ms, context.poll_interval_ms);
         self.rechecks.add(recheck_at, id);
         let is_unchanged = is_same
+            && new.owner == old.owner
             && new.state == old.state
             && new.waiters == old.waiters
             && new.owner_count == old.owner_count

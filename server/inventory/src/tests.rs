@@ -2,6 +2,7 @@
 
 mod first_scans;
 mod model;
+mod owner_texts;
 mod passes;
 mod scoped;
 mod states;

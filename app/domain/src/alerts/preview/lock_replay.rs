@@ -108,8 +108,13 @@ impl LockReplay {
             if holding.is_over_gap(&context) {
                 match present.holder(&lock.id()) {
                     HolderNow::Held { owner, token }
-                        if owner.as_deref().unwrap_or_default() == track.owner
-                            && token.as_deref().unwrap_or_default() == track.token =>
+                        if is_same_holder(
+                            (track.owner.as_str(), track.token.as_str()),
+                            (
+                                owner.as_deref().unwrap_or_default(),
+                                token.as_deref().unwrap_or_default(),
+                            ),
+                        ) =>
                     {
                         holding.continue_after_gaps(&context, preview);
                     }
@@ -139,7 +144,10 @@ impl Track {
             ..
         } = self;
         let (at, by) = (event.at, event.owner.unwrap_or_default());
-        let is_same_holder = *owner == by && *token == event.token.unwrap_or_default();
+        let is_same_holder = is_same_holder(
+            (owner.as_str(), token.as_str()),
+            (by, event.token.unwrap_or_default()),
+        );
         let context = HoldingContext {
             rule,
             lock,
@@ -208,6 +216,11 @@ impl HoldStart {
         }
         HoldLength::new(event.at - self.at, is_uncertain)
     }
+}
+
+/// Whether two pairs of owner and token name one holder. Under one token an owner may change its text.
+fn is_same_holder((owner, token): (&str, &str), (other_owner, other_token): (&str, &str)) -> bool {
+    token == other_token && (!token.is_empty() || owner == other_owner)
 }
 
 /// A holding ends with an event of its holder or of another one.

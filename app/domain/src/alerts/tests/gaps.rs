@@ -6,6 +6,7 @@ use crate::alerts::{Baseline, Condition, Gap, Preview, Rule};
 use crate::history::{HistoryEvent, Run};
 use crate::lock_detail::EventKind::{Acquired, Expired, Released, Renewed};
 use crate::names::{BackendName, OwnerId};
+use crate::token::FencingToken;
 
 const GAP: (i64, i64) = (10 * S, 40 * S);
 
@@ -34,6 +35,20 @@ fn a_hold_over_a_gap_fires_after_it() {
     assert_eq!(ended.gaps, [GAP]);
     let held = play(&[acquired], &Now(Some("w")));
     assert_eq!(firings(&held), [(GAP.1, None)]);
+}
+
+#[test]
+fn one_token_after_a_gap_is_one_holder_of_any_name() {
+    // The owner changes its text under its token; then under another token it is another holder.
+    let held = |at, kind, owner: &str, token| HistoryEvent {
+        owner: Some(OwnerId::new(owner)),
+        token: Some(FencingToken::new(token)),
+        ..event(at, kind, "a")
+    };
+    let renamed = [held(0, Acquired, "one", 7), held(60 * S, Released, "two", 7)];
+    assert_eq!(firings(&play(&renamed, &Now(None))), [(GAP.1, Some(60 * S))]);
+    let taken_over = [held(0, Acquired, "one", 7), held(60 * S, Released, "one", 8)];
+    assert_eq!(play(&taken_over, &Now(None)).count, 0);
 }
 
 #[test]

@@ -98,11 +98,12 @@ pub(super) fn play_gaps(
 
 pub(super) fn feed(playback: &mut Playback, present: &Now, event: &HistoryEvent) {
     let names = (event.backend.as_str(), event.source.as_str());
+    let token = event.token.map(|token| token.to_string());
     let row = PastEvent {
         at: event.at,
         kind: event.kind,
         owner: event.owner.as_ref().map(OwnerId::as_str),
-        token: None,
+        token: token.as_deref(),
         ttl_ms: event.ttl_ms,
         ttl_seen_ms: None,
         stale_after_ms: event.stale_after_ms,
