@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::labels::{Labels, labels};
 use super::limits::ALERTS_PER_RULE_MAX;
+use super::lock_conditions::may_be_holding;
 use super::omitted_groups::LeftOut;
 use super::rule::{AlertSeverity, GroupBy, Rule, RuleId};
 use super::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
@@ -47,7 +48,7 @@ pub struct EvaluationResult {
     pub subject: Subject,
     pub owner: Option<String>,
     /// Identifies the acquisition of the lock; another acquisition is another alert. Empty: not
-    /// significant.
+    /// significant, or not known from this reading.
     pub holding: String,
     pub measure: i64,
     /// One sentence.
@@ -229,7 +230,9 @@ impl RoundOutcome {
             return self.over.push((alert, change));
         };
         let key = (alert.rule.clone(), alert.subject.clone());
-        let is_same = results.get(&key).map(|result| result.holding == alert.holding);
+        let is_same = results
+            .get(&key)
+            .map(|result| may_be_holding(&result.holding, &alert.holding));
         let mut timing = rule.timing;
         let sign = match is_same {
             Some(true) => {

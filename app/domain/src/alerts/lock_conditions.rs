@@ -68,6 +68,11 @@ pub fn holding(token: Option<u64>, acquired_at: Option<i64>, owner: Option<&str>
     }
 }
 
+/// Whether a reading is of this holding, or does not identify its own: then it proves no other one.
+pub fn may_be_holding(reading: &str, holding: &str) -> bool {
+    reading.is_empty() || reading == holding
+}
+
 /// Result of a condition for a lock, with the measured value. `usual` (usual hold time of this
 /// lock) is called only if needed.
 pub fn evaluate_lock(

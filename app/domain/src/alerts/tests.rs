@@ -2,6 +2,7 @@
 
 mod eviction;
 mod gaps;
+mod hidden_holders;
 mod many_locks;
 mod notified_labels;
 mod notified_route;
