@@ -110,6 +110,10 @@ impl Sink for InventorySink<'_> {
     fn read_part(&mut self, source: &Source, covers: NamePredicate) {
         self.0.read_part(source, covers);
     }
+
+    fn undecided(&mut self, source: &Source) {
+        self.0.undecided(source);
+    }
 }
 
 impl Observer {

@@ -139,6 +139,10 @@ pub trait Sink: Send {
     /// A partial scan has completely read those locks of `source` whose names `covers` accepts:
     /// the ones that it did not deliver are gone. Called before the scan ends.
     fn read_part(&mut self, _source: &Source, _covers: NamePredicate) {}
+
+    /// A partial scan does not tell which locks of `source` are held besides those that it delivered: it counts as no scan
+    /// of them. Called before the scan ends.
+    fn undecided(&mut self, _source: &Source) {}
 }
 
 /// Accepts the names of a part of the locks.

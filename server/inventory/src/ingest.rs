@@ -159,14 +159,13 @@ impl Shard {
                 self.lines.replace(source, &entry.name, line, sent_at);
                 let (info, gaps) = (&self.sources[usize::from(source)], &self.gaps);
                 let is_known = info.known.has(&entry.name);
+                let last_read = info.known.last_read(&entry.name).or(context.last_pass);
                 entry.long_after = context.long_after(&entry, None, info);
                 let recheck_at;
                 (entry.state, recheck_at) =
                     entry.diagnose_ahead(gaps, info.grain_ms, context.poll_interval_ms);
                 entry.group = self.groups.group_for(&entry.name, sent_at);
-                let outage = context
-                    .last_pass
-                    .and_then(|last| context.outage_since(last, sent_at));
+                let outage = last_read.and_then(|last| context.outage_since(last, sent_at));
                 entry.seen_begin = is_known && outage.is_none();
                 if entry.state == LockState::DualOwner {
                     self.groups.count_dual_owner(entry.group);

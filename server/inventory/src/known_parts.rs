@@ -11,13 +11,19 @@ use domain::names::Source;
 use domain::observation::Coverage;
 use domain::tick::Tick;
 
+use super::part_reads::PartReads;
 use super::shard::Shard;
+use super::slab::{Id, Slab};
+
+/// Locks per partial scan for which it is checked whether their part was read completely, evenly spread over all.
+const CHECKED_MAX: Id = 20_000;
 
 #[derive(Clone, Default)]
 pub(super) struct KnownParts {
     is_whole: bool,
     /// Each but those of the first scan covers a name that the ones before it do not.
     parts: Vec<NamePredicate>,
+    reads: PartReads,
 }
 
 impl fmt::Debug for KnownParts {
@@ -26,15 +32,24 @@ impl fmt::Debug for KnownParts {
             .debug_struct("KnownParts")
             .field("is_whole", &self.is_whole)
             .field("parts", &self.parts.len())
-            .finish()
+            .finish_non_exhaustive()
     }
+}
+
+/// What a scan has read of its partial sources.
+#[derive(Default)]
+pub(super) struct PartialReads {
+    /// Completely.
+    pub(super) parts: Vec<(Source, NamePredicate)>,
+    /// Without knowing which other locks are held.
+    pub(super) undecided: Vec<Source>,
 }
 
 impl KnownParts {
     pub(super) fn whole() -> Self {
         Self {
             is_whole: true,
-            parts: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -42,17 +57,27 @@ impl KnownParts {
         self.is_whole || self.parts.iter().any(|covers| covers(name))
     }
 
+    /// See [`PartReads::last`].
+    pub(super) fn last_read(&self, name: &[u8]) -> Option<Tick> {
+        self.reads.last(name)
+    }
+
+    fn become_whole(&mut self) {
+        self.is_whole = true;
+        self.parts.clear();
+    }
+
     /// Adds the parts that a partial scan has read completely. `first_seen`: the locks that it found and whose
     /// acquisition was not observed, each with whether an earlier scan had found it.
     fn add<'a>(
         &mut self,
         seen: u64,
-        read: Vec<NamePredicate>,
+        read: &[NamePredicate],
         first_seen: impl Iterator<Item = (&'a [u8], bool)>,
     ) {
         if self.parts.is_empty() {
             self.is_whole = read.is_empty() && seen > 0;
-            self.parts = read;
+            self.parts = read.to_vec();
             return;
         }
         for (name, is_found_again) in first_seen {
@@ -61,7 +86,7 @@ impl KnownParts {
             }
             match read.iter().find(|covers| covers(name)) {
                 Some(covers) => self.parts.push(covers.clone()),
-                None if is_found_again => *self = Self::whole(),
+                None if is_found_again => self.become_whole(),
                 None => {}
             }
         }
@@ -69,33 +94,57 @@ impl KnownParts {
 }
 
 impl Shard {
-    /// Ends scan number `pass`, which began at `began` and has read these `parts` of its partial sources completely.
+    /// Ends scan number `pass`, which began at `began`.
     pub(super) fn add_known_parts(
         &mut self,
         sources: &[SourcePass],
-        parts: &[(Source, NamePredicate)],
+        partial: &PartialReads,
         (pass, began): (u32, Tick),
     ) {
         let slab = &self.slab;
         for (number, info) in self.sources.iter_mut().enumerate() {
-            if info.known.is_whole {
+            let known = &mut info.known;
+            let scanned = sources.iter().find(|scanned| scanned.source == info.source);
+            let seen = match scanned.map(|scanned| &scanned.coverage) {
+                Some(Coverage::Partial { seen, .. }) => *seen,
+                Some(Coverage::Complete) => {
+                    known.become_whole();
+                    known.reads.add_complete(began);
+                    continue;
+                }
+                None => {
+                    known.become_whole();
+                    continue;
+                }
+            };
+            if partial.undecided.contains(&info.source) {
                 continue;
             }
-            let scanned = sources.iter().find(|scanned| scanned.source == info.source);
-            let Some(Coverage::Partial { seen, .. }) = scanned.map(|scanned| &scanned.coverage) else {
-                info.known = KnownParts::whole();
-                continue;
-            };
             let is_same = |part: &&(Source, NamePredicate)| part.0 == info.source;
-            let read = parts.iter().filter(is_same).map(|part| part.1.clone()).collect();
-            let first_seen = slab
-                .iter()
-                .map(|(_, entry)| entry)
-                .filter(|entry| {
-                    usize::from(entry.source) == number && entry.pass == pass && !entry.seen_begin
-                })
-                .map(|entry| (&*entry.name, entry.first_seen < began));
-            info.known.add(*seen, read, first_seen);
+            let read = partial.parts.iter().filter(is_same);
+            let read: Vec<NamePredicate> = read.map(|part| part.1.clone()).collect();
+            if !known.is_whole {
+                let first_seen = slab
+                    .iter()
+                    .map(|(_, entry)| entry)
+                    .filter(|entry| {
+                        usize::from(entry.source) == number && entry.pass == pass && !entry.seen_begin
+                    })
+                    .map(|entry| (&*entry.name, entry.first_seen < began));
+                known.add(seen, &read, first_seen);
+            }
+            let lists_others = has_found_others(slab, (number, pass), &read);
+            known.reads.add_partial(began, read, lists_others);
         }
     }
+}
+
+/// Whether scan `pass` found a lock of this source outside of the parts that it has read completely.
+fn has_found_others(slab: &Slab, (source, pass): (usize, u32), read: &[NamePredicate]) -> bool {
+    let last = slab.last();
+    let step = usize::try_from(last / CHECKED_MAX).unwrap_or(0) + 1;
+    let checked = (0..last).step_by(step).filter_map(|id| slab.get(id));
+    checked
+        .filter(|entry| usize::from(entry.source) == source && entry.pass == pass)
+        .any(|entry| !read.iter().any(|covers| covers(&entry.name)))
 }

@@ -23,6 +23,7 @@ mod name_index;
 mod overwrites;
 mod page_scan;
 mod page_select;
+mod part_reads;
 mod permission_filter;
 mod query;
 mod recent_events;

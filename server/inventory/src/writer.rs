@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::backend_state::{Slot, SlotState};
 use super::change_queue::Outage;
 use super::ingest::{Context, IngestOutcome, ReadSources};
-use super::known_parts::KnownParts;
+use super::known_parts::{KnownParts, PartialReads};
 use super::recheck::DueRechecks;
 use super::shard::SourceInfo;
 use super::{Inventory, status};
@@ -37,8 +37,8 @@ pub struct InventoryWriter {
     describe: Box<Describe>,
     /// Notified if the first recheck is due earlier than before.
     recheck_sooner: Notify,
-    /// Parts that the current scan has read completely.
-    read_parts: Mutex<Vec<(Source, NamePredicate)>>,
+    /// Of the current scan.
+    partial: Mutex<PartialReads>,
 }
 
 impl Inventory {
@@ -58,7 +58,7 @@ impl Inventory {
             epoch,
             describe: Box::new(describe),
             recheck_sooner: Notify::new(),
-            read_parts: Mutex::default(),
+            partial: Mutex::default(),
         })
     }
 }
@@ -90,7 +90,7 @@ impl InventoryWriter {
 
     /// Begins a scan; locks that it does not find are removed at its end.
     pub fn begin(&self, now: ClockReading) {
-        self.read_parts.lock().clear();
+        *self.partial.lock() = PartialReads::default();
         let mut state = self.slot.write();
         state.pass = state.pass.wrapping_add(1);
         state.pass_began = Some(now.tick);
@@ -99,7 +99,12 @@ impl InventoryWriter {
 
     /// Those locks of `source` that `covers` accepts are read completely even if the scan is not.
     pub fn read_part(&self, source: &Source, covers: NamePredicate) {
-        self.read_parts.lock().push((source.clone(), covers));
+        self.partial.lock().parts.push((source.clone(), covers));
+    }
+
+    /// The current scan does not tell which locks of `source` are held besides those that it found.
+    pub fn undecided(&self, source: &Source) {
+        self.partial.lock().undecided.push(source.clone());
     }
 
     /// As [`receive`](Self::receive), for a response without delay.
@@ -213,14 +218,14 @@ impl InventoryWriter {
         state.passes.last_duration_ms = took_ms;
         let stale_after = status::stale_after_ms(self.slot.info.poll_interval_ms, &state.passes);
         let mut context = self.context(&state, now.tick);
-        let parts = std::mem::take(&mut *self.read_parts.lock());
+        let partial = std::mem::take(&mut *self.partial.lock());
         let read = ReadSources {
             complete: &complete,
-            parts: &parts,
+            parts: &partial.parts,
         };
         let outcome = state.shard.finish(&read, now.tick, stale_after, &mut context);
         let scan = (state.pass, state.pass_began.unwrap_or(now.tick));
-        state.shard.add_known_parts(&pass.sources, &parts, scan);
+        state.shard.add_known_parts(&pass.sources, &partial, scan);
         state.last_flush = context.last_flush;
         // Only a watch that guarantees every event can be shown to have missed one.
         if self.slot.info.traits.watches_every_change && state.watch == WatchState::Live {

@@ -1,7 +1,8 @@
-//! Locks of parts of a backend that the first scans did not read.
+//! Locks of parts of a backend that the first scans, or the last ones, did not read.
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use domain::lock_detail::EventKind;
 use domain::names::Source;
 use domain::observation::Coverage;
@@ -142,4 +143,85 @@ fn locks_of_scans_that_always_time_out_are_recorded() {
     assert_eq!(changes(&inventory), []);
     scan(&feeds[1], 4_000, &["up:a", "late:b", "late:c"], &[UP], partial(3));
     assert_eq!(changes(&inventory), [acquired("late:c")]);
+}
+
+/// Begin and end of the time in which each lock was acquired since the last call, in milliseconds.
+fn acquisitions(inventory: &Inventory) -> Vec<(String, Option<i64>, i64)> {
+    let at = |time: DateTime<Utc>| (time - now(0).wall).num_milliseconds();
+    let changes = inventory.journal().take().changes.into_iter();
+    changes
+        .filter(|change| change.kind == EventKind::Acquired)
+        .map(|change| (change.resource.text(), change.not_before.map(at), at(change.at)))
+        .collect()
+}
+
+#[test]
+fn a_part_that_was_away_dates_its_locks_from_its_last_scan() {
+    // One of two prefixes is not read for 20 s; meanwhile locks of both are acquired.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.journal().open();
+    let both = || complete(&["key", "hash"]);
+    scan(&feeds[0], 0, &["up:a"], &[], both());
+    for at in (2_000..=20_000).step_by(2_000) {
+        scan(&feeds[0], at, &["up:a"], &[UP], partial(1));
+    }
+    scan(&feeds[0], 22_000, &["up:a", "up:b", "late:c"], &[], both());
+    assert_eq!(
+        acquisitions(&inventory),
+        [
+            ("up:b".to_owned(), None, 22_000),
+            ("late:c".to_owned(), Some(0), 22_000)
+        ]
+    );
+    scan(&feeds[0], 24_000, &["up:a", "late:d"], &[], both());
+    let mut seen = changes(&inventory);
+    seen.sort_by_key(|(_, name, _)| name.clone());
+    let released = |name: &str, held_ms| (EventKind::Released, name.to_owned(), held_ms);
+    let expected = [
+        released("late:c", None),
+        acquired("late:d"),
+        released("up:b", Some(2_000)),
+    ];
+    assert_eq!(seen, expected, "the beginning of one hold is unknown");
+}
+
+#[test]
+fn a_part_that_is_never_read_completely_dates_its_locks() {
+    // After one complete scan, every scan lists both prefixes, and one of them is always cut.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.journal().open();
+    scan(&feeds[0], 0, &["up:a", "late:b"], &[], complete(&["key", "hash"]));
+    for at in (2_000..=20_000).step_by(2_000) {
+        scan(&feeds[0], at, &["up:a", "late:b"], &[UP], partial(2));
+    }
+    scan(
+        &feeds[0],
+        22_000,
+        &["up:a", "late:b", "late:c"],
+        &[UP],
+        partial(3),
+    );
+    assert_eq!(acquisitions(&inventory), [("late:c".to_owned(), None, 22_000)]);
+}
+
+#[test]
+fn an_undecided_scan_is_no_first_scan() {
+    // Most nodes are down at the start, and once more later: what they have is visible when they return.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.journal().open();
+    let undecided = |at: i64| {
+        feeds[0].begin(now(at));
+        feeds[0].undecided(&Source::fixed("key"));
+        feeds[0].end(partial(1), now(at));
+    };
+    let decided = |at: i64, names: &[&str]| scan(&feeds[0], at, names, &[], complete(&["key", "hash"]));
+    undecided(0);
+    undecided(2_000);
+    decided(4_000, &["a"]);
+    assert_eq!(acquisitions(&inventory), []);
+    for at in (6_000..=20_000).step_by(2_000) {
+        undecided(at);
+    }
+    decided(22_000, &["a", "b"]);
+    assert_eq!(acquisitions(&inventory), [("b".to_owned(), Some(4_000), 22_000)]);
 }

@@ -1,0 +1,112 @@
+//! When the parts of a source were last read completely. A new lock of a part that was not read for a while was acquired
+//! at any time since then.
+
+use backends::NamePredicate;
+use domain::tick::Tick;
+
+/// Scans stored per source. A part whose last scan is not stored has an older one: that time is earlier, and still true.
+const READS_MAX: usize = 8;
+
+#[derive(Clone, Default)]
+pub(super) struct PartReads {
+    /// Oldest first.
+    reads: Vec<PartRead>,
+    /// The last scan found locks of a part that it has not read completely: such parts may be read always and never
+    /// completely.
+    lists_others: bool,
+}
+
+#[derive(Clone)]
+struct PartRead {
+    /// Begin of the scan.
+    began: Tick,
+    /// `None`: everything.
+    parts: Option<Vec<NamePredicate>>,
+}
+
+impl PartRead {
+    fn covers(&self, name: &[u8]) -> bool {
+        let parts = self.parts.as_ref();
+        parts.is_none_or(|parts| parts.iter().any(|covers| covers(name)))
+    }
+}
+
+impl PartReads {
+    /// Begin of the last scan that has read the part of this name completely; `None`: not known.
+    pub(super) fn last(&self, name: &[u8]) -> Option<Tick> {
+        let (last, earlier) = self.reads.split_last()?;
+        if last.covers(name) {
+            return Some(last.began);
+        }
+        let mut earlier = earlier.iter().rev().filter(|_| !self.lists_others);
+        earlier.find(|read| read.covers(name)).map(|read| read.began)
+    }
+
+    pub(super) fn add_complete(&mut self, began: Tick) {
+        self.reads = vec![PartRead { began, parts: None }];
+        self.lists_others = false;
+    }
+
+    pub(super) fn add_partial(&mut self, began: Tick, parts: Vec<NamePredicate>, lists_others: bool) {
+        let count = |read: &PartRead| read.parts.as_ref().map(Vec::len);
+        // Most likely of the same parts. The oldest stays: it covers the most.
+        if self.reads.len() > 1 && self.reads.last().and_then(count) == Some(parts.len()) {
+            self.reads.pop();
+        }
+        self.reads.push(PartRead {
+            began,
+            parts: Some(parts),
+        });
+        if self.reads.len() > READS_MAX {
+            self.reads.remove(1);
+        }
+        self.lists_others = lists_others;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn parts(prefixes: &[&'static str]) -> Vec<NamePredicate> {
+        let predicate = |prefix: &&'static str| {
+            let prefix = *prefix;
+            Arc::new(move |name: &[u8]| name.starts_with(prefix.as_bytes())) as NamePredicate
+        };
+        prefixes.iter().map(predicate).collect()
+    }
+
+    #[test]
+    fn a_part_has_the_time_of_its_last_complete_scan() {
+        // Everything at 0 s; then one of two parts for many scans, the other once.
+        let mut reads = PartReads::default();
+        assert_eq!(reads.last(b"a:1"), None);
+        reads.add_complete(Tick(0));
+        for at in 1..=20 {
+            let read: &[&'static str] = if at == 10 { &["a:", "b:"] } else { &["a:"] };
+            reads.add_partial(Tick(at), parts(read), false);
+        }
+        assert_eq!(reads.last(b"a:1"), Some(Tick(20)));
+        assert_eq!(reads.last(b"b:1"), Some(Tick(10)));
+        assert_eq!(reads.last(b"c:1"), Some(Tick(0)));
+        reads.add_partial(Tick(21), parts(&["a:"]), true);
+        assert_eq!(reads.last(b"b:1"), None, "it may have been listed");
+        reads.add_complete(Tick(22));
+        assert_eq!(reads.last(b"b:1"), Some(Tick(22)));
+    }
+
+    #[test]
+    fn few_scans_are_stored_and_the_first_stays() {
+        // Alternating numbers of parts.
+        let mut reads = PartReads::default();
+        reads.add_complete(Tick(0));
+        for at in 1..=100 {
+            let read: &[&'static str] = if at % 2 == 0 { &["a:", "b:"] } else { &["a:"] };
+            reads.add_partial(Tick(at), parts(read), false);
+        }
+        assert_eq!(reads.reads.len(), READS_MAX);
+        assert_eq!(reads.last(b"c:1"), Some(Tick(0)));
+    }
+}
