@@ -108,6 +108,7 @@ struct Seen {
     batches: usize,
     /// Parts that a partial scan has read completely.
     parts: Vec<(Source, NamePredicate)>,
+    undecided: Vec<Source>,
 }
 
 impl Sink for Seen {
@@ -119,6 +120,10 @@ impl Sink for Seen {
 
     fn read_part(&mut self, source: &Source, covers: NamePredicate) {
         self.parts.push((source.clone(), covers));
+    }
+
+    fn undecided(&mut self, source: &Source) {
+        self.undecided.push(source.clone());
     }
 }
 

@@ -1,16 +1,18 @@
 //! One pass over all held leases, shard by shard.
 
+use std::sync::Arc;
+
 use domain::duration::millis;
 use domain::lease::scope::NameRange;
 use domain::names::Resource;
 use domain::observation::Coverage;
 use domain::reported::Reported;
 use domain::tick::Tick;
-use lease::ShardIndex;
+use lease::{ShardIndex, ShardMap};
 
 use super::observed::{rows, to_datetime};
 use super::{Builtin, failed};
-use crate::{BackendError, Batch, Budget, ClockReading, Pass, Sink, SourcePass};
+use crate::{BackendError, Batch, Budget, ClockReading, NamePredicate, Pass, Sink, SourcePass};
 
 const PAGE: u32 = 1_000;
 
@@ -22,6 +24,7 @@ struct ShardRead {
     /// The time was not enough.
     is_cut: bool,
 }
+
 impl Builtin {
     /// Reads shard by shard: one that does not answer leaves its locks as they were, and the pass partial.
     pub(super) async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
@@ -46,6 +49,7 @@ impl Builtin {
                         missing.push("the scan timed out".to_owned());
                         break;
                     }
+                    sink.read_part(&Self::source(), names_in(shard.index, shards.len()));
                 }
                 Err(error) => {
                     missing.push(format!(
@@ -118,4 +122,10 @@ impl Builtin {
             }
         }
     }
+}
+
+/// Accepts the names of one of this number of shards.
+fn names_in(shard: ShardIndex, shards: usize) -> NamePredicate {
+    let map = ShardMap::new(shards);
+    Arc::new(move |name: &[u8]| map.is_some_and(|map| map.of_resource(&Resource::from_bytes(name)) == shard))
 }

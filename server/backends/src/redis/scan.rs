@@ -105,6 +105,11 @@ impl<'a> Progress<'a> {
         self.sink.lock().read_part(source, covers);
     }
 
+    /// See [`Sink::undecided`].
+    pub(super) fn undecided(&self, source: &Source) {
+        self.sink.lock().undecided(source);
+    }
+
     /// Reports all names that `is_listed` accepts as read, except those of keys that were not read and may be locks of the
     /// source.
     pub(super) fn read_parts(

@@ -40,11 +40,13 @@ struct Walk {
     cut: Option<Why>,
     /// Names a lock whose path is too long to be listed. All others are read.
     too_long: Option<Why>,
-    /// Nodes below the configured paths whose ACLs hide their children.
+    /// Nodes whose ACLs hide their children, also configured paths.
     hidden: BTreeSet<String>,
+    /// Those of them that are configured: they may be locks themselves, which are not delivered.
+    denied: BTreeSet<String>,
     /// Configured paths that cannot be read.
     faults: Vec<String>,
-    /// The error that ended the scan, or that of a configured path.
+    /// The error that ended the scan.
     error: Option<BackendError>,
 }
 
@@ -100,11 +102,16 @@ fn hidden_children(path: &str) -> BackendError {
         .error
 }
 
-fn is_below_any(name: &[u8], paths: &BTreeSet<String>) -> bool {
+/// Whether it is below a hidden node, or a configured path that is one.
+fn is_hidden(name: &[u8], hidden: &BTreeSet<String>, denied: &BTreeSet<String>) -> bool {
     let Ok(name) = std::str::from_utf8(name) else {
         return false;
     };
-    name.match_indices('/').any(|(at, _)| paths.contains(&name[..at]))
+    let is_below = || {
+        name.match_indices('/')
+            .any(|(at, _)| hidden.contains(&name[..at]))
+    };
+    denied.contains(name) || denied.contains("/") || is_below()
 }
 
 impl ZookeeperBackend {
@@ -119,12 +126,13 @@ impl ZookeeperBackend {
         walk.flush(sink);
         if walk.cut.is_none() {
             self.cache.end_scan();
-            let hidden = walk.hidden.clone();
-            let covers = move |name: &[u8]| !is_below_any(name, &hidden);
+            let (hidden, denied) = (walk.hidden.clone(), walk.denied.clone());
+            let covers = move |name: &[u8]| !is_hidden(name, &hidden, &denied);
             sink.read_part(&row::source(), Arc::new(covers));
         }
+        let denied = || walk.denied.first().map(|path| hidden_children(path));
         if walk.nodes_read == 0
-            && let Some(error) = walk.error.take()
+            && let Some(error) = walk.error.clone().or_else(denied)
         {
             return Err(error);
         }
@@ -190,9 +198,8 @@ impl ZookeeperBackend {
                 ));
             }
             Found::Hidden(_) if is_configured => {
-                let hidden = hidden_children(&path);
-                walk.cut = Some(hidden.to_string().into());
-                walk.error = Some(hidden);
+                walk.denied.insert(path.clone());
+                walk.hidden.insert(path);
                 return;
             }
             Found::Lock(_) | Found::Hidden(_) if path.len() > RESOURCE_BYTES_MAX => {
@@ -235,10 +242,15 @@ mod tests {
 
     #[test]
     fn names_below_a_hidden_node_are_not_covered() {
-        // The node itself, a child, one far below, and a neighbour whose name begins alike.
+        // The node itself, a child, one far below, and a neighbour whose name begins alike; a configured path; the root.
         let hidden = BTreeSet::from(["/locks/team".to_owned()]);
-        let is_below = |name: &str| is_below_any(name.as_bytes(), &hidden);
-        assert!(is_below("/locks/team/a") && is_below("/locks/team/a/b"));
-        assert!(!is_below("/locks/team") && !is_below("/locks/team-2/a") && !is_below("/locks"));
+        let none = BTreeSet::new();
+        let is_found_hidden = |name: &str| is_hidden(name.as_bytes(), &hidden, &none);
+        assert!(is_found_hidden("/locks/team/a") && is_found_hidden("/locks/team/a/b"));
+        assert!(!is_found_hidden("/locks/team") && !is_found_hidden("/locks/team-2/a"));
+        assert!(!is_found_hidden("/locks"));
+        assert!(is_hidden(b"/locks/team", &hidden, &hidden));
+        let root = BTreeSet::from(["/".to_owned()]);
+        assert!(is_hidden(b"/locks", &root, &root));
     }
 }

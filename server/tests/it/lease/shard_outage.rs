@@ -1,11 +1,14 @@
 //! One of two shards goes away and comes back: its resources are refused, and nothing else.
 
+use ::backends::builtin::Builtin;
 use axum::http::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use testkit::{EtcdCluster, EtcdOptions, Postgres, PostgresOptions, Throwaway, eventually};
 
 use super::lease_server::{LeaseServer, is_granted, serve_at, token};
 use super::shards::{acquire_with_key, names};
+use crate::support::watching::ReadParts;
 
 async fn postgres() -> Postgres {
     let options = PostgresOptions {
@@ -73,6 +76,10 @@ async fn check_outage(server: &LeaseServer, leases: &[Vec<Value>; 2]) {
         states.iter().map(|shard| shard.is_down).collect::<Vec<_>>(),
         [false, true]
     );
+    let observed = Builtin::new(server.service.clone(), String::new(), Clock::start());
+    let parts = ReadParts::from_partial_scan(&observed).await;
+    assert!(own.iter().all(|name| parts.has_read("lease", name)));
+    assert!(!others.iter().any(|name| parts.has_read("lease", name)));
 }
 
 fn sorted(names: &[String]) -> Vec<String> {

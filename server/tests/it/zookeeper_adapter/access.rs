@@ -116,6 +116,9 @@ async fn a_missing_path_or_chroot_is_named() {
         "{}",
         seen.fault()
     );
+    let parts = ReadParts::from_partial_scan(&some).await;
+    assert!(parts.has_read("node", "/locks/gone"));
+    assert!(!parts.has_read("node", "/hidden") && !parts.has_read("node", "/hidden/job"));
     let alone = backend(&cluster, |_, zookeeper| {
         zookeeper.paths = vec!["/hidden".to_owned()]
     });

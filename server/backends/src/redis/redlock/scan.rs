@@ -75,6 +75,9 @@ pub(in crate::redis) async fn observe(
         redlock.memory.lock().keep(&seen);
         progress.read_part(&redlock.source, Arc::new(|_| true));
     }
+    if !is_decided {
+        progress.undecided(&redlock.source);
+    }
     let fault = unanswered_text(&connections);
     let key_fault = counts.troubles.of_keys();
     let key_fault = joined(key_fault, counts.troubles.of_hashes().as_deref());

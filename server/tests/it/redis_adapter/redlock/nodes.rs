@@ -34,6 +34,7 @@ async fn silent_minority_hides_no_lock_and_silent_quorum_keeps_all() {
         "two of three are a quorum"
     );
     assert!(!seen.has("lock:ends") && seen.has_read("lock:ends"), "it is gone");
+    assert!(seen.undecided.is_empty());
     let shown = quorum(&backend, "lock:stays").await;
     assert_eq!(shown.state, QuorumState::Held);
     assert!(!shown.nodes[0].reachable && shown.nodes[0].fault.is_some());
@@ -51,6 +52,7 @@ async fn silent_minority_hides_no_lock_and_silent_quorum_keeps_all() {
         "{row:?}"
     );
     assert!(!seen.has_read("lock:ends"), "nothing is known to be gone");
+    assert_eq!(seen.undecided, [redlock()]);
     assert_eq!(quorum(&backend, "lock:stays").await.state, QuorumState::Unknown);
     nodes.0[1].resume().await.unwrap();
     nodes.0[0].restart().await.unwrap();
