@@ -17,6 +17,8 @@ use super::shard::Shard;
 /// Capacity for changes and for outages.
 const WAITING_MAX: usize = 200_000;
 const OUTAGES_MAX: usize = 1_000;
+/// Capacity for names and owners of changes together, in bytes: a name may have 64 KiB.
+const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// One change of one lock, with its full name.
 #[derive(Debug, Clone)]
@@ -65,6 +67,8 @@ pub struct ChangeBatch {
     pub outages: Vec<Outage>,
     /// Number of dropped changes.
     pub lost: u64,
+    /// Of names and owners of the changes.
+    bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -101,6 +105,8 @@ impl ChangeQueue {
         let mut waiting = self.lock();
         let Some(waiting) = waiting.as_mut() else { return };
         let later = std::mem::replace(waiting, taken);
+        // Some may have been removed from it.
+        waiting.bytes = waiting.changes.iter().map(LockChange::text_bytes).sum();
         waiting.lost += later.lost;
         waiting.outages.extend(later.outages);
         for change in later.changes {
@@ -153,6 +159,12 @@ impl ChangeQueue {
     }
 }
 
+impl LockChange {
+    fn text_bytes(&self) -> usize {
+        self.resource.as_bytes().len() + self.owner.as_ref().map_or(0, |owner| owner.len())
+    }
+}
+
 impl ChangeBatch {
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.outages.is_empty() && self.lost == 0
@@ -160,11 +172,13 @@ impl ChangeBatch {
 
     fn push(&mut self, change: LockChange) {
         // Renewals are frequent and least important: they are dropped first.
-        let changes_max = match change.kind {
-            EventKind::Renewed => WAITING_MAX / 2,
-            _ => WAITING_MAX,
+        let share = match change.kind {
+            EventKind::Renewed => 2,
+            _ => 1,
         };
-        if self.changes.len() < changes_max {
+        let bytes = self.bytes + change.text_bytes();
+        if self.changes.len() < WAITING_MAX / share && bytes <= WAITING_BYTES_MAX / share {
+            self.bytes = bytes;
             self.changes.push_back(change);
         } else {
             self.lost += 1;
@@ -235,5 +249,26 @@ mod tests {
         journal.requeue(taken);
         let again = journal.take();
         assert_eq!((again.changes.len(), again.lost), (WAITING_MAX, 3));
+    }
+
+    #[test]
+    fn long_names_are_limited_by_their_bytes() {
+        // Twice as many as fit. What the consumer removed makes room; short names fit in numbers.
+        let (journal, backend) = (ChangeQueue::default(), BackendName::builtin());
+        journal.open();
+        let mut long = events(1);
+        long[0].name = vec![b'n'; 64 * 1024].into();
+        let fitting = WAITING_BYTES_MAX / (64 * 1024);
+        for _ in 0..2 * fitting {
+            journal.record(&backend, &shard(), &long);
+        }
+        let mut taken = journal.take();
+        assert_eq!((taken.changes.len(), taken.lost), (fitting, fitting as u64));
+        taken.changes.truncate(1);
+        journal.requeue(taken);
+        for _ in 0..2 {
+            journal.record(&backend, &shard(), &long);
+        }
+        assert_eq!(journal.take().changes.len(), 3);
     }
 }

@@ -10,8 +10,9 @@ use domain::token::FencingToken;
 
 use super::template_groups::GroupId;
 
-/// Events stored per backend.
+/// Events stored per backend, and the bytes of their names together: a name may have 64 KiB.
 const EVENTS_MAX: usize = 8_192;
+const NAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// One change of one lock. The source is a number of its shard.
 #[derive(Debug, Clone)]
@@ -44,21 +45,30 @@ pub(super) struct LockEvent {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Recent(VecDeque<LockEvent>);
+pub(super) struct Recent {
+    events: VecDeque<LockEvent>,
+    name_bytes: usize,
+}
 
 impl Recent {
     pub(super) fn extend(&mut self, events: Vec<LockEvent>) {
         // Renewals are left out: they are in the renewal interval.
         let is_published =
             |event: &LockEvent| !matches!(event.kind, EventKind::Renewed | EventKind::FewerWaiting);
-        self.0.extend(events.into_iter().filter(is_published));
-        let surplus = self.0.len().saturating_sub(EVENTS_MAX);
-        self.0.drain(..surplus);
+        for event in events.into_iter().filter(is_published) {
+            self.name_bytes += event.name.len();
+            self.events.push_back(event);
+            while (self.events.len() > EVENTS_MAX || self.name_bytes > NAME_BYTES_MAX)
+                && let Some(oldest) = self.events.pop_front()
+            {
+                self.name_bytes -= oldest.name.len();
+            }
+        }
     }
 
     /// Newest first.
     pub(super) fn for_lock(&self, source: u16, name: &[u8], events_max: usize) -> Vec<SeenEvent> {
-        self.0
+        self.events
             .iter()
             .rev()
             .filter(|event| event.source == source && *event.name == *name)
@@ -77,6 +87,6 @@ impl Recent {
 
     /// The newest event of this name in any source, for a lock that is no longer held.
     pub(super) fn newest_of_name(&self, name: &[u8]) -> Option<&LockEvent> {
-        self.0.iter().rev().find(|event| *event.name == *name)
+        self.events.iter().rev().find(|event| *event.name == *name)
     }
 }

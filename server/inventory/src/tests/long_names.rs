@@ -1,0 +1,42 @@
+//! Names of the greatest length.
+
+use domain::limits::RESOURCE_BYTES_MAX;
+use domain::names::Resource;
+use domain::tick::Tick;
+
+use super::{Modelled, complete, inventory, name, now, observed};
+use backends::Batch;
+
+#[test]
+fn recent_events_of_long_names_are_limited_by_their_bytes() {
+    // 300 locks of 64 KiB each are acquired: the events of the last ones are stored.
+    let (inventory, feeds) = inventory(&["one"]);
+    let lock = Modelled {
+        remaining_ms: None,
+        waiters: None,
+        acquired_ago_ms: None,
+    };
+    let long_name = |number: u64| {
+        let mut name = number.to_be_bytes().to_vec();
+        name.resize(RESOURCE_BYTES_MAX, b'n');
+        name
+    };
+    for (at, count) in [(0, 0), (2_000, 300)] {
+        feeds[0].begin(now(at));
+        feeds[0].accept(Batch {
+            sent_at: Tick(at),
+            locks: (0..count)
+                .map(|number| observed(&long_name(number), "key", &lock, at))
+                .collect(),
+            gone: Vec::new(),
+        });
+        feeds[0].end(complete(&["key"]), now(at));
+    }
+    let is_stored = |number| {
+        let resource = Resource::from_bytes(&long_name(number));
+        inventory
+            .recent_events_of(&name("one"), None, &resource)
+            .is_some()
+    };
+    assert!(!is_stored(0) && is_stored(299));
+}
