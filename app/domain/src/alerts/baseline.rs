@@ -11,13 +11,15 @@ use crate::history::HistoryEvent;
 use crate::history::template::template;
 use crate::names::{BackendName, LockId};
 
-/// Limits: number of locks, number of prefixes per rule.
+/// Limits: number of locks, bytes of their names together, number of prefixes per rule.
 pub(super) const LOCKS_MAX: usize = 100_000;
+const NAME_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub(super) const PREFIXES_MAX: usize = 5_000;
 
 #[derive(Debug, Default)]
 pub struct Baseline {
     pub(super) locks: HashMap<LockId, Track>,
+    name_bytes: usize,
     pub(super) windows: Vec<RuleWindows>,
     pub(super) refused: HashMap<PrefixKey, RefusalCounts>,
     /// How often old locks were evicted.
@@ -50,10 +52,15 @@ impl Baseline {
             source: event.source.clone(),
             resource: event.resource.clone(),
         };
-        if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(&id) {
+        let name_bytes = id.resource.as_bytes().len();
+        let is_full = self.locks.len() >= LOCKS_MAX || self.name_bytes + name_bytes > NAME_BYTES_MAX;
+        if is_full && !self.locks.contains_key(&id) {
             self.forget_half();
         }
-        let track = self.locks.entry(id).or_default();
+        let track = self.locks.entry(id).or_insert_with(|| {
+            self.name_bytes += name_bytes;
+            Track::default()
+        });
         track.touched_at = event.at;
         let mut entries: Vec<Entry> = Vec::with_capacity(3);
         let held = track
@@ -78,7 +85,7 @@ impl Baseline {
         self.forgotten += 1;
         let free = self.locks.values().filter(|track| !track.holdings.is_open());
         let mut times: Vec<i64> = free.map(|track| track.touched_at).collect();
-        let are_held_kept = times.len() > LOCKS_MAX / 4;
+        let are_held_kept = times.len() > self.locks.len() / 4;
         if !are_held_kept {
             times = self.locks.values().map(|track| track.touched_at).collect();
         }
@@ -87,6 +94,8 @@ impl Baseline {
         let oldest_kept = *oldest_kept;
         self.locks
             .retain(|_, track| track.touched_at > oldest_kept || (are_held_kept && track.holdings.is_open()));
+        let name_bytes = self.locks.keys().map(|id| id.resource.as_bytes().len());
+        self.name_bytes = name_bytes.sum();
     }
 
     /// Replaces the refusals from `since` on. `all` is sorted by time.

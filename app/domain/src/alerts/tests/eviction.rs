@@ -78,3 +78,18 @@ fn eviction_keeps_used_locks_and_admits_new_ones() {
     assert_eq!(past.p95_ms(&lock("daily")), Some(7));
     assert!(past.locks[&lock("long")].holdings.is_open());
 }
+
+#[test]
+fn long_names_are_limited_by_their_bytes() {
+    // 2,000 names of 64 KiB, each locked once: some 128 MB. `daily` is held repeatedly.
+    let mut past = Baseline::default();
+    let long = "n".repeat(64 * 1024);
+    for number in 0..2_000_i64 {
+        hold(&mut past, number * 10, &format!("{number}:{long}"), 5);
+        if number % 100 == 0 {
+            hold(&mut past, number * 10, "daily", 7);
+        }
+        assert!(past.locks.len() <= 512, "at {number}");
+    }
+    assert_eq!(past.p95_ms(&lock("daily")), Some(7));
+}
