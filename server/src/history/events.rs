@@ -26,33 +26,35 @@ pub struct EventPage {
     pub next: Option<After>,
 }
 
-const COLUMNS: &str = "at, id, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, is_sampled, waited_ms, not_before, stale_after_ms";
+/// Without the name of the lock, which may have 64 KiB.
+const COLUMNS: &str = "at, id, kind, backend, source, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, is_sampled, waited_ms, not_before, stale_after_ms";
+const RESOURCE: usize = 15;
 
-/// Time, id and event; `None` for an event of a newer version.
+/// Time, id and event of this lock; `None` for an event of a newer version.
 macro_rules! read {
-    ($row:expr) => {{
-        let row = $row;
+    ($row:expr, $resource:expr) => {{
+        let (row, resource): (_, Resource) = ($row, $resource);
         let raw = Raw {
             at: row.try_get(0)?,
             kind: row.try_get(2)?,
             backend: row.try_get(3)?,
             source: row.try_get(4)?,
-            resource: row.try_get(5)?,
-            owner: row.try_get(6)?,
-            token: row.try_get(7)?,
-            ttl_ms: row.try_get(8)?,
-            waiters: row.try_get(9)?,
+            owner: row.try_get(5)?,
+            token: row.try_get(6)?,
+            ttl_ms: row.try_get(7)?,
+            waiters: row.try_get(8)?,
             run: row
-                .try_get::<Option<i64>, _>(10)?
-                .zip(row.try_get::<Option<i64>, _>(11)?),
-            is_sampled: row.try_get::<i64, _>(12)? != 0,
-            waited_ms: row.try_get(13)?,
-            not_before: row.try_get(14)?,
-            stale_after_ms: row.try_get(15)?,
+                .try_get::<Option<i64>, _>(9)?
+                .zip(row.try_get::<Option<i64>, _>(10)?),
+            is_sampled: row.try_get::<i64, _>(11)? != 0,
+            waited_ms: row.try_get(12)?,
+            not_before: row.try_get(13)?,
+            stale_after_ms: row.try_get(14)?,
         };
-        (raw.at, row.try_get::<i64, _>(1)?, raw.event())
+        (raw.at, row.try_get::<i64, _>(1)?, raw.event(resource))
     }};
 }
+
 impl History {
     /// The newest `most` events of one lock from `from` until before `to`, oldest first, including runs of renewals
     /// that began earlier.
@@ -84,7 +86,7 @@ impl History {
                 .bind(from)
                 .bind(i64::try_from(most).unwrap_or(i64::MAX));
             for row in query.fetch_all(pool).await? {
-                events.extend(read!(row).2);
+                events.extend(read!(row, resource.clone()).2);
             }
         });
         events.reverse();
@@ -102,7 +104,7 @@ impl History {
         most: usize,
     ) -> Result<EventPage, sqlx::Error> {
         let select = format!(
-            "SELECT {COLUMNS} FROM lock_events
+            "SELECT {COLUMNS}, resource FROM lock_events
              WHERE at >= $1 AND at < $2 AND (at >= $3 OR run_until >= $3) AND (at > $4 OR at = $4 AND id > $5)
              ORDER BY at, id LIMIT $6"
         );
@@ -124,7 +126,8 @@ impl History {
             let rows = query.fetch_all(pool).await?;
             let is_full = rows.len() >= most;
             for row in rows {
-                let (at, id, event) = read!(row);
+                let name = Resource::from_bytes(row.try_get(RESOURCE)?);
+                let (at, id, event) = read!(row, name);
                 page.next = is_full.then_some(After { at, id });
                 page.events.extend(event);
             }
@@ -139,7 +142,6 @@ struct Raw {
     kind: String,
     backend: String,
     source: String,
-    resource: Vec<u8>,
     owner: Option<String>,
     token: Option<String>,
     ttl_ms: Option<i64>,
@@ -153,14 +155,14 @@ struct Raw {
 
 impl Raw {
     /// `None` for an unknown kind or an invalid name.
-    fn event(self) -> Option<HistoryEvent> {
+    fn event(self, resource: Resource) -> Option<HistoryEvent> {
         DateTime::from_timestamp_millis(self.at)?;
         Some(HistoryEvent {
             at: self.at,
             kind: EventKind::parse(&self.kind)?,
             backend: BackendName::parse(&self.backend).ok()?,
             source: Source::parse(&self.source).ok()?,
-            resource: Resource::from_bytes(&self.resource),
+            resource,
             owner: self.owner.map(OwnerId::new),
             token: self
                 .token
