@@ -35,6 +35,9 @@ use config::redis::{RedisConfig, RedisMode};
 pub(super) const HOW: &str = "a script on the master that most Sentinels name deletes the key if it still holds the value seen \
                                and the server is still a master";
 
+const MINORITY_REMEDY: &str = "Locks that end stay in the list until a majority names it: start the Sentinels that do \
+                               not answer, or remove those that no longer exist from `urls`";
+
 pub(super) struct Sentinel {
     servers: Servers,
     sentinels: Vec<(String, Link)>,
@@ -49,6 +52,8 @@ pub(super) struct Sentinel {
 struct ElectedMaster {
     node: Arc<Node>,
     votes: usize,
+    /// Sentinels that name none, each with the reason.
+    silent: Vec<String>,
 }
 
 impl Sentinel {
@@ -106,11 +111,12 @@ impl Sentinel {
             answer.unwrap_or_else(|_| Err(error::no_answer(timeout)))
         });
         let mut votes: BTreeMap<(String, u16), usize> = BTreeMap::new();
-        let mut first_error = None;
-        for answer in join_all(requests).await {
+        let (mut silent, mut first_error) = (Vec::new(), None);
+        for ((name, _), answer) in self.sentinels.iter().zip(join_all(requests).await) {
             match answer {
                 Ok(address) => *votes.entry(address).or_default() += 1,
                 Err(error) => {
+                    silent.push(format!("{name} ({error})"));
                     first_error.get_or_insert(error);
                 }
             }
@@ -121,6 +127,7 @@ impl Sentinel {
         Ok(ElectedMaster {
             node: self.adopt(&host, port)?,
             votes,
+            silent,
         })
     }
 
@@ -128,8 +135,13 @@ impl Sentinel {
     fn minority(&self, master: &ElectedMaster) -> Option<String> {
         let (votes, total) = (master.votes, self.sentinels.len());
         let name = master.node.name();
-        (votes * 2 <= total)
-            .then(|| format!("{votes} of {total} Sentinels name {name} as the master, which is no majority"))
+        let silent = match master.silent.is_empty() {
+            true => String::new(),
+            false => format!("; without an answer: {}", master.silent.join(", ")),
+        };
+        (votes * 2 <= total).then(|| {
+            format!("{votes} of {total} Sentinels name {name} as the master, which is no majority{silent}")
+        })
     }
 
     fn adopt(&self, host: &str, port: u16) -> Result<Arc<Node>, BackendError> {
@@ -232,8 +244,9 @@ pub(super) async fn observe(
     };
     let mut sink = WithoutRemovals { sink, locks: 0 };
     let mut pass = scan::run(settings, node, RedisMode::Sentinel, budget, &mut sink).await?;
+    let fault = format!("{minority}. {MINORITY_REMEDY}");
     for part in &mut pass.sources {
-        part.fault = scan::joined(part.fault.take(), Some(minority.as_str()));
+        part.fault = scan::joined(part.fault.take(), Some(fault.as_str()));
         if part.coverage.is_complete() {
             part.coverage = Coverage::Partial {
                 seen: sink.locks,

@@ -144,6 +144,12 @@ async fn a_minority_of_sentinels_releases_nothing() {
         pass.sources.iter().all(|part| !part.coverage.is_complete()) && read.parts.is_empty(),
         "a lock that another master has is not gone: {pass:?}"
     );
+    let fault = pass.sources[0].fault.as_deref().unwrap_or_default();
+    for sentinel in &servers.sentinels[..2] {
+        let address = format!("127.0.0.1:{}", sentinel.port());
+        assert!(fault.contains(&address), "{address} in {fault}");
+    }
+    assert!(fault.contains("`urls`"), "{fault}");
     let refused = backend.release(&key(), &resource, &seen, &act()).await.unwrap();
     assert!(
         matches!(&refused, Release::Refused { why, .. } if why.contains("1 of 3 Sentinels") && why.contains("no majority")),
