@@ -172,7 +172,7 @@ impl Shard {
                 }
                 outcome.changes += 1;
                 outcome.touched = true;
-                if is_known {
+                if is_known && self.gaps.has_holder(&entry) {
                     outcome.events.push(LockEvent {
                         not_before: outage.map(|since| context.begun_after(&entry, since)),
                         ..event(
@@ -241,6 +241,8 @@ impl Shard {
         if context.has_scanned {
             let seen = ScannedLock {
                 is_same,
+                had_holder: self.gaps.has_holder(old),
+                has_holder: self.gaps.has_holder(&new),
                 renewed,
                 is_unlocked,
                 waited_ms,

@@ -2,6 +2,8 @@
 
 use domain::reported::{Reported, Why};
 
+use super::entry::Entry;
+
 /// 0: the field has a value.
 pub(super) type GapId = u8;
 pub(super) const FILLED: GapId = 0;
@@ -43,6 +45,14 @@ impl MissingReasons {
             Some(Gap::Unknown(why)) => Reported::Unknown(why.clone()),
             Some(Gap::Absent(why)) => Reported::NotApplicable(why.clone()),
         }
+    }
+
+    /// Whether the lock has a holder, known or not. A key in its lock-delay after its session was invalidated has none:
+    /// it has no generation.
+    pub(super) fn has_holder(&self, entry: &Entry) -> bool {
+        let gap = entry.gaps.generation.checked_sub(1);
+        let gap = gap.and_then(|at| self.0.get(usize::from(at)));
+        !matches!(gap, Some(Gap::Absent(_)))
     }
 
     pub(super) fn why(&self, gap: GapId) -> &str {

@@ -1,6 +1,7 @@
 //! Inventory tests with hand-made batches and the time as an argument.
 
 mod first_scans;
+mod lock_delays;
 mod long_names;
 mod model;
 mod owner_texts;

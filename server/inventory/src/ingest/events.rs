@@ -57,6 +57,8 @@ pub(super) fn carry_over(
 pub(super) struct ScannedLock {
     /// The same holding.
     pub(super) is_same: bool,
+    pub(super) had_holder: bool,
+    pub(super) has_holder: bool,
     pub(super) renewed: Option<Tick>,
     /// The old holding was force-released by this console.
     pub(super) is_unlocked: bool,
@@ -87,18 +89,22 @@ pub(super) fn record_change(
         let are_known = old.gaps.token == FILLED && new.gaps.token == FILLED;
         let is_sampled = context.counts_grants && are_known && new.token > old.token.saturating_add(1);
         let ended = ending(old, seen.is_unlocked, at, context);
-        let kind = if ended.kind == EventKind::Expired {
+        let kind = if seen.had_holder && ended.kind == EventKind::Expired {
             EventKind::Reclaimed
         } else {
             EventKind::Acquired
         };
-        outcome.events.push(LockEvent { is_sampled, ..ended });
-        outcome.events.push(LockEvent {
-            is_sampled,
-            not_before: outage.map(|since| context.begun_after(new, since)),
-            ..event(kind, new, wall)
-        });
-        if seen.waited_ms.is_some() {
+        if seen.had_holder {
+            outcome.events.push(LockEvent { is_sampled, ..ended });
+        }
+        if seen.has_holder {
+            outcome.events.push(LockEvent {
+                is_sampled,
+                not_before: outage.map(|since| context.begun_after(new, since)),
+                ..event(kind, new, wall)
+            });
+        }
+        if seen.has_holder && seen.waited_ms.is_some() {
             outcome.events.push(LockEvent {
                 waited_ms: seen.waited_ms,
                 is_sampled,

@@ -95,7 +95,9 @@ impl Shard {
     fn record_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut IngestOutcome) {
         if let Some(entry) = self.end(id, at, outcome) {
             let is_unlocked = take_unlocked(&mut self.unlocked, &entry);
-            outcome.events.push(ending(&entry, is_unlocked, at, context));
+            if self.gaps.has_holder(&entry) {
+                outcome.events.push(ending(&entry, is_unlocked, at, context));
+            }
         }
     }
 
