@@ -198,7 +198,8 @@ async fn read_named(
         .any(|(source, _)| session_sources(backend).contains(source))
     {
         let sent_at = backend.clock.tick();
-        let mut locks = locks(backend, &snapshot::take(link).await?);
+        let snapshot = snapshot::take(link).await?;
+        let mut locks = locks(backend, &snapshot);
         locks.retain(|lock| {
             names
                 .iter()
@@ -206,7 +207,11 @@ async fn read_named(
         });
         for source in session_sources(backend) {
             let found: Vec<_> = locks.extract_if(.., |lock| lock.source == source).collect();
-            deliver(sink, sent_at, &source, &names_of(&source), found);
+            let requested = match shows_all(&snapshot, &source) {
+                true => names_of(&source),
+                false => Vec::new(),
+            };
+            deliver(sink, sent_at, &source, &requested, found);
         }
     }
     let tables: Vec<_> = backend
@@ -229,6 +234,11 @@ async fn read_named(
     Ok(())
 }
 
+/// Whether a lock of this source that the snapshot does not have is free.
+fn shows_all(snapshot: &Snapshot, source: &Source) -> bool {
+    *source != relation::source() || !snapshot.is_cut()
+}
+
 fn deliver(
     sink: &mut dyn Sink,
     sent_at: domain::tick::Tick,
@@ -244,4 +254,44 @@ fn deliver(
         locks,
         gone: missing,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::snapshot::LockRow;
+    use super::*;
+
+    /// As many sessions as this wait for one table each.
+    fn waiting(count: i64) -> Snapshot {
+        let row = |pid: i64| LockRow {
+            kind: "relation".to_owned(),
+            database: None,
+            relation: None,
+            transaction: None,
+            class: 0,
+            object: 0,
+            sub: 0,
+            pid: i32::try_from(pid).unwrap(),
+            mode: "AccessShareLock".to_owned(),
+            granted: false,
+            wait_start: None,
+            blocked_by: vec![i32::MAX],
+        };
+        Snapshot {
+            now: None,
+            rows: (1..=count).map(row).collect(),
+            parties: HashMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_cut_snapshot_shows_no_blocked_table_as_free() {
+        // One session fewer than are queried, and as many; all advisory locks are in it.
+        let (few, many) = (waiting(WAITING_MAX - 1), waiting(WAITING_MAX));
+        assert!(shows_all(&few, &relation::source()));
+        assert!(!shows_all(&many, &relation::source()));
+        assert!(shows_all(&many, &advisory::source()));
+    }
 }
