@@ -1,11 +1,18 @@
 //! Keyboard focus: moves it, and passes it on when the control that has it is removed.
 
+use std::cell::RefCell;
+
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlElement};
 
 /// Successors that say where the reader is.
 pub const HEADINGS: &str = "h1, h2, h3";
+
+thread_local! {
+    /// Parents of the form that was submitted last, nearest first, inside of its page.
+    static SUBMITTED_IN: RefCell<Vec<Element>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Focuses an element if it is focusable.
 pub fn focus(element: &Element) {
@@ -25,6 +32,28 @@ pub fn focus_if_lost(element: &Element) {
     }
 }
 
+/// Call it before a form does what may remove its row. A row of a keyed list is out of the document before its cleanup
+/// runs, which then finds neither the focus nor the list.
+pub fn record_parents(form: &Element) {
+    let parents = collect_parents(form).into_iter();
+    // Another page is no place to return to.
+    SUBMITTED_IN.set(parents.take_while(|parent| parent.tag_name() != "MAIN").collect());
+}
+
+/// The recorded parents, once, if the form is out of the document.
+fn take_parents_of_removed() -> Vec<Element> {
+    let is_removed = |parent: &Element| !parent.is_connected();
+    match SUBMITTED_IN.with_borrow(|parents| parents.first().is_some_and(is_removed)) {
+        true => SUBMITTED_IN.take(),
+        false => Vec::new(),
+    }
+}
+
+/// Elements around an element, nearest first.
+fn collect_parents(element: &Element) -> Vec<Element> {
+    std::iter::successors(element.parent_element(), |parent| parent.parent_element()).collect()
+}
+
 /// Call it where a part with a control is created. If the part is removed while `focused` selects it, the focus goes to
 /// the first `successor` inside the nearest parent that stays, or to that parent.
 pub fn pass_on_focus(focused: &'static str, successor: &'static str) {
@@ -34,8 +63,7 @@ pub fn pass_on_focus(focused: &'static str, successor: &'static str) {
     }
     on_cleanup(move || {
         let part = document().query_selector(focused).ok().flatten();
-        let parents = std::iter::successors(part, |element| element.parent_element()).skip(1);
-        let parents: Vec<Element> = parents.collect();
+        let parents = part.map_or_else(take_parents_of_removed, |part| collect_parents(&part));
         if parents.is_empty() {
             return;
         }

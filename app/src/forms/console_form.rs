@@ -11,7 +11,7 @@ use leptos_router::hooks::{use_location, use_navigate};
 use super::reply::{FormOutcome, FormReply};
 use super::submit::{self, SendError};
 use crate::components::toast::use_toast;
-use crate::focus::{HEADINGS, pass_on_focus};
+use crate::focus::{HEADINGS, pass_on_focus, record_parents};
 use crate::live::use_live;
 
 /// State of one form, shared with its fields by context.
@@ -161,6 +161,9 @@ pub fn ConsoleForm(
             return;
         }
         state.is_sending.set(true);
+        if stays {
+            record_parents(form.form());
+        }
         leptos::task::spawn_local(async move {
             // The event of the change may arrive before the answer, on a page that is about to close.
             let guard = live.hold_refetches();

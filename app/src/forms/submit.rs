@@ -101,6 +101,10 @@ impl Submission {
         JsFuture::from(sent).await?.dyn_into()
     }
 
+    pub fn form(&self) -> &HtmlFormElement {
+        &self.form
+    }
+
     /// After success, for a page that stays open.
     pub fn reset(&self) {
         self.form.reset();

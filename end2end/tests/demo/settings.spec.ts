@@ -32,3 +32,22 @@ test('the focus stays in the place of a form that was replaced', async ({ page, 
   await page.keyboard.press('Tab');
   await expect(page.getByRole('button', { name: 'Enable' })).toBeFocused();
 });
+
+test('the focus stays in the list whose row was removed', async ({ page, demo }) => {
+  const headers = { origin: demo.url };
+  for (const prefix of ['focus-a:', 'focus-b:']) {
+    const set = await page.request.put('/v1/protected-prefixes', { headers, data: { prefix, protection: 'protected' } });
+    expect(set.status()).toBe(204);
+  }
+  await open(page, '/settings/protected-prefixes');
+  const remove = (prefix: string) => page.getByRole('button', { name: `Remove the protection of ${prefix}` });
+  await remove('focus-a:').press('Enter');
+  await expect(remove('focus-a:')).toHaveCount(0);
+  await expect(page.locator('.st-table tbody')).toBeFocused();
+  await page.keyboard.press('Tab');
+  await expect(remove('focus-b:')).toBeFocused();
+  // The list goes with its last row.
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('no name is protected')).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Protected prefixes', exact: true })).toBeFocused();
+});
