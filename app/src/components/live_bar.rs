@@ -7,6 +7,7 @@ use leptos::prelude::*;
 
 use super::state_badge::{Shape, status_badge};
 use crate::components::reactive::changing;
+use crate::focus::pass_on_focus;
 use crate::live::{Link, Live, use_live};
 
 #[component]
@@ -90,12 +91,15 @@ fn OldestBackend(live: Live) -> impl IntoView {
 fn ChangesWaiting(live: Live) -> impl IntoView {
     changing(move || match live.changes_waiting() {
         0 => ().into_any(),
-        count => view! {
-            <button class="lv-ch" type="button" on:click=move |_| live.show_waiting()>
-                {format::counted(u64::from(count), "change", "changes")}" waiting"
-            </button>
+        count => {
+            pass_on_focus(".lv-ch:focus", ".lv-p");
+            view! {
+                <button class="lv-ch" type="button" on:click=move |_| live.show_waiting()>
+                    {format::counted(u64::from(count), "change", "changes")}" waiting"
+                </button>
+            }
+            .into_any()
         }
-        .into_any(),
     })
 }
 

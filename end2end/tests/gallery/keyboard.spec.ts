@@ -145,3 +145,10 @@ test('"Try again" of failed rows passes the focus on to the number of rows', asy
   await expect(page.locator('.foot')).not.toContainText('could not be fetched');
   await expect(page.locator('.foot').getByText(/^Rows 1 to/)).toBeFocused();
 });
+
+test('the focus passes from the waiting changes to the pause when they are applied', async ({ page }) => {
+  await openLive(page, '/locks?q=tenant_123:ledger-post');
+  await page.keyboard.press('p');
+  await page.getByRole('button', { name: /changes? waiting/ }).press('Enter');
+  await expect(page.getByRole('button', { name: 'Resume' })).toBeFocused();
+});
