@@ -257,6 +257,16 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await expect(page.getByText('The silence has ended')).toBeVisible();
 });
 
+test('the focus stays in the list whose matcher was removed', async ({ page }) => {
+  await page.goto('/alerts/silences/new?rule=fencing_rejections&backend=builtin');
+  await hydrated(page);
+  await page.getByRole('button', { name: 'Remove matcher 1' }).press('Enter');
+  await expect(page.getByLabel('Label of matcher 1')).toHaveCount(0);
+  await expect(page.locator('.chips')).toBeFocused();
+  await page.keyboard.press('Tab');
+  await expect(page.getByLabel('Label of matcher 2')).toBeFocused();
+});
+
 test('a rule is found, filled, previewed and saved by keyboard', async ({ page }) => {
   await page.goto('/alerts/rules/new');
   await page.getByRole('link', { name: 'Contention' }).last().focus();

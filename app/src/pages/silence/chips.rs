@@ -3,9 +3,12 @@
 
 use domain::alerts::LABELS;
 use domain::alerts::limits::MATCHERS_MAX;
+use leptos::ev::MouseEvent;
 use leptos::prelude::*;
+use web_sys::Element;
 
 use crate::components::reactive::changing;
+use crate::focus::{focus_if_lost, pass_on_focus};
 use crate::forms::field::{FieldNote, options_view};
 use crate::page_data::silence_draft::matcher_names;
 
@@ -29,13 +32,19 @@ pub(super) fn Chips(
         });
     };
     let is_full = move || shown.with(|shown| shown.len() >= spare);
+    let add_button = move || {
+        (!is_full()).then(|| {
+            pass_on_focus(".chip-add:focus", "legend");
+            view! { <button class="chip-add needs-script" r#type="button" on:click=add>"+ Add matcher"</button> }
+                .into_any()
+        })
+    };
     view! {
         <fieldset class="chips">
             <legend>"Matchers "<span class="small ink2">"all must match"</span></legend>
             <For each=move || shown.get() key=|index| *index let:index>{chip(index)}</For>
             {(count < spare).then(|| view! { <span class="no-script"><Chip index=spare label=String::new() value=String::new() shown on_removed/></span> }.into_any())}
-            {changing(move || (!is_full()).then(|| view! {
-                <button class="chip-add needs-script" r#type="button" on:click=add>"+ Add matcher"</button> }.into_any()))}
+            {changing(add_button)}
             <FieldNote name="matchers" help=None/>
         </fieldset>
     }
@@ -53,9 +62,16 @@ fn Chip(
     let (label_name, value_name) = matcher_names(index);
     let mut options = vec![(String::new(), "label".to_owned())];
     options.extend(LABELS.map(|name| (name.to_owned(), name.to_owned())));
-    let remove = move |_| {
+    let remove = move |event: MouseEvent| {
+        let list = event_target::<Element>(&event).closest("fieldset");
         shown.update(|shown| shown.retain(|chip| *chip != index));
-        request_animation_frame(move || on_removed.run(()));
+        request_animation_frame(move || {
+            // The button had the focus.
+            if let Ok(Some(list)) = list {
+                focus_if_lost(&list);
+            }
+            on_removed.run(());
+        });
     };
     let number = index + 1;
     view! {
