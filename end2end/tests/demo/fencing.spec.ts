@@ -19,6 +19,22 @@ test('a writer that lost its lock is listed and linked to its timeline', async (
   await expect(page.locator('#ownership')).toBeVisible({ timeout: 60_000 });
 });
 
+test('time labels below the bars do not touch on a phone, whose first one is a date at midnight', async ({ page }) => {
+  test.setTimeout(120_000);
+  await page.setViewportSize({ width: 390, height: 844 });
+  const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+  await expect(async () => {
+    await page.goto(`/fencing?from=${day}T00:00:00Z&to=${day}T06:50:00Z`);
+    await expect(page.locator('#over-time .bars')).toBeVisible({ timeout: 500 });
+  }).toPass({ timeout: 90_000 });
+  const gaps = await page.locator('#over-time .bars .axis + text').evaluateAll((texts) => {
+    const boxes = texts.map((text) => text.getBoundingClientRect()).filter((box) => box.width > 0);
+    return boxes.slice(1).map((box, before) => box.left - (boxes[before]?.right ?? 0));
+  });
+  expect(gaps.length).toBeGreaterThan(1);
+  expect(Math.min(...gaps)).toBeGreaterThan(4);
+});
+
 test('g and a letter lead to each page', async ({ page }) => {
   for (const [letter, path] of [['f', '/fencing'], ['c', '/contention'], ['a', '/alerts'], ['s', '/settings']]) {
     await page.goto('/locks');
