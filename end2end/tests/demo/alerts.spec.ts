@@ -70,6 +70,15 @@ test('filters are in the URL, and the keyboard moves, expands and silences', asy
   await expect(page.getByText('must be one of')).toBeVisible();
 });
 
+test('the fields of one line of a rule are level', async ({ page }) => {
+  // Two of these labels have two lines.
+  await page.goto('/alerts/rules/new?condition=long_held');
+  for (const [left, right] of [['severity', 'receivers'], ['group_by', 'runbook']]) {
+    const feet = await page.locator(`#${left}, #${right}`).evaluateAll((fields) => fields.map((it) => it.getBoundingClientRect().bottom));
+    expect(Math.abs((feet[0] ?? 0) - (feet[1] ?? 0)), `${left}, ${right}`).toBeLessThan(1);
+  }
+});
+
 test('a new version of the console does not reload a half-typed rule', async ({ page }) => {
   await page.goto('/alerts/rules/new?condition=long_held');
   await hydrated(page);
