@@ -131,7 +131,7 @@ pub(in crate::http) async fn change(
         .map_err(|error| user.problem(error))
 }
 
-/// Removes a receiver, its pending messages and its dead letters. Alerts that it was sent as firing get no end there.
+/// Removes a receiver, its pending messages and its dead letters. It is not notified when alerts that it was sent resolve.
 #[utoipa::path(
     delete, path = "/v1/receivers/{name}", tag = "alerts", params(("name" = String, Path)),
     responses((status = 204), (status = 404, body = Problem, content_type = "application/problem+json"))

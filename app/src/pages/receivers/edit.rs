@@ -51,7 +51,7 @@ fn Body(data: Signal<ReceiverData>) -> impl IntoView {
             {changing(move || data.with(facts))}
             <Change name=name.clone() has_secret_field={kind != "slack"}/>
             <div class="acts">
-                <div class="act"><TestForm name=name.clone() label="Send a test" class="btn"/><span>"one message marked as a test"</span></div>
+                <div class="act"><TestForm name=name.clone() label="Send a test" class="btn"/><span>"One message, marked as a test."</span></div>
                 <ConsoleForm class="act" action=format!("{}/remove", path(&name))>
                     <FormAlert/>
                     <SubmitButton class="btn">"Remove receiver"</SubmitButton><span>{move || data.with(|data| removal_note(&data.row))}</span>
@@ -90,13 +90,13 @@ fn title(row: &ReceiverRow) -> String {
 /// What a removal loses.
 fn removal_note(row: &ReceiverRow) -> String {
     let lost = match row.waiting {
-        0 => "no message is pending".to_owned(),
+        0 => "No message is pending".to_owned(),
         waiting => {
             let messages = format::counted(waiting, "pending message is", "pending messages are");
             format!("{messages} not sent")
         }
     };
-    format!("{lost}; alerts that it was sent as firing get no end there")
+    format!("{lost}. When an alert that it was sent resolves, it is not notified.")
 }
 
 fn facts(data: &ReceiverData) -> AnyView {
@@ -135,8 +135,8 @@ mod tests {
                 ..ReceiverRow::default()
             })
         };
-        let end = "; alerts that it was sent as firing get no end there";
-        assert_eq!(note(0), format!("no message is pending{end}"));
+        let end = ". When an alert that it was sent resolves, it is not notified.";
+        assert_eq!(note(0), format!("No message is pending{end}"));
         assert_eq!(note(1), format!("1 pending message is not sent{end}"));
         assert_eq!(note(3), format!("3 pending messages are not sent{end}"));
     }
