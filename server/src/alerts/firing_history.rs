@@ -1,7 +1,7 @@
 //! Alerts that fired and ended since a moment, for timelines and flapping groups.
 
 use domain::access::Visible;
-use domain::alerts::{Rule, is_alert_visible, labels};
+use domain::alerts::{Rule, group_of, is_alert_visible, labels, notified_labels};
 
 use super::{Alerts, store};
 
@@ -26,19 +26,21 @@ impl Alerts {
     pub async fn ended_since(&self, visible: &Visible, since: i64) -> Result<Vec<EndedFiring>, sqlx::Error> {
         let rules = self.recent_state().await?.rules();
         let ended = store::ended_since(&self.db, since, ROWS_MAX).await?;
-        let shown = ended.into_iter().filter_map(|(alert, ended_at)| {
+        let shown = ended.into_iter().filter_map(|(mut alert, ended_at)| {
             let rule = rules.iter().find(|rule| rule.id == alert.rule)?;
             if !is_alert_visible(visible, &alert.subject, Some(rule)) {
                 return None;
             }
-            let rule = if rule.is_visible(visible) {
-                rule.clone()
+            let (rule, labels) = if rule.is_visible(visible) {
+                (rule.clone(), notified_labels(rule, &alert))
             } else {
-                rule.limited()
+                alert.notified_route = None;
+                let limited = rule.limited();
+                let labels = labels(&limited, &alert);
+                (limited, labels)
             };
-            let group = domain::alerts::group_of(&rule, &labels(&rule, &alert)).0;
             Some(EndedFiring {
-                group,
+                group: group_of(&rule, &alert, &labels).0,
                 fired_at: alert.since(),
                 rule,
                 ended_at,

@@ -112,6 +112,10 @@ impl Alerts {
                 rule.limited()
             };
             let mut kept = kept.clone();
+            if !is_rule_visible {
+                // The grouping of a rule is hidden with the rule.
+                kept.alert.notified_route = None;
+            }
             let kind = rule.condition.kind;
             kept.alert.why = visible_why(visible, &kept.alert.subject, kind, &kept.alert.why);
             Some(OpenAlert {
@@ -221,7 +225,7 @@ impl Alerts {
 impl OpenAlert {
     /// Key of its notification group.
     pub fn group(&self) -> String {
-        group_of(&self.rule, &self.labels).0
+        group_of(&self.rule, &self.kept.alert, &self.labels).0
     }
 }
 

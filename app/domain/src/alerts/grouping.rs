@@ -133,10 +133,10 @@ pub fn notified_fingerprint(rule: &Rule, alert: &Active) -> Option<String> {
     Some(fingerprint(&labels_with(rule, alert, severity)))
 }
 
-/// Key of the group that an alert of this rule with these labels belongs to, and the labels that
-/// the group shares.
-pub fn group_of(rule: &Rule, labels: &Labels) -> (String, Labels) {
-    group_by(rule, &rule.group_by, labels)
+/// Key of the group that an alert with these labels belongs to, and the labels that the group shares: the group of its
+/// last notification, also if its rule groups by other labels since.
+pub fn group_of(rule: &Rule, alert: &Active, labels: &Labels) -> (String, Labels) {
+    group_by(rule, alert.group_by(rule), labels)
 }
 
 fn group_by(rule: &Rule, by: &[GroupBy], labels: &Labels) -> (String, Labels) {

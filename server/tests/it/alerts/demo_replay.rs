@@ -173,7 +173,7 @@ fn firing_groups(rules: &[Rule], active: &[Active]) -> usize {
     let groups: BTreeSet<String> = firing
         .map(|alert| {
             let rule = by_id[alert.rule.as_str()];
-            group_of(rule, &labels(rule, alert)).0
+            group_of(rule, alert, &labels(rule, alert)).0
         })
         .collect();
     groups.len()

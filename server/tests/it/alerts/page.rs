@@ -2,7 +2,7 @@
 
 use crate::support::{Browser, TestServer, on};
 use domain::access::Role;
-use reqwest::Response;
+use reqwest::{Method, Response};
 use serde_json::json;
 
 use testkit::eventually;
@@ -127,6 +127,33 @@ async fn a_silence_starts_from_a_group_and_is_extended_and_ended() {
     assert_eq!(extended.headers()["location"], "/alerts?extended");
     let ended = browser.post(&format!("/alerts/silences/{id}/end"), &[]).await;
     assert_eq!(ended.headers()["location"], "/alerts?ended");
+    let (_, page) = shown(browser.get("/alerts").await).await;
+    assert!(page.contains("1 group firing"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notified_group_stays_one_line_after_a_regrouping() {
+    // Two rejected writes are one notification; its rule groups by resource since.
+    let (server, browser) = firing().await;
+    let grants = [Role::Admin, Role::Client].map(|role| on(role, None, None));
+    let admin = server.token("admin", grants.concat()).await;
+    let rejection = json!({"resource": "jobs/2", "fencingToken": 3, "highestToken": 5, "source": "test"});
+    let reported = server.as_user(&admin);
+    reported
+        .done(Method::POST, "/v1/fencing/rejections", &rejection)
+        .await;
+    eventually("both fire", async || {
+        let (_, alerts) = server.as_user(&admin).get("/v1/alerts").await;
+        let alerts = alerts["alerts"].as_array().unwrap().clone();
+        let firing = alerts
+            .iter()
+            .filter(|alert| alert["rule"] == "fencing_rejections" && alert["state"] == "firing");
+        firing.count() == 2
+    })
+    .await;
+    let rule =
+        json!({"id": "fencing_rejections", "condition": "fencing_rejections", "groupBy": ["resource"]});
+    server.as_user(&admin).done(Method::PUT, "/v1/rules", &rule).await;
     let (_, page) = shown(browser.get("/alerts").await).await;
     assert!(page.contains("1 group firing"), "{page}");
 }

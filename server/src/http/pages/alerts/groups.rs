@@ -65,7 +65,7 @@ impl Grouping<'_> {
     fn groups(&self) -> BTreeMap<String, Group<'_>> {
         let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
         for open in self.open {
-            let (key, labels) = group_of(&open.rule, &open.labels);
+            let (key, labels) = group_of(&open.rule, &open.kept.alert, &open.labels);
             let group = groups.entry(key).or_insert_with(|| Group {
                 labels,
                 open: Vec::new(),
