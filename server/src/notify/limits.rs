@@ -39,7 +39,7 @@ pub const RESENDS_UNTIL_LAPSE: u32 = 4;
 pub const RESOLVED_SENDS: i64 = 4;
 /// Alerts in one request to an Alertmanager.
 pub const STANDING_MAX: i64 = 500;
-/// Retention of delivered messages.
+/// Retention of delivered messages; of the last one of a group until its alerts have ended.
 pub const DELIVERED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 pub const DEAD_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Interval between deletions of data past its retention.

@@ -6,9 +6,17 @@ use super::Notifier;
 use super::limits::{DEAD_KEPT, DELIVERED_KEPT, PRUNED_MAX};
 use crate::janitor::delete_batch;
 
+/// The last message of a group stays while it lists a firing alert, which has no end, and its rule has open alerts: it
+/// says whom the end is sent to. The key of a group of alerts begins with the id of its rule.
 const ENDED: &str = "DELETE FROM deliveries WHERE seq IN (
-    SELECT seq FROM deliveries WHERE ended_at IS NOT NULL
-    AND (ended_at < $1 OR (ended_at < $2 AND state = 'delivered')) ORDER BY seq LIMIT $3)";
+    SELECT d.seq FROM deliveries d JOIN notifications n ON n.id = d.notification_id WHERE d.ended_at IS NOT NULL
+    AND (d.ended_at < $1 OR (d.ended_at < $2 AND d.state = 'delivered'))
+    AND NOT (d.state = 'delivered' AND n.body LIKE '%\"ends_at\":null%'
+        AND EXISTS (SELECT 1 FROM alerts a WHERE a.is_open = 1
+            AND a.rule_id || '/' = substr(d.group_key, 1, length(a.rule_id) + 1))
+        AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.receiver_id = d.receiver_id AND e.group_key = d.group_key
+            AND e.state <> 'dead' AND e.seq > d.seq))
+    ORDER BY d.seq LIMIT $3)";
 const NOTICES: &str = "DELETE FROM notifications WHERE id IN (
     SELECT id FROM notifications n WHERE created_at < $1
     AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.notification_id = n.id) ORDER BY created_at LIMIT $2)";

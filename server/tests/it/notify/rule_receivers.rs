@@ -7,6 +7,7 @@ use runtime::db::Db;
 
 use super::notifier::{Store, TestNotifier, config, firing};
 use crate::support::webhook_sink::WebhookSink;
+use testkit::eventually;
 
 const HOUR: i64 = 3_600_000;
 const FIRING: NoticeStatus = NoticeStatus::Firing;
@@ -151,4 +152,55 @@ async fn resent(group: &Group) -> Vec<String> {
     };
     let select = "SELECT fingerprint FROM active_alerts WHERE sends_left IS NULL ORDER BY fingerprint";
     sqlx::query_scalar(select).fetch_all(pool).await.unwrap()
+}
+
+async fn last_messages_stay_while_they_fire(store: Store) {
+    // An alert that fires for more than a week, whose rule got another receiver in the meantime.
+    let hook = WebhookSink::open().await;
+    let mut group = Group::new(store, Pacing::IMMEDIATE).await;
+    for name in ["old", "recent"] {
+        group
+            .notifier
+            .add(name, ReceiverKind::Webhook, &[&hook.url])
+            .await;
+    }
+    let of_rule = |receivers: &[&str], locks: &[(&str, NoticeStatus)]| Notice {
+        group: "orphaned/1".to_owned(),
+        ..notice(receivers, locks)
+    };
+    let open_alert = "INSERT INTO alerts (rule_id, subject, subject_id, is_open, body, fired_at)
+        VALUES ('orphaned', '{}', 'a', 1, '{}', 1)";
+    group.notifier.sql(open_alert).await;
+    let (one, both) = ([("a", FIRING)], [("a", FIRING), ("b", FIRING)]);
+    group.enqueue(Occasion::Change, &of_rule(&["old"], &one)).await;
+    group.enqueue(Occasion::Change, &of_rule(&["old"], &both)).await;
+    let ten_days_old = "UPDATE deliveries SET state = 'delivered', ended_at = next_at - 864000000";
+    group.notifier.sql(ten_days_old).await;
+    // It deletes at its start.
+    group.notifier = group.notifier.again().await;
+    eventually("the earlier message is deleted", async || {
+        group.notifier.outbox().await.len() == 1
+    })
+    .await;
+    let end = [("a", RESOLVED), ("b", FIRING)];
+    let sent = group.enqueue(Occasion::Change, &of_rule(&["recent"], &end)).await;
+    assert_eq!(sent, [message("old", &end), message("recent", &end)]);
+    // Without an open alert of the rule no end can follow.
+    group.notifier.sql("UPDATE alerts SET is_open = 0").await;
+    group.notifier.sql(ten_days_old).await;
+    group.notifier = group.notifier.again().await;
+    eventually("every message is deleted", async || {
+        group.notifier.outbox().await.is_empty()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_message_of_a_firing_group_is_kept_on_sqlite() {
+    Box::pin(last_messages_stay_while_they_fire(Store::sqlite())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_message_of_a_firing_group_is_kept_on_postgres() {
+    Box::pin(last_messages_stay_while_they_fire(Store::postgres().await)).await;
 }
