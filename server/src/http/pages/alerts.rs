@@ -111,10 +111,13 @@ fn last_delivery(receiver: &ReceiverView, messages: &[notify::Delivery]) -> Last
         .iter()
         .filter(|message| message.receiver == receiver.name);
     let Some(message) = of_receiver.max_by_key(|message| message.created_at) else {
+        // Its last message may be past its retention, or older than those that are read.
         return LastDelivery {
             receiver: receiver.name.clone(),
-            state: DeliveryState::Nothing,
-            at: 0,
+            state: receiver
+                .last_ok_at
+                .map_or(DeliveryState::Nothing, |_| DeliveryState::Delivered),
+            at: receiver.last_ok_at.unwrap_or_default(),
             attempts: 0,
             next_at: 0,
             answer: String::new(),
@@ -259,4 +262,34 @@ pub(in crate::http) async fn remove(
 ) -> Response {
     let result = state.alerts.remove_rule(&form.who, &id).await;
     respond(&state, form, result, "/alerts?removed").await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notify::ReceiverKind;
+
+    #[test]
+    fn a_receiver_without_a_listed_message_had_its_delivery() {
+        let last = |last_ok_at| {
+            let receiver = ReceiverView {
+                name: "ops".to_owned(),
+                kind: ReceiverKind::Webhook,
+                urls: Vec::new(),
+                has_secret: true,
+                locked: None,
+                created_at: 0,
+                created_by: "ada".to_owned(),
+                last_ok_at,
+                last_fault_at: None,
+                last_fault: None,
+                waiting: 0,
+                dead: 0,
+            };
+            let last = last_delivery(&receiver, &[]);
+            (last.state, last.at)
+        };
+        assert_eq!(last(Some(5)), (DeliveryState::Delivered, 5));
+        assert_eq!(last(None), (DeliveryState::Nothing, 0));
+    }
 }
