@@ -33,6 +33,8 @@ pub struct OpenAlert {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedAlert {
     pub rule_name: String,
+    /// As far as the reader may see it; `None`: it is in the store no longer.
+    pub rule: Option<Rule>,
     pub subject: Subject,
     pub fired_at: i64,
     pub ended_at: i64,
@@ -166,13 +168,20 @@ impl Alerts {
         let rules = self.recent_state().await?.rules();
         let visible_alerts = ended.into_iter().filter_map(|alert| {
             let rule = rules.iter().find(|rule| rule.id.as_str() == alert.rule);
-            is_alert_visible(visible, &alert.subject, rule).then(|| ResolvedAlert {
-                rule_name: match rule {
-                    Some(rule) if rule.is_visible(visible) => rule.name.clone(),
-                    Some(rule) => rule.limited().name,
+            if !is_alert_visible(visible, &alert.subject, rule) {
+                return None;
+            }
+            let rule = rule.map(|rule| match rule.is_visible(visible) {
+                true => rule.clone(),
+                false => rule.limited(),
+            });
+            Some(ResolvedAlert {
+                rule_name: match &rule {
+                    Some(rule) => rule.name.clone(),
                     None if visible.is_everything() => alert.rule,
                     None => "a removed rule".to_owned(),
                 },
+                rule,
                 subject: alert.subject,
                 fired_at: alert.fired_at,
                 ended_at: alert.ended_at,

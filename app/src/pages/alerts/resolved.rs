@@ -12,13 +12,22 @@ use crate::page_data::alerts::{AlertsData, GroupState, ResolvedAlert};
 #[component]
 pub(super) fn Resolved(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView {
     let is_shown = Memo::new(move |_| filter.with(|filter| filter.shows(GroupState::Resolved)));
+    let is_narrowed = Memo::new(move |_| filter.with(AlertFilter::is_narrowed));
     let all = Memo::new(move |_| data.with(|data| data.resolved.clone()));
-    changing(move || is_shown.get().then(|| all.with(|all| section(all))))
+    changing(move || {
+        is_shown
+            .get()
+            .then(|| all.with(|all| section(all, is_narrowed.get())))
+    })
 }
 
-fn section(all: &[ResolvedAlert]) -> AnyView {
+fn section(all: &[ResolvedAlert], is_narrowed: bool) -> AnyView {
     let table = if all.is_empty() {
-        view! { <p class="al-none ink2">"No alert resolved in the last 30 days."</p> }.into_any()
+        let text = match is_narrowed {
+            true => "No resolved alert matches the filter.",
+            false => "No alert resolved in the last 30 days.",
+        };
+        view! { <p class="al-none ink2">{text}</p> }.into_any()
     } else {
         let rows: Vec<AnyView> = all.iter().map(row).collect();
         view! {
@@ -32,7 +41,7 @@ fn section(all: &[ResolvedAlert]) -> AnyView {
     };
     view! {
         <section class="sec" aria-labelledby="over">
-            <header><h2 id="over">"Resolved"</h2><span class="note">"newest first"</span></header>
+            <header><h2 id="over">"Resolved"</h2><span class="note">"newest first, at most 50; the filter counts those of 6 h"</span></header>
             {table}
         </section>
     }

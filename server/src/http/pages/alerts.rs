@@ -1,16 +1,15 @@
 //! `/alerts`: data of the alerts page, and the forms of alerts and silences. The rule editor is in `rule.rs`, silences are in
-//! `silences.rs`, the grouping in `groups.rs`. Handlers parse, ask the alerts, send on or give the form back.
+//! `silences.rs`, the grouping in `groups.rs`, resolved alerts in `resolved.rs`. Handlers parse, ask the alerts, send on or give the form back.
 
 mod groups;
+mod resolved;
 pub(in crate::http) mod rule;
 pub(in crate::http) mod silences;
 
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;
 use app::page_data::alert_filter::AlertFilter;
-use app::page_data::alerts::{
-    AlertsData, Deliveries, DeliveryState, HISTORY_MS, LastDelivery, ResolvedAlert, RuleLine,
-};
+use app::page_data::alerts::{AlertsData, Deliveries, DeliveryState, HISTORY_MS, LastDelivery, RuleLine};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -20,14 +19,13 @@ use domain::alerts::Rule;
 use self::groups::Grouping;
 use super::form_request::FormRequest;
 use super::page_data::unavailable;
-use crate::alerts::{AlertError, AlertSelection, OpenAlert, path};
+use crate::alerts::{AlertError, AlertSelection, OpenAlert};
 use crate::http::path_id::PathId;
 use crate::http::state::{AppState, Services};
 use crate::identity::Principal;
 use crate::notify::{self, DeliveryFilter, ReceiverView};
 
 const PAGE: &str = "/alerts";
-const RESOLVED_MAX: i64 = 50;
 const DELIVERIES_MAX: i64 = 200;
 
 const STORE_SILENT: &str = "The console's store does not answer: alerts cannot be read.";
@@ -58,16 +56,9 @@ impl Services {
         let ended = self.alerts.ended_since(&visible, now - HISTORY_MS).await?;
         let rules = self.alerts.visible_rules(&visible).await?;
         let silences = self.alerts.silences().await?;
-        let resolved = self.alerts.resolved(&visible, RESOLVED_MAX).await?;
+        let resolved = self.resolved_rows(&visible, filter).await?;
         let may_act = who.may_anywhere(Permission::Unlock);
         let rule_lines = rules.iter().map(|stored| rule_line(&stored.rule, &open));
-        let resolved = resolved.into_iter().map(|alert| ResolvedAlert {
-            rule: alert.rule_name,
-            path: path(&alert.subject),
-            subject: alert.subject.display_name(),
-            fired_at: alert.fired_at,
-            ended_at: alert.ended_at,
-        });
         let silence_rows = silences::rows(&silences, &visible, may_act);
         let grouping = Grouping {
             open: &open,
@@ -78,7 +69,7 @@ impl Services {
         };
         Ok(AlertsData {
             rule_lines: rule_lines.collect(),
-            resolved: resolved.collect(),
+            resolved,
             silences: silence_rows,
             now,
             may_act,
