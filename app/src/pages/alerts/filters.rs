@@ -2,6 +2,7 @@
 //! form, so that both work without a script.
 
 use domain::alerts::AlertSeverity;
+use domain::escape::visible;
 use leptos::ev::Event;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -151,7 +152,7 @@ fn Selects(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView
 }
 
 fn value_and_label(value: &str) -> (String, String) {
-    (value.to_owned(), value.to_owned())
+    (value.to_owned(), visible(value).into_owned())
 }
 
 fn form_of(target: web_sys::EventTarget) -> Option<HtmlFormElement> {

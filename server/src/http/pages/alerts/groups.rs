@@ -8,6 +8,7 @@ use app::page_data::alerts::{
     RECENT_MS, RuleHistory,
 };
 use domain::alerts::{AlertSeverity, Labels, Rule, group_of};
+use domain::escape::visible;
 
 use crate::alerts::{EndedFiring, OpenAlert, path};
 
@@ -15,6 +16,8 @@ use crate::alerts::{EndedFiring, OpenAlert, path};
 const GROUPS_MAX: usize = 100;
 /// Alerts of an expanded group.
 const MEMBERS_MAX: usize = 100;
+/// Names may have 64 KiB, and each is in the labels of several controls.
+const NAME_CHARS_MAX: usize = 1_000;
 /// Choices of the prefix filter.
 const PREFIXES_MAX: usize = 50;
 
@@ -173,7 +176,7 @@ impl Grouping<'_> {
         let alert = &open.kept.alert;
         AlertMember {
             id: alert.id,
-            subject: alert.subject.display_name(),
+            subject: shown_name(&alert.subject.display_name()),
             path: path(&alert.subject),
             owner: alert.owner.clone(),
             why: alert.why.clone(),
@@ -277,8 +280,19 @@ fn shared_labels(labels: &Labels) -> String {
     let shown_labels = labels
         .iter()
         .filter(|(name, _)| !["alertname", "rule", "severity"].contains(&name.as_str()));
-    let values: Vec<&str> = shown_labels.map(|(_, value)| value.as_str()).collect();
+    let values: Vec<String> = shown_labels.map(|(_, value)| shown_name(value)).collect();
     values.join(", ")
+}
+
+/// For pages and the labels of their controls: hidden characters are written out, and a long name loses its start.
+pub(super) fn shown_name(name: &str) -> String {
+    let name = visible(name);
+    let last = name.char_indices().rev().nth(NAME_CHARS_MAX - 1);
+    let start = last.map_or(0, |(start, _)| start);
+    if start == 0 {
+        return name.into_owned();
+    }
+    format!("\u{2026}{}", &name[start..])
 }
 
 /// Overlapping and adjacent intervals as one.
@@ -302,5 +316,14 @@ mod tests {
     fn overlapping_firings_are_one_interval() {
         let spans = vec![(5, 9), (1, 3), (3, 4), (8, 12)];
         assert_eq!(merge_spans(spans), [(1, 4), (5, 12)]);
+    }
+
+    #[test]
+    fn names_in_labels_of_controls_are_visible_and_limited() {
+        assert_eq!(shown_name("jobs/a"), "jobs/a");
+        assert_eq!(shown_name("a\u{202e}b"), "a\\u{202e}b");
+        let long = shown_name(&format!("{}end", "é".repeat(30_000)));
+        assert_eq!(long.chars().count(), NAME_CHARS_MAX + 1);
+        assert!(long.starts_with('…') && long.ends_with("éend"), "{long}");
     }
 }

@@ -8,8 +8,9 @@ use app::page_data::silence_draft::{self, SilenceFields};
 use axum::extract::State;
 use axum::response::Response;
 use domain::access::{Permission, Visible};
-use domain::alerts::{LABELS, Labels, Matcher, Silence, SilenceDraft};
+use domain::alerts::{LABELS, Labels, Silence, SilenceDraft};
 
+use super::groups::shown_name;
 use super::reply;
 use crate::alerts::{AlertError, OpenAlert, path};
 use crate::http::pages::form_request::FormRequest;
@@ -29,7 +30,7 @@ pub(super) fn rows(silences: &[Silence], visible: &Visible, may_end: bool) -> Ve
             matchers: silence
                 .matchers
                 .iter()
-                .map(Matcher::display_name)
+                .map(|matcher| shown_name(&matcher.display_name()))
                 .collect::<Vec<_>>()
                 .join(", "),
             clone_path: clone_path(silence),
@@ -51,7 +52,7 @@ fn clone_path(silence: &Silence) -> String {
     app::links::with_query(silence_draft::PATH, matchers.chain(comment))
 }
 
-/// URL of a new silence that matches these labels. `*` in a value is a wildcard, so such values are left out.
+/// URL of a new silence that matches these labels. `*` in a value is a wildcard: the form lists what it covers.
 pub(super) fn new_path(labels: &Labels, comment: &str) -> String {
     let has_resource = labels.contains_key("resource");
     // The prefix of a lock is implied by its name, the severity by its rule.
@@ -148,7 +149,7 @@ fn member(open: &OpenAlert) -> AlertMember {
     let alert = &open.kept.alert;
     AlertMember {
         id: alert.id,
-        subject: alert.subject.display_name(),
+        subject: shown_name(&alert.subject.display_name()),
         path: path(&alert.subject),
         owner: alert.owner.clone(),
         why: alert.why.clone(),
