@@ -42,14 +42,16 @@ pub struct OverviewCharts {
     pub alerts: Option<FiringAlerts>,
     /// `None`: history could not be read in time.
     pub held: Option<HeldLocksChart>,
-    pub rejections: RecentRejections,
-    pub unlocks: RecentUnlocks,
+    /// `None`: rejections could not be read.
+    pub rejections: Option<RecentRejections>,
+    /// `None`: unlocks could not be read.
+    pub unlocks: Option<RecentUnlocks>,
     /// The reader may read the audit log.
     pub may_audit: bool,
 }
 
 /// The worst firing alerts, and the number of all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FiringAlerts {
     pub worst: Vec<FiringAlert>,
     pub total: u64,

@@ -35,12 +35,18 @@ pub fn ChartFrame(
     .into_any()
 }
 
-/// Placeholder of a chart that could not be read in time.
+/// Placeholder of a section whose data could not be read in time.
 #[component]
-pub fn Unread(id: &'static str, title: &'static str) -> impl IntoView {
+pub fn Unread(
+    id: &'static str,
+    title: &'static str,
+    /// The data, in the plural or as a mass.
+    #[prop(default = "history")]
+    what: &'static str,
+) -> impl IntoView {
     view! {
         <ChartFrame id title=title.to_owned() note=String::new()>
-            <p class="pad">"Unknown: history could not be read in time. The next refresh tries again."</p>
+            <p class="pad">"Unknown: "{what}" could not be read in time. The next refresh tries again."</p>
         </ChartFrame>
     }
     .into_any()

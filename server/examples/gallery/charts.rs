@@ -12,7 +12,7 @@ use domain::history::{HistoryEvent, Run};
 use domain::lock::Lock;
 use domain::lock_detail::{EventKind, LockCharts, LockDetail, LockHistory};
 use domain::names::{BackendName, OwnerId};
-use domain::overview::{OverviewCharts, RecentRejections, RecentUnlocks};
+use domain::overview::{FiringAlerts, OverviewCharts, RecentRejections, RecentUnlocks};
 use domain::state::LockState;
 use domain::token::FencingToken;
 
@@ -182,13 +182,13 @@ pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
         rejection(1, 40, "\u{202e}<img src=x onerror=alert(1)>", 7),
     ];
     OverviewCharts {
-        alerts: None,
+        alerts: Some(FiringAlerts::default()),
         held: Some(held(&range, wall)),
-        rejections: RecentRejections {
+        rejections: Some(RecentRejections {
             total: 4,
             newest: rejections,
-        },
-        unlocks: RecentUnlocks::default(),
+        }),
+        unlocks: Some(RecentUnlocks::default()),
         may_audit: true,
         range,
     }

@@ -12,15 +12,19 @@ use crate::components::reactive::changing;
 use crate::links::PageUrl;
 use crate::navigation::use_search_of;
 
-/// Nothing if alerts cannot be read.
 #[component]
 pub fn Alerts(charts: Memo<Option<OverviewCharts>>) -> impl IntoView {
     let alerts = Memo::new(move |_| charts.with(|charts| charts.as_ref()?.alerts.clone()));
     let is_read = Memo::new(move |_| alerts.with(Option::is_some));
     changing(move || {
-        let first = alerts.get_untracked().filter(|_| is_read.get())?;
-        let alerts = Signal::derive(move || alerts.get().unwrap_or_else(|| first.clone()));
-        Some(view! { <FiringAlertsSection alerts/> }.into_any())
+        let is_read = is_read.get();
+        match alerts.get_untracked().filter(|_| is_read) {
+            Some(first) => {
+                let alerts = Signal::derive(move || alerts.get().unwrap_or_else(|| first.clone()));
+                view! { <FiringAlertsSection alerts/> }.into_any()
+            }
+            None => view! { <Unread id="firing" title="Alerts" what="alerts"/> }.into_any(),
+        }
     })
 }
 

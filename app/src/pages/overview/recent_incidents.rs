@@ -18,7 +18,8 @@ use crate::links::{self, PageUrl};
 
 #[component]
 pub fn Rejections(#[prop(into)] charts: Signal<OverviewCharts>) -> impl IntoView {
-    let note = move || charts.with(|charts| range_note(charts.rejections.total, &charts.range));
+    let note =
+        move || charts.with(|charts| Some(range_note(charts.rejections.as_ref()?.total, &charts.range)));
     let href = move || {
         PageUrl::new("/fencing", "")
             .with_range(charts.with(|it| it.range.as_picked()))
@@ -26,10 +27,13 @@ pub fn Rejections(#[prop(into)] charts: Signal<OverviewCharts>) -> impl IntoView
     };
     let rows = move || {
         charts.with(|charts| {
+            let Some(rejections) = &charts.rejections else {
+                return unread();
+            };
             let has_days = has_days(&charts.range);
             let mut above = "";
             let mut rows = Vec::new();
-            for row in charts.rejections.newest.iter().take(RECENT_ROWS_MAX) {
+            for row in rejections.newest.iter().take(RECENT_ROWS_MAX) {
                 rows.push(rejection(row, above, has_days));
                 above = &row.resource;
             }
@@ -52,7 +56,7 @@ pub fn Rejections(#[prop(into)] charts: Signal<OverviewCharts>) -> impl IntoView
 
 #[component]
 pub fn Unlocks(#[prop(into)] charts: Signal<OverviewCharts>) -> impl IntoView {
-    let note = move || charts.with(|charts| range_note(charts.unlocks.total, &charts.range));
+    let note = move || charts.with(|charts| Some(range_note(charts.unlocks.as_ref()?.total, &charts.range)));
     let audit = move || {
         charts.with(|charts| charts.may_audit).then(|| {
             let href = "/audit?action=FORCE_UNLOCK";
@@ -61,8 +65,11 @@ pub fn Unlocks(#[prop(into)] charts: Signal<OverviewCharts>) -> impl IntoView {
     };
     let rows = move || {
         charts.with(|charts| {
+            let Some(unlocks) = &charts.unlocks else {
+                return unread();
+            };
             let has_days = has_days(&charts.range);
-            let newest = charts.unlocks.newest.iter().take(RECENT_ROWS_MAX);
+            let newest = unlocks.newest.iter().take(RECENT_ROWS_MAX);
             let rows = newest.map(|row| unlock(row, has_days)).collect();
             let head = ["at, UTC", "resource", "outcome", "by", "reason"];
             table(("fu", has_days), &head, rows, "No forced unlocks.")
@@ -79,6 +86,11 @@ pub fn Unlocks(#[prop(into)] charts: Signal<OverviewCharts>) -> impl IntoView {
         </section>
     }
     .into_any()
+}
+
+fn unread() -> AnyView {
+    view! { <p class="pad">"Unknown: they could not be read in time. The next refresh tries again."</p> }
+        .into_any()
 }
 
 fn range_note(total: u64, range: &ShownRange) -> String {
@@ -145,4 +157,32 @@ fn outcome(state: UnlockState) -> AnyView {
         UnlockState::Cancelled => ("blind quiet", "x", "cancelled"),
     };
     view! { <span class=format!("st {hue}")><Shape name=sign/>{label}</span> }.into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::charts::tests::html;
+
+    #[test]
+    fn incidents_that_cannot_be_read_are_unknown_and_not_none() {
+        let charts = OverviewCharts {
+            range: ShownRange::from_pairs(&[], RangePreset::SixHours, None, 0),
+            alerts: None,
+            held: None,
+            rejections: None,
+            unlocks: None,
+            may_audit: false,
+        };
+        let html = html(move || {
+            let charts = Signal::stored(charts.clone());
+            view! { <Rejections charts/><Unlocks charts/> }.into_any()
+        });
+        assert_eq!(
+            html.matches("Unknown: they could not be read").count(),
+            2,
+            "{html}"
+        );
+        assert!(!html.contains("No f") && !html.contains("last 6 h"), "{html}");
+    }
 }

@@ -12,11 +12,13 @@ use domain::overview::{
     RecentUnlock, RecentUnlocks,
 };
 use domain::unlock::Unlock;
+use futures::future::BoxFuture;
 
 use super::{CHART_TIMEOUT, ChartSources};
 use crate::alerts::OpenAlert;
 use crate::fencing_rejections;
 use crate::identity::Principal;
+use lease::LeaseError;
 
 /// Forced unlocks of visible locks that are counted.
 const UNLOCKS_MAX: usize = 1_000;
@@ -36,8 +38,8 @@ impl ChartSources {
         let range = ShownRange::from_pairs(&pairs, RangePreset::SixHours, self.since().await, self.now_ms())
             .with_simulated(self.simulated_until().await);
         let (refused, unlocks) = (
-            self.rejections(&range, visible).await,
-            self.acted(&range, who).await,
+            in_time("fencing rejections", Box::pin(self.rejections(&range, visible))).await,
+            in_time("forced unlocks", Box::pin(self.acted(&range, who))).await,
         );
         let now = HeldNow {
             held: overview.held_total,
@@ -45,46 +47,35 @@ impl ChartSources {
             is_cut: !visible.is_everything(),
         };
         let is_compared = pairs.contains(&(COMPARE.0.to_owned(), COMPARE.1.to_owned()));
-        let held = self.held(&range, visible, is_compared, now);
-        let held = match tokio::time::timeout(CHART_TIMEOUT, held).await {
-            Ok(Ok((series, chart))) => Some(HeldLocksChart {
-                events: marks(&series, &refused, &unlocks),
-                ..chart
-            }),
-            Ok(Err(error)) => {
-                tracing::warn!("rollups of history cannot be read: {error}");
-                None
-            }
-            Err(_) => None,
-        };
+        let held = Box::pin(self.held(&range, visible, is_compared, now));
+        let held = in_time("rollups of history", held).await;
+        let held = held.map(|(series, chart)| HeldLocksChart {
+            events: marks(
+                &series,
+                refused.as_deref().unwrap_or_default(),
+                unlocks.as_deref().unwrap_or_default(),
+            ),
+            ..chart
+        });
         OverviewCharts {
-            alerts: tokio::time::timeout(CHART_TIMEOUT, self.firing(visible))
-                .await
-                .ok()
-                .flatten(),
+            alerts: in_time("alerts", Box::pin(self.firing(visible))).await,
             held,
-            rejections: RecentRejections {
+            rejections: refused.map(|refused| RecentRejections {
                 total: refused.len() as u64,
                 newest: refused.into_iter().take(RECENT_ROWS_MAX).collect(),
-            },
-            unlocks: RecentUnlocks {
+            }),
+            unlocks: unlocks.map(|unlocks| RecentUnlocks {
                 total: unlocks.len() as u64,
                 newest: unlocks.into_iter().take(RECENT_ROWS_MAX).map(recent).collect(),
-            },
+            }),
             may_audit: who.is_some_and(|who| who.may_anywhere(Permission::AuditRead)),
             range,
         }
     }
 
-    /// Firing alerts, by severity; `None` if they cannot be read.
-    async fn firing(&self, visible: &Visible) -> Option<FiringAlerts> {
-        let open = match self.alerts.open(visible).await {
-            Ok(open) => open,
-            Err(error) => {
-                tracing::warn!("alerts cannot be read: {error}");
-                return None;
-            }
-        };
+    /// Firing alerts, by severity.
+    async fn firing(&self, visible: &Visible) -> Result<FiringAlerts, sqlx::Error> {
+        let open = self.alerts.open(visible).await?;
         let firing = open.iter().filter(|open| open.kept.alert.is_firing());
         let alert = |OpenAlert { kept, rule, .. }: &OpenAlert| FiringAlert {
             rule: rule.name.clone(),
@@ -93,7 +84,7 @@ impl ChartSources {
             why: kept.alert.why.clone(),
             since: kept.alert.since(),
         };
-        Some(FiringAlerts {
+        Ok(FiringAlerts {
             total: firing.clone().count() as u64,
             worst: firing.take(FIRING_ROWS_MAX).map(alert).collect(),
         })
@@ -118,18 +109,28 @@ impl ChartSources {
         Ok((series, chart))
     }
 
-    /// Visible rejections; empty if they cannot be read.
-    async fn rejections(&self, range: &ShownRange, visible: &Visible) -> Vec<Rejection> {
+    async fn rejections(&self, range: &ShownRange, visible: &Visible) -> Result<Vec<Rejection>, LeaseError> {
         let scope = visible.on(&BackendName::builtin());
-        let rows = fencing_rejections::read(&self.leases, range.scale, &scope).await;
-        rows.unwrap_or_default()
+        fencing_rejections::read(&self.leases, range.scale, &scope).await
     }
 
-    async fn acted(&self, range: &ShownRange, who: Option<&Principal>) -> Vec<Unlock> {
-        let Some(who) = who else { return Vec::new() };
+    async fn acted(&self, range: &ShownRange, who: Option<&Principal>) -> Result<Vec<Unlock>, sqlx::Error> {
+        let Some(who) = who else { return Ok(Vec::new()) };
         let (from, until) = (range.scale.from(), range.scale.until());
-        let acted = self.unlocks.acted(who, from, until, UNLOCKS_MAX).await;
-        acted.unwrap_or_default()
+        self.unlocks.acted(who, from, until, UNLOCKS_MAX).await
+    }
+}
+
+/// `None`: not read, or not in time, which is shown as unknown.
+async fn in_time<T, E: std::fmt::Display>(
+    what: &'static str,
+    read: BoxFuture<'_, Result<T, E>>,
+) -> Option<T> {
+    match tokio::time::timeout(CHART_TIMEOUT, read).await {
+        Ok(read) => read
+            .inspect_err(|error| tracing::warn!("{what} cannot be read: {error}"))
+            .ok(),
+        Err(_) => None,
     }
 }
 
