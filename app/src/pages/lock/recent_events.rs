@@ -20,9 +20,20 @@ pub fn RecentEvents(#[prop(into)] detail: Signal<LockDetail>) -> impl IntoView {
         let charts = detail.with(|detail| detail.charts.clone());
         charts.map(|charts| charts.trace_links).unwrap_or_default()
     });
+    let is_read = Memo::new(move |_| {
+        let is_read = |charts: &LockCharts| charts.history.is_some();
+        detail.with(|detail| detail.charts.as_ref().is_none_or(is_read))
+    });
     let note = move || {
         let picked = picked.get().map(|(_, range_label)| format!(", {range_label}"));
-        format!("newest first{}", picked.unwrap_or_default())
+        let gap = match is_read.get() {
+            true => "",
+            false => "; older ones could not be read",
+        };
+        format!(
+            "newest first, at most {ROWS_MAX}{}{gap}",
+            picked.unwrap_or_default()
+        )
     };
     view! {
         <section class="sec" aria-labelledby="seen-head">
@@ -30,7 +41,7 @@ pub fn RecentEvents(#[prop(into)] detail: Signal<LockDetail>) -> impl IntoView {
                 <h2 id="seen-head">"Recent events"</h2>
                 <span class="note">{changing(note)}</span>
             </header>
-            {changing(move || events.with(|events| rows(events, picked.get().map(|(scale, _)| scale), &links.get())))}
+            {changing(move || events.with(|events| rows(events, picked.get().map(|(scale, _)| scale), is_read.get(), &links.get())))}
         </section>
     }
     .into_any()
@@ -42,7 +53,12 @@ fn picked_range(charts: Option<&LockCharts>) -> Option<(TimeScale, String)> {
     range.picked.map(|picked| (range.scale, picked.label()))
 }
 
-fn rows(events: &[SeenEvent], picked: Option<TimeScale>, links: &[(String, String)]) -> AnyView {
+fn rows(
+    events: &[SeenEvent],
+    picked: Option<TimeScale>,
+    is_read: bool,
+    links: &[(String, String)],
+) -> AnyView {
     let is_inside =
         |event: &&SeenEvent| picked.is_none_or(|scale| scale.contains(event.at.timestamp_millis()));
     let shown: Vec<&SeenEvent> = events
@@ -52,9 +68,10 @@ fn rows(events: &[SeenEvent], picked: Option<TimeScale>, links: &[(String, Strin
         .take(ROWS_MAX)
         .collect();
     let Some(newest) = events.first().map(|event| event.at).filter(|_| !shown.is_empty()) else {
-        let none = match picked {
-            Some(_) => "No events in this range.",
-            None => "No events since the first observation.",
+        let none = match (is_read, picked) {
+            (false, _) => "Unknown: history could not be read in time. The next refresh tries again.",
+            (true, Some(_)) => "No events in this range.",
+            (true, None) => "No events since the first observation.",
         };
         return view! { <p class="pad">{none}</p> }.into_any();
     };
@@ -122,5 +139,17 @@ fn trace_link(trace: &str, links: &[(String, String)]) -> AnyView {
             let short = trace.get(..8).unwrap_or(trace).to_owned();
             view! { " "<span class="ink3 mono" title=title>{short}</span> }.into_any()
         }
+    }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_a_history_that_is_not_read_are_unknown() {
+        let html = |is_read| Owner::new_root(None).with(|| rows(&[], None, is_read, &[]).to_html());
+        assert!(html(true).contains("No events since the first observation."));
+        assert!(html(false).contains("Unknown: history could not be read in time."));
     }
 }
