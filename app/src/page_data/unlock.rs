@@ -186,6 +186,8 @@ pub struct BulkSelectData {
     pub rows: Vec<CandidateRow>,
     /// Number of all matches.
     pub total: u64,
+    /// Every backend that may have matches is read completely.
+    pub is_complete: bool,
 }
 
 /// A held lock that the user may unlock.

@@ -22,10 +22,18 @@ pub struct Narrowed {
     pub owner: String,
 }
 
+#[derive(Debug, Clone, Default)]
+pub struct BulkCandidates {
+    /// The worst locks that the caller may see and unlock, at most the bulk limit.
+    pub locks: Vec<Lock>,
+    /// Number of visible locks that match.
+    pub total: u64,
+    /// Every backend that may have matches is read completely.
+    pub is_complete: bool,
+}
+
 impl Unlocks {
-    /// The worst locks that the caller may see and unlock, at most the bulk limit; and the number of visible locks
-    /// that match.
-    pub fn choice(&self, who: &Principal, narrowed: Narrowed) -> (Vec<Lock>, u64) {
+    pub fn choice(&self, who: &Principal, narrowed: Narrowed) -> BulkCandidates {
         let mut query = InventoryQuery {
             backends: narrowed.backend.into_iter().collect(),
             prefix: narrowed.prefix,
@@ -37,21 +45,21 @@ impl Unlocks {
             visible: Visible::to(&who.grants),
             ..InventoryQuery::default()
         };
-        let (now, mut total, mut locks) = (self.clock.now(), 0, Vec::new());
+        let (now, mut found) = (self.clock.now(), BulkCandidates::default());
         for _ in 0..PAGES_MAX {
             // With a cursor of the page before and a fixed limit it cannot be invalid.
             let Ok(page) = self.inventory.page(&query, now) else {
                 break;
             };
-            total = page.total;
+            (found.total, found.is_complete) = (page.total, page.complete);
             let may = |lock: &Lock| may_unlock(who, &lock.id.backend, &lock.id.resource.text()).is_ok();
-            locks.extend(page.locks.into_iter().filter(may));
-            if locks.len() >= BULK_MAX || page.next_cursor.is_none() {
+            found.locks.extend(page.locks.into_iter().filter(may));
+            if found.locks.len() >= BULK_MAX || page.next_cursor.is_none() {
                 break;
             }
             query.cursor = page.next_cursor;
         }
-        locks.truncate(BULK_MAX);
-        (locks, total)
+        found.locks.truncate(BULK_MAX);
+        found
     }
 }

@@ -167,6 +167,7 @@ fn bulk_data_survives_its_encoding() {
             state: LockState::Healthy,
         }],
         total: 80,
+        is_complete: false,
     });
     let item = BulkItem {
         unlock: unlock(),

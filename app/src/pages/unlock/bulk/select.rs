@@ -67,11 +67,23 @@ fn Body(data: Signal<BulkSelectData>, read: Callback<()>) -> impl IntoView {
         <NotBegun state has_link=true/>
         {changing(move || filters.with(filter))}
         {changing(move || match is_empty.get() {
-            true => view! { <p class="pad">"No held lock matches."</p> }.into_any(),
+            true => view! { <p class="pad">{move || data.with(empty_text)}</p> }.into_any(),
             false => view! { <List data filters state read/> }.into_any(),
         })}
     }
     .into_any()
+}
+
+/// A backend that is not read never reads as one without locks.
+fn empty_text(data: &BulkSelectData) -> String {
+    match (data.total, data.is_complete) {
+        (0, true) => "No held lock matches.".to_owned(),
+        (0, false) => "No known lock matches; not every backend is read completely.".to_owned(),
+        (total, _) => format!(
+            "{}; your roles may release none of them.",
+            format::counted(total, "lock matches", "locks match")
+        ),
+    }
 }
 
 fn filter((values, backends): &Filters) -> AnyView {
@@ -157,7 +169,8 @@ fn count_note(data: &BulkSelectData) -> String {
             format::count(data.total)
         );
     }
-    format::counted(shown, "lock", "locks")
+    let known = if data.is_complete { "" } else { " known" };
+    format!("{}{known}", format::counted(shown, "lock", "locks"))
 }
 
 fn selection(row: &CandidateRow) -> Reported<String> {
@@ -241,5 +254,31 @@ fn owner(row: &CandidateRow) -> AnyView {
         Reported::NotApplicable(why) => {
             view! { <span class="ink3" title=why.to_string()>"none"</span> }.into_any()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_claims_nothing_of_unread_backends() {
+        let text = |total, is_complete| {
+            empty_text(&BulkSelectData {
+                backends: Vec::new(),
+                backend: String::new(),
+                prefix: String::new(),
+                owner: String::new(),
+                rows: Vec::new(),
+                total,
+                is_complete,
+            })
+        };
+        assert_eq!(text(0, true), "No held lock matches.");
+        assert!(text(0, false).contains("not every backend is read"));
+        assert_eq!(
+            text(2, true),
+            "2 locks match; your roles may release none of them."
+        );
     }
 }

@@ -37,14 +37,15 @@ impl Services {
             prefix: prefix.clone(),
             owner: owner.clone(),
         };
-        let (locks, total) = self.unlocks.choice(who, narrowed);
+        let found = self.unlocks.choice(who, narrowed);
         Ok(BulkSelectData {
             backends: self.backend_choices(who, Permission::View),
             backend,
             prefix,
             owner,
-            rows: locks.into_iter().map(page_rows::candidate).collect(),
-            total,
+            rows: found.locks.into_iter().map(page_rows::candidate).collect(),
+            total: found.total,
+            is_complete: found.is_complete,
         })
     }
 
