@@ -6,6 +6,7 @@ mod page_rows;
 pub(in crate::http) mod review;
 pub(in crate::http) mod step;
 
+use app::console::ConsoleError;
 use app::forms::reply::FormReply;
 use app::pages::unlock::{HOLDER_VALUES, holder_value, sentence};
 use domain::force_release::Holding;
@@ -22,6 +23,16 @@ fn why(error: &UnlockError) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// The store does not answer, which passes: an open page keeps the unlock and what is typed.
+fn unread(error: &UnlockError) -> Option<ConsoleError> {
+    let UnlockError::AuditUnavailable(source) = error else {
+        return None;
+    };
+    tracing::warn!("an unlock cannot be read: {source}");
+    let what = "the console's store does not answer: the state of the unlock is unknown".to_owned();
+    Some(ConsoleError::Unavailable { what })
 }
 
 fn remedy(error: &UnlockError) -> Option<String> {

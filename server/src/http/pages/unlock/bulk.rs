@@ -16,7 +16,7 @@ use domain::names::BackendName;
 use domain::unlock::UnlockState;
 
 use super::step::name_fault;
-use super::{field_fault, page_rows, why};
+use super::{field_fault, page_rows, unread, why};
 use crate::http::pages::form_request::FormRequest;
 use crate::http::state::{AppState, Services};
 use crate::http::unlock::status;
@@ -59,8 +59,13 @@ impl Services {
         let ids = pairs.filter(|(name, _)| name == "id").map(|(_, id)| id);
         let mut items = Vec::new();
         for id in ids.take(BULK_MAX) {
-            if let Ok(status) = self.unlocks.status_for(who, &id).await {
-                items.push(item(status));
+            match self.unlocks.status_for(who, &id).await {
+                Ok(status) => items.push(item(status)),
+                Err(error) => {
+                    if let Some(passing) = unread(&error) {
+                        return Err(passing);
+                    }
+                }
             }
         }
         Ok(BulkConfirmData { items })
@@ -149,13 +154,19 @@ pub(in crate::http) async fn confirm(State(state): State<AppState>, form: FormRe
     for id in &ids {
         let field = typed_field(id);
         let typed_name = form.form.untrimmed(&field);
-        // An unlock of which the user may not know is left out.
-        let Ok(unlock) = state.unlocks.get(&form.who, id).await else {
-            continue;
-        };
         if typed_name.is_empty() {
             continue;
         }
+        let unlock = match state.unlocks.get(&form.who, id).await {
+            Ok(unlock) => unlock,
+            // An unlock of which the user may not know is left out.
+            Err(UnlockError::NotFound { .. }) => continue,
+            Err(error) => {
+                worst = worst.max(status(&error));
+                faults.push((field, why(&error)));
+                continue;
+            }
+        };
         let confirmation = Confirmation {
             resource: typed_name.clone(),
             break_glass: None,

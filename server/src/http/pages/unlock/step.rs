@@ -9,7 +9,7 @@ use domain::access::Permission;
 use domain::duration::millis;
 use domain::unlock::{Unlock, difference};
 
-use super::{field_fault, page_rows, refusal, why};
+use super::{field_fault, page_rows, refusal, unread, why};
 use crate::http::pages::form_request::FormRequest;
 use crate::http::pages::{reauthenticate, response};
 use crate::http::path_id::PathId;
@@ -24,10 +24,13 @@ impl Services {
         who: &Principal,
         id: &str,
     ) -> Result<StepData, ConsoleError> {
-        Ok(match self.unlocks.status_for(who, id).await {
-            Ok(status) => StepData::Unlock(Box::new(self.step(who, status))),
-            Err(error) => StepData::Nothing(page_rows::nothing(&error, None)),
-        })
+        match self.unlocks.status_for(who, id).await {
+            Ok(status) => Ok(StepData::Unlock(Box::new(self.step(who, status)))),
+            Err(error) => match unread(&error) {
+                Some(passing) => Err(passing),
+                None => Ok(StepData::Nothing(page_rows::nothing(&error, None))),
+            },
+        }
     }
 
     fn step(&self, who: &Principal, status: UnlockStatus) -> UnlockStep {

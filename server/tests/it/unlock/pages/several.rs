@@ -4,7 +4,7 @@ use crate::support::{TestServer, on};
 use crate::unlock::requests::{HeldLock, REASON};
 use domain::access::Role;
 
-use super::{Page, address, post, see};
+use super::{Page, address, begun, id, post, see};
 
 /// The checkbox value of this holding.
 fn tick(page: &Page, held: &HeldLock) -> String {
@@ -117,4 +117,26 @@ async fn locks_that_may_only_be_seen_hide_no_candidate() {
     let list = see(&server, &eve, "/unlocks").await;
     tick(list.is(200), &own);
     assert!(!list.text.contains("a:59"), "{}", list.text);
+}
+
+#[tokio::test]
+async fn an_unlock_that_cannot_be_read_is_unknown_and_not_gone() {
+    // The table is missing for a while.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let held = server.hold(&operator, "r").await;
+    let step = begun(&server, &ada, &held).await;
+    let several = format!("/unlocks/several?id={}", id(&step));
+    let aside = "ALTER TABLE unlocks RENAME TO unlocks_aside";
+    server.store.sql(aside).await;
+    for path in [step.as_str(), &several] {
+        let page = see(&server, &ada, path).await;
+        page.is(503).has("the state of the unlock is unknown");
+        let claims = ["No unlock has this id", "Nothing to confirm"];
+        assert!(!claims.iter().any(|claim| page.text.contains(claim)), "{path}");
+    }
+    let back = "ALTER TABLE unlocks_aside RENAME TO unlocks";
+    server.store.sql(back).await;
+    see(&server, &ada, &several).await.is(200).has("Confirm 1 unlock");
 }
