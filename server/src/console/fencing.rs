@@ -36,10 +36,12 @@ impl ServerConsole {
         let mut rejections = self.read_rejections(sources, whole).await?;
         let is_cut = rejections.len() as u64 >= u64::from(fencing_rejections::ROWS_MAX);
         let mut grants = self.read_grants(sources, whole).await;
-        fencing_rejections::name_owners(&mut rejections, &grants);
-        let is_unused = rejections.is_empty() && !self.has_rejections(sources).await;
+        fencing_rejections::name_owners(&mut rejections, grants.as_deref().unwrap_or_default());
+        let is_unused = rejections.is_empty() && !self.has_rejections(sources).await?;
         rejections.retain(|row| query.fits(row));
-        grants.retain(|grant| query.fits_grant(grant));
+        if let Some(grants) = &mut grants {
+            grants.retain(|grant| query.fits_grant(grant));
+        }
         let since = self.begin_of_data(sources, &rejections).await;
         let range = ShownRange::new(Ok(query.range), RangePreset::Day, since, now);
         let before = self.count_before(sources, &query, &range).await;
@@ -67,23 +69,21 @@ impl ServerConsole {
         rows.map_err(store_unavailable)
     }
 
-    async fn has_rejections(&self, sources: &ChartSources) -> bool {
+    async fn has_rejections(&self, sources: &ChartSources) -> Result<bool, ConsoleError> {
         let scope = self.visible.on(&BackendName::builtin());
-        fencing_rejections::is_used(&sources.leases, &scope)
-            .await
-            .unwrap_or(false)
+        let used = fencing_rejections::is_used(&sources.leases, &scope).await;
+        used.map_err(store_unavailable)
     }
 
-    /// Empty if history cannot be read: rejections alone are still worth a page.
-    async fn read_grants(&self, sources: &ChartSources, scale: TimeScale) -> Vec<HistoryEvent> {
+    /// `None` if history cannot be read: rejections alone are still worth a page.
+    async fn read_grants(&self, sources: &ChartSources, scale: TimeScale) -> Option<Vec<HistoryEvent>> {
         let names = self.visible_ranges();
         let grants = sources
             .history
             .grants(scale.from(), scale.until(), names.as_deref(), GRANTS_MAX);
-        grants.await.unwrap_or_else(|error| {
-            tracing::warn!("history cannot be read: {error}");
-            Vec::new()
-        })
+        let read = grants.await;
+        read.inspect_err(|error| tracing::warn!("history cannot be read: {error}"))
+            .ok()
     }
 
     /// The older of the begin of history and the oldest of these rejections.

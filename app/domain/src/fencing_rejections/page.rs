@@ -38,8 +38,8 @@ pub struct FencingPage {
     /// One page, newest first.
     pub rejections: Vec<Rejection>,
     pub has_older: bool,
-    /// Newest first.
-    pub grants: Vec<LatestGrant>,
+    /// Newest first; `None`: they could not be read.
+    pub grants: Option<Vec<LatestGrant>>,
     /// No reports exist that the reader may see.
     pub is_unused: bool,
     /// The range has more rejections than are read.
@@ -66,7 +66,8 @@ pub struct FencingInput {
     /// All of the range, newest first.
     pub rejections: Vec<Rejection>,
     pub before: Option<u64>,
-    pub grants: Vec<HistoryEvent>,
+    /// `None`: they could not be read.
+    pub grants: Option<Vec<HistoryEvent>>,
     pub is_unused: bool,
     pub is_cut: bool,
     pub backends: Vec<String>,
@@ -87,7 +88,7 @@ impl FencingPage {
             reporters_total: 0,
             rejections: Vec::new(),
             has_older: false,
-            grants: Vec::new(),
+            grants: None,
             is_unused: false,
             is_cut: false,
             backends,
@@ -131,7 +132,7 @@ impl FencingPage {
             has_older: older.next().is_some(),
             error: None,
             rejections: page,
-            grants: grants.into_iter().take(GRANTS_MAX).map(grant).collect(),
+            grants: grants.map(|grants| grants.into_iter().take(GRANTS_MAX).map(grant).collect()),
             is_unused,
             is_cut,
             backends,
@@ -201,7 +202,7 @@ mod tests {
                 range: ShownRange::new(Ok(None), RangePreset::Day, Some(0), 600_000),
                 rejections: (1..=rows).rev().map(row).collect(),
                 before: None,
-                grants: Vec::new(),
+                grants: Some(Vec::new()),
                 is_unused: false,
                 is_cut: false,
                 backends: Vec::new(),

@@ -138,6 +138,10 @@ pub fn Grants(data: Signal<FencingPage>) -> impl IntoView {
     let grants = Memo::new(move |_| data.with(|data| data.grants.clone()));
     let content = move || {
         grants.with(|grants| {
+            let Some(grants) = grants else {
+                return view! { <p class="pad">"Unknown: grants could not be read. The next refresh tries again."</p> }
+                    .into_any();
+            };
             if grants.is_empty() {
                 return view! { <p class="pad">"No grants with a token in this range."</p> }.into_any();
             }

@@ -1,5 +1,7 @@
 //! Pages with charts, read by a viewer, and a client whose leases they show.
 
+use std::path::Path;
+
 use domain::access::Role;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -28,6 +30,16 @@ impl ChartPages {
         self.server
             .token(prefix, on(Role::Viewer, None, Some(prefix)))
             .await
+    }
+
+    /// The events of history cannot be read from now on.
+    pub(super) async fn break_history(&self) {
+        let leases = self.server.store.url.strip_prefix("sqlite:").unwrap();
+        let file = runtime::db::history_file(Path::new(leases));
+        let url = format!("sqlite:{}", file.display());
+        let pool = sqlx::SqlitePool::connect(&url).await.unwrap();
+        let rename = sqlx::query("ALTER TABLE lock_events RENAME TO lock_events_aside");
+        rename.execute(&pool).await.unwrap();
     }
 
     /// As the viewer of everything.

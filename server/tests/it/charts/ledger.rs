@@ -124,3 +124,13 @@ async fn hostile_names_in_rejections_are_escaped() {
     );
     assert!(!html.contains('\u{200b}') && html.contains("\\u{200b}"), "{html}");
 }
+
+#[tokio::test]
+async fn grants_of_a_history_that_cannot_be_read_are_unknown() {
+    let pages = ChartPages::start().await;
+    pages.break_history().await;
+    let (status, html) = pages.page("/fencing").await;
+    assert_eq!(status, 200);
+    assert!(html.contains("Unknown: grants could not be read."), "{html}");
+    assert!(!html.contains("No grants with a token"), "{html}");
+}
