@@ -29,6 +29,7 @@ pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String
             Some("The list of locks could not be read.".to_owned()),
         );
     };
+    let is_complete = page.complete;
     let waited: Vec<Lock> = page
         .locks
         .into_iter()
@@ -56,13 +57,19 @@ pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String
     roots.dedup_by(|left, right| {
         left.owner_id == right.owner_id && left.pid == right.pid && left.pid.is_some()
     });
-    let fault = (unread_count > 0).then(|| {
-        format!(
-            "{unread_count} of {} queues could not be read now and are left out.",
-            waited.len()
-        )
-    });
-    (roots, fault)
+    (roots, omissions(waited.len(), unread_count, is_complete))
+}
+
+/// What the trees may lack.
+fn omissions(queues: usize, unread: usize, is_complete: bool) -> Option<String> {
+    let unread =
+        (unread > 0).then(|| format!("{unread} of {queues} queues could not be read now and are left out."));
+    let others =
+        (queues >= LOCKS_MAX as usize).then(|| format!("Only the {LOCKS_MAX} longest queues are read."));
+    let blind =
+        (!is_complete).then(|| "Backends that are not read completely may have other waiters.".to_owned());
+    let all: Vec<String> = [unread, others, blind].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// `None` if the lock is not held any more or cannot be read.
@@ -89,4 +96,21 @@ async fn read_queue(console: &dyn Console, lock: &Lock) -> Option<(LockQueue, Ve
             .collect(),
     };
     Some((queue, fresh.blockers.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unread_backends_and_queues_are_named() {
+        assert_eq!(omissions(0, 0, true), None);
+        let blind = omissions(0, 0, false).unwrap();
+        assert!(blind.starts_with("Backends that are not read"), "{blind}");
+        let all = omissions(LOCKS_MAX as usize, 2, false).unwrap();
+        assert!(
+            all.contains("2 of 16 queues") && all.contains("Only the 16 longest"),
+            "{all}"
+        );
+    }
 }

@@ -37,9 +37,13 @@ fn content(data: &ContentionPage) -> AnyView {
         .clone()
         .map(|why| view! { <p class="small ink2 pad">{why}</p> }.into_any());
     if data.trees.is_empty() {
+        let title = match fault.is_some() {
+            true => "No known waiters",
+            false => "No waiters now",
+        };
         return view! {
             {fault}
-            <div class="empty"><h3>"No waiters now"</h3><p>"Queues are read at each refresh of this page."</p></div>
+            <div class="empty"><h3>{title}</h3><p>"Queues are read at each refresh of this page."</p></div>
         }
         .into_any();
     }
