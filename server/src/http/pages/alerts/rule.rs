@@ -45,9 +45,9 @@ impl Services {
         let mut versions = Vec::new();
         if let Ok(stored) = self.alerts.visible_rule(&visible, id).await {
             let all = self.alerts.visible_versions(&visible, &stored.rule.id).await;
-            versions = version_rows(&all.unwrap_or_default());
+            versions = version_rows(&all.map_err(store_silent)?);
         }
-        let open = self.alerts.open(&visible).await.unwrap_or_default();
+        let open = self.alerts.open(&visible).await.map_err(store_silent)?;
         let firing = open
             .iter()
             .filter(|open| open.rule.id.as_str() == id && open.kept.alert.is_firing());
@@ -175,6 +175,11 @@ impl Services {
             took_ms: self.clock.tick().since(began),
         })
     }
+}
+
+fn store_silent(error: sqlx::Error) -> ConsoleError {
+    tracing::warn!("a rule cannot be read: {error}");
+    unavailable(super::STORE_SILENT)
 }
 
 fn preview_data(rule: &Rule, preview: Preview, simulated_until: Option<i64>) -> PreviewData {
