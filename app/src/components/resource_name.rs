@@ -44,6 +44,7 @@ impl NameParts {
         let (dim, differs) = name.split_at(shared.min(name.len()));
         let (dim, differs) = match last(differs, LINE_BYTES_MAX) {
             end if cut && end.len() < differs.len() => ("", end),
+            _ if cut => (last(dim, LINE_BYTES_MAX), differs),
             _ => (dim, differs),
         };
         let differs = mark_trailing_space(if dim.is_empty() {
