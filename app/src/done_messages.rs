@@ -8,12 +8,12 @@ const MESSAGES: [(&str, &str, &str); 20] = [
     (
         "/alerts",
         "silenced",
-        "Silenced. No notification is sent until the silence ends.",
+        "Silenced. What begins to fire is not notified until the silence ends.",
     ),
     (
         "/alerts",
         "ended",
-        "The silence has ended. Notifications of firing alerts are sent now.",
+        "The silence has ended. Alerts that still fire are notified.",
     ),
     ("/alerts", "extended", "The silence is extended."),
     (

@@ -176,7 +176,7 @@ fn nothing(data: &AlertsData, filter: &AlertFilter) -> &'static str {
     if filter.is_narrowed() || !filter.states.is_empty() {
         "No group matches the filter."
     } else if data.rule_lines.iter().all(|rule| !rule.is_enabled) && !data.is_limited {
-        "No alert rules: nothing will fire."
+        "No alert rule is enabled: nothing will fire."
     } else {
         "No rule condition is met."
     }
