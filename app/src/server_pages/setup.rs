@@ -64,7 +64,7 @@ pub fn setup(page: Setup) -> String {
             {link}
             {name.view()}
             {password.view()}
-            <div class="do"><button class="btn solid" r#type="submit">"Begin"</button></div>
+            <div class="do"><button class="btn solid" r#type="submit">"Create admin"</button></div>
         </form>
         <script inner_html=FROM_FRAGMENT></script>
     };

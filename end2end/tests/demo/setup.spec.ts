@@ -32,7 +32,7 @@ test('the setup page takes the secret from the fragment, and the link works once
   await accessible(page);
   await page.getByLabel('Your name').fill('ada');
   await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Begin' }).click();
+  await page.getByRole('button', { name: 'Create admin' }).click();
   await expect(page).toHaveURL(`${fresh.url}/`);
   expect(asked.filter((url) => url.includes('link='))).toEqual([]);
   await page.goto(fresh.link ?? '');
@@ -47,7 +47,7 @@ test.describe('without a script', () => {
     await page.getByLabel('Setup link').fill(fresh.link ?? '');
     await page.getByLabel('Your name').fill('ada');
     await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Begin' }).click();
+    await page.getByRole('button', { name: 'Create admin' }).click();
     await expect(page).toHaveURL(`${fresh.url}/`);
   });
 });
