@@ -50,9 +50,11 @@ fn command(before: Option<char>, key: &str) -> Option<Command> {
     }
 }
 
-/// The key, unless a field, a dialog or the browser handles it.
+/// The key, unless a field, a dialog, the browser or an earlier listener handles it: `a` after `g`
+/// opens the alerts, and does not acknowledge one.
 pub fn plain_key(event: &KeyboardEvent) -> Option<String> {
-    if event.ctrl_key() || event.meta_key() || event.alt_key() || event.is_composing() {
+    let is_handled = event.default_prevented() || event.is_composing();
+    if is_handled || event.ctrl_key() || event.meta_key() || event.alt_key() {
         return None;
     }
     let element = event.target()?.dyn_into::<web_sys::Element>().ok()?;

@@ -70,6 +70,19 @@ test('filters are in the URL, and the keyboard moves, expands and silences', asy
   await expect(page.getByText('must be one of')).toBeVisible();
 });
 
+test('a page is opened from a focused group, whose own keys are other ones', async ({ page }) => {
+  test.setTimeout(150_000);
+  await refusedWriteFires(page);
+  await hydrated(page);
+  await page.keyboard.press('j');
+  await expect(page.locator('.ag-g:focus-within')).toHaveCount(1);
+  // Alone, s silences the group.
+  await page.keyboard.press('g');
+  await page.keyboard.press('s');
+  await expect(page.getByRole('heading', { name: 'You are visitor' })).toBeVisible();
+  await expect(page).toHaveURL(/\/settings$/);
+});
+
 test('the fields of one line of a rule are level', async ({ page }) => {
   // Two of these labels have two lines.
   await page.goto('/alerts/rules/new?condition=long_held');
