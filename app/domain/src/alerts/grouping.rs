@@ -133,8 +133,8 @@ pub fn notified_fingerprint(rule: &Rule, alert: &Active) -> Option<String> {
     Some(fingerprint(&labels_with(rule, alert, severity)))
 }
 
-/// Key of the group that an alert with these labels belongs to, and the labels that the group shares: the group of its
-/// last notification, also if its rule groups by other labels since.
+/// Key of the group that an alert with these labels belongs to, and the labels that the group
+/// shares: the group of its last notification, also if its rule groups by other labels since.
 pub fn group_of(rule: &Rule, alert: &Active, labels: &Labels) -> (String, Labels) {
     group_by(rule, alert.group_by(rule), labels)
 }
