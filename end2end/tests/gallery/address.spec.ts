@@ -66,6 +66,16 @@ test('owner and safety class filter the list, and one click clears all', async (
   await expect(foot(page)).toContainText('of 44');
 });
 
+test('Escape closes a choice and leaves the focus on it', async ({ page }) => {
+  await openLive(page, '/locks');
+  const choice = page.locator('.filters summary', { hasText: 'owner' });
+  await choice.press('Enter');
+  const field = page.getByRole('textbox', { name: 'exactly this owner' });
+  await field.press('Escape');
+  await expect(field).toBeHidden();
+  await expect(choice).toBeFocused();
+});
+
 test('an invalid URL names its field and links to the list', async ({ page, forgive }) => {
   forgive(/status of 400/);
   const answer = await page.goto('/locks?state=broken');

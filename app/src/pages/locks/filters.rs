@@ -13,6 +13,7 @@ use web_sys::{FormData, HtmlInputElement};
 
 use super::url_state::Address;
 use crate::components::reactive::changing;
+use crate::focus::focus;
 
 /// Fields of the form, in URL order.
 const FIELDS: [&str; 8] = [
@@ -102,6 +103,10 @@ fn close_elsewhere(form: NodeRef<Form>) {
             .flatten()
             .and_then(|form| form.query_selector("details[open]").ok().flatten());
         if let Some(open) = open.filter(|open| !open.contains(but)) {
+            // A field with the focus is hidden with its choice.
+            if let Ok(Some(summary)) = open.query_selector(":focus-within > summary") {
+                focus(&summary);
+            }
             let _ = open.remove_attribute("open");
         }
     };
