@@ -3,6 +3,7 @@
 //! A backend that is down, stale, partial or not read yet never reads as "no locks".
 
 use domain::backend::{BackendStatus, BackendView};
+use domain::escape::visible;
 use domain::format;
 use domain::observation::Coverage;
 use domain::query::InventoryPage;
@@ -66,10 +67,11 @@ fn BlindLine(line: Line) -> impl IntoView {
     let (shape, hue, label) = status_badge(line.status);
     let href = format!("/backends#{}", line.name);
     let reason = format!("Reason: {}", line.name);
+    let what = visible(&line.what).into_owned();
     view! {
         <li class=hue>
             <Shape name=shape/>
-            <span><b>{line.name}</b>" "{label}". "<span class="what">{line.what}</span></span>
+            <span><b>{line.name}</b>" "{label}". "<bdi class="what">{what}</bdi></span>
             <a class="link" href=href aria-label=reason>"Reason"</a>
         </li>
     }
@@ -172,5 +174,21 @@ fn empty_text(page: &InventoryPage, address: &Address) -> (&'static str, String)
                 format::counted(page.held_total, "lock", "locks")
             ),
         ),
+    }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_of_a_failure_are_written_out() {
+        let line = Line {
+            status: BackendStatus::Down,
+            name: "pg".to_owned(),
+            what: "a\u{202e}b".to_owned(),
+        };
+        let html = Owner::new_root(None).with(|| view! { <BlindLine line/> }.into_any().to_html());
+        assert!(html.contains("a\\u{202e}b"), "{html}");
     }
 }
