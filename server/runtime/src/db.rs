@@ -4,7 +4,9 @@
 //! Owns connections, migrations, and the macro that runs one statement on either database. Tables belong to the
 //! modules that use them. With SQLite this is a separate file, so that no page slows a lease.
 
+mod from_row;
 pub mod instrumented;
+mod migrations;
 pub mod read_only;
 pub mod schema;
 mod wait_ready;
@@ -20,6 +22,7 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+pub use self::from_row::from_row;
 use self::instrumented::Timed;
 use crate::tasks;
 

@@ -7,7 +7,7 @@ use sqlx::Row as _;
 
 use super::{Audit, Entry, chain};
 use runtime::change_signal::ChangeSignal;
-use runtime::db::{Tx, on_either};
+use runtime::db::{Tx, from_row, on_either};
 
 /// Serializes appenders on Postgres within their transactions; SQLite has a single writer. A row lock, because any
 /// role that may connect could hold an advisory lock.
@@ -19,31 +19,33 @@ const INSERT: &str = "INSERT INTO audit_entries (seq, created_at, action, phase,
     source, resource, unlock_id, reason, approver_id, before, after, ip, user_agent, request_id, trace_id, prev_hash, hash)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)";
 
-/// A stored entry.
-#[derive(Debug, Clone, PartialEq, Eq, Default, sqlx::FromRow)]
-pub struct AuditRecord {
-    pub seq: i64,
-    pub created_at: i64,
-    pub action: String,
-    pub phase: String,
-    pub outcome: String,
-    pub actor_id: String,
-    pub actor_name: String,
-    pub role: Option<String>,
-    pub backend: Option<String>,
-    pub source: Option<String>,
-    pub resource: Option<String>,
-    pub unlock_id: Option<String>,
-    pub reason: Option<String>,
-    pub approver_id: Option<String>,
-    pub before: Option<String>,
-    pub after: Option<String>,
-    pub ip: Option<String>,
-    pub user_agent: Option<String>,
-    pub request_id: Option<String>,
-    pub trace_id: Option<String>,
-    pub prev_hash: String,
-    pub hash: String,
+from_row! {
+    /// A stored entry.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct AuditRecord {
+        pub seq: i64,
+        pub created_at: i64,
+        pub action: String,
+        pub phase: String,
+        pub outcome: String,
+        pub actor_id: String,
+        pub actor_name: String,
+        pub role: Option<String>,
+        pub backend: Option<String>,
+        pub source: Option<String>,
+        pub resource: Option<String>,
+        pub unlock_id: Option<String>,
+        pub reason: Option<String>,
+        pub approver_id: Option<String>,
+        pub before: Option<String>,
+        pub after: Option<String>,
+        pub ip: Option<String>,
+        pub user_agent: Option<String>,
+        pub request_id: Option<String>,
+        pub trace_id: Option<String>,
+        pub prev_hash: String,
+        pub hash: String,
+    }
 }
 
 /// Number and hash of an appended entry. Valid only after the commit.

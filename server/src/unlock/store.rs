@@ -5,46 +5,47 @@ use chrono::{DateTime, Utc};
 use domain::names::{BackendName, Resource, Source};
 use domain::unlock::{Approval, BreakGlass, EndedHolding, Observed, ProtectionLevel, Unlock, UnlockState};
 
-use runtime::db::{Db, Tx, on_either};
+use runtime::db::{Db, Tx, from_row, on_either};
 
 const SELECT: &str = "SELECT id, state, protection, protection_reason, by_id, by_name, by_root_user_id, backend, source, resource, reason, observed, created_at,
     expires_at, mismatches, approver_id, approver_name, approved_at, break_glass_reason, reviewer_id, reviewer_name,
     reviewed_at, acted_at, act_deadline, ended_at, ending, intent_entry, act_entry, outcome_entry, rereads, reread_at,
     still_held_since FROM unlocks WHERE ";
 
-#[derive(sqlx::FromRow)]
-struct UnlockRow {
-    id: String,
-    state: String,
-    protection: String,
-    protection_reason: Option<String>,
-    by_id: String,
-    by_name: String,
-    by_root_user_id: Option<String>,
-    backend: String,
-    source: String,
-    resource: String,
-    reason: String,
-    observed: String,
-    created_at: i64,
-    expires_at: i64,
-    mismatches: i64,
-    approver_id: Option<String>,
-    approver_name: Option<String>,
-    approved_at: Option<i64>,
-    break_glass_reason: Option<String>,
-    reviewer_id: Option<String>,
-    reviewer_name: Option<String>,
-    reviewed_at: Option<i64>,
-    acted_at: Option<i64>,
-    ended_at: Option<i64>,
-    ending: String,
-    intent_entry: i64,
-    act_entry: Option<i64>,
-    outcome_entry: Option<i64>,
-    rereads: i64,
-    reread_at: Option<i64>,
-    still_held_since: Option<i64>,
+from_row! {
+    struct UnlockRow {
+        id: String,
+        state: String,
+        protection: String,
+        protection_reason: Option<String>,
+        by_id: String,
+        by_name: String,
+        by_root_user_id: Option<String>,
+        backend: String,
+        source: String,
+        resource: String,
+        reason: String,
+        observed: String,
+        created_at: i64,
+        expires_at: i64,
+        mismatches: i64,
+        approver_id: Option<String>,
+        approver_name: Option<String>,
+        approved_at: Option<i64>,
+        break_glass_reason: Option<String>,
+        reviewer_id: Option<String>,
+        reviewer_name: Option<String>,
+        reviewed_at: Option<i64>,
+        acted_at: Option<i64>,
+        ended_at: Option<i64>,
+        ending: String,
+        intent_entry: i64,
+        act_entry: Option<i64>,
+        outcome_entry: Option<i64>,
+        rereads: i64,
+        reread_at: Option<i64>,
+        still_held_since: Option<i64>,
+    }
 }
 
 /// An unlock with fields that only maintenance needs.

@@ -13,6 +13,7 @@ use sqlx::{PgConnection, SqliteConnection};
 use super::rows::LeaseRow;
 use super::{StoreError, moved, postgres, sqlite};
 use crate::error::LeaseOpenError;
+use runtime::db::from_row;
 
 /// Resources of one page.
 const PAGE: i64 = 1_000;
@@ -50,26 +51,27 @@ macro_rules! on {
     };
 }
 
-#[derive(sqlx::FromRow)]
-struct StateOfResource {
-    resource: String,
-    last_token: i64,
-    locked_until: Option<i64>,
-    lease_id: Option<String>,
-    owner_id: Option<String>,
-    issuer: Option<String>,
-    fencing_token: Option<i64>,
-    ttl_seconds: Option<i64>,
-    metadata: Option<String>,
-    acquired_at: Option<i64>,
-    expires_at: Option<i64>,
-    renewed_at: Option<i64>,
-    renewals: Option<i64>,
-    ended_at: Option<i64>,
-    ended_how: Option<String>,
-    revoked_by: Option<String>,
-    revoke_reason: Option<String>,
-    audit_id: Option<String>,
+from_row! {
+    struct StateOfResource {
+        resource: String,
+        last_token: i64,
+        locked_until: Option<i64>,
+        lease_id: Option<String>,
+        owner_id: Option<String>,
+        issuer: Option<String>,
+        fencing_token: Option<i64>,
+        ttl_seconds: Option<i64>,
+        metadata: Option<String>,
+        acquired_at: Option<i64>,
+        expires_at: Option<i64>,
+        renewed_at: Option<i64>,
+        renewals: Option<i64>,
+        ended_at: Option<i64>,
+        ended_how: Option<String>,
+        revoked_by: Option<String>,
+        revoke_reason: Option<String>,
+        audit_id: Option<String>,
+    }
 }
 
 impl MoveSource {

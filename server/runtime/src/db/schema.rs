@@ -8,8 +8,7 @@ use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{PgConnection, SqliteConnection};
 use thiserror::Error;
 
-static SQLITE: Migrator = sqlx::migrate!("../../migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("../../migrations/postgres");
+use super::migrations::{POSTGRES, SQLITE};
 
 /// Prefix in the description of migrations that older versions cannot work with.
 const CONTRACT: &str = "contract";
@@ -218,21 +217,6 @@ mod tests {
             MigrationStatus::Dirty { .. }
         ));
         assert_eq!(migration_status(&SQLITE, &[]), MigrationStatus::Fresh);
-    }
-
-    #[test]
-    fn both_stores_have_the_same_migrations() {
-        // Numbered from 1 without a gap; the same number has the same name on SQLite and on Postgres.
-        let names = |migrator: &'static Migrator| -> Vec<(i64, &str)> {
-            let versions = migrator
-                .iter()
-                .map(|migration| (migration.version, &*migration.description));
-            versions.collect()
-        };
-        assert_eq!(names(&SQLITE), names(&POSTGRES));
-        let numbers: Vec<i64> = SQLITE.iter().map(|migration| migration.version).collect();
-        let expected: Vec<i64> = (1..=i64::try_from(numbers.len()).unwrap()).collect();
-        assert_eq!(numbers, expected);
     }
 
     async fn fresh_sqlite() -> SqliteConnection {
