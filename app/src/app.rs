@@ -44,7 +44,7 @@ use crate::pages::unlock::bulk::select::BulkSelectPage;
 use crate::pages::unlock::review::UnlockReviewPage;
 use crate::pages::unlock::step::UnlockStepPage;
 use crate::pages::waits::WaitsPage;
-use crate::refused::Refused;
+use crate::refusal_pages::Refused;
 use crate::session::{CurrentSession, FirstRender, Refusal};
 
 /// Sets the theme before the first paint, and handles `.turn` with and without hydration. If

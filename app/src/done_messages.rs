@@ -8,7 +8,7 @@ const MESSAGES: [(&str, &str, &str); 20] = [
     (
         "/alerts",
         "silenced",
-        "Silenced. What begins to fire is not notified until the silence ends.",
+        "Silenced. New matching alerts are not notified until it ends.",
     ),
     (
         "/alerts",

@@ -21,6 +21,6 @@ pub mod live;
 pub mod navigation;
 pub mod page_data;
 pub mod pages;
-pub mod refused;
+pub mod refusal_pages;
 pub mod server_pages;
 pub mod session;

@@ -8,14 +8,14 @@
 pub mod clock;
 pub mod event;
 pub mod event_source;
+mod hidden_tab;
 pub mod resource;
-mod rest;
 pub mod topics;
 
 use leptos::prelude::*;
 
 use event::{LiveBackend, LiveEvent};
-use rest::Rest;
+use hidden_tab::Rest;
 use topics::{Revisions, Topics};
 
 use crate::session::{CurrentSession, Session};

@@ -111,8 +111,8 @@ impl Sink for InventorySink<'_> {
         self.0.read_part(source, covers);
     }
 
-    fn undecided(&mut self, source: &Source) {
-        self.0.undecided(source);
+    fn mark_undecided(&mut self, source: &Source) {
+        self.0.mark_undecided(source);
     }
 }
 

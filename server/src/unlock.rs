@@ -50,7 +50,7 @@ use runtime::clock::Clock;
 use runtime::db::Db;
 use runtime::tasks;
 
-pub use bulk_candidates::{BulkCandidates, Narrowed};
+pub use bulk_candidates::{BulkCandidates, CandidateFilter};
 pub use confirm::Confirmation;
 pub use error::UnlockError;
 pub use intent::UnlockRequest;

@@ -47,7 +47,7 @@ pub use field_error::FieldError;
 pub use grouping::{NotificationRound, group_of, notices, notified_fingerprint, notified_labels};
 pub use hold_times::{SAMPLES_MIN, UsualHold};
 pub use labels::{LABELS, Labels, fingerprint, labels};
-pub use lock_conditions::{LockSnapshot, evaluate_lock, holding, lock_sentence, may_be_holding};
+pub use lock_conditions::{LockSnapshot, evaluate_lock, holding, lock_sentence, may_be_same_holding};
 pub use long_held::{HeldLock, held_limit_ms};
 pub use omitted_groups::LeftOut;
 pub use pattern::Pattern;

@@ -40,7 +40,7 @@ pub fn ChartFrame(
 pub fn Unread(
     id: &'static str,
     title: &'static str,
-    /// The data, in the plural or as a mass.
+    /// The data that is unknown: the subject of the sentence.
     #[prop(default = "history")]
     what: &'static str,
 ) -> impl IntoView {

@@ -23,7 +23,7 @@ use crate::focus::{HEADINGS, pass_on_focus};
 use crate::live::resource::Load;
 use crate::live::topics::Topics;
 use crate::live::use_live;
-use crate::refused::Forbidden;
+use crate::refusal_pages::Forbidden;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {

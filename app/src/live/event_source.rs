@@ -9,7 +9,7 @@ use web_sys::{EventSource, MessageEvent};
 
 use super::clock::{self, now_ms};
 use super::event::LiveEvent;
-use super::rest::{Rest, RestStep};
+use super::hidden_tab::{Rest, RestStep};
 use super::topics::Topics;
 use super::{Live, SILENCE_MS_MAX, Stream};
 

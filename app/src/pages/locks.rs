@@ -28,7 +28,7 @@ use crate::live::use_live;
 use facets::Facets;
 use filters::Filters;
 use footer::Foot;
-use notices::{Blindness, NoRows};
+use notices::{CoverageNotices, NoRows};
 use paging::LockPaging;
 use row_buffer::Listing;
 use table::Table;
@@ -99,7 +99,7 @@ fn List(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     view! {
         <Filters backends=names.into() address/>
         <Facets states=states.into() address/>
-        <Blindness loaded address/>
+        <CoverageNotices loaded address/>
         {move || if empty.get() {
             view! { <NoRows loaded address/> }.into_any()
         } else {

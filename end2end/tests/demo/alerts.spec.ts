@@ -262,7 +262,7 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await expect(page.getByRole('heading', { name: '0 alerts match now' })).toBeVisible();
   await page.getByLabel('Value of matcher 1, * as wildcard').fill('fencing_*');
   await page.getByRole('button', { name: /^Silence \d+ alerts? for 2 h/ }).click();
-  await expect(page.getByText('Silenced. What begins to fire is not notified')).toBeVisible();
+  await expect(page.getByText('Silenced. New matching alerts are not notified')).toBeVisible();
   const kept = page.locator('.al-q', { hasText: 'The ledger is being moved' });
   await expect(kept).toContainText('visitor');
   await expect(kept).toContainText(/ends in (1 h 59 m|2 h)/);

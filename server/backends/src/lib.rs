@@ -140,9 +140,9 @@ pub trait Sink: Send {
     /// the ones that it did not deliver are gone. Called before the scan ends.
     fn read_part(&mut self, _source: &Source, _covers: NamePredicate) {}
 
-    /// A partial scan does not tell which locks of `source` are held besides those that it delivered: it counts as no scan
-    /// of them. Called before the scan ends.
-    fn undecided(&mut self, _source: &Source) {}
+    /// A partial scan does not show which locks of `source` are held, except those that it delivered: for the others it
+    /// does not count as a scan. Called before the scan ends.
+    fn mark_undecided(&mut self, _source: &Source) {}
 }
 
 /// Accepts the names of a part of the locks.

@@ -105,7 +105,7 @@ impl ChangeQueue {
         let mut waiting = self.lock();
         let Some(waiting) = waiting.as_mut() else { return };
         let later = std::mem::replace(waiting, taken);
-        // Some may have been removed from it.
+        // The consumer may have removed some changes.
         waiting.bytes = waiting.changes.iter().map(LockChange::text_bytes).sum();
         waiting.lost += later.lost;
         waiting.outages.extend(later.outages);

@@ -36,12 +36,12 @@ impl fmt::Debug for KnownParts {
     }
 }
 
-/// What a scan has read of its partial sources.
+/// A scan that has not read every source completely.
 #[derive(Default)]
-pub(super) struct PartialReads {
-    /// Completely.
+pub(super) struct PartialScan {
+    /// Parts that it has read completely.
     pub(super) parts: Vec<(Source, NamePredicate)>,
-    /// Without knowing which other locks are held.
+    /// Sources of which it does not show which other locks are held.
     pub(super) undecided: Vec<Source>,
 }
 
@@ -98,7 +98,7 @@ impl Shard {
     pub(super) fn add_known_parts(
         &mut self,
         sources: &[SourcePass],
-        partial: &PartialReads,
+        partial: &PartialScan,
         (pass, began): (u32, Tick),
     ) {
         let slab = &self.slab;

@@ -4,15 +4,15 @@
 use backends::NamePredicate;
 use domain::tick::Tick;
 
-/// Scans stored per source. A part whose last scan is not stored has an older one: that time is earlier, and still true.
+/// Scans stored per source. If the last scan of a part is not stored, an older one counts: an earlier bound, and still true.
 const READS_MAX: usize = 8;
 
 #[derive(Clone, Default)]
 pub(super) struct PartReads {
     /// Oldest first.
     reads: Vec<PartRead>,
-    /// The last scan found locks of a part that it has not read completely: such parts may be read always and never
-    /// completely.
+    /// The last scan found locks of a part that it has not read completely: every scan may list such a part
+    /// and none read it completely.
     lists_others: bool,
 }
 

@@ -5,7 +5,7 @@ mod lock_delays;
 mod long_names;
 mod model;
 mod owner_texts;
-mod passes;
+mod scans;
 mod scoped;
 mod states;
 mod unidentified;

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::backend_state::{Slot, SlotState};
 use super::change_queue::Outage;
 use super::ingest::{Context, IngestOutcome, ReadSources};
-use super::known_parts::{KnownParts, PartialReads};
+use super::known_parts::{KnownParts, PartialScan};
 use super::recheck::DueRechecks;
 use super::shard::SourceInfo;
 use super::{Inventory, status};
@@ -37,8 +37,8 @@ pub struct InventoryWriter {
     describe: Box<Describe>,
     /// Notified if the first recheck is due earlier than before.
     recheck_sooner: Notify,
-    /// Of the current scan.
-    partial: Mutex<PartialReads>,
+    /// The current scan, as far as it is partial.
+    partial: Mutex<PartialScan>,
 }
 
 impl Inventory {
@@ -90,7 +90,7 @@ impl InventoryWriter {
 
     /// Begins a scan; locks that it does not find are removed at its end.
     pub fn begin(&self, now: ClockReading) {
-        *self.partial.lock() = PartialReads::default();
+        *self.partial.lock() = PartialScan::default();
         let mut state = self.slot.write();
         state.pass = state.pass.wrapping_add(1);
         state.pass_began = Some(now.tick);
@@ -102,8 +102,8 @@ impl InventoryWriter {
         self.partial.lock().parts.push((source.clone(), covers));
     }
 
-    /// The current scan does not tell which locks of `source` are held besides those that it found.
-    pub fn undecided(&self, source: &Source) {
+    /// The current scan does not show which locks of `source` are held, except those that it found.
+    pub fn mark_undecided(&self, source: &Source) {
         self.partial.lock().undecided.push(source.clone());
     }
 

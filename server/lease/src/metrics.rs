@@ -17,8 +17,8 @@ pub struct LeaseMetrics {
     pub waits: Counter,
     pub wait_ms: Counter,
     pub waiters_gone: Counter,
-    /// Acquire attempts on behalf of waiters: at most two for each release, and two a second of a waiter with a key that was used
-    /// before.
+    /// Acquire attempts on behalf of waiters: at most two for each release, and two per second for each waiter
+    /// of a repeated idempotency key.
     pub grant_attempts: Counter,
     /// Grants released because their client had disconnected.
     pub unclaimed_grants: Counter,

@@ -156,7 +156,8 @@ pub enum OperationResult {
         refusal: Refusal,
         /// Number of waiters ahead of this one.
         ahead: u32,
-        /// Its key was bound to this request before, perhaps by a waiter of another replica, whose grant is this one's as well.
+        /// Its idempotency key was bound to this request before, perhaps by a waiter of another replica: a grant to that one
+        /// answers this one too.
         is_repeated: bool,
     },
     KeyReused,

@@ -340,7 +340,7 @@ pub(super) fn has_unstored_expiry(lease: &Lease, now: StoreTime) -> bool {
     lease.ending.is_none() && !lease.lives_at(now)
 }
 
-/// A lease that was live when it was read is never shown as expired: that is not stored.
+/// A lease that was live when it was read is never shown as expired: its expiry is not stored yet.
 fn lease_view(resource: Resource, lease: Lease, now: StoreTime, age_ms: i64) -> LeaseView {
     let remaining_ms = (lease.remaining_ms(now) - age_ms).max(0);
     let now = if is_too_old(&lease, now, age_ms) {

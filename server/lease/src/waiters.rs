@@ -19,8 +19,8 @@ use super::operation::{AcquireMode, AcquireOp, Operation, OperationResult};
 use super::store::Lane;
 
 const NEVER: Tick = Tick(i64::MAX);
-/// A waiter whose request was made before, with the same key, checks as often whether the earlier one has got its grant: on
-/// another replica, nothing else would notify this one. Milliseconds.
+/// Interval in which the waiter of a repeated idempotency key checks whether the earlier request has got its grant: if that
+/// was on another replica, nothing else notifies this one. Milliseconds.
 const KEY_CHECK_MS: i64 = 500;
 
 #[derive(Default)]

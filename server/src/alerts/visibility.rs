@@ -33,7 +33,7 @@ pub struct OpenAlert {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedAlert {
     pub rule_name: String,
-    /// As far as the reader may see it; `None`: it is in the store no longer.
+    /// Limited to what the reader may see; `None`: it was removed.
     pub rule: Option<Rule>,
     pub subject: Subject,
     pub fired_at: i64,

@@ -60,15 +60,15 @@ pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String
     (roots, omissions(waited.len(), unread_count, is_complete))
 }
 
-/// What the trees may lack.
+/// Waiters that the trees may lack.
 fn omissions(queues: usize, unread: usize, is_complete: bool) -> Option<String> {
     let unread =
         (unread > 0).then(|| format!("{unread} of {queues} queues could not be read now and are left out."));
     let others =
         (queues >= LOCKS_MAX as usize).then(|| format!("Only the {LOCKS_MAX} longest queues are read."));
-    let blind =
+    let partial =
         (!is_complete).then(|| "Backends that are not read completely may have other waiters.".to_owned());
-    let all: Vec<String> = [unread, others, blind].into_iter().flatten().collect();
+    let all: Vec<String> = [unread, others, partial].into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join(" "))
 }
 
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn unread_backends_and_queues_are_named() {
         assert_eq!(omissions(0, 0, true), None);
-        let blind = omissions(0, 0, false).unwrap();
-        assert!(blind.starts_with("Backends that are not read"), "{blind}");
+        let partial = omissions(0, 0, false).unwrap();
+        assert!(partial.starts_with("Backends that are not read"), "{partial}");
         let all = omissions(LOCKS_MAX as usize, 2, false).unwrap();
         assert!(
             all.contains("2 of 16 queues") && all.contains("Only the 16 longest"),

@@ -7,7 +7,7 @@ use domain::duration::millis;
 use domain::notification::{Notice, NoticeAlert, NoticeStatus};
 use sqlx::Row as _;
 
-use super::limits::{RESEND_FIRST, RESOLVED_SENDS, STANDING_MAX};
+use super::limits::{ALERTS_PER_REQUEST_MAX, RESEND_FIRST, RESOLVED_SENDS};
 use runtime::db::{Db, Tx, on_either};
 
 /// Sets the state of these alerts: of the firing ones that a message lists, and of every resolved one. Alerts already
@@ -128,7 +128,7 @@ pub(super) async fn claim(
     let mut alerts = Vec::new();
     on_either!(&mut tx, Tx, |tx| {
         let query = sqlx::query(statement).bind(next_at).bind(receiver).bind(now);
-        for row in query.bind(STANDING_MAX).fetch_all(&mut **tx).await? {
+        for row in query.bind(ALERTS_PER_REQUEST_MAX).fetch_all(&mut **tx).await? {
             alerts.extend(read(&row.try_get::<String, _>(0)?));
         }
     });

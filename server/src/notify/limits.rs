@@ -38,10 +38,10 @@ pub const RESENDS_UNTIL_LAPSE: u32 = 4;
 /// How often the resolution of an alert is resent.
 pub const RESOLVED_SENDS: i64 = 4;
 /// Alerts in one request to an Alertmanager.
-pub const STANDING_MAX: i64 = 500;
-/// Retention of delivered messages; of the last one of a group until its alerts have ended.
-pub const DELIVERED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-pub const DEAD_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+pub const ALERTS_PER_REQUEST_MAX: i64 = 500;
+/// Retention of delivered messages. The last one of a group stays at least until its alerts have ended.
+pub const DELIVERED_RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Interval between deletions of data past its retention.
 pub const PRUNE_EVERY: Duration = Duration::from_secs(60);
 /// Rows of one batch of such a deletion.

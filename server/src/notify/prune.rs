@@ -3,11 +3,11 @@
 use domain::duration::millis;
 
 use super::Notifier;
-use super::limits::{DEAD_KEPT, DELIVERED_KEPT, PRUNED_MAX};
+use super::limits::{DEAD_LETTER_RETENTION, DELIVERED_RETENTION, PRUNED_MAX};
 use crate::janitor::delete_batch;
 
-/// The last message of a group stays while it lists a firing alert, which has no end, and its rule has open alerts: it
-/// says whom the end is sent to. The key of a group of alerts begins with the id of its rule.
+/// The last delivered message of a group stays while it lists a firing alert (`ends_at` is null) and its rule has open alerts:
+/// it determines which receivers are sent the resolution. The key of a group of alerts begins with the id of its rule.
 const ENDED: &str = "DELETE FROM deliveries WHERE seq IN (
     SELECT d.seq FROM deliveries d JOIN notifications n ON n.id = d.notification_id WHERE d.ended_at IS NOT NULL
     AND (d.ended_at < $1 OR (d.ended_at < $2 AND d.state = 'delivered'))
@@ -28,7 +28,10 @@ impl Notifier {
     /// Deletes one batch; whether there may be more.
     pub(super) async fn prune(&self) -> Result<bool, sqlx::Error> {
         let now = self.now_ms();
-        let (dead, delivered) = (now - millis(DEAD_KEPT), now - millis(DELIVERED_KEPT));
+        let (dead, delivered) = (
+            now - millis(DEAD_LETTER_RETENTION),
+            now - millis(DELIVERED_RETENTION),
+        );
         let more_ended = delete_batch(self.db(), ENDED, &[dead, delivered, PRUNED_MAX]).await?;
         let more_notices = delete_batch(self.db(), NOTICES, &[delivered, PRUNED_MAX]).await?;
         let more_groups = delete_batch(self.db(), GROUPS, &[delivered, PRUNED_MAX]).await?;

@@ -16,7 +16,7 @@ const PAGES_MAX: usize = 10;
 
 /// Filters; an empty one matches everything.
 #[derive(Debug, Clone, Default)]
-pub struct Narrowed {
+pub struct CandidateFilter {
     pub backend: Option<BackendName>,
     pub prefix: String,
     pub owner: String,
@@ -33,7 +33,7 @@ pub struct BulkCandidates {
 }
 
 impl Unlocks {
-    pub fn choice(&self, who: &Principal, narrowed: Narrowed) -> BulkCandidates {
+    pub fn find_candidates(&self, who: &Principal, narrowed: CandidateFilter) -> BulkCandidates {
         let mut query = InventoryQuery {
             backends: narrowed.backend.into_iter().collect(),
             prefix: narrowed.prefix,

@@ -4,6 +4,6 @@ mod contention;
 mod recorder;
 mod recording;
 mod restart;
+mod rollups;
 mod simulated_past;
-mod sums;
 mod waits;

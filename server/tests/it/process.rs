@@ -2,8 +2,8 @@
 
 mod certificate_renewal;
 mod evaluators;
-mod known_at_once;
 mod many_locks;
+mod new_credentials;
 mod reload;
 pub(crate) mod running_server;
 mod shutdown;

@@ -122,7 +122,7 @@ impl Sink for Seen {
         self.parts.push((source.clone(), covers));
     }
 
-    fn undecided(&mut self, source: &Source) {
+    fn mark_undecided(&mut self, source: &Source) {
         self.undecided.push(source.clone());
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::labels::{Labels, labels};
 use super::limits::ALERTS_PER_RULE_MAX;
-use super::lock_conditions::may_be_holding;
+use super::lock_conditions::may_be_same_holding;
 use super::omitted_groups::LeftOut;
 use super::rule::{AlertSeverity, GroupBy, Rule, RuleId};
 use super::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
@@ -232,7 +232,7 @@ impl RoundOutcome {
         let key = (alert.rule.clone(), alert.subject.clone());
         let is_same = results
             .get(&key)
-            .map(|result| may_be_holding(&result.holding, &alert.holding));
+            .map(|result| may_be_same_holding(&result.holding, &alert.holding));
         let mut timing = rule.timing;
         let sign = match is_same {
             Some(true) => {

@@ -134,7 +134,7 @@ pub fn notified_fingerprint(rule: &Rule, alert: &Active) -> Option<String> {
 }
 
 /// Key of the group that an alert with these labels belongs to, and the labels that the group
-/// shares: the group of its last notification, also if its rule groups by other labels since.
+/// shares: the group of its last notification, even if its rule groups by other labels by now.
 pub fn group_of(rule: &Rule, alert: &Active, labels: &Labels) -> (String, Labels) {
     group_by(rule, alert.group_by(rule), labels)
 }

@@ -68,8 +68,8 @@ pub fn holding(token: Option<u64>, acquired_at: Option<i64>, owner: Option<&str>
     }
 }
 
-/// Whether a reading is of this holding, or does not identify its own: then it proves no other one.
-pub fn may_be_holding(reading: &str, holding: &str) -> bool {
+/// Whether a reading may be of this holding: it identifies this one, or none.
+pub fn may_be_same_holding(reading: &str, holding: &str) -> bool {
     reading.is_empty() || reading == holding
 }
 

@@ -41,7 +41,7 @@ fn section(all: &[ResolvedAlert], is_narrowed: bool) -> AnyView {
     };
     view! {
         <section class="sec" aria-labelledby="over">
-            <header><h2 id="over">"Resolved"</h2><span class="note">"newest first, at most 50 of 30 days; the number in the filter is of 6 h"</span></header>
+            <header><h2 id="over">"Resolved"</h2><span class="note">"newest 50 of 30 days; the filter counts the last 6 h"</span></header>
             {table}
         </section>
     }

@@ -103,7 +103,7 @@ fn close_elsewhere(form: NodeRef<Form>) {
             .flatten()
             .and_then(|form| form.query_selector("details[open]").ok().flatten());
         if let Some(open) = open.filter(|open| !open.contains(but)) {
-            // A field with the focus is hidden with its choice.
+            // Closing a filter hides its fields: the focus goes to its summary.
             if let Ok(Some(summary)) = open.query_selector(":focus-within > summary") {
                 focus(&summary);
             }

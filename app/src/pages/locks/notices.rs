@@ -28,7 +28,7 @@ struct Line {
 
 /// One notice per backend with incomplete coverage, the worst first.
 #[component]
-pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
+pub fn CoverageNotices(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     let lines = Memo::new(move |_| {
         let address = address.get();
         let mut lines = loaded.with(|loaded| {
@@ -53,7 +53,7 @@ pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoVie
         (!lines.is_empty()).then(|| {
             view! {
                 <ul class="blindness" aria-label="backends with incomplete coverage">
-                    {lines.into_iter().map(|line| view! { <BlindLine line/> }.into_any()).collect_view()}
+                    {lines.into_iter().map(|line| view! { <CoverageLine line/> }.into_any()).collect_view()}
                     {omitted}
                 </ul>
             }
@@ -63,7 +63,7 @@ pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoVie
 }
 
 #[component]
-fn BlindLine(line: Line) -> impl IntoView {
+fn CoverageLine(line: Line) -> impl IntoView {
     let (shape, hue, label) = status_badge(line.status);
     let href = format!("/backends#{}", line.name);
     let reason = format!("Reason: {}", line.name);
@@ -188,7 +188,7 @@ mod tests {
             name: "pg".to_owned(),
             what: "a\u{202e}b".to_owned(),
         };
-        let html = Owner::new_root(None).with(|| view! { <BlindLine line/> }.into_any().to_html());
+        let html = Owner::new_root(None).with(|| view! { <CoverageLine line/> }.into_any().to_html());
         assert!(html.contains("a\\u{202e}b"), "{html}");
     }
 }

@@ -105,9 +105,9 @@ impl<'a> Progress<'a> {
         self.sink.lock().read_part(source, covers);
     }
 
-    /// See [`Sink::undecided`].
-    pub(super) fn undecided(&self, source: &Source) {
-        self.sink.lock().undecided(source);
+    /// See [`Sink::mark_undecided`].
+    pub(super) fn mark_undecided(&self, source: &Source) {
+        self.sink.lock().mark_undecided(source);
     }
 
     /// Reports all names that `is_listed` accepts as read, except those of keys that were not read and may be locks of the

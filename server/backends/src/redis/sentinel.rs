@@ -35,8 +35,8 @@ use config::redis::{RedisConfig, RedisMode};
 pub(super) const HOW: &str = "a script on the master that most Sentinels name deletes the key if it still holds the value seen \
                                and the server is still a master";
 
-const MINORITY_REMEDY: &str = "Locks that end stay in the list until a majority names it: start the Sentinels that do \
-                               not answer, or remove those that no longer exist from `urls`";
+const MINORITY_REMEDY: &str = "Ended locks stay in the list until a majority names one master: start the Sentinels that \
+                               do not answer, or remove those that no longer exist from `urls`";
 
 pub(super) struct Sentinel {
     servers: Servers,

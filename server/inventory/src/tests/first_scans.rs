@@ -211,7 +211,7 @@ fn an_undecided_scan_is_no_first_scan() {
     inventory.journal().open();
     let undecided = |at: i64| {
         feeds[0].begin(now(at));
-        feeds[0].undecided(&Source::fixed("key"));
+        feeds[0].mark_undecided(&Source::fixed("key"));
         feeds[0].end(partial(1), now(at));
     };
     let decided = |at: i64, names: &[&str]| scan(&feeds[0], at, names, &[], complete(&["key", "hash"]));

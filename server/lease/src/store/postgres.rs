@@ -271,7 +271,7 @@ impl Store for PostgresStore {
             }
             let runs = self.maintenance_runs.fetch_add(1, Ordering::Relaxed);
             let is_clean_run = runs.is_multiple_of(CLEAN_EVERY);
-            let save = sqlx::query(sql::CLOCK_SEEN).bind(now).bind(is_clean_run);
+            let save = sqlx::query(sql::SAVE_CLOCK).bind(now).bind(is_clean_run);
             save.execute(&self.readers).await?;
             if is_clean_run {
                 for statement in [sql::DELETE_WAITERS, sql::DELETE_REPLICAS] {

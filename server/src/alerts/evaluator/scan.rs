@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use domain::alerts::limits::ALERTS_PER_RULE_MAX;
 use domain::alerts::{
     ConditionKind, ConditionResult, EvaluationResult, LeftOut, LockSnapshot, Rule, RuleId, Subject,
-    evaluate_lock, lock_sentence, may_be_holding,
+    evaluate_lock, lock_sentence, may_be_same_holding,
 };
 use domain::names::BackendName;
 
@@ -65,7 +65,7 @@ pub(super) fn evaluate_rules(
                 let key = (rule.id.clone(), Subject::Lock(id()));
                 if known
                     .get(&key)
-                    .is_some_and(|holding| may_be_holding(&lock_snapshot.holding(), holding))
+                    .is_some_and(|holding| may_be_same_holding(&lock_snapshot.holding(), holding))
                 {
                     seen.unknown.insert(key);
                 }

@@ -38,8 +38,8 @@ impl ChartSources {
         let range = ShownRange::from_pairs(&pairs, RangePreset::SixHours, self.since().await, self.now_ms())
             .with_simulated(self.simulated_until().await);
         let (refused, unlocks) = (
-            in_time("fencing rejections", Box::pin(self.rejections(&range, visible))).await,
-            in_time("forced unlocks", Box::pin(self.acted(&range, who))).await,
+            read_in_time("fencing rejections", Box::pin(self.rejections(&range, visible))).await,
+            read_in_time("forced unlocks", Box::pin(self.acted(&range, who))).await,
         );
         let now = HeldNow {
             held: overview.held_total,
@@ -48,7 +48,7 @@ impl ChartSources {
         };
         let is_compared = pairs.contains(&(COMPARE.0.to_owned(), COMPARE.1.to_owned()));
         let held = Box::pin(self.held(&range, visible, is_compared, now));
-        let held = in_time("rollups of history", held).await;
+        let held = read_in_time("rollups of history", held).await;
         let held = held.map(|(series, chart)| HeldLocksChart {
             events: marks(
                 &series,
@@ -58,7 +58,7 @@ impl ChartSources {
             ..chart
         });
         OverviewCharts {
-            alerts: in_time("alerts", Box::pin(self.firing(visible))).await,
+            alerts: read_in_time("alerts", Box::pin(self.firing(visible))).await,
             held,
             rejections: refused.map(|refused| RecentRejections {
                 total: refused.len() as u64,
@@ -122,7 +122,7 @@ impl ChartSources {
 }
 
 /// `None`: not read, or not in time, which is shown as unknown.
-async fn in_time<T, E: std::fmt::Display>(
+async fn read_in_time<T, E: std::fmt::Display>(
     what: &'static str,
     read: BoxFuture<'_, Result<T, E>>,
 ) -> Option<T> {

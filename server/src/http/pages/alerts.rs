@@ -1,6 +1,6 @@
 //! `/alerts`: data of the alerts page, and the forms of alerts and silences. The rule editor is in `rule.rs`, silences are in
-//! `silences.rs`, the grouping in `groups.rs`, resolved alerts in `resolved.rs`. Handlers parse, ask the alerts, send on or
-//! give the form back.
+//! `silences.rs`, the grouping in `groups.rs`, resolved alerts in `resolved.rs`. Handlers parse a form, call `alerts`, and
+//! redirect or return the form with its errors.
 
 mod groups;
 mod resolved;

@@ -25,8 +25,9 @@ fn why(error: &UnlockError) -> String {
     }
 }
 
-/// The store does not answer, which passes: an open page keeps the unlock and what is typed.
-fn unread(error: &UnlockError) -> Option<ConsoleError> {
+/// The error of a store that does not answer, which is temporary: an open page keeps the unlock and the typed text. `None`:
+/// another error.
+fn unavailable(error: &UnlockError) -> Option<ConsoleError> {
     let UnlockError::AuditUnavailable(source) = error else {
         return None;
     };

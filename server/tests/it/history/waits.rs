@@ -13,7 +13,7 @@ use domain::observation::{InLine, ObservedLock};
 use domain::reported::Reported;
 
 use super::recorder::{HistoryStore, Server, backend, lock};
-use super::sums::acquire;
+use super::rollups::acquire;
 use testkit::eventually;
 
 /// Held by `owner`; `line` are the waiters, each with its waiting time if known.

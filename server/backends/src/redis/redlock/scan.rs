@@ -76,7 +76,7 @@ pub(in crate::redis) async fn observe(
         progress.read_part(&redlock.source, Arc::new(|_| true));
     }
     if !is_decided {
-        progress.undecided(&redlock.source);
+        progress.mark_undecided(&redlock.source);
     }
     let fault = unanswered_text(&connections);
     let key_fault = counts.troubles.of_keys();

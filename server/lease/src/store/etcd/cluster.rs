@@ -147,7 +147,7 @@ pub(super) async fn inspect(link: &Link, keys: &Keys) -> Result<EtcdReport, Leas
 /// Statuses by address, and reasons why the others have none.
 type Statuses = (Vec<(String, StatusResponse)>, Vec<(String, String)>);
 
-/// As [`statuses`]; if none is given for want of a leader, after the election.
+/// As [`statuses`]; waits for an election if no member has a status because the cluster has no leader.
 async fn statuses_after_election(link: &Link, keys: &Keys) -> Result<Statuses, LeaseOpenError> {
     let mut latest = statuses(link, keys).await?;
     let election = async {

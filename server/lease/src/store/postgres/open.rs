@@ -120,7 +120,7 @@ impl PostgresStore {
             .fetch_one(&mut connection)
             .await?;
         if identity != self.identity {
-            // All counters are read. If this call ends before that, the statement goes on, and the next session finds it done.
+            // Reads all counters. If this call is cut off, the statement still runs, and the next session finds it done.
             let set_timeout = sqlx::raw_sql("SET statement_timeout = '60s'");
             set_timeout.execute(&mut connection).await?;
             raise_epoch_once(&mut connection, &identity).await?;
@@ -227,7 +227,7 @@ async fn raise_epoch_once(connection: &mut PgConnection, identity: &str) -> Resu
     Ok(())
 }
 
-/// Connects to read or change whole tables, which may take longer than a lease operation, and so may the lock of one.
+/// Connects with timeouts for statements that read, change or lock whole tables: longer than those of a lease operation.
 async fn connect_for_tables(url: &str) -> Result<PgConnection, LeaseOpenError> {
     let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
     let set_timeouts = sqlx::raw_sql("SET statement_timeout = '10min'; SET lock_timeout = '30s'");

@@ -296,7 +296,7 @@ pub(super) const STEPPED_BACK_BEFORE: &str = concat!(
 
 /// Parameters: the store's time as checked by the caller, and whether to save it in any case. While the clock is shifted it is
 /// saved on each run, for a process that was suspended: see [`STEPPED_AHEAD`].
-pub(super) const CLOCK_SEEN: &str = "UPDATE store_meta SET clock_ms = $1
+pub(super) const SAVE_CLOCK: &str = "UPDATE store_meta SET clock_ms = $1
      WHERE clock_ms < $1 AND ($2 OR clock_offset_ms > 0)";
 
 /// Cluster and timeline: a point-in-time restore or a promotion starts a new timeline.

@@ -105,20 +105,20 @@ pub(super) const TICK: &str =
 /// The time to continue from after a restart.
 pub(super) const RECORDED_TIME: &str = "SELECT clock_ms, clock_behind_ms FROM store_meta";
 
-/// Parameters: the store's time, and by how much it moves.
-pub(super) const MOVE_LEASES: &str =
+/// Parameters: the store's time, and by how much it is shifted.
+pub(super) const SHIFT_LEASES: &str =
     "UPDATE leases SET acquired_at = acquired_at + ?2, expires_at = expires_at + ?2, renewed_at = renewed_at + ?2
      WHERE ended_at IS NULL AND expires_at > ?1";
 
-/// As [`MOVE_LEASES`].
-pub(super) const MOVE_LOCK_DELAYS: &str =
+/// As [`SHIFT_LEASES`].
+pub(super) const SHIFT_LOCK_DELAYS: &str =
     "UPDATE resource_tokens SET locked_until = locked_until + ?2 WHERE locked_until > ?1";
 
-/// As [`MOVE_LEASES`], with the time before which keys are past their window.
-pub(super) const MOVE_KEYS: &str =
+/// As [`SHIFT_LEASES`], with the time before which keys are past their window.
+pub(super) const SHIFT_KEYS: &str =
     "UPDATE idempotency_keys SET created_at = created_at + ?2 WHERE created_at > ?1";
 
-pub(super) const MOVE_TIME: &str = "UPDATE store_meta SET clock_ms = ?1, clock_behind_ms = 0";
+pub(super) const SHIFT_CLOCK: &str = "UPDATE store_meta SET clock_ms = ?1, clock_behind_ms = 0";
 
 pub(super) const CLOCK_BEHIND: &str = "UPDATE store_meta SET clock_behind_ms = ?1";
 

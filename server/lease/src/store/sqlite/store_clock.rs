@@ -1,9 +1,8 @@
 //! The store's clock: begins at the wall clock, is driven by the process's monotonic clock, and is never behind the last time
 //! recorded in the file.
 //!
-//! A running server follows neither a wall clock that is set ahead nor the suspension of its machine; the next start does. What
-//! has not expired by the store's time moves along then, and keeps its time left: a lease that was granted after such a step
-//! does not end with the next restart.
+//! A running server follows neither a wall clock that is set ahead nor the suspension of its machine; the next start does. It
+//! shifts the times of leases, lock-delays and keys that have not expired by the same amount, so that each keeps its time left.
 //!
 //! **Invariant:** store time never goes back.
 
@@ -40,7 +39,7 @@ impl StoreClock {
         let continued_ms = recorded.continued_ms(wall_ms);
         let at_start_ms = continued_ms.max(wall_ms);
         if recorded.behind_ms > 0 {
-            move_times(writer, continued_ms, at_start_ms).await?;
+            shift_times(writer, continued_ms, at_start_ms).await?;
             tracing::info!(
                 clock.moved_ms = at_start_ms - continued_ms,
                 "while the last server ran, the wall clock was set ahead or this machine was suspended: leases keep their time left"
@@ -103,20 +102,21 @@ impl RecordedTime {
     }
 }
 
-/// Moves everything that has not expired at the store's time `from_ms`, in one transaction with the store's time itself.
-async fn move_times(writer: &mut SqliteConnection, from_ms: i64, to_ms: i64) -> Result<(), sqlx::Error> {
-    let moved_ms = to_ms - from_ms;
+/// Shifts the times of everything that has not expired at the store's time `from_ms`, in one transaction with the store's
+/// time itself.
+async fn shift_times(writer: &mut SqliteConnection, from_ms: i64, to_ms: i64) -> Result<(), sqlx::Error> {
+    let shift_ms = to_ms - from_ms;
     let keys_from_ms = keys_expired_before(StoreTime::from_ms(from_ms)).ms();
     sqlx::query("BEGIN IMMEDIATE").execute(&mut *writer).await?;
     for (statement, live_after_ms) in [
-        (sql::MOVE_LEASES, from_ms),
-        (sql::MOVE_LOCK_DELAYS, from_ms),
-        (sql::MOVE_KEYS, keys_from_ms),
+        (sql::SHIFT_LEASES, from_ms),
+        (sql::SHIFT_LOCK_DELAYS, from_ms),
+        (sql::SHIFT_KEYS, keys_from_ms),
     ] {
-        let query = sqlx::query(statement).bind(live_after_ms).bind(moved_ms);
+        let query = sqlx::query(statement).bind(live_after_ms).bind(shift_ms);
         query.execute(&mut *writer).await?;
     }
-    sqlx::query(sql::MOVE_TIME)
+    sqlx::query(sql::SHIFT_CLOCK)
         .bind(to_ms)
         .execute(&mut *writer)
         .await?;

@@ -25,7 +25,7 @@ impl Services {
             ROWS_MAX as i64
         };
         let resolved = self.alerts.resolved(visible, read).await?;
-        let matching = resolved.into_iter().filter(|alert| has_match(filter, alert));
+        let matching = resolved.into_iter().filter(|alert| matches_filter(filter, alert));
         let rows = matching.take(ROWS_MAX).map(|alert| ResolvedRow {
             rule: alert.rule_name,
             path: path(&alert.subject),
@@ -37,7 +37,7 @@ impl Services {
     }
 }
 
-fn has_match(filter: &AlertFilter, alert: &ResolvedAlert) -> bool {
+fn matches_filter(filter: &AlertFilter, alert: &ResolvedAlert) -> bool {
     let (name, q) = (alert.subject.display_name(), filter.q.to_lowercase());
     let rule = alert.rule.as_ref();
     (filter.rule.is_empty() || rule.is_some_and(|rule| rule.id.as_str() == filter.rule))
@@ -47,7 +47,7 @@ fn has_match(filter: &AlertFilter, alert: &ResolvedAlert) -> bool {
         && (name.to_lowercase().contains(&q) || alert.rule_name.to_lowercase().contains(&q))
 }
 
-/// As the label of the alert.
+/// The label `prefix` of an alert.
 fn prefix(subject: &Subject) -> String {
     match subject {
         Subject::Lock(lock) => template(lock.resource.as_bytes()),
@@ -79,7 +79,7 @@ mod tests {
             fired_at: 1,
             ended_at: 2,
         };
-        let matches = |search: &str| has_match(&AlertFilter::parse(search).unwrap(), &alert);
+        let matches = |search: &str| matches_filter(&AlertFilter::parse(search).unwrap(), &alert);
         for search in [
             "",
             "rule=no_ttl",

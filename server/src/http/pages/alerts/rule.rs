@@ -45,9 +45,9 @@ impl Services {
         let mut versions = Vec::new();
         if let Ok(stored) = self.alerts.visible_rule(&visible, id).await {
             let all = self.alerts.visible_versions(&visible, &stored.rule.id).await;
-            versions = version_rows(&all.map_err(store_silent)?);
+            versions = version_rows(&all.map_err(rule_unavailable)?);
         }
-        let open = self.alerts.open(&visible).await.map_err(store_silent)?;
+        let open = self.alerts.open(&visible).await.map_err(rule_unavailable)?;
         let firing = open
             .iter()
             .filter(|open| open.rule.id.as_str() == id && open.kept.alert.is_firing());
@@ -177,7 +177,7 @@ impl Services {
     }
 }
 
-fn store_silent(error: sqlx::Error) -> ConsoleError {
+fn rule_unavailable(error: sqlx::Error) -> ConsoleError {
     tracing::warn!("a rule cannot be read: {error}");
     unavailable(super::STORE_SILENT)
 }

@@ -16,13 +16,13 @@ use domain::names::BackendName;
 use domain::unlock::UnlockState;
 
 use super::step::name_fault;
-use super::{field_fault, page_rows, unread, why};
+use super::{field_fault, page_rows, unavailable, why};
 use crate::http::pages::form_request::FormRequest;
 use crate::http::state::{AppState, Services};
 use crate::http::unlock::status;
 use crate::identity::Principal;
 use crate::unlock::limits::BULK_MAX;
-use crate::unlock::{Confirmation, Narrowed, UnlockError, UnlockRequest, UnlockStatus};
+use crate::unlock::{CandidateFilter, Confirmation, UnlockError, UnlockRequest, UnlockStatus};
 
 impl Services {
     pub(in crate::http::pages) fn unlock_candidates_data(
@@ -32,12 +32,12 @@ impl Services {
     ) -> Result<BulkSelectData, ConsoleError> {
         let url = links::PageUrl::new(SELECT, search);
         let [backend, prefix, owner] = ["backend", "prefix", "owner"].map(|name| url.value(name).to_owned());
-        let narrowed = Narrowed {
+        let candidate_filter = CandidateFilter {
             backend: BackendName::parse(&backend).ok(),
             prefix: prefix.clone(),
             owner: owner.clone(),
         };
-        let found = self.unlocks.choice(who, narrowed);
+        let found = self.unlocks.find_candidates(who, candidate_filter);
         Ok(BulkSelectData {
             backends: self.backend_choices(who, Permission::View),
             backend,
@@ -62,8 +62,8 @@ impl Services {
             match self.unlocks.status_for(who, &id).await {
                 Ok(status) => items.push(item(status)),
                 Err(error) => {
-                    if let Some(passing) = unread(&error) {
-                        return Err(passing);
+                    if let Some(temporary) = unavailable(&error) {
+                        return Err(temporary);
                     }
                 }
             }

@@ -9,7 +9,7 @@ use domain::access::Permission;
 use domain::duration::millis;
 use domain::unlock::{Unlock, difference};
 
-use super::{field_fault, page_rows, refusal, unread, why};
+use super::{field_fault, page_rows, refusal, unavailable, why};
 use crate::http::pages::form_request::FormRequest;
 use crate::http::pages::{reauthenticate, response};
 use crate::http::path_id::PathId;
@@ -26,8 +26,8 @@ impl Services {
     ) -> Result<StepData, ConsoleError> {
         match self.unlocks.status_for(who, id).await {
             Ok(status) => Ok(StepData::Unlock(Box::new(self.step(who, status)))),
-            Err(error) => match unread(&error) {
-                Some(passing) => Err(passing),
+            Err(error) => match unavailable(&error) {
+                Some(temporary) => Err(temporary),
                 None => Ok(StepData::Nothing(page_rows::nothing(&error, None))),
             },
         }

@@ -58,7 +58,7 @@ async fn a_cluster_that_does_not_answer_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_without_majority_is_refused_for_its_leader() {
+async fn a_cluster_without_majority_is_refused_as_leaderless() {
     let etcd = cluster(3, &[]).await;
     let all = [0, 1, 2].map(|index| address(&etcd, index)).join(",");
     for index in [1, 2] {

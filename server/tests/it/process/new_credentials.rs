@@ -1,4 +1,4 @@
-//! Tokens and users that another process makes: known to a running server with the first request.
+//! Tokens and users that another process creates: accepted by a running server from the first request on.
 
 use std::process::Stdio;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Folded renewals and sums, on both stores.
+//! Runs of renewals and rollups, on both stores.
 
 use std::time::Duration;
 
