@@ -58,3 +58,34 @@ async fn one_of_many_concurrent_uses_of_a_link_signs_in() {
         assert_eq!(identity.sessions().await.unwrap().len(), 1);
     }
 }
+
+#[tokio::test]
+async fn a_user_without_a_link_is_reported_as_added() {
+    // The store refuses the link, after the user was added; later it accepts one.
+    let server = TestServer::builder().start_on(Store::sqlite()).await;
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    let root = server.signed_in("root").await;
+    server
+        .store
+        .sql("ALTER TABLE one_time_links RENAME TO missing")
+        .await;
+    let form = [
+        ("name", "bea"),
+        ("role", "viewer"),
+        ("backend", ""),
+        ("prefix", ""),
+    ];
+    let failed = root.post("/settings/users", &form).await;
+    assert_eq!(failed.status(), 503);
+    let page = failed.text().await.unwrap();
+    assert!(
+        page.contains("bea was added, but without a sign-in link"),
+        "{page}"
+    );
+    server
+        .store
+        .sql("ALTER TABLE missing RENAME TO one_time_links")
+        .await;
+    let path = format!("/settings/users/{}/link", server.user_id("bea"));
+    assert_eq!(root.post(&path, &[]).await.status(), 201);
+}

@@ -13,6 +13,7 @@ use axum::response::Response;
 use super::{error_reply, page_error};
 use crate::http::form_body::Form;
 use crate::http::pages::form_request::FormRequest;
+use crate::http::pages::response::{sentence, status_of, with_retry_after};
 use crate::http::state::{AppState, Services};
 use crate::identity::{IdentityError, NewUser, Principal, User};
 
@@ -45,33 +46,46 @@ impl Services {
         })
     }
 
-    async fn add_user_with_link(&self, who: &Principal, form: &Form) -> Result<String, IdentityError> {
-        let identity = &self.auth.identity;
+    async fn add_user(&self, who: &Principal, form: &Form) -> Result<String, IdentityError> {
         let new = NewUser {
             name: form.text("name"),
             grants: form.grants()?,
             password: None,
         };
-        let id = identity.add_user(who, new).await?;
-        let link = identity.user_link(who, &id).await?;
-        Ok(self.sign_in_link(&link))
+        self.auth.identity.add_user(who, new).await
     }
 }
 
 pub(in crate::http) async fn add(State(state): State<AppState>, form: FormRequest) -> Response {
-    match state.add_user_with_link(&form.who, &form.form).await {
+    let id = match state.add_user(&form.who, &form.form).await {
+        Ok(id) => id,
+        Err(error) => return error_reply(&state, form, PAGE, &error).await,
+    };
+    let name = form.form.text("name");
+    match state.auth.identity.user_link(&form.who, &id).await {
         Ok(link) => {
-            let values = vec![
-                (CREATED_NAME.to_owned(), form.form.text("name")),
-                (SECRET.to_owned(), link),
-            ];
             let reply = FormReply {
-                values,
+                values: vec![
+                    (CREATED_NAME.to_owned(), name),
+                    (SECRET.to_owned(), state.sign_in_link(&link)),
+                ],
                 ..FormReply::default()
             };
             form.reply(&state, PAGE, StatusCode::CREATED, reply).await
         }
-        Err(error) => error_reply(&state, form, PAGE, &error).await,
+        Err(error) => {
+            // Adding the user again would be refused: the name is taken.
+            let alert = format!(
+                "{name} was added, but without a sign-in link: create one on the page of this user. {}",
+                sentence(&error)
+            );
+            let reply = FormReply {
+                alert: Some(alert),
+                ..FormReply::default()
+            };
+            let response = form.reply(&state, PAGE, status_of(&error), reply).await;
+            with_retry_after(response, &error)
+        }
     }
 }
 
