@@ -32,8 +32,15 @@ impl Services {
     ) -> Result<BulkSelectData, ConsoleError> {
         let url = links::PageUrl::new(SELECT, search);
         let [backend, prefix, owner] = ["backend", "prefix", "owner"].map(|name| url.value(name).to_owned());
+        let only_on = match backend.as_str() {
+            "" => None,
+            // Without this filter, the list would offer locks of every backend.
+            name => Some(BackendName::parse(name).map_err(|_| ConsoleError::NotFound {
+                what: format!("no backend is named {}", visible(name)),
+            })?),
+        };
         let candidate_filter = CandidateFilter {
-            backend: BackendName::parse(&backend).ok(),
+            backend: only_on,
             prefix: prefix.clone(),
             owner: owner.clone(),
         };

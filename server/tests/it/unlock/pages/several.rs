@@ -38,6 +38,8 @@ async fn ticked_locks_are_confirmed_each_by_its_name() {
     look.is(200).has("/unlocks?backend=builtin");
     let list = see(&server, &ada, "/unlocks?backend=builtin&prefix=job:").await;
     list.is(200).has("Held now").has("job:c");
+    let invalid = see(&server, &ada, "/unlocks?backend=built%2Fin").await;
+    invalid.is(404).has("backend is named");
     let (a, b) = (tick(&list, &held[0]), tick(&list, &held[1]));
     let form = [("item", a.as_str()), ("item", &b), ("reason", REASON)];
     let begun = post(&server, &ada, "/unlocks", &form).await;
