@@ -52,6 +52,10 @@ async fn foreign_rules_are_in_no_list_export_page_or_version() {
     }
     let (_, versions) = text(&server, &tenant, "/alerts/rules/mine").await;
     assert!(versions.contains("tenant_1:jobs"), "{versions}");
+    for version in ["99", "none"] {
+        let path = format!("/alerts/rules/mine?version={version}");
+        assert_eq!(text(&server, &tenant, &path).await.0, 404, "{path}");
+    }
     let (status, _) = text(&server, &tenant, "/alerts/rules/theirs").await;
     assert_eq!(status, 404);
     // Rules about everything are not about this tenant alone.

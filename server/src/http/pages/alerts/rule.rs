@@ -92,11 +92,14 @@ impl Services {
         let saved = Draft::from(&stored.rule);
         let version_param = pairs.iter().find(|(name, _)| name == "version");
         let mut draft = saved.clone();
-        if let Some(number) = version_param.and_then(|(_, number)| number.parse::<i64>().ok()) {
+        if let Some((_, number)) = version_param {
             let versions = self.alerts.visible_versions(visible, &stored.rule.id).await;
-            let found = versions.unwrap_or_default().into_iter();
-            let mut found = found.filter(|version| version.version == number);
-            draft = found.next().map_or(draft, |version| version.draft);
+            let mut versions = versions.map_err(store_silent)?.into_iter();
+            let found = versions.find(|version| version.version.to_string() == *number);
+            let found = found.ok_or_else(|| ConsoleError::NotFound {
+                what: "this rule has no such version".to_owned(),
+            })?;
+            draft = found.draft;
         }
         Ok(Opened {
             draft,
