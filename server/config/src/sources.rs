@@ -43,17 +43,22 @@ impl ConfigSources {
     /// # Errors
     /// The named file cannot be read, is not UTF-8 or too large; a variable is not UTF-8.
     pub fn gather(file: Option<&Path>, flags: Vec<FlagSource>) -> Result<Self, ConfigErrors> {
-        let file = match file {
-            Some(path) => Some(read(path)?),
-            None if Path::new(FILE_DEFAULT).exists() => Some(read(Path::new(FILE_DEFAULT))?),
-            None => None,
-        };
+        let default = default_file();
+        let file = file.or(default.as_deref());
         Ok(Self {
-            file,
+            file: file.map(read).transpose()?,
             environment: environment::read_process()?,
             flags,
         })
     }
+}
+
+/// `leasehold.toml` of the current folder, if it exists. A link without its target exists too: to read it is an error,
+/// because a server on defaults alone would watch nothing.
+pub fn default_file() -> Option<PathBuf> {
+    let found = Path::new(FILE_DEFAULT).symlink_metadata();
+    let is_absent = found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    (!is_absent).then(|| PathBuf::from(FILE_DEFAULT))
 }
 
 fn read(path: &Path) -> Result<FileSource, ConfigError> {

@@ -51,7 +51,9 @@ impl Args {
 
 /// # Errors
 /// The reason why the server ended.
-pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub async fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    // A reload without the file that was read at start is an error, not the removal of every backend.
+    args.config = args.config.or_else(config::sources::default_file);
     let loaded = match args.load(config::read) {
         Ok(loaded) => loaded,
         Err(errors) => {

@@ -127,3 +127,14 @@ fn sign_in_is_described_and_an_invalid_certificate_is_an_error() {
         "{err}"
     );
 }
+
+#[test]
+fn a_default_file_that_is_a_broken_link_is_an_error() {
+    // No --config: the file of the folder links to nothing, as on a volume that is not mounted.
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("leasehold.toml");
+    std::os::unix::fs::symlink(folder.path().join("missing"), link).unwrap();
+    let (code, _, err) = run(leasehold(folder.path()).arg("check-config"));
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("leasehold.toml: cannot be read"), "{err}");
+}

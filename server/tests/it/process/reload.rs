@@ -235,3 +235,15 @@ async fn reload_names_secret_files_whose_content_changed() {
     let after = record["entries"][0]["after"].to_string();
     assert!(after.contains("notify.secret_key_file"), "{record}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reload_without_the_default_file_is_rejected() {
+    // The server found leasehold.toml in its folder; at the reload the file is away, and its backend stays.
+    let backend = "[[backend]]\nname = \"stays\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:1\"]\n";
+    let running = Running::start(backend).await;
+    std::fs::remove_file(running.folder.path().join("leasehold.toml")).unwrap();
+    running.signal(Signal::HUP);
+    running.logs("the previous configuration remains in effect").await;
+    let page = running.json("/v1/inventory").await;
+    assert_eq!(backends(&page), ["stays", "builtin"]);
+}
