@@ -215,7 +215,7 @@ impl Client {
         let body: Value = answer.json().await.unwrap_or_default();
         let why = explain(&body);
         Err(match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ClientError::NotAllowed { server, status },
+            StatusCode::UNAUTHORIZED => ClientError::NotAllowed { server, status },
             StatusCode::BAD_REQUEST => ClientError::BadRequest { server, why },
             _ if status.is_redirection() || (status == StatusCode::NOT_FOUND && body.is_null()) => {
                 self.not_ours(&format!("it answers {status}"))

@@ -177,7 +177,7 @@ fn an_incomplete_view_ends_with_4_and_names_the_backend() {
 
 #[test]
 fn refusals_have_reasons_and_exit_codes() {
-    // A bad parameter, a missing token, a failure, and something that is no Leasehold server.
+    // A bad parameter, a missing token, a missing permission, a failure, and something that is no Leasehold server.
     let problem =
         json!({"title": "Bad Request", "detail": "is one of a, b", "field": "state", "requestId": "r1"});
     for (status, body, code, expected) in [
@@ -192,6 +192,12 @@ fn refusals_have_reasons_and_exit_codes() {
             problem.clone(),
             1,
             "--token or LEASEHOLD_TOKEN",
+        ),
+        (
+            StatusCode::FORBIDDEN,
+            problem.clone(),
+            1,
+            "answers 403 Forbidden: state: is one of a, b (request r1)",
         ),
         (
             StatusCode::SERVICE_UNAVAILABLE,
