@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::RETRY_AFTER;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 
 use crate::dto::{AcquireBody, Acquired, BatchBody, BatchItem, BatchOperation, BatchResults, Grant, Problem};
@@ -100,9 +100,18 @@ impl Calls {
     pub(crate) async fn events(&self, id: &str, within: Duration) -> Result<Response, CallError> {
         let request = self.http.get(self.url(&["locks", id, "events"]));
         let request = request.header(reqwest::header::ACCEPT, "text/event-stream");
-        let answer = tokio::time::timeout(within, request.send()).await;
-        let response = answer.map_err(|_| unknown("no answer in time"))?;
-        accept(response.map_err(|error| unreachable(&error))?).await
+        let opening = async {
+            let response = request.send().await.map_err(|error| unreachable(&error))?;
+            accept(response).await
+        };
+        let answer = tokio::time::timeout(within, opening).await;
+        let response = answer.map_err(|_| unknown("no answer in time"))??;
+        let kind = response.headers().get(CONTENT_TYPE);
+        if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+            return Ok(response);
+        }
+        // A page of a proxy: counted as data, it would be requested again without a growing pause.
+        Err(unknown("the answer is not an event stream"))
     }
 
     fn url(&self, path: &[&str]) -> Url {
@@ -255,6 +264,26 @@ mod tests {
             let url = calls.url(&["locks", "a/../b", "renew"]);
             assert_eq!(url.as_str(), "http://h/locks-service/v1/locks/a%2F..%2Fb/renew");
         }
+    }
+
+    #[tokio::test]
+    async fn a_page_of_a_proxy_is_no_event_stream() {
+        // 200 with HTML, as from a sign-in page of a proxy.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi";
+            std::io::Write::write_all(&mut stream, page).unwrap();
+            // Until the client closes the connection.
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        });
+        let calls = Calls {
+            http: client(),
+            server: Url::parse(&server).unwrap(),
+        };
+        let error = calls.events("id", Duration::from_secs(60)).await.unwrap_err();
+        assert_eq!(error.sentence(), "the answer is not an event stream");
     }
 
     fn client() -> reqwest::Client {
