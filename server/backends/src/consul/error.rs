@@ -10,6 +10,8 @@ pub(super) enum ConsulErrorKind {
     /// Connection or agent: nothing is known of the request.
     Transport,
     Denied,
+    /// The token was deleted, has expired, or never existed.
+    UnknownToken,
     /// The ACL system is off.
     AclsOff,
     /// The agent does not know this path of the API.
@@ -85,7 +87,7 @@ fn by_message(text: &str) -> Option<ConsulError> {
             remedy: "Check `token_file`; `consul acl token read -self` shows whether the token exists."
                 .to_owned(),
         };
-        return Some(ConsulError::new(ConsulErrorKind::Denied, denied));
+        return Some(ConsulError::new(ConsulErrorKind::UnknownToken, denied));
     }
     if has("No path to datacenter") {
         let remedy = "Correct `datacenter`; `consul catalog datacenters` lists them.";

@@ -115,6 +115,7 @@ async fn unlock(unlocks: &Http, key: &str, expected: &Generation) -> Result<Acte
         let found = match read::key(unlocks, key, read).await {
             Ok(found) => found.flatten(),
             Err(fault) if fault.kind == ConsulErrorKind::Denied => return Ok(denied(key)),
+            Err(fault) if fault.kind == ConsulErrorKind::UnknownToken => return Ok(unknown_token()),
             Err(fault) => return Err(fault.error),
         };
         let Some((held, value)) = found.filter(|(held, _)| row::generation(held) == *expected) else {
@@ -190,6 +191,7 @@ fn failed(fault: &ConsulError, key: &str) -> Acted {
         (ConsulErrorKind::Transport, BackendError::Misconfigured { .. }) => refused(fault),
         (ConsulErrorKind::Transport, _) => Acted::unanswered(&fault.error),
         (ConsulErrorKind::Denied, _) => denied(key),
+        (ConsulErrorKind::UnknownToken, _) => unknown_token(),
         (ConsulErrorKind::AclsOff | ConsulErrorKind::NotFound, _) => refused(fault),
         // An answer that could not be read may follow a release.
         (ConsulErrorKind::Other, BackendError::Protocol { .. }) => Acted::unanswered(&fault.error),
@@ -208,5 +210,13 @@ fn denied(key: &str) -> Acted {
     Acted::Refused {
         why: format!("the token for forced unlocks may not write the key {key}"),
         remedy: format!("Add to its policy: key_prefix \"{key}\" {{ policy = \"write\" }}"),
+    }
+}
+
+fn unknown_token() -> Acted {
+    Acted::Refused {
+        why: "Consul does not know the token for forced unlocks".to_owned(),
+        remedy: "Check `unlock_token_file`; `consul acl token read -self` shows whether the token exists."
+            .to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use ::backends::{Backend, no_release};
 use domain::force_release::Release;
 use domain::generation::Generation;
 
-use super::watched_consul::{ConsulClient, WatchedConsul, backend, kv, unlocker};
+use super::watched_consul::{ConsulClient, ROOT_TOKEN, WatchedConsul, backend, consul, kv, unlocker};
 use crate::support::proxy::Proxy;
 use crate::support::unlocking::{Users, act, generation, lose_answers, race, unlock};
 
@@ -92,6 +92,27 @@ async fn without_a_token_for_unlocks_release_is_refused() {
         matches!(&answer, Release::Refused { why, .. } if why.contains("configured prefix")),
         "{answer:?}"
     );
+}
+
+#[tokio::test]
+async fn an_unknown_token_for_unlocks_is_named_as_unknown() {
+    // It was deleted or has expired: a rule in its policy would not help.
+    let consul = consul(true).await;
+    let root = ConsulClient::new(&consul.url(), Some(ROOT_TOKEN));
+    let session = root.long_session("w").await;
+    assert!(root.acquire("locks/a", &session, "").await);
+    let watched = backend(&consul.url(), |_, consul| {
+        consul.token = Some(ROOT_TOKEN.to_owned().into());
+        consul.unlock_token = Some("00000000-0000-0000-0000-0000000000aa".to_owned().into());
+    });
+    let (source, resource) = kv("locks/a");
+    let answer = unlock(&watched, &source, &resource).await;
+    assert!(
+        matches!(&answer, Release::Refused { why, remedy }
+            if why.contains("does not know the token") && remedy.contains("unlock_token_file")),
+        "{answer:?}"
+    );
+    assert_eq!(root.holder("locks/a").await, Some(session));
 }
 
 /// Sessions that acquire and release one key; each has a name of its own.
