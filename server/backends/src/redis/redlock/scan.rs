@@ -59,21 +59,22 @@ pub(in crate::redis) async fn observe(
         return Err(first_fault(redlock));
     }
     let unconfirmed = std::mem::take(&mut *reader.unconfirmed.lock());
-    if progress.left(settings).is_some() {
-        confirm::confirm(redlock, settings, &connections, unconfirmed, |page| {
-            progress.accept(page)
-        })
-        .await?;
+    let in_motion = if progress.left(settings).is_some() {
+        let deliver = |page| progress.accept(page);
+        confirm::confirm(redlock, settings, &connections, unconfirmed, deliver).await?
     } else {
         end = End::BudgetUsed;
-    }
+        HashSet::new()
+    };
     let counts = std::mem::take(&mut *progress.counts());
     let coverage = end_coverage(end, &counts);
     let seen = std::mem::take(&mut *reader.seen.lock());
     let is_decided = connections.unanswered_count() < redlock.quorum();
     if lists_every_lock(end, &counts) && is_decided {
         redlock.memory.lock().keep(&seen);
-        progress.read_part(&redlock.source, Arc::new(|_| true));
+        // A key in motion may be held if a node is silent: attempts of another client change its cells.
+        let covers = move |name: &[u8]| !in_motion.contains(name);
+        progress.read_part(&redlock.source, Arc::new(covers));
     }
     if !is_decided {
         progress.mark_undecided(&redlock.source);

@@ -151,3 +151,26 @@ async fn a_scan_out_of_time_is_partial() {
     assert!(!pass.sources[0].coverage.is_complete());
     assert!(!seen.has_read("lock:a"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attempts_hide_no_lock_while_a_node_is_silent() {
+    // One node of the quorum is killed; the attempts of another client change the third node all the time.
+    let nodes = Nodes::start(3).await;
+    let backend = nodes.backend();
+    nodes.plant("lock:held", "vv.").await;
+    assert!(observe(&backend).await.1.has("lock:held"));
+    nodes.0[0].kill().await.unwrap();
+    let mut contended = driver(&nodes.0[2]).await;
+    let attempts = async {
+        for attempt in 0.. {
+            let value = format!("w-{attempt}");
+            run(&mut contended, &["SET", "lock:held", &value, "PX", "600000"]).await;
+        }
+    };
+    tokio::select! {
+        () = attempts => panic!("the attempts ended"),
+        (_, seen) = observe(&backend) => {
+            assert!(seen.has("lock:held") || !seen.has_read("lock:held"), "it may be held");
+        }
+    }
+}
