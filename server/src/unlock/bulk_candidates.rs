@@ -33,11 +33,11 @@ pub struct BulkCandidates {
 }
 
 impl Unlocks {
-    pub fn find_candidates(&self, who: &Principal, narrowed: CandidateFilter) -> BulkCandidates {
+    pub fn find_candidates(&self, who: &Principal, filter: CandidateFilter) -> BulkCandidates {
         let mut query = InventoryQuery {
-            backends: narrowed.backend.into_iter().collect(),
-            prefix: narrowed.prefix,
-            owners: Some(narrowed.owner)
+            backends: filter.backend.into_iter().collect(),
+            prefix: filter.prefix,
+            owners: Some(filter.owner)
                 .filter(|owner| !owner.is_empty())
                 .into_iter()
                 .collect(),
