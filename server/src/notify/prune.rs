@@ -14,8 +14,7 @@ const ENDED: &str = "DELETE FROM deliveries WHERE seq IN (
     AND NOT (d.state = 'delivered' AND n.body LIKE '%\"ends_at\":null%'
         AND EXISTS (SELECT 1 FROM alerts a WHERE a.is_open = 1
             AND a.rule_id || '/' = substr(d.group_key, 1, length(a.rule_id) + 1))
-        AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.receiver_id = d.receiver_id AND e.group_key = d.group_key
-            AND e.state <> 'dead' AND e.seq > d.seq))
+        AND d.seq IN (SELECT max(seq) FROM deliveries WHERE state <> 'dead' GROUP BY receiver_id, group_key))
     ORDER BY d.seq LIMIT $3)";
 const NOTICES: &str = "DELETE FROM notifications WHERE id IN (
     SELECT id FROM notifications n WHERE created_at < $1
