@@ -43,7 +43,9 @@ impl Services {
         let visible = Visible::to(&who.grants);
         let opened = self.opened_rule(&visible, id, search).await?;
         let mut versions = Vec::new();
-        if let Ok(stored) = self.alerts.visible_rule(&visible, id).await {
+        if opened.saved.is_some() {
+            let stored = self.alerts.visible_rule(&visible, id).await;
+            let stored = stored.map_err(|error| rule_error(&error))?;
             let all = self.alerts.visible_versions(&visible, &stored.rule.id).await;
             versions = version_rows(&all.map_err(rule_unavailable)?);
         }
@@ -83,18 +85,13 @@ impl Services {
             .alerts
             .visible_rule(visible, id)
             .await
-            .map_err(|error| match error {
-                AlertError::NotFound(_) => ConsoleError::NotFound {
-                    what: "this rule does not exist any more".to_owned(),
-                },
-                error => unavailable(&error_text(&error).1),
-            })?;
+            .map_err(|error| rule_error(&error))?;
         let saved = Draft::from(&stored.rule);
         let version_param = pairs.iter().find(|(name, _)| name == "version");
         let mut draft = saved.clone();
         if let Some((_, number)) = version_param {
             let versions = self.alerts.visible_versions(visible, &stored.rule.id).await;
-            let mut versions = versions.map_err(store_silent)?.into_iter();
+            let mut versions = versions.map_err(rule_unavailable)?.into_iter();
             let found = versions.find(|version| version.version.to_string() == *number);
             let found = found.ok_or_else(|| ConsoleError::NotFound {
                 what: "this rule has no such version".to_owned(),
@@ -177,6 +174,15 @@ impl Services {
             saved: saved.and_then(|saved| Some(preview_data(&saved, previews.next()?, simulated))),
             took_ms: self.clock.tick().since(began),
         })
+    }
+}
+
+fn rule_error(error: &AlertError) -> ConsoleError {
+    match error {
+        AlertError::NotFound(_) => ConsoleError::NotFound {
+            what: "this rule does not exist any more".to_owned(),
+        },
+        error => unavailable(&error_text(error).1),
     }
 }
 
