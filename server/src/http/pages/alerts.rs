@@ -104,12 +104,15 @@ fn last_delivery(receiver: &ReceiverView, messages: &[notify::Delivery]) -> Last
         .filter(|message| message.receiver == receiver.name);
     let Some(message) = of_receiver.max_by_key(|message| message.created_at) else {
         // Its last message may be past its retention, or older than those that are read.
+        let (state, at) = match (receiver.last_ok_at, receiver.last_fault_at) {
+            (ok, Some(fault)) if receiver.dead > 0 && ok < Some(fault) => (DeliveryState::Dead, fault),
+            (Some(ok), _) => (DeliveryState::Delivered, ok),
+            (None, _) => (DeliveryState::Nothing, 0),
+        };
         return LastDelivery {
             receiver: receiver.name.clone(),
-            state: receiver
-                .last_ok_at
-                .map_or(DeliveryState::Nothing, |_| DeliveryState::Delivered),
-            at: receiver.last_ok_at.unwrap_or_default(),
+            state,
+            at,
             attempts: 0,
             next_at: 0,
             answer: String::new(),
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_receiver_without_a_listed_message_had_its_delivery() {
-        let last = |last_ok_at| {
+        let last = |last_ok_at, last_fault_at, dead| {
             let receiver = ReceiverView {
                 name: "ops".to_owned(),
                 kind: ReceiverKind::Webhook,
@@ -273,15 +276,16 @@ mod tests {
                 created_at: 0,
                 created_by: "ada".to_owned(),
                 last_ok_at,
-                last_fault_at: None,
+                last_fault_at,
                 last_fault: None,
                 waiting: 0,
-                dead: 0,
+                dead,
             };
             let last = last_delivery(&receiver, &[]);
             (last.state, last.at)
         };
-        assert_eq!(last(Some(5)), (DeliveryState::Delivered, 5));
-        assert_eq!(last(None), (DeliveryState::Nothing, 0));
+        assert_eq!(last(Some(5), Some(3), 1), (DeliveryState::Delivered, 5));
+        assert_eq!(last(Some(5), Some(7), 1), (DeliveryState::Dead, 7));
+        assert_eq!(last(None, None, 0), (DeliveryState::Nothing, 0));
     }
 }
