@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::page_data::alert_filter::AlertFilter;
-use crate::page_data::alerts::{AlertsData, GroupState, ResolvedAlert};
+use crate::page_data::alerts::{AlertsData, GroupState, RESOLVED_READ_MAX, ResolvedAlert};
 
 #[component]
 pub(super) fn Resolved(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView {
@@ -24,8 +24,11 @@ pub(super) fn Resolved(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> i
 fn section(all: &[ResolvedAlert], is_narrowed: bool) -> AnyView {
     let table = if all.is_empty() {
         let text = match is_narrowed {
-            true => "No resolved alert matches the filter.",
-            false => "No alert resolved in the last 30 days.",
+            true => format!(
+                "None of the newest {} resolved alerts matches the filter.",
+                format::count(RESOLVED_READ_MAX.unsigned_abs())
+            ),
+            false => "No alert resolved in the last 30 days.".to_owned(),
         };
         view! { <p class="al-none ink2">{text}</p> }.into_any()
     } else {

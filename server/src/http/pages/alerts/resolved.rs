@@ -1,7 +1,7 @@
 //! Resolved alerts of the alerts page, by its filter.
 
 use app::page_data::alert_filter::AlertFilter;
-use app::page_data::alerts::ResolvedAlert as ResolvedRow;
+use app::page_data::alerts::{RESOLVED_READ_MAX, ResolvedAlert as ResolvedRow};
 use domain::access::Visible;
 use domain::alerts::Subject;
 use domain::history::template::template;
@@ -10,8 +10,6 @@ use crate::alerts::{ResolvedAlert, path};
 use crate::http::state::Services;
 
 const ROWS_MAX: usize = 50;
-/// Alerts that are read for a filter, the newest.
-const READ_MAX: i64 = 1_000;
 
 impl Services {
     pub(super) async fn resolved_rows(
@@ -19,10 +17,10 @@ impl Services {
         visible: &Visible,
         filter: &AlertFilter,
     ) -> Result<Vec<ResolvedRow>, sqlx::Error> {
-        let read = if filter.is_narrowed() {
-            READ_MAX
-        } else {
+        let read = if visible.is_everything() && !filter.is_narrowed() {
             ROWS_MAX as i64
+        } else {
+            RESOLVED_READ_MAX
         };
         let resolved = self.alerts.resolved(visible, read).await?;
         let matching = resolved.into_iter().filter(|alert| matches_filter(filter, alert));
