@@ -273,6 +273,7 @@ mod tests {
         let server = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
+            let _request_bytes = std::io::Read::read(&mut stream, &mut [0; 4_096]).unwrap();
             let page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi";
             std::io::Write::write_all(&mut stream, page).unwrap();
             // Until the client closes the connection.
