@@ -14,6 +14,7 @@ pub mod duration;
 pub mod escape;
 pub mod expiry_bar;
 pub mod fencing_rejections;
+pub mod fnv1a;
 pub mod force_release;
 pub mod format;
 pub mod generation;

@@ -4,6 +4,8 @@
 //! A fingerprint reads the fields of the entry itself and one text behind a pointer: the owner, which may change
 //! within a holding. A new generation changes the time at which the acquisition was first observed.
 
+use domain::fnv1a::fnv1a_64;
+
 use super::entry::Entry;
 use super::slab::{Id, Slab};
 
@@ -37,7 +39,7 @@ impl Fingerprint {
             entry.first_seen.0.cast_unsigned(),
             entry.acquired_at.cast_unsigned(),
             entry.token,
-            entry.owner.as_deref().map_or(0, hashed_text),
+            entry.owner.as_deref().map_or(0, |owner| fnv1a_64(owner.bytes())),
         ]));
         let deadline = [id, entry.deadline.0.cast_unsigned()];
         self.deadlines = self.deadlines.wrapping_add(mix(deadline));
@@ -47,13 +49,6 @@ impl Fingerprint {
         self.content = self.content.wrapping_add(other.content);
         self.deadlines = self.deadlines.wrapping_add(other.deadlines);
     }
-}
-
-/// FNV-1a (Fowler, Noll and Vo), 64 bits.
-fn hashed_text(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// The finalizer of splitmix64 (Steele, Lea and Flood, 2014) over each value in turn.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::evaluate::{Active, Subject};
 use super::rule::Rule;
+use crate::fnv1a::fnv1a_64;
 use crate::history::template::template;
 
 pub type Labels = BTreeMap<String, String>;
@@ -38,17 +39,9 @@ pub fn labels(rule: &Rule, alert: &Active) -> Labels {
 
 /// Sixteen hex digits (FNV-1a): equal labels have equal fingerprints.
 pub fn fingerprint(labels: &Labels) -> String {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut eat = |text: &str| {
-        // 0xff occurs in no UTF-8 text, so it separates the parts.
-        for byte in text.bytes().chain([0xff]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
-    for (name, value) in labels {
-        eat(name);
-        eat(value);
-    }
+    let parts = labels.iter().flat_map(|(name, value)| [name, value]);
+    // 0xff occurs in no UTF-8 text, so it separates the parts.
+    let hash = fnv1a_64(parts.flat_map(|part| part.bytes().chain([0xff])));
     format!("{hash:016x}")
 }
 

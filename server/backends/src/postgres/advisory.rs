@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::fnv1a::fnv1a_64;
 use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
@@ -164,7 +165,7 @@ impl Group<'_> {
             text.push_str(&format!(
                 "+{}:{:016x}",
                 rest.len(),
-                fnv1a(rest.join("+").as_bytes())
+                fnv1a_64(rest.join("+").bytes())
             ));
         }
         Reported::Value(Generation::new(text))
@@ -185,13 +186,6 @@ impl Group<'_> {
             })
         })
     }
-}
-
-/// FNV-1a, 64 bits: stable across runs.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]
