@@ -75,33 +75,18 @@ impl Drop for PendingGrant {
 
 #[cfg(test)]
 mod tests {
-    use domain::lease::{Lease, Metadata, StoreTime, Ttl};
-    use domain::names::OwnerId;
+    use domain::lease::StoreTime;
     use domain::tick::Tick;
-    use domain::token::FencingToken;
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::test_lease::granted_lease;
 
     fn granted() -> BatchReply {
         let now = StoreTime::from_ms(1_000);
-        let lease = Lease {
-            id: LeaseId::from_parts(1_700_000_000_000, [1; 10]),
-            owner: OwnerId::new("o"),
-            issuer: "t".into(),
-            token: FencingToken::new(1),
-            ttl: Ttl::parse(30, 3_600).unwrap(),
-            metadata: Metadata::default(),
-            acquired_at: now,
-            expires_at: now.plus(30_000),
-            renewed_at: now,
-            renewals: 0,
-            margin_ms: 0,
-            ending: None,
-        };
         BatchReply {
             done: OperationResult::Acquired {
-                lease,
+                lease: granted_lease(now),
                 reclaimed: false,
                 replayed: false,
             },

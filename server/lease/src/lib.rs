@@ -31,6 +31,8 @@ mod rejections;
 mod shards;
 mod singleflight;
 pub mod store;
+#[cfg(test)]
+mod test_lease;
 mod trace_index;
 mod unclaimed;
 mod waiters;

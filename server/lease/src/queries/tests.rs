@@ -2,28 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::lease::{Metadata, Ttl};
-
 use super::*;
+use crate::test_lease::granted_lease;
 
 #[test]
 fn a_listed_lease_is_held_until_its_expiry_is_stored() {
     // Read 10 ms before its expiry, and answered 40 ms after it: it may have been renewed since.
     let at = StoreTime::from_ms;
-    let lease = Lease {
-        id: LeaseId::from_parts(1_700_000_000_000, [1; 10]),
-        owner: OwnerId::new("o"),
-        issuer: "t".into(),
-        token: FencingToken::new(1),
-        ttl: Ttl::parse(30, 3_600).unwrap(),
-        metadata: Metadata::default(),
-        acquired_at: at(1_000),
-        expires_at: at(31_000),
-        renewed_at: at(1_000),
-        renewals: 0,
-        margin_ms: 0,
-        ending: None,
-    };
+    let lease = granted_lease(at(1_000));
     let view = |now_ms| lease_view(Resource::from("r"), lease.clone(), at(now_ms), 50);
     let seen = [30_900, 30_990, 31_000].map(|now_ms| {
         let view = view(now_ms);
