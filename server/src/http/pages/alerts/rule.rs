@@ -31,6 +31,8 @@ struct Opened {
     draft: Draft,
     faults: Vec<FieldError>,
     saved: Option<(Draft, i64)>,
+    /// Newest first; none of a new rule.
+    versions: Vec<RuleVersion>,
 }
 
 impl Services {
@@ -42,13 +44,6 @@ impl Services {
     ) -> Result<RuleEditorData, ConsoleError> {
         let visible = Visible::to(&who.grants);
         let opened = self.opened_rule(&visible, id, search).await?;
-        let mut versions = Vec::new();
-        if opened.saved.is_some() {
-            let stored = self.alerts.visible_rule(&visible, id).await;
-            let stored = stored.map_err(|error| rule_error(&error))?;
-            let all = self.alerts.visible_versions(&visible, &stored.rule.id).await;
-            versions = version_rows(&all.map_err(rule_unavailable)?);
-        }
         let open = self.alerts.open(&visible).await.map_err(rule_unavailable)?;
         let firing = open
             .iter()
@@ -65,7 +60,7 @@ impl Services {
                 .unwrap_or_default(),
             faults: opened.faults.iter().map(fault_text).collect(),
             backends: self.backend_choices(who, Permission::View),
-            versions,
+            versions: version_rows(&opened.versions),
             firing: u32::try_from(firing.count()).unwrap_or(u32::MAX),
             may_edit: who.may_anywhere(Permission::Administer),
         })
@@ -79,6 +74,7 @@ impl Services {
                 draft,
                 faults,
                 saved: None,
+                versions: Vec::new(),
             });
         }
         let stored = self
@@ -87,21 +83,24 @@ impl Services {
             .await
             .map_err(|error| rule_error(&error))?;
         let saved = Draft::from(&stored.rule);
+        let versions = self.alerts.visible_versions(visible, &stored.rule.id).await;
+        let versions = versions.map_err(rule_unavailable)?;
         let version_param = pairs.iter().find(|(name, _)| name == "version");
         let mut draft = saved.clone();
         if let Some((_, number)) = version_param {
-            let versions = self.alerts.visible_versions(visible, &stored.rule.id).await;
-            let mut versions = versions.map_err(rule_unavailable)?.into_iter();
-            let found = versions.find(|version| version.version.to_string() == *number);
+            let found = versions
+                .iter()
+                .find(|version| version.version.to_string() == *number);
             let found = found.ok_or_else(|| ConsoleError::NotFound {
                 what: "this rule has no such version".to_owned(),
             })?;
-            draft = found.draft;
+            draft = found.draft.clone();
         }
         Ok(Opened {
             draft,
             faults: Vec::new(),
             saved: Some((saved, stored.version)),
+            versions,
         })
     }
 
