@@ -26,8 +26,10 @@ const ACT_TIMEOUT: Duration = Duration::from_secs(75);
 pub(super) enum ClientError {
     #[error("cannot reach {server}: {why}. Check that it runs, or set --server or LEASEHOLD_SERVER")]
     Unreachable { server: String, why: String },
-    #[error("{server} requires authentication ({status}): pass a token with --token or LEASEHOLD_TOKEN")]
-    NotAllowed { server: String, status: StatusCode },
+    #[error(
+        "{server} requires authentication (401 Unauthorized): pass a token with --token or LEASEHOLD_TOKEN"
+    )]
+    Unauthenticated { server: String },
     #[error("{server} rejected the request: {why}")]
     BadRequest { server: String, why: String },
     #[error("{server} answers {status}: {why}")]
@@ -55,7 +57,7 @@ impl ClientError {
         match self {
             Self::Unreachable { .. } => Exit::Unreachable,
             Self::BadRequest { .. } | Self::BadToken | Self::InsecureHttp { .. } => Exit::Usage,
-            Self::NotAllowed { .. } | Self::Failed { .. } | Self::NotOurs { .. } | Self::NoClient(_) => {
+            Self::Unauthenticated { .. } | Self::Failed { .. } | Self::NotOurs { .. } | Self::NoClient(_) => {
                 Exit::Failure
             }
         }
@@ -189,7 +191,7 @@ impl Client {
         let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         if status == StatusCode::UNAUTHORIZED {
             let server = self.name();
-            return Err(ClientError::NotAllowed { server, status });
+            return Err(ClientError::Unauthenticated { server });
         }
         if !body.is_object() {
             return Err(self.not_ours(&format!("it answers {status}")));
@@ -215,7 +217,7 @@ impl Client {
         let body: Value = answer.json().await.unwrap_or_default();
         let why = explain(&body);
         Err(match status {
-            StatusCode::UNAUTHORIZED => ClientError::NotAllowed { server, status },
+            StatusCode::UNAUTHORIZED => ClientError::Unauthenticated { server },
             StatusCode::BAD_REQUEST => ClientError::BadRequest { server, why },
             _ if status.is_redirection() || (status == StatusCode::NOT_FOUND && body.is_null()) => {
                 self.not_ours(&format!("it answers {status}"))

@@ -241,7 +241,7 @@ impl Flow {
                 None | Some("internal") => print::problem(&reply.body),
                 Some(_) => return Ok(Err(reply)),
             },
-            Err(error @ ClientError::NotAllowed { .. }) => return Err(error.into()),
+            Err(error @ ClientError::Unauthenticated { .. }) => return Err(error.into()),
             Err(ClientError::Unreachable { why, .. } | ClientError::NotOurs { why, .. }) => why,
             Err(error) => error.to_string(),
         };
