@@ -44,7 +44,7 @@ fn section(all: &[ResolvedAlert], is_narrowed: bool) -> AnyView {
     };
     view! {
         <section class="sec" aria-labelledby="over">
-            <header><h2 id="over">"Resolved"</h2><span class="note">"newest 50 of 30 days; the filter counts the last 6 h"</span></header>
+            <header><h2 id="over">"Resolved"</h2><span class="note">"newest 50 of the last 30 days; the count in the filter is of 6 h"</span></header>
             {table}
         </section>
     }

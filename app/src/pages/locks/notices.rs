@@ -33,7 +33,7 @@ pub fn CoverageNotices(loaded: Signal<Loaded>, address: Memo<Address>) -> impl I
         let address = address.get();
         let mut lines = loaded.with(|loaded| {
             queried_backends(&loaded.page, &address)
-                .filter_map(blindness)
+                .filter_map(coverage_line)
                 .collect::<Vec<_>>()
         });
         lines.sort_by_key(|line| std::cmp::Reverse(line.status));
@@ -52,7 +52,7 @@ pub fn CoverageNotices(loaded: Signal<Loaded>, address: Memo<Address>) -> impl I
         });
         (!lines.is_empty()).then(|| {
             view! {
-                <ul class="blindness" aria-label="backends with incomplete coverage">
+                <ul class="coverage-notices" aria-label="backends with incomplete coverage">
                     {lines.into_iter().map(|line| view! { <CoverageLine line/> }.into_any()).collect_view()}
                     {omitted}
                 </ul>
@@ -88,7 +88,7 @@ fn queried_backends<'a>(
         .filter(move |backend| all || address.has("backend", backend.name.as_str()))
 }
 
-fn blindness(backend: &BackendView) -> Option<Line> {
+fn coverage_line(backend: &BackendView) -> Option<Line> {
     let why = backend
         .fault
         .as_ref()
@@ -143,7 +143,7 @@ fn empty_text(page: &InventoryPage, address: &Address) -> (&'static str, String)
     let all = queried.len();
     let blind = queried
         .iter()
-        .filter(|backend| blindness(backend).is_some())
+        .filter(|backend| coverage_line(backend).is_some())
         .count();
     let starting = queried
         .iter()
