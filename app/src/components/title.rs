@@ -45,6 +45,12 @@ pub fn TitleFormat() -> impl IntoView {
     reason = "the formatter of TitleFormat escapes the text"
 )]
 pub fn PageTitle(#[prop(into)] text: TextProp) -> impl IntoView {
+    // The server writes the title after another page may have continued on its thread, whose values would then be read.
+    let text = if cfg!(feature = "ssr") {
+        text.get().into()
+    } else {
+        text
+    };
     view! { <leptos_meta::Title text/> }
 }
 

@@ -28,14 +28,19 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, map_response};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use futures::FutureExt as _;
 use leptos::nonce::use_nonce;
 use leptos::prelude::{AnyView, IntoAny as _, LeptosOptions, provide_context, use_context};
 use leptos_axum::{LeptosRoutes, ResponseOptions, generate_route_list, render_app_async_with_context};
+use runtime::tasks;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use tracing::Instrument as _;
 
 use self::page_source::PageSource;
 use crate::http::security_headers;
@@ -103,7 +108,23 @@ async fn add_facts<S: PageSource>(source: S, mut request: Request, next: Next) -
             ..FirstRender::default()
         });
     }
-    next.run(request).await
+    to_its_end(next.run(request)).await
+}
+
+/// Also if the browser disconnects. Parts of a page are rendered by tasks of their own, which would panic when the page's state is
+/// gone.
+async fn to_its_end(page: impl Future<Output = Response> + Send + 'static) -> Response {
+    let (done, rendered) = tokio::sync::oneshot::channel();
+    let page = AssertUnwindSafe(page.in_current_span()).catch_unwind();
+    tasks::spawn("page", CancellationToken::new(), async move {
+        let _is_awaited = done.send(page.await);
+    });
+    match rendered.await {
+        Ok(Ok(response)) => response,
+        Ok(Err(panic)) => resume_unwind(panic),
+        // The runtime ends.
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
 }
 
 /// Renders the page at `path`, given to its user in answer to a form or in place of a page.
@@ -119,7 +140,8 @@ pub(in crate::http) async fn render(
     *request.uri_mut() = path.parse().unwrap_or_default();
     request.extensions_mut().insert(who.clone());
     request.extensions_mut().insert(FirstRender { session, ..first });
-    let mut response = render_app_async_with_context(context(state.clone()), page())(request).await;
+    let page = render_app_async_with_context(context(state.clone()), page());
+    let mut response = to_its_end(page(request)).await;
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;
     }

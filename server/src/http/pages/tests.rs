@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
+use axum::response::Response;
 use tower::ServiceExt;
 
 use super::router;
@@ -118,4 +119,25 @@ async fn a_page_names_its_files_below_their_version() {
         html.contains(&format!("(\"/pkg/{version}/leasehold\")")),
         "{html}"
     );
+}
+
+#[tokio::test]
+async fn a_page_is_rendered_to_its_end_after_a_disconnect() {
+    let (go, gone) = tokio::sync::oneshot::channel();
+    let (ended, end) = tokio::sync::oneshot::channel();
+    let mut page = Box::pin(super::to_its_end(async move {
+        let was_asked = gone.await;
+        ended.send(was_asked).unwrap();
+        Response::default()
+    }));
+    assert!(futures::poll!(&mut page).is_pending());
+    drop(page);
+    go.send(()).unwrap();
+    assert_eq!(end.await, Ok(Ok(())));
+}
+
+#[tokio::test]
+#[should_panic(expected = "a bug of a page")]
+async fn a_panic_of_a_page_reaches_the_layer_that_reports_it() {
+    super::to_its_end(async { panic!("a bug of a page") }).await;
 }

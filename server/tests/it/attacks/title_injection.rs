@@ -1,8 +1,10 @@
-//! The name of a lock closes `<title>` and adds elements to the lock's page.
+//! The name of a lock closes `<title>` and adds elements to the lock's page; pages that are rendered at the same time exchange their
+//! titles.
 
 use crate::support::TestServer;
 use std::path::Path;
 
+use futures::future::join_all;
 use serde_json::json;
 
 use crate::support::html::Html;
@@ -45,6 +47,25 @@ async fn a_lock_name_cannot_leave_the_page_title() {
         lock_page(&console, NAME).await.elements == lock_page(&console, &plain).await.elements
     })
     .await;
+}
+
+#[tokio::test]
+async fn pages_rendered_together_have_their_own_titles() {
+    // The framework reads the title after another page may have continued on its thread, whose values it would find then.
+    let console = TestServer::builder().operator().start().await;
+    let names: Vec<String> = (0..8).map(|number| format!("job-{number}")).collect();
+    for name in &names {
+        acquire(&console, name).await;
+    }
+    console
+        .inventory_where("backend=builtin", |page| page["total"] == names.len())
+        .await;
+    for _ in 0..3 {
+        let pages = join_all(names.iter().map(|name| lock_page(&console, name))).await;
+        for (name, page) in names.iter().zip(pages) {
+            assert_eq!(page.title(), format!("{name}, builtin · Leasehold"));
+        }
+    }
 }
 
 #[test]
