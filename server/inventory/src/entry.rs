@@ -163,12 +163,14 @@ impl Entry {
     }
 
     /// Whether `later` is a reading of the same holding. A holding with a token may change the text of its owner: the
-    /// leader of an etcd election writes another value, or an ACL hides the name of a Consul session. Without one, the
-    /// history and the alerts identify it by its owner.
+    /// leader of an etcd election writes another value, or an ACL hides the name of a Consul session. So may a session,
+    /// which its generation identifies: a Postgres client sets another `application_name`. Other holdings without a token
+    /// are identified by their owner.
     pub(super) fn is_same_holding(&self, later: &Self) -> bool {
         let is_token_same =
             self.reported_token().is_some() && self.reported_token() == later.reported_token();
-        let is_identified = self.generation.is_some() && is_token_same;
+        let are_sessions = self.ends == Ends::Session && later.ends == Ends::Session;
+        let is_identified = self.generation.is_some() && (is_token_same || are_sessions);
         self.generation == later.generation && (is_identified || self.owner == later.owner)
     }
 

@@ -20,6 +20,12 @@ pub(super) fn carry_over(
     context: &Context,
 ) -> Option<Tick> {
     new.first_seen = old.first_seen;
+    // Without a token, history and alerts identify the holding by the owner that it was first read with.
+    if new.reported_token().is_none()
+        && let (Some(first), Some(owner)) = (&old.owner, &mut new.owner)
+    {
+        owner.clone_from(first);
+    }
     if new.gaps.ttl != FILLED && new.ends != Ends::Heartbeat {
         new.track_ms = new.track_ms.max(old.track_ms);
     }

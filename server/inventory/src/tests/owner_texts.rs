@@ -4,6 +4,7 @@ use domain::access::{Grant, Grants, Role, Visible};
 use domain::generation::Generation;
 use domain::lock_detail::EventKind;
 use domain::names::OwnerId;
+use domain::observation::{Lifetime, ObservedLock};
 use domain::reported::Reported;
 use domain::tick::Tick;
 use domain::token::FencingToken;
@@ -12,26 +13,36 @@ use super::{Modelled, complete, inventory, name, now, observed};
 use crate::{Inventory, InventoryWriter, LookUp};
 use backends::Batch;
 
-/// One scan that finds `jobs` with this owner, generation and token; `None`: it is free.
-fn scan(feed: &InventoryWriter, at: i64, held: Option<(&str, &str, Option<u64>)>) {
+/// `jobs` with this owner and generation.
+fn jobs(owner: &str, generation: &str, at: i64) -> ObservedLock {
     let lock = Modelled {
         remaining_ms: None,
         waiters: None,
         acquired_ago_ms: None,
     };
+    let mut lock = observed(b"jobs", "key", &lock, at);
+    lock.owner = Reported::Value(OwnerId::new(owner));
+    lock.generation = Reported::Value(Generation::new(generation));
+    lock
+}
+
+/// One scan that finds `jobs` with this owner, generation and token; `None`: it is free.
+fn scan(feed: &InventoryWriter, at: i64, held: Option<(&str, &str, Option<u64>)>) {
     let read = |(owner, generation, token): (&str, &str, Option<u64>)| {
-        let mut lock = observed(b"jobs", "key", &lock, at);
-        lock.owner = Reported::Value(OwnerId::new(owner));
-        lock.generation = Reported::Value(Generation::new(generation));
+        let mut lock = jobs(owner, generation, at);
         if let Some(token) = token {
             lock.fencing_token = Reported::Value(FencingToken::new(token));
         }
         lock
     };
+    scan_lock(feed, at, held.map(read));
+}
+
+fn scan_lock(feed: &InventoryWriter, at: i64, held: Option<ObservedLock>) {
     feed.begin(now(at));
     feed.accept(Batch {
         sent_at: Tick(at),
-        locks: held.map(read).into_iter().collect(),
+        locks: held.into_iter().collect(),
         gone: Vec::new(),
     });
     feed.end(complete(&["key"]), now(at));
@@ -100,4 +111,30 @@ fn without_a_token_another_owner_is_another_holding() {
     scan(&feeds[0], 3_000, Some(("second", "g", None)));
     let expected = [acquired("first"), released("first", 2_000), acquired("second")];
     assert_eq!(changes(&inventory), expected);
+}
+
+#[test]
+fn a_session_that_changes_its_name_keeps_its_holding() {
+    // Its events have the name that it was first read with; the session of another start is another holding.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.journal().open();
+    let scan = |at, held: Option<(&str, &str)>| {
+        let read = |(owner, generation): (&str, &str)| {
+            let mut lock = jobs(owner, generation, at);
+            lock.lifetime = Lifetime::Session {
+                why: "no lease".into(),
+            };
+            lock
+        };
+        scan_lock(&feeds[0], at, held.map(read));
+    };
+    scan(0, None);
+    scan(1_000, Some(("close#7", "pid:7@1")));
+    scan(3_000, Some(("close: step 2#7", "pid:7@1")));
+    assert_eq!(changes(&inventory), [acquired("close#7")]);
+    scan(4_000, Some(("close#7", "pid:7@2")));
+    assert_eq!(
+        changes(&inventory),
+        [released("close#7", 3_000), acquired("close#7")]
+    );
 }
