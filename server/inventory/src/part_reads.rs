@@ -6,14 +6,16 @@ use domain::tick::Tick;
 
 /// Scans stored per source. If the last scan of a part is not stored, an older one counts: an earlier bound, and still true.
 const READS_MAX: usize = 8;
+/// After as many such scans, every scan may list a part that none reads completely. One alone may be the first scan of a
+/// part that was away.
+const LISTING_OTHERS_MIN: u32 = 2;
 
 #[derive(Clone, Default)]
 pub(super) struct PartReads {
     /// Oldest first.
     reads: Vec<PartRead>,
-    /// The last scan found locks of a part that it has not read completely: every scan may list such a part
-    /// and none read it completely.
-    lists_others: bool,
+    /// Successive scans, up to the last one, that found locks of a part that they have not read completely.
+    listing_others: u32,
 }
 
 #[derive(Clone)]
@@ -38,13 +40,16 @@ impl PartReads {
         if last.covers(name) {
             return Some(last.began);
         }
-        let mut earlier = earlier.iter().rev().filter(|_| !self.lists_others);
-        earlier.find(|read| read.covers(name)).map(|read| read.began)
+        if self.listing_others >= LISTING_OTHERS_MIN {
+            return None;
+        }
+        let last = earlier.iter().rev().find(|read| read.covers(name))?;
+        Some(last.began)
     }
 
     pub(super) fn add_complete(&mut self, began: Tick) {
         self.reads = vec![PartRead { began, parts: None }];
-        self.lists_others = false;
+        self.listing_others = 0;
     }
 
     pub(super) fn add_partial(&mut self, began: Tick, parts: Vec<NamePredicate>, lists_others: bool) {
@@ -60,7 +65,10 @@ impl PartReads {
         if self.reads.len() > READS_MAX {
             self.reads.remove(1);
         }
-        self.lists_others = lists_others;
+        self.listing_others = match lists_others {
+            true => self.listing_others.saturating_add(1),
+            false => 0,
+        };
     }
 }
 
@@ -92,9 +100,15 @@ mod tests {
         assert_eq!(reads.last(b"b:1"), Some(Tick(10)));
         assert_eq!(reads.last(b"c:1"), Some(Tick(0)));
         reads.add_partial(Tick(21), parts(&["a:"]), true);
-        assert_eq!(reads.last(b"b:1"), None, "it may have been listed");
-        reads.add_complete(Tick(22));
-        assert_eq!(reads.last(b"b:1"), Some(Tick(22)));
+        assert_eq!(
+            reads.last(b"b:1"),
+            Some(Tick(10)),
+            "its first scan may have been cut"
+        );
+        reads.add_partial(Tick(22), parts(&["a:"]), true);
+        assert_eq!(reads.last(b"b:1"), None, "every scan may list it");
+        reads.add_complete(Tick(23));
+        assert_eq!(reads.last(b"b:1"), Some(Tick(23)));
     }
 
     #[test]

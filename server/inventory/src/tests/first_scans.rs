@@ -186,6 +186,27 @@ fn a_part_that_was_away_dates_its_locks_from_its_last_scan() {
 }
 
 #[test]
+fn the_first_scan_of_a_returned_part_may_be_cut() {
+    // As above; the scan at the return finds one of two locks of the part.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.journal().open();
+    let both = || complete(&["key", "hash"]);
+    scan(&feeds[0], 0, &["up:a"], &[], both());
+    for at in (2_000..=20_000).step_by(2_000) {
+        scan(&feeds[0], at, &["up:a"], &[UP], partial(1));
+    }
+    scan(&feeds[0], 22_000, &["up:a", "late:b"], &[UP], partial(2));
+    scan(&feeds[0], 24_000, &["up:a", "late:b", "late:c"], &[], both());
+    assert_eq!(
+        acquisitions(&inventory),
+        [
+            ("late:b".to_owned(), Some(0), 22_000),
+            ("late:c".to_owned(), Some(0), 24_000)
+        ]
+    );
+}
+
+#[test]
 fn a_part_that_is_never_read_completely_dates_its_locks() {
     // After one complete scan, every scan lists both prefixes, and one of them is always cut.
     let (inventory, feeds) = inventory(&["one"]);
