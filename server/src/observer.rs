@@ -165,6 +165,7 @@ impl Observer {
             BackendError::Denied { .. } | BackendError::Misconfigured { .. } => true,
             BackendError::Unreachable { .. }
             | BackendError::NoAnswer { .. }
+            | BackendError::Unavailable { .. }
             | BackendError::Protocol { .. } => false,
         };
         let at = self.clock.now().wall;

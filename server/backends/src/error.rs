@@ -17,6 +17,9 @@ pub enum BackendError {
     Denied { detail: String, remedy: String },
     #[error("{detail}")]
     Misconfigured { detail: String, remedy: String },
+    /// The server answers, and cannot serve the request in its present condition.
+    #[error("{detail}")]
+    Unavailable { detail: String, remedy: String },
     #[error("unexpected answer: {detail}")]
     Protocol { detail: String },
 }
@@ -57,7 +60,9 @@ impl BackendError {
             Self::NoAnswer { .. } => {
                 "Check the network and the load of the server; raise `timeout` if it is known to be slow.".to_owned()
             }
-            Self::Denied { remedy, .. } | Self::Misconfigured { remedy, .. } => remedy.clone(),
+            Self::Denied { remedy, .. }
+            | Self::Misconfigured { remedy, .. }
+            | Self::Unavailable { remedy, .. } => remedy.clone(),
             Self::Protocol { .. } => "Check that the address is of the configured kind and version.".to_owned(),
         }
     }

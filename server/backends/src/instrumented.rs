@@ -32,6 +32,7 @@ const fn error_type(error: &BackendError) -> &'static str {
         BackendError::NoAnswer { .. } => "timeout",
         BackendError::Denied { .. } => "denied",
         BackendError::Misconfigured { .. } => "misconfigured",
+        BackendError::Unavailable { .. } => "unavailable",
         BackendError::Protocol { .. } => "protocol",
     }
 }

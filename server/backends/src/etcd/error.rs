@@ -96,7 +96,9 @@ fn by_message(code: GrpcCode, message: &str, chain: &str, timeout_ms: i64) -> Et
         remedy: remedy.to_owned(),
     };
     let has = |part: &str| message.contains(part);
-    if has("authentication is not enabled") {
+    if let Some(unavailable) = unavailable(message) {
+        unavailable
+    } else if has("authentication is not enabled") {
         EtcdError::new(
             EtcdErrorKind::AuthOff,
             misconfigured(
@@ -132,12 +134,6 @@ fn by_message(code: GrpcCode, message: &str, chain: &str, timeout_ms: i64) -> Et
         protocol(EtcdErrorKind::Compacted, message)
     } else if has("message length too large") || has("larger than max") {
         protocol(EtcdErrorKind::TooLarge, message)
-    } else if has("no leader") || has("leader changed") {
-        let remedy = "Check that a majority of etcd's members run and reach each other.";
-        EtcdError::new(
-            EtcdErrorKind::Transport,
-            misconfigured("etcd has no leader now", remedy),
-        )
     } else if code == GrpcCode::DeadlineExceeded || has("request timed out") {
         EtcdError::no_answer(timeout_ms)
     } else if code == GrpcCode::Unavailable || code == GrpcCode::Cancelled {
@@ -154,7 +150,56 @@ fn by_message(code: GrpcCode, message: &str, chain: &str, timeout_ms: i64) -> Et
     }
 }
 
+/// Errors of an etcd that answers and cannot serve, with the cause and the remedy.
+fn unavailable(message: &str) -> Option<EtcdError> {
+    let has = |part: &str| message.contains(part);
+    let (kind, detail, remedy) = if has("no leader") || has("leader changed") {
+        (
+            EtcdErrorKind::Transport,
+            "etcd has no leader now",
+            "Check that a majority of etcd's members run and reach each other.",
+        )
+    } else if has("corrupt cluster") {
+        (
+            EtcdErrorKind::Other,
+            "the data of etcd's members differ (alarm CORRUPT), and etcd accepts no writes",
+            "`etcdctl alarm list` names the member. Restore its data from the others, then `etcdctl alarm disarm`.",
+        )
+    } else if has("too many requests") {
+        (
+            EtcdErrorKind::Other,
+            "etcd is overloaded and refused the request (too many requests)",
+            "Try again. If it persists, check the load and the disks of etcd's members.",
+        )
+    } else {
+        return None;
+    };
+    let (detail, remedy) = (detail.to_owned(), remedy.to_owned());
+    Some(EtcdError::new(kind, BackendError::Unavailable { detail, remedy }))
+}
+
 fn protocol(kind: EtcdErrorKind, detail: &str) -> EtcdError {
     let detail = detail.to_owned();
     EtcdError::new(kind, BackendError::Protocol { detail })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overloaded_or_corrupt_etcd_is_unavailable() {
+        // The messages of etcd's server; both have status codes that are used for other errors too.
+        for (message, part) in [
+            ("etcdserver: too many requests", "overloaded"),
+            ("etcdserver: corrupt cluster", "CORRUPT"),
+        ] {
+            let EtcdError { kind, error } = by_message(GrpcCode::Other, message, message, 1_000);
+            assert_eq!(kind, EtcdErrorKind::Other);
+            assert!(
+                matches!(&error, BackendError::Unavailable { detail, .. } if detail.contains(part)),
+                "{error:?}"
+            );
+        }
+    }
 }

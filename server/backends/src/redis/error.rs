@@ -17,6 +17,42 @@ const GRANT_REMEDY: &str = "Grant it with ACL SETUSER: docs/backends/redis.md ha
 const TLS_REMEDY: &str =
     "Check `ca_file`, `server_name`, `cert_file` and `key_file`, and that this port speaks TLS.";
 
+/// Codes of a server that answers and cannot serve, with their remedies.
+const UNAVAILABLE: [(&str, &str); 8] = [
+    (
+        "LOADING",
+        "Wait until the server has loaded its data; its log shows the progress.",
+    ),
+    (
+        "MASTERDOWN",
+        "Restore the replica's link to its master, or name the master in this backend's addresses.",
+    ),
+    (
+        "CLUSTERDOWN",
+        "`redis-cli --cluster check HOST:PORT` shows the slots that no master serves; start their masters.",
+    ),
+    (
+        "READONLY",
+        "Name the master in `urls` and `unlock_url`: this server is a replica.",
+    ),
+    (
+        "MISCONF",
+        "The server accepts no writes while it cannot save its data: free its disk; its log has the cause.",
+    ),
+    (
+        "OOM",
+        "The server is at its memory limit: raise `maxmemory` or delete other data.",
+    ),
+    (
+        "NOREPLICAS",
+        "Restore the replicas: the server's `min-replicas-to-write` requires them for each write.",
+    ),
+    (
+        "BUSY",
+        "A script occupies the server: wait, or end it with SCRIPT KILL.",
+    ),
+];
+
 /// A failed request. `timeout` is the time waited.
 pub(super) fn mapped(error: &RedisError, timeout: Duration) -> BackendError {
     let code = error.code().unwrap_or_default();
@@ -29,9 +65,7 @@ pub(super) fn mapped(error: &RedisError, timeout: Duration) -> BackendError {
         ErrorKind::Server(kind) => server(kind, code, text),
         ErrorKind::Extension => match code {
             "WRONGPASS" | "NOAUTH" => denied(code, text, LOGIN_REMEDY),
-            _ => BackendError::Protocol {
-                detail: format!("{code} {text}"),
-            },
+            _ => unavailable_or_unexpected(code, text),
         },
         ErrorKind::Io => system(error),
         ErrorKind::InvalidClientConfig => BackendError::Unreachable {
@@ -73,36 +107,36 @@ pub(super) fn refused(error: &ServerError) -> BackendError {
     match error.kind() {
         Some(kind) => server(kind, error.code(), text),
         None if matches!(error.code(), "NOAUTH" | "WRONGPASS") => denied(error.code(), text, LOGIN_REMEDY),
-        None => BackendError::Protocol {
-            detail: format!("{} {text}", error.code()),
-        },
+        None => unavailable_or_unexpected(error.code(), text),
     }
 }
 
 fn server(kind: ServerErrorKind, code: &str, text: &str) -> BackendError {
     match kind {
         ServerErrorKind::NoPerm => denied(code, text, GRANT_REMEDY),
-        ServerErrorKind::BusyLoading => BackendError::Unreachable {
-            detail: "the server answers, but is still loading its data (LOADING)".to_owned(),
-        },
-        ServerErrorKind::MasterDown => BackendError::Unreachable {
-            detail: "this replica has lost its master and refuses to serve old data (MASTERDOWN)".to_owned(),
-        },
         ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot => {
             BackendError::Misconfigured {
                 detail: "the server belongs to a cluster".to_owned(),
                 remedy: "Set mode = \"cluster\" for this backend, with its nodes as `urls`.".to_owned(),
             }
         }
-        ServerErrorKind::ClusterDown => BackendError::Unreachable {
-            detail: format!("the cluster serves no keys ({code} {text})"),
-        },
         _ if text.contains("invalid password") || text.contains("Client sent AUTH") => {
             denied(code, text, LOGIN_REMEDY)
         }
-        _ => BackendError::Protocol {
-            detail: format!("{code} {text}"),
+        _ => unavailable_or_unexpected(code, text),
+    }
+}
+
+/// Before Redis 7 an error inside a script has the code ERR, and its own code in the text.
+fn unavailable_or_unexpected(code: &str, text: &str) -> BackendError {
+    let has = |name: &str| code == name || text.contains(&format!("-{name} "));
+    let detail = format!("{code} {text}");
+    match UNAVAILABLE.iter().find(|(name, _)| has(name)) {
+        Some((_, remedy)) => BackendError::Unavailable {
+            detail,
+            remedy: (*remedy).to_owned(),
         },
+        None => BackendError::Protocol { detail },
     }
 }
 

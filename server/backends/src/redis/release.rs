@@ -364,9 +364,10 @@ async fn act(connection: &RedisConnection, script: &Cmd) -> Attempt {
         }
         Err(error) if error::is_answer(&error) => match error::mapped(&error, connection.timeout()) {
             BackendError::Denied { detail, .. } => denied(detail),
+            BackendError::Unavailable { detail, remedy } => Acted::Refused { why: detail, remedy },
             other => Acted::Refused {
                 why: other.to_string(),
-                remedy: remedy_of(error.code()).to_owned(),
+                remedy: "Fix the error that the server reported, then try again.".to_owned(),
             },
         },
         Err(error) => Acted::unanswered(&error::mapped(&error, connection.timeout())),
@@ -382,13 +383,6 @@ fn denied(detail: String) -> Acted {
     Acted::Refused {
         why: format!("Redis refused the account for forced unlocks: {detail}"),
         remedy: REMEDY.to_owned(),
-    }
-}
-
-fn remedy_of(code: Option<&str>) -> &'static str {
-    match code {
-        Some("READONLY") => "Name the master in `urls` and `unlock_url`: this server is a replica.",
-        _ => "Fix the error that the server reported, then try again.",
     }
 }
 

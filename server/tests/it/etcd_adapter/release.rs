@@ -8,7 +8,7 @@ use ::backends::{Backend, no_release};
 use domain::force_release::Release;
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
-use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
+use etcd_client::{AlarmAction, AlarmType, Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
 
 use super::watched_etcd::{WatchedEtcd, backend, source_of, try_backend_with};
 use crate::support::proxy::Proxy;
@@ -66,6 +66,23 @@ async fn only_the_key_is_deleted_and_its_lease_stays() {
         .unwrap();
     assert!(left.ttl() > 0);
     assert_eq!(release().await, Release::AlreadyFree);
+}
+
+#[tokio::test]
+async fn an_unlock_on_a_corrupt_cluster_names_the_alarm() {
+    // With this alarm etcd refuses every write.
+    let mut watched = WatchedEtcd::start().await;
+    let etcd = unlocker(watched.etcd.endpoint());
+    watched.put("/locks/a", "w1", 0).await;
+    let (action, alarm) = (AlarmAction::Activate, AlarmType::Corrupt);
+    watched.client.alarm(action, alarm, None).await.unwrap();
+    let (source, resource) = key("/locks/a");
+    let answer = unlock(&etcd, &source, &resource).await;
+    assert!(
+        matches!(&answer, Release::Refused { why, remedy } if why.contains("CORRUPT") && remedy.contains("alarm disarm")),
+        "{answer:?}"
+    );
+    assert!(is_there(&watched, "/locks/a").await);
 }
 
 #[tokio::test]

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use ::backends::{Backend, BackendError};
+use ::config::redis::RedisWake;
+use domain::force_release::Release;
 use domain::observation::Coverage;
 
 use super::{Setup, driver, key, observe, run, start, start_with, try_observe};
 use crate::support::proxy::{Link, Proxy};
-use testkit::eventually;
+use crate::support::unlocking::unlock;
+use testkit::{eventually, free_port};
 
 #[tokio::test]
 async fn adapter_recovers_when_an_unreachable_server_returns() {
@@ -148,7 +151,8 @@ async fn a_loading_server_is_not_empty() {
     )
     .await;
     eventually("observed loading", async || {
-        matches!(try_observe(&backend).await, Err(BackendError::Unreachable { detail }) if detail.contains("LOADING"))
+        matches!(try_observe(&backend).await, Err(BackendError::Unavailable { detail, remedy })
+            if detail.contains("LOADING") && remedy.contains("Wait"))
     })
     .await;
     let version = backend.probe().await.unwrap().version;
@@ -214,5 +218,30 @@ async fn a_node_of_a_cluster_is_refused_with_the_reason() {
         matches!(&error, BackendError::Misconfigured { detail, remedy }
             if detail.contains("cluster") && remedy.contains("mode = \"cluster\"")),
         "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_unlock_that_the_server_cannot_serve_names_the_cause() {
+    // At its memory limit, where the signal for walrus' waiters needs memory; then as a replica.
+    let redis = start().await;
+    let mut driver = driver(&redis).await;
+    run(&mut driver, &["SET", "lock:orders", "x"]).await;
+    let mut setup = Setup::new(&redis.url()).unlocking(&redis.url());
+    setup.redis.wake = RedisWake::Walrus;
+    let backend = setup.backend();
+    run(&mut driver, &["CONFIG", "SET", "maxmemory", "1"]).await;
+    let answer = unlock(&backend, &key(), &"lock:orders".into()).await;
+    assert!(
+        matches!(&answer, Release::Refused { why, remedy } if why.starts_with("OOM ") && remedy.contains("maxmemory")),
+        "{answer:?}"
+    );
+    run(&mut driver, &["CONFIG", "SET", "maxmemory", "0"]).await;
+    let master = free_port().unwrap().to_string();
+    run(&mut driver, &["REPLICAOF", "127.0.0.1", &master]).await;
+    let answer = unlock(&backend, &key(), &"lock:orders".into()).await;
+    assert!(
+        matches!(&answer, Release::Refused { why, remedy } if why.starts_with("READONLY ") && remedy.contains("master")),
+        "{answer:?}"
     );
 }
