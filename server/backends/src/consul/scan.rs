@@ -51,7 +51,7 @@ impl ConsulBackend {
             .read_all(sent_at, deadline)
             .await
             .map_err(|fault| fault.error)?;
-        self.refuse_blindness(&reading)?;
+        self.check_readable(&reading)?;
         let mut cut_reason = reading.cut.clone();
         if let Some(unreadable) = reading.permissions.unreadable().first() {
             cut_reason = Some(partly_readable(unreadable).into());
@@ -194,8 +194,8 @@ impl ConsulBackend {
         Duration::from_millis(u64::try_from(left_ms).unwrap_or(0))
     }
 
-    /// No key and no permission to see one is not "no locks".
-    fn refuse_blindness(&self, reading: &Reading) -> Result<(), BackendError> {
+    /// Without the permission to read any key, an empty list does not mean that there are no locks.
+    fn check_readable(&self, reading: &Reading) -> Result<(), BackendError> {
         let unreadable = reading.permissions.unreadable();
         let all_hidden = unreadable.len() == self.http.settings.prefixes.len();
         if reading.list.keys > 0 || !all_hidden {
