@@ -24,6 +24,9 @@ pub const OWN_MAX: usize = 10_000;
 pub const SAMPLE_MS_MAX: i64 = 5_000;
 /// Maximum number of events: some 4 GB in SQLite, 187 MB per million with indexes.
 pub const EVENTS_MAX: i64 = 20_000_000;
+/// Longest name whose events are stored, in bytes. An index entry of Postgres has at most 2,704, and has backend and source
+/// too; a name in SQLite is stored up to three times.
+pub const NAME_BYTES_MAX: usize = 2_048;
 /// Milliseconds between two samples of a simulated past: the resolution of roll-ups.
 pub const SIMULATED_SAMPLE_MS: i64 = 60_000;
 /// Milliseconds of a simulated past that are written in one transaction.
@@ -35,6 +38,8 @@ pub const PRUNED_CELLS: i64 = 60;
 /// Interval of the retention check.
 pub const PRUNE_EVERY: Duration = Duration::from_secs(30);
 
+// Events of the lease service are not checked.
+const _: () = assert!(NAME_BYTES_MAX >= domain::lease::limits::RESOURCE_BYTES_MAX);
 const _: () = assert!(GAP_MIN.as_secs() > ALIVE_EVERY.as_secs());
 // A new leader takes over before the other replicas drop their buffered changes.
 const _: () = assert!(STANDBY.as_secs() > 2 * LEADER_TTL_S.unsigned_abs() + ALIVE_EVERY.as_secs());

@@ -309,13 +309,15 @@ async fn record_lost_changes(
     Ok(())
 }
 
-/// Changes that become a row: no renewals, and only the last of several queue lengths of a lock.
+/// Changes that become a row: no renewals, none of a lock whose name is too long, and only the last of several queue
+/// lengths of a lock.
 fn rows<'a>(changes: &[&'a LockChange]) -> Vec<&'a LockChange> {
     let is_queue_length =
         |change: &LockChange| matches!(change.kind, EventKind::Waiting | EventKind::FewerWaiting);
     let mut rows: Vec<Option<&LockChange>> = Vec::with_capacity(changes.len());
     let mut last_rows: HashMap<(&BackendName, &Source, &Resource), usize> = HashMap::new();
-    for change in changes.iter().filter(|change| change.kind != EventKind::Renewed) {
+    let is_row = |change: &&&LockChange| change.kind != EventKind::Renewed && store::is_name_stored(change);
+    for change in changes.iter().filter(is_row) {
         let id = (&change.backend, &change.source, &change.resource);
         if is_queue_length(change) {
             if let Some(before) = last_rows.insert(id, rows.len()) {

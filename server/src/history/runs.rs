@@ -45,6 +45,9 @@ struct Row {
 impl Runs {
     /// Applies a change to the run of its lock; returns how a renewal relates to the previous ones.
     pub(super) fn take(&mut self, change: &LockChange) -> Option<Beat> {
+        if !super::store::is_name_stored(change) {
+            return None;
+        }
         let key = (
             change.backend.clone(),
             change.source.clone(),

@@ -11,6 +11,7 @@ use domain::token::FencingToken;
 use sqlx::{AssertSqlSafe, Row as _, Sqlite, Transaction};
 
 use super::bulk_insert::{chunks, placeholders};
+use super::limits::NAME_BYTES_MAX;
 use inventory::LockChange;
 use lease::LeaseService;
 use runtime::db::{Db, Tx, on_either};
@@ -40,6 +41,11 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option
             }
         }
     }))
+}
+
+/// Whether events of this lock are stored. One that an index refuses would fail every write.
+pub(super) fn is_name_stored(change: &LockChange) -> bool {
+    change.resource.as_bytes().len() <= NAME_BYTES_MAX
 }
 
 const COLUMNS: usize = 15;

@@ -7,6 +7,7 @@ use ::config::HistoryConfig;
 use domain::lock_detail::EventKind;
 
 use super::recorder::{HistoryStore, Server, lock};
+use crate::support::rng::Dice;
 use testkit::eventually;
 
 /// The recorded events of successive owners, with the gap between two processes.
@@ -195,6 +196,32 @@ async fn changes_dropped_while_no_server_led_leave_a_gap() {
     let gaps = "SELECT count(*) FROM history_gaps WHERE backend IS NULL AND ended_at > started_at";
     assert_eq!(home.number(gaps).await, 1);
     server.stopped().await;
+}
+
+async fn stores_other_events_with_a_long_name(home: HistoryStore) {
+    // A name that no index entry of Postgres can contain, because it cannot be compressed.
+    let mut dice = Dice::new(1);
+    let long: String = (0..2_000).map(|_| format!("{:016x}", dice.number())).collect();
+    let server = Server::start(&home).await;
+    server.pass(&[(long.as_str(), "w1"), ("r", "w1")]);
+    server.written(&home, 1).await;
+    server.pass(&[("r", "w2")]);
+    server.written(&home, 3).await;
+    assert_eq!(server.recorded("r").await.len(), 3);
+    assert_eq!(server.recorded(&long).await, []);
+    server.stopped().await;
+}
+
+#[tokio::test]
+async fn a_long_name_stops_no_recording_on_sqlite() {
+    // See above.
+    stores_other_events_with_a_long_name(HistoryStore::sqlite()).await;
+}
+
+#[tokio::test]
+async fn a_long_name_stops_no_recording_on_postgres() {
+    // See above.
+    stores_other_events_with_a_long_name(HistoryStore::postgres().await).await;
 }
 
 #[tokio::test]
