@@ -52,7 +52,8 @@ impl Postgres {
             Ok(Plan {
                 program: program.clone(),
                 args: arguments(&options, folder, port)?,
-                marker: "database system is ready to accept connections",
+                // A standby accepts "read-only connections".
+                marker: "database system is ready to accept",
                 probe: Probe::Postgres(Box::new(superuser(port, options.password.as_deref()))),
                 stop: Signal::INT,
                 end: Signal::QUIT,

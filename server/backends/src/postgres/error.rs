@@ -22,7 +22,18 @@ pub(super) struct Refusal {
     pub(super) message: String,
 }
 
+/// SQLSTATE `read_only_sql_transaction`.
+const READ_ONLY: &str = "25006";
+
 impl Refusal {
+    /// A standby has locks of its own and answers as if those of its primary did not exist.
+    pub(super) fn standby() -> Self {
+        Self {
+            code: READ_ONLY.to_owned(),
+            message: "this server is a standby, which does not show the sessions of its primary".to_owned(),
+        }
+    }
+
     /// `lock_timeout`: another session's lock blocks.
     pub(super) fn is_lock_timeout(&self) -> bool {
         self.code == "55P03"
@@ -56,6 +67,10 @@ impl StatementError {
             Self::Refused(refusal) if refusal.is_insufficient_privilege() => BackendError::Denied {
                 detail: refusal.message,
                 remedy: "Grant the account the permissions listed in docs/backends/postgres.md.".to_owned(),
+            },
+            Self::Refused(refusal) if refusal == Refusal::standby() => BackendError::Misconfigured {
+                detail: refusal.message,
+                remedy: "Name the primary in `url`.".to_owned(),
             },
             Self::Refused(refusal) => BackendError::Protocol {
                 detail: message(&refusal),

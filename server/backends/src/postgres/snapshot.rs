@@ -16,7 +16,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::connection::Link;
-use super::error::StatementError;
+use super::error::{Refusal, StatementError};
 use super::lock_participant::{self, Party, PreparedRow, SessionRow};
 use super::lossy_text::lossy_text;
 use super::settings::APPLICATION_NAME;
@@ -81,8 +81,15 @@ pub(super) struct Snapshot {
     pub(super) parties: HashMap<i32, Party>,
 }
 
-/// Takes the snapshot: one round trip if there are no locks, otherwise two, or three with prepared transactions.
+/// Takes the snapshot: two round trips if there are no locks, otherwise three, or four with prepared transactions.
+///
+/// # Errors
+/// Also [`Refusal::standby`]: the former primary after a fail-over.
 pub(super) async fn take(link: &mut Link<'_>) -> Result<Snapshot, StatementError> {
+    let role = link.rows(sqlx::query("SELECT pg_is_in_recovery()")).await?;
+    if role.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+        return Err(StatementError::Refused(Refusal::standby()));
+    }
     let answer = link.rows(sqlx::query(LOCKS).bind(WAITING_MAX)).await?;
     let now = answer.first().and_then(|row| row.try_get("now").ok());
     let mut rows: Vec<(LockRow, String)> = answer.iter().filter_map(|row| lock_row(row).ok()).collect();

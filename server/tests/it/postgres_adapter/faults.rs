@@ -37,6 +37,29 @@ async fn server_that_is_down_is_an_error_until_it_returns() {
 }
 
 #[tokio::test]
+async fn a_standby_shows_no_advisory_lock_as_free() {
+    // The former primary is back as a standby: the sessions are on another server now.
+    let server = server().await;
+    let backend = backend(&server.superuser_url(), Vec::new());
+    let mut holder = user(&server.superuser_url()).await;
+    run(&mut holder, "SELECT pg_advisory_lock(1)").await;
+    assert_eq!(observe(&backend).await.locks.len(), 1);
+    server.stop().await.unwrap();
+    std::fs::write(server.folder().join("data/standby.signal"), "").unwrap();
+    server.restart().await.unwrap();
+    let seen = observe(&backend).await;
+    for source in ["advisory", "relation"] {
+        assert!(seen.fault(source).contains("standby"), "{}", seen.fault(source));
+    }
+    let (source, resource) = id("advisory", "advisory:postgres:1");
+    let error = backend.inspect(&source, &resource).await.unwrap_err();
+    assert!(
+        matches!(&error, BackendError::Misconfigured { remedy, .. } if remedy.contains("primary")),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
 async fn each_login_failure_has_its_own_error_without_password() {
     // Wrong password, unknown role, unknown database, closed port, another service.
     let password = Some("right".to_owned());
