@@ -8,6 +8,10 @@ use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use crate::dto::{AcquireBody, Acquired, BatchBody, BatchItem, BatchOperation, BatchResults, Grant, Problem};
 use crate::loss::Loss;
 
+/// Bytes of a body. No answer of a server is as long: it comes from an intermediary, and may have no end.
+const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+const NOT_OURS: &str = "the answer is not from a Leasehold server";
+
 /// Calls one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Calls {
@@ -129,8 +133,19 @@ async fn read<T: serde::de::DeserializeOwned>(
 ) -> Result<T, CallError> {
     let response = request.timeout(within).send().await;
     let response = accept(response.map_err(|error| unreachable(&error))?).await?;
-    let body = response.bytes().await.map_err(|error| unreachable(&error))?;
-    serde_json::from_slice(&body).map_err(|_| unknown("the answer is not from a Leasehold server"))
+    let body = read_body(response).await?;
+    serde_json::from_slice(&body).map_err(|_| unknown(NOT_OURS))
+}
+
+async fn read_body(mut response: Response) -> Result<Vec<u8>, CallError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&error))? {
+        if body.len() + chunk.len() > BODY_BYTES_MAX {
+            return Err(unknown(NOT_OURS));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
 }
 
 async fn accept(response: Response) -> Result<Response, CallError> {
@@ -140,7 +155,7 @@ async fn accept(response: Response) -> Result<Response, CallError> {
     }
     let wait = response.headers().get(RETRY_AFTER);
     let wait = wait.and_then(|header| header.to_str().ok()?.parse().ok());
-    let body = response.bytes().await.unwrap_or_default();
+    let body = read_body(response).await.unwrap_or_default();
     let problem = serde_json::from_slice(&body).unwrap_or_default();
     Err(classify(status, problem, wait.map(Duration::from_secs)))
 }
@@ -269,22 +284,40 @@ mod tests {
     #[tokio::test]
     async fn a_page_of_a_proxy_is_no_event_stream() {
         // 200 with HTML, as from a sign-in page of a proxy.
+        let calls = answered_by("text/html", b"hi".to_vec());
+        let error = calls.events("id", Duration::from_secs(60)).await.unwrap_err();
+        assert_eq!(error.sentence(), "the answer is not an event stream");
+    }
+
+    #[tokio::test]
+    async fn an_endless_answer_uses_bounded_memory() {
+        // A valid grant, after more white space than is read.
+        let mut body = vec![b' '; BODY_BYTES_MAX];
+        body.extend(br#"{"leaseId":"id","fencingToken":1,"ttlSeconds":9,"remainingMs":9000}"#);
+        let calls = answered_by("application/json", body);
+        let error = calls.renew("id", Duration::from_secs(60)).await.unwrap_err();
+        assert_eq!(error.sentence(), NOT_OURS);
+    }
+
+    /// Calls of a server that answers one request with 200 and this body.
+    fn answered_by(kind: &str, body: Vec<u8>) -> Calls {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
+        let length = body.len();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n");
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let _request_bytes = std::io::Read::read(&mut stream, &mut [0; 4_096]).unwrap();
-            let page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi";
-            std::io::Write::write_all(&mut stream, page).unwrap();
+            std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+            // Fails if the client closes the connection first.
+            let _ = std::io::Write::write_all(&mut stream, &body);
             // Until the client closes the connection.
             let _ = std::io::copy(&mut stream, &mut std::io::sink());
         });
-        let calls = Calls {
+        Calls {
             http: client(),
             server: Url::parse(&server).unwrap(),
-        };
-        let error = calls.events("id", Duration::from_secs(60)).await.unwrap_err();
-        assert_eq!(error.sentence(), "the answer is not an event stream");
+        }
     }
 
     fn client() -> reqwest::Client {
