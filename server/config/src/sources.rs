@@ -1,7 +1,7 @@
 //! The layers of a configuration, read from the process once.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,25 +62,62 @@ pub fn default_file() -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<FileSource, ConfigError> {
-    let error = |message: String| ConfigError {
+    let error = |message: String, remedy: &str| ConfigError {
         key: String::new(),
         origin: Origin::File {
             path: Arc::from(path.display().to_string()),
             line: 0,
         },
         message,
-        remedy: "Name the file with --config, or start in the folder that holds leasehold.toml.".to_owned(),
+        remedy: remedy.to_owned(),
     };
-    let file = std::fs::File::open(path).map_err(|why| error(format!("cannot be read: {why}")))?;
+    let unreadable = |why: io::Error| error(format!("cannot be read: {why}"), remedy_for(why.kind()));
+    let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    let taken = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
-    taken.map_err(|why| error(format!("cannot be read: {why}")))?;
+    file.take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(error(format!("is larger than {FILE_BYTES_MAX} bytes")));
+        let message = format!("is larger than {FILE_BYTES_MAX} bytes");
+        return Err(error(message, "Check that it is the configuration."));
     }
-    let text = String::from_utf8(bytes).map_err(|_| error("is not UTF-8".to_owned()))?;
+    let text = String::from_utf8(bytes).map_err(|_| error("is not UTF-8".to_owned(), "Save it as UTF-8."))?;
     Ok(FileSource {
         path: path.to_owned(),
         text,
     })
+}
+
+fn remedy_for(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::PermissionDenied => {
+            "Let the user that runs leasehold read the file and enter its folders."
+        }
+        io::ErrorKind::IsADirectory => "It is a folder: name a file in it with --config.",
+        _ => "Name the file with --config, or start in the folder that holds leasehold.toml.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_fits_why_the_file_is_not_read() {
+        // Missing, a folder, in another encoding, too large; without permission, which root has for every file.
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("leasehold.toml");
+        assert!(
+            read(&file)
+                .unwrap_err()
+                .remedy
+                .starts_with("Name the file with --config")
+        );
+        assert!(read(folder.path()).unwrap_err().remedy.contains("is a folder"));
+        std::fs::write(&file, b"log = \"\xfc\"").unwrap();
+        assert_eq!(read(&file).unwrap_err().remedy, "Save it as UTF-8.");
+        std::fs::write(&file, vec![b' '; 5_000_000]).unwrap();
+        assert!(read(&file).unwrap_err().remedy.contains("Check that it is"));
+        assert!(remedy_for(io::ErrorKind::PermissionDenied).contains("read the file"));
+    }
 }

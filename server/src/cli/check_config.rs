@@ -95,6 +95,8 @@ fn json(file: Option<&str>, loaded: &Loaded) -> String {
 fn text(file: Option<&str>, loaded: &Loaded) -> String {
     let mut out = match file {
         Some(file) => format!("Read {file}, then the environment.\n"),
+        // The file or a variable cannot be read: nothing was.
+        None if loaded.entries.is_empty() => String::new(),
         None => "Read no file, only the environment.\n".to_owned(),
     };
     let rows: Vec<Vec<String>> = loaded
