@@ -28,7 +28,7 @@ mod watch;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit_code::Exit;
 pub use output::report;
@@ -72,6 +72,13 @@ enum Command {
 }
 
 impl Cli {
+    /// Parses the arguments of the process and its environment. Exits after `--help` and after wrong usage.
+    pub fn from_process() -> Self {
+        let mut matches = ignore_empty_variables(Self::command()).get_matches();
+        Self::from_arg_matches_mut(&mut matches)
+            .unwrap_or_else(|error| error.format(&mut Self::command()).exit())
+    }
+
     /// Commands that run without the async runtime and TLS: the two helper processes of `leasehold run`.
     pub fn run_bare(&self) -> Option<ExitCode> {
         match &self.command {
@@ -104,10 +111,21 @@ impl Cli {
     }
 }
 
+/// An empty variable counts as unset, as in the configuration.
+fn ignore_empty_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| {
+        let is_empty = argument.get_env().is_some_and(config::is_empty_variable);
+        if is_empty {
+            argument.env(None::<&'static str>)
+        } else {
+            argument
+        }
+    });
+    command.mut_subcommands(ignore_empty_variables)
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -3,6 +3,7 @@
 //! The only reader of the environment. Values are parsed by the typed readers.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 
 use super::error::{ConfigError, ConfigErrors};
 use super::provenance::Origin;
@@ -49,6 +50,11 @@ pub(super) fn read_process() -> Result<BTreeMap<String, String>, ConfigErrors> {
         own_variables.insert(name.to_owned(), value.to_owned());
     }
     Ok(own_variables)
+}
+
+/// Whether the process has this variable, without a value.
+pub fn is_empty_variable(name: &OsStr) -> bool {
+    std::env::var_os(name).is_some_and(|value| value.is_empty())
 }
 
 /// Applies variables to the tree. Unknown keys are added too, so that the reader reports them.

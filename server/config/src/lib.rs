@@ -46,6 +46,7 @@ use url::Url;
 
 pub use access::{AccessConfig, ServerTls};
 pub use backend::{BackendConfig, SystemConfig};
+pub use environment::is_empty_variable;
 pub use error::{ConfigError, ConfigErrors};
 pub use history::HistoryConfig;
 pub use lease::LeaseConfig;

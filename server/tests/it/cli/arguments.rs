@@ -55,6 +55,19 @@ fn a_token_from_the_environment_is_not_shown_in_the_help() {
 }
 
 #[test]
+fn an_empty_variable_counts_as_unset() {
+    // The configuration file of a command, and of a command below another; the server, whose default is used.
+    let folder = tempfile::tempdir().unwrap();
+    for args in [&["check-config"][..], &["token", "list"], &["locks"]] {
+        let (code, _, err) = run(leasehold(folder.path())
+            .args(args)
+            .env("LEASEHOLD_CONFIG", "")
+            .env("LEASEHOLD_SERVER", ""));
+        assert_ne!(code, 2, "{args:?}: {err}");
+    }
+}
+
+#[test]
 fn serve_refuses_a_wrong_configuration_with_2_before_it_listens() {
     // The flag is judged like the file, with the same reasons.
     let folder = tempfile::tempdir().unwrap();

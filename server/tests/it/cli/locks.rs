@@ -90,6 +90,15 @@ fn page(locks: &[&str], next: Option<&str>, complete: bool) -> Value {
 }
 
 #[test]
+fn no_token_is_sent_if_its_variable_is_empty() {
+    // As with `LEASEHOLD_TOKEN=${TOKEN:-}`.
+    let server = Answers::start(StatusCode::OK, vec![page(&["a"], None, true)]);
+    let (code, _, err) = run(server.locks(&["--json"]).env("LEASEHOLD_TOKEN", ""));
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(server.seen.lock().unwrap()[0].0, None);
+}
+
+#[test]
 fn all_pages_are_read_and_a_moved_row_is_printed_once() {
     // Two pages that share a row; the query and the token reach the server.
     let server = Answers::start(
