@@ -35,12 +35,10 @@ impl ChartSources {
         (who, visible): (Option<&Principal>, &Visible),
     ) -> OverviewCharts {
         let pairs = app::links::pairs(search);
-        let range = ShownRange::from_pairs(&pairs, RangePreset::SixHours, self.since().await, self.now_ms())
-            .with_simulated(self.simulated_until().await);
-        let (refused, unlocks) = (
-            read_in_time("fencing rejections", Box::pin(self.rejections(&range, visible))).await,
-            read_in_time("forced unlocks", Box::pin(self.acted(&range, who))).await,
-        );
+        // Reads of a step run at once: a store that hangs delays the page by one timeout for all of them.
+        let (since, simulated) = tokio::join!(self.since(), self.simulated_until());
+        let range = ShownRange::from_pairs(&pairs, RangePreset::SixHours, since, self.now_ms())
+            .with_simulated(simulated);
         let now = HeldNow {
             held: overview.held_total,
             waiting: overview.waiters_total,
@@ -48,7 +46,12 @@ impl ChartSources {
         };
         let is_compared = pairs.contains(&(COMPARE.0.to_owned(), COMPARE.1.to_owned()));
         let held = Box::pin(self.held(&range, visible, is_compared, now));
-        let held = read_in_time("rollups of history", held).await;
+        let (refused, unlocks, held, alerts) = tokio::join!(
+            read_in_time("fencing rejections", Box::pin(self.rejections(&range, visible))),
+            read_in_time("forced unlocks", Box::pin(self.acted(&range, who))),
+            read_in_time("rollups of history", held),
+            read_in_time("alerts", Box::pin(self.firing(visible))),
+        );
         let held = held.map(|(series, chart)| HeldLocksChart {
             events: marks(
                 &series,
@@ -58,7 +61,7 @@ impl ChartSources {
             ..chart
         });
         OverviewCharts {
-            alerts: read_in_time("alerts", Box::pin(self.firing(visible))).await,
+            alerts,
             held,
             rejections: refused.map(|refused| RecentRejections {
                 total: refused.len() as u64,
