@@ -189,8 +189,8 @@ pub struct SilencePreview {
     /// Limited.
     pub alerts: Vec<AlertMember>,
     pub total: u32,
-    pub groups: u32,
-    pub groups_total: u32,
+    /// The covered groups, and how many alerts are listed, if not all.
+    pub extent: String,
     /// Receivers of the covered alerts, and whether other groups still notify them.
     pub receivers: Vec<(String, bool)>,
     pub now: i64,

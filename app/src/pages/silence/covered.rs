@@ -40,7 +40,6 @@ fn view(data: &SilencePreview) -> AnyView {
             format::counted(u64::from(count), "alert", "alerts")
         ),
     };
-    let groups = format!("{} of {} groups", data.groups, data.groups_total);
     let rows: Vec<AnyView> = data.alerts.iter().map(|alert| row(alert, data.now)).collect();
     let table = (!rows.is_empty()).then(|| {
         view! {
@@ -61,7 +60,7 @@ fn view(data: &SilencePreview) -> AnyView {
     });
     view! {
         <section class="sec" aria-live="polite">
-            <header><h2>{title}</h2><span class="note">"live"</span><span class="end">{groups}</span></header>
+            <header><h2>{title}</h2><span class="note">"live"</span><span class="end">{data.extent.clone()}</span></header>
             {table}
         </section>
         {receivers}

@@ -96,7 +96,10 @@ async fn a_silence_starts_from_a_group_and_is_extended_and_ended() {
     let path = between(&page, "href=\"/alerts/silences/new?rule", "\"").replace("&amp;", "&");
     let (_, form) = shown(browser.get(&format!("/alerts/silences/new?rule{path}")).await).await;
     assert!(form.contains("value=\"fencing_rejections\""), "{form}");
-    assert!(form.contains("1 alert matches now"), "{form}");
+    assert!(
+        form.contains("1 alert matches now") && form.contains("1 of 1 groups<"),
+        "{form}"
+    );
     let fields = |length: &'static str, own: &'static str| {
         [
             ("label1", "rule"),

@@ -110,7 +110,7 @@ impl Services {
             let firing = marked.iter().filter(|(open, _)| open.kept.alert.is_firing());
             let groups = firing.filter(|(_, covered)| *covered || !is_matched);
             let groups: BTreeSet<String> = groups.map(|(open, _)| open.group()).collect();
-            u32::try_from(groups.len()).unwrap_or(u32::MAX)
+            groups.len()
         };
         let covered = || marked.iter().filter(|(_, is_matched)| *is_matched);
         let total = covered().filter(|(open, _)| open.kept.alert.is_firing()).count();
@@ -118,8 +118,7 @@ impl Services {
             fault: None,
             alerts: covered().take(LISTED_MAX).map(|(open, _)| member(open)).collect(),
             total: u32::try_from(total).unwrap_or(u32::MAX),
-            groups: groups(true),
-            groups_total: groups(false),
+            extent: extent(groups(true), groups(false), covered().count()),
             receivers,
             now: self.now(),
         })
@@ -143,6 +142,15 @@ impl Services {
             })
             .collect()
     }
+}
+
+/// The covered groups, and how many of the covered alerts the list contains, if not all.
+fn extent(groups: usize, groups_total: usize, alerts: usize) -> String {
+    let groups = format!("{groups} of {groups_total} groups");
+    if alerts <= LISTED_MAX {
+        return groups;
+    }
+    format!("{groups}, {LISTED_MAX} of {alerts} alerts listed")
 }
 
 fn member(open: &OpenAlert) -> AlertMember {
@@ -179,5 +187,16 @@ pub(in crate::http) async fn post_silence(State(state): State<AppState>, form: F
             let (status, reply) = reply(&error);
             form.reply(&state, silence_draft::PATH, status, reply).await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_that_lists_only_some_alerts_says_so() {
+        assert_eq!(extent(1, 2, LISTED_MAX), "1 of 2 groups");
+        assert_eq!(extent(1, 2, 70), "1 of 2 groups, 50 of 70 alerts listed");
     }
 }
