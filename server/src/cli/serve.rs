@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::check_config;
 use super::exit_code::Exit;
-use super::output::{print, report};
+use super::output::{report, write};
 use crate::serve::reload::{ReloadReport, Reloaded, Reloader};
 use crate::serve::{self, Setup};
 use config::{self, ConfigErrors, ConfigSources, FlagSource, Loaded};
@@ -97,18 +97,27 @@ async fn serve(
     serving.reloader.began_with(loaded);
     reload_on(hangups, args, serving.reloader.clone(), stop);
     let home = &serving.home;
-    print(&format!("Leasehold: {home}\n"))?;
+    announce(&format!("Leasehold: {home}\n"));
     if let Some(link) = serving.identity().setup_link().await? {
-        print(&format!(
+        announce(&format!(
             "No user exists yet. This link creates the first admin; it works once, within an hour:\n{home}/setup#{}\n",
             link.expose()
-        ))?;
+        ));
     }
     let ended = serving.ended().await;
     runtime::telemetry::flush().await;
     match ended {
         None => Ok(Exit::Ok.into()),
         Some(why) => Err(anyhow::anyhow!(why)),
+    }
+}
+
+/// A full disk or a closed pipe does not end the server.
+fn announce(text: &str) {
+    if let Err(error) = write(text) {
+        tracing::warn!(
+            "standard output cannot be written: {error}. The next start prints address and link again"
+        );
     }
 }
 

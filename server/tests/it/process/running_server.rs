@@ -183,6 +183,8 @@ fn spawn(folder: &tempfile::TempDir, store: &str, port: u16) -> Child {
         .append(true)
         .open(folder.path().join("log"))
         .unwrap();
+    // A full disk: no server depends on its standard output.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
     command
         .env_clear()
@@ -190,7 +192,7 @@ fn spawn(folder: &tempfile::TempDir, store: &str, port: u16) -> Child {
         .current_dir(folder.path())
         .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(full)
         .stderr(log)
         .kill_on_drop(true);
     command.spawn().unwrap()

@@ -1,4 +1,5 @@
-//! A console that starts before its backends: they are shown as down, and recover without a restart.
+//! A console that starts before its backends: they are shown as down, and recover without a restart. One that starts
+//! without its standard output.
 
 use crate::support::TestServer;
 use std::net::TcpListener;
@@ -6,6 +7,7 @@ use std::net::TcpListener;
 use ::testkit::{EtcdOptions, PostgresOptions, RedisOptions, Throwaway};
 use serde_json::Value;
 
+use super::running_server::Running;
 use testkit::eventually;
 
 /// Each kind at this address.
@@ -99,4 +101,11 @@ async fn a_console_starts_without_its_backends() {
         }
     }
     drop(hanging);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_serves_without_standard_output() {
+    // Each server of these tests has a full disk there.
+    let running = Running::start("").await;
+    running.logs("standard output cannot be written").await;
 }
