@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check_config;
+mod closed_pipe;
 mod completions;
 mod demo;
 mod live_server;

@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Subcommand;
 
 use super::super::exit_code::Exit;
-use super::super::output::print;
+use super::super::output::{print, write};
 use super::super::table::align;
 use super::grant_args::{self, Granted};
 use super::{AccountStore, command_line, report_error};
@@ -96,13 +97,20 @@ async fn create(
         Ok(identity) => identity,
         Err(exit) => return Ok(Err(exit)),
     };
+    let name = new.name.clone();
     let created = match predecessor {
         Some(predecessor) => identity.create_successor(&command_line(), new, predecessor).await,
         None => identity.create_token(&command_line(), new).await,
     };
     match created {
         Ok(secret) => {
-            print(&format!("{}\n", secret.expose()))?;
+            // Also of a closed pipe: this is the only copy.
+            write(&format!("{}\n", secret.expose())).with_context(|| {
+                format!(
+                    "the token was created and cannot be printed: revoke it (leasehold token revoke --name {name}) \
+                     and create another"
+                )
+            })?;
             Ok(Ok(()))
         }
         Err(error) => Ok(Err(report_error(&error))),

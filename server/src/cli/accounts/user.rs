@@ -1,13 +1,14 @@
 //! `leasehold user add|list|link|disable`
 
-use std::io::Read as _;
+use std::io::{BufRead as _, Read as _};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Subcommand;
 use secrecy::SecretString;
 
 use super::super::exit_code::Exit;
-use super::super::output::print;
+use super::super::output::{print, write};
 use super::super::table::align;
 use super::grant_args::{self, Granted};
 use super::{AccountStore, command_line, report_error};
@@ -84,10 +85,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 async fn add(place: &AccountStore, name: String, granted: &Granted) -> anyhow::Result<Result<(), Exit>> {
     let mut password = String::new();
-    std::io::stdin()
-        .lock()
-        .take(64 * 1024)
-        .read_to_string(&mut password)?;
+    std::io::stdin().lock().take(64 * 1024).read_line(&mut password)?;
     let password = SecretString::from(password.lines().next().unwrap_or_default());
     let identity = match place.open().await {
         Ok(identity) => identity,
@@ -161,7 +159,9 @@ async fn link(place: &AccountStore, name: &str) -> anyhow::Result<Result<(), Exi
     let id = directory.user_named(name).map_or(name, |user| user.id.as_str());
     match identity.user_link(&command_line(), id).await {
         Ok(link) => {
-            print(&format!("{home}/sign-in?link={}\n", link.expose()))?;
+            // Also of a closed pipe: the link is not stored.
+            write(&format!("{home}/sign-in?link={}\n", link.expose()))
+                .context("the link cannot be printed: create another")?;
             Ok(Ok(()))
         }
         Err(error) => Ok(Err(report_error(&error))),
