@@ -1,11 +1,16 @@
 //! The code of docs/lease-client.md and docs/fencing.md: commands run unchanged, Rust is the code that is tested.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
 use axum::routing::put;
 use leasehold_client::{Client, Request};
 use tokio::process::Command;
@@ -113,6 +118,41 @@ async fn the_python_of_the_page_holds_renews_and_releases() {
         .replace("lease.checkpoint(0)\nlease.release()", "print(lease.why)");
     let printed = output(&server, "python3", &format!("{class}{loses}"), &[]).await;
     assert!(printed.contains("\"code\":\"released\""), "{printed}");
+}
+
+/// Status, content type and body of each answer, in order.
+type Answers = Arc<Mutex<VecDeque<(StatusCode, &'static str, &'static str)>>>;
+
+async fn next_answer(State(answers): State<Answers>) -> impl IntoResponse {
+    let (status, kind, body) = answers.lock().unwrap().pop_front().unwrap();
+    (status, [(CONTENT_TYPE, kind)], body)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_python_of_the_page_asks_again_after_a_page_of_a_proxy() {
+    // Instead of the answers to acquire and to renew, with 200 and with 404. Only the server's own 410 ends the lease.
+    let running = ClientAndServer::start().await;
+    let (page, json) = ("<html>sign in</html>", "application/json");
+    let grant = r#"{"acquired":true,"leaseId":"l","fencingToken":1,"ttlSeconds":1,"remainingMs":600000}"#;
+    let lost = r#"{"code":"expired"}"#;
+    let answers = Answers::new(Mutex::new(VecDeque::from([
+        (StatusCode::OK, "text/html", page),
+        (StatusCode::OK, json, grant),
+        (StatusCode::OK, "text/html", page),
+        (StatusCode::NOT_FOUND, "text/html", page),
+        (StatusCode::OK, json, "{}"),
+        (StatusCode::GONE, "application/problem+json", lost),
+    ])));
+    let app = Router::new().fallback(next_answer).with_state(answers);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let proxy = aside(async move { axum::serve(listener, app).await.unwrap() });
+    let [page] = blocks(CLIENTS, "python").try_into().unwrap();
+    let (class, _) = page.split_once("\nlease = ").unwrap();
+    let script = format!("{class}\nlease = Lease('r', 'w', ttl_s=1)\nlease.gone.wait(60)\nprint(lease.why)");
+    let printed = output(&running, "python3", &script, &[("LEASEHOLD_SERVER", &url)]).await;
+    assert_eq!(printed, format!("{lost}\n"));
+    proxy.abort();
 }
 
 async fn close_the_month(server: &str, token: &str) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
