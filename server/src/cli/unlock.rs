@@ -268,10 +268,14 @@ impl Flow {
                 unlock = reply.body;
             }
         }
-        if self.args.json {
-            print(&format!("{unlock}\n"))?;
+        let shown = if self.args.json {
+            format!("{unlock}\n")
         } else {
-            print(&print::outcome(&unlock))?;
+            print::outcome(&unlock)
+        };
+        // The exit code states the result also without the output.
+        if let Err(error) = print(&shown) {
+            report(&format!("the result cannot be printed: {error}"));
         }
         Ok(match unlock["state"].as_str() {
             Some("released") => Exit::Ok,

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::{leasehold, run};
 
-const REASON: &str = "stuck since 03:00, its owner agrees";
+pub(super) const REASON: &str = "stuck since 03:00, its owner agrees";
 
 /// A lease of the built-in service that the inventory shows: this very one, not the one before it under the same name.
-async fn held(console: &TestServer, resource: &str) -> String {
+pub(super) async fn held(console: &TestServer, resource: &str) -> String {
     let body = json!({"resource": resource, "ownerId": "worker-7", "ttlSeconds": 600});
     let acquire = console.client.post(console.url("/v1/locks/acquire")).json(&body);
     let lease: Value = acquire.send().await.unwrap().json().await.unwrap();
@@ -34,11 +34,11 @@ async fn outcomes(console: &TestServer) -> Vec<String> {
     entries.map(|entry| entry.outcome).collect()
 }
 
-async fn is_held(console: &TestServer, lease: &str) -> bool {
+pub(super) async fn is_held(console: &TestServer, lease: &str) -> bool {
     console.json(&format!("/v1/locks/{lease}")).await["state"] == "held"
 }
 
-fn command(console: &TestServer, args: &[&str]) -> Command {
+pub(super) fn command(console: &TestServer, args: &[&str]) -> Command {
     let mut command = leasehold(std::env::temp_dir().as_path());
     command
         .args(["unlock", "--server", &console.url(""), "builtin"])
