@@ -12,7 +12,7 @@ pub struct SignIn {
     /// Path to open afterwards, inside the console.
     pub next: String,
     pub refusal: Option<String>,
-    /// No user exists yet: explain the setup.
+    /// No admin exists yet: explain the setup.
     pub is_unclaimed: bool,
     /// Sign-in at an identity provider, if configured.
     pub provider: Option<Provider>,
@@ -42,7 +42,7 @@ pub fn sign_in(page: SignIn) -> String {
     let unclaimed = is_unclaimed.then(|| {
         view! {
             <p class="notice">
-                "No user exists yet. Open the setup link that the server printed at its start to create the first admin. \
+                "No admin exists yet. Open the setup link that the server printed at its start to create the first admin. \
                 Restart the server for a new link."
             </p>
         }

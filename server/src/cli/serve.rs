@@ -100,7 +100,7 @@ async fn serve(
     announce(&format!("Leasehold: {home}\n"));
     if let Some(link) = serving.identity().setup_link().await? {
         announce(&format!(
-            "No user exists yet. This link creates the first admin; it works once, within an hour:\n{home}/setup#{}\n",
+            "No admin exists yet. This link creates the first admin; it works once, within an hour:\n{home}/setup#{}\n",
             link.expose()
         ));
     }

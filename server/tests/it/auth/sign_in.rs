@@ -16,7 +16,7 @@ async fn the_setup_link_creates_one_admin_once() {
     let server = TestServer::builder().redis().start().await;
     let browser = server.browser();
     let page = browser.get("/sign-in").await.text().await.unwrap();
-    assert!(page.contains("No user exists yet"), "{page}");
+    assert!(page.contains("No admin exists yet"), "{page}");
     let link = server.identity().setup_link().await.unwrap().unwrap();
     // The secret of the printed link is a fragment, which no browser sends; a whole link may be pasted.
     let setup_form = browser.get("/setup").await;
