@@ -75,7 +75,11 @@ pub(super) async fn run(args: Args) -> anyhow::Result<Result<(), Exit>> {
 fn read(file: &Path) -> Result<Vec<Draft>, String> {
     let path = file.display();
     let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {path}: {error}"))?;
-    let drafts = from_toml(&text).map_err(|error| format!("{path}: {error}"))?;
+    // Several lines, with names and a line of the file.
+    let drafts = from_toml(&text).map_err(|error| {
+        let lines: Vec<_> = error.lines().map(visible).collect();
+        format!("{path}: {}", lines.join("\n"))
+    })?;
     for (index, draft) in drafts.iter().enumerate() {
         let number = index + 1;
         if draft.id.is_empty() {

@@ -115,7 +115,7 @@ async fn import_of_an_export_changes_nothing_and_diffs_apply_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_rules_file_changes_nothing_and_names_the_line() {
     // One valid rule before one without an id, with a repeated id, with an invalid threshold,
-    // of invalid TOML; then a server that cannot be reached.
+    // of invalid TOML, with a terminal escape; then a server that cannot be reached.
     let cli = RulesCli::start().await;
     let good = "[[rule]]\nid = \"good\"\ncondition = \"coverage\"\n\n";
     for (bad, why) in [
@@ -126,11 +126,13 @@ async fn an_invalid_rules_file_changes_nothing_and_names_the_line() {
             "rule bad: ",
         ),
         ("[[rule]\n", "line 5"),
+        ("[[rule]]\n\"\\u001b[2J\" = 1\n", "\\u{1b}[2J"),
     ] {
         let file = cli.file("rules.toml", &format!("{good}{bad}"));
         let (code, _, err) = cli.rules(&["import", &file]).await;
         assert_eq!(code, 2, "{bad}: {err}");
         assert!(err.contains(why), "{bad}: {err}");
+        assert!(!err.contains('\u{1b}'), "{bad}: {err}");
     }
     assert!(cli.stored_rule("good").await.is_none());
     let file = cli.file("rules.toml", good);
