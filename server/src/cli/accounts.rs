@@ -16,7 +16,7 @@ use crate::audit::{Audit, ChainCheckpoints};
 use crate::identity::{Identity, IdentityError, Principal};
 use config::{Config, ConfigSources};
 use runtime::clock::Clock;
-use runtime::db::Db;
+use runtime::db::{Db, DbError};
 
 /// The store of users.
 #[derive(Debug, clap::Args)]
@@ -37,25 +37,47 @@ impl AccountStore {
             })
     }
 
+    /// The store must exist: a new one would be empty.
     async fn open(&self) -> Result<Identity, Exit> {
         Self::open_store(self.load()?).await
     }
 
     async fn open_store(config: Config) -> Result<Identity, Exit> {
-        let failed = |error: &dyn std::fmt::Display| {
-            report(&error.to_string());
-            Exit::Failure
-        };
-        let db = Db::open(config.store.expose_secret())
-            .await
-            .map_err(|error| failed(&error))?;
-        let clock = Clock::start();
-        let heads = ChainCheckpoints::new(config.access.audit_checkpoint_file.clone());
-        let audit = Audit::new(db.clone(), clock.clone(), heads);
-        Identity::open(db, audit, clock)
-            .await
-            .map_err(|error| failed(&error))
+        let db = Db::open_existing(config.store.expose_secret()).await;
+        open_identity(db, config).await
     }
+
+    /// Accounts may be added before the first start of the server. A new store in another folder than the server's is a
+    /// mistake, so it is reported.
+    async fn open_or_create(&self) -> Result<Identity, Exit> {
+        let config = self.load()?;
+        let store = config.store.expose_secret();
+        let db = match Db::open_existing(store).await {
+            Err(DbError::NoFile(file)) => {
+                let created = Db::open(store).await;
+                if created.is_ok() {
+                    report(&format!("a new store was created: {}", file.display()));
+                }
+                created
+            }
+            opened => opened,
+        };
+        open_identity(db, config).await
+    }
+}
+
+async fn open_identity(db: Result<Db, DbError>, config: Config) -> Result<Identity, Exit> {
+    let failed = |error: &dyn std::fmt::Display| {
+        report(&error.to_string());
+        Exit::Failure
+    };
+    let db = db.map_err(|error| failed(&error))?;
+    let clock = Clock::start();
+    let heads = ChainCheckpoints::new(config.access.audit_checkpoint_file);
+    let audit = Audit::new(db.clone(), clock.clone(), heads);
+    Identity::open(db, audit, clock)
+        .await
+        .map_err(|error| failed(&error))
 }
 
 /// Actor of the audit entries: any user who can write to the store.

@@ -93,7 +93,7 @@ async fn create(
     new: NewToken,
     predecessor: Option<&str>,
 ) -> anyhow::Result<Result<(), Exit>> {
-    let identity = match place.open().await {
+    let identity = match place.open_or_create().await {
         Ok(identity) => identity,
         Err(exit) => return Ok(Err(exit)),
     };

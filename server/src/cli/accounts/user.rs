@@ -87,7 +87,7 @@ async fn add(place: &AccountStore, name: String, granted: &Granted) -> anyhow::R
     let mut password = String::new();
     std::io::stdin().lock().take(64 * 1024).read_line(&mut password)?;
     let password = SecretString::from(password.lines().next().unwrap_or_default());
-    let identity = match place.open().await {
+    let identity = match place.open_or_create().await {
         Ok(identity) => identity,
         Err(exit) => return Ok(Err(exit)),
     };

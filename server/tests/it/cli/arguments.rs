@@ -68,6 +68,26 @@ fn an_empty_variable_counts_as_unset() {
 }
 
 #[test]
+fn accounts_of_a_missing_store_are_not_listed_as_empty() {
+    // In another folder than the server's. A first token may be created there, with a word about the new store.
+    let folder = tempfile::tempdir().unwrap();
+    for kind in ["user", "token"] {
+        let (code, out, err) = run(leasehold(folder.path()).args([kind, "list"]));
+        assert_eq!((code, out.as_str()), (1, ""), "{err}");
+        assert!(err.contains("leasehold.console.db does not exist"), "{err}");
+    }
+    let create = |name: &str| {
+        let mut command = leasehold(folder.path());
+        run(command.args(["token", "create", "--name", name, "--role", "viewer"]))
+    };
+    let (code, _, err) = create("first");
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("a new store was created: "), "{err}");
+    let (code, _, err) = create("second");
+    assert_eq!((code, err.as_str()), (0, ""));
+}
+
+#[test]
 fn serve_refuses_a_wrong_configuration_with_2_before_it_listens() {
     // The flag is judged like the file, with the same reasons.
     let folder = tempfile::tempdir().unwrap();
