@@ -10,14 +10,18 @@ use super::provenance::Origin;
 use super::value_tree::{Node, Table, Value};
 
 pub(super) const PREFIX: &str = "LEASEHOLD_";
-/// Used by the command line and by scripts/setup, not part of the configuration.
-const FOR_COMMANDS: [&str; 6] = [
+/// Used by the command line and by scripts/setup, or set by `leasehold run` for its command, which may be `leasehold` too.
+/// Not part of the configuration.
+const FOR_COMMANDS: [&str; 9] = [
     "LEASEHOLD_CONFIG",
     "LEASEHOLD_SERVER",
     "LEASEHOLD_TOKEN",
     "LEASEHOLD_CACHE",
     "LEASEHOLD_SERVERS_OPTIONAL",
     "LEASEHOLD_WASM",
+    "LEASEHOLD_RESOURCE",
+    "LEASEHOLD_LEASE_ID",
+    "LEASEHOLD_FENCING_TOKEN",
 ];
 
 /// Variables of the process with our prefix. An empty one counts as unset, because compose files set `X=${X:-}`.

@@ -83,6 +83,9 @@ fn the_environment_reaches_nested_keys_and_backends_by_name() {
             ("LEASEHOLD_PUBLIC_URL", ""),
             ("LEASEHOLD_SERVER", "http://127.0.0.1:1"),
             ("LEASEHOLD_CACHE", "/tmp/tools"),
+            ("LEASEHOLD_RESOURCE", "jobs/a"),
+            ("LEASEHOLD_LEASE_ID", "l_1"),
+            ("LEASEHOLD_FENCING_TOKEN", "7"),
             ("LEASEHOLD_SERVICE_HOST", "10.0.0.1"),
         ],
     )
