@@ -24,8 +24,8 @@ async fn run_commands(url: &str) {
         .args(["-euc", &commands])
         .env("CONSUL_HTTP_ADDR", url)
         .env("CONSUL_HTTP_TOKEN", ROOT_TOKEN)
-        .env("LEASEHOLD_TOKEN", TOKEN)
-        .env("LEASEHOLD_UNLOCK_TOKEN", UNLOCK_TOKEN)
+        .env("WATCH_TOKEN", TOKEN)
+        .env("UNLOCK_TOKEN", UNLOCK_TOKEN)
         .output()
         .await
         .unwrap();

@@ -63,8 +63,8 @@ async fn run_as_root(endpoint: &str) {
         .env("ETCDCTL_API", "3")
         .env("ETCDCTL_ENDPOINTS", endpoint)
         .env("ETCDCTL_USER", "root:root-pw")
-        .env("LEASEHOLD_PASSWORD", PASSWORD)
-        .env("LEASEHOLD_UNLOCK_PASSWORD", UNLOCK_PASSWORD)
+        .env("WATCH_PASSWORD", PASSWORD)
+        .env("UNLOCK_PASSWORD", UNLOCK_PASSWORD)
         .output()
         .await
         .unwrap();

@@ -26,9 +26,9 @@ async fn run(commands: &str, cluster: &str) {
     let output = tokio::process::Command::new("sh")
         .args(["-euc", &commands])
         .env("ZOOKEEPER", cluster)
-        .env("LEASEHOLD_ADMIN", APP)
-        .env("LEASEHOLD_PASSWORD", PASSWORD)
-        .env("LEASEHOLD_UNLOCK_PASSWORD", UNLOCK_PASSWORD)
+        .env("ZOOKEEPER_ADMIN", APP)
+        .env("WATCH_PASSWORD", PASSWORD)
+        .env("UNLOCK_PASSWORD", UNLOCK_PASSWORD)
         .output()
         .await
         .unwrap();
