@@ -29,6 +29,7 @@ mod sessions;
 mod sign_in_attempt;
 mod throttle;
 mod tokens;
+mod user_lock;
 mod user_passwords;
 mod users;
 

@@ -12,6 +12,7 @@ use super::lineage::{ChangeKind, find_tie};
 use super::names::check_name;
 use super::notice::{new_privileged_grants, roles_granted};
 use super::principal::Principal;
+use super::user_lock::lock_user;
 use super::{Identity, principal_cache};
 use runtime::db::{Tx, on_either};
 use runtime::random;
@@ -94,13 +95,14 @@ impl Identity {
         user: &str,
         grants: Vec<Grant>,
     ) -> Result<(), IdentityError> {
-        let before = self.known_user(user).await?;
-        if before.issuer.is_some() {
+        let known = self.known_user(user).await?;
+        if known.issuer.is_some() {
             let why = "come from the identity provider, at each sign-in";
             return Err(IdentityError::invalid("grants", why));
         }
         let admins_after = domain::access::Grants::new(grants.clone()).may_everywhere(Permission::Administer);
         let mut tx = self.db.begin().await?;
+        let before = lock_user(&mut tx, &known).await?;
         let forget = "DELETE FROM role_grants WHERE user_id = $1";
         on_either!(&mut tx, Tx, |tx| sqlx::query(forget)
             .bind(user)
@@ -154,11 +156,12 @@ impl Identity {
     /// No user has this id; no other admin would remain.
     pub async fn disable_user(&self, who: &Principal, user: &str) -> Result<Vec<ActiveToken>, IdentityError> {
         let known = self.known_user(user).await?;
+        let mut tx = self.db.begin().await?;
+        let known = lock_user(&mut tx, &known).await?;
         if known.disabled_at.is_some() {
-            return self.active_tokens_of(user).await;
+            return self.read_active_tokens(&mut tx, user).await;
         }
         let now = self.now_ms();
-        let mut tx = self.db.begin().await?;
         let disable = "UPDATE users SET disabled_at = $1 WHERE id = $2";
         let links = "UPDATE one_time_links SET used_at = $1
             WHERE (user_id = $2 OR created_by_id = $2 OR root_user_id = $2) AND used_at IS NULL";
@@ -189,10 +192,11 @@ impl Identity {
     /// No user has this id.
     pub async fn enable_user(&self, who: &Principal, user: &str) -> Result<(), IdentityError> {
         let known = self.known_user(user).await?;
+        let mut tx = self.db.begin().await?;
+        let known = lock_user(&mut tx, &known).await?;
         if known.disabled_at.is_none() {
             return Ok(());
         }
-        let mut tx = self.db.begin().await?;
         let enable = "UPDATE users SET disabled_at = NULL WHERE id = $1";
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(enable).bind(user);

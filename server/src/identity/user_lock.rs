@@ -1,0 +1,36 @@
+//! A user whose row is locked for a change: the directory in memory may be half a second behind the store.
+
+use std::sync::Arc;
+
+use domain::access::Grants;
+
+use super::User;
+use super::principal_cache::read_grant;
+use runtime::db::{Tx, on_either};
+
+/// The user as stored. Other changes of the same user wait until this transaction ends: two that both replace the grants would
+/// otherwise leave the grants of both.
+///
+/// # Errors
+/// The store does not answer.
+pub(super) async fn lock_user(tx: &mut Tx, user: &User) -> Result<User, sqlx::Error> {
+    // Changes nothing: it locks the row on either database.
+    let lock = "UPDATE users SET disabled_at = disabled_at WHERE id = $1 RETURNING disabled_at";
+    let select = "SELECT role, backend, prefix FROM role_grants WHERE user_id = $1 ORDER BY id";
+    let disabled_at: Option<i64> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_scalar(lock).bind(&user.id);
+        query.fetch_one(&mut **tx).await?
+    });
+    let rows: Vec<(String, Option<String>, Option<String>)> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_as(select).bind(&user.id);
+        query.fetch_all(&mut **tx).await?
+    });
+    let grants = rows
+        .into_iter()
+        .filter_map(|(role, backend, prefix)| read_grant(role, backend, prefix));
+    Ok(User {
+        disabled_at,
+        grants: Arc::new(Grants::new(grants.collect())),
+        ..user.clone()
+    })
+}
