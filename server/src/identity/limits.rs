@@ -19,7 +19,7 @@ pub const LINK_MAX: Duration = Duration::from_secs(60 * 60);
 pub const FLOW_MAX: Duration = Duration::from_secs(10 * 60);
 /// Sign-ins in progress that are stored; the oldest are dropped.
 pub const FLOWS_MAX: i64 = 10_000;
-/// Allowed difference between the provider's clock and ours.
+/// Allowed difference between the clock of the provider, or of another server, and ours.
 pub const SKEW_MAX: Duration = Duration::from_secs(60);
 /// Timeout of one request to the provider.
 pub const PROVIDER_TIMEOUT: Duration = Duration::from_secs(5);

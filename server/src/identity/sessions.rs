@@ -11,7 +11,7 @@ use sqlx::Row as _;
 use super::error::IdentityError;
 use super::hashing_queue::Share;
 use super::limits::{
-    FRESH, KNOWN_PAIRS_MAX, KNOWN_PAIRS_SINCE, SESSION_IDLE, SESSION_MAX, SESSION_SEEN_EVERY,
+    FRESH, KNOWN_PAIRS_MAX, KNOWN_PAIRS_SINCE, SESSION_IDLE, SESSION_MAX, SESSION_SEEN_EVERY, SKEW_MAX,
 };
 use super::principal::{Principal, Subject};
 use super::secret::{self, Secret};
@@ -135,9 +135,10 @@ impl Identity {
         user.disabled_at.is_none().then(|| user.clone())
     }
 
-    /// Whether the user authenticated within the last 15 minutes.
+    /// Whether the user authenticated within the last 15 minutes. Not if that is in the future, because our clock was set back.
     pub fn is_fresh(&self, session: &Session) -> bool {
-        self.now_ms() - session.authenticated_at < millis(FRESH)
+        let elapsed_ms = self.now_ms() - session.authenticated_at;
+        (-millis(SKEW_MAX)..millis(FRESH)).contains(&elapsed_ms)
     }
 
     /// Re-authenticates the user of this session.

@@ -4,7 +4,7 @@ use crate::support::{PASSWORD, TestServer};
 use std::time::Duration;
 
 use domain::access::{Grant, Role};
-use leasehold::identity::Principal;
+use leasehold::identity::{Principal, Session};
 use reqwest::header;
 
 use testkit::eventually;
@@ -238,4 +238,22 @@ async fn disabling_ends_sessions_at_once_but_not_for_the_last_admin() {
     assert_eq!(again.status(), 401);
     let kept = server.identity().disable_user(&who, &admin).await.unwrap_err();
     assert!(kept.to_string().contains("last enabled admin"), "{kept}");
+}
+
+#[tokio::test]
+async fn an_authentication_in_the_future_is_not_fresh() {
+    // The clock was set back an hour since. Servers may differ by seconds.
+    let server = TestServer::builder().redis().start().await;
+    let now = server.serving.clock.now().wall.timestamp_millis();
+    let is_fresh = |seconds: i64| {
+        server.identity().is_fresh(&Session {
+            id: "s_test".to_owned(),
+            user_id: "p_test".to_owned(),
+            authenticated_at: now + seconds * 1_000,
+            link_created_by_id: None,
+            root_user_id: None,
+        })
+    };
+    let fresh = [-900, -600, 0, 30, 3_600].map(is_fresh);
+    assert_eq!(fresh, [false, true, true, true, false]);
 }
