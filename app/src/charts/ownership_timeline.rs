@@ -74,10 +74,7 @@ fn summary_note(timeline: &Timeline, range_label: &str) -> String {
             many => note.push_str(&format!("; a tick is {many} renewals")),
         }
     }
-    if timeline.waits_left_out > 0 {
-        let more = format::count(timeline.waits_left_out as u64);
-        note.push_str(&format!("; {more} shorter waits are not drawn"));
-    }
+    note.push_str(&timeline.left_out);
     note
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn lock_charts(detail: &LockDetail, search: &str, now: Moment) -> Loc
         events: &events,
         gaps: &[(wall - 300 * MINUTE, wall - 280 * MINUTE)],
         refused: &refused,
+        is_refused_unread: false,
         revoked: &revoked,
         holders: holders.as_deref(),
         waiters: &waiters,

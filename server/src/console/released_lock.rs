@@ -17,9 +17,9 @@ use domain::state::LockState;
 use domain::token::FencingToken;
 
 use super::fresh_read::FRESH_READ_TIMEOUT;
-use super::{ChartSources, ServerConsole};
+use super::{ChartSources, ServerConsole, store_unavailable};
 use inventory::LookUp;
-use lease::{LeaseCaller, RejectionQuery};
+use lease::{LeaseCaller, LeaseError, RejectionQuery};
 
 /// Timeout of the queries for stored facts, without which there is no page.
 const FACTS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3);
@@ -31,7 +31,8 @@ const RELEASES_READ: u32 = 10;
 struct StoredFacts {
     id: LockId,
     seen: Vec<SeenEvent>,
-    newest_token: Option<FencingToken>,
+    /// The error of a lease store that does not answer.
+    newest_token: Result<Option<FencingToken>, LeaseError>,
 }
 
 impl ServerConsole {
@@ -78,7 +79,7 @@ impl ServerConsole {
         backend: &BackendName,
         source: Option<&Source>,
         resource: Resource,
-    ) -> Result<Option<StoredFacts>, sqlx::Error> {
+    ) -> Result<Option<StoredFacts>, ConsoleError> {
         let is_builtin = *backend == BackendName::builtin();
         let (recent_source, recent) = self
             .inventory
@@ -87,7 +88,8 @@ impl ServerConsole {
         let stored = sources
             .history
             .events_of(backend, source, &resource, (0, i64::MAX), 1)
-            .await?;
+            .await
+            .map_err(store_unavailable)?;
         let is_stored = !stored.is_empty();
         let lock_source = source.cloned().or(recent_source);
         let lock_source = lock_source.or_else(|| stored.into_iter().next().map(|event| event.source));
@@ -98,15 +100,17 @@ impl ServerConsole {
         let seen = self
             .with_history(backend, Some(&lock_source), names, recent.unwrap_or_default())
             .await;
-        let (newest_token, has_recorded_rejections) = if is_builtin {
-            (
-                newest_granted_token(sources, &resource).await,
-                has_rejections(sources, &resource).await,
-            )
-        } else {
-            (None, false)
+        let newest_token = match is_builtin {
+            true => newest_granted_token(sources, &resource).await,
+            false => Ok(None),
         };
-        let is_known = is_stored || !seen.is_empty() || newest_token.is_some() || has_recorded_rejections;
+        let is_known = is_stored
+            || !seen.is_empty()
+            || newest_token.as_ref().map_err(store_unavailable)?.is_some()
+            || (is_builtin
+                && has_rejections(sources, &resource)
+                    .await
+                    .map_err(store_unavailable)?);
         let id = LockId {
             backend: backend.clone(),
             source: lock_source,
@@ -125,7 +129,12 @@ impl ServerConsole {
             seen,
             newest_token,
         } = facts;
-        let last = self.last_holding(&id, &seen).await;
+        let mut last = self.last_holding(&id, &seen).await;
+        if newest_token.is_err() {
+            // There may be a newer one than that of the last holding.
+            last.token = None;
+        }
+        let newest_token = newest_token.ok().flatten();
         let (fresh, age_ms) = self.read_free_state(view, &id, last.sentence()).await;
         let now = self.clock.now().wall;
         let read_at = now - TimeDelta::milliseconds(age_ms);
@@ -201,17 +210,16 @@ impl ServerConsole {
     }
 }
 
-/// The newest token of the built-in service; `None` if never granted or unreadable.
-async fn newest_granted_token(sources: &ChartSources, resource: &Resource) -> Option<FencingToken> {
-    let now = sources
-        .leases
-        .resource(&LeaseCaller::server(), resource)
-        .await
-        .ok()?;
-    (now.last_token.number() > 0).then_some(now.last_token)
+/// The newest token of the built-in service; `None` if never granted.
+async fn newest_granted_token(
+    sources: &ChartSources,
+    resource: &Resource,
+) -> Result<Option<FencingToken>, LeaseError> {
+    let now = sources.leases.resource(&LeaseCaller::server(), resource).await?;
+    Ok((now.last_token.number() > 0).then_some(now.last_token))
 }
 
-async fn has_rejections(sources: &ChartSources, resource: &Resource) -> bool {
+async fn has_rejections(sources: &ChartSources, resource: &Resource) -> Result<bool, LeaseError> {
     let reading = RejectionQuery {
         resource: Some(resource.clone()),
         names: None,
@@ -219,11 +227,8 @@ async fn has_rejections(sources: &ChartSources, resource: &Resource) -> bool {
         until: StoreTime::from_ms(i64::MAX),
         most: 1,
     };
-    sources
-        .leases
-        .query_rejections(&reading)
-        .await
-        .is_ok_and(|found| !found.rows.is_empty())
+    let found = sources.leases.query_rejections(&reading).await?;
+    Ok(!found.rows.is_empty())
 }
 
 /// A list row for a lock that is not held.

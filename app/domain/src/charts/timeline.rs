@@ -31,6 +31,8 @@ pub struct TimelineInput<'a> {
     pub gaps: &'a [(i64, i64)],
     /// Writes rejected because of their token, oldest first.
     pub refused: &'a [RejectedWrite],
+    /// They could not be read.
+    pub is_refused_unread: bool,
     /// Forced unlocks that released it.
     pub revoked: &'a [Revoked],
     /// Current holders; `None` if unknown.
@@ -90,8 +92,8 @@ pub struct Timeline {
     pub queue: Vec<Queue>,
     /// Renewals per tick.
     pub per_tick: usize,
-    /// Waits that ended with a grant and are not drawn because of the limit: the shortest.
-    pub waits_left_out: usize,
+    /// What is not drawn, to append to a sentence; empty if everything is.
+    pub left_out: String,
 }
 
 /// One owner's leases, waits and rejected writes.

@@ -27,7 +27,8 @@ const REVOKED_MAX: u32 = 50;
 struct Read {
     events: Vec<HistoryEvent>,
     gaps: Vec<(i64, i64)>,
-    rejections: Vec<RejectedWrite>,
+    /// `None`: the lease store does not answer.
+    rejections: Option<Vec<RejectedWrite>>,
     revoked: Vec<Revoked>,
     since: Option<i64>,
 }
@@ -111,11 +112,16 @@ impl ChartSources {
         })
     }
 
-    /// Only the built-in service records fencing rejections.
-    async fn rejected_writes(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<RejectedWrite> {
+    /// Only the built-in service records fencing rejections. `None`: they could not be read; the timeline is still useful.
+    async fn rejected_writes(
+        &self,
+        detail: &LockDetail,
+        from: i64,
+        until: i64,
+    ) -> Option<Vec<RejectedWrite>> {
         let id = &detail.lock.id;
         if id.backend != BackendName::builtin() {
-            return Vec::new();
+            return Some(Vec::new());
         }
         let query = RejectionQuery {
             resource: Some(id.resource.clone()),
@@ -124,12 +130,10 @@ impl ChartSources {
             until: StoreTime::from_ms(until),
             most: REJECTIONS_MAX,
         };
-        // The timeline is still useful without them.
-        let found = self.leases.query_rejections(&query).await;
-        let rows = found.map(|found| found.rows).unwrap_or_default();
-        let mut rejected: Vec<RejectedWrite> = rows.into_iter().map(rejected_write).collect();
+        let found = self.leases.query_rejections(&query).await.ok()?;
+        let mut rejected: Vec<RejectedWrite> = found.rows.into_iter().map(rejected_write).collect();
         rejected.sort_by_key(|rejected| rejected.at);
-        rejected
+        Some(rejected)
     }
 
     async fn revoked(&self, detail: &LockDetail) -> Result<Vec<Revoked>, sqlx::Error> {
@@ -217,7 +221,8 @@ fn timeline_input(read: &Read) -> TimelineInput<'_> {
     TimelineInput {
         events: &read.events,
         gaps: &read.gaps,
-        refused: &read.rejections,
+        refused: read.rejections.as_deref().unwrap_or_default(),
+        is_refused_unread: read.rejections.is_none(),
         revoked: &read.revoked,
         since: read.since,
         ..TimelineInput::default()

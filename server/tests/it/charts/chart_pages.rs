@@ -34,12 +34,17 @@ impl ChartPages {
 
     /// The events of history cannot be read from now on.
     pub(super) async fn break_history(&self) {
-        let leases = self.server.store.url.strip_prefix("sqlite:").unwrap();
-        let file = runtime::db::history_file(Path::new(leases));
-        let url = format!("sqlite:{}", file.display());
-        let pool = sqlx::SqlitePool::connect(&url).await.unwrap();
-        let rename = sqlx::query("ALTER TABLE lock_events RENAME TO lock_events_aside");
-        rename.execute(&pool).await.unwrap();
+        let file = runtime::db::history_file(self.leases_file());
+        hide_table(&file, "lock_events").await;
+    }
+
+    /// This table of the lease store cannot be read from now on.
+    pub(super) async fn break_leases(&self, table: &str) {
+        hide_table(self.leases_file(), table).await;
+    }
+
+    fn leases_file(&self) -> &Path {
+        Path::new(self.server.store.url.strip_prefix("sqlite:").unwrap())
     }
 
     /// As the viewer of everything.
@@ -94,4 +99,14 @@ impl ChartPages {
             json!({"resource": resource, "fencingToken": token, "highestToken": token + 1, "source": source});
         self.call(Method::POST, "/v1/fencing/rejections", &body).await;
     }
+}
+
+async fn hide_table(file: &Path, table: &str) {
+    let url = format!("sqlite:{}", file.display());
+    let pool = sqlx::SqlitePool::connect(&url).await.unwrap();
+    let rename = format!("ALTER TABLE {table} RENAME TO {table}_aside");
+    sqlx::query(sqlx::AssertSqlSafe(rename))
+        .execute(&pool)
+        .await
+        .unwrap();
 }

@@ -43,6 +43,25 @@ async fn a_released_lock_keeps_its_page_until_the_next_grant() {
 }
 
 #[tokio::test]
+async fn unread_rejections_and_tokens_are_unknown() {
+    // Of a released lock whose history can still be read. A newer token than that of history may have been granted.
+    let pages = ChartPages::start().await;
+    let (lease, stale) = pages.acquire("tenant_1:close", "worker-3").await;
+    let path = "/locks/builtin/tenant_1:close";
+    pages.page_with(path, &["holds it, token"]).await;
+    pages.release(&lease).await;
+    pages.refuse("tenant_1:close", stale, "ledger-db").await;
+    let token = format!("<dt>last fencing token</dt><dd>{stale}");
+    let html = pages.page_with(path, &["rejected by ledger-db", &token]).await;
+    assert!(!html.contains("rejected writes are unknown"), "{html}");
+    pages.break_leases("fencing_rejections").await;
+    pages.page_with(path, &["rejected writes are unknown"]).await;
+    pages.break_leases("resource_tokens").await;
+    let unknown = "<dt>last fencing token</dt><dd><span class=\"none\">unknown";
+    pages.page_with(path, &[unknown]).await;
+}
+
+#[tokio::test]
 async fn unknown_and_forbidden_lock_names_are_both_404() {
     // Never used; used by another tenant; known by a refused write alone; no such backend.
     let pages = ChartPages::start().await;

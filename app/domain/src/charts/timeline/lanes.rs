@@ -5,6 +5,7 @@ use super::{
     Begin, Block, End, LANES_MAX, Lane, Queue, RejectedWrite, Timeline, TimelineInput, Wait, Zombie, blocks,
 };
 use crate::charts::scale::TimeScale;
+use crate::format;
 use crate::lock_detail::EventKind;
 use crate::names::OwnerId;
 
@@ -29,7 +30,13 @@ pub(super) fn timeline(input: &TimelineInput<'_>, scale: TimeScale, now: i64) ->
             lanes.lane_mut(block.owner.as_ref()).blocks.push(block);
         }
     }
-    let waits_left_out = waits(&mut lanes, input, scale, now);
+    let mut left_out = match waits(&mut lanes, input, scale, now) {
+        0 => String::new(),
+        more => format!("; {} shorter waits are not drawn", format::count(more as u64)),
+    };
+    if input.is_refused_unread {
+        left_out.push_str("; rejected writes are unknown, because the lease store does not answer");
+    }
     let mut lanes = lanes.0;
     lanes.retain(|lane| !(lane.blocks.is_empty() && lane.waits.is_empty() && lane.refused.is_empty()));
     // Stable sort: at equal times the earlier arrival stays first.
@@ -49,7 +56,7 @@ pub(super) fn timeline(input: &TimelineInput<'_>, scale: TimeScale, now: i64) ->
         lanes,
         more,
         per_tick,
-        waits_left_out,
+        left_out,
     }
 }
 
