@@ -11,12 +11,20 @@ use domain::lease::{Scope, StoreTime};
 use domain::names::{BackendName, OwnerId};
 use domain::token::FencingToken;
 
-use lease::{LeaseError, LeaseService, RejectionQuery, RejectionRow};
+use lease::{FoundRejections, LeaseError, LeaseService, RejectionQuery, RejectionRow};
 
 /// Rows read per range, the newest.
 pub const ROWS_MAX: u32 = 20_000;
 
-/// Rejections of names in scope, newest first.
+/// Rejections of a range.
+pub struct ReadRejections {
+    /// Newest first.
+    pub rows: Vec<Rejection>,
+    /// Whether every shard answered: otherwise those of one or more are missing.
+    pub is_complete: bool,
+}
+
+/// Rejections of names in scope.
 ///
 /// # Errors
 /// The lease store does not answer.
@@ -24,13 +32,16 @@ pub async fn read(
     leases: &LeaseService,
     scale: TimeScale,
     scope: &Scope,
-) -> Result<Vec<Rejection>, LeaseError> {
+) -> Result<ReadRejections, LeaseError> {
     let times = (
         StoreTime::from_ms(scale.from()),
         StoreTime::from_ms(scale.until()),
     );
-    let rows = newest(leases, times, scope, ROWS_MAX).await?;
-    Ok(rows.into_iter().map(rejection).collect())
+    let found = newest(leases, times, scope, ROWS_MAX).await?;
+    Ok(ReadRejections {
+        rows: found.rows.into_iter().map(rejection).collect(),
+        is_complete: found.is_complete,
+    })
 }
 
 /// Whether any write to a name in scope was ever rejected.
@@ -39,7 +50,7 @@ pub async fn read(
 /// The lease store does not answer.
 pub async fn is_used(leases: &LeaseService, scope: &Scope) -> Result<bool, LeaseError> {
     let ever = (StoreTime::from_ms(i64::MIN), StoreTime::from_ms(i64::MAX));
-    Ok(!newest(leases, ever, scope, 1).await?.is_empty())
+    Ok(!newest(leases, ever, scope, 1).await?.rows.is_empty())
 }
 
 /// The scope is part of the query, so that other rows do not use up its limit.
@@ -48,12 +59,12 @@ async fn newest(
     (from, until): (StoreTime, StoreTime),
     scope: &Scope,
     most: u32,
-) -> Result<Vec<RejectionRow>, LeaseError> {
+) -> Result<FoundRejections, LeaseError> {
     let ranges = match scope.is_everything() {
         true => vec![None],
         false => scope.ranges("").into_iter().map(Some).collect(),
     };
-    let mut rows = Vec::new();
+    let (mut rows, mut is_complete) = (Vec::new(), true);
     for names in ranges {
         let query = RejectionQuery {
             resource: None,
@@ -62,7 +73,9 @@ async fn newest(
             until,
             most,
         };
-        rows.extend(leases.query_rejections(&query).await?.rows);
+        let found = leases.query_rejections(&query).await?;
+        rows.extend(found.rows);
+        is_complete &= found.is_complete;
     }
     match leases.shards().len() {
         1 => rows.sort_by_key(|row| std::cmp::Reverse(row.id)),
@@ -70,7 +83,7 @@ async fn newest(
         _ => rows.sort_by_key(|row| std::cmp::Reverse((row.at, row.id))),
     }
     rows.truncate(most as usize);
-    Ok(rows)
+    Ok(FoundRejections { rows, is_complete })
 }
 
 /// Reports may lack the owner of a token: the history of grants has it.

@@ -54,11 +54,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
     let is_unused = Memo::new(move |_| data.with(|data| data.is_unused));
     let has_rows = Memo::new(move |_| data.with(|data| data.total > 0));
     let cut_notice = move || {
-        let total = data.with(|data| data.is_cut.then_some(data.total))?;
-        let text = format!(
-            "Only the newest {} rejections of this range are shown.",
-            format::count(total)
-        );
+        let text = data.with(|data| data.left_out.clone())?;
         Some(view! { <p class="notice warning" role="status">{text}</p> }.into_any())
     };
     let error = Memo::new(move |_| data.with(|data| data.error.clone()));

@@ -6,12 +6,13 @@ use domain::charts::range::{RangePreset, TimeRange};
 use domain::charts::scale::TimeScale;
 use domain::charts::shown_range::ShownRange;
 use domain::fencing_rejections::{FencingInput, FencingPage, Rejection, RejectionFilter};
+use domain::format;
 use domain::history::HistoryEvent;
 use domain::lease::NameRange;
 use domain::names::BackendName;
 
 use super::{ChartSources, ServerConsole, store_unavailable};
-use crate::fencing_rejections;
+use crate::fencing_rejections::{self, ReadRejections};
 
 /// Grants of the range that are read: to name owners by their tokens, and to show the latest.
 const GRANTS_MAX: u32 = 5_000;
@@ -33,11 +34,14 @@ impl ServerConsole {
             .range
             .unwrap_or(TimeRange::Last(RangePreset::Day))
             .scale(now);
-        let mut rejections = self.read_rejections(sources, whole).await?;
-        let is_cut = rejections.len() as u64 >= u64::from(fencing_rejections::ROWS_MAX);
+        let ReadRejections {
+            rows: mut rejections,
+            is_complete,
+        } = self.read_rejections(sources, whole).await?;
+        let left_out = omission(&rejections, is_complete);
         let mut grants = self.read_grants(sources, whole).await;
         fencing_rejections::name_owners(&mut rejections, grants.as_deref().unwrap_or_default());
-        let is_unused = rejections.is_empty() && !self.has_rejections(sources).await?;
+        let is_unused = rejections.is_empty() && is_complete && !self.has_rejections(sources).await?;
         rejections.retain(|row| query.fits(row));
         if let Some(grants) = &mut grants {
             grants.retain(|grant| query.fits_grant(grant));
@@ -53,7 +57,7 @@ impl ServerConsole {
                 before,
                 grants,
                 is_unused,
-                is_cut,
+                left_out,
                 backends: self.visible_backends(),
             },
         ))
@@ -63,7 +67,7 @@ impl ServerConsole {
         &self,
         sources: &ChartSources,
         scale: TimeScale,
-    ) -> Result<Vec<Rejection>, ConsoleError> {
+    ) -> Result<ReadRejections, ConsoleError> {
         let scope = self.visible.on(&BackendName::builtin());
         let rows = fencing_rejections::read(&sources.leases, scale, &scope).await;
         rows.map_err(store_unavailable)
@@ -108,8 +112,9 @@ impl ServerConsole {
         if sources.since().await.is_none_or(|since| since > before.from()) {
             return None;
         }
-        let rows = self.read_rejections(sources, before).await.ok()?;
-        Some(rows.iter().filter(|row| query.fits(row)).count() as u64)
+        let read = self.read_rejections(sources, before).await.ok()?;
+        let count = || read.rows.iter().filter(|row| query.fits(row)).count() as u64;
+        read.is_complete.then(count)
     }
 
     /// Backends with any name that the reader may see.
@@ -134,4 +139,16 @@ impl ServerConsole {
         });
         Some(ranges.collect())
     }
+}
+
+/// Why rejections of the range are missing.
+fn omission(rows: &[Rejection], is_complete: bool) -> Option<String> {
+    let rows_max = u64::from(fencing_rejections::ROWS_MAX);
+    if !is_complete {
+        let text = "A shard of the lease store does not answer: rejections of its locks are missing.";
+        return Some(text.to_owned());
+    }
+    let newest = format::count(rows_max);
+    (rows.len() as u64 >= rows_max)
+        .then(|| format!("Only the newest {newest} rejections of this range are read."))
 }

@@ -42,8 +42,8 @@ pub struct FencingPage {
     pub grants: Option<Vec<LatestGrant>>,
     /// No reports exist that the reader may see.
     pub is_unused: bool,
-    /// The range has more rejections than are read.
-    pub is_cut: bool,
+    /// Why rejections of the range are missing, as a sentence.
+    pub left_out: Option<String>,
     /// Names of backends to choose from.
     pub backends: Vec<String>,
     /// Why the query was not run.
@@ -69,7 +69,7 @@ pub struct FencingInput {
     /// `None`: they could not be read.
     pub grants: Option<Vec<HistoryEvent>>,
     pub is_unused: bool,
-    pub is_cut: bool,
+    pub left_out: Option<String>,
     pub backends: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl FencingPage {
             has_older: false,
             grants: None,
             is_unused: false,
-            is_cut: false,
+            left_out: None,
             backends,
             error: Some(error),
         }
@@ -103,7 +103,7 @@ impl FencingPage {
             before,
             grants,
             is_unused,
-            is_cut,
+            left_out,
             backends,
         } = input;
         let mut stale = stale_owners(&rejections);
@@ -134,7 +134,7 @@ impl FencingPage {
             rejections: page,
             grants: grants.map(|grants| grants.into_iter().take(GRANTS_MAX).map(grant).collect()),
             is_unused,
-            is_cut,
+            left_out,
             backends,
             range,
         }
@@ -204,7 +204,7 @@ mod tests {
                 before: None,
                 grants: Some(Vec::new()),
                 is_unused: false,
-                is_cut: false,
+                left_out: None,
                 backends: Vec::new(),
             },
         )

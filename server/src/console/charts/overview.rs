@@ -114,7 +114,11 @@ impl ChartSources {
 
     async fn rejections(&self, range: &ShownRange, visible: &Visible) -> Result<Vec<Rejection>, LeaseError> {
         let scope = visible.on(&BackendName::builtin());
-        fencing_rejections::read(&self.leases, range.scale, &scope).await
+        let found = fencing_rejections::read(&self.leases, range.scale, &scope).await?;
+        found
+            .is_complete
+            .then_some(found.rows)
+            .ok_or(LeaseError::Unavailable)
     }
 
     async fn acted(&self, range: &ShownRange, who: Option<&Principal>) -> Result<Vec<Unlock>, sqlx::Error> {

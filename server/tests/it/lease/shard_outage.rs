@@ -2,6 +2,9 @@
 
 use ::backends::builtin::Builtin;
 use axum::http::StatusCode;
+use domain::charts::scale::TimeScale;
+use domain::lease::Scope;
+use leasehold::fencing_rejections;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use testkit::{EtcdCluster, EtcdOptions, Postgres, PostgresOptions, Throwaway, eventually};
@@ -80,6 +83,10 @@ async fn check_outage(server: &LeaseServer, leases: &[Vec<Value>; 2]) {
     let parts = ReadParts::from_partial_scan(&observed).await;
     assert!(own.iter().all(|name| parts.has_read("lease", name)));
     assert!(!others.iter().any(|name| parts.has_read("lease", name)));
+    // The fencing page names what is missing.
+    let ever = TimeScale::new(0, i64::MAX);
+    let rejections = fencing_rejections::read(&server.service, ever, &Scope::everything()).await;
+    assert!(!rejections.unwrap().is_complete);
 }
 
 fn sorted(names: &[String]) -> Vec<String> {
