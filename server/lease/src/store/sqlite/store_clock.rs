@@ -40,8 +40,11 @@ impl StoreClock {
         let at_start_ms = continued_ms.max(wall_ms);
         if recorded.behind_ms > 0 {
             shift_times(writer, continued_ms, at_start_ms).await?;
+        }
+        let moved_ms = at_start_ms - continued_ms;
+        if moved_ms > 0 {
             tracing::info!(
-                clock.moved_ms = at_start_ms - continued_ms,
+                clock.moved_ms = moved_ms,
                 "while the last server ran, the wall clock was set ahead or this machine was suspended: leases keep their time left"
             );
         }
