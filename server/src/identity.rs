@@ -23,13 +23,13 @@ mod password;
 pub mod principal;
 mod principal_cache;
 mod revalidation;
+mod row_locks;
 mod secret;
 mod session_start;
 mod sessions;
 mod sign_in_attempt;
 mod throttle;
 mod tokens;
-mod user_lock;
 mod user_passwords;
 mod users;
 

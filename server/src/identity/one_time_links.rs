@@ -13,6 +13,7 @@ use super::limits::LINK_MAX;
 use super::lineage::{ChangeKind, Lineage};
 use super::notice::AccessChange;
 use super::principal::Principal;
+use super::row_locks::lock_creator;
 use super::secret::{self, Secret};
 use super::session_start::Proof;
 use super::sessions::SignedIn;
@@ -96,6 +97,7 @@ impl Identity {
         let now = self.now_ms();
         let expires_at = now + millis(LINK_MAX);
         let mut tx = self.db.begin().await?;
+        lock_creator(&mut tx, who).await?;
         let expire_earlier = "UPDATE one_time_links SET used_at = $1
             WHERE purpose = $2 AND used_at IS NULL AND coalesce(user_id, '') = $3";
         let insert =

@@ -16,6 +16,7 @@ use super::limits::NAME_BYTES_MAX;
 use super::names::check_name;
 use super::notice::{new_privileged_grants, roles_granted};
 use super::principal::Principal;
+use super::row_locks::lock_creator;
 use super::secret::{self, Secret};
 use super::users::{Holder, insert_grant};
 use super::{Identity, Token, principal_cache};
@@ -91,6 +92,7 @@ impl Identity {
         let expires_at = new.expires_in.map(|time| now.saturating_add(millis(time)));
         let by = self.lineage(who);
         let mut tx = self.db.begin().await?;
+        lock_creator(&mut tx, who).await?;
         let successor_of = match predecessor {
             Some(token) => Some(token_id(&mut tx, token).await?),
             None => None,
@@ -293,6 +295,9 @@ async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
 
 /// Revokes a token by id or name, with the tokens it created (except its successor), their open links, and the
 /// sessions opened by those links. Returns the names of the tokens.
+///
+/// Each of these tokens may be creating something in another transaction, which it locks: what was created by the time the lock was
+/// free is found by the next statement.
 async fn revoke_with_created(tx: &mut Tx, token: &str, now: i64) -> Result<Vec<String>, sqlx::Error> {
     const MADE: &str = "WITH RECURSIVE made(id) AS (
             SELECT id FROM api_tokens WHERE id = $2 OR name = $2
@@ -305,11 +310,19 @@ async fn revoke_with_created(tx: &mut Tx, token: &str, now: i64) -> Result<Vec<S
     let links = "UPDATE one_time_links SET used_at = $1 WHERE created_by_id IN (SELECT id FROM made) AND used_at IS NULL";
     let sessions = "UPDATE sessions SET ended_at = $1 WHERE link_created_by_id IN (SELECT id FROM made) AND ended_at IS NULL";
     on_either!(tx, Tx, |tx| {
+        let mut revoked: Vec<String> = Vec::new();
+        loop {
+            let query = sqlx::query_scalar(with_created(revoke)).bind(now).bind(token);
+            let found: Vec<String> = query.fetch_all(&mut **tx).await?;
+            if found.is_empty() {
+                break;
+            }
+            revoked.extend(found);
+        }
         for statement in [links, sessions] {
             let query = sqlx::query(with_created(statement)).bind(now).bind(token);
             query.execute(&mut **tx).await?.rows_affected();
         }
-        let query = sqlx::query_scalar(with_created(revoke)).bind(now).bind(token);
-        Ok(query.fetch_all(&mut **tx).await?)
+        Ok(revoked)
     })
 }

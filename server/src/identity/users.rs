@@ -12,7 +12,7 @@ use super::lineage::{ChangeKind, find_tie};
 use super::names::check_name;
 use super::notice::{new_privileged_grants, roles_granted};
 use super::principal::Principal;
-use super::user_lock::lock_user;
+use super::row_locks::lock_user;
 use super::{Identity, principal_cache};
 use runtime::db::{Tx, on_either};
 use runtime::random;

@@ -13,7 +13,7 @@ use crate::identity::limits::{NAME_BYTES_MAX, NAMESAKES_MAX};
 use crate::identity::names::{check_name, sanitize_name};
 use crate::identity::notice::{new_privileged_grants, roles_granted};
 use crate::identity::principal::{Principal, Subject};
-use crate::identity::user_lock::lock_user;
+use crate::identity::row_locks::lock_user;
 use crate::identity::users::{Holder, insert_grant};
 use crate::identity::{Identity, IdentityError, User, principal_cache};
 use config::OidcConfig;

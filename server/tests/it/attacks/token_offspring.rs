@@ -2,9 +2,11 @@
 
 use crate::support::{Store, TestCaller, TestServer, on, reply};
 use domain::access::Role;
-use leasehold::audit::Origin;
-use leasehold::identity::Principal;
+use leasehold::audit::{Audit, ChainCheckpoints, Origin};
+use leasehold::identity::{Identity, NewToken, Principal, Subject};
 use reqwest::Method;
+use runtime::clock::Clock;
+use runtime::db::Db;
 use serde_json::{Value, json};
 
 pub(super) async fn make(server: &TestServer, caller: &TestCaller, name: &str) -> TestCaller {
@@ -113,4 +115,34 @@ async fn the_user_behind_a_token_chain_is_listed() {
     crate::unlock::pages::see(&server, &root, "/settings/tokens")
         .await
         .has("child, for root");
+}
+
+#[tokio::test]
+async fn a_revoked_token_creates_nothing_on_a_replica_behind() {
+    // The other replica has not read the revocation yet: what it created now would outlive the token.
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let stolen = server.token("stolen", on(Role::Admin, None, None)).await;
+        let bob = server.add_user("bob", on(Role::Viewer, None, None)).await;
+        let db = Db::open(&server.store.url).await.unwrap();
+        let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
+        let behind = Identity::open(db, audit, Clock::start()).await.unwrap();
+        let token = behind.token(stolen.secret()).await.unwrap().unwrap();
+        let system = Principal::system("test");
+        let who = Principal {
+            subject: Subject::Token {
+                id: token.id.clone(),
+                name: token.name.clone(),
+            },
+            ..system.clone()
+        };
+        server.identity().revoke_token(&system, "stolen").await.unwrap();
+        let child = NewToken {
+            name: "child".to_owned(),
+            grants: on(Role::Admin, None, None),
+            expires_in: None,
+        };
+        assert!(behind.create_token(&who, child).await.is_err());
+        assert!(behind.user_link(&who, &bob).await.is_err());
+    }
 }

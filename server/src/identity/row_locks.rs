@@ -1,10 +1,12 @@
-//! A user whose row is locked for a change: the directory in memory may be half a second behind the store.
+//! Rows of users and tokens that are locked for a change: the directory in memory may be half a second behind the store.
 
 use std::sync::Arc;
 
 use domain::access::Grants;
 
 use super::User;
+use super::error::IdentityError;
+use super::principal::{Principal, Subject};
 use super::principal_cache::read_grant;
 use runtime::db::{Tx, on_either};
 
@@ -33,4 +35,27 @@ pub(super) async fn lock_user(tx: &mut Tx, user: &User) -> Result<User, sqlx::Er
         grants: Arc::new(Grants::new(grants.collect())),
         ..user.clone()
     })
+}
+
+/// Call before a token creates something that its revocation ends. The revocation waits until this transaction ends, and then
+/// finds it.
+///
+/// # Errors
+/// `NotFound`: the token is revoked. The store does not answer.
+pub(super) async fn lock_creator(tx: &mut Tx, who: &Principal) -> Result<(), IdentityError> {
+    let Subject::Token { id, name } = &who.subject else {
+        return Ok(());
+    };
+    let lock = "UPDATE api_tokens SET revoked_at = revoked_at WHERE id = $1 AND revoked_at IS NULL";
+    let locked = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query(lock).bind(&**id);
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    match locked {
+        0 => Err(IdentityError::NotFound {
+            what: "token",
+            name: name.to_string(),
+        }),
+        _ => Ok(()),
+    }
 }
