@@ -293,7 +293,7 @@ async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
     })
 }
 
-/// Revokes a token by id or name, with the tokens it created (except its successor), their open links, and the
+/// Revokes a token by id or name, with the tokens it created, its own successor included, their open links, and the
 /// sessions opened by those links. Returns the names of the tokens.
 ///
 /// Each of these tokens may be creating something in another transaction, which it locks: what was created by the time the lock was
@@ -301,8 +301,7 @@ async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
 async fn revoke_with_created(tx: &mut Tx, token: &str, now: i64) -> Result<Vec<String>, sqlx::Error> {
     const MADE: &str = "WITH RECURSIVE made(id) AS (
             SELECT id FROM api_tokens WHERE id = $2 OR name = $2
-            UNION SELECT t.id FROM api_tokens t JOIN made ON t.created_by_id = made.id
-                WHERE t.successor_of IS NULL OR t.successor_of <> made.id) ";
+            UNION SELECT t.id FROM api_tokens t JOIN made ON t.created_by_id = made.id) ";
     let with_created = |statement: &str| AssertSqlSafe(format!("{MADE}{statement}"));
     let revoke =
         "UPDATE api_tokens SET revoked_at = $1 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL

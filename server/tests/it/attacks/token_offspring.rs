@@ -1,4 +1,4 @@
-//! A stolen admin token makes tokens, links and sessions to outlive itself. Revoking it revokes them.
+//! A stolen admin token makes tokens, links, sessions and its own successor to outlive itself. Revoking it revokes them.
 
 use crate::support::{Store, TestCaller, TestServer, on, reply};
 use domain::access::Role;
@@ -96,6 +96,30 @@ async fn revoking_a_token_revokes_the_tokens_it_created() {
                 .disabled_at
                 .is_none()
         );
+    }
+}
+
+#[tokio::test]
+async fn revoking_a_token_revokes_the_successor_it_created() {
+    // The successor that another admin created for the same token stays.
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let root = server.user("root", on(Role::Admin, None, None)).await;
+        let stolen = server.token("stolen", on(Role::Admin, None, None)).await;
+        let succeed = async |caller: &TestCaller, name: &str| {
+            let body = json!({"name": name, "grants": [{"role": "admin"}], "successorOf": "stolen"});
+            let made = server
+                .as_user(caller)
+                .done(Method::POST, "/v1/tokens", &body)
+                .await;
+            TestCaller::Token(made["token"].as_str().unwrap().to_owned())
+        };
+        let own = succeed(&stolen, "own").await;
+        let rotated = succeed(&root, "rotated").await;
+        let system = Principal::system("test");
+        server.identity().revoke_token(&system, "stolen").await.unwrap();
+        assert!(!works(&server, &own).await && !works(&server, &stolen).await);
+        assert!(works(&server, &rotated).await);
     }
 }
 
