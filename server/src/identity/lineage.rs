@@ -71,7 +71,7 @@ domain::wire_enum! {
         Created = "created",
         Link = "link",
         Password = "password",
-        /// Granted an approving role.
+        /// Granted an approving role, or enabled with one.
         Approver = "approver",
     }
 }
@@ -87,7 +87,7 @@ impl ChangeKind {
             Self::Created => "created this account",
             Self::Link => "created a sign-in link for this account",
             Self::Password => "set the password of this account",
-            Self::Approver => "granted this account a role with the permission `approve`",
+            Self::Approver => "enabled this account or granted it a role with the permission `approve`",
         }
     }
 }
@@ -118,7 +118,8 @@ impl std::fmt::Display for Tie {
             Self::Recent(kind) => write!(f, "the other user {} within 24 h", kind.sentence()),
             Self::RecentByToken(kind) => write!(f, "an API token {} within 24 h", kind.sentence()),
             Self::RoleByToken => f.write_str(
-                "an API token granted this account a role with the permission `approve`; a signed-in admin must grant it",
+                "an API token enabled this account or granted it a role with the permission `approve`; a signed-in admin must \
+                 grant it",
             ),
         }
     }

@@ -186,7 +186,7 @@ impl Identity {
         Ok(tokens)
     }
 
-    /// Enables a user with their previous grants. Idempotent.
+    /// Enables a user with their previous grants, which counts and is notified as granting them. Idempotent.
     ///
     /// # Errors
     /// No user has this id.
@@ -203,11 +203,18 @@ impl Identity {
             query.execute(&mut **tx).await?.rows_affected()
         });
         principal_cache::touch(&mut tx).await?;
+        if known.grants.iter().any(approves) {
+            self.record_account_change(&mut tx, who, user, ChangeKind::Approver)
+                .await?;
+        }
         let (before, after) = (
             json!({"disabled": true}),
             json!({"name": known.name, "disabled": false}),
         );
-        self.record(tx, who, Action::UserChange, Some(before), Some(after))
+        let grants: Vec<Grant> = known.grants.iter().cloned().collect();
+        let gained = new_privileged_grants(std::iter::empty(), &grants);
+        let change = roles_granted(who.name(), ("user", &known.name), &gained);
+        self.record_and_notify(tx, who, (Action::UserChange, Some(before), Some(after)), change)
             .await
     }
 

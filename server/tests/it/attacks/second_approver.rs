@@ -6,6 +6,7 @@ mod approver_behind_link;
 mod approver_by_puppet_admin;
 mod approver_by_token_grant;
 mod created_approver;
+mod enabled_approver;
 mod promoted_approver;
 mod protected_lock;
 mod stale_approver_session;

@@ -1,6 +1,6 @@
-//! An admin, or a stolen admin token, grants permissions, a password or a link, or removes a
-//! protection, without attention, or first redirects or removes a receiver. Every receiver is
-//! notified, in the transaction of the change.
+//! An admin, or a stolen admin token, grants permissions, a password or a link, enables an
+//! account, or removes a protection, without attention, or first redirects or removes a
+//! receiver. Every receiver is notified, in the transaction of the change.
 
 use crate::support::{TestServer, on};
 use domain::access::{Grant, Role};
@@ -93,6 +93,23 @@ async fn receivers_are_sent_privileged_roles_passwords_and_links() {
         ("role_granted", "eve granted approver to the user bob"),
     ];
     assert_eq!(sent(&sink, 5).await, pairs(&expected));
+}
+
+#[tokio::test]
+async fn receivers_are_sent_the_roles_of_an_enabled_user() {
+    // A user without a privileged role is enabled first: nothing is sent.
+    let (server, sink) = stage_with_receiver().await;
+    let (identity, eve) = (server.identity(), Principal::system("eve"));
+    for (name, role) in [("bob", Role::Operator), ("carol", Role::Approver)] {
+        let user = server.add_user(name, on(role, None, None)).await;
+        identity.disable_user(&eve, &user).await.unwrap();
+        identity.enable_user(&eve, &user).await.unwrap();
+    }
+    let expected = [
+        ("role_granted", "eve granted approver to the user carol"),
+        ("role_granted", "test granted approver to the user carol"),
+    ];
+    assert_eq!(sent(&sink, 2).await, pairs(&expected));
 }
 
 #[tokio::test]
