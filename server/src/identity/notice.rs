@@ -108,6 +108,22 @@ pub(super) fn roles_granted<'a>(
     })
 }
 
+/// The notification about a token that can end the leases of another one.
+pub(super) fn leases_inherited<'a>(by: &'a str, token: &'a str, predecessor: &str) -> AccessChange<'a> {
+    AccessChange {
+        change: "leases_inherited",
+        subject: token,
+        by,
+        summary: format!(
+            "{} created the token {}, which inherits the leases of {}",
+            visible(by),
+            visible(token),
+            visible(predecessor)
+        ),
+        path: "/settings/tokens",
+    }
+}
+
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     pairs.iter().map(owned).collect()

@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::error::IdentityError;
 use super::limits::NAME_BYTES_MAX;
 use super::names::check_name;
-use super::notice::{new_privileged_grants, roles_granted};
+use super::notice::{leases_inherited, new_privileged_grants, roles_granted};
 use super::principal::Principal;
 use super::row_locks::lock_creator;
 use super::secret::{self, Secret};
@@ -61,7 +61,8 @@ impl Identity {
     }
 
     /// Creates a token that inherits the leases of another one, given by id or name, even if expired or revoked. The
-    /// leases are limited to the new token's scope.
+    /// leases are limited to the new token's scope. Every receiver is notified: it can end these leases without a forced
+    /// unlock.
     ///
     /// # Errors
     /// As [`create_token`](Self::create_token); no token has this id or name.
@@ -132,7 +133,8 @@ impl Identity {
             after["successorOf"] = json!(predecessor);
         }
         let gained = new_privileged_grants(std::iter::empty(), &new.grants);
-        let change = roles_granted(who.name(), ("token", &new.name), &gained);
+        let inherited = || Some(leases_inherited(who.name(), &new.name, predecessor?));
+        let change = roles_granted(who.name(), ("token", &new.name), &gained).or_else(inherited);
         self.record_and_notify(tx, who, (Action::TokenCreate, None, Some(after)), change)
             .await?;
         Ok(secret)

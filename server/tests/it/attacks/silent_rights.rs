@@ -1,5 +1,5 @@
 //! An admin, or a stolen admin token, grants permissions, a password or a link, enables an
-//! account, or removes a protection, without attention, or first redirects or removes a
+//! account, takes over leases, or removes a protection, without attention, or first redirects or removes a
 //! receiver. Every receiver is notified, in the transaction of the change.
 
 use crate::support::{TestServer, on};
@@ -110,6 +110,28 @@ async fn receivers_are_sent_the_roles_of_an_enabled_user() {
         ("role_granted", "test granted approver to the user carol"),
     ];
     assert_eq!(sent(&sink, 2).await, pairs(&expected));
+}
+
+#[tokio::test]
+async fn receivers_are_sent_a_token_that_inherits_leases() {
+    // Without a message of its own for the first token, whose role is not privileged.
+    let (server, sink) = stage_with_receiver().await;
+    let (identity, eve) = (server.identity(), Principal::system("eve"));
+    let new = |name: &str| NewToken {
+        name: name.to_owned(),
+        grants: on(Role::Client, None, None),
+        expires_in: None,
+    };
+    identity.create_token(&eve, new("billing")).await.unwrap();
+    identity
+        .create_successor(&eve, new("mine"), "billing")
+        .await
+        .unwrap();
+    let expected = [(
+        "leases_inherited",
+        "eve created the token mine, which inherits the leases of billing",
+    )];
+    assert_eq!(sent(&sink, 1).await, pairs(&expected));
 }
 
 #[tokio::test]
