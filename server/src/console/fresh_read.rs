@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use domain::blockers::Blocker;
 use domain::duration::millis;
 use domain::lock::Lock;
 use domain::lock_detail::Fresh;
-use domain::names::BackendName;
-use domain::observation::Inspection;
+use domain::names::{BackendName, OwnerId};
+use domain::observation::{Inspection, Waiter};
 use domain::quorum::Quorum;
 use domain::reported::Reported;
 
@@ -31,9 +32,12 @@ impl ServerConsole {
                 "it was released after the last scan; the next scan removes it from the list",
             ),
             Ok(found) => Reported::Value(Fresh {
+                blockers: match self.visible.on(&lock.id.backend).is_everything() {
+                    true => found.blockers,
+                    false => limit_blockers(found.blockers, &found.waiters, &found.owners),
+                },
                 waiters: found.waiters,
                 owners: found.owners,
-                blockers: found.blockers,
                 session: found.session,
                 quorum: self.visible_quorum(&lock.id.backend, found.quorum),
                 raw: found.raw,
@@ -68,6 +72,31 @@ impl ServerConsole {
             neighbours.len()
         )]
     }
+}
+
+/// For a caller who may see only a part of the backend: the sessions that hold this lock or wait for it, without the other
+/// locks that they hold or wait for. A session that is left out has its blocked sessions in its place.
+fn limit_blockers(blockers: Vec<Blocker>, waiters: &[Waiter], owners: &[OwnerId]) -> Vec<Blocker> {
+    let mut limited = Vec::new();
+    for node in blockers {
+        let blocks = limit_blockers(node.blocks, waiters, owners);
+        // A session waits for one lock at a time: what a waiter waits for is this lock.
+        let is_waiter = waiters
+            .iter()
+            .any(|waiter| waiter.owner_id.as_str() == node.owner_id);
+        let is_owner = owners.iter().any(|owner| owner.as_str() == node.owner_id);
+        match (is_waiter, is_owner) {
+            (true, _) => limited.push(Blocker { blocks, ..node }),
+            (false, true) => limited.push(Blocker {
+                holds: "the lock that the sessions below wait for".to_owned(),
+                waited_ms: None,
+                blocks,
+                ..node
+            }),
+            (false, false) => limited.extend(blocks),
+        }
+    }
+    limited
 }
 
 fn patience_ms() -> u64 {

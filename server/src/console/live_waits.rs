@@ -54,8 +54,16 @@ pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String
         let size = trees::size(right).cmp(&trees::size(left));
         size.then_with(|| (&left.owner_id, left.pid).cmp(&(&right.owner_id, right.pid)))
     });
-    roots.dedup_by(|left, right| {
-        left.owner_id == right.owner_id && left.pid == right.pid && left.pid.is_some()
+    roots.dedup_by(|next, first| {
+        let is_same = next.owner_id == first.owner_id && next.pid == first.pid && next.pid.is_some();
+        if is_same {
+            // For a reader with a scope, each tree has the waiters of its own lock only.
+            let is_new = |waiter: &Blocker| first.blocks.iter().all(|known| known.pid != waiter.pid);
+            let mut more: Vec<Blocker> = std::mem::take(&mut next.blocks);
+            more.retain(is_new);
+            first.blocks.append(&mut more);
+        }
+        is_same
     });
     (roots, omissions(waited.len(), unread_count, is_complete))
 }

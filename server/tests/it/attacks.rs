@@ -8,6 +8,7 @@ mod cancelled_transactions;
 mod dns_rebinding;
 mod evaluator_blocked;
 mod export_by_link;
+mod foreign_blockers;
 mod foreign_casualty;
 mod foreign_lease;
 mod foreign_rules;
