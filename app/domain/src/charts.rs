@@ -3,7 +3,6 @@
 //! Pure: drawing and wording are in `app`. Positions are in per cent of the chart's width or
 //! height, so that one drawing fits every width.
 
-pub mod heat_scale;
 pub mod held_locks;
 pub mod hold_time;
 pub mod path;

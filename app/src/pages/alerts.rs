@@ -153,7 +153,7 @@ fn Groups(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView 
         })
     };
     view! {
-        <section class="ag-list" aria-label="alert groups">
+        <section aria-label="alert groups">
             <div class="ag-head" aria-hidden="true">
                 <span></span><span>"severity"</span><span>"rule, group and worst alert"</span>
                 <span class="num">"alerts"</span><span>"firing, last hour"</span><span class="num">"for"</span><span></span>

@@ -96,7 +96,7 @@ fn index(parts: &[ApiPart]) -> AnyView {
         });
         view! {
             <h3>{part.title.clone()}</h3>
-            <div class="scroll"><table class="t st-table op-list"><tbody>{rows.collect_view()}</tbody></table></div>
+            <div class="scroll"><table class="t st-table"><tbody>{rows.collect_view()}</tbody></table></div>
         }
         .into_any()
     });

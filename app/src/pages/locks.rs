@@ -72,7 +72,7 @@ pub fn LocksPage() -> impl IntoView {
         <div class="pagehead"><h1>"Locks"</h1><LiveBar/></div>
         <div class="lk">
             <LoadBoundary load=tree part=true let:nodes><Tree nodes address/></LoadBoundary>
-            <section class="list" aria-label="list of locks">
+            <section aria-label="list of locks">
                 <LoadBoundary load=rows part=true let:loaded><List loaded address/></LoadBoundary>
             </section>
         </div>

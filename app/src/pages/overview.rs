@@ -125,7 +125,7 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
         })
     };
     view! {
-        <section class="sec attention" aria-labelledby="attention-head">
+        <section class="sec" aria-labelledby="attention-head">
             <header>
                 <h2 id="attention-head">"Needs attention"</h2>
                 <span class="note">{changing(note)}</span>

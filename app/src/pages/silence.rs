@@ -57,7 +57,7 @@ pub fn SilencePage() -> impl IntoView {
     let load = use_live().refreshing(Topics::ALERTS, move || search.get(), silence_preview);
     view! {
         <PageTitle text="New silence"/>
-        <div class="behind" inert="" aria-hidden="true"><Board search=Signal::derive(String::new)/></div>
+        <div inert="" aria-hidden="true"><Board search=Signal::derive(String::new)/></div>
         <a class="veil" href="/alerts" aria-label="Close, back to the alerts" tabindex="-1"></a>
         <section class="drawer" aria-labelledby="silence-title">
             <header>

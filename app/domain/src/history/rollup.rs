@@ -71,16 +71,6 @@ impl Rollup {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-
-    /// Share of acquires that were not granted; `None` without acquires.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a share needs no more than a double has"
-    )]
-    pub fn refused_share(&self) -> Option<f64> {
-        let attempts = self.acquired + self.refused;
-        (attempts > 0).then(|| self.refused as f64 / attempts as f64)
-    }
 }
 
 impl MostWaited {

@@ -99,12 +99,6 @@ impl HistorySpan {
 }
 
 impl WatchedSpans {
-    /// Elapsed time for which waiters are unknown, in milliseconds.
-    pub fn missing_ms(&self, span: &HistorySpan, cell: usize) -> i64 {
-        let known = self.waits_ms.get(cell).copied().unwrap_or(0);
-        (span.passed_ms(cell) - known).max(0)
-    }
-
     /// Waiters are known for most of the elapsed cell.
     pub fn knows(&self, span: &HistorySpan, cell: usize) -> bool {
         let known = self.waits_ms.get(cell).copied().unwrap_or(0);

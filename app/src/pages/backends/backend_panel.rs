@@ -78,7 +78,7 @@ fn address(backend: &BackendView) -> AnyView {
 fn or_limited(backend: &BackendView) -> AnyView {
     if backend.is_limited {
         return view! {
-            <p class="notice limited">
+            <p class="notice">
                 <Shape name="unknown"/>
                 <span>
                     <b>"Limited view. "</b>

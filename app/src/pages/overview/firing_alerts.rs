@@ -29,7 +29,7 @@ pub fn FiringAlertsSection(#[prop(into)] alerts: Signal<FiringAlerts>) -> impl I
         })
     };
     view! {
-        <section class="sec firing" aria-labelledby="firing-head">
+        <section class="sec" aria-labelledby="firing-head">
             <header>
                 <h2 id="firing-head">"Alerts"</h2>
                 <span class="note">{changing(note)}</span>
