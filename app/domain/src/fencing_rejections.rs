@@ -38,13 +38,12 @@ pub struct Rejection {
 
 /// An owner that wrote with stale tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stale {
+pub struct StaleOwner {
     /// `None`: the owner of the tokens was not reported.
     pub owner: Option<OwnerId>,
     pub writes: u64,
     /// Number of different locks.
     pub locks: u64,
-    pub first_at: i64,
     pub last_at: i64,
     /// Resource of the last rejection.
     pub resource: String,
@@ -60,7 +59,7 @@ pub struct Reporter {
 }
 
 /// Owners with the most rejected writes first; at equal counts the latest first.
-pub fn stale_owners(rejections: &[Rejection]) -> Vec<Stale> {
+pub fn stale_owners(rejections: &[Rejection]) -> Vec<StaleOwner> {
     let mut groups: HashMap<Option<&OwnerId>, Vec<&Rejection>> = HashMap::new();
     for rejection in rejections {
         groups
@@ -68,22 +67,21 @@ pub fn stale_owners(rejections: &[Rejection]) -> Vec<Stale> {
             .or_default()
             .push(rejection);
     }
-    let mut stale: Vec<Stale> = groups
+    let mut stale: Vec<StaleOwner> = groups
         .into_iter()
         .filter_map(|(owner, rows)| {
             let last = rows.iter().max_by_key(|row| row.at)?;
-            Some(Stale {
+            Some(StaleOwner {
                 owner: owner.cloned(),
                 writes: rows.len() as u64,
                 locks: count_distinct(rows.iter().map(|row| row.resource.as_str())),
-                first_at: rows.iter().map(|row| row.at).min()?,
                 last_at: last.at,
                 resource: last.resource.clone(),
             })
         })
         .collect();
     stale.sort_by(|one, other| {
-        let key = |it: &Stale| (it.writes, it.last_at);
+        let key = |it: &StaleOwner| (it.writes, it.last_at);
         key(other)
             .cmp(&key(one))
             .then_with(|| one.owner.cmp(&other.owner))

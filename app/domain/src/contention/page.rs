@@ -65,7 +65,6 @@ pub struct TopPrefix {
     pub refused_permille: Option<u32>,
     pub waits: u64,
     pub wait_p95_ms: Option<i64>,
-    pub hold_p50_ms: Option<i64>,
     pub hold_p95_ms: Option<i64>,
     pub advice: Vec<Advice>,
 }
@@ -209,7 +208,6 @@ fn top_row(row: ContentionRow) -> TopPrefix {
         refused: total.refused,
         waits: total.waits.count(),
         wait_p95_ms: total.waits.quantile(0.95),
-        hold_p50_ms: total.holds.quantile(0.5),
         hold_p95_ms: total.holds.quantile(0.95),
         backend: row.backend,
         prefix: row.prefix,

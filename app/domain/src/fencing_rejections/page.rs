@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rejection, RejectionFilter, Reporter, Stale, over_time, reporters, stale_owners};
+use super::{Rejection, RejectionFilter, Reporter, StaleOwner, over_time, reporters, stale_owners};
 use crate::charts::range::{RangePreset, TimeRange};
 use crate::charts::shown_range::ShownRange;
 use crate::format;
@@ -31,7 +31,7 @@ pub struct FencingPage {
     pub before: Option<u64>,
     /// Per equal part of the range.
     pub counts: Vec<u64>,
-    pub stale: Vec<Stale>,
+    pub stale: Vec<StaleOwner>,
     pub stale_total: u64,
     pub reporters: Vec<Reporter>,
     pub reporters_total: u64,
@@ -160,7 +160,7 @@ fn grant(event: HistoryEvent) -> LatestGrant {
     }
 }
 
-fn title(rejections: &[Rejection], stale: &[Stale], range: TimeRange) -> String {
+fn title(rejections: &[Rejection], stale: &[StaleOwner], range: TimeRange) -> String {
     let range_label = match range {
         TimeRange::Last(last) => format!("in the last {}", last.label()),
         TimeRange::Between { .. } => format!("from {}", range.label()),

@@ -1,7 +1,7 @@
 //! Stale owners, reporting sources and latest grants.
 
 use domain::escape::visible;
-use domain::fencing_rejections::{FencingPage, LatestGrant, Reporter, Stale};
+use domain::fencing_rejections::{FencingPage, LatestGrant, Reporter, StaleOwner};
 use domain::format;
 use leptos::prelude::*;
 
@@ -72,7 +72,7 @@ pub fn StaleOwners(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl Into
     )
 }
 
-fn stale(row: &Stale, url: &PageUrl) -> AnyView {
+fn stale(row: &StaleOwner, url: &PageUrl) -> AnyView {
     let owner = match &row.owner {
         Some(owner) => filter_link(url, "owner", owner.as_str()),
         None => view! { <span class="ink3">"unknown owner"</span> }.into_any(),
