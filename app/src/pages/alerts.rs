@@ -7,7 +7,7 @@ pub mod keys;
 pub mod members;
 pub mod recent_bars;
 pub mod resolved;
-pub mod side;
+pub mod side_panel;
 
 use domain::format;
 use leptos::prelude::*;
@@ -16,7 +16,7 @@ use self::filters::Filters;
 use self::group_row::GroupRow;
 use self::keys::AlertKeys;
 use self::resolved::Resolved;
-use self::side::Side;
+use self::side_panel::Side;
 use crate::api::alerts::alerts;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;

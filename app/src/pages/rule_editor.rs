@@ -1,10 +1,10 @@
 //! Rule editor: the form, a preview that follows it, and the versions of the rule.
 
 pub mod chart;
-pub mod enlarged;
 pub mod form;
-pub mod line;
+pub mod newest_firing;
 pub mod preview;
+pub mod threshold_line;
 pub mod versions;
 
 use std::time::Duration;
@@ -19,8 +19,8 @@ use web_sys::HtmlFormElement;
 
 use self::chart::highest_measure;
 use self::form::{Pick, RuleForm};
-use self::line::ThresholdLine;
 use self::preview::PreviewView;
+use self::threshold_line::ThresholdLine;
 use self::versions::Versions;
 use crate::api::ApiError;
 use crate::api::rules::{rule, rule_preview};

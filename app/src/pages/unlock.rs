@@ -6,10 +6,10 @@
 
 pub mod break_glass;
 pub mod bulk;
-mod head;
+mod header;
 mod holder_summary;
 mod nodes;
-mod nothing;
+mod not_found;
 mod parts;
 pub mod refusal;
 pub mod requirements;

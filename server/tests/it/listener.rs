@@ -1,6 +1,6 @@
 //! The listener: its own TLS, a proxy in front of it, and limits on slow or greedy clients.
 
-mod places;
+mod connection_slots;
 mod proxy_protocol;
 mod refused_body;
 mod slow_clients;

@@ -9,7 +9,7 @@ use leptos::prelude::*;
 
 use super::PreviewRequest;
 use super::chart::{PartChart, param_of, strips};
-use super::enlarged::enlarged;
+use super::newest_firing::newest_firing;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::page_data::alerts::owner_text;
@@ -82,7 +82,7 @@ fn content(data: &RulePreview, request: PreviewRequest) -> AnyView {
             {exclusions_note(edited)}
         </section>
         {firings(edited)}
-        {enlarged(edited)}
+        {newest_firing(edited)}
     }
     .into_any()
 }

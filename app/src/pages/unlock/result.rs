@@ -7,7 +7,7 @@ use domain::format;
 use domain::unlock::UnlockState;
 use leptos::prelude::*;
 
-use super::head::external;
+use super::header::external;
 use super::nodes;
 use super::parts::{audit_entries, badge, holdings, name, paragraph, read_again, time_on};
 use super::path;

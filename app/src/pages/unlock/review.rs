@@ -9,10 +9,10 @@ use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_params_map};
 
 use super::bulk::SELECT;
-use super::head::{Phase, document_title, external, head};
+use super::header::{Phase, document_title, external, head};
 use super::holder_summary::{effects, facts};
 use super::nodes;
-use super::nothing::{choose, nothing};
+use super::not_found::{choose, nothing};
 use super::parts::{notice, order, read_again, time};
 use super::refusal::{Refusal, is_refused};
 use crate::api::unlock::unlock_review;

@@ -10,9 +10,9 @@ use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_params_map};
 
 use super::break_glass::Flag;
-use super::head::{Phase, document_title, external, head};
+use super::header::{Phase, document_title, external, head};
 use super::holder_summary::{effects, facts};
-use super::nothing::nothing;
+use super::not_found::nothing;
 use super::parts::{StepTime, audit_entries, name, order, time_on};
 use super::refusal::Refusal;
 use super::requirements::{ApprovalState, Requirement, RequirementOf};

@@ -12,9 +12,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::connection::Link;
+use super::duplicate_rows;
 use super::error::{Refusal, StatementError};
 use super::plan::Plan;
-use super::repeated;
 use super::rows::{self, Skipped};
 use crate::{Batch, Sink, SourcePass};
 use runtime::clock::Clock;
@@ -129,7 +129,7 @@ pub(super) async fn list(
 ) -> Result<SourcePass, StatementError> {
     let mut tally = Tally::default();
     let sent_at = clock.tick();
-    let mut repeated = repeated::names(link, plan).await?;
+    let mut repeated = duplicate_rows::names(link, plan).await?;
     let mut cut_reason = None;
     if !repeated.is_empty() {
         let read = read_named(link, plan, &repeated.iter().collect::<Vec<_>>()).await;
@@ -305,7 +305,7 @@ pub(super) async fn with_owners(
         .rows(sqlx::query(AssertSqlSafe(plan.select_named())).bind(names))
         .await?;
     let rows = Tally::default().collect_rows(plan, &rows, &HashSet::new());
-    Ok(repeated::fold(rows))
+    Ok(duplicate_rows::fold(rows))
 }
 
 /// Sentence for a table that refused a read by name.

@@ -6,7 +6,7 @@
 //! nor MONITOR shows the value. Redis has no better digest. A random salt per release precedes
 //! the value, so that a prepared SHA-1 collision does not match.
 
-mod radius;
+mod blast_radius;
 
 use ::redis::{Cmd, Value};
 use config::redis::RedisWake;
@@ -30,7 +30,7 @@ use super::{RedisBackend, error};
 use crate::BackendError;
 use crate::release::{Acted, confirm_release};
 
-pub(super) use radius::radius;
+pub(super) use blast_radius::radius;
 
 pub(super) const HOW: &str =
     "a script deletes the key if it still holds the value seen; Redisson's waiters are woken";

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use zookeeper_client::{Client, Error};
 
 use super::error::{ZookeeperError, ZookeeperErrorKind};
-use super::pace::Pace;
+use super::rate_limit::RateLimit;
 use super::settings::ZookeeperSettings;
 use crate::BackendError;
 use runtime::clock::Clock;
@@ -29,7 +29,7 @@ const MORE: Duration = Duration::from_millis(200);
 pub(super) struct Link {
     pub(super) settings: ZookeeperSettings,
     pub(super) clock: Clock,
-    pace: Pace,
+    rate_limit: RateLimit,
     in_flight: Semaphore,
     slot: Mutex<Slot>,
     /// One new session at a time.
@@ -46,7 +46,7 @@ struct Slot {
 impl Link {
     pub(super) fn new(settings: ZookeeperSettings, clock: Clock) -> Self {
         Self {
-            pace: Pace::new(settings.requests_per_second),
+            rate_limit: RateLimit::new(settings.requests_per_second),
             in_flight: Semaphore::new(IN_FLIGHT_MAX),
             slot: Mutex::default(),
             connecting: tokio::sync::Mutex::new(()),
@@ -63,7 +63,7 @@ impl Link {
     {
         let timeout_ms = self.settings.timeout_ms();
         let _turn = self.in_flight.acquire().await;
-        self.pace.wait_for_slot(&self.clock).await;
+        self.rate_limit.wait_for_slot(&self.clock).await;
         let started = self.clock.tick();
         let mut last: Option<ZookeeperError> = None;
         for _ in 0..ATTEMPTS {

@@ -6,7 +6,7 @@
 //! not by etcd leases, which have whole seconds and are extended by a change of leader.
 //!
 //! **Invariants**: reads are linearizable; a write compares the revisions of all that it replaces; no answer of a
-//! restored cluster is used before the epoch is raised (`guard`).
+//! restored cluster is used before the epoch is raised (`restore_guard`).
 
 mod apply;
 mod clock_sync;
@@ -14,7 +14,6 @@ mod cluster;
 mod commit;
 mod connection;
 mod fault;
-mod guard;
 mod identity;
 mod import;
 mod keys;
@@ -24,6 +23,7 @@ mod prune;
 mod reads;
 mod rejections;
 mod replica;
+mod restore_guard;
 mod snapshot;
 mod state_memory;
 mod store_clock;
@@ -45,9 +45,9 @@ use parking_lot::Mutex;
 use runtime::clock::Clock;
 
 use self::connection::{Link, with_timeout};
-use self::guard::Guard;
 use self::keys::Keys;
 use self::replica::Registration;
+use self::restore_guard::Guard;
 use self::state_memory::StateMemory;
 use self::store_clock::StoreClock;
 use super::retention::{LeaseRetention, PruneCursors};

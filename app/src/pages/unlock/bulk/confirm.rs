@@ -4,7 +4,7 @@ use domain::unlock::{UnlockState, to_type};
 use domain::{format, time_format};
 use leptos::prelude::*;
 
-use super::super::head::external;
+use super::super::header::external;
 use super::super::holder_summary::{also_released, facts, next_up};
 use super::super::parts::{name, notice, paragraph, read_again, time};
 use super::super::path;

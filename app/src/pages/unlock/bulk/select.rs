@@ -9,7 +9,7 @@ use domain::reported::Reported;
 use domain::state::LockState;
 use leptos::prelude::*;
 
-use super::super::head::external;
+use super::super::header::external;
 use super::super::parts::{name, read_again};
 use super::super::refusal::Refusal;
 use super::{NotBegun, SELECT, SelectedHolding};

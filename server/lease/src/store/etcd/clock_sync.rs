@@ -9,9 +9,9 @@ use runtime::clock::Clock;
 
 use super::EtcdStore;
 use super::connection::Link;
-use super::guard::GuardVerdict;
 use super::identity::{raft_position, read_meta, read_page, read_range, run};
 use super::keys::Keys;
+use super::restore_guard::GuardVerdict;
 use super::snapshot::read_results;
 use super::store_clock::StoreClock;
 use super::values::{ClockValue, StateValue, decode, encode};

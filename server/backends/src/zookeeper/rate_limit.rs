@@ -9,7 +9,7 @@ use runtime::clock::Clock;
 /// The rate is kept over windows of this length, in milliseconds.
 const WINDOW_MS: i64 = 10;
 
-pub(super) struct Pace {
+pub(super) struct RateLimit {
     per_window: u32,
     used: Mutex<Window>,
 }
@@ -20,7 +20,7 @@ struct Window {
     requests: u32,
 }
 
-impl Pace {
+impl RateLimit {
     pub(super) fn new(per_second: u32) -> Self {
         Self {
             per_window: (per_second / 100).max(1),
@@ -58,9 +58,12 @@ mod tests {
     #[test]
     fn a_window_grants_its_share_and_no_more() {
         // 300 per second are 3 in each 10 ms.
-        let pace = Pace::new(300);
-        assert_eq!([pace.take(1_000), pace.take(1_004), pace.take(1_009)], [None; 3]);
-        assert_eq!(pace.take(1_004), Some(6));
-        assert_eq!(pace.take(1_010), None);
+        let limit = RateLimit::new(300);
+        assert_eq!(
+            [limit.take(1_000), limit.take(1_004), limit.take(1_009)],
+            [None; 3]
+        );
+        assert_eq!(limit.take(1_004), Some(6));
+        assert_eq!(limit.take(1_010), None);
     }
 }

@@ -8,7 +8,7 @@ use crate::page_data::rule_editor::PreviewData;
 
 const WIDTH: i64 = 600;
 
-pub(super) fn enlarged(preview: &PreviewData) -> AnyView {
+pub(super) fn newest_firing(preview: &PreviewData) -> AnyView {
     let Some(firing) = preview.firings.first() else {
         return ().into_any();
     };

@@ -86,7 +86,8 @@ fn axis(now: i64) -> AnyView {
         let at = DateTime::from_timestamp_millis(at).unwrap_or_default();
         view! { <span>{at.format("%H:%M").to_string()}</span> }.into_any()
     });
-    view! { <p class="fh-x small ink3" aria-hidden="true">{marks.collect_view()}<span>"now"</span></p> }.into_any()
+    view! { <p class="fh-x small ink3" aria-hidden="true">{marks.collect_view()}<span>"now"</span></p> }
+        .into_any()
 }
 
 fn last_deliveries(deliveries: &Deliveries, now: i64) -> AnyView {
