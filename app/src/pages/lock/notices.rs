@@ -72,7 +72,7 @@ fn not_fresh(detail: &LockDetail, why: &str) -> AnyView {
     view! {
         <p class="notice warning">
             <Shape name="near_expiry"/>
-            <span><b role="status">"The last read failed."</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago. "<bdi>{visible(why).into_owned()}</bdi></span>
+            <span><b role="status">"The last read failed: "<bdi>{visible(why).into_owned()}</bdi>"."</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago."</span>
         </p>
     }
     .into_any()
