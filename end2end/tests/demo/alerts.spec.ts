@@ -26,6 +26,9 @@ test('a group is acknowledged and undone in place, expands, and links its lock, 
   await refusedWriteFires(page);
   await expect(page.getByRole('heading', { level: 1 })).toContainText('firing');
   await expect(page).toHaveTitle(/^\(\d+\) Alerts/);
+  // The numbers of every row end below their heading.
+  const ends = await page.locator('.ag-head > :nth-child(4), .ag-n').evaluateAll((all) => all.map((it) => Math.round(it.getBoundingClientRect().right)));
+  expect(new Set(ends).size).toBe(1);
   await lookAt(page, 'alerts');
   await line(page).getByRole('button', { name: /^Acknowledge Fencing rejections/ }).click();
   await expect(page.getByRole('status').filter({ hasText: 'Acknowledged.' })).toBeVisible();

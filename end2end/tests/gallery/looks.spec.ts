@@ -91,3 +91,24 @@ test('the theme switch changes the theme, and the choice survives a reload', asy
   await page.reload();
   expect(await paper()).toBe(dark);
 });
+
+test('names in the list have room at every width of a desktop', async ({ page }) => {
+  for (const width of [1101, 1241, 1280, 1381, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    await open(page, '/locks');
+    const name = await page.locator('.locks tbody .c-res').first().evaluate((it) => it.getBoundingClientRect().width);
+    expect(name, `${width} wide`).toBeGreaterThan(150);
+  }
+});
+
+test('the labels of the tabs are level on a phone, with a count or without', async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open(page, '/');
+  await expect(page.locator('.tabs > a span')).not.toHaveCount(0);
+  const tops = await page.locator('.tabs > :is(a, button)').evaluateAll((tabs) => tabs.map((tab) => {
+    const text = document.createRange();
+    text.selectNode([...tab.childNodes].find((it) => it.nodeType === Node.TEXT_NODE) ?? tab);
+    return Math.round(text.getBoundingClientRect().top);
+  }));
+  expect(new Set(tops).size).toBe(1);
+});
