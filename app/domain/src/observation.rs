@@ -86,6 +86,19 @@ pub struct ObservedLock {
     pub condition: Option<ObservedCondition>,
 }
 
+impl ObservedLock {
+    /// Its lease has run out: the record that is left holds nothing.
+    pub const fn is_expired(&self) -> bool {
+        matches!(
+            self.lifetime,
+            Lifetime::Leased {
+                remaining_ms: ..=0,
+                ..
+            }
+        )
+    }
+}
+
 /// A waiter, identified by the generation that its holding will have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InLine {

@@ -29,6 +29,14 @@ pub(super) enum Acted {
 }
 
 impl Acted {
+    /// Failed before it could change anything.
+    pub(super) fn refused(error: &BackendError) -> Self {
+        Self::Refused {
+            why: error.to_string(),
+            remedy: error.remedy(),
+        }
+    }
+
     /// It was sent and no response came.
     pub(super) fn unanswered(error: &BackendError) -> Self {
         Self::Unknown {

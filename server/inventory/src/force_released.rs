@@ -71,7 +71,7 @@ impl ForceReleases {
         batch: &mut Batch,
         read_at: DateTime<Utc>,
     ) -> Vec<(Source, Resource)> {
-        if !batch.locks.iter().any(is_expired) {
+        if !batch.locks.iter().any(ObservedLock::is_expired) {
             return Vec::new();
         }
         let free = |lock: &mut ObservedLock| self.is_free(backend, lock, read_at);
@@ -96,16 +96,6 @@ impl ForceReleases {
         lock.generation.known() == Some(&ended.generation)
             && expired_at.is_none_or(|expired_at| expired_at <= ended.at + CLOCKS_DIFFER)
     }
-}
-
-fn is_expired(lock: &ObservedLock) -> bool {
-    matches!(
-        lock.lifetime,
-        Lifetime::Leased {
-            remaining_ms: ..=0,
-            ..
-        }
-    )
 }
 
 impl Inventory {

@@ -9,7 +9,6 @@ use domain::unlock::{EndedHolding, ProtectionLevel, Unlock, UnlockState};
 use super::confirm::{WIDER_REMEDY, widening_reason};
 use super::fresh_read::match_holding;
 use super::limits::ACT_MAX;
-use super::maintenance::is_over;
 use super::{UnlockError, Unlocks, audit_entries, store};
 use crate::audit::{Actor, Entry, Origin};
 use crate::identity::Principal;
@@ -222,7 +221,7 @@ impl Unlocks {
                 now: seen
                     .lock
                     .as_ref()
-                    .filter(|lock| !is_over(lock))
+                    .filter(|lock| !lock.is_expired())
                     .map(Holding::from),
                 is_read: true,
                 ..EndedHolding::default()

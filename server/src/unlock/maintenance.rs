@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::duration::millis;
 use domain::force_release::Holding;
-use domain::observation::{Inspection, Lifetime, ObservedLock};
+use domain::observation::Inspection;
 use domain::reported::Reported;
 use domain::unlock::{EndedHolding, Unlock, UnlockState};
 
@@ -223,23 +223,14 @@ enum Finding {
     Unknown,
 }
 
-/// A record that outlives its lease holds nothing.
-pub(super) fn is_over(lock: &ObservedLock) -> bool {
-    matches!(
-        lock.lifetime,
-        Lifetime::Leased {
-            remaining_ms: ..=0,
-            ..
-        }
-    )
-}
-
 fn finding(inspection: &Inspection, unlock: &Unlock) -> Finding {
     let Some(lock) = &inspection.lock else {
         return Finding::Gone(None);
     };
     match &lock.generation {
-        Reported::Value(now) if *now == unlock.observed.generation && is_over(lock) => Finding::Gone(None),
+        Reported::Value(now) if *now == unlock.observed.generation && lock.is_expired() => {
+            Finding::Gone(None)
+        }
         Reported::Value(now) if *now == unlock.observed.generation => Finding::StillThere,
         Reported::Value(_) => Finding::Gone(Some(Holding::from(lock))),
         Reported::Unknown(_) | Reported::NotApplicable(_) => Finding::Unknown,

@@ -188,21 +188,14 @@ async fn act(unlocks: &Http, held: &HeldKey, value: &[u8]) -> Result<bool, Acted
 fn failed(fault: &ConsulError, key: &str) -> Acted {
     match (fault.kind, &fault.error) {
         // The connection was refused: nothing was sent.
-        (ConsulErrorKind::Transport, BackendError::Misconfigured { .. }) => refused(fault),
+        (ConsulErrorKind::Transport, BackendError::Misconfigured { .. }) => Acted::refused(&fault.error),
         (ConsulErrorKind::Transport, _) => Acted::unanswered(&fault.error),
         (ConsulErrorKind::Denied, _) => denied(key),
         (ConsulErrorKind::UnknownToken, _) => unknown_token(),
-        (ConsulErrorKind::AclsOff | ConsulErrorKind::NotFound, _) => refused(fault),
+        (ConsulErrorKind::AclsOff | ConsulErrorKind::NotFound, _) => Acted::refused(&fault.error),
         // An answer that could not be read may follow a release.
         (ConsulErrorKind::Other, BackendError::Protocol { .. }) => Acted::unanswered(&fault.error),
-        (ConsulErrorKind::Other, _) => refused(fault),
-    }
-}
-
-fn refused(fault: &ConsulError) -> Acted {
-    Acted::Refused {
-        why: fault.error.to_string(),
-        remedy: fault.error.remedy(),
+        (ConsulErrorKind::Other, _) => Acted::refused(&fault.error),
     }
 }
 

@@ -157,8 +157,12 @@ async fn act(unlocks: &Link, source: &Source, kv: &KeyValue) -> Result<bool, Act
     let connected = match tokio::time::timeout(unlocks.settings.timeout, unlocks.connected()).await {
         Ok(Ok(connected)) => connected,
         // Nothing was sent.
-        Ok(Err(fault)) => return Err(refused(&fault)),
-        Err(_) => return Err(refused(&EtcdError::no_answer(unlocks.settings.timeout_ms()))),
+        Ok(Err(fault)) => return Err(Acted::refused(&fault.error)),
+        Err(_) => {
+            return Err(Acted::refused(
+                &EtcdError::no_answer(unlocks.settings.timeout_ms()).error,
+            ));
+        }
     };
     let mut keys = connected.client.kv_client();
     let answer = tokio::time::timeout(unlocks.settings.timeout, keys.txn(delete)).await;
@@ -177,15 +181,8 @@ async fn act(unlocks: &Link, source: &Source, kv: &KeyValue) -> Result<bool, Act
         | EtcdErrorKind::AuthOff
         | EtcdErrorKind::Compacted
         | EtcdErrorKind::TooLarge
-        | EtcdErrorKind::Other => refused(&fault),
+        | EtcdErrorKind::Other => Acted::refused(&fault.error),
     })
-}
-
-fn refused(fault: &EtcdError) -> Acted {
-    Acted::Refused {
-        why: fault.error.to_string(),
-        remedy: fault.error.remedy(),
-    }
 }
 
 fn denied(unlocks: &Link, key: &[u8]) -> Acted {

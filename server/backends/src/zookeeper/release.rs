@@ -191,15 +191,8 @@ async fn delete(
         ZookeeperErrorKind::Transport => Acted::unanswered(&error.error),
         ZookeeperErrorKind::NoNode => Acted::Missed,
         ZookeeperErrorKind::NoAuth => denied(unlocks, &node.path),
-        ZookeeperErrorKind::Unimplemented | ZookeeperErrorKind::Other => refused(&error),
+        ZookeeperErrorKind::Unimplemented | ZookeeperErrorKind::Other => Acted::refused(&error.error),
     })
-}
-
-fn refused(fault: &ZookeeperError) -> Acted {
-    Acted::Refused {
-        why: fault.error.to_string(),
-        remedy: fault.error.remedy(),
-    }
 }
 
 fn denied(unlocks: &Link, path: &str) -> Acted {

@@ -5,7 +5,6 @@
 use domain::force_release::Release;
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
-use domain::observation::Lifetime;
 use sqlx::AssertSqlSafe;
 
 use super::{before_the_act, refused};
@@ -53,16 +52,7 @@ async fn is_over(
     expected: &Generation,
 ) -> Result<bool, BackendError> {
     let seen = backend.inspect(source, resource).await?.lock;
-    Ok(seen.is_some_and(|lock| {
-        let over = matches!(
-            lock.lifetime,
-            Lifetime::Leased {
-                remaining_ms: ..=0,
-                ..
-            }
-        );
-        over && lock.generation.known() == Some(expected)
-    }))
+    Ok(seen.is_some_and(|lock| lock.is_expired() && lock.generation.known() == Some(expected)))
 }
 
 /// `Err`: failed before any change.

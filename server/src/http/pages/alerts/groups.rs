@@ -10,7 +10,7 @@ use app::page_data::alerts::{
 use domain::alerts::{AlertSeverity, Labels, Rule, group_of};
 use domain::escape::visible;
 
-use crate::alerts::{EndedFiring, OpenAlert, path};
+use crate::alerts::{EndedFiring, OpenAlert};
 
 /// Groups of one page.
 const GROUPS_MAX: usize = 100;
@@ -173,18 +173,9 @@ impl Grouping<'_> {
     }
 
     fn member(&self, open: &OpenAlert) -> AlertMember {
-        let alert = &open.kept.alert;
         AlertMember {
-            id: alert.id,
-            subject: shown_name(&alert.subject.display_name()),
-            path: path(&alert.subject),
-            owner: alert.owner.clone(),
-            why: alert.why.clone(),
-            since: alert.since(),
-            is_firing: alert.is_firing(),
-            is_silenced: open.is_silenced,
-            acked_by: open.kept.acked.as_ref().map(|(_, by, _)| by.clone()),
             silence_path: super::silences::new_path(&open.labels, ""),
+            ..super::silences::member(open)
         }
     }
 

@@ -153,7 +153,8 @@ fn extent(groups: usize, groups_total: usize, alerts: usize) -> String {
     format!("{groups}, {LISTED_MAX} of {alerts} alerts listed")
 }
 
-fn member(open: &OpenAlert) -> AlertMember {
+/// Without a link to a new silence.
+pub(super) fn member(open: &OpenAlert) -> AlertMember {
     let alert = &open.kept.alert;
     AlertMember {
         id: alert.id,
