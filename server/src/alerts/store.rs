@@ -113,13 +113,24 @@ pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
     Ok(alerts)
 }
 
-/// Alerts that fired and ended, newest first.
-pub(super) async fn ended(db: &Db, most: i64) -> Result<Vec<EndedAlert>, sqlx::Error> {
-    let select = "SELECT rule_id, subject, fired_at, ended_at, body FROM alerts
-        WHERE is_open = 0 AND fired_at IS NOT NULL ORDER BY ended_at DESC LIMIT $1";
-    let mut all = Vec::new();
+/// Position in the ended alerts, newest first: time of the end, and id.
+pub(super) type EndedBefore = (i64, i64);
+
+/// Alerts that fired and ended before a position, newest first; and the next position if there may be more.
+pub(super) async fn ended(
+    db: &Db,
+    before: EndedBefore,
+    most: i64,
+) -> Result<(Vec<EndedAlert>, Option<EndedBefore>), sqlx::Error> {
+    let select = "SELECT rule_id, subject, fired_at, ended_at, body, id FROM alerts
+        WHERE is_open = 0 AND fired_at IS NOT NULL AND (ended_at < $1 OR (ended_at = $1 AND id < $2))
+        ORDER BY ended_at DESC, id DESC LIMIT $3";
+    let (mut all, mut last, mut count) = (Vec::new(), before, 0);
     on_either!(db, Db, |pool| {
-        for row in sqlx::query(select).bind(most).fetch_all(pool).await? {
+        let query = sqlx::query(select).bind(before.0).bind(before.1).bind(most);
+        for row in query.fetch_all(pool).await? {
+            last = (row.try_get(3)?, row.try_get(5)?);
+            count += 1;
             let (subject, text): (String, String) = (row.try_get(1)?, row.try_get(4)?);
             let read = serde_json::from_str::<Subject>(&subject)
                 .ok()
@@ -134,7 +145,7 @@ pub(super) async fn ended(db: &Db, most: i64) -> Result<Vec<EndedAlert>, sqlx::E
             });
         }
     });
-    Ok(all)
+    Ok((all, (count == most).then_some(last)))
 }
 
 /// Alerts that fired and ended since then, with the time of their end, newest first.

@@ -14,6 +14,9 @@ use super::store::{self, StoredAlert};
 use super::{AlertError, Alerts};
 use runtime::change_signal::ChangeSignal;
 
+/// Pages of resolved alerts that one reader has read at most: most rows may be outside of its scope.
+const RESOLVED_PAGES_MAX: usize = 20;
+
 /// A pending or firing alert.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenAlert {
@@ -159,35 +162,28 @@ impl Alerts {
         Ok(fingerprints.collect())
     }
 
-    /// Visible alerts that fired and ended, newest first.
+    /// The newest visible alerts that fired and ended, newest first. SQL cannot apply a scope, so pages of `most` rows are
+    /// read until enough are found, up to 20.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn resolved(&self, visible: &Visible, most: i64) -> Result<Vec<ResolvedAlert>, sqlx::Error> {
-        let ended = store::ended(&self.db, most).await?;
         let rules = self.recent_state().await?.rules();
-        let visible_alerts = ended.into_iter().filter_map(|alert| {
-            let rule = rules.iter().find(|rule| rule.id.as_str() == alert.rule);
-            if !is_alert_visible(visible, &alert.subject, rule) {
-                return None;
+        let (mut found, mut next) = (Vec::new(), Some((i64::MAX, i64::MAX)));
+        for _ in 0..RESOLVED_PAGES_MAX {
+            let Some(before) = next else { break };
+            let (ended, older) = store::ended(&self.db, before, most).await?;
+            let visible_alerts = ended
+                .into_iter()
+                .filter_map(|alert| visible_resolved(visible, &rules, alert));
+            found.extend(visible_alerts);
+            if found.len() as u64 >= most.unsigned_abs() {
+                break;
             }
-            let rule = rule.map(|rule| match rule.is_visible(visible) {
-                true => rule.clone(),
-                false => rule.limited(),
-            });
-            Some(ResolvedAlert {
-                rule_name: match &rule {
-                    Some(rule) => rule.name.clone(),
-                    None if visible.is_everything() => alert.rule,
-                    None => "a removed rule".to_owned(),
-                },
-                rule,
-                subject: alert.subject,
-                fired_at: alert.fired_at,
-                ended_at: alert.ended_at,
-            })
-        });
-        Ok(visible_alerts.collect())
+            next = older;
+        }
+        found.truncate(usize::try_from(most).unwrap_or_default());
+        Ok(found)
     }
 
     /// Visible rules, by severity and name.
@@ -236,6 +232,28 @@ impl OpenAlert {
     pub fn group(&self) -> String {
         group_of(&self.rule, &self.kept.alert, &self.labels).0
     }
+}
+
+fn visible_resolved(visible: &Visible, rules: &[Rule], alert: store::EndedAlert) -> Option<ResolvedAlert> {
+    let rule = rules.iter().find(|rule| rule.id.as_str() == alert.rule);
+    if !is_alert_visible(visible, &alert.subject, rule) {
+        return None;
+    }
+    let rule = rule.map(|rule| match rule.is_visible(visible) {
+        true => rule.clone(),
+        false => rule.limited(),
+    });
+    Some(ResolvedAlert {
+        rule_name: match &rule {
+            Some(rule) => rule.name.clone(),
+            None if visible.is_everything() => alert.rule,
+            None => "a removed rule".to_owned(),
+        },
+        rule,
+        subject: alert.subject,
+        fired_at: alert.fired_at,
+        ended_at: alert.ended_at,
+    })
 }
 
 fn firing_groups(open: &[OpenAlert]) -> u32 {

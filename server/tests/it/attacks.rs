@@ -38,6 +38,7 @@ mod read_only_release;
 mod recorded_protection;
 mod rejection_flood;
 mod reserved_names;
+mod resolved_alert_flood;
 mod rights_lost_before_claim;
 mod scope_lost_after_intent;
 mod scoped_streams;
