@@ -100,7 +100,12 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
         }
     };
     let access = route.access;
+    let path = request.uri().path();
     let checked = match access {
+        // The API has its own router, which resolves nothing.
+        Some(_) if !path.starts_with("/v1/") && !route_permissions::is_normalized(path) => {
+            Err(Refusal::NoSuchRoute)
+        }
         Some(access) => auth.check(&who, access, &request).and_then(|()| {
             let is_stale = who.session.is_some() && !who.is_fresh;
             match route.is_for_fresh && is_stale {

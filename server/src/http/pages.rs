@@ -43,6 +43,7 @@ use tower_http::compression::CompressionLayer;
 use tracing::Instrument as _;
 
 use self::page_source::PageSource;
+use crate::http::auth::route_permissions::is_normalized;
 use crate::http::security_headers;
 use crate::http::state::AppState;
 use crate::identity::Principal;
@@ -137,6 +138,9 @@ pub(in crate::http) async fn render(
 ) -> Response {
     let session = state.session_of(who).await;
     let mut request = Request::new(Body::empty());
+    // A path may contain a decoded id.
+    let without_query = path.split('?').next().unwrap_or_default();
+    let path = if is_normalized(without_query) { path } else { "/" };
     *request.uri_mut() = path.parse().unwrap_or_default();
     request.extensions_mut().insert(who.clone());
     request.extensions_mut().insert(FirstRender { session, ..first });

@@ -30,6 +30,7 @@ mod memory;
 mod name_flood;
 mod neighbour_silence;
 mod oversized_password;
+mod page_of_another_path;
 mod parallel_guesses;
 mod password_change_in_flight;
 mod protected_casualty;

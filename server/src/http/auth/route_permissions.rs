@@ -156,6 +156,16 @@ pub fn page_of<'a>(matched: Option<&str>, path: &'a str) -> &'a str {
     if is_page { path } else { page_above(path) }
 }
 
+/// Whether the pages' router reads a path as it is routed here. It resolves `.` and `..` and takes `\` for `/`, like a
+/// browser: other paths would be checked as one page and rendered as another.
+pub fn is_normalized(path: &str) -> bool {
+    let is_dots = |segment: &str| {
+        let segment = segment.replace("%2e", ".").replace("%2E", ".");
+        segment == "." || segment == ".."
+    };
+    !path.contains('\\') && !path.split('/').any(is_dots)
+}
+
 /// A page of the console: without a session it redirects to the sign-in page.
 pub fn is_page(path: &str) -> bool {
     !path.starts_with("/v1/") && !path.starts_with("/api/") && path != "/metrics"
@@ -177,6 +187,30 @@ mod tests {
             Some(Access::May(Permission::View))
         );
         assert_eq!(access(Method::HEAD, "/healthz"), Some(Access::Public));
+    }
+
+    #[test]
+    fn dot_segments_and_backslashes_are_not_normalized() {
+        for path in [
+            "/",
+            "/locks/zk/a..b/.c/...",
+            "/locks/zk//x",
+            "/locks/zk/%5C..",
+            "/locks/zk/..%2Fx",
+        ] {
+            assert!(is_normalized(path), "{path}");
+        }
+        for path in [
+            "/..",
+            "/x/./y",
+            "/x/%2e",
+            "/x/.%2E/y",
+            "/x/%2e%2E/y",
+            "/x\\..",
+            "/x/..\\y",
+        ] {
+            assert!(!is_normalized(path), "{path}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Implements the pages' `PageData` port with the services, for the caller of a request. The table of routes decides who may
-//! open a page and call its server function; each method limits its data to the caller's scope.
+//! open a page and call its server function; each method limits its data to the caller's scope. Data without a scope is
+//! checked here again, because the pages' router reads the path on its own: it ignores a slash at the end, for example.
 
 use app::console::{ConsoleError, ConsoleFuture};
 use app::page_data::PageData;
@@ -12,6 +13,7 @@ use app::page_data::settings::{
     AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData,
 };
 use app::page_data::unlock::{BulkConfirmData, BulkSelectData, ReviewData, StepData};
+use domain::access::Permission;
 
 use crate::http::state::AppState;
 use crate::identity::Principal;
@@ -19,6 +21,17 @@ use crate::identity::Principal;
 pub(super) struct CallerData {
     pub(super) state: AppState,
     pub(super) who: Principal,
+}
+
+impl CallerData {
+    fn check(&self, permission: Permission) -> Result<(), ConsoleError> {
+        if self.who.may_anywhere(permission) {
+            return Ok(());
+        }
+        Err(ConsoleError::Forbidden {
+            permission: permission.as_str().to_owned(),
+        })
+    }
 }
 
 impl PageData for CallerData {
@@ -42,25 +55,38 @@ impl PageData for CallerData {
         is_newest: bool,
     ) -> ConsoleFuture<'_, RulePreview> {
         Box::pin(async move {
+            self.check(Permission::Administer)?;
             let request = (id.as_str(), search.as_str(), fields.as_str());
             self.state.rule_preview(&self.who, request, is_newest).await
         })
     }
 
     fn receivers(&self) -> ConsoleFuture<'_, ReceiversData> {
-        Box::pin(self.state.receivers_data())
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            self.state.receivers_data().await
+        })
     }
 
     fn receiver(&self, name: String) -> ConsoleFuture<'_, ReceiverData> {
-        Box::pin(async move { self.state.receiver_data(&name).await })
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            self.state.receiver_data(&name).await
+        })
     }
 
     fn audit(&self, search: String) -> ConsoleFuture<'_, AuditData> {
-        Box::pin(async move { self.state.audit_data(&self.who, &search).await })
+        Box::pin(async move {
+            self.check(Permission::AuditRead)?;
+            self.state.audit_data(&self.who, &search).await
+        })
     }
 
     fn audit_entry(&self, id: String) -> ConsoleFuture<'_, AuditEntryData> {
-        Box::pin(async move { self.state.audit_entry_data(&self.who, &id).await })
+        Box::pin(async move {
+            self.check(Permission::AuditRead)?;
+            self.state.audit_entry_data(&self.who, &id).await
+        })
     }
 
     fn docs(&self, path: String) -> ConsoleFuture<'_, DocsData> {
@@ -72,23 +98,38 @@ impl PageData for CallerData {
     }
 
     fn sessions(&self) -> ConsoleFuture<'_, SessionsData> {
-        Box::pin(self.state.sessions_data(&self.who))
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            self.state.sessions_data(&self.who).await
+        })
     }
 
     fn users(&self) -> ConsoleFuture<'_, UsersData> {
-        Box::pin(self.state.users_data())
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            self.state.users_data().await
+        })
     }
 
     fn user(&self, id: String) -> ConsoleFuture<'_, UserData> {
-        Box::pin(async move { self.state.user_data(&self.who, &id).await })
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            self.state.user_data(&self.who, &id).await
+        })
     }
 
     fn tokens(&self) -> ConsoleFuture<'_, TokensData> {
-        Box::pin(self.state.tokens_data())
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            self.state.tokens_data().await
+        })
     }
 
     fn protected_prefixes(&self) -> ConsoleFuture<'_, ProtectedPrefixesData> {
-        Box::pin(self.state.protected_prefixes_data())
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            self.state.protected_prefixes_data().await
+        })
     }
 
     fn unlock_review(
