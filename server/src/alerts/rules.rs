@@ -184,7 +184,7 @@ impl Alerts {
     /// Creates a rule, or changes the one with its id if the version matches. Returns the stored rule.
     ///
     /// # Errors
-    /// `Invalid`, `Changed`, or the store does not answer.
+    /// `Invalid`, `Changed`, `NotFound` with the version of a removed rule, or the store does not answer.
     pub async fn save_rule(
         &self,
         who: &Principal,
@@ -195,11 +195,7 @@ impl Alerts {
         let state = self.current_state().await?;
         let rules = &state.rules;
         let before = state.rule(&draft.id);
-        if let (Some(before), Some(expected)) = (before, expected)
-            && before.version != expected
-        {
-            return Err(AlertError::Changed { now: before.version });
-        }
+        check_version(before, expected)?;
         if draft.id.is_empty() {
             draft.id = prefixed_id("rule_");
             draft.id = draft.id.to_ascii_lowercase();
@@ -298,6 +294,17 @@ impl AlertState {
     fn rule(&self, id: &str) -> Option<&KeptRule> {
         let found = self.rules.iter().find(|stored| stored.rule.id.as_str() == id);
         found.filter(|stored| !stored.is_gone)
+    }
+}
+
+/// A change is of the current version. Without a version a removed rule is created again, on purpose.
+fn check_version(before: Option<&KeptRule>, expected: Option<i64>) -> Result<(), AlertError> {
+    match (before, expected) {
+        (None, Some(_)) => Err(AlertError::NotFound("rule")),
+        (Some(before), Some(expected)) if before.version != expected => {
+            Err(AlertError::Changed { now: before.version })
+        }
+        (_, None) | (Some(_), Some(_)) => Ok(()),
     }
 }
 

@@ -49,6 +49,7 @@ pub(in crate::http) async fn rules(
     responses(
         (status = 200, body = RuleDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json", description = "A version of a rule that was removed"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "`changed`")
     )
 )]

@@ -73,7 +73,7 @@ pub struct RuleDto {
     /// Thresholds by name.
     #[serde(default)]
     with: BTreeMap<String, String>,
-    /// The version that is changed. If the rule has another version by now, nothing is changed.
+    /// The version that is changed. If the rule has another version by now, or was removed, nothing is changed.
     #[serde(default)]
     pub version: Option<i64>,
     /// Also a prefix that covers nothing yet.

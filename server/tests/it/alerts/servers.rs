@@ -15,7 +15,7 @@ use domain::names::{BackendName, OwnerId, Resource};
 use domain::notification::{Notice, NoticeStatus};
 use domain::token::FencingToken;
 use futures::future::BoxFuture;
-use leasehold::alerts::{AlertDeps, Alerts, Evaluation, Notices};
+use leasehold::alerts::{AlertDeps, AlertError, Alerts, Evaluation, Notices};
 use leasehold::audit::{Audit, ChainCheckpoints};
 use leasehold::history::{History, Recording};
 use leasehold::identity::Principal;
@@ -314,4 +314,24 @@ async fn a_server_paused_in_a_transaction_blocks_no_evaluator() {
     .await;
     assert!(paused.commit().await.is_err(), "its transaction was ended");
     db.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stale_form_does_not_restore_a_removed_rule() {
+    // Another operator removes the rule while it is edited. Without a version it is created again.
+    let home = Store::sqlite();
+    let server = Server::start(&home).await;
+    let who = Principal::system("test");
+    let kept = server.alerts.rule("coverage").await.unwrap();
+    server.alerts.remove_rule(&who, "coverage").await.unwrap();
+    let draft = Draft::from(&kept.rule);
+    let stale = server
+        .alerts
+        .save_rule(&who, draft.clone(), Some(kept.version), false)
+        .await;
+    assert!(matches!(stale, Err(AlertError::NotFound("rule"))), "{stale:?}");
+    assert!(server.alerts.rule("coverage").await.is_err());
+    let created = server.alerts.save_rule(&who, draft, None, false).await.unwrap();
+    assert_eq!(created.version, kept.version + 1);
+    server.stop().await;
 }
