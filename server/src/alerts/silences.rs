@@ -161,15 +161,15 @@ impl Alerts {
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         raise_revision(&mut tx).await?;
-        on_either!(&mut tx, Tx, |tx| {
-            let query = sqlx::query("UPDATE silences SET ends_at = $1 WHERE id = $2");
-            query
-                .bind(ends_at)
-                .bind(id)
-                .execute(&mut **tx)
-                .await?
-                .rows_affected()
+        // Another operator may have ended it since it was read.
+        let update = "UPDATE silences SET ends_at = $1 WHERE id = $2 AND ends_at > $3";
+        let rows_written = on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(update).bind(ends_at).bind(id).bind(self.now());
+            query.execute(&mut **tx).await?.rows_affected()
         });
+        if rows_written == 0 {
+            return Err(AlertError::NotFound("silence"));
+        }
         tx.commit().await?;
         self.cache.mark_written();
         self.audit.export(&appended).await;

@@ -8,7 +8,7 @@ use ::backends::{BackendError, BackendRegistry};
 use ::config::HistoryConfig;
 use ::inventory::Inventory;
 use ::lease::{LeaseCaller, LeaseConfig, LeasePrincipal, LeaseService, Report};
-use domain::alerts::Draft;
+use domain::alerts::{Draft, SilenceDraft};
 use domain::backend::BackendKind;
 use domain::lease::Scope;
 use domain::names::{BackendName, OwnerId, Resource};
@@ -334,4 +334,31 @@ async fn a_stale_form_does_not_restore_a_removed_rule() {
     let created = server.alerts.save_rule(&who, draft, None, false).await.unwrap();
     assert_eq!(created.version, kept.version + 1);
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ended_silence_is_not_extended_on_another_server() {
+    // The other server still lists it: changes of one server show a moment later on another.
+    let home = Store::postgres().await;
+    let (one, two) = (Server::start(&home).await, Server::start(&home).await);
+    let who = Principal::system("test");
+    let draft = SilenceDraft {
+        matchers: vec![("rule".to_owned(), "coverage".to_owned())],
+        lasts: "2h".to_owned(),
+        comment: "maintenance".to_owned(),
+    };
+    let silence = one.alerts.silence(&who, &draft).await.unwrap();
+    eventually("the other shows it", || async {
+        !two.alerts.silences().await.unwrap().is_empty()
+    })
+    .await;
+    one.alerts.end_silence(&who, &silence.id).await.unwrap();
+    let extended = two.alerts.extend_silence(&who, &silence.id, "1d").await;
+    assert!(
+        matches!(extended, Err(AlertError::NotFound("silence"))),
+        "{extended:?}"
+    );
+    assert!(one.alerts.silences().await.unwrap().is_empty());
+    one.stop().await;
+    two.stop().await;
 }
