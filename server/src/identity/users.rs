@@ -8,7 +8,7 @@ use serde_json::json;
 use super::active_tokens::ActiveToken;
 use super::error::IdentityError;
 use super::last_admin::{is_admin, require_an_admin};
-use super::lineage::{ChangeKind, find_tie};
+use super::lineage::{AccountChange, ChangeKind, find_tie};
 use super::names::check_name;
 use super::notice::{new_privileged_grants, roles_granted};
 use super::principal::Principal;
@@ -101,6 +101,8 @@ impl Identity {
             return Err(IdentityError::invalid("grants", why));
         }
         let admins_after = domain::access::Grants::new(grants.clone()).may_everywhere(Permission::Administer);
+        // Not in the transaction: it would wait for a second connection, and those that wait for its locks may have them all.
+        let changes = self.account_changes(user).await?;
         let mut tx = self.db.begin().await?;
         let before = lock_user(&mut tx, &known).await?;
         let forget = "DELETE FROM role_grants WHERE user_id = $1";
@@ -116,7 +118,7 @@ impl Identity {
         if is_admin(&before) && !admins_after {
             require_an_admin(&mut tx).await?;
         }
-        if self.is_approver_change(who, &before, &grants).await? {
+        if is_approver_change(who, &before, &grants, &changes) {
             self.record_account_change(&mut tx, who, user, ChangeKind::Approver)
                 .await?;
         }
@@ -128,24 +130,6 @@ impl Identity {
         let change = roles_granted(who.name(), ("user", &before.name), &gained);
         self.record_and_notify(tx, who, (Action::UserChange, Some(old), Some(new)), change)
             .await
-    }
-
-    /// Whether these grants add an approving role, or confirm one that an API token granted.
-    async fn is_approver_change(
-        &self,
-        who: &Principal,
-        before: &super::User,
-        grants: &[Grant],
-    ) -> Result<bool, IdentityError> {
-        let is_new = |grant: &Grant| approves(grant) && !before.grants.iter().any(|old| old == grant);
-        if grants.iter().any(is_new) {
-            return Ok(true);
-        }
-        if who.is_token() || !grants.iter().any(approves) {
-            return Ok(false);
-        }
-        let changes = self.account_changes(&before.id).await?;
-        Ok(find_tie(&changes, &[], i64::MAX).is_some())
     }
 
     /// Disables a user and ends all their sessions and unused links, and those that they gave to other users, directly
@@ -266,6 +250,18 @@ impl Identity {
         };
         Ok(self.user(&id).await?.map(|user| (user, stored)))
     }
+}
+
+/// Whether these grants add an approving role, or confirm one that an API token granted.
+fn is_approver_change(
+    who: &Principal,
+    before: &super::User,
+    grants: &[Grant],
+    changes: &[AccountChange],
+) -> bool {
+    let is_new = |grant: &Grant| approves(grant) && !before.grants.iter().any(|old| old == grant);
+    let may_confirm = !who.is_token() && grants.iter().any(approves);
+    grants.iter().any(is_new) || (may_confirm && find_tie(changes, &[], i64::MAX).is_some())
 }
 
 fn approves(grant: &Grant) -> bool {

@@ -1,6 +1,7 @@
 //! Users and programs at a real server with authentication: sign-in, visibility, permissions,
 //! audit.
 
+mod concurrent_changes;
 mod ended_session;
 mod last_admin;
 mod one_time_links;
