@@ -371,7 +371,7 @@ impl From<IdentityError> for Problem {
             IdentityError::Invalid { field, ref why } => Self::invalid(field, format!("{field} {why}")),
             IdentityError::Exists { .. } => Self::conflict("exists", error.to_string()),
             IdentityError::NotFound { .. } => Self::not_found(error.to_string()),
-            IdentityError::WrongPassword | IdentityError::BadLink => {
+            IdentityError::WrongPassword | IdentityError::AccessEnded | IdentityError::BadLink => {
                 Self::unauthenticated(&error.to_string())
             }
             IdentityError::TooManyGuesses { wait_s } => {

@@ -14,6 +14,9 @@ pub enum IdentityError {
     /// The same for an unknown name, a wrong password and a disabled user.
     #[error("the name or the password is wrong")]
     WrongPassword,
+    /// Since the request was authenticated.
+    #[error("this user was disabled, or this API token was revoked")]
+    AccessEnded,
     /// Between the check of the current password and the change to a new one.
     #[error(
         "another request changed your password first, so this change was not made; sign in with the password it set"
@@ -51,6 +54,7 @@ impl IdentityError {
             | Self::Exists { .. }
             | Self::NotFound { .. }
             | Self::WrongPassword
+            | Self::AccessEnded
             | Self::PasswordChanged
             | Self::BadLink
             | Self::LastAdmin

@@ -6,7 +6,7 @@ use domain::access::Grants;
 
 use super::User;
 use super::error::IdentityError;
-use super::principal::{Principal, Subject};
+use super::principal::{Principal, SYSTEM_ID, Subject};
 use super::principal_cache::read_grant;
 use runtime::db::{Tx, on_either};
 
@@ -37,25 +37,29 @@ pub(super) async fn lock_user(tx: &mut Tx, user: &User) -> Result<User, sqlx::Er
     })
 }
 
-/// Call before a token creates something that its revocation ends. The revocation waits until this transaction ends, and then
-/// finds it.
+/// Call before a user or a token creates something that disabling or revoking them ends or lists. Those changes wait until this
+/// transaction ends, and then find it.
 ///
 /// # Errors
-/// `NotFound`: the token is revoked. The store does not answer.
+/// `AccessEnded`: the user is disabled or the token is revoked. The store does not answer.
 pub(super) async fn lock_creator(tx: &mut Tx, who: &Principal) -> Result<(), IdentityError> {
-    let Subject::Token { id, name } = &who.subject else {
-        return Ok(());
+    let (lock, id) = match &who.subject {
+        Subject::Token { id, .. } => (
+            "UPDATE api_tokens SET revoked_at = revoked_at WHERE id = $1 AND revoked_at IS NULL",
+            id,
+        ),
+        Subject::User { id, .. } if **id != *SYSTEM_ID => (
+            "UPDATE users SET disabled_at = disabled_at WHERE id = $1 AND disabled_at IS NULL",
+            id,
+        ),
+        Subject::User { .. } | Subject::Anonymous => return Ok(()),
     };
-    let lock = "UPDATE api_tokens SET revoked_at = revoked_at WHERE id = $1 AND revoked_at IS NULL";
     let locked = on_either!(tx, Tx, |tx| {
         let query = sqlx::query(lock).bind(&**id);
         query.execute(&mut **tx).await?.rows_affected()
     });
     match locked {
-        0 => Err(IdentityError::NotFound {
-            what: "token",
-            name: name.to_string(),
-        }),
+        0 => Err(IdentityError::AccessEnded),
         _ => Ok(()),
     }
 }

@@ -33,7 +33,7 @@ pub(in crate::http) fn status_of(error: &IdentityError) -> StatusCode {
             StatusCode::CONFLICT
         }
         IdentityError::NotFound { .. } => StatusCode::NOT_FOUND,
-        IdentityError::WrongPassword => StatusCode::UNAUTHORIZED,
+        IdentityError::WrongPassword | IdentityError::AccessEnded => StatusCode::UNAUTHORIZED,
         IdentityError::BadLink => StatusCode::GONE,
         IdentityError::TooManyGuesses { .. } | IdentityError::Busy { .. } => StatusCode::TOO_MANY_REQUESTS,
         IdentityError::NoChance | IdentityError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,

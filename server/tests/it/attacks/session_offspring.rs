@@ -4,9 +4,11 @@ use super::token_offspring::{link, make, works};
 use crate::support::{PASSWORD, Store, TestCaller, TestServer, code, on};
 use crate::unlock::pages::see;
 use domain::access::Role;
-use leasehold::audit::Origin;
-use leasehold::identity::Principal;
+use leasehold::audit::{Audit, ChainCheckpoints, Origin};
+use leasehold::identity::{Identity, IdentityError, NewToken, Principal, Subject};
 use reqwest::Method;
+use runtime::clock::Clock;
+use runtime::db::Db;
 use serde_json::json;
 
 async fn is_usable(server: &TestServer, link: &str) -> bool {
@@ -103,5 +105,40 @@ async fn disabling_ends_access_that_the_user_gave_to_others() {
             assert!(works(&server, caller).await, "{caller:?}");
         }
         assert!(is_usable(&server, &unused_of_eve).await);
+    }
+}
+
+#[tokio::test]
+async fn a_disabled_user_creates_nothing_on_a_replica_behind() {
+    // The other replica has not read yet that ada is disabled: a link that it made now would open the account of bob.
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let ada = server.add_user("ada", on(Role::Admin, None, None)).await;
+        let bob = server.add_user("bob", on(Role::Viewer, None, None)).await;
+        let db = Db::open(&server.store.url).await.unwrap();
+        let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
+        let behind = Identity::open(db, audit, Clock::start()).await.unwrap();
+        let system = Principal::system("test");
+        let who = Principal {
+            subject: Subject::User {
+                id: ada.as_str().into(),
+                name: "ada".into(),
+            },
+            ..system.clone()
+        };
+        server.add_user("eve", on(Role::Admin, None, None)).await;
+        server.identity().disable_user(&system, &ada).await.unwrap();
+        let new = NewToken {
+            name: "child".to_owned(),
+            grants: on(Role::Admin, None, None),
+            expires_in: None,
+        };
+        let refused = [
+            behind.user_link(&who, &bob).await.err(),
+            behind.create_token(&who, new).await.err(),
+        ];
+        for error in refused {
+            assert!(matches!(error, Some(IdentityError::AccessEnded)), "{error:?}");
+        }
     }
 }

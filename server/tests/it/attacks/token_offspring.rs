@@ -3,7 +3,7 @@
 use crate::support::{Store, TestCaller, TestServer, on, reply};
 use domain::access::Role;
 use leasehold::audit::{Audit, ChainCheckpoints, Origin};
-use leasehold::identity::{Identity, NewToken, Principal, Subject};
+use leasehold::identity::{Identity, IdentityError, NewToken, Principal, Subject};
 use reqwest::Method;
 use runtime::clock::Clock;
 use runtime::db::Db;
@@ -166,7 +166,12 @@ async fn a_revoked_token_creates_nothing_on_a_replica_behind() {
             grants: on(Role::Admin, None, None),
             expires_in: None,
         };
-        assert!(behind.create_token(&who, child).await.is_err());
-        assert!(behind.user_link(&who, &bob).await.is_err());
+        let refused = [
+            behind.create_token(&who, child).await.err(),
+            behind.user_link(&who, &bob).await.err(),
+        ];
+        for error in refused {
+            assert!(matches!(error, Some(IdentityError::AccessEnded)), "{error:?}");
+        }
     }
 }
