@@ -10,7 +10,7 @@ use crate::support::{Store, TestServer, on};
 
 #[tokio::test]
 async fn one_free_connection_is_enough_to_change_roles() {
-    // Three changes of the same user wait for its row, with all other connections of the pool.
+    // Other transactions have three of the four connections, as changes that wait for a lock of this one.
     let server = TestServer::builder().start_on(Store::postgres().await).await;
     let ada = server.add_user("ada", on(Role::Approver, None, None)).await;
     let db = Db::open(&server.store.url).await.unwrap();
