@@ -94,10 +94,11 @@ impl Identity {
         let by = self.lineage(who);
         let mut tx = self.db.begin().await?;
         lock_creator(&mut tx, who).await?;
-        let successor_of = match predecessor {
-            Some(token) => Some(token_id(&mut tx, token).await?),
+        let predecessor = match predecessor {
+            Some(token) => Some(find_id_and_name(&mut tx, token).await?),
             None => None,
         };
+        let (successor_of, predecessor) = predecessor.unzip();
         let insert =
             "INSERT INTO api_tokens (id, name, secret_hash, created_at, created_by, expires_at, created_by_id,
                 root_user_id, successor_of)
@@ -133,7 +134,7 @@ impl Identity {
             after["successorOf"] = json!(predecessor);
         }
         let gained = new_privileged_grants(std::iter::empty(), &new.grants);
-        let inherited = || Some(leases_inherited(who.name(), &new.name, predecessor?));
+        let inherited = || Some(leases_inherited(who.name(), &new.name, &predecessor?));
         let change = roles_granted(who.name(), ("token", &new.name), &gained).or_else(inherited);
         self.record_and_notify(tx, who, (Action::TokenCreate, None, Some(after)), change)
             .await?;
@@ -278,13 +279,13 @@ impl Identity {
     }
 }
 
-/// Id of the token with this id or name, revoked or not.
-async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
-    let select = "SELECT id FROM api_tokens WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
+/// Id and name of the token with this id or name, revoked or not.
+async fn find_id_and_name(tx: &mut Tx, token: &str) -> Result<(String, String), IdentityError> {
+    let select = "SELECT id, name FROM api_tokens WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
     // Postgres rejects text with NUL.
     let cleaned = token.replace('\0', "");
-    let found: Option<String> = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query_scalar(select).bind(&cleaned);
+    let found: Option<(String, String)> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_as(select).bind(&cleaned);
         query.fetch_optional(&mut **tx).await?
     });
     let found = found.filter(|_| cleaned == token);

@@ -123,8 +123,11 @@ async fn receivers_are_sent_a_token_that_inherits_leases() {
         expires_in: None,
     };
     identity.create_token(&eve, new("billing")).await.unwrap();
+    // Named by its id, which says nothing to a reader of the message.
+    let tokens = identity.tokens().await.unwrap();
+    let billing = tokens.iter().find(|token| token.name == "billing").unwrap();
     identity
-        .create_successor(&eve, new("mine"), "billing")
+        .create_successor(&eve, new("mine"), &billing.id)
         .await
         .unwrap();
     let expected = [(
