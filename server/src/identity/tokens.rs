@@ -250,12 +250,14 @@ impl Identity {
     /// request. Uses that could not be stored are kept for the next call.
     pub(super) async fn record_uses(&self) -> Result<(), sqlx::Error> {
         let directory = self.directory();
-        let used: Vec<(&Token, i64)> = directory
+        let mut used: Vec<(&Token, i64)> = directory
             .tokens
             .values()
             .map(|token| (&**token, token.used_at.load(Ordering::Relaxed)))
             .filter(|(_, at)| *at > 0)
             .collect();
+        // Replicas lock the rows in one order: no deadlock between two of them.
+        used.sort_unstable_by(|(one, _), (other, _)| one.id.cmp(&other.id));
         if used.is_empty() {
             return Ok(());
         }
