@@ -1,5 +1,6 @@
 //! Present waiters: the locks with the longest queues, each read fresh.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use app::console::Console;
@@ -49,11 +50,15 @@ pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String
         }
     }
     roots.extend(wait_trees(&queues));
-    // A session that holds several locks is the root of each tree.
-    roots.sort_by(|left, right| {
-        let size = trees::size(right).cmp(&trees::size(left));
-        size.then_with(|| (&left.owner_id, left.pid).cmp(&(&right.owner_id, right.pid)))
-    });
+    (
+        merge_roots(roots),
+        omissions(waited.len(), unread_count, is_complete),
+    )
+}
+
+/// One tree of each session, largest first: a session that holds several locks is the root of the tree of each.
+fn merge_roots(mut roots: Vec<Blocker>) -> Vec<Blocker> {
+    roots.sort_by(|left, right| (&left.owner_id, left.pid).cmp(&(&right.owner_id, right.pid)));
     roots.dedup_by(|next, first| {
         let is_same = next.owner_id == first.owner_id && next.pid == first.pid && next.pid.is_some();
         if is_same {
@@ -65,7 +70,8 @@ pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String
         }
         is_same
     });
-    (roots, omissions(waited.len(), unread_count, is_complete))
+    roots.sort_by_key(|root| Reverse(trees::size(root)));
+    roots
 }
 
 /// Waiters that the trees may lack.
@@ -109,6 +115,31 @@ async fn read_queue(console: &dyn Console, lock: &Lock) -> Option<(LockQueue, Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn session(pid: i32, blocks: Vec<Blocker>) -> Blocker {
+        Blocker {
+            owner_id: format!("close#{pid}"),
+            pid: Some(pid),
+            doing: String::new(),
+            holds: String::new(),
+            waited_ms: None,
+            blocks,
+        }
+    }
+
+    #[test]
+    fn trees_of_one_session_are_merged_whatever_their_size() {
+        // Session 1 holds two locks, each with its own waiters; the tree of 9 is larger than one of its trees only.
+        let waiter = |pid| session(pid, Vec::new());
+        let roots = merge_roots(vec![
+            session(1, vec![waiter(2), waiter(3), waiter(4)]),
+            session(9, vec![waiter(7), waiter(8)]),
+            session(1, vec![waiter(5)]),
+        ]);
+        let pids = |blockers: &[Blocker]| blockers.iter().filter_map(|node| node.pid).collect::<Vec<_>>();
+        assert_eq!(pids(&roots), [1, 9]);
+        assert_eq!(pids(&roots[0].blocks), [2, 3, 4, 5]);
+    }
 
     #[test]
     fn unread_backends_and_queues_are_named() {
