@@ -126,8 +126,8 @@ impl Alerts {
     }
 }
 
-/// Raises the revision. First statement in the transaction of every change of rules, silences and alerts, which
-/// orders their locks.
+/// Raises the revision. First statement after the audit entry in the transaction of every change of rules, silences and
+/// alerts, which orders their locks.
 pub(super) async fn raise_revision(tx: &mut Tx) -> Result<(), sqlx::Error> {
     let raise = "UPDATE alert_evaluator SET revision = revision + 1";
     on_either!(tx, Tx, |tx| sqlx::query(raise)

@@ -221,7 +221,7 @@ impl Alerts {
         let body = text(&after);
         let upsert = "INSERT INTO alert_rules (id, version, body) VALUES ($1, $2, $3)
             ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body, is_deleted = 0
-            WHERE alert_rules.version = excluded.version - 1";
+            WHERE alert_rules.version = excluded.version - 1 AND alert_rules.is_deleted = $4";
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         raise_revision(&mut tx).await?;
@@ -229,7 +229,8 @@ impl Alerts {
             let query = sqlx::query(upsert)
                 .bind(rule.id.as_str())
                 .bind(version)
-                .bind(&body);
+                .bind(&body)
+                .bind(i64::from(before.is_none()));
             query.execute(&mut **tx).await?.rows_affected()
         });
         if rows_written == 0 {

@@ -24,6 +24,7 @@ use runtime::clock::Clock;
 use runtime::db::{Db, Tx};
 use tokio_util::sync::CancellationToken;
 
+use crate::support::aside;
 use crate::support::store::Store;
 use testkit::eventually;
 
@@ -333,6 +334,36 @@ async fn a_stale_form_does_not_restore_a_removed_rule() {
     assert!(server.alerts.rule("coverage").await.is_err());
     let created = server.alerts.save_rule(&who, draft, None, false).await.unwrap();
     assert_eq!(created.version, kept.version + 1);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_is_removed_during_its_change_stays_removed() {
+    // The change has read the rule, and waits for the transaction of the removal.
+    let home = Store::postgres().await;
+    let server = Server::start(&home).await;
+    let kept = server.alerts.rule("coverage").await.unwrap();
+    let pool = sqlx::PgPool::connect(&home.url).await.unwrap();
+    let remove = "UPDATE alert_evaluator SET revision = revision + 1;
+        UPDATE alert_rules SET is_deleted = 1 WHERE id = 'coverage'";
+    let mut removal = pool.begin().await.unwrap();
+    sqlx::raw_sql(remove).execute(&mut *removal).await.unwrap();
+    let alerts = Arc::clone(&server.alerts);
+    let change = aside(async move {
+        let draft = Draft::from(&kept.rule);
+        let who = Principal::system("test");
+        alerts.save_rule(&who, draft, Some(kept.version), false).await
+    });
+    eventually("the change waits", || async {
+        let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+        let count: i64 = sqlx::query_scalar(waiting).fetch_one(&pool).await.unwrap();
+        count > 0
+    })
+    .await;
+    removal.commit().await.unwrap();
+    let changed = change.await.unwrap();
+    assert!(changed.is_err(), "{changed:?}");
+    assert!(server.alerts.rule("coverage").await.is_err());
     server.stop().await;
 }
 
