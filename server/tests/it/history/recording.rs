@@ -248,20 +248,21 @@ async fn old_events_are_deleted_in_batches() {
 
 #[tokio::test]
 async fn unused_ids_count_as_no_events() {
-    // Many runs of renewals have used up ids between two rows of today; a row of 1970 shows that the step has run.
+    // Many runs of renewals have used up ids between two rows of today; a gap of 1970, which is deleted last, shows that
+    // the step has run.
     let home = HistoryStore::postgres().await;
     home.sql(
         "INSERT INTO lock_events (at, kind, backend, source, resource)
         VALUES (extract(epoch FROM now()) * 1000, 'acquired', 'cache', 'key', 'first');
         SELECT setval(pg_get_serial_sequence('lock_events', 'id'), 30000000);
         INSERT INTO lock_events (at, kind, backend, source, resource)
-        VALUES (extract(epoch FROM now()) * 1000, 'acquired', 'cache', 'key', 'second'),
-            (1, 'acquired', 'cache', 'key', 'old')",
+        VALUES (extract(epoch FROM now()) * 1000, 'acquired', 'cache', 'key', 'second');
+        INSERT INTO history_gaps (started_at, ended_at, events_lost) VALUES (1, 2, 0)",
     )
     .await;
     let server = Server::start(&home).await;
-    let old = "SELECT count(*) FROM lock_events WHERE at = 1";
-    eventually("the old one is deleted", async || home.number(old).await == 0).await;
+    let old = "SELECT count(*) FROM history_gaps WHERE ended_at = 2";
+    eventually("the old gap is deleted", async || home.number(old).await == 0).await;
     server.stopped().await;
     assert_eq!(home.count().await, 2);
 }
