@@ -11,6 +11,9 @@ test('the settings lead to the receivers, and the demo has a working one', async
   await expect(page.getByRole('heading', { name: 'Test delivered to demo-webhook' })).toBeVisible();
   await expect(page.getByLabel('request')).toContainText('x-signature: sha256=');
   await expect(page.getByLabel('answer')).toContainText('received, signature valid');
+  // The result has the whole width of the table.
+  const widths = await page.locator('.receivers, .receivers .trials').evaluateAll((all) => all.map((it) => Math.round(it.getBoundingClientRect().width)));
+  expect(widths).toEqual([widths[0], widths[0]]);
   await lookAt(page, 'receivers-test');
 });
 

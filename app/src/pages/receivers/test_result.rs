@@ -72,7 +72,7 @@ fn results(name: &str, reply: &FormReply) -> AnyView {
     };
     let peers: Vec<AnyView> = peers.iter().map(result_view).collect();
     view! {
-        <section role="status">
+        <section class="trials" role="status">
             <h2>{title}</h2>
             <p class="small ink2">"One message marked as a test, sent without the outbox."</p>
             {peers}
