@@ -1,4 +1,5 @@
-//! Searches that scan every name: on blocking threads, limited in number, stopped when the client disconnects.
+//! Searches that scan every name: on blocking threads, limited in number, stopped when the client disconnects. A page
+//! that is being rendered keeps its search.
 
 use std::sync::Arc;
 use std::time::Duration;

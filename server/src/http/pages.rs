@@ -102,7 +102,10 @@ async fn add_facts<S: PageSource>(source: S, mut request: Request, next: Next) -
     let is_page = !["/api/", "/pkg/", "/fonts/"]
         .iter()
         .any(|start| path.starts_with(start));
-    if is_page && request.extensions().get::<FirstRender>().is_none() {
+    if !is_page {
+        return next.run(request).await;
+    }
+    if request.extensions().get::<FirstRender>().is_none() {
         let session = source.session(request.extensions()).await;
         request.extensions_mut().insert(FirstRender {
             session,
@@ -113,12 +116,15 @@ async fn add_facts<S: PageSource>(source: S, mut request: Request, next: Next) -
 }
 
 /// Also if the browser disconnects. Parts of a page are rendered by tasks of their own, which would panic when the page's state is
-/// gone.
+/// gone. Requests for data alone end with their client, and so do their searches and previews.
 async fn to_its_end(page: impl Future<Output = Response> + Send + 'static) -> Response {
     let (done, rendered) = tokio::sync::oneshot::channel();
     let page = AssertUnwindSafe(page.in_current_span()).catch_unwind();
     tasks::spawn("page", CancellationToken::new(), async move {
-        let _is_awaited = done.send(page.await);
+        // Without a browser that waits, the task reports the panic.
+        if let Err(Err(panic)) = done.send(page.await) {
+            resume_unwind(panic);
+        }
     });
     match rendered.await {
         Ok(Ok(response)) => response,

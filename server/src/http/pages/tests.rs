@@ -1,6 +1,7 @@
 //! The pages over the real console, with no backend configured.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -13,6 +14,7 @@ use crate::console::ServerConsole;
 use crate::http::state::ConsoleFor;
 use inventory::Inventory;
 use runtime::clock::Clock;
+use runtime::tasks::PANICS;
 
 fn pages() -> Router {
     let inventory = Inventory::new(Vec::new());
@@ -140,4 +142,22 @@ async fn a_page_is_rendered_to_its_end_after_a_disconnect() {
 #[should_panic(expected = "a bug of a page")]
 async fn a_panic_of_a_page_reaches_the_layer_that_reports_it() {
     super::to_its_end(async { panic!("a bug of a page") }).await;
+}
+
+#[tokio::test]
+async fn a_panic_of_a_page_after_a_disconnect_is_counted() {
+    let (go, gone) = tokio::sync::oneshot::channel::<()>();
+    let mut page = Box::pin(super::to_its_end(async move {
+        gone.await.unwrap();
+        panic!("a bug of a page")
+    }));
+    assert!(futures::poll!(&mut page).is_pending());
+    drop(page);
+    let before = PANICS.load(Ordering::Relaxed);
+    go.send(()).unwrap();
+    // The task is on this thread.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert!(PANICS.load(Ordering::Relaxed) > before);
 }
