@@ -257,6 +257,8 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await page.getByLabel('Custom length').fill('900d');
   await page.getByRole('button', { name: /^Silence/ }).click();
   await expect(page.getByLabel('Custom length')).toHaveAttribute('aria-invalid', 'true');
+  const red = await page.locator('.lengths .fault').evaluate((it) => getComputedStyle(it).color);
+  await expect(page.getByLabel('Custom length')).toHaveCSS('border-top-color', red);
   await expect(page.getByLabel('Comment')).toHaveValue('The ledger is being moved');
   await lookAt(page, 'alert-silence-refused');
   await page.getByRole('radio', { name: '2 h', exact: true }).check();

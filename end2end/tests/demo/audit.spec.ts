@@ -85,6 +85,8 @@ test('an invalid filter is reported at its field, and a missing entry as missing
   await page.goto('/audit?from=soon&actor=ada');
   await expect(page.getByLabel('From, UTC')).toHaveAttribute('aria-invalid', 'true');
   await expect(page.getByText('is not a time like')).toBeVisible();
+  const red = await page.getByText('is not a time like').evaluate((it) => getComputedStyle(it).color);
+  await expect(page.getByLabel('From, UTC')).toHaveCSS('border-top-color', red);
   await lookAt(page, 'audit-bad-question');
   await page.goto('/audit/999999999');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Not found');
