@@ -69,10 +69,11 @@ fn unobserved_notice(detail: &LockDetail) -> AnyView {
 }
 
 fn not_fresh(detail: &LockDetail, why: &str) -> AnyView {
+    let why = visible(why.trim_end_matches('.')).into_owned();
     view! {
         <p class="notice warning">
             <Shape name="near_expiry"/>
-            <span><b role="status">"The last read failed: "<bdi>{visible(why).into_owned()}</bdi>"."</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago."</span>
+            <span><b role="status">"The last read failed: "<bdi>{why}</bdi>"."</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago."</span>
         </p>
     }
     .into_any()
