@@ -185,10 +185,24 @@ impl Statement {
     }
 
     fn within(&mut self, range: &NameRange) {
-        let resource = self.kind.resource();
-        self.push(resource).push(" >= ").text(range.from.clone());
+        self.push_bound((" >= ", " >= "), &range.from);
         if let Some(to) = &range.to {
-            self.push(" AND ").push(resource).push(" < ").text(to.clone());
+            self.push(" AND ");
+            self.push_bound((" < ", " <= "), to);
+        }
+    }
+
+    /// `compare`, `compare_start`: how to compare whole names, and their beginnings. The index on Postgres has beginnings
+    /// alone: an entry of it has at most 2,704 bytes, and a name may have more.
+    fn push_bound(&mut self, (compare, compare_start): (&'static str, &'static str), bound: &str) {
+        let resource = self.kind.resource();
+        self.push(resource).push(compare).text(bound.to_owned());
+        if self.kind == FilterKind::Postgres {
+            self.push(" AND left(resource, 256) COLLATE \"C\"")
+                .push(compare_start)
+                .push("left(")
+                .text(bound.to_owned());
+            self.push(", 256)");
         }
     }
 

@@ -21,7 +21,8 @@ macro_rules! files {
             "0007_notifications",
             "0008_lease_store_moved",
             "0009_lease_shards",
-            "0010_store_clock_behind"
+            "0010_store_clock_behind",
+            "0011_long_names"
         )
     };
     ($store:literal, $($name:literal),+) => {

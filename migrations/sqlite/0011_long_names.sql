@@ -1,0 +1,2 @@
+-- Index entries have no limit in SQLite: other indexes over long names are for Postgres alone.
+SELECT 1;
