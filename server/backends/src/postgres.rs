@@ -2,8 +2,9 @@
 //!
 //! **Invariant:** the watching account never writes, never takes a lock that a user could wait
 //! for, and never waits long for a user's lock: every session is read-only with
-//! `statement_timeout` and `lock_timeout`, there are at most three, and every wait ends with
-//! the configured `timeout`. A forced unlock is one statement of another account.
+//! `statement_timeout` and `lock_timeout`, there are at most three, of which reads of single locks
+//! leave one to scans, and every wait ends with the configured `timeout`. A forced unlock is one
+//! statement of another account.
 
 mod advisory;
 mod catalog;

@@ -30,15 +30,18 @@ pub(super) struct Links {
     pub(super) settings: PostgresSettings,
     idle: Mutex<Vec<PgConnection>>,
     permits: Semaphore,
+    /// One less: reads of single locks leave a session to scans.
+    inspections: Semaphore,
 }
 
 impl Links {
     pub(super) fn new(settings: PostgresSettings, listens: bool) -> Self {
-        let permits = Semaphore::new(SESSIONS_MAX - usize::from(listens));
+        let sessions_max = SESSIONS_MAX - usize::from(listens);
         Self {
             settings,
             idle: Mutex::default(),
-            permits,
+            permits: Semaphore::new(sessions_max),
+            inspections: Semaphore::new(sessions_max - 1),
         }
     }
 
@@ -56,12 +59,21 @@ impl Links {
         }
     }
 
+    async fn permit<'a>(&self, permits: &'a Semaphore) -> Result<SemaphorePermit<'a>, BackendError> {
+        match timeout(self.timeout(), permits.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) | Err(_) => Err(self.no_answer()),
+        }
+    }
+
+    /// Held while one lock is read. Requests of users cause these reads, in any number.
+    pub(super) async fn permit_inspection(&self) -> Result<SemaphorePermit<'_>, BackendError> {
+        self.permit(&self.inspections).await
+    }
+
     /// A session that has just answered: an idle one, or a new one.
     pub(super) async fn acquire(&self) -> Result<Link<'_>, BackendError> {
-        let permit = match timeout(self.timeout(), self.permits.acquire()).await {
-            Ok(Ok(permit)) => permit,
-            Ok(Err(_)) | Err(_) => return Err(self.no_answer()),
-        };
+        let permit = self.permit(&self.permits).await?;
         while let Some(mut idle) = self.take_idle() {
             match timeout(self.timeout(), idle.ping()).await {
                 Ok(Ok(())) => {

@@ -24,6 +24,7 @@ pub(super) async fn inspect(
     resource: &Resource,
 ) -> Result<Inspection, BackendError> {
     let timeout_ms = backend.links.timeout_ms();
+    let _inspection = backend.links.permit_inspection().await?;
     let mut link = backend.links.acquire().await?;
     let inspected = if *source == advisory::source() {
         advisory_lock(backend, &mut link, resource).await

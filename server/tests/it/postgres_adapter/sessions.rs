@@ -1,6 +1,7 @@
 //! An account that may not see other sessions: its observations, and the reported limitation.
 
 use ::backends::Backend;
+use ::config::postgres::LeaseTableConfig;
 use domain::backend::AccountPermission;
 
 use super::watched_postgres::*;
@@ -142,4 +143,24 @@ async fn excess_rights_are_reported_with_the_statement_to_revoke() {
             .known(),
         Some(&true)
     );
+}
+
+#[tokio::test]
+async fn reads_of_single_locks_leave_a_session_to_scans() {
+    // With a listening session and without one: as many reads as there are sessions have begun and do not go on.
+    let server = server().await;
+    run(&mut user(&server.superuser_url()).await, COMMON).await;
+    for notify in [None, Some("locks".to_owned())] {
+        let table = LeaseTableConfig {
+            notify,
+            ..common("distributed_locks")
+        };
+        let backend = backend(&server.superuser_url(), vec![table]);
+        let (source, resource) = id("advisory", "advisory:postgres:9");
+        let mut reads: Vec<_> = (0..3).map(|_| backend.inspect(&source, &resource)).collect();
+        for read in &mut reads {
+            assert!(futures::poll!(read).is_pending());
+        }
+        observe(&backend).await;
+    }
 }
