@@ -157,13 +157,13 @@ pub fn page_of<'a>(matched: Option<&str>, path: &'a str) -> &'a str {
 }
 
 /// Whether the pages' router reads a path as it is routed here. It resolves `.` and `..` and takes `\` for `/`, like a
-/// browser: other paths would be checked as one page and rendered as another.
+/// browser, and the first part after `//` for a host: other paths would be checked as one page and rendered as another.
 pub fn is_normalized(path: &str) -> bool {
     let is_dots = |segment: &str| {
         let segment = segment.replace("%2e", ".").replace("%2E", ".");
         segment == "." || segment == ".."
     };
-    !path.contains('\\') && !path.split('/').any(is_dots)
+    !path.starts_with("//") && !path.contains('\\') && !path.split('/').any(is_dots)
 }
 
 /// A page of the console: without a session it redirects to the sign-in page.
@@ -208,6 +208,7 @@ mod tests {
             "/x/%2e%2E/y",
             "/x\\..",
             "/x/..\\y",
+            "//x/y",
         ] {
             assert!(!is_normalized(path), "{path}");
         }

@@ -149,7 +149,10 @@ impl PageData for CallerData {
     }
 
     fn unlock_candidates(&self, search: String) -> ConsoleFuture<'_, BulkSelectData> {
-        Box::pin(async move { self.state.unlock_candidates_data(&self.who, &search) })
+        Box::pin(async move {
+            self.check(Permission::Unlock)?;
+            self.state.unlock_candidates_data(&self.who, &search)
+        })
     }
 
     fn bulk_unlocks(&self, search: String) -> ConsoleFuture<'_, BulkConfirmData> {

@@ -1,4 +1,4 @@
-//! A path with dot segments, backslashes or a slash at its end: the table of routes checks one page or none, and the
+//! A path with dot segments, backslashes, two slashes at its start or one at its end: the table of routes checks one page or none, and the
 //! pages' router, which resolves the path as browsers do, would render another one, of admins.
 
 use domain::access::Role;
@@ -44,16 +44,20 @@ async fn a_path_is_checked_as_the_page_that_it_opens() {
             "/docs/../",
             "/nowhere/..\\",
             "/api/x/../../",
+            "//host/",
         ] {
             let answer = send(&server, &viewer, "GET", &format!("{way}{page}")).await;
             assert!(answer.starts_with("HTTP/1.1 404"), "{way}{page}: {answer}");
             assert!(!answer.contains("zebra"), "{way}{page}: {answer}");
         }
     }
+    // As an address that the pages' router cannot parse.
+    let answer = send(&server, &viewer, "GET", "//[/settings").await;
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
     // With a slash at the end the path has no route, and so needs no permission, but the pages' router opens the page.
     for page in ADMIN_PAGES
         .iter()
-        .chain(&["settings/protected-prefixes", "audit"])
+        .chain(&["settings/protected-prefixes", "audit", "unlocks"])
     {
         let answer = send(&server, &viewer, "GET", &format!("/{page}/")).await;
         assert!(answer.starts_with("HTTP/1.1 403"), "/{page}/: {answer}");
