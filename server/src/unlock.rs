@@ -55,7 +55,7 @@ pub use confirm::Confirmation;
 pub use error::UnlockError;
 pub use intent::UnlockRequest;
 pub use preview::{Preview, find_blocked_reason};
-pub use protected_prefixes::ProtectedPrefix;
+pub use protected_prefixes::{ProtectedPrefix, is_exception};
 pub use status::UnlockStatus;
 pub use visibility::VisibleUnlock;
 

@@ -1,7 +1,6 @@
 //! Data of the settings pages. Never a secret.
 
 use domain::access::Grant;
-use domain::unlock::ProtectionLevel;
 use serde::{Deserialize, Serialize};
 
 /// `/settings`
@@ -132,5 +131,6 @@ pub struct ProtectedPrefixRow {
     pub backend: Option<String>,
     /// Empty: every name.
     pub prefix: String,
-    pub protection: ProtectionLevel,
+    /// `protected`, or `standard` and whether it is an exception to a protected prefix.
+    pub protection: String,
 }

@@ -252,12 +252,24 @@ fn protection_of_prefix(
     covering.map(|rule| rule.protection)
 }
 
+/// Whether this is a `standard` rule for names below a protected prefix. Pure.
+pub fn is_exception(rules: &[ProtectedPrefix], rule: &ProtectedPrefix) -> bool {
+    let backend = match &rule.backend {
+        RuleBackend::Every => None,
+        RuleBackend::Named(name) => Some(name),
+        RuleBackend::Invalid(_) => return false,
+    };
+    rule.protection == ProtectionLevel::Standard && loosens(rules, backend, &rule.prefix)
+}
+
 /// Whether a `standard` rule for this prefix reduces protection: it lies below a protected one or replaces it. Pure.
 fn loosens(rules: &[ProtectedPrefix], backend: Option<&BackendName>, prefix: &str) -> bool {
     rules.iter().any(|rule| {
         let is_above = rule.prefix.is_empty() || Scope::prefixes([rule.prefix.clone()]).covers(prefix);
         let is_here = backend.is_none_or(|name| rule.backend.covers(name));
-        rule.protection == ProtectionLevel::Protected && is_above && is_here
+        // At equal length, a backend's own rule keeps its effect.
+        let is_kept = backend.is_none() && rule.backend != RuleBackend::Every && rule.prefix == prefix;
+        rule.protection == ProtectionLevel::Protected && is_above && is_here && !is_kept
     })
 }
 
@@ -276,6 +288,11 @@ mod tests {
         let cache = BackendName::parse("cache").unwrap();
         assert!(loosens(&rules, None, "jobs") && loosens(&rules, Some(&cache), "jobs/billing"));
         assert!(!loosens(&rules, None, "reports") && !loosens(&rules, None, ""));
+        let own = [ProtectedPrefix {
+            backend: RuleBackend::Named(cache),
+            ..rules[0].clone()
+        }];
+        assert!(!loosens(&own, None, "jobs") && loosens(&own, None, "jobs/billing"));
     }
 
     #[test]

@@ -68,6 +68,33 @@ async fn protected_prefix_changes_are_audited() {
 }
 
 #[tokio::test]
+async fn exceptions_below_a_protected_prefix_are_listed() {
+    // The exceptions are older than the protection: a longer prefix, and the same one on one backend.
+    let server = TestServer::start().await;
+    let root = server.user("root", on(Role::Admin, None, None)).await;
+    let page = "/settings/protected-prefixes";
+    let set = async |prefix: &str, backend: &str, protection: &str| {
+        let form = [
+            ("prefix", prefix),
+            ("backend", backend),
+            ("protection", protection),
+        ];
+        post(&server, &root, page, &form).await.is(303);
+    };
+    set("jobs/billing", "", "standard").await;
+    set("reports", "builtin", "standard").await;
+    let exceptions = async || {
+        let text = see(&server, &root, page).await.text;
+        text.matches("exception to a protected prefix").count()
+    };
+    assert_eq!(exceptions().await, 0);
+    set("jobs", "", "protected").await;
+    assert_eq!(exceptions().await, 1);
+    set("reports", "", "protected").await;
+    assert_eq!(exceptions().await, 2);
+}
+
+#[tokio::test]
 async fn an_unknown_protection_is_refused_at_its_field() {
     // Too long, a control character, another word, another backend: 422 by page, 400 by API, no row.
     let server = TestServer::start().await;

@@ -16,7 +16,7 @@ use crate::http::path_id::PathId;
 use crate::http::protected_prefixes::{bad_prefix, bad_protection};
 use crate::http::state::{AppState, Services};
 use crate::http::unlock::status;
-use crate::unlock::UnlockError;
+use crate::unlock::{UnlockError, is_exception};
 
 const PAGE: &str = "/settings/protected-prefixes";
 
@@ -27,11 +27,15 @@ impl Services {
         let rules = self.unlocks.protected_prefixes().await.map_err(|_| {
             unavailable("The protected prefixes cannot be read: the console's store does not answer. Try again in a moment.")
         })?;
-        let rows = rules.into_iter().map(|rule| ProtectedPrefixRow {
-            id: rule.id,
+        let rows = rules.iter().map(|rule| ProtectedPrefixRow {
+            id: rule.id.clone(),
             backend: rule.backend.as_str().map(str::to_owned),
-            prefix: rule.prefix,
-            protection: rule.protection,
+            prefix: rule.prefix.clone(),
+            protection: if is_exception(&rules, rule) {
+                "standard: exception to a protected prefix".to_owned()
+            } else {
+                rule.protection.as_str().to_owned()
+            },
         });
         Ok(ProtectedPrefixesData {
             rows: rows.collect(),
