@@ -22,7 +22,10 @@ impl ServerConsole {
         let Some(backend) = self.backends.get(&lock.id.backend) else {
             return Reported::unknown("this backend is not configured any more");
         };
-        let reading = backend.inspect(&lock.id.source, &lock.id.resource);
+        let reading = async {
+            let _permit = self.backends.page_read(&lock.id.backend).await;
+            backend.inspect(&lock.id.source, &lock.id.resource).await
+        };
         let answer = tokio::time::timeout(FRESH_READ_TIMEOUT, reading).await;
         let read_at = self.clock.now().wall;
         match answer.unwrap_or(Err(BackendError::NoAnswer {

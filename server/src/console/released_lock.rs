@@ -189,7 +189,10 @@ impl ServerConsole {
         let Some(backend) = self.backends.get(&id.backend).filter(|_| !is_blind) else {
             return (Reported::Unknown(reason.into()), scan_age_ms);
         };
-        let reading = backend.inspect(&id.source, &id.resource);
+        let reading = async {
+            let _permit = self.backends.page_read(&id.backend).await;
+            backend.inspect(&id.source, &id.resource).await
+        };
         let is_force_released = |lock: &ObservedLock| {
             let read_at = self.clock.now().wall;
             self.inventory.is_force_released(&id.backend, lock, read_at)

@@ -94,12 +94,19 @@ impl Unlocks {
             tokio::time::sleep(SECOND_READ_DELAY).await;
             backend.inspect(source, resource).await
         };
-        tokio::time::timeout(FRESH_READ_TIMEOUT, read)
-            .await
-            .unwrap_or(Err(BackendError::NoAnswer {
-                after_ms: millis(FRESH_READ_TIMEOUT).unsigned_abs(),
-            }))
+        within_limit(read).await
     }
+}
+
+/// `read`, or that there is no answer in [`FRESH_READ_TIMEOUT`].
+pub(super) async fn within_limit(
+    read: impl Future<Output = Result<Inspection, BackendError>>,
+) -> Result<Inspection, BackendError> {
+    tokio::time::timeout(FRESH_READ_TIMEOUT, read)
+        .await
+        .unwrap_or(Err(BackendError::NoAnswer {
+            after_ms: millis(FRESH_READ_TIMEOUT).unsigned_abs(),
+        }))
 }
 
 /// Checks that the adapter supports unlocks.

@@ -10,7 +10,9 @@ use domain::names::{BackendName, Source};
 use domain::reported::Reported;
 use domain::unlock::{Observed, ProtectionLevel, ProtectionReason};
 
-use super::fresh_read::{check_release_supported, check_scan_is_recent, match_holding, no_answer, observed};
+use super::fresh_read::{
+    check_release_supported, check_scan_is_recent, match_holding, no_answer, observed, within_limit,
+};
 use super::intent::{may_unlock, stays_in_scope};
 use super::visibility::limit_radius;
 use super::{UnlockError, Unlocks, seen_by};
@@ -86,7 +88,11 @@ impl Unlocks {
         let id = &watched.id;
         let backend = self.unlockable_backend(&id.backend)?;
         let read_at = self.clock.now().wall;
-        let inspection = self.fresh(&*backend, &id.source, &id.resource).await;
+        let reading = async {
+            let _permit = self.backends.page_read(&id.backend).await;
+            self.fresh(&*backend, &id.source, &id.resource).await
+        };
+        let inspection = within_limit(reading).await;
         let inspection = inspection.map_err(|error| no_answer(&id.backend, &error))?;
         let generation = match inspection.lock.as_ref().map(|lock| &lock.generation) {
             Some(Reported::Value(generation)) => generation.clone(),

@@ -31,6 +31,7 @@ mod name_flood;
 mod neighbour_silence;
 mod oversized_password;
 mod page_of_another_path;
+mod page_read_flood;
 mod parallel_guesses;
 mod password_change_in_flight;
 mod protected_casualty;
