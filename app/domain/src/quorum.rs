@@ -134,6 +134,15 @@ pub struct ValueTally<'a> {
 }
 
 impl Quorum {
+    /// Without the error texts of nodes, for a reader who may see only a part of the backend.
+    #[must_use]
+    pub fn limited(mut self) -> Self {
+        for node in &mut self.nodes {
+            node.fault = None;
+        }
+        self
+    }
+
     /// The values, those on most nodes first.
     pub fn tallies(&self) -> Vec<ValueTally<'_>> {
         let mut tallies: Vec<ValueTally<'_>> = Vec::new();

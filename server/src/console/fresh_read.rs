@@ -28,6 +28,7 @@ impl ServerConsole {
         };
         let answer = tokio::time::timeout(FRESH_READ_TIMEOUT, reading).await;
         let read_at = self.clock.now().wall;
+        let is_whole = self.visible.on(&lock.id.backend).is_everything();
         match answer.unwrap_or(Err(BackendError::NoAnswer {
             after_ms: patience_ms(),
         })) {
@@ -35,34 +36,24 @@ impl ServerConsole {
                 "it was released after the last scan; the next scan removes it from the list",
             ),
             Ok(found) => Reported::Value(Fresh {
-                blockers: match self.visible.on(&lock.id.backend).is_everything() {
+                blockers: match is_whole {
                     true => found.blockers,
                     false => limit_blockers(found.blockers, &found.waiters, &found.owners),
                 },
                 waiters: found.waiters,
                 owners: found.owners,
                 session: found.session,
-                quorum: self.visible_quorum(&lock.id.backend, found.quorum),
+                quorum: match is_whole {
+                    true => found.quorum,
+                    false => found.quorum.map(Quorum::limited),
+                },
                 raw: found.raw,
                 related_locks: self.with_names_for(&lock.id.backend, found.related_locks),
                 read_at,
             }),
-            Err(_) if !self.visible.on(&lock.id.backend).is_everything() => {
-                Reported::unknown("the backend did not answer in time or gave an error")
-            }
+            Err(_) if !is_whole => Reported::unknown("the backend did not answer in time or gave an error"),
             Err(error) => Reported::Unknown(error.to_string().into()),
         }
-    }
-
-    /// The error text of a node is left out for a caller who may see only a part of the backend.
-    fn visible_quorum(&self, backend: &BackendName, quorum: Option<Quorum>) -> Option<Quorum> {
-        let mut quorum = quorum?;
-        if !self.visible.on(backend).is_everything() {
-            for node in &mut quorum.nodes {
-                node.fault = None;
-            }
-        }
-        Some(quorum)
     }
 
     /// Other locks of the same lease or session; names outside of the caller's scope are counted only.

@@ -7,6 +7,7 @@ use domain::force_release::BlastRadius;
 use domain::lease::Scope;
 use domain::lock::Lock;
 use domain::names::{BackendName, Source};
+use domain::quorum::Quorum;
 use domain::reported::Reported;
 use domain::unlock::{Observed, ProtectionLevel, ProtectionReason};
 
@@ -116,7 +117,7 @@ impl Unlocks {
     }
 }
 
-/// Removes the blast radius if `hindrance` is `Forbidden`; otherwise limits it to `scope`.
+/// Removes the blast radius if `hindrance` is `Forbidden`; otherwise limits it and the nodes to `scope`.
 fn limit_to_permissions(observed: Observed, hindrance: Option<&UnlockError>, scope: &Scope) -> Observed {
     if matches!(hindrance, Some(UnlockError::Forbidden { .. })) {
         return Observed {
@@ -124,8 +125,12 @@ fn limit_to_permissions(observed: Observed, hindrance: Option<&UnlockError>, sco
             ..observed
         };
     }
+    if scope.is_everything() {
+        return observed;
+    }
     Observed {
         blast_radius: limit_radius(observed.blast_radius, scope),
+        quorum: observed.quorum.map(Quorum::limited),
         ..observed
     }
 }

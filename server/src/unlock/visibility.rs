@@ -7,6 +7,7 @@ use domain::access::Permission;
 use domain::force_release::{BlastRadius, Casualty, CasualtyKind};
 use domain::lease::Scope;
 use domain::names::BackendName;
+use domain::quorum::Quorum;
 use domain::unlock::{EndedHolding, GENERAL_REMEDY, Unlock, UnlockState, general_reason};
 
 use super::{UnlockError, seen_by};
@@ -22,6 +23,7 @@ impl VisibleUnlock {
         if !scope.is_everything() {
             let radius = std::mem::take(&mut unlock.observed.blast_radius);
             unlock.observed.blast_radius = limit_radius(radius, &scope);
+            unlock.observed.quorum = unlock.observed.quorum.map(Quorum::limited);
             let ending = std::mem::take(&mut unlock.ending);
             unlock.ending = limit_ending(ending, unlock.state);
         }

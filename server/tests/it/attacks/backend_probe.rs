@@ -3,7 +3,7 @@
 
 use crate::support::proxy::{Link, Proxy};
 use crate::support::redis_keys::hold_key;
-use crate::support::{TestServer, on};
+use crate::support::{TestCaller, TestServer, on};
 use ::testkit::{RedisOptions, Throwaway};
 use domain::access::Role;
 use serde_json::Value;
@@ -173,4 +173,47 @@ async fn a_failed_release_shows_no_address_to_a_tenant() {
             "{text}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_silent_node_shows_no_error_to_a_tenant() {
+    // One of three nodes of a Redlock does not answer. The forced unlock of a tenant's lock names the node, and its error
+    // only for a reader of the whole backend.
+    let mut nodes = Vec::new();
+    for _ in 0..2 {
+        let node = Throwaway::redis(RedisOptions::default()).await.unwrap();
+        hold_key(&node, "tenant_1:a").await;
+        nodes.push(node);
+    }
+    let toml = format!(
+        "[[backend]]\nname = \"quorum\"\nkind = \"redis\"\nmode = \"redlock\"\n\
+         urls = [\"{}\", \"{}\", \"redis://127.0.0.1:1\"]\npatterns = [\"tenant_1:*\"]\n\
+         unlock_user = \"leasehold-unlock\"\npoll_interval = \"1s\"\n",
+        nodes[0].url(),
+        nodes[1].url()
+    );
+    let server = TestServer::builder().config(&toml).start().await;
+    let all = server.operator().await;
+    let tenant = server
+        .token("tenant", on(Role::Operator, None, Some("tenant_1")))
+        .await;
+    let held = server.inventory_lock(&all, "quorum", "tenant_1:a").await;
+    let id = server.begun(&all, &held).await;
+    let silent_node =
+        async |caller: &TestCaller| server.unlock_state(caller, &id).await["observed"]["nodes"][2].clone();
+    let whole = silent_node(&all).await;
+    let fault = whole["fault"].as_str().unwrap().to_owned();
+    let limited = silent_node(&tenant).await;
+    assert_eq!(limited["node"], whole["node"]);
+    assert!(limited["fault"].is_null(), "{limited}");
+    let request = reqwest::Client::new()
+        .get(server.url("/api/unlock-review?backend=quorum&resource=tenant_1:a&search="))
+        .bearer_auth(tenant.secret());
+    let preview = request.send().await.unwrap();
+    assert_eq!(preview.status(), 200);
+    let preview = String::from_utf8_lossy(&preview.bytes().await.unwrap()).into_owned();
+    assert!(
+        !preview.contains(&fault) && !preview.contains("os error"),
+        "{preview}"
+    );
 }
