@@ -2,13 +2,20 @@
 //!
 //! Below the kernel's ephemeral range (32768 and up on Linux), so that no outgoing connection takes a server's port
 //! while the server is being restarted; and low enough that Redis Cluster's bus port (+10000) is below it too.
-//! A port may be taken later: callers retry when their server's bind fails.
+//!
+//! A port belongs to the process that was given it until that process ends, also while its server is stopped: another test would
+//! otherwise start its server there. Programs that do not ask here may take one: callers retry when their server's bind fails.
 
 use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
     io,
     net::{Ipv4Addr, TcpListener},
+    os::{
+        fd::IntoRawFd as _,
+        linux::net::SocketAddrExt as _,
+        unix::net::{SocketAddr, UnixListener},
+    },
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
@@ -18,8 +25,7 @@ use std::{
 const FIRST: u16 = 12_000;
 const COUNT: u16 = 10_000;
 
-/// A port on 127.0.0.1 that is unused now and that this process was not given before (until all 10,000 have been).
-/// Each process starts at a random port, so that concurrent test runs rarely collide.
+/// A port on 127.0.0.1 that is unused now and that no running process was given.
 ///
 /// # Errors
 /// `AddrInUse` when none is free.
@@ -32,7 +38,7 @@ pub fn free_port() -> io::Result<u16> {
     for _ in 0..COUNT {
         let step = next.fetch_add(1, Ordering::Relaxed) % u32::from(COUNT);
         let port = FIRST + u16::try_from(step).unwrap_or_default();
-        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() && reserve(port)? {
             return Ok(port);
         }
     }
@@ -40,4 +46,29 @@ pub fn free_port() -> io::Result<u16> {
         io::ErrorKind::AddrInUse,
         "no free port between 12000 and 21999 on 127.0.0.1",
     ))
+}
+
+/// Binds an abstract socket, whose name the kernel frees when the process ends, however it ends. `false` if it is reserved.
+fn reserve(port: u16) -> io::Result<bool> {
+    let name = SocketAddr::from_abstract_name(format!("leasehold-test-port-{port}"))?;
+    match UnixListener::bind_addr(&name) {
+        Ok(listener) => {
+            let _never_closed = listener.into_raw_fd();
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_given_once() {
+        let port = free_port().unwrap();
+        assert!(!reserve(port).unwrap());
+        assert!((0..50).all(|_| free_port().unwrap() != port));
+    }
 }
