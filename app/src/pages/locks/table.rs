@@ -102,7 +102,7 @@ fn Gap(#[prop(into)] rows: Signal<f64>) -> impl IntoView {
                 .set_property("height", &format!("{}px", format::measure(rows.get())));
         }
     });
-    view! { <tr class="gap" aria-hidden="true"><td colspan="8" node_ref=cell></td></tr> }
+    view! { <tr class="gap" aria-hidden="true"><td node_ref=cell></td></tr> }
 }
 
 /// Whether the pointer or the focus is in the table.
