@@ -363,7 +363,10 @@ async fn a_rule_that_is_removed_during_its_change_stays_removed() {
     removal.commit().await.unwrap();
     let changed = change.await.unwrap();
     assert!(changed.is_err(), "{changed:?}");
-    assert!(server.alerts.rule("coverage").await.is_err());
+    eventually("the rule is gone", || async {
+        server.alerts.rule("coverage").await.is_err()
+    })
+    .await;
     server.stop().await;
 }
 
