@@ -91,7 +91,7 @@ fn finding(timeline: &Timeline) -> String {
         };
         return format!("Ownership: an owner still wrote{late} after it lost the lock");
     }
-    match timeline.overlap_ms() {
+    match timeline.overlap_ms {
         0 => {}
         both => return format!("Ownership: two owners at once for {}", format::age(both)),
     }

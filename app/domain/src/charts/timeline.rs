@@ -86,6 +86,8 @@ pub struct Timeline {
     pub lanes: Vec<Lane>,
     /// Owners without a lane, because of the limit.
     pub more: usize,
+    /// Longest time with two holders, in milliseconds.
+    pub overlap_ms: i64,
     /// Unobserved times within the range.
     pub gaps: Vec<(i64, i64)>,
     /// Number of waiters over time, where the backend reports it.
@@ -226,22 +228,5 @@ impl Timeline {
     pub fn worst_zombie(&self) -> Option<&Zombie> {
         let zombies = self.lanes.iter().flat_map(|lane| &lane.zombies);
         zombies.max_by_key(|zombie| zombie.until - zombie.from)
-    }
-
-    /// Longest time with two holders, in milliseconds.
-    pub fn overlap_ms(&self) -> i64 {
-        let mut blocks: Vec<&Block> = self.lanes.iter().flat_map(|lane| &lane.blocks).collect();
-        blocks.sort_by_key(|block| block.from);
-        let mut reach: Option<&Block> = None;
-        let mut longest = 0;
-        for block in blocks {
-            if let Some(before) = reach.filter(|before| before.owner != block.owner) {
-                longest = longest.max(before.until.min(block.until) - block.from);
-            }
-            if reach.is_none_or(|before| block.until >= before.until) {
-                reach = Some(block);
-            }
-        }
-        longest.max(0)
     }
 }

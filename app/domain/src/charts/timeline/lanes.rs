@@ -38,6 +38,8 @@ pub(super) fn timeline(input: &TimelineInput<'_>, scale: TimeScale, now: i64) ->
         left_out.push_str("; rejected writes are unknown, because the lease store does not answer");
     }
     let mut lanes = lanes.0;
+    // Before leases are merged: owners that alternate would overlap.
+    let overlap_ms = overlap_ms(&lanes);
     lanes.retain(|lane| !(lane.blocks.is_empty() && lane.waits.is_empty() && lane.refused.is_empty()));
     // Stable sort: at equal times the earlier arrival stays first.
     lanes.sort_by_key(|lane| (!lane.holds_now(), std::cmp::Reverse(lane.latest())));
@@ -55,9 +57,26 @@ pub(super) fn timeline(input: &TimelineInput<'_>, scale: TimeScale, now: i64) ->
         scale,
         lanes,
         more,
+        overlap_ms,
         per_tick,
         left_out,
     }
+}
+
+fn overlap_ms(lanes: &[Lane]) -> i64 {
+    let mut blocks: Vec<&Block> = lanes.iter().flat_map(|lane| &lane.blocks).collect();
+    blocks.sort_by_key(|block| block.from);
+    let mut reach: Option<&Block> = None;
+    let mut longest = 0;
+    for block in blocks {
+        if let Some(before) = reach.filter(|before| before.owner != block.owner) {
+            longest = longest.max(before.until.min(block.until) - block.from);
+        }
+        if reach.is_none_or(|before| block.until >= before.until) {
+            reach = Some(block);
+        }
+    }
+    longest
 }
 
 /// The longest waits ended by a grant, then current waits; returns the number left out.

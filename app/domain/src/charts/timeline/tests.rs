@@ -113,7 +113,7 @@ fn current_holder_comes_first_and_zombie_window_is_drawn() {
         })
     );
     assert_eq!(
-        (timeline.lanes[1].waits[0].from / MINUTE, timeline.overlap_ms()),
+        (timeline.lanes[1].waits[0].from / MINUTE, timeline.overlap_ms),
         (30, 0)
     );
 }
@@ -287,14 +287,34 @@ fn two_renewing_owners_overlap() {
             ("a".to_owned(), 5, 30, End::Unseen)
         ]
     );
-    assert_eq!(timeline.overlap_ms(), 10 * MINUTE);
+    assert_eq!(timeline.overlap_ms, 10 * MINUTE);
     let both = [holder("a", 1, None), holder("b", 2, None)];
     let timeline = draw(&TimelineInput {
         events: &events,
         holders: Some(&both),
         ..TimelineInput::default()
     });
-    assert_eq!(timeline.overlap_ms(), 40 * MINUTE);
+    assert_eq!(timeline.overlap_ms, 40 * MINUTE);
+}
+
+#[test]
+fn short_leases_that_alternate_do_not_overlap() {
+    // Each owner's leases are merged into one block, and the blocks overlap.
+    let leases = (1..40_u32).flat_map(|number| {
+        let owner = if number % 2 == 0 { "a" } else { "b" };
+        let from = i64::from(number) * 2_000;
+        [(from, EventKind::Acquired), (from + 1_000, EventKind::Released)].map(|(at, kind)| HistoryEvent {
+            at,
+            ..event(0, kind, owner, u64::from(number))
+        })
+    });
+    let events: Vec<_> = leases.collect();
+    let timeline = draw(&TimelineInput {
+        events: &events,
+        ..TimelineInput::default()
+    });
+    assert!(timeline.lanes.iter().all(|lane| lane.blocks[0].leases > 1));
+    assert_eq!(timeline.overlap_ms, 0);
 }
 
 #[test]

@@ -161,6 +161,6 @@ proptest! {
             prop_assert!(lane.waits.iter().all(|wait| wait.from <= wait.until && scale.contains(wait.from)));
             prop_assert!(lane.zombies.iter().all(|zombie| zombie.from <= zombie.until && zombie.writes > 0));
         }
-        prop_assert!(timeline.per_tick >= 1 && timeline.overlap_ms() >= 0);
+        prop_assert!(timeline.per_tick >= 1 && timeline.overlap_ms >= 0);
     }
 }
