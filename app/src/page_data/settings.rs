@@ -1,6 +1,7 @@
 //! Data of the settings pages. Never a secret.
 
 use domain::access::Grant;
+use domain::unlock::ProtectionLevel;
 use serde::{Deserialize, Serialize};
 
 /// `/settings`
@@ -131,6 +132,7 @@ pub struct ProtectedPrefixRow {
     pub backend: Option<String>,
     /// Empty: every name.
     pub prefix: String,
-    /// `protected`, or `standard` and whether it is an exception to a protected prefix.
-    pub protection: String,
+    pub protection: ProtectionLevel,
+    /// `standard`, below a protected prefix.
+    pub is_exception: bool,
 }

@@ -108,19 +108,30 @@ pub(super) fn roles_granted<'a>(
     })
 }
 
-/// The notification about a token that can end the leases of another one.
-pub(super) fn leases_inherited<'a>(by: &'a str, token: &'a str, predecessor: &str) -> AccessChange<'a> {
-    AccessChange {
-        change: "leases_inherited",
-        subject: token,
-        by,
-        summary: format!(
-            "{} created the token {}, which inherits the leases of {}",
-            visible(by),
-            visible(token),
-            visible(predecessor)
-        ),
-        path: "/settings/tokens",
+/// The notification about a token that can end the leases of another one, and its new privileged grants.
+pub(super) fn leases_inherited<'a>(
+    by: &'a str,
+    token: &'a str,
+    predecessor: &str,
+    gained: &[Grant],
+) -> AccessChange<'a> {
+    let predecessor = visible(predecessor);
+    match roles_granted(by, ("token", token), gained) {
+        Some(granted) => AccessChange {
+            summary: format!("{}, which inherits the leases of {predecessor}", granted.summary),
+            ..granted
+        },
+        None => AccessChange {
+            change: "leases_inherited",
+            subject: token,
+            by,
+            summary: format!(
+                "{} created the token {}, which inherits the leases of {predecessor}",
+                visible(by),
+                visible(token)
+            ),
+            path: "/settings/tokens",
+        },
     }
 }
 

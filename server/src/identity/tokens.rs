@@ -134,8 +134,10 @@ impl Identity {
             after["successorOf"] = json!(predecessor);
         }
         let gained = new_privileged_grants(std::iter::empty(), &new.grants);
-        let inherited = || Some(leases_inherited(who.name(), &new.name, &predecessor?));
-        let change = roles_granted(who.name(), ("token", &new.name), &gained).or_else(inherited);
+        let change = match &predecessor {
+            Some(predecessor) => Some(leases_inherited(who.name(), &new.name, predecessor, &gained)),
+            None => roles_granted(who.name(), ("token", &new.name), &gained),
+        };
         self.record_and_notify(tx, who, (Action::TokenCreate, None, Some(after)), change)
             .await?;
         Ok(secret)

@@ -60,7 +60,7 @@ fn Body(data: Signal<ProtectedPrefixesData>) -> impl IntoView {
 fn title(rows: &[ProtectedPrefixRow]) -> String {
     let protected = rows
         .iter()
-        .filter(|row| row.protection == ProtectionLevel::Protected.as_str());
+        .filter(|row| row.protection == ProtectionLevel::Protected);
     match protected.count() {
         0 => "No protected prefixes".to_owned(),
         count => format!(
@@ -83,7 +83,7 @@ fn List(data: Signal<ProtectedPrefixesData>) -> impl IntoView {
                     <thead><tr><th scope="col">"prefix"</th><th scope="col">"backend"</th><th scope="col">"protection"</th>
                         <th scope="col"><span class="sr">"action"</span></th></tr></thead>
                     <tbody>
-                        <For each=move || data.with(|data| data.rows.clone()) key=|row| (row.id.clone(), row.protection.clone()) let:row>
+                        <For each=move || data.with(|data| data.rows.clone()) key=|row| (row.id.clone(), row.protection, row.is_exception) let:row>
                             {list_row(&row)}
                         </For>
                     </tbody>
@@ -106,7 +106,7 @@ fn list_row(row: &ProtectedPrefixRow) -> AnyView {
         <tr>
             <th scope="row" class="wrap"><bdi class="mono">{name}</bdi></th>
             <td>{backend}</td>
-            <td>{row.protection.clone()}</td>
+            <td>{row.protection.as_str()}{row.is_exception.then_some(": exception to a protected prefix")}</td>
             <td class="num">
                 <ConsoleForm action=format!("{ACTION}/{}/remove", row.id) stays=true>
                     <FormAlert/>

@@ -117,24 +117,36 @@ async fn receivers_are_sent_a_token_that_inherits_leases() {
     // Without a message of its own for the first token, whose role is not privileged.
     let (server, sink) = stage_with_receiver().await;
     let (identity, eve) = (server.identity(), Principal::system("eve"));
-    let new = |name: &str| NewToken {
+    let new = |name: &str, role| NewToken {
         name: name.to_owned(),
-        grants: on(Role::Client, None, None),
+        grants: on(role, None, None),
         expires_in: None,
     };
-    identity.create_token(&eve, new("billing")).await.unwrap();
+    identity
+        .create_token(&eve, new("billing", Role::Client))
+        .await
+        .unwrap();
     // Named by its id, which says nothing to a reader of the message.
     let tokens = identity.tokens().await.unwrap();
     let billing = tokens.iter().find(|token| token.name == "billing").unwrap();
-    identity
-        .create_successor(&eve, new("mine"), &billing.id)
-        .await
-        .unwrap();
-    let expected = [(
-        "leases_inherited",
-        "eve created the token mine, which inherits the leases of billing",
-    )];
-    assert_eq!(sent(&sink, 1).await, pairs(&expected));
+    // A new privileged role does not hide the leases.
+    for (name, role) in [("mine", Role::Client), ("more", Role::Admin)] {
+        let created = identity
+            .create_successor(&eve, new(name, role), &billing.id)
+            .await;
+        created.unwrap();
+    }
+    let expected = [
+        (
+            "leases_inherited",
+            "eve created the token mine, which inherits the leases of billing",
+        ),
+        (
+            "role_granted",
+            "eve granted admin to the token more, which inherits the leases of billing",
+        ),
+    ];
+    assert_eq!(sent(&sink, 2).await, pairs(&expected));
 }
 
 #[tokio::test]

@@ -31,11 +31,8 @@ impl Services {
             id: rule.id.clone(),
             backend: rule.backend.as_str().map(str::to_owned),
             prefix: rule.prefix.clone(),
-            protection: if is_exception(&rules, rule) {
-                "standard: exception to a protected prefix".to_owned()
-            } else {
-                rule.protection.as_str().to_owned()
-            },
+            protection: rule.protection,
+            is_exception: is_exception(&rules, rule),
         });
         Ok(ProtectedPrefixesData {
             rows: rows.collect(),
