@@ -30,7 +30,6 @@ pub mod next_steps;
 pub mod notification;
 pub mod observation;
 pub mod overview;
-pub mod payload_version;
 pub mod query;
 pub mod quorum;
 pub mod renewal_interval;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use domain::payload_version::is_stamped;
 use leptos::prelude::*;
 use leptos::server_fn::Bytes;
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
@@ -47,7 +46,7 @@ impl FromServerFnError for ApiError {
         match codec::read(&data) {
             Ok(error) => error,
             Err(PayloadError::OtherBuild) if data.starts_with(b"{") => of_problem(&data),
-            Err(PayloadError::OtherBuild) if !is_stamped(&data) => {
+            Err(PayloadError::OtherBuild) if !codec::is_stamped(&data) => {
                 Self::Unreachable("the error is from a proxy or load balancer".to_owned())
             }
             Err(PayloadError::OtherBuild) => Self::OtherBuild,
