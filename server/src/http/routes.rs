@@ -26,15 +26,24 @@ use super::{
 pub(super) const AUDIT_EXPORT: &str = "/v1/audit/export";
 
 /// `api` rows are in the OpenAPI document, and their handlers repeat method and path for it; `lease` rows are such rows
-/// that need the lease service alone. `page` rows are handlers alone. `leptos` rows are routed in `pages.rs`.
+/// that need the lease service alone. `page` rows are handlers alone. `leptos` rows are routed in `pages.rs`; after the path of
+/// a page are those of its server functions, which need the same permission.
 macro_rules! routes {
-    ($($method:ident $path:literal => $access:expr, $kind:ident $(($($handler:tt)+))? $(, $session:ident)?;)+) => {
-        pub const TABLE: &[RouteRow] = &[$(RouteRow {
-            method: stringify!($method),
-            path: $path,
-            access: $access,
-            any_session: routes!(@session $($session)?),
-        }),+];
+    ($($method:ident $path:literal $(, $function:literal)* => $access:expr, $kind:ident $(($($handler:tt)+))? $(, $session:ident)?;)+) => {
+        pub const TABLE: &[RouteRow] = &[$(
+            RouteRow {
+                method: stringify!($method),
+                path: $path,
+                access: $access,
+                any_session: routes!(@session $($session)?),
+            },
+            $(RouteRow {
+                method: "GET",
+                path: $function,
+                access: $access,
+                any_session: false,
+            },)*
+        )+];
 
         fn mount(router: OpenApiRouter<AppState>) -> OpenApiRouter<AppState> {
             $(let router = routes!(@$kind router, $method $path $(, $($handler)+)?);)+
@@ -164,17 +173,13 @@ routes! {
 
     // Pages: locks and unlocks.
     // Explains the missing permission to users who may not unlock.
-    GET "/unlock/{backend}/{*resource}" => May(View), leptos;
-    GET "/api/unlock-review" => May(View), leptos;
+    GET "/unlock/{backend}/{*resource}", "/api/unlock-review" => May(View), leptos;
     POST "/unlock/{backend}/{*resource}" => May(Unlock), page(pages::unlock::review::begin);
-    GET "/unlocks" => May(Unlock), leptos;
-    GET "/api/unlock-candidates" => May(Unlock), leptos;
+    GET "/unlocks", "/api/unlock-candidates" => May(Unlock), leptos;
     POST "/unlocks" => May(Unlock), page(pages::unlock::bulk::begin);
-    GET "/unlocks/several" => May(View), leptos;
-    GET "/api/bulk-unlocks" => May(View), leptos;
+    GET "/unlocks/several", "/api/bulk-unlocks" => May(View), leptos;
     POST "/unlocks/several" => May(Unlock), page(pages::unlock::bulk::confirm);
-    GET "/unlocks/{unlock_id}" => May(View), leptos;
-    GET "/api/unlock" => May(View), leptos;
+    GET "/unlocks/{unlock_id}", "/api/unlock" => May(View), leptos;
     POST "/unlocks/{unlock_id}/confirm" => May(Unlock), page(pages::unlock::step::confirm);
     POST "/unlocks/{unlock_id}/approve" => May(Approve), page(pages::unlock::step::approve);
     POST "/unlocks/{unlock_id}/cancel" => May(Unlock), page(pages::unlock::step::cancel);
@@ -182,85 +187,72 @@ routes! {
     POST "/unlocks/{unlock_id}/prove" => May(Unlock), page(pages::unlock::step::prove);
 
     // Pages: alerts.
-    GET "/alerts/receivers" => May(Administer), leptos;
-    GET "/api/receivers" => May(Administer), leptos;
+    GET "/alerts/receivers", "/api/receivers" => May(Administer), leptos;
     POST "/alerts/receivers" => May(Administer), page(pages::receivers::add);
-    GET "/alerts/receivers/{name}" => May(Administer), leptos;
-    GET "/api/receiver" => May(Administer), leptos;
+    GET "/alerts/receivers/{name}", "/api/receiver" => May(Administer), leptos;
     POST "/alerts/receivers/{name}" => May(Administer), page(pages::receivers::change);
     POST "/alerts/receivers/{name}/remove" => May(Administer), page(pages::receivers::remove);
     POST "/alerts/receivers/{name}/test" => May(Administer), page(pages::receivers::try_out), any_session;
     POST "/alerts/notifications/{id}/retry" => May(Administer), page(pages::receivers::retry), any_session;
-    GET "/alerts" => May(View), leptos;
-    GET "/api/alerts" => May(View), leptos;
+    GET "/alerts", "/api/alerts" => May(View), leptos;
     POST "/alerts/ack" => May(Unlock), page(pages::alerts::ack);
     POST "/alerts/unack" => May(Unlock), page(pages::alerts::unack);
     GET "/alerts/rules/new" => May(View), leptos;
-    GET "/alerts/rules/{id}" => May(View), leptos;
-    GET "/api/rule" => May(View), leptos;
+    GET "/alerts/rules/{id}", "/api/rule" => May(View), leptos;
     GET "/api/rule-preview" => May(Administer), leptos;
     POST "/alerts/rules" => May(Administer), page(pages::alerts::rule::post_rule), any_session;
     POST "/alerts/rules/{id}/remove" => May(Administer), page(pages::alerts::remove), any_session;
-    GET "/alerts/silences/new" => May(View), leptos;
-    GET "/api/silence-preview" => May(View), leptos;
+    GET "/alerts/silences/new", "/api/silence-preview" => May(View), leptos;
     POST "/alerts/silences" => May(Unlock), page(pages::alerts::silences::post_silence);
     POST "/alerts/silences/{id}/end" => May(Unlock), page(pages::alerts::end);
     POST "/alerts/silences/{id}/extend" => May(Unlock), page(pages::alerts::extend);
 
     // Pages: audit log.
-    GET "/audit" => May(AuditRead), leptos;
-    GET "/api/audit" => May(AuditRead), leptos;
-    GET "/audit/{id}" => May(AuditRead), leptos;
-    GET "/api/audit-entry" => May(AuditRead), leptos;
+    GET "/audit", "/api/audit" => May(AuditRead), leptos;
+    GET "/audit/{id}", "/api/audit-entry" => May(AuditRead), leptos;
     POST "/audit/unlocks/{id}/review" => May(Approve), page(pages::audit::review::review);
 
     // Pages: settings.
-    GET "/settings/protected-prefixes" => May(Administer), leptos;
-    GET "/api/protected-prefixes" => May(Administer), leptos;
+    GET "/settings/protected-prefixes", "/api/protected-prefixes" => May(Administer), leptos;
     POST "/settings/protected-prefixes" => May(Administer), page(pages::settings::protected_prefixes::set);
     POST "/settings/protected-prefixes/{id}/remove" => May(Administer), page(pages::settings::protected_prefixes::remove);
-    GET "/settings" => SignedIn, leptos;
-    GET "/api/account" => SignedIn, leptos;
+    GET "/settings", "/api/account" => SignedIn, leptos;
     POST "/settings/password" => SignedIn, page(pages::settings::account::change_password);
     GET "/settings/roles" => SignedIn, leptos;
-    GET "/settings/users" => May(Administer), leptos;
-    GET "/api/users" => May(Administer), leptos;
+    GET "/settings/users", "/api/users" => May(Administer), leptos;
     POST "/settings/users" => May(Administer), page(pages::settings::users::add);
-    GET "/settings/users/{id}" => May(Administer), leptos;
-    GET "/api/user" => May(Administer), leptos;
+    GET "/settings/users/{id}", "/api/user" => May(Administer), leptos;
     POST "/settings/users/{id}/grants" => May(Administer), page(pages::settings::user::set_grants);
     POST "/settings/users/{id}/link" => May(Administer), page(pages::settings::user::make_link);
     POST "/settings/users/{id}/disable" => May(Administer), page(pages::settings::user::disable);
     POST "/settings/users/{id}/enable" => May(Administer), page(pages::settings::user::enable);
-    GET "/settings/tokens" => May(Administer), leptos;
-    GET "/api/tokens" => May(Administer), leptos;
+    GET "/settings/tokens", "/api/tokens" => May(Administer), leptos;
     POST "/settings/tokens" => May(Administer), page(pages::settings::tokens::create);
     POST "/settings/tokens/{id}/revoke" => May(Administer), page(pages::settings::tokens::revoke);
-    GET "/settings/sessions" => May(Administer), leptos;
-    GET "/api/sessions" => May(Administer), leptos;
+    GET "/settings/sessions", "/api/sessions" => May(Administer), leptos;
     POST "/settings/sessions/{id}/end" => SignedIn, page(pages::settings::sessions::end);
 
     // Pages: documentation.
-    GET "/docs" => SignedIn, leptos;
-    GET "/api/docs" => SignedIn, leptos;
+    GET "/docs", "/api/docs" => SignedIn, leptos;
     GET "/docs/api/{part}" => SignedIn, leptos;
     GET "/docs/{page}" => SignedIn, leptos;
 
     // Answers in the demo only.
     POST "/tour/dismiss" => SignedIn, page(pages::tour::dismiss);
 
-    // Rendered by Leptos: pages, their server functions (all of them read), and the static site.
+    // Pages: what is held, where, and who waits.
+    GET "/", "/api/overview" => May(View), leptos;
+    GET "/locks", "/api/inventory", "/api/prefixes" => May(View), leptos;
+    GET "/locks/{backend}/{*resource}", "/api/lock" => May(View), leptos;
+    GET "/backends", "/api/backends" => May(View), leptos;
+    GET "/contention", "/api/contention" => May(View), leptos;
+    GET "/waits", "/api/waits" => May(View), leptos;
+    GET "/fencing", "/api/fencing" => May(View), leptos;
+
+    // The static site.
     GET "/pkg/{*file}" => Public, leptos;
     GET "/fonts/{*file}" => Public, leptos;
     GET "/favicon.svg" => Public, leptos;
-    GET "/" => May(View), leptos;
-    GET "/locks" => May(View), leptos;
-    GET "/locks/{backend}/{*resource}" => May(View), leptos;
-    GET "/backends" => May(View), leptos;
-    GET "/contention" => May(View), leptos;
-    GET "/waits" => May(View), leptos;
-    GET "/fencing" => May(View), leptos;
-    GET "/api/{function}" => May(View), leptos;
 }
 
 /// Routes of all `api` and `page` rows.

@@ -39,36 +39,3 @@ fn navigation_entries_have_the_permission_of_their_route() {
         assert_eq!(access(path), Some(permission.map_or(SignedIn, May)), "{path}");
     }
 }
-
-#[test]
-fn pages_and_their_server_functions_have_the_same_permission() {
-    let access = |path| route_permissions::access(&Method::GET, Some(path));
-    for (page, function) in [
-        ("/", "/api/overview"),
-        ("/locks", "/api/inventory"),
-        ("/backends", "/api/backends"),
-        ("/alerts", "/api/alerts"),
-        ("/alerts/silences/new", "/api/silence-preview"),
-        ("/alerts/rules/{id}", "/api/rule"),
-        ("/contention", "/api/contention"),
-        ("/waits", "/api/waits"),
-        ("/fencing", "/api/fencing"),
-        ("/audit", "/api/audit"),
-        ("/audit/{id}", "/api/audit-entry"),
-        ("/docs", "/api/docs"),
-        ("/settings", "/api/account"),
-        ("/settings/protected-prefixes", "/api/protected-prefixes"),
-        ("/settings/sessions", "/api/sessions"),
-        ("/settings/tokens", "/api/tokens"),
-        ("/settings/users", "/api/users"),
-        ("/settings/users/{id}", "/api/user"),
-        ("/alerts/receivers", "/api/receivers"),
-        ("/alerts/receivers/{name}", "/api/receiver"),
-        ("/unlock/{backend}/{*resource}", "/api/unlock-review"),
-        ("/unlocks", "/api/unlock-candidates"),
-        ("/unlocks/several", "/api/bulk-unlocks"),
-        ("/unlocks/{unlock_id}", "/api/unlock"),
-    ] {
-        assert_eq!(access(page), access(function), "{page}");
-    }
-}

@@ -53,6 +53,10 @@ async fn routes_exist_only_in_the_table_and_every_page_has_a_row() {
             page.path()
         );
     }
+    // A function without a row would be refused.
+    for (path, method) in leptos::server_fn::axum::server_fn_paths() {
+        assert!(access(&method, Some(path)).is_some(), "{path} has no row");
+    }
 }
 
 #[tokio::test]
