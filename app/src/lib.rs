@@ -19,7 +19,6 @@ pub mod layout;
 pub mod links;
 pub mod live;
 pub mod navigation;
-pub mod page_data;
 pub mod pages;
 pub mod refusal_pages;
 pub mod server_pages;

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::codec::{self, Payload, PayloadError};
 use crate::console::{ConsoleError, SharedConsole};
-use crate::page_data::SharedPageData;
+use crate::pages::SharedPageData;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -8,14 +8,12 @@ use std::sync::Arc;
 
 use domain::query::QueryError;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use serde::de::DeserializeOwned;
 
 use super::empty_state::Empty;
 use super::state_badge::Shape;
 use crate::api::ApiError;
 use crate::api::error::set_status;
-use crate::api::prefixes::prefixes;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
 use crate::console::ConsoleError;
@@ -171,7 +169,7 @@ pub fn Loading() -> impl IntoView {
 }
 
 #[component]
-fn NotRefreshed(error: ApiError) -> impl IntoView {
+pub fn NotRefreshed(error: ApiError) -> impl IntoView {
     Effect::new({
         let error = error.clone();
         move |_| {
@@ -186,27 +184,6 @@ fn NotRefreshed(error: ApiError) -> impl IntoView {
             <span>"Refresh failed: "{error.to_string()}". "{remedy(&error)}</span>
         </p>
     }
-}
-
-/// For a page that no event refetches, because of its input: says that the session has ended, and changes nothing else.
-#[component]
-pub fn RefusedStream() -> impl IntoView {
-    let live = use_live();
-    let failure = RwSignal::new(None::<ApiError>);
-    Effect::new(move |_| {
-        if !live.is_refused() {
-            failure.set(None);
-            return;
-        }
-        spawn_local(async move {
-            // Any request: its refusal has the reason that the stream does not have.
-            failure.try_set(prefixes(String::new()).await.err());
-        });
-    });
-    changing(move || {
-        let error = failure.get().filter(|error| *error == ApiError::SignedOut)?;
-        Some(view! { <NotRefreshed error/> }.into_any())
-    })
 }
 
 #[component]

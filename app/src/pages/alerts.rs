@@ -1,6 +1,8 @@
 //! Alerts page: notification groups with their worst alert; firing history, deliveries, silences
 //! and rules at the side.
 
+pub mod alert_filter;
+pub mod data;
 pub mod filters;
 pub mod group_row;
 pub mod keys;
@@ -12,12 +14,12 @@ pub mod side_panel;
 use domain::format;
 use leptos::prelude::*;
 
+use self::data::{AlertsData, GroupState, alerts};
 use self::filters::Filters;
 use self::group_row::GroupRow;
 use self::keys::AlertKeys;
 use self::resolved::Resolved;
 use self::side_panel::Side;
-use crate::api::alerts::alerts;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -26,9 +28,8 @@ use crate::forms::console_form::PageReply;
 use crate::live::topics::Topics;
 use crate::live::use_live;
 use crate::navigation::use_search_of;
-use crate::page_data::alert_filter::{AlertFilter, PATH};
-use crate::page_data::alerts::{AlertsData, GroupState};
-use crate::page_data::silence_draft;
+use crate::pages::alerts::alert_filter::{AlertFilter, PATH};
+use crate::pages::silence::silence_draft;
 
 #[component]
 pub fn AlertsPage() -> impl IntoView {

@@ -1,6 +1,7 @@
 //! Audit log page: filters, entries grouped by unlock, one entry with its changes, verification
 //! status.
 
+pub mod data;
 pub mod entry;
 mod integrity;
 pub mod outcome_badge;
@@ -10,11 +11,11 @@ mod table;
 
 use leptos::prelude::*;
 
+use self::data::{AuditData, AuditFilters, AuditSearchResult, audit};
 use self::integrity::{chain_facts, chain_title};
 use self::pending_reviews::PendingReviews;
 use self::search::Search;
 use self::table::table;
-use crate::api::audit::audit;
 use crate::api::error::set_status;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -24,7 +25,6 @@ use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
 use crate::navigation::use_search_of;
-use crate::page_data::audit::{AuditData, AuditFilters, AuditSearchResult};
 
 const PATH: &str = "/audit";
 const TOPICS: Topics = Topics::ACTIVITY;

@@ -11,10 +11,12 @@ use domain::backend::BackendView;
 use domain::names::BackendName;
 use domain::overview::backends_title;
 use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 
 use self::backend_panel::OneBackend;
 use super::overview::getting_started::Setup;
-use crate::api::backends::backends;
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -22,6 +24,12 @@ use crate::components::state_badge::BackendBadge;
 use crate::components::title::PageTitle;
 use crate::live::topics::Topics;
 use crate::live::use_live;
+
+#[server(name = GetBackends, prefix = "/api", endpoint = "backends", input = GetUrl, output = EncodedResponse)]
+pub async fn backends() -> Result<Vec<BackendView>, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.console.backends().await)
+}
 
 #[component]
 pub fn BackendsPage() -> impl IntoView {

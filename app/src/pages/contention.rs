@@ -10,11 +10,13 @@ pub mod wait_trees;
 use domain::contention::ContentionPage as Page;
 use domain::history::template;
 use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 
 use self::heatmap::MapSection;
 use self::top_prefixes::TopPrefixes;
 use self::wait_trees::WaitTrees;
-use crate::api::contention::contention;
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
 use crate::charts::durations::{Durations, Measure};
 use crate::charts::simulated_mark::provide_simulated;
 use crate::components::live_bar::LiveBar;
@@ -27,6 +29,13 @@ use crate::live::use_live;
 use crate::navigation::use_search_of;
 
 const PATH: &str = "/contention";
+
+/// `search` is the page's query string.
+#[server(name = GetContention, prefix = "/api", endpoint = "contention", input = GetUrl, output = EncodedResponse)]
+pub async fn contention(search: String) -> Result<Page, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.console.contention(search).await)
+}
 
 #[component]
 pub fn ContentionPage() -> impl IntoView {

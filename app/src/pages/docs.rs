@@ -4,18 +4,113 @@
 pub mod operation;
 
 use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 use leptos_router::hooks::use_location;
+use serde::{Deserialize, Serialize};
 
 use self::operation::{inline, operation};
-use crate::api::docs::docs;
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
+use crate::console::ConsoleFuture;
 use crate::live::topics::Topics;
 use crate::live::use_live;
-use crate::page_data::docs::{ApiPart, ContentsGroup, DocsData};
 
 const INDEX: &str = "/docs";
+
+/// `/docs`, `/docs/{page}`, `/docs/api/{part}`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocsData {
+    /// Path of this page.
+    pub path: String,
+    pub title: String,
+    pub lead: Option<String>,
+    /// A guide, rendered from the Markdown of this build; empty for the reference.
+    pub html: String,
+    /// The index lists every part, a page of the reference has one, a guide none.
+    pub parts: Vec<ApiPart>,
+    /// Navigation of every page.
+    pub contents: Vec<ContentsGroup>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentsGroup {
+    pub title: String,
+    /// URL path and label.
+    pub links: Vec<(String, String)>,
+}
+
+/// A part of the API with its operations.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiPart {
+    pub path: String,
+    pub title: String,
+    pub lead: String,
+    pub operations: Vec<Operation>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its anchor.
+    pub id: String,
+    pub method: String,
+    pub path: String,
+    pub summary: String,
+    pub text: String,
+    pub needs: String,
+    pub parameters: Vec<ParameterRow>,
+    pub body: Vec<ParameterRow>,
+    pub answers: Vec<ResponseExample>,
+    pub curl: String,
+}
+
+impl Operation {
+    /// What the index shows of it.
+    #[must_use]
+    pub fn listed(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            method: self.method.clone(),
+            path: self.path.clone(),
+            summary: self.summary.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A parameter or a field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParameterRow {
+    pub name: String,
+    /// `path`, `query`, `header`; empty for fields.
+    pub location: String,
+    pub kind: String,
+    pub is_required: bool,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponseExample {
+    pub status: String,
+    pub text: String,
+    /// Empty for problems, which share one format.
+    pub rows: Vec<ParameterRow>,
+}
+
+/// Port: the server implements it, for the caller of a request.
+pub trait DocsPort {
+    /// `path` is the path of the page.
+    fn docs(&self, path: String) -> ConsoleFuture<'_, DocsData>;
+}
+
+/// `path` is the path of the page.
+#[server(name = GetDocs, prefix = "/api", endpoint = "docs", input = GetUrl, output = EncodedResponse)]
+pub async fn docs(path: String) -> Result<DocsData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.docs(path).await)
+}
 
 /// Serves every path below `/docs`. Its data belongs to the build and never changes.
 #[component]

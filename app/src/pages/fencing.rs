@@ -10,12 +10,14 @@ pub mod tables;
 use domain::fencing_rejections::{FencingPage as Page, RejectionFilter};
 use domain::format;
 use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 
 use self::over_time::OverTime;
 use self::rejections::Rejections;
 use self::search::Search;
 use self::tables::{Grants, Reporters, StaleOwners};
-use crate::api::fencing::fencing;
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -30,6 +32,21 @@ const PATH: &str = "/fencing";
 const TOPICS: Topics = Topics::ACTIVITY.and(Topics::INVENTORY);
 const LEAD: &str = "Each grant raises the fencing token. A write with an older token comes from a former owner: \
     the resource rejects it and reports it here.";
+
+/// `search` is the page's query string.
+#[server(name = GetFencing, prefix = "/api", endpoint = "fencing", input = GetUrl, output = EncodedResponse)]
+pub async fn fencing(search: String) -> Result<Page, ApiError> {
+    let context = crate::api::error::from_context()?;
+    let page = context.console.fencing(search).await;
+    if let Ok(Page {
+        error: Some(error), ..
+    }) = &page
+    {
+        // The page shows it with the typed values.
+        let _shown = context.set_status::<()>(Err(crate::console::ConsoleError::BadQuery(error.clone())));
+    }
+    context.set_status(page)
+}
 
 #[component]
 pub fn FencingPage() -> impl IntoView {

@@ -5,6 +5,7 @@
 
 pub mod charts;
 pub mod copy_commands;
+pub mod data;
 pub mod facts;
 pub mod header;
 mod lookup_result;

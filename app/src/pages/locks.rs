@@ -1,5 +1,6 @@
 //! Lock list by prefix: name tree, filters, facets, virtual table.
 
+pub mod data;
 pub mod facets;
 pub mod filters;
 pub mod footer;
@@ -18,8 +19,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 use serde::{Deserialize, Serialize};
 
-use crate::api::inventory::inventory;
-use crate::api::prefixes::prefixes;
+use self::data::{inventory, prefixes};
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::title::PageTitle;

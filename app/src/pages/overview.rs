@@ -13,6 +13,7 @@ use domain::backend::{BackendStatus, BackendView};
 use domain::format;
 use domain::overview::{Overview, finding};
 use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 
 use self::charts::{Alerts, Incidents};
 use self::deadlocks::Deadlocks;
@@ -20,7 +21,8 @@ use self::getting_started::Setup;
 use self::state_counts::{States, Waiting};
 use self::tour::Tour;
 use self::unreachable_backends::BlindBackends;
-use crate::api::overview::overview;
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
 use crate::components::backend_strip::BackendStrip;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -31,6 +33,17 @@ use crate::components::worklist::Worklist;
 use crate::live::topics::Topics;
 use crate::live::use_live;
 use crate::navigation::use_search_of;
+
+/// `search` is the page's query string: the time range of its charts.
+#[server(name = GetOverview, prefix = "/api", endpoint = "overview", input = GetUrl, output = EncodedResponse)]
+pub async fn overview(search: String) -> Result<Overview, ApiError> {
+    let context = crate::api::error::from_context()?;
+    let mut found = context.console.overview().await;
+    if let Ok(overview) = &mut found {
+        overview.charts = context.console.overview_charts(overview, &search).await;
+    }
+    context.set_status(found)
+}
 
 #[component]
 pub fn OverviewPage() -> impl IntoView {

@@ -3,6 +3,7 @@
 //!
 //! Secrets and secret URLs are write-only in these forms.
 
+pub mod data;
 mod deliveries;
 pub mod edit;
 pub mod test_result;
@@ -12,9 +13,9 @@ use domain::format;
 use leptos::context::Provider;
 use leptos::prelude::*;
 
+use self::data::{ReceiverRow, ReceiversData, receivers};
 use self::deliveries::{RETRY, dead, latest};
 use self::test_result::TestForm;
-use crate::api::receivers::receivers;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -28,7 +29,6 @@ use crate::forms::field::{
 use crate::layout::SettingsLayout;
 use crate::live::topics::Topics;
 use crate::live::use_live;
-use crate::page_data::receivers::{ReceiverRow, ReceiversData};
 
 const TOPICS: Topics = Topics::ALERTS.and(Topics::ACTIVITY);
 

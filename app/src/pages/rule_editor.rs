@@ -1,6 +1,7 @@
 //! Rule editor: the form, a preview that follows it, and the versions of the rule.
 
 pub mod chart;
+pub mod data;
 pub mod form;
 pub mod newest_firing;
 pub mod preview;
@@ -18,12 +19,12 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlFormElement;
 
 use self::chart::highest_measure;
+use self::data::{PreviewPart, RuleEditorData, RulePreview, rule, rule_preview};
 use self::form::{Pick, RuleForm};
 use self::preview::PreviewView;
 use self::threshold_line::ThresholdLine;
 use self::versions::Versions;
 use crate::api::ApiError;
-use crate::api::rules::{rule, rule_preview};
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -33,7 +34,6 @@ use crate::forms::submit;
 use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
-use crate::page_data::rule_editor::{PreviewPart, RuleEditorData, RulePreview};
 
 /// Path that the form is sent to.
 pub const ACTION: &str = "/alerts/rules";

@@ -1,6 +1,7 @@
 //! Settings: users, permissions, credentials.
 
 pub mod account;
+pub mod data;
 pub mod grants;
 pub mod protected_prefixes;
 pub mod roles;

@@ -4,6 +4,7 @@
 pub mod chips;
 pub mod covered;
 pub mod length;
+pub mod silence_draft;
 
 use std::time::Duration;
 
@@ -18,7 +19,6 @@ use self::chips::Chips;
 use self::covered::Covered;
 use self::length::Length;
 use super::alerts::Board;
-use crate::api::alerts::silence_preview;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
@@ -27,7 +27,8 @@ use crate::forms::field::TextArea;
 use crate::forms::submit;
 use crate::live::topics::Topics;
 use crate::live::use_live;
-use crate::page_data::silence_draft::{ACTION, LENGTHS, OWN, SilenceFields, UNTIL_NINE};
+use crate::pages::alerts::data::silence_preview;
+use crate::pages::silence::silence_draft::{ACTION, LENGTHS, OWN, SilenceFields, UNTIL_NINE};
 
 const FORM_ID: &str = "silence";
 /// Pause in typing after which the covered alerts are listed again.

@@ -6,12 +6,14 @@
 
 pub mod break_glass;
 pub mod bulk;
+pub mod data;
 mod header;
 mod holder_summary;
 mod nodes;
 mod not_found;
 mod parts;
 pub mod refusal;
+pub mod refused_stream;
 pub mod requirements;
 mod result;
 pub mod review;

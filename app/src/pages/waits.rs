@@ -6,10 +6,12 @@ pub mod tables;
 use domain::format;
 use domain::waits::page::{Cut, DeadlockView, WaitsPage as Page};
 use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 
 use self::deadlock::deadlock_sections;
 use self::tables::{WaitList, WaitSources, nothing_read};
-use crate::api::waits::waits;
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
 use crate::components::blocker_tree::BlockerTree;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -17,6 +19,12 @@ use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
 use crate::live::topics::Topics;
 use crate::live::use_live;
+
+#[server(name = GetWaits, prefix = "/api", endpoint = "waits", input = GetUrl, output = EncodedResponse)]
+pub async fn waits() -> Result<Page, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.console.waits().await)
+}
 
 #[component]
 pub fn WaitsPage() -> impl IntoView {

@@ -7,7 +7,7 @@ use super::field::{Field, alert};
 use super::html_document::document;
 use crate::forms::reply::TypedFields;
 use crate::links;
-use crate::page_data::unlock::Proof;
+use crate::pages::unlock::data::Proof;
 use crate::refusal_pages::{hidden_fields, send_again, typed_fields};
 
 /// The signed-in user, and what every page says about the console.

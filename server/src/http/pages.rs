@@ -6,9 +6,9 @@
 pub mod accept;
 pub(in crate::http) mod alerts;
 pub(in crate::http) mod audit;
+mod caller_data;
 pub(in crate::http) mod docs;
 pub(in crate::http) mod form_request;
-mod page_data;
 pub mod page_source;
 pub(in crate::http) mod reauthenticate;
 pub(in crate::http) mod receivers;

@@ -13,8 +13,8 @@ use web_sys::{HtmlFormElement, HtmlInputElement, HtmlSelectElement};
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::forms::field::options_view;
-use crate::page_data::alert_filter::{AlertFilter, PATH};
-use crate::page_data::alerts::{AlertsData, GroupState};
+use crate::pages::alerts::alert_filter::{AlertFilter, PATH};
+use crate::pages::alerts::data::{AlertsData, GroupState};
 
 #[component]
 pub(super) fn Filters(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView {

@@ -13,8 +13,8 @@ use crate::components::state_badge::Shape;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
 use crate::live::use_live;
-use crate::page_data::alert_filter::AlertFilter;
-use crate::page_data::alerts::{AlertGroup, AlertsData, GroupState};
+use crate::pages::alerts::alert_filter::AlertFilter;
+use crate::pages::alerts::data::{AlertGroup, AlertsData, GroupState};
 
 #[component]
 pub(super) fn GroupRow(

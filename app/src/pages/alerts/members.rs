@@ -8,7 +8,7 @@ use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
-use crate::page_data::alerts::{AlertGroup, AlertMember, owner_text};
+use crate::pages::alerts::data::{AlertGroup, AlertMember, owner_text};
 
 #[component]
 pub(super) fn Members(group: Memo<Option<AlertGroup>>, now: Memo<i64>) -> impl IntoView {

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::components::reactive::changing;
-use crate::page_data::alerts::{AlertGroup, RECENT_BARS};
+use crate::pages::alerts::data::{AlertGroup, RECENT_BARS};
 
 const HEIGHT: u32 = 16;
 const STEP: usize = 4;

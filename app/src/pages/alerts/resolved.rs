@@ -6,8 +6,8 @@ use leptos::prelude::*;
 
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
-use crate::page_data::alert_filter::AlertFilter;
-use crate::page_data::alerts::{AlertsData, GroupState, RESOLVED_READ_MAX, ResolvedAlert};
+use crate::pages::alerts::alert_filter::AlertFilter;
+use crate::pages::alerts::data::{AlertsData, GroupState, RESOLVED_READ_MAX, ResolvedAlert};
 
 #[component]
 pub(super) fn Resolved(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView {

@@ -12,10 +12,10 @@ use crate::components::relative_time::RelativeTime;
 use crate::components::state_badge::Shape;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
-use crate::page_data::alerts::{
+use crate::pages::alerts::data::{
     AlertsData, Deliveries, DeliveryState, HISTORY_MS, LastDelivery, RuleHistory, RuleLine, SilenceRow,
 };
-use crate::page_data::silence_draft;
+use crate::pages::silence::silence_draft;
 
 /// A silence that ends within this time is marked, in milliseconds.
 const SOON_MS: i64 = 30 * 60_000;

@@ -8,7 +8,6 @@ use leptos_router::hooks::use_params_map;
 use super::outcome_badge::{badge, outcome_label};
 use super::pending_reviews::{form, review_action};
 use super::table::table;
-use crate::api::audit::audit_entry;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -18,7 +17,9 @@ use crate::forms::console_form::FormState;
 use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
-use crate::page_data::audit::{AuditEntryData, AuditTableRow, ChangeMark, FieldChange, ReviewRight};
+use crate::pages::audit::data::{
+    AuditEntryData, AuditTableRow, ChangeMark, FieldChange, ReviewRight, audit_entry,
+};
 
 const TOPICS: Topics = Topics::ACTIVITY;
 

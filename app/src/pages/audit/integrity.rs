@@ -4,7 +4,7 @@ use domain::format;
 use leptos::prelude::*;
 
 use crate::components::relative_time::age;
-use crate::page_data::audit::ChainStatus;
+use crate::pages::audit::data::ChainStatus;
 
 fn count(rows: i64) -> String {
     format::count(rows.unsigned_abs())

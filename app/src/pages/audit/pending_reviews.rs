@@ -12,7 +12,7 @@ use crate::components::state_badge::Shape;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::SubmitButton;
 use crate::links;
-use crate::page_data::audit::{AuditData, PendingKind, PendingReview, ReviewRight};
+use crate::pages::audit::data::{AuditData, PendingKind, PendingReview, ReviewRight};
 
 #[component]
 pub fn PendingReviews(data: Signal<AuditData>) -> impl IntoView {

@@ -8,7 +8,7 @@ use super::PATH;
 use crate::components::reactive::changing;
 use crate::forms::field::options_view;
 use crate::forms::filter_form::FilterForm;
-use crate::page_data::audit::{AuditData, AuditFilters};
+use crate::pages::audit::data::{AuditData, AuditFilters};
 
 const OUTCOMES: [&str; 14] = [
     "ok",

@@ -8,7 +8,7 @@ use leptos::prelude::*;
 
 use super::outcome_badge::badge;
 use crate::components::resource_name::ResourceName;
-use crate::page_data::audit::{AuditTableRow, EntryFlag, Join};
+use crate::pages::audit::data::{AuditTableRow, EntryFlag, Join};
 
 impl Join {
     const fn class(self) -> &'static str {

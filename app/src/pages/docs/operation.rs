@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::page_data::docs::{Operation, ParameterRow, ResponseExample};
+use crate::pages::docs::{Operation, ParameterRow, ResponseExample};
 
 /// Text in backticks becomes code.
 pub fn inline(text: &str) -> AnyView {

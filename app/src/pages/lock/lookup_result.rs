@@ -7,7 +7,8 @@ use domain::lock_detail::LockDetail;
 use domain::names::Source;
 use serde::{Deserialize, Serialize};
 
-use crate::api::{self, ApiError};
+use super::data::lock;
+use crate::api::ApiError;
 use crate::console::ConsoleError;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,7 +38,7 @@ pub(super) async fn find(
     resource: String,
     search: String,
 ) -> Result<LookupResult, ApiError> {
-    match api::lock::lock(backend.clone(), source, resource.clone(), search).await {
+    match lock(backend.clone(), source, resource.clone(), search).await {
         Ok(detail) => Ok(LookupResult::Lock(Box::new(detail))),
         Err(ApiError::Console(ConsoleError::Ambiguous { sources })) => Ok(LookupResult::Choose {
             backend,

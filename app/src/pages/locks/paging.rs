@@ -9,8 +9,8 @@ use super::row_buffer::Listing;
 use super::scroll::{PORTION, Scroll};
 use super::url_state::Address;
 use crate::api::ApiError;
-use crate::api::inventory::inventory;
 use crate::live::{Live, clock};
+use crate::pages::locks::data::inventory;
 
 /// A page after the first that could not be fetched. By its index: its cursor may change with the page before.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use crate::components::relative_time::RelativeTime;
 use crate::components::state_badge::Shape;
 use crate::forms::console_form::{ConsoleForm, FormState};
 use crate::forms::field::SubmitButton;
-use crate::page_data::receivers::{Message, MessageState};
+use crate::pages::receivers::data::{Message, MessageState};
 
 /// Paths of the retry forms begin with it.
 pub(super) const RETRY: &str = "/alerts/notifications/";

@@ -6,7 +6,6 @@ use leptos_router::hooks::use_params_map;
 
 use super::test_result::TestForm;
 use super::{Secret, TOPICS, Urls, kind_label, last_status, path};
-use crate::api::receivers::receiver;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -15,7 +14,7 @@ use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::SubmitButton;
 use crate::layout::SettingsLayout;
 use crate::live::use_live;
-use crate::page_data::receivers::{ReceiverData, ReceiverRow};
+use crate::pages::receivers::data::{ReceiverData, ReceiverRow, receiver};
 
 #[component]
 pub fn ReceiverPage() -> impl IntoView {

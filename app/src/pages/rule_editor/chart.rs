@@ -5,7 +5,7 @@ use chrono::DateTime;
 use domain::alerts::{ConditionKind, Param, ThresholdSlider, Unit};
 use leptos::prelude::*;
 
-use crate::page_data::rule_editor::{PreviewData, PreviewPart};
+use crate::pages::rule_editor::data::{PreviewData, PreviewPart};
 
 const WIDTH: i64 = 600;
 const HEIGHT: i64 = 130;

@@ -9,7 +9,7 @@ use super::{ACTION, FORM_ID, field};
 use crate::components::reactive::changing;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState, use_form};
 use crate::forms::field::{FieldNote, SubmitButton, TextArea, is_invalid, note_id, options_view};
-use crate::page_data::rule_editor::RuleEditorData;
+use crate::pages::rule_editor::data::RuleEditorData;
 
 /// The draft and its saved version, shared by the fields.
 type Draft = StoredValue<RuleEditorData>;

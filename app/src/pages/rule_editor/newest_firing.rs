@@ -4,7 +4,7 @@ use chrono::DateTime;
 use domain::{format, time_format};
 use leptos::prelude::*;
 
-use crate::page_data::rule_editor::PreviewData;
+use crate::pages::rule_editor::data::PreviewData;
 
 const WIDTH: i64 = 600;
 

@@ -12,8 +12,8 @@ use super::chart::{PartChart, param_of, strips};
 use super::newest_firing::newest_firing;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
-use crate::page_data::alerts::owner_text;
-use crate::page_data::rule_editor::{FiringRow, PreviewData, RulePreview};
+use crate::pages::alerts::data::owner_text;
+use crate::pages::rule_editor::data::{FiringRow, PreviewData, RulePreview};
 
 #[component]
 pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl IntoView {

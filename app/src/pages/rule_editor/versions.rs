@@ -5,7 +5,7 @@ use domain::escape::visible;
 use domain::time_format;
 use leptos::prelude::*;
 
-use crate::page_data::rule_editor::VersionRow;
+use crate::pages::rule_editor::data::VersionRow;
 
 #[component]
 pub(super) fn Versions(id: String, all: Vec<VersionRow>) -> impl IntoView {

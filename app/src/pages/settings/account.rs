@@ -5,7 +5,6 @@ use leptos::prelude::*;
 use super::TOPICS;
 use super::grants::grant_list;
 use super::sessions::SessionTable;
-use crate::api::settings::account;
 use crate::components::fact_list::Facts;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -16,7 +15,7 @@ use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::{PasswordField, SubmitButton};
 use crate::layout::SettingsLayout;
 use crate::live::use_live;
-use crate::page_data::settings::AccountData;
+use crate::pages::settings::data::{AccountData, account};
 use crate::session::use_session;
 
 #[component]

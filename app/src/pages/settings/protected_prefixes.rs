@@ -6,7 +6,6 @@ use domain::unlock::ProtectionLevel;
 use leptos::prelude::*;
 
 use super::TOPICS;
-use crate::api::settings::protected_prefixes;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -15,7 +14,7 @@ use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::{ChoiceField, SubmitButton, TextField};
 use crate::layout::SettingsLayout;
 use crate::live::use_live;
-use crate::page_data::settings::{ProtectedPrefixRow, ProtectedPrefixesData};
+use crate::pages::settings::data::{ProtectedPrefixRow, ProtectedPrefixesData, protected_prefixes};
 
 const ACTION: &str = "/settings/protected-prefixes";
 

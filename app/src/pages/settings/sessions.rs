@@ -5,7 +5,6 @@ use domain::format;
 use leptos::prelude::*;
 
 use super::TOPICS;
-use crate::api::settings::sessions;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -15,7 +14,7 @@ use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
 use crate::layout::SettingsLayout;
 use crate::live::use_live;
-use crate::page_data::settings::{SessionRow, SessionsData};
+use crate::pages::settings::data::{SessionRow, SessionsData, sessions};
 
 #[component]
 pub fn SessionsPage() -> impl IntoView {

@@ -7,7 +7,6 @@ use leptos::prelude::*;
 use super::TOPICS;
 use super::grants::{GrantRow, grant_list};
 use super::secret_panel::{CREATED_NAME, SECRET, SecretPanel};
-use crate::api::settings::tokens;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -18,7 +17,7 @@ use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::{ChoiceField, FieldNote, SubmitButton, TextField, note_id, options_view};
 use crate::layout::SettingsLayout;
 use crate::live::use_live;
-use crate::page_data::settings::{TokenRow, TokensData};
+use crate::pages::settings::data::{TokenRow, TokensData, tokens};
 
 const ACTION: &str = "/settings/tokens";
 /// Value in days and label; empty: until revoked.

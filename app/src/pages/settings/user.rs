@@ -6,7 +6,6 @@ use leptos_router::hooks::use_params_map;
 use super::TOPICS;
 use super::grants::{GrantRows, grant_list};
 use super::secret_panel::{SECRET, SecretPanel};
-use crate::api::settings::user;
 use crate::components::fact_list::Facts;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -17,7 +16,7 @@ use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::SubmitButton;
 use crate::layout::SettingsLayout;
 use crate::live::use_live;
-use crate::page_data::settings::{UserData, UserToken};
+use crate::pages::settings::data::{UserData, UserToken, user};
 
 #[component]
 pub fn UserPage() -> impl IntoView {

@@ -7,7 +7,6 @@ use leptos::prelude::*;
 use super::TOPICS;
 use super::grants::{GrantRow, grant_list};
 use super::secret_panel::{CREATED_NAME, SECRET, SecretPanel};
-use crate::api::settings::users;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -17,7 +16,7 @@ use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::{SubmitButton, TextField};
 use crate::layout::SettingsLayout;
 use crate::live::use_live;
-use crate::page_data::settings::{UserRow, UsersData};
+use crate::pages::settings::data::{UserRow, UsersData, users};
 
 const ACTION: &str = "/settings/users";
 

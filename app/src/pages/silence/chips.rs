@@ -10,7 +10,7 @@ use web_sys::Element;
 use crate::components::reactive::changing;
 use crate::focus::{focus_if_lost, pass_on_focus};
 use crate::forms::field::{FieldNote, options_view};
-use crate::page_data::silence_draft::matcher_names;
+use crate::pages::silence::silence_draft::matcher_names;
 
 #[component]
 pub(super) fn Chips(

@@ -8,7 +8,7 @@ use super::Summary;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::Shape;
-use crate::page_data::alerts::{AlertMember, SilencePreview, owner_text};
+use crate::pages::alerts::data::{AlertMember, SilencePreview, owner_text};
 
 #[component]
 pub fn Covered(data: Signal<SilencePreview>, summary: Summary) -> impl IntoView {

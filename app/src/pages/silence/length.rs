@@ -6,7 +6,7 @@ use domain::{format, time_format};
 use leptos::prelude::*;
 
 use crate::forms::field::{FieldNote, is_invalid, note_id};
-use crate::page_data::silence_draft::{LENGTHS, OWN, SilenceFields};
+use crate::pages::silence::silence_draft::{LENGTHS, OWN, SilenceFields};
 
 #[component]
 pub(super) fn Length(first: SilenceFields) -> impl IntoView {

@@ -12,7 +12,7 @@ use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::forms::console_form::{ConsoleForm, FormState};
 use crate::forms::field::{SubmitButton, TextArea};
-use crate::page_data::unlock::UnlockStep;
+use crate::pages::unlock::data::UnlockStep;
 
 /// Leads back to the step without the key of this form, where the result is.
 pub(super) fn form(id: &str, wanted: String, receivers: u64, state: FormState) -> AnyView {

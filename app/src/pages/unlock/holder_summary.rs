@@ -12,7 +12,7 @@ use super::parts::{name, notice, time_on};
 use crate::charts::svg::percent;
 use crate::components::fact_list::{Facts, known_or_why};
 use crate::components::state_badge::Shape;
-use crate::page_data::unlock::{CasualtyRow, HolderData, ReleaseEffects};
+use crate::pages::unlock::data::{CasualtyRow, HolderData, ReleaseEffects};
 
 /// Rows shown at once; the rest is in a disclosure.
 const CASUALTIES_SHOWN: usize = 30;

@@ -9,7 +9,7 @@ use crate::api::error::set_status;
 use crate::components::empty_state::Empty;
 use crate::components::title::PageTitle;
 use crate::links;
-use crate::page_data::unlock::NothingToUnlock;
+use crate::pages::unlock::data::NothingToUnlock;
 
 /// HTTP status where several sources of one backend have the name.
 const CONFLICT: u16 = 409;

@@ -16,7 +16,7 @@ use crate::components::state_badge::Shape;
 use crate::forms::console_form::{ConsoleForm, use_form};
 use crate::forms::field::{PasswordField, SubmitButton, is_invalid};
 use crate::links;
-use crate::page_data::unlock::{Proof, UnlockStep};
+use crate::pages::unlock::data::{Proof, UnlockStep};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Requirement {

@@ -13,7 +13,7 @@ use super::parts::{audit_entries, badge, holdings, name, paragraph, read_again, 
 use super::path;
 use crate::focus::focus_if_lost;
 use crate::links;
-use crate::page_data::unlock::UnlockData;
+use crate::pages::unlock::data::UnlockData;
 
 /// Id of the heading that changes with the result, on every page of a forced unlock.
 pub(super) const TITLE_ID: &str = "outcome-title";

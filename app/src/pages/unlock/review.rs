@@ -15,9 +15,8 @@ use super::nodes;
 use super::not_found::{choose, nothing};
 use super::parts::{notice, order, read_again, time};
 use super::refusal::{Refusal, is_refused};
-use crate::api::unlock::unlock_review;
 use crate::components::live_bar::LiveBar;
-use crate::components::load_boundary::{LoadBoundary, RefusedStream};
+use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
@@ -26,7 +25,8 @@ use crate::forms::field::{SubmitButton, TextArea};
 use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
-use crate::page_data::unlock::{Hindrance, ReviewData, ReviewedLock};
+use crate::pages::unlock::data::{Hindrance, ReviewData, ReviewedLock, unlock_review};
+use crate::pages::unlock::refused_stream::RefusedStream;
 
 /// Path of this form in replies: the URL of the page may name its lock in several ways.
 pub const REVIEW_FORM: &str = "/unlock";

@@ -18,7 +18,6 @@ use super::refusal::Refusal;
 use super::requirements::{ApprovalState, Requirement, RequirementOf};
 use super::validity::Validity;
 use super::{BREAK_GLASS, break_glass_path, path, result};
-use crate::api::unlock::unlock;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -28,7 +27,7 @@ use crate::forms::field::SubmitButton;
 use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
-use crate::page_data::unlock::{StepData, UnlockData, UnlockStep};
+use crate::pages::unlock::data::{StepData, UnlockData, UnlockStep, unlock};
 
 const TOPICS: Topics = Topics::ACTIVITY;
 

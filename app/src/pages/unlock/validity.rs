@@ -7,7 +7,7 @@ use super::parts::{name, time};
 use crate::charts::svg::percent;
 use crate::components::reactive::changing;
 use crate::live::use_live;
-use crate::page_data::unlock::UnlockStep;
+use crate::pages::unlock::data::UnlockStep;
 
 /// Counted from the last response. At zero the unlock is read again: only the server decides
 /// that it has expired.

@@ -7,10 +7,12 @@ mod resolved;
 pub(in crate::http) mod rule;
 pub(in crate::http) mod silences;
 
-use app::console::ConsoleError;
+use app::console::{ConsoleError, ConsoleFuture};
 use app::forms::reply::FormReply;
-use app::page_data::alert_filter::AlertFilter;
-use app::page_data::alerts::{AlertsData, Deliveries, DeliveryState, HISTORY_MS, LastDelivery, RuleLine};
+use app::pages::alerts::alert_filter::AlertFilter;
+use app::pages::alerts::data::{
+    AlertsData, AlertsPort, Deliveries, DeliveryState, HISTORY_MS, LastDelivery, RuleLine, SilencePreview,
+};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -18,8 +20,8 @@ use domain::access::{Permission, Visible};
 use domain::alerts::Rule;
 
 use self::groups::Grouping;
+use super::caller_data::{CallerData, unavailable};
 use super::form_request::FormRequest;
-use super::page_data::unavailable;
 use crate::alerts::{AlertError, AlertSelection, OpenAlert};
 use crate::http::path_id::PathId;
 use crate::http::state::{AppState, Services};
@@ -31,12 +33,18 @@ const DELIVERIES_MAX: i64 = 200;
 
 const STORE_SILENT: &str = "The console's store does not answer: alerts cannot be read.";
 
+impl AlertsPort for CallerData {
+    fn alerts(&self, search: String) -> ConsoleFuture<'_, AlertsData> {
+        Box::pin(async move { self.state.alerts_data(&self.who, &search).await })
+    }
+
+    fn silence_preview(&self, search: String) -> ConsoleFuture<'_, SilencePreview> {
+        Box::pin(async move { self.state.silence_preview(&self.who, &search).await })
+    }
+}
+
 impl Services {
-    pub(super) async fn alerts_data(
-        &self,
-        who: &Principal,
-        search: &str,
-    ) -> Result<AlertsData, ConsoleError> {
+    async fn alerts_data(&self, who: &Principal, search: &str) -> Result<AlertsData, ConsoleError> {
         let filter = AlertFilter::parse(search).map_err(ConsoleError::BadQuery)?;
         let read = self.read_alerts(who, &filter).await;
         let data = read.map_err(|error| {

@@ -7,13 +7,15 @@ mod markdown;
 mod reference;
 mod schema;
 
+use std::future::ready;
 use std::sync::LazyLock;
 
-use app::console::ConsoleError;
-use app::page_data::docs::{ApiPart, ContentsGroup, DocsData, Operation};
+use app::console::{ConsoleError, ConsoleFuture};
+use app::pages::docs::{ApiPart, ContentsGroup, DocsData, DocsPort, Operation};
 use utoipa::openapi::OpenApi;
 
 use self::guides::Guide;
+use crate::http::pages::caller_data::CallerData;
 use crate::http::routes::DESCRIPTION;
 
 const INDEX: &str = "/docs";
@@ -98,9 +100,15 @@ fn listed(part: &ApiPart) -> ApiPart {
     }
 }
 
+impl DocsPort for CallerData {
+    fn docs(&self, path: String) -> ConsoleFuture<'_, DocsData> {
+        Box::pin(ready(data(&path)))
+    }
+}
+
 /// # Errors
 /// No page has this path.
-pub(super) fn data(path: &str) -> Result<DocsData, ConsoleError> {
+fn data(path: &str) -> Result<DocsData, ConsoleError> {
     LIBRARY.page(path).ok_or_else(|| ConsoleError::NotFound {
         what: "The documentation has no such page. Its contents are under /docs.".to_owned(),
     })

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use app::console::SharedConsole;
 use app::live::topics::Revisions;
-use app::page_data::SharedPageData;
+use app::pages::SharedPageData;
 use app::session::Session;
 use axum::http::Extensions;
 use domain::access::{Permission, Visible};
 
-use super::page_data::CallerData;
+use super::caller_data::CallerData;
 use crate::audit::Origin;
 use crate::http::state::{AppState, ConsoleFor, Services};
 use crate::identity::Principal;

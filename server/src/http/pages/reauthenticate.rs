@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use app::forms::reply::TypedFields;
-use app::page_data::unlock::Proof;
+use app::pages::unlock::data::Proof;
 use app::server_pages::reauthenticate::{Prove, Then, Visitor, prove, resend};
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, Uri, header};

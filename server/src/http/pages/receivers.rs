@@ -1,19 +1,22 @@
 //! `/alerts/receivers/…`: data of the receivers' pages, and their forms. Handlers parse, ask the notifier, send on to the next
 //! page so that reloading repeats nothing, or give the form back with its error.
 
-use app::console::ConsoleError;
+use app::console::{ConsoleError, ConsoleFuture};
 use app::forms::reply::FormReply;
-use app::page_data::receivers::{Message, MessageState, ReceiverData, ReceiverRow, ReceiversData};
+use app::pages::receivers::data::{
+    Message, MessageState, ReceiverData, ReceiverRow, ReceiversData, ReceiversPort,
+};
 use app::pages::receivers::path;
 use app::pages::receivers::test_result::{ANSWER, FAULT, REQUEST, URL};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use domain::access::Permission;
 use domain::notification::{Notice, NoticeStatus};
 use secrecy::SecretString;
 
+use super::caller_data::{CallerData, unavailable};
 use super::form_request::FormRequest;
-use super::page_data::unavailable;
 use crate::http::form_body::Form;
 use crate::http::path_id::PathId;
 use crate::http::receivers::{bad_kind, retry_dead_letter, status};
@@ -27,8 +30,24 @@ const LIST: &str = "/alerts/receivers";
 /// Of each of the two lists.
 const LISTED: i64 = 20;
 
+impl ReceiversPort for CallerData {
+    fn receivers(&self) -> ConsoleFuture<'_, ReceiversData> {
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            self.state.receivers_data().await
+        })
+    }
+
+    fn receiver(&self, name: String) -> ConsoleFuture<'_, ReceiverData> {
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            self.state.receiver_data(&name).await
+        })
+    }
+}
+
 impl Services {
-    pub(super) async fn receivers_data(&self) -> Result<ReceiversData, ConsoleError> {
+    async fn receivers_data(&self) -> Result<ReceiversData, ConsoleError> {
         let notifier = &self.notifier;
         let filter = |state| DeliveryFilter {
             state,
@@ -51,7 +70,7 @@ impl Services {
         read().await.map_err(|error| unavailable(&sentence(&error)))
     }
 
-    pub(super) async fn receiver_data(&self, name: &str) -> Result<ReceiverData, ConsoleError> {
+    async fn receiver_data(&self, name: &str) -> Result<ReceiverData, ConsoleError> {
         let all = self.notifier.receivers().await;
         let all = all.map_err(|error| unavailable(&sentence(&error)))?;
         let found = all.into_iter().find(|view| view.name == name);

@@ -6,13 +6,45 @@ mod page_rows;
 pub(in crate::http) mod review;
 pub(in crate::http) mod step;
 
-use app::console::ConsoleError;
+use app::console::{ConsoleError, ConsoleFuture};
 use app::forms::reply::FormReply;
+use app::pages::unlock::data::{BulkConfirmData, BulkSelectData, ReviewData, StepData, UnlockPort};
 use app::pages::unlock::{HOLDER_VALUES, holder_value, sentence};
+use domain::access::Permission;
 use domain::force_release::Holding;
 use domain::reported::Reported;
 
+use crate::http::pages::caller_data::CallerData;
 use crate::unlock::UnlockError;
+
+impl UnlockPort for CallerData {
+    fn unlock_review(
+        &self,
+        backend: String,
+        resource: String,
+        search: String,
+    ) -> ConsoleFuture<'_, ReviewData> {
+        Box::pin(async move {
+            let lock = (backend.as_str(), resource);
+            self.state.unlock_review_data(&self.who, lock, &search).await
+        })
+    }
+
+    fn unlock(&self, id: String) -> ConsoleFuture<'_, StepData> {
+        Box::pin(async move { self.state.unlock_step_data(&self.who, &id).await })
+    }
+
+    fn unlock_candidates(&self, search: String) -> ConsoleFuture<'_, BulkSelectData> {
+        Box::pin(async move {
+            self.check(Permission::Unlock)?;
+            self.state.unlock_candidates_data(&self.who, &search)
+        })
+    }
+
+    fn bulk_unlocks(&self, search: String) -> ConsoleFuture<'_, BulkConfirmData> {
+        Box::pin(async move { self.state.bulk_unlocks_data(&self.who, &search).await })
+    }
+}
 
 /// A clause; nothing of the store's own words.
 fn why(error: &UnlockError) -> String {

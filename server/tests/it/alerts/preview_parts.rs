@@ -4,7 +4,7 @@
 use crate::support::{Store, TestServer, client, token};
 use std::time::Duration;
 
-use app::page_data::rule_editor::RulePreview;
+use app::pages::rule_editor::data::RulePreview;
 use domain::access::Role;
 use domain::alerts::{Pattern, Rule, builtin};
 use leasehold::alerts::{PreviewRun, PreviewSpan};

@@ -11,7 +11,6 @@ use super::super::path;
 use super::super::refusal::Refusal;
 use super::super::result::{TITLE_ID, focus_title, head};
 use super::{CONFIRM, NotBegun, SELECT, confirm_path, typed_field};
-use crate::api::unlock::bulk_unlocks;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
@@ -23,7 +22,7 @@ use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
 use crate::navigation::use_search_of;
-use crate::page_data::unlock::{BulkConfirmData, BulkItem, UnlockData};
+use crate::pages::unlock::data::{BulkConfirmData, BulkItem, UnlockData, bulk_unlocks};
 
 const TOPICS: Topics = Topics::ACTIVITY;
 

@@ -13,9 +13,8 @@ use super::super::header::external;
 use super::super::parts::{name, read_again};
 use super::super::refusal::Refusal;
 use super::{NotBegun, SELECT, SelectedHolding};
-use crate::api::unlock::unlock_candidates;
 use crate::components::live_bar::LiveBar;
-use crate::components::load_boundary::{LoadBoundary, RefusedStream};
+use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::StateBadge;
@@ -27,7 +26,8 @@ use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
 use crate::navigation::use_search_of;
-use crate::page_data::unlock::{BulkSelectData, CandidateRow};
+use crate::pages::unlock::data::{BulkSelectData, CandidateRow, unlock_candidates};
+use crate::pages::unlock::refused_stream::RefusedStream;
 
 const TITLE: &str = "Unlock several locks";
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use app::page_data::alert_filter::AlertFilter;
-use app::page_data::alerts::{
+use app::pages::alerts::alert_filter::AlertFilter;
+use app::pages::alerts::data::{
     AlertGroup, AlertMember, AlertsData, FLAPPING_MIN, FLAPPING_MS, GroupState, HISTORY_MS, RECENT_BARS,
     RECENT_MS, RuleHistory,
 };

@@ -1,7 +1,7 @@
 //! Resolved alerts of the alerts page, by its filter.
 
-use app::page_data::alert_filter::AlertFilter;
-use app::page_data::alerts::{RESOLVED_READ_MAX, ResolvedAlert as ResolvedRow};
+use app::pages::alerts::alert_filter::AlertFilter;
+use app::pages::alerts::data::{RESOLVED_READ_MAX, ResolvedAlert as ResolvedRow};
 use domain::access::Visible;
 use domain::alerts::Subject;
 use domain::history::template::template;

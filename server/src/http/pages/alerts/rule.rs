@@ -2,10 +2,10 @@
 
 mod draft;
 
-use app::console::ConsoleError;
+use app::console::{ConsoleError, ConsoleFuture};
 use app::forms::reply::FormReply;
-use app::page_data::rule_editor::{
-    FiringRow, PreviewData, PreviewPart, RuleEditorData, RulePreview, VersionRow,
+use app::pages::rule_editor::data::{
+    FiringRow, PreviewData, PreviewPart, RuleEditorData, RuleEditorPort, RulePreview, VersionRow,
 };
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,8 +16,8 @@ use domain::alerts::{ConditionKind, Draft, FieldError, Preview, Rule};
 use self::draft::{Line, apply_moved_line, draft_of, fields_of, find, new_draft};
 use super::{error_text, reply};
 use crate::alerts::{AlertError, RuleVersion, path};
+use crate::http::pages::caller_data::{CallerData, unavailable};
 use crate::http::pages::form_request::FormRequest;
-use crate::http::pages::page_data::unavailable;
 use crate::http::state::{AppState, Services};
 use crate::identity::Principal;
 
@@ -35,8 +35,29 @@ struct Opened {
     versions: Vec<RuleVersion>,
 }
 
+impl RuleEditorPort for CallerData {
+    fn rule(&self, id: String, search: String) -> ConsoleFuture<'_, RuleEditorData> {
+        Box::pin(async move { self.state.rule_data(&self.who, &id, &search).await })
+    }
+
+    /// Counts of every lock are in it.
+    fn rule_preview(
+        &self,
+        id: String,
+        search: String,
+        fields: String,
+        is_newest: bool,
+    ) -> ConsoleFuture<'_, RulePreview> {
+        Box::pin(async move {
+            self.check(Permission::Administer)?;
+            let request = (id.as_str(), search.as_str(), fields.as_str());
+            self.state.rule_preview(&self.who, request, is_newest).await
+        })
+    }
+}
+
 impl Services {
-    pub(in crate::http::pages) async fn rule_data(
+    async fn rule_data(
         &self,
         who: &Principal,
         id: &str,
@@ -104,19 +125,13 @@ impl Services {
         })
     }
 
-    /// Counts of every lock are in it: the table of routes leaves it to those who may change rules.
-    pub(in crate::http::pages) async fn rule_preview(
+    async fn rule_preview(
         &self,
         who: &Principal,
         (id, search, fields): (&str, &str, &str),
         is_newest: bool,
     ) -> Result<RulePreview, ConsoleError> {
         let visible = Visible::to(&who.grants);
-        if !who.may_anywhere(Permission::Administer) {
-            return Err(ConsoleError::Forbidden {
-                permission: Permission::Administer.as_str().to_owned(),
-            });
-        }
         let form_fields = app::links::pairs(fields);
         let draft = if form_fields.is_empty() {
             self.opened_rule(&visible, id, search).await?.draft

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use app::console::ConsoleError;
-use app::page_data::alerts::{AlertMember, SilencePreview, SilenceRow};
-use app::page_data::silence_draft::{self, SilenceFields};
+use app::pages::alerts::data::{AlertMember, SilencePreview, SilenceRow};
+use app::pages::silence::silence_draft::{self, SilenceFields};
 use axum::extract::State;
 use axum::response::Response;
 use domain::access::{Permission, Visible};
@@ -13,8 +13,8 @@ use domain::alerts::{LABELS, Labels, Silence, SilenceDraft};
 use super::groups::shown_name;
 use super::reply;
 use crate::alerts::{AlertError, OpenAlert, path};
+use crate::http::pages::caller_data::unavailable;
 use crate::http::pages::form_request::FormRequest;
-use crate::http::pages::page_data::unavailable;
 use crate::http::state::{AppState, Services};
 use crate::identity::Principal;
 
@@ -77,7 +77,7 @@ fn draft(fields: &SilenceFields, now: i64) -> SilenceDraft {
 
 impl Services {
     /// `search` are the fields of the form as a query string.
-    pub(in crate::http::pages) async fn silence_preview(
+    pub(super) async fn silence_preview(
         &self,
         who: &Principal,
         search: &str,

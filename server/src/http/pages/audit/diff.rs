@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use app::page_data::audit::{ChangeMark, FieldChange};
+use app::pages::audit::data::{ChangeMark, FieldChange};
 use domain::format;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! `/audit/{id}`
 
 use app::console::ConsoleError;
-use app::page_data::audit::{AuditEntryData, AuditTableRow};
+use app::pages::audit::data::{AuditEntryData, AuditTableRow};
 use domain::audit::{AuditEntry, AuditQuery, Readable};
 
 use super::diff;
@@ -9,7 +9,7 @@ use super::page_rows::UnlocksById;
 use super::pending_reviews::review;
 use crate::audit::RecordWithNeighbours;
 use crate::http::audit::unreadable;
-use crate::http::pages::page_data::unavailable;
+use crate::http::pages::caller_data::unavailable;
 use crate::http::state::Services;
 use crate::identity::Principal;
 
@@ -17,7 +17,7 @@ use crate::identity::Principal;
 const STEPS_MAX: u32 = 50;
 
 impl Services {
-    pub(in crate::http::pages) async fn audit_entry_data(
+    pub(super) async fn audit_entry_data(
         &self,
         who: &Principal,
         id: &str,

@@ -1,7 +1,7 @@
 //! `/audit`
 
 use app::console::ConsoleError;
-use app::page_data::audit::{AuditData, AuditFilters, AuditSearchResult, ChainStatus};
+use app::pages::audit::data::{AuditData, AuditFilters, AuditSearchResult, ChainStatus};
 use chrono::{DateTime, Utc};
 use domain::access::Permission;
 use domain::audit::AuditQuery;
@@ -19,11 +19,7 @@ const ENTRIES: &str = "50";
 
 impl Services {
     /// An invalid filter and an unavailable store are results: the page shows its form with either.
-    pub(in crate::http::pages) async fn audit_data(
-        &self,
-        who: &Principal,
-        search: &str,
-    ) -> Result<AuditData, ConsoleError> {
+    pub(super) async fn audit_data(&self, who: &Principal, search: &str) -> Result<AuditData, ConsoleError> {
         let mut pairs = pairs(Some(search.trim_start_matches('?')));
         if !pairs.iter().any(|(name, _)| name == "limit") {
             pairs.push(("limit".to_owned(), ENTRIES.to_owned()));

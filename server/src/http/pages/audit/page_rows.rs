@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use app::page_data::audit::{AuditTableRow, EntryFlag, Join};
+use app::pages::audit::data::{AuditTableRow, EntryFlag, Join};
 use app::pages::audit::outcome_badge::outcome_label;
 use domain::audit::{Action, AuditEntry};
 use domain::unlock::{Unlock, UnlockState};

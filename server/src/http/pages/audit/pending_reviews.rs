@@ -1,6 +1,6 @@
 //! Unlocks that need a review, as far as the reader may see.
 
-use app::page_data::audit::{PendingKind, PendingReview, ReviewRight};
+use app::pages::audit::data::{PendingKind, PendingReview, ReviewRight};
 use domain::audit::Readable;
 use domain::unlock::{Unlock, UnlockState};
 

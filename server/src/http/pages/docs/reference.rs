@@ -1,6 +1,6 @@
 //! The reference: every operation of the description that the server serves, grouped by tag.
 
-use app::page_data::docs::{ApiPart, Operation, ParameterRow, ResponseExample};
+use app::pages::docs::{ApiPart, Operation, ParameterRow, ResponseExample};
 use axum::http::Method;
 use domain::access::{Permission, Role};
 use serde_json::Value;

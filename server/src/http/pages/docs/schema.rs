@@ -1,6 +1,6 @@
 //! JSON schemas of the description as rows for display: dotted names, types with their limits, descriptions.
 
-use app::page_data::docs::ParameterRow;
+use app::pages::docs::ParameterRow;
 use serde_json::Value;
 
 /// Levels of nested fields that get rows; deeper objects are shown by their type only.

@@ -2,7 +2,7 @@
 
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;
-use app::page_data::settings::AccountData;
+use app::pages::settings::data::AccountData;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -13,10 +13,7 @@ use crate::http::state::{AppState, Services};
 use crate::identity::{IdentityError, Principal, Subject};
 
 impl Services {
-    pub(in crate::http::pages) async fn account_data(
-        &self,
-        who: &Principal,
-    ) -> Result<AccountData, ConsoleError> {
+    pub(super) async fn account_data(&self, who: &Principal) -> Result<AccountData, ConsoleError> {
         let known = self.auth.identity.sessions().await;
         let known = known.map_err(|error| page_error(&error))?;
         let own_sessions = known.into_iter().filter(|session| session.user_id == who.id());

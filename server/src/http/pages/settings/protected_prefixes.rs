@@ -2,7 +2,7 @@
 
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;
-use app::page_data::settings::{ProtectedPrefixRow, ProtectedPrefixesData};
+use app::pages::settings::data::{ProtectedPrefixRow, ProtectedPrefixesData};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -10,8 +10,8 @@ use domain::names::BackendName;
 use domain::unlock::ProtectionLevel;
 
 use crate::http::form_body::Form;
+use crate::http::pages::caller_data::unavailable;
 use crate::http::pages::form_request::FormRequest;
-use crate::http::pages::page_data::unavailable;
 use crate::http::path_id::PathId;
 use crate::http::protected_prefixes::{bad_prefix, bad_protection};
 use crate::http::state::{AppState, Services};
@@ -21,9 +21,7 @@ use crate::unlock::{UnlockError, is_exception};
 const PAGE: &str = "/settings/protected-prefixes";
 
 impl Services {
-    pub(in crate::http::pages) async fn protected_prefixes_data(
-        &self,
-    ) -> Result<ProtectedPrefixesData, ConsoleError> {
+    pub(super) async fn protected_prefixes_data(&self) -> Result<ProtectedPrefixesData, ConsoleError> {
         let rules = self.unlocks.protected_prefixes().await.map_err(|_| {
             unavailable("The protected prefixes cannot be read: the console's store does not answer. Try again in a moment.")
         })?;

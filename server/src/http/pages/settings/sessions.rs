@@ -1,7 +1,7 @@
 //! `/settings/sessions`: all sessions, for admins; any user may end their own.
 
 use app::console::ConsoleError;
-use app::page_data::settings::{SessionRow, SessionsData};
+use app::pages::settings::data::{SessionRow, SessionsData};
 use axum::extract::State;
 use axum::response::Response;
 use domain::access::Permission;
@@ -13,10 +13,7 @@ use crate::http::state::{AppState, Services};
 use crate::identity::{Principal, SessionView};
 
 impl Services {
-    pub(in crate::http::pages) async fn sessions_data(
-        &self,
-        who: &Principal,
-    ) -> Result<SessionsData, ConsoleError> {
+    pub(super) async fn sessions_data(&self, who: &Principal) -> Result<SessionsData, ConsoleError> {
         let known = self.auth.identity.sessions().await;
         let known = known.map_err(|error| page_error(&error))?;
         Ok(SessionsData {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;
-use app::page_data::settings::{TokenRow, TokensData};
+use app::pages::settings::data::{TokenRow, TokensData};
 use app::pages::settings::secret_panel::{CREATED_NAME, SECRET};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -21,7 +21,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 const PAGE: &str = "/settings/tokens";
 
 impl Services {
-    pub(in crate::http::pages) async fn tokens_data(&self) -> Result<TokensData, ConsoleError> {
+    pub(super) async fn tokens_data(&self) -> Result<TokensData, ConsoleError> {
         let known = self.auth.identity.tokens().await;
         let known = known.map_err(|error| page_error(&error))?;
         let rows = known.into_iter().map(|token| TokenRow {

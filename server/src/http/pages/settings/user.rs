@@ -2,7 +2,7 @@
 
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;
-use app::page_data::settings::{UserData, UserToken};
+use app::pages::settings::data::{UserData, UserToken};
 use app::pages::settings::secret_panel::SECRET;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -19,11 +19,7 @@ use crate::identity::{IdentityError, Principal};
 const ID_SHOWN_MAX: usize = 64;
 
 impl Services {
-    pub(in crate::http::pages) async fn user_data(
-        &self,
-        who: &Principal,
-        id: &str,
-    ) -> Result<UserData, ConsoleError> {
+    pub(super) async fn user_data(&self, who: &Principal, id: &str) -> Result<UserData, ConsoleError> {
         let directory = self.directory();
         let known = directory.users.get(id).ok_or_else(|| {
             let name = id.chars().take(ID_SHOWN_MAX).collect();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;
-use app::page_data::settings::{UserRow, UsersData};
+use app::pages::settings::data::{UserRow, UsersData};
 use app::pages::settings::secret_panel::{CREATED_NAME, SECRET};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -20,7 +20,7 @@ use crate::identity::{IdentityError, NewUser, Principal, User};
 const PAGE: &str = "/settings/users";
 
 impl Services {
-    pub(in crate::http::pages) async fn users_data(&self) -> Result<UsersData, ConsoleError> {
+    pub(super) async fn users_data(&self) -> Result<UsersData, ConsoleError> {
         let sessions = self.auth.identity.sessions().await;
         let sessions = sessions.map_err(|error| page_error(&error))?;
         let mut seen: HashMap<&str, i64> = HashMap::new();

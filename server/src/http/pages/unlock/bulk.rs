@@ -4,8 +4,8 @@
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;
 use app::links;
-use app::page_data::unlock::{BulkConfirmData, BulkItem, BulkSelectData};
 use app::pages::unlock::bulk::{CONFIRM_URL, NOT_BEGUN, SELECT, SelectedHolding, confirm_path, typed_field};
+use app::pages::unlock::data::{BulkConfirmData, BulkItem, BulkSelectData};
 use app::pages::unlock::sentence;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -25,7 +25,7 @@ use crate::unlock::limits::BULK_MAX;
 use crate::unlock::{CandidateFilter, Confirmation, UnlockError, UnlockRequest, UnlockStatus};
 
 impl Services {
-    pub(in crate::http::pages) fn unlock_candidates_data(
+    pub(super) fn unlock_candidates_data(
         &self,
         who: &Principal,
         search: &str,
@@ -57,7 +57,7 @@ impl Services {
     }
 
     /// In this order; locks that do not exist or are not visible are left out.
-    pub(in crate::http::pages) async fn bulk_unlocks_data(
+    pub(super) async fn bulk_unlocks_data(
         &self,
         who: &Principal,
         search: &str,

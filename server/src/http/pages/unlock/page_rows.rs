@@ -1,6 +1,6 @@
 //! Rows of the forced unlock's pages.
 
-use app::page_data::unlock::{
+use app::pages::unlock::data::{
     CandidateRow, CasualtyRow, HolderData, NothingToUnlock, ReleaseEffects, UnlockData,
 };
 use domain::lock::Lock;

@@ -2,7 +2,7 @@
 
 use app::console::ConsoleError;
 use app::links;
-use app::page_data::unlock::{Hindrance, NothingToUnlock, ReviewData, ReviewedLock};
+use app::pages::unlock::data::{Hindrance, NothingToUnlock, ReviewData, ReviewedLock};
 use app::pages::unlock::{REVIEW_FORM, path, sentence};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -54,7 +54,7 @@ fn invalid_address() -> UnlockError {
 }
 
 impl Services {
-    pub(in crate::http::pages) async fn unlock_review_data(
+    pub(super) async fn unlock_review_data(
         &self,
         who: &Principal,
         (backend, resource): (&str, String),

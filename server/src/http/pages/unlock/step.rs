@@ -1,7 +1,7 @@
 //! `/unlocks/{id}`: the second step, its acts, and the outcome.
 
 use app::console::ConsoleError;
-use app::page_data::unlock::{Proof, StepData, UnlockStep};
+use app::pages::unlock::data::{Proof, StepData, UnlockStep};
 use app::pages::unlock::{break_glass_path, path};
 use axum::extract::State;
 use axum::response::Response;
@@ -19,11 +19,7 @@ use crate::identity::{IdentityError, Principal};
 use crate::unlock::{Confirmation, UnlockError, UnlockStatus};
 
 impl Services {
-    pub(in crate::http::pages) async fn unlock_step_data(
-        &self,
-        who: &Principal,
-        id: &str,
-    ) -> Result<StepData, ConsoleError> {
+    pub(super) async fn unlock_step_data(&self, who: &Principal, id: &str) -> Result<StepData, ConsoleError> {
         match self.unlocks.status_for(who, id).await {
             Ok(status) => Ok(StepData::Unlock(Box::new(self.step(who, status)))),
             Err(error) => match unavailable(&error) {

@@ -12,7 +12,13 @@ use domain::reported::Reported;
 use domain::state::LockState;
 use domain::token::FencingToken;
 use domain::unlock::{Approval, BreakGlass, EndedHolding, UnlockState};
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 use serde::{Deserialize, Serialize};
+
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
+use crate::console::ConsoleFuture;
 
 /// `/unlock/{backend}/{resource}`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -219,6 +225,51 @@ impl BulkItem {
     pub fn is_open(&self) -> bool {
         self.unlock.state == UnlockState::Pending && self.elsewhere.is_none()
     }
+}
+
+/// Port: the server implements it, for the caller of a request.
+pub trait UnlockPort {
+    /// Reads the lock from its backend.
+    fn unlock_review(
+        &self,
+        backend: String,
+        resource: String,
+        search: String,
+    ) -> ConsoleFuture<'_, ReviewData>;
+    fn unlock(&self, id: String) -> ConsoleFuture<'_, StepData>;
+    fn unlock_candidates(&self, search: String) -> ConsoleFuture<'_, BulkSelectData>;
+    fn bulk_unlocks(&self, search: String) -> ConsoleFuture<'_, BulkConfirmData>;
+}
+
+/// Reads the lock from its backend. `search` is the page's query string.
+#[server(name = GetUnlockReview, prefix = "/api", endpoint = "unlock-review", input = GetUrl, output = EncodedResponse)]
+pub async fn unlock_review(
+    backend: String,
+    resource: String,
+    search: String,
+) -> Result<ReviewData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.unlock_review(backend, resource, search).await)
+}
+
+#[server(name = GetUnlock, prefix = "/api", endpoint = "unlock", input = GetUrl, output = EncodedResponse)]
+pub async fn unlock(id: String) -> Result<StepData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.unlock(id).await)
+}
+
+/// `search` is the page's query string: its filters.
+#[server(name = GetUnlockCandidates, prefix = "/api", endpoint = "unlock-candidates", input = GetUrl, output = EncodedResponse)]
+pub async fn unlock_candidates(search: String) -> Result<BulkSelectData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.unlock_candidates(search).await)
+}
+
+/// `search` is the page's query string: the ids.
+#[server(name = GetBulkUnlocks, prefix = "/api", endpoint = "bulk-unlocks", input = GetUrl, output = EncodedResponse)]
+pub async fn bulk_unlocks(search: String) -> Result<BulkConfirmData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.bulk_unlocks(search).await)
 }
 
 #[cfg(test)]

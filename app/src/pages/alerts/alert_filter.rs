@@ -3,7 +3,7 @@
 use domain::alerts::AlertSeverity;
 use domain::query::QueryError;
 
-use super::alerts::GroupState;
+use super::data::GroupState;
 use crate::links;
 
 pub const PATH: &str = "/alerts";

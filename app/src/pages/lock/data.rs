@@ -1,4 +1,4 @@
-//! One lock with all details.
+//! Data of one lock, held or released.
 
 use domain::lock_detail::LockDetail;
 use domain::names::{BackendName, NameError, Source};
@@ -6,8 +6,8 @@ use domain::query::QueryError;
 use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
 
-use super::codec::EncodedResponse;
-use super::error::ApiError;
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
 use crate::console::{Console, ConsoleError};
 
 /// An empty `source` matches any source. `search` is the page's query string: the time range of
@@ -19,7 +19,7 @@ pub async fn lock(
     resource: String,
     search: String,
 ) -> Result<LockDetail, ApiError> {
-    let context = super::error::from_context()?;
+    let context = crate::api::error::from_context()?;
     let found = match names(&backend, &source) {
         Ok((backend, source)) => held_or_past(&*context.console, backend, source, resource).await,
         Err(error) => Err(error),

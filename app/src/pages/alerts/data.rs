@@ -2,7 +2,13 @@
 //! history, silences, deliveries.
 
 use domain::alerts::AlertSeverity;
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 use serde::{Deserialize, Serialize};
+
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
+use crate::console::ConsoleFuture;
 
 /// Resolved alerts that are read, the newest; a filter, or what the reader may see, selects among them.
 pub const RESOLVED_READ_MAX: i64 = 1_000;
@@ -194,6 +200,28 @@ pub struct SilencePreview {
     /// Receivers of the covered alerts, and whether other groups still notify them.
     pub receivers: Vec<(String, bool)>,
     pub now: i64,
+}
+
+/// Port: the server implements it, for the caller of a request.
+pub trait AlertsPort {
+    /// `search` is the query string of the page.
+    fn alerts(&self, search: String) -> ConsoleFuture<'_, AlertsData>;
+    /// `search` are the fields of the silence form.
+    fn silence_preview(&self, search: String) -> ConsoleFuture<'_, SilencePreview>;
+}
+
+/// `search` is the query string of the page: its filter.
+#[server(name = GetAlerts, prefix = "/api", endpoint = "alerts", input = GetUrl, output = EncodedResponse)]
+pub async fn alerts(search: String) -> Result<AlertsData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.alerts(search).await)
+}
+
+/// `search` are the fields of the silence form as a query string.
+#[server(name = GetSilencePreview, prefix = "/api", endpoint = "silence-preview", input = GetUrl, output = EncodedResponse)]
+pub async fn silence_preview(search: String) -> Result<SilencePreview, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.silence_preview(search).await)
 }
 
 #[cfg(test)]

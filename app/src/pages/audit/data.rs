@@ -1,7 +1,13 @@
 //! Data of the audit log's pages.
 
 use chrono::{DateTime, Utc};
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 use serde::{Deserialize, Serialize};
+
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
+use crate::console::ConsoleFuture;
 
 /// `/audit`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,4 +180,23 @@ pub enum ChangeMark {
     Changed,
     /// Only one side has the field.
     OneSided,
+}
+
+/// Port: the server implements it, for the caller of a request.
+pub trait AuditPort {
+    fn audit(&self, search: String) -> ConsoleFuture<'_, AuditData>;
+    fn audit_entry(&self, id: String) -> ConsoleFuture<'_, AuditEntryData>;
+}
+
+/// `search` is the page's query string: its filters and its cursor.
+#[server(name = GetAudit, prefix = "/api", endpoint = "audit", input = GetUrl, output = EncodedResponse)]
+pub async fn audit(search: String) -> Result<AuditData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.audit(search).await)
+}
+
+#[server(name = GetAuditEntry, prefix = "/api", endpoint = "audit-entry", input = GetUrl, output = EncodedResponse)]
+pub async fn audit_entry(id: String) -> Result<AuditEntryData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.audit_entry(id).await)
 }

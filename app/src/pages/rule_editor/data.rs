@@ -1,6 +1,12 @@
 //! Data of the rule editor. A draft travels as the fields of its form.
 
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 use serde::{Deserialize, Serialize};
+
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
+use crate::console::ConsoleFuture;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleEditorData {
@@ -96,4 +102,40 @@ pub struct FiringRow {
     pub owner: Option<String>,
     pub measure: i64,
     pub why: String,
+}
+
+/// Port: the server implements it, for the caller of a request.
+pub trait RuleEditorPort {
+    /// An empty id: a new rule, with the values of the page's query string.
+    fn rule(&self, id: String, search: String) -> ConsoleFuture<'_, RuleEditorData>;
+    /// `fields` is the form; empty: the rule as [`rule`](Self::rule) returns it. `is_newest`: the
+    /// newest part is enough.
+    fn rule_preview(
+        &self,
+        id: String,
+        search: String,
+        fields: String,
+        is_newest: bool,
+    ) -> ConsoleFuture<'_, RulePreview>;
+}
+
+/// An empty `id`: a new rule, with the values of the page's query string.
+#[server(name = GetRule, prefix = "/api", endpoint = "rule", input = GetUrl, output = EncodedResponse)]
+pub async fn rule(id: String, search: String) -> Result<RuleEditorData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.rule(id, search).await)
+}
+
+/// The preview of `fields`, the form as a query string; if empty, of the rule as the page opens it.
+/// `part` is `newest` for a quick result, else empty.
+#[server(name = GetRulePreview, prefix = "/api", endpoint = "rule-preview", input = GetUrl, output = EncodedResponse)]
+pub async fn rule_preview(
+    id: String,
+    search: String,
+    fields: String,
+    part: String,
+) -> Result<RulePreview, ApiError> {
+    let context = crate::api::error::from_context()?;
+    let is_newest = part == "newest";
+    context.set_status(context.pages()?.rule_preview(id, search, fields, is_newest).await)
 }

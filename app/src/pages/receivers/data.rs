@@ -1,6 +1,12 @@
 //! Data of the receivers' pages. Never a secret, never an address that is one.
 
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 use serde::{Deserialize, Serialize};
+
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
+use crate::console::ConsoleFuture;
 
 /// `/alerts/receivers`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,4 +61,22 @@ pub enum MessageState {
     Waiting,
     Delivered,
     Dead,
+}
+
+/// Port: the server implements it, for the caller of a request.
+pub trait ReceiversPort {
+    fn receivers(&self) -> ConsoleFuture<'_, ReceiversData>;
+    fn receiver(&self, name: String) -> ConsoleFuture<'_, ReceiverData>;
+}
+
+#[server(name = GetReceivers, prefix = "/api", endpoint = "receivers", input = GetUrl, output = EncodedResponse)]
+pub async fn receivers() -> Result<ReceiversData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.receivers().await)
+}
+
+#[server(name = GetReceiver, prefix = "/api", endpoint = "receiver", input = GetUrl, output = EncodedResponse)]
+pub async fn receiver(name: String) -> Result<ReceiverData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.receiver(name).await)
 }

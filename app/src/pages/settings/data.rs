@@ -2,7 +2,13 @@
 
 use domain::access::Grant;
 use domain::unlock::ProtectionLevel;
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
 use serde::{Deserialize, Serialize};
+
+use crate::api::codec::EncodedResponse;
+use crate::api::error::ApiError;
+use crate::console::ConsoleFuture;
 
 /// `/settings`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,4 +141,50 @@ pub struct ProtectedPrefixRow {
     pub protection: ProtectionLevel,
     /// `standard`, below a protected prefix.
     pub is_exception: bool,
+}
+
+/// Port: the server implements it, for the caller of a request.
+pub trait SettingsPort {
+    fn account(&self) -> ConsoleFuture<'_, AccountData>;
+    fn sessions(&self) -> ConsoleFuture<'_, SessionsData>;
+    fn users(&self) -> ConsoleFuture<'_, UsersData>;
+    fn user(&self, id: String) -> ConsoleFuture<'_, UserData>;
+    fn tokens(&self) -> ConsoleFuture<'_, TokensData>;
+    fn protected_prefixes(&self) -> ConsoleFuture<'_, ProtectedPrefixesData>;
+}
+
+#[server(name = GetAccount, prefix = "/api", endpoint = "account", input = GetUrl, output = EncodedResponse)]
+pub async fn account() -> Result<AccountData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.account().await)
+}
+
+#[server(name = GetSessions, prefix = "/api", endpoint = "sessions", input = GetUrl, output = EncodedResponse)]
+pub async fn sessions() -> Result<SessionsData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.sessions().await)
+}
+
+#[server(name = GetUsers, prefix = "/api", endpoint = "users", input = GetUrl, output = EncodedResponse)]
+pub async fn users() -> Result<UsersData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.users().await)
+}
+
+#[server(name = GetUser, prefix = "/api", endpoint = "user", input = GetUrl, output = EncodedResponse)]
+pub async fn user(id: String) -> Result<UserData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.user(id).await)
+}
+
+#[server(name = GetTokens, prefix = "/api", endpoint = "tokens", input = GetUrl, output = EncodedResponse)]
+pub async fn tokens() -> Result<TokensData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.tokens().await)
+}
+
+#[server(name = GetProtectedPrefixes, prefix = "/api", endpoint = "protected-prefixes", input = GetUrl, output = EncodedResponse)]
+pub async fn protected_prefixes() -> Result<ProtectedPrefixesData, ApiError> {
+    let context = crate::api::error::from_context()?;
+    context.set_status(context.pages()?.protected_prefixes().await)
 }
