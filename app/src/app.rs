@@ -1,16 +1,13 @@
-//! Shell of every page: document, head, routes and shared parts.
+//! Shell of every page: document, head and shared parts.
 
 use leptos::prelude::*;
 use leptos_meta::{MetaTags, provide_meta_context};
-use leptos_router::components::{FlatRoutes, Route, Router};
+use leptos_router::components::Router;
 use leptos_router::hooks::use_location;
-use leptos_router::{SsrMode, path};
 
 use crate::api::codec::Payload;
-use crate::api::error::set_status;
-use crate::components::empty_state::Empty;
 use crate::components::reactive::changing;
-use crate::components::title::{PageTitle, TitleFormat};
+use crate::components::title::TitleFormat;
 use crate::components::toast::Toast;
 use crate::forms::console_form::FirstReply;
 use crate::forms::reply::FormReply;
@@ -18,32 +15,7 @@ use crate::hydration::Hydration;
 use crate::keyboard_shortcuts::KeysDialog;
 use crate::layout::Layout;
 use crate::live::Live;
-use crate::pages::alerts::AlertsPage;
-use crate::pages::audit::AuditPage;
-use crate::pages::audit::entry::AuditEntryPage;
-use crate::pages::backends::BackendsPage;
-use crate::pages::contention::ContentionPage;
-use crate::pages::docs::DocsPage;
-use crate::pages::fencing::FencingPage;
-use crate::pages::lock::LockPage;
-use crate::pages::locks::LocksPage;
-use crate::pages::overview::OverviewPage;
-use crate::pages::receivers::ReceiversPage;
-use crate::pages::receivers::edit::ReceiverPage;
-use crate::pages::rule_editor::RuleEditorPage;
-use crate::pages::settings::account::AccountPage;
-use crate::pages::settings::protected_prefixes::ProtectedPrefixesPage;
-use crate::pages::settings::roles::RolesPage;
-use crate::pages::settings::sessions::SessionsPage;
-use crate::pages::settings::tokens::TokensPage;
-use crate::pages::settings::user::UserPage;
-use crate::pages::settings::users::UsersPage;
-use crate::pages::silence::SilencePage;
-use crate::pages::unlock::bulk::confirm::BulkConfirmPage;
-use crate::pages::unlock::bulk::select::BulkSelectPage;
-use crate::pages::unlock::review::UnlockReviewPage;
-use crate::pages::unlock::step::UnlockStepPage;
-use crate::pages::waits::WaitsPage;
+use crate::pages::routes;
 use crate::refusal_pages::Refused;
 use crate::session::{CurrentSession, FirstRender, Refusal};
 
@@ -135,53 +107,4 @@ fn Content(refusal: Option<(Refusal, FormReply)>, reply: FirstReply) -> impl Int
         }
     })
     .into_any()
-}
-
-fn routes() -> AnyView {
-    view! {
-        // Flat: the old page leaves the document before its state is disposed of.
-        <FlatRoutes fallback=|| view! { <NotFound/> }.into_any()>
-            <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
-            <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
-            <Route path=path!("/locks/:backend/*resource") view=LockPage ssr=SsrMode::Async/>
-            <Route path=path!("/contention") view=ContentionPage ssr=SsrMode::Async/>
-            <Route path=path!("/waits") view=WaitsPage ssr=SsrMode::Async/>
-            <Route path=path!("/fencing") view=FencingPage ssr=SsrMode::Async/>
-            <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
-            <Route path=path!("/alerts") view=AlertsPage ssr=SsrMode::Async/>
-            <Route path=path!("/alerts/silences/new") view=SilencePage ssr=SsrMode::Async/>
-            <Route path=path!("/alerts/rules/new") view=RuleEditorPage ssr=SsrMode::Async/>
-            <Route path=path!("/alerts/rules/:id") view=RuleEditorPage ssr=SsrMode::Async/>
-            <Route path=path!("/unlock/:backend/*resource") view=UnlockReviewPage ssr=SsrMode::Async/>
-            <Route path=path!("/unlocks") view=BulkSelectPage ssr=SsrMode::Async/>
-            <Route path=path!("/unlocks/several") view=BulkConfirmPage ssr=SsrMode::Async/>
-            <Route path=path!("/unlocks/:unlock_id") view=UnlockStepPage ssr=SsrMode::Async/>
-            <Route path=path!("/alerts/receivers") view=ReceiversPage ssr=SsrMode::Async/>
-            <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>
-            <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async/>
-            <Route path=path!("/audit/:id") view=AuditEntryPage ssr=SsrMode::Async/>
-            <Route path=path!("/docs") view=DocsPage ssr=SsrMode::Async/>
-            <Route path=path!("/docs/:page") view=DocsPage ssr=SsrMode::Async/>
-            <Route path=path!("/docs/api/:part") view=DocsPage ssr=SsrMode::Async/>
-            <Route path=path!("/settings") view=AccountPage ssr=SsrMode::Async/>
-            <Route path=path!("/settings/users") view=UsersPage ssr=SsrMode::Async/>
-            <Route path=path!("/settings/users/:id") view=UserPage ssr=SsrMode::Async/>
-            <Route path=path!("/settings/tokens") view=TokensPage ssr=SsrMode::Async/>
-            <Route path=path!("/settings/sessions") view=SessionsPage ssr=SsrMode::Async/>
-            <Route path=path!("/settings/protected-prefixes") view=ProtectedPrefixesPage ssr=SsrMode::Async/>
-            <Route path=path!("/settings/roles") view=RolesPage ssr=SsrMode::Async/>
-        </FlatRoutes>
-    }
-    .into_any()
-}
-
-#[component]
-fn NotFound() -> impl IntoView {
-    set_status(404);
-    view! {
-        <PageTitle text="Page not found"/>
-        <Empty title="There is no such page" whole=true>
-            <p><a class="link" href="/">"Overview"</a>", or "<a class="link" href="/locks">"all locks"</a>"."</p>
-        </Empty>
-    }
 }

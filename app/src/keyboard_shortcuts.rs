@@ -10,7 +10,7 @@ use web_sys::{HtmlElement, HtmlInputElement, KeyboardEvent};
 use crate::components::legend::ExpiryBarLegend;
 use crate::links;
 use crate::live::use_live;
-use crate::navigation::PAGES;
+use crate::pages::PAGES;
 
 /// Keys and what they do; the pages follow from the navigation table.
 const KEYS: [(&[&str], &str); 8] = [

@@ -10,7 +10,8 @@ use crate::components::reactive::changing;
 use crate::components::toast::ToastMessage;
 use crate::keyboard_shortcuts::Keys;
 use crate::links;
-use crate::navigation::{SETTINGS, current_section};
+use crate::navigation::current_section;
+use crate::pages::SETTINGS;
 use crate::session::use_session;
 
 #[component]

@@ -1,10 +1,11 @@
-//! The navigation tables: pages of the header, and sections of the settings. Header, phone tabs,
-//! keyboard shortcuts and the current page read them; a test of the server compares their
-//! permissions with the table of routes.
+//! Entries of the header and of the settings, and the lookup by path. Their tables are in `pages.rs`: header, phone tabs,
+//! keyboard shortcuts and the current page read them; a test of the server compares their permissions with the table of routes.
 
 use domain::access::Permission;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
+
+use crate::pages::{PAGES, SETTINGS};
 
 /// The query string of this page. During navigation a page outlives its URL for a moment: the query
 /// of the next page is not its own.
@@ -28,7 +29,7 @@ pub struct NavEntry {
     /// A tab of the phone; the others are behind `More`.
     pub is_tab: bool,
     /// Other paths that belong to this page, each with its subpaths.
-    also: &'static [&'static str],
+    pub(crate) also: &'static [&'static str],
     /// Number shown with the label.
     pub count: Option<NavCount>,
 }
@@ -41,7 +42,13 @@ pub enum NavCount {
     FiringGroups,
 }
 
-const fn page(path: &'static str, label: &'static str, shortcut: char, permission: Permission) -> NavEntry {
+/// One for those who may `permission`, behind `More` on a phone.
+pub(crate) const fn page(
+    path: &'static str,
+    label: &'static str,
+    shortcut: char,
+    permission: Permission,
+) -> NavEntry {
     NavEntry {
         path,
         label,
@@ -52,44 +59,6 @@ const fn page(path: &'static str, label: &'static str, shortcut: char, permissio
         count: None,
     }
 }
-
-/// In the order of the header.
-pub const PAGES: [NavEntry; 9] = [
-    NavEntry {
-        is_tab: true,
-        ..page("/", "Overview", 'o', Permission::View)
-    },
-    NavEntry {
-        is_tab: true,
-        also: &["/unlock", "/unlocks"],
-        count: Some(NavCount::Locks),
-        ..page("/locks", "Locks", 'l', Permission::View)
-    },
-    NavEntry {
-        also: &["/waits"],
-        ..page("/contention", "Contention", 'c', Permission::View)
-    },
-    page("/fencing", "Fencing", 'f', Permission::View),
-    NavEntry {
-        is_tab: true,
-        ..page("/backends", "Backends", 'b', Permission::View)
-    },
-    NavEntry {
-        is_tab: true,
-        count: Some(NavCount::FiringGroups),
-        ..page("/alerts", "Alerts", 'a', Permission::View)
-    },
-    page("/audit", "Audit", 'u', Permission::AuditRead),
-    NavEntry {
-        permission: None,
-        also: &["/alerts/receivers", "/prove"],
-        ..page("/settings", "Settings", 's', Permission::View)
-    },
-    NavEntry {
-        permission: None,
-        ..page("/docs", "Docs", 'd', Permission::View)
-    },
-];
 
 /// One page of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +71,8 @@ pub struct SettingsEntry {
     pub needs_fresh: bool,
 }
 
-const fn section(path: &'static str, label: &'static str, needs_fresh: bool) -> SettingsEntry {
+/// One for admins.
+pub(crate) const fn section(path: &'static str, label: &'static str, needs_fresh: bool) -> SettingsEntry {
     SettingsEntry {
         path,
         label,
@@ -110,22 +80,6 @@ const fn section(path: &'static str, label: &'static str, needs_fresh: bool) -> 
         needs_fresh,
     }
 }
-
-pub const SETTINGS: [SettingsEntry; 7] = [
-    SettingsEntry {
-        permission: None,
-        ..section("/settings", "You", false)
-    },
-    section("/settings/users", "Users", true),
-    section("/settings/tokens", "Tokens", true),
-    section("/settings/sessions", "Sessions", false),
-    section("/settings/protected-prefixes", "Protected prefixes", true),
-    section("/alerts/receivers", "Receivers", true),
-    SettingsEntry {
-        permission: None,
-        ..section("/settings/roles", "Roles", false)
-    },
-];
 
 /// Length of `prefix` if `path` is it or below it.
 fn matched_len(path: &str, prefix: &str) -> Option<usize> {

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::nav::{CurrentPage, nav_link};
-use crate::navigation::PAGES;
+use crate::pages::PAGES;
 
 #[component]
 pub fn Tabs() -> impl IntoView {

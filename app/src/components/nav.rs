@@ -9,7 +9,8 @@ use super::state_badge::Shape;
 use crate::components::reactive::changing;
 use crate::keyboard_shortcuts::KeysOpen;
 use crate::live::use_live;
-use crate::navigation::{NavCount, NavEntry, PAGES, current_page};
+use crate::navigation::{NavCount, NavEntry, current_page};
+use crate::pages::PAGES;
 use crate::session::use_session;
 
 /// The page of the navigation that is open.

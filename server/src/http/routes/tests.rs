@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use app::navigation::{PAGES, SETTINGS};
+use app::pages::{PAGES, SETTINGS};
 use axum::http::Method;
 
 use super::*;
