@@ -1,5 +1,6 @@
 //! Rules for names and text that no compiler checks. Names of tests are short sentences.
 
+mod checklists;
 mod names;
 mod prose;
 mod sleeps;
