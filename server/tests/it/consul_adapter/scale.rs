@@ -4,8 +4,9 @@ use ::backends::Budget;
 use ::config::backend::SCAN_TIMEOUT_DEFAULT;
 use serde_json::{Value, json};
 
-use super::watched_consul::{ConsulClient, backend, clock, consul};
+use super::watched_consul::{ConsulClient, backend, consul};
 use crate::support::scale::{BYTES_PER_LOCK_MAX, heap_bytes, scan_size};
+use crate::support::watching::clock;
 
 const KEYS: usize = 50_000;
 /// Most operations of one of Consul's transactions.

@@ -1,17 +1,17 @@
 //! One throwaway Consul with an adapter and a client that holds locks in it.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use ::backends::BackendError;
 use ::backends::consul::{ConsulBackend, connect};
-use ::config::backend::{BackendConfig, SCAN_TIMEOUT_DEFAULT, SystemConfig, TIMEOUT_DEFAULT};
+use ::config::backend::{BackendConfig, SystemConfig};
 use ::config::consul::ConsulConfig;
 use ::testkit::{Consul, ConsulOptions, Throwaway};
-use domain::names::{BackendName, Resource, Source};
+use domain::names::{Resource, Source};
 use reqwest::Method;
-use runtime::clock::Clock;
 use serde_json::{Value, json};
+
+use crate::support::watching::{backend_config, clock};
 
 /// For everything, where ACLs are on.
 pub(crate) const ROOT_TOKEN: &str = "5b1c8f0a-6f0e-4d7e-9a55-2f9f0b7a1c11";
@@ -128,12 +128,6 @@ impl ConsulClient {
     }
 }
 
-/// The one clock of all adapters of this process.
-pub(crate) fn clock() -> Clock {
-    static CLOCK: OnceLock<Clock> = OnceLock::new();
-    CLOCK.get_or_init(Clock::start).clone()
-}
-
 /// The defaults of the configuration, changed by `change`.
 pub(crate) fn backend(
     url: &str,
@@ -155,16 +149,7 @@ pub(crate) fn try_backend(
         datacenter: None,
         namespace: None,
     };
-    let mut config = BackendConfig {
-        name: BackendName::parse("dc1").unwrap(),
-        poll_interval: Duration::from_secs(2),
-        timeout: TIMEOUT_DEFAULT,
-        scan_timeout: SCAN_TIMEOUT_DEFAULT,
-        tls: config::tls::TlsConfig::default(),
-        user: None,
-        password: None,
-        system: SystemConfig::Consul(consul.clone()),
-    };
+    let mut config = backend_config("dc1", SystemConfig::Consul(consul.clone()));
     change(&mut config, &mut consul);
     connect(&config, &consul, clock())
 }

@@ -9,8 +9,9 @@ use etcd_client::{Client, CompactionOptions, PutOptions, Txn, TxnOp};
 use futures::StreamExt;
 
 use super::watched_etcd::{
-    SeenLocks, WatchedEtcd, backend, client, clock, etcd, owner, refreshed, seen, seen_within, source_of,
+    SeenLocks, WatchedEtcd, backend, client, etcd, owner, refreshed, seen, seen_within, source_of,
 };
+use crate::support::watching::clock;
 use testkit::eventually;
 
 pub(crate) async fn in_parallel(count: usize, work: impl AsyncFn(usize)) {

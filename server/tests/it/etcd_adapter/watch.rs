@@ -3,73 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::backends::Backend;
 use ::backends::change_notification::Pending;
-use ::backends::{Backend, Hints};
 use ::testkit::Etcd;
 use domain::backend::WatchState;
 use domain::names::Resource;
-use runtime::tasks;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::watched_etcd::{WatchedEtcd, backend, client, seen, source_of};
 use crate::support::proxy::{Link, Proxy};
+use crate::support::watching::Watching;
 use testkit::eventually;
-
-/// A running watch, and the change notifications that it sent.
-struct Watching {
-    hints: Hints,
-    pending: Pending,
-    states: Vec<WatchState>,
-    _stop: DropGuard,
-}
-
-impl Watching {
-    fn start(backend: Arc<dyn Backend>) -> Self {
-        let hints = Hints::default();
-        let stop = CancellationToken::new();
-        let given = hints.clone();
-        tasks::spawn("watch", stop.clone(), async move { backend.watch(given).await });
-        Self {
-            hints,
-            pending: Pending::default(),
-            states: Vec::new(),
-            _stop: stop.drop_guard(),
-        }
-    }
-
-    /// Gathers hints until `enough`, then forgets them.
-    async fn until(&mut self, what: &str, enough: impl Fn(&Pending) -> bool) -> Pending {
-        let patience = Duration::from_secs(30);
-        while !enough(&self.pending) {
-            let more = tokio::time::timeout(patience, self.hints.take()).await;
-            let more =
-                more.unwrap_or_else(|_| panic!("not within {patience:?}: {what}; got {:?}", self.pending));
-            self.pending.relist |= more.relist;
-            self.pending.names.extend(more.names);
-            self.states.extend(more.state.clone());
-            self.pending.state = more.state.or(self.pending.state.take());
-        }
-        std::mem::take(&mut self.pending)
-    }
-
-    async fn live(&mut self) -> Pending {
-        self.until("the watch is live", |pending| {
-            pending.state == Some(WatchState::Live)
-        })
-        .await
-    }
-
-    async fn reconnecting(&mut self) -> Pending {
-        let down = |pending: &Pending| matches!(pending.state, Some(WatchState::Reconnecting { .. }));
-        self.until("the watch is known to be down", down).await
-    }
-
-    async fn named(&mut self, source: &str, resource: &str) {
-        let name = (source_of(source), Resource::from(resource));
-        self.until(resource, |pending| pending.names.contains(&name))
-            .await;
-    }
-}
 
 fn adapter(etcd: &Etcd) -> Arc<dyn Backend> {
     Arc::new(backend(&[etcd.endpoint()], &["/locks/", "/more/"], |_| {}))

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use ::backends::etcd::{EtcdBackend, connect};
 use ::backends::{Backend, BackendError, Batch, Budget, Pass, Sink};
-use ::config::backend::{BackendConfig, SCAN_TIMEOUT_DEFAULT, SystemConfig, TIMEOUT_DEFAULT};
+use ::config::backend::{BackendConfig, SCAN_TIMEOUT_DEFAULT, SystemConfig};
 use ::config::etcd::EtcdConfig;
 use ::testkit::{Etcd, EtcdOptions, Throwaway};
-use domain::names::{BackendName, Resource, Source};
+use domain::names::{Resource, Source};
 use domain::observation::{Lifetime, ObservedLock};
 use domain::reported::Reported;
 use domain::tick::Tick;
 use etcd_client::{Client, PutOptions};
-use runtime::clock::Clock;
+
+use crate::support::watching::{backend_config, clock};
 
 pub(crate) struct WatchedEtcd {
     pub(crate) etcd: Etcd,
@@ -80,12 +80,6 @@ pub(crate) async fn client(endpoint: &str) -> Client {
     Client::connect([endpoint], None).await.unwrap()
 }
 
-/// The one clock of all adapters of this process, so that tests can compare moments with theirs.
-pub(crate) fn clock() -> Clock {
-    static CLOCK: OnceLock<Clock> = OnceLock::new();
-    CLOCK.get_or_init(Clock::start).clone()
-}
-
 /// The defaults of the configuration, changed by `change`.
 pub(crate) fn try_backend(
     endpoints: &[String],
@@ -109,16 +103,7 @@ pub(crate) fn try_backend_with(
         unlock_password: None,
     };
     change_etcd(&mut etcd);
-    let mut config = BackendConfig {
-        name: BackendName::parse("coord").unwrap(),
-        poll_interval: Duration::from_secs(2),
-        timeout: TIMEOUT_DEFAULT,
-        scan_timeout: SCAN_TIMEOUT_DEFAULT,
-        tls: config::tls::TlsConfig::default(),
-        user: None,
-        password: None,
-        system: SystemConfig::Etcd(etcd.clone()),
-    };
+    let mut config = backend_config("coord", SystemConfig::Etcd(etcd.clone()));
     change(&mut config);
     connect(&config, &etcd, clock())
 }

@@ -1,21 +1,46 @@
-//! A running watch of any adapter, the change notifications that it sent, and what its scans find.
+//! Configuration of any adapter, its running watch, the change notifications that it sent, and what its scans find.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ::backends::change_notification::Pending;
 use ::backends::{Backend, BackendError, Batch, Budget, Hints, NamePredicate, Pass, Sink};
+use ::config::backend::{BackendConfig, SCAN_TIMEOUT_DEFAULT, SystemConfig, TIMEOUT_DEFAULT};
+use ::config::tls::TlsConfig;
 use domain::backend::WatchState;
-use domain::names::{Resource, Source};
+use domain::names::{BackendName, Resource, Source};
 use domain::observation::ObservedLock;
 use domain::tick::Tick;
+use runtime::clock::Clock;
 use runtime::tasks;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The one clock of all adapters of this process, so that tests can compare moments with theirs.
+pub(crate) fn clock() -> Clock {
+    static CLOCK: OnceLock<Clock> = OnceLock::new();
+    CLOCK.get_or_init(Clock::start).clone()
+}
+
+/// With the defaults of the configuration.
+pub(crate) fn backend_config(name: &str, system: SystemConfig) -> BackendConfig {
+    BackendConfig {
+        name: BackendName::parse(name).unwrap(),
+        poll_interval: Duration::from_secs(2),
+        timeout: TIMEOUT_DEFAULT,
+        scan_timeout: SCAN_TIMEOUT_DEFAULT,
+        tls: TlsConfig::default(),
+        user: None,
+        password: None,
+        system,
+    }
+}
 
 pub(crate) struct Watching {
     hints: Hints,
     pending: Pending,
+    /// All that it reported, in order.
+    pub(crate) states: Vec<WatchState>,
     _stop: DropGuard,
 }
 
@@ -28,6 +53,7 @@ impl Watching {
         Self {
             hints,
             pending: Pending::default(),
+            states: Vec::new(),
             _stop: stop.drop_guard(),
         }
     }
@@ -41,6 +67,7 @@ impl Watching {
                 more.unwrap_or_else(|_| panic!("not within {patience:?}: {what}; got {:?}", self.pending));
             self.pending.relist |= more.relist;
             self.pending.names.extend(more.names);
+            self.states.extend(more.state.clone());
             self.pending.state = more.state.or(self.pending.state.take());
         }
         std::mem::take(&mut self.pending)

@@ -8,8 +8,9 @@ use ::testkit::Zookeeper;
 use futures::{StreamExt, TryStreamExt};
 use zookeeper_client::{Acls, Client, CreateMode};
 
-use super::watched_zookeeper::{backend, client, clock, folder, zookeeper};
+use super::watched_zookeeper::{backend, client, folder, zookeeper};
 use crate::support::scale::{BYTES_PER_LOCK_MAX, ScanSize, heap_bytes, scan_size};
+use crate::support::watching::clock;
 
 const NODES: usize = 20_000;
 const CONTENDERS_PER_NODE: usize = 5;

@@ -1,16 +1,16 @@
 //! One throwaway ZooKeeper with an adapter and clients that hold locks in it.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use ::backends::BackendError;
 use ::backends::zookeeper::{ZookeeperBackend, connect};
-use ::config::backend::{BackendConfig, SCAN_TIMEOUT_DEFAULT, SystemConfig, TIMEOUT_DEFAULT};
+use ::config::backend::{BackendConfig, SystemConfig};
 use ::config::zookeeper::{REQUESTS_PER_SECOND_DEFAULT, ZookeeperConfig};
 use ::testkit::{Throwaway, Zookeeper, ZookeeperOptions};
-use domain::names::{BackendName, Resource, Source};
-use runtime::clock::Clock;
+use domain::names::{Resource, Source};
 use zookeeper_client::{Acls, Client, CreateMode, Stat};
+
+use crate::support::watching::{backend_config, clock};
 
 pub(crate) struct WatchedZookeeper {
     pub(crate) zookeeper: Zookeeper,
@@ -42,12 +42,6 @@ pub(crate) async fn client(cluster: &str) -> Client {
     connector.connect(cluster).await.unwrap()
 }
 
-/// The one clock of all adapters of this process.
-pub(crate) fn clock() -> Clock {
-    static CLOCK: OnceLock<Clock> = OnceLock::new();
-    CLOCK.get_or_init(Clock::start).clone()
-}
-
 /// The defaults of the configuration, changed by `change`.
 pub(crate) fn backend(
     connect_string: &str,
@@ -67,16 +61,7 @@ pub(crate) fn try_backend(
         unlock_user: None,
         unlock_password: None,
     };
-    let mut config = BackendConfig {
-        name: BackendName::parse("zk").unwrap(),
-        poll_interval: Duration::from_secs(2),
-        timeout: TIMEOUT_DEFAULT,
-        scan_timeout: SCAN_TIMEOUT_DEFAULT,
-        tls: config::tls::TlsConfig::default(),
-        user: None,
-        password: None,
-        system: SystemConfig::Zookeeper(zookeeper.clone()),
-    };
+    let mut config = backend_config("zk", SystemConfig::Zookeeper(zookeeper.clone()));
     change(&mut config, &mut zookeeper);
     connect(&config, &zookeeper, clock())
 }
