@@ -82,13 +82,7 @@ impl Alerts {
     /// # Errors
     /// `NotFound`, `Forbidden`, or the store does not answer.
     pub async fn end_silence(&self, who: &Principal, id: &str) -> Result<(), AlertError> {
-        let found = self
-            .silences()
-            .await?
-            .into_iter()
-            .find(|silence| silence.id == id);
-        let silence = found.ok_or(AlertError::NotFound("silence"))?;
-        may_silence(who, &silence.matchers)?;
+        let silence = self.silence_of(who, id).await?;
         let entry = Entry {
             before: Some(to_json(&silence)),
             ..Entry::new(Action::SilenceEnd, "ok", who.actor(None), who.origin.clone())
@@ -132,13 +126,7 @@ impl Alerts {
     /// # Errors
     /// `Invalid` for the duration, `NotFound`, `Forbidden`, or the store does not answer.
     pub async fn extend_silence(&self, who: &Principal, id: &str, lasts: &str) -> Result<(), AlertError> {
-        let found = self
-            .silences()
-            .await?
-            .into_iter()
-            .find(|silence| silence.id == id);
-        let silence = found.ok_or(AlertError::NotFound("silence"))?;
-        may_silence(who, &silence.matchers)?;
+        let silence = self.silence_of(who, id).await?;
         let lasts = SilenceDraft::parse_length(lasts).map_err(|fault| AlertError::Invalid(vec![fault]))?;
         let extended = Silence {
             ends_at: self.now() + lasts,
@@ -155,6 +143,16 @@ impl Alerts {
             )
         };
         self.set_silence_end(entry, id, extended.ends_at).await
+    }
+
+    /// # Errors
+    /// `NotFound`, `Forbidden` where `who` may not change it, or the store does not answer.
+    async fn silence_of(&self, who: &Principal, id: &str) -> Result<Silence, AlertError> {
+        let mut all = self.silences().await?.into_iter();
+        let silence = all.find(|silence| silence.id == id);
+        let silence = silence.ok_or(AlertError::NotFound("silence"))?;
+        may_silence(who, &silence.matchers)?;
+        Ok(silence)
     }
 
     async fn set_silence_end(&self, entry: Entry, id: &str, ends_at: i64) -> Result<(), AlertError> {

@@ -73,37 +73,39 @@ const fn fired_at(alert: &Active) -> Option<i64> {
     }
 }
 
+/// `None`: written by a newer version.
+fn read_alert(id: i64, rule: &str, subject: &str, body: &str) -> Option<Active> {
+    let body: Body = serde_json::from_str(body).ok()?;
+    Some(Active {
+        id,
+        rule: RuleId::parse(rule)?,
+        subject: serde_json::from_str(subject).ok()?,
+        owner: body.owner,
+        holding: body.holding,
+        phase: body.phase,
+        measure: body.measure,
+        why: body.why,
+        notified: body.notified.as_deref().and_then(AlertSeverity::parse),
+        notified_labels: body.notified_labels,
+        notified_route: body.notified_route,
+        silenced_by: body.silenced_by,
+    })
+}
+
 pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
     let select = "SELECT id, rule_id, subject, body, acked_at, acked_by, ack_note FROM alerts WHERE is_open = 1 ORDER BY id";
     let mut alerts = Vec::new();
     on_either!(db, Db, |pool| {
         for row in sqlx::query(select).fetch_all(pool).await? {
-            let (rule, subject, text): (String, String, String) =
-                (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
-            let read = RuleId::parse(&rule)
-                .zip(serde_json::from_str::<Subject>(&subject).ok())
-                .zip(serde_json::from_str::<Body>(&text).ok());
-            // Written by a newer version: skipped.
-            let Some(((rule, subject), body)) = read else {
+            let (id, rule, subject, body): (i64, String, String, String) =
+                (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+            let Some(alert) = read_alert(id, &rule, &subject, &body) else {
                 continue;
             };
             let acked: (Option<i64>, Option<String>, Option<String>) =
                 (row.try_get(4)?, row.try_get(5)?, row.try_get(6)?);
             alerts.push(StoredAlert {
-                alert: Active {
-                    id: row.try_get(0)?,
-                    rule,
-                    subject,
-                    owner: body.owner,
-                    holding: body.holding,
-                    phase: body.phase,
-                    measure: body.measure,
-                    why: body.why,
-                    notified: body.notified.as_deref().and_then(AlertSeverity::parse),
-                    notified_labels: body.notified_labels,
-                    notified_route: body.notified_route,
-                    silenced_by: body.silenced_by,
-                },
+                alert,
                 acked: acked
                     .0
                     .map(|at| (at, acked.1.unwrap_or_default(), acked.2.unwrap_or_default())),
@@ -155,34 +157,18 @@ pub(super) async fn ended_since(db: &Db, since: i64, most: i64) -> Result<Vec<(A
     let mut all = Vec::new();
     on_either!(db, Db, |pool| {
         for row in sqlx::query(select).bind(since).bind(most).fetch_all(pool).await? {
-            let (rule, subject, text): (String, String, String) =
-                (row.try_get(1)?, row.try_get(2)?, row.try_get(5)?);
-            let read = RuleId::parse(&rule)
-                .zip(serde_json::from_str::<Subject>(&subject).ok())
-                .zip(serde_json::from_str::<Body>(&text).ok());
-            let Some(((rule, subject), body)) = read else {
+            let (id, rule, subject, body): (i64, String, String, String) =
+                (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(5)?);
+            let Some(alert) = read_alert(id, &rule, &subject, &body) else {
                 continue;
             };
             let fired_at: i64 = row.try_get(3)?;
-            let alert = Active {
-                id: row.try_get(0)?,
-                rule,
-                subject,
-                owner: body.owner,
-                holding: body.holding,
-                phase: AlertPhase::Firing {
-                    since: fired_at,
-                    fired_at,
-                    clear_since: None,
-                },
-                measure: body.measure,
-                why: body.why,
-                notified: body.notified.as_deref().and_then(AlertSeverity::parse),
-                notified_labels: body.notified_labels,
-                notified_route: body.notified_route,
-                silenced_by: body.silenced_by,
+            let phase = AlertPhase::Firing {
+                since: fired_at,
+                fired_at,
+                clear_since: None,
             };
-            all.push((alert, row.try_get(4)?));
+            all.push((Active { phase, ..alert }, row.try_get(4)?));
         }
     });
     Ok(all)
