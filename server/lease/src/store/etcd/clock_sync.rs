@@ -40,10 +40,12 @@ pub(super) async fn begin(
         let is_older_registered = has_older_replica(link, keys, replica).await?;
         let meta = read_meta(link, keys).await?;
         let received = clock.tick();
-        let (ms, revision) = meta.clock.map_or((0, 0), |(value, at)| (value.ms, at));
+        let (ms, behind_ms, revision) = meta
+            .clock
+            .map_or((0, 0, 0), |(value, at)| (value.ms, value.behind_ms, at));
         if !is_older_registered {
             let last_ms = last_write_ms(link, keys, revision).await?;
-            return Ok(StoreClock::begin(clock.clone(), ms.max(last_ms)));
+            return Ok(StoreClock::begin(clock.clone(), ms.max(last_ms), behind_ms));
         }
         if *first_seen.get_or_insert(revision) != revision {
             return Ok(StoreClock::at(clock.clone(), ms, received));
@@ -95,15 +97,11 @@ async fn has_older_replica(link: &Link, keys: &Keys, replica: &str) -> Result<bo
 /// # Errors
 /// etcd does not answer.
 pub(super) async fn publish_first(link: &Link, keys: &Keys, clock: &StoreClock) -> Result<(), StoreError> {
-    let (raft_index, raft_term) = raft_position(link, keys).await?;
+    let position = raft_position(link, keys).await?;
     let meta = read_meta(link, keys).await?;
     let (last_ms, revision) = meta.clock.map_or((0, 0), |(value, at)| (value.ms, at));
     clock.follow(last_ms);
-    let value = ClockValue {
-        ms: clock.read().now.ms(),
-        raft_index,
-        raft_term,
-    };
+    let value = ClockValue::new(clock.read().now.ms(), clock.wall_now_ms(), position);
     let txn = Txn::new()
         .when(vec![Compare::mod_revision(
             keys.clock(),
@@ -123,16 +121,13 @@ impl EtcdStore {
     /// etcd does not answer, or was restored: the epoch is raised then.
     pub(super) async fn publish_time(&self, link: &Link) -> Result<(), StoreError> {
         let sent = self.guard.sent();
-        let (raft_index, raft_term) = raft_position(link, &self.keys).await?;
-        if self.guard.is_log_behind(sent, raft_index) {
+        let position = raft_position(link, &self.keys).await?;
+        if self.guard.is_log_behind(sent, position.0) {
             self.recover(link, GuardVerdict::Rewound, sent).await?;
             return Err(StoreError::Conflict);
         }
-        let value = ClockValue {
-            ms: self.store_clock.read().now.ms(),
-            raft_index,
-            raft_term,
-        };
+        let now = self.store_clock.read().now;
+        let value = ClockValue::new(now.ms(), self.store_clock.wall_now_ms(), position);
         let reads = vec![
             TxnOp::get(self.keys.clock(), None),
             TxnOp::get(self.keys.identity(), None),

@@ -28,6 +28,14 @@ pub(super) struct StoreMeta {
     pub(super) clock: Option<(ClockValue, i64)>,
 }
 
+impl StoreMeta {
+    /// The store's time without servers, in milliseconds.
+    pub(super) fn continued_ms(&self, wall_ms: i64) -> i64 {
+        let clock = self.clock.as_ref();
+        clock.map_or(wall_ms, |(clock, _)| clock.continued_ms(wall_ms))
+    }
+}
+
 fn parse<T: serde::de::DeserializeOwned>(pair: Option<&KeyValue>) -> Result<Option<(T, i64)>, StoreError> {
     pair.map(|pair| Ok((decode(pair.key(), pair.value())?, pair.mod_revision())))
         .transpose()
@@ -125,11 +133,7 @@ pub(super) async fn create(
         token_floor: 0,
         cluster_id: format!("{:x}", meta.header.cluster_id()),
     };
-    let clock = ClockValue {
-        ms: 0,
-        raft_index: 0,
-        raft_term: 0,
-    };
+    let clock = ClockValue::new(0, 0, (0, 0));
     let txn = Txn::new()
         .when(vec![
             Compare::mod_revision(keys.identity(), CompareOp::Equal, 0),
@@ -144,14 +148,15 @@ pub(super) async fn create(
 }
 
 /// Raises every token above any that the lost part of the store may have issued. Returns the new epoch; another
-/// replica may have raised it meanwhile. `known_floor`: of an epoch that the lost part may have had.
+/// replica may have raised it meanwhile. `known_floor`: of an epoch that the lost part may have had. The store's time and the
+/// wall clock are in milliseconds.
 ///
 /// # Errors
 /// etcd does not answer.
 pub(super) async fn raise_token_floor(
     link: &Link,
     keys: &Keys,
-    now_ms: i64,
+    (now_ms, wall_ms): (i64, i64),
     known_floor: u64,
 ) -> Result<i64, StoreError> {
     for _ in 0..ATTEMPTS_MAX {
@@ -168,12 +173,9 @@ pub(super) async fn raise_token_floor(
             cluster_id: format!("{:x}", meta.header.cluster_id()),
             ..identity.clone()
         };
-        let (raft_index, raft_term) = raft_position(link, keys).await?;
-        let clock = ClockValue {
-            ms: now_ms.max(meta.clock.as_ref().map_or(0, |(clock, _)| clock.ms)),
-            raft_index,
-            raft_term,
-        };
+        let position = raft_position(link, keys).await?;
+        let ms = now_ms.max(meta.clock.as_ref().map_or(0, |(clock, _)| clock.ms));
+        let clock = ClockValue::new(ms, wall_ms, position);
         let txn = Txn::new()
             .when(vec![Compare::mod_revision(
                 keys.identity(),
@@ -276,8 +278,8 @@ impl EtcdStore {
             .as_ref()
             .is_some_and(|(identity, _)| identity.epoch > epoch);
         if verdict == GuardVerdict::Rewound && !is_raised {
-            let now_ms = self.store_clock.read().now.ms();
-            raise_token_floor(link, &self.keys, now_ms, token_floor).await?;
+            let times = (self.store_clock.read().now.ms(), self.store_clock.wall_now_ms());
+            raise_token_floor(link, &self.keys, times, token_floor).await?;
             meta = read_meta(link, &self.keys).await?;
         }
         let (Some((identity, at)), Some((clock, clock_at))) = (meta.identity, meta.clock) else {

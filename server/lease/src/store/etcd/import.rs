@@ -214,7 +214,7 @@ impl Import {
         token_floor: u64,
         now: StoreTime,
     ) -> Result<(), LeaseOpenError> {
-        let (raft_index, raft_term) = raft_position(&self.link, &self.keys)
+        let position = raft_position(&self.link, &self.keys)
             .await
             .map_err(|fault| unreadable(fault.into()))?;
         let header = self
@@ -234,11 +234,7 @@ impl Import {
                 status.header().map_or(0, etcd_client::ResponseHeader::cluster_id)
             ),
         };
-        let clock = ClockValue {
-            ms: now.ms(),
-            raft_index,
-            raft_term,
-        };
+        let clock = ClockValue::new(now.ms(), now.ms(), position);
         let writes = vec![
             TxnOp::put(
                 self.keys.identity(),

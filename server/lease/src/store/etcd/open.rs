@@ -112,7 +112,8 @@ async fn prepare(
     if let Some(why) = &report.rewound {
         tracing::warn!("the lease store's etcd was restored: {why}");
         let wall_ms = clock.now().wall.timestamp_millis();
-        raise_token_floor(link, keys, wall_ms, config.known_floor)
+        let times = (meta.continued_ms(wall_ms), wall_ms);
+        raise_token_floor(link, keys, times, config.known_floor)
             .await
             .map_err(unreadable)?;
     }
@@ -192,9 +193,10 @@ pub async fn raise_epoch(config: &LeaseStoreConfig, clock: Clock) -> Result<i64,
     let link = Link::new(EtcdSettings::new(config)?, clock.clone());
     let keys = Keys::new(config.address.prefix.clone());
     let mut report = inspect(&link, &keys).await?;
-    inspect_keys(&link, &keys, config, &mut report).await?;
+    let meta = inspect_keys(&link, &keys, config, &mut report).await?;
     let wall_ms = clock.now().wall.timestamp_millis();
-    raise_token_floor(&link, &keys, wall_ms, config.known_floor)
+    let times = (meta.continued_ms(wall_ms), wall_ms);
+    raise_token_floor(&link, &keys, times, config.known_floor)
         .await
         .map_err(unreadable)
 }

@@ -1,9 +1,10 @@
 //! The store's clock on etcd: each replica's monotonic clock with an offset that only grows.
 //!
 //! The offset comes from the wall clock when the first replica starts, and from the other replicas while there are any
-//! (see `clock_sync`): a wall clock that is set has no effect on a running replica. A replica follows the most advanced
-//! one that it hears of, so two of them differ by the delay of a message. A lease stays held for `max_clock_skew` after its
-//! expiry, so that the most advanced one ends none that lives by the clock of the replica that granted it.
+//! (see `clock_sync`): a wall clock that is set has no effect on a running replica. Each records how far the store's time is
+//! behind its wall clock, and a start without other replicas keeps that difference, so that no lease ends early. A replica follows
+//! the most advanced one that it hears of, so two of them differ by the delay of a message. A lease stays held for `max_clock_skew`
+//! after its expiry, so that the most advanced one ends none that lives by the clock of the replica that granted it.
 //!
 //! **Invariant**: store time never goes back.
 
@@ -32,10 +33,11 @@ pub(super) struct StoreReading {
 }
 
 impl StoreClock {
-    /// Begins at the wall clock, or at `floor_ms` if that is later.
-    pub(super) fn begin(clock: Clock, floor_ms: i64) -> Self {
+    /// Begins at the wall clock, as far behind it as the last replica was, or at `floor_ms` if that is later.
+    pub(super) fn begin(clock: Clock, floor_ms: i64, behind_ms: i64) -> Self {
         let reading = clock.now();
-        let begin_ms = reading.wall.timestamp_millis().max(floor_ms);
+        let continued_ms = reading.wall.timestamp_millis().saturating_sub(behind_ms);
+        let begin_ms = continued_ms.max(floor_ms);
         Self::at(clock, begin_ms, reading.tick)
     }
 
@@ -58,6 +60,10 @@ impl StoreClock {
     /// The offset was compared with the cluster's.
     pub(super) fn set_compared(&self) {
         *self.wall_ms.lock() = wall_minus_tick(&self.clock);
+    }
+
+    pub(super) fn wall_now_ms(&self) -> i64 {
+        self.clock.now().wall.timestamp_millis()
     }
 
     pub(super) fn read(&self) -> StoreReading {
@@ -111,8 +117,19 @@ mod tests {
     fn a_store_without_replicas_begins_after_its_last_time() {
         let clock = Clock::start();
         let far_ms = clock.now().wall.timestamp_millis() + 3_600_000;
-        assert!(StoreClock::begin(clock.clone(), far_ms).read().now >= StoreTime::from_ms(far_ms));
-        let early = StoreClock::begin(clock.clone(), 5).read().now;
+        assert!(StoreClock::begin(clock.clone(), far_ms, 0).read().now >= StoreTime::from_ms(far_ms));
+        let early = StoreClock::begin(clock.clone(), 5, 0).read().now;
         assert!(early.ms() < far_ms && early.ms() > far_ms - 7_200_000);
+    }
+
+    #[test]
+    fn a_store_stays_behind_the_wall_clock_but_never_goes_back() {
+        let clock = Clock::start();
+        let wall_ms = clock.now().wall.timestamp_millis();
+        let behind = StoreClock::begin(clock.clone(), 5, 3_600_000).read().now;
+        assert!(behind.ms() >= wall_ms - 3_600_000 && behind.ms() < wall_ms - 1_800_000);
+        // The wall clock was set back before the start.
+        let last = StoreClock::begin(clock, wall_ms, 3_600_000).read().now;
+        assert!(last.ms() >= wall_ms);
     }
 }

@@ -115,6 +115,9 @@ pub(super) struct RejectionValue {
 pub(super) struct ClockValue {
     /// The store's time.
     pub(super) ms: i64,
+    /// How far it was behind the wall clock of the server that wrote it.
+    #[serde(default)]
+    pub(super) behind_ms: i64,
     /// Of the cluster when it was written: a restored cluster begins with smaller ones.
     pub(super) raft_index: u64,
     pub(super) raft_term: u64,
@@ -146,6 +149,23 @@ pub(super) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreError> {
 pub(super) fn decode<'a, T: Deserialize<'a>>(key: &[u8], value: &'a [u8]) -> Result<T, StoreError> {
     serde_json::from_slice(value)
         .map_err(|error| StoreError::Corrupt(format!("{}: {error}", domain::escape::text(key))))
+}
+
+impl ClockValue {
+    /// The last argument: index and term of the cluster's log.
+    pub(super) fn new(ms: i64, wall_ms: i64, (raft_index, raft_term): (u64, u64)) -> Self {
+        Self {
+            ms,
+            behind_ms: wall_ms.saturating_sub(ms).max(0),
+            raft_index,
+            raft_term,
+        }
+    }
+
+    /// The store's time, if no wall clock has been set since this was written.
+    pub(super) fn continued_ms(&self, wall_ms: i64) -> i64 {
+        self.ms.max(wall_ms.saturating_sub(self.behind_ms))
+    }
 }
 
 impl StateValue {

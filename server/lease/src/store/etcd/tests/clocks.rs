@@ -58,6 +58,27 @@ async fn a_store_without_replicas_continues_its_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_after_a_step_of_the_wall_clock_ends_no_lease() {
+    // The last server's wall clock is an hour ahead of the store's time, as after a step or a suspension; so is that of the next.
+    let etcd = cluster(1, &[]).await;
+    let first = open(&etcd).await;
+    let ahead = Clock::start();
+    ahead.advance(HOUR);
+    let last = join(&first, &config(&etcd.addresses()), ahead.clone()).await;
+    first.close().await;
+    let held = granted(&last, "r").await;
+    last.run_maintenance(&RETENTION).await.unwrap();
+    last.close().await;
+    let next = open_with(&etcd, ahead).await;
+    let read = next.resource(&Resource::from("r")).await.unwrap();
+    assert!(read.now >= held.acquired_at, "{read:?}");
+    assert!(held.remaining_ms(read.now) > 0, "{read:?}");
+    let renewed = apply(&next, renew(held.id)).await.unwrap();
+    assert!(matches!(renewed, OperationResult::Renewed(_)), "{renewed:?}");
+    next.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expired_lock_of_a_dead_owner_is_free_after_the_margin() {
     let etcd = cluster(1, &[]).await;
     let clock = Clock::start();
