@@ -307,28 +307,37 @@ async fn find_id_and_name(tx: &mut Tx, token: &str) -> Result<(String, String), 
 /// free is found by the next statement.
 async fn revoke_with_created(tx: &mut Tx, token: &str, now: i64) -> Result<Vec<String>, sqlx::Error> {
     const MADE: &str = "WITH RECURSIVE made(id) AS (
-            SELECT id FROM api_tokens WHERE id = $2 OR name = $2
+            SELECT id FROM api_tokens WHERE id = $1 OR name = $1
             UNION SELECT t.id FROM api_tokens t JOIN made ON t.created_by_id = made.id) ";
     let with_created = |statement: &str| AssertSqlSafe(format!("{MADE}{statement}"));
+    let lock = "SELECT id FROM api_tokens WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL
+        ORDER BY id COLLATE \"C\" FOR NO KEY UPDATE";
     let revoke =
-        "UPDATE api_tokens SET revoked_at = $1 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL
+        "UPDATE api_tokens SET revoked_at = $2 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL
         RETURNING name";
-    let links = "UPDATE one_time_links SET used_at = $1 WHERE created_by_id IN (SELECT id FROM made) AND used_at IS NULL";
-    let sessions = "UPDATE sessions SET ended_at = $1 WHERE link_created_by_id IN (SELECT id FROM made) AND ended_at IS NULL";
+    let links = "UPDATE one_time_links SET used_at = $2 WHERE created_by_id IN (SELECT id FROM made) AND used_at IS NULL";
+    let sessions = "UPDATE sessions SET ended_at = $2 WHERE link_created_by_id IN (SELECT id FROM made) AND ended_at IS NULL";
+    let mut revoked: Vec<String> = Vec::new();
+    loop {
+        // The order of `record_uses` and of a revocation of some of the same tokens: no deadlock. SQLite has one writer.
+        if let Tx::Postgres(tx) = tx {
+            let query = sqlx::query(with_created(lock)).bind(token);
+            query.execute(&mut **tx).await?;
+        }
+        let found: Vec<String> = on_either!(tx, Tx, |tx| {
+            let query = sqlx::query_scalar(with_created(revoke)).bind(token).bind(now);
+            query.fetch_all(&mut **tx).await?
+        });
+        if found.is_empty() {
+            break;
+        }
+        revoked.extend(found);
+    }
     on_either!(tx, Tx, |tx| {
-        let mut revoked: Vec<String> = Vec::new();
-        loop {
-            let query = sqlx::query_scalar(with_created(revoke)).bind(now).bind(token);
-            let found: Vec<String> = query.fetch_all(&mut **tx).await?;
-            if found.is_empty() {
-                break;
-            }
-            revoked.extend(found);
-        }
         for statement in [links, sessions] {
-            let query = sqlx::query(with_created(statement)).bind(now).bind(token);
-            query.execute(&mut **tx).await?.rows_affected();
+            let query = sqlx::query(with_created(statement)).bind(token).bind(now);
+            query.execute(&mut **tx).await?;
         }
-        Ok(revoked)
-    })
+    });
+    Ok(revoked)
 }
