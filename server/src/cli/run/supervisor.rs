@@ -66,21 +66,36 @@ impl SupervisedLease {
         Ok(held)
     }
 
+    /// # Errors
+    /// The command cannot be supervised. No process of the group is left in this case either.
     pub(super) async fn until_ended(mut self) -> anyhow::Result<CommandEnd> {
+        match self.supervise().await {
+            Ok(Some(loss)) => self.end_lost(&loss).await,
+            Ok(None) => self.end_with_lease().await,
+            Err(error) => {
+                self.end_group(self.kill_at()).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns when the command has ended, or with the loss of the lease.
+    async fn supervise(&mut self) -> anyhow::Result<Option<Loss>> {
         loop {
             // The deadline is checked first: this process may have been stopped, or the machine suspended.
             if let Some(loss) = self.state.loss() {
-                return self.end_lost(&loss).await;
+                return Ok(Some(loss));
             }
             if self.running.has_ended()? {
-                return self.end_with_lease().await;
+                return Ok(None);
             }
+            self.guard.replace_if_gone(self.deadline).await?;
             self.explain_terminal_stop()?;
             tokio::select! {
                 biased;
                 _ = self.state.lost() => {}
                 deadline = self.state.renewed_after(self.deadline) => {
-                    self.guard.send_deadline(deadline).await?;
+                    self.guard.send(WatchdogCommand::Deadline(deadline)).await;
                     self.deadline = deadline;
                 }
                 signal = self.signals.next() => self.forward(signal)?,
@@ -116,11 +131,32 @@ impl SupervisedLease {
         Ok(())
     }
 
-    /// SIGTERM is sent by the watcher, perhaps already; SIGKILL by both.
     async fn end_lost(mut self, loss: &Loss) -> anyhow::Result<CommandEnd> {
         let message = format!("{}: {loss}; the command is terminated", self.resource);
         let pending_message = write_stderr(visible(&message).into_owned());
-        let kill_at = clock::now().min(self.state.deadline()).plus(self.grace);
+        self.end_group(self.kill_at()).await;
+        self.finish().await?;
+        pending_message.finish();
+        Ok(CommandEnd::Lost)
+    }
+
+    /// Ends processes that the command left running: they would continue without the lease.
+    async fn end_with_lease(mut self) -> anyhow::Result<CommandEnd> {
+        if self.running.group().is_running() {
+            self.end_group(self.kill_at()).await;
+        }
+        let was_lost = self.state.loss();
+        let code = self.finish().await?;
+        Ok(was_lost.map_or(CommandEnd::ByItself(code), |_| CommandEnd::Lost))
+    }
+
+    /// The grace begins now, or at the deadline if that has passed.
+    fn kill_at(&self) -> Moment {
+        clock::now().min(self.state.deadline()).plus(self.grace)
+    }
+
+    /// SIGTERM is sent by the watcher, perhaps already; SIGKILL by both.
+    async fn end_group(&mut self, kill_at: Moment) {
         let group = self.running.group();
         if self.guard.send(WatchdogCommand::End(kill_at)).await {
             group.emptied(kill_at).await;
@@ -128,23 +164,6 @@ impl SupervisedLease {
         } else {
             group.end(kill_at).await;
         }
-        self.finish().await?;
-        pending_message.finish();
-        Ok(CommandEnd::Lost)
-    }
-
-    /// Ends processes that the command left running: they would continue without the lease.
-    async fn end_with_lease(self) -> anyhow::Result<CommandEnd> {
-        let group = self.running.group();
-        if group.is_running() {
-            let kill_at = clock::now()
-                .plus(self.grace)
-                .min(self.state.deadline().plus(self.grace));
-            group.end(kill_at).await;
-        }
-        let was_lost = self.state.loss();
-        let code = self.finish().await?;
-        Ok(was_lost.map_or(CommandEnd::ByItself(code), |_| CommandEnd::Lost))
     }
 
     async fn finish(mut self) -> anyhow::Result<u8> {

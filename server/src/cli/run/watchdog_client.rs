@@ -62,11 +62,16 @@ impl WatchdogClient {
         matches!(written, Ok(Ok(())))
     }
 
-    /// Sends a deadline; replaces the watcher if it is gone.
-    pub(super) async fn send_deadline(&mut self, deadline: Moment) -> io::Result<()> {
-        if !self.send(WatchdogCommand::Deadline(deadline)).await && self.child.try_wait()?.is_some() {
+    /// Starts another watcher if this one was killed.
+    pub(super) async fn replace_if_gone(&mut self, deadline: Moment) -> io::Result<()> {
+        if self.child.try_wait()?.is_some() {
             tracing::warn!("the watcher of the command exited and is replaced");
-            *self = Self::start(self.group, self.grace, deadline).await?;
+            let started = Self::start(self.group, self.grace, deadline).await;
+            *self = started.map_err(|error| {
+                io::Error::other(format!(
+                    "the watcher of the command exited and cannot be replaced: {error}"
+                ))
+            })?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::client_and_server::{BEATS, ClientAndServer, SLACK, no_later, now};
 use testkit::eventually;
@@ -35,9 +35,9 @@ async fn a_killed_supervisor_ends_the_command_and_the_lock_expires() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_watchdog_is_replaced() {
-    // A killed watcher is replaced at the next renewal; the new one acts when we are killed, the command runs until then.
+    // A killed watcher is replaced before the next renewal; the new one acts when we are killed, the command runs until then.
     let server = ClientAndServer::start().await;
-    let mut run = server.run(&FLAGS, BEATS);
+    let mut run = server.run(&["--resource", "r", "--ttl", "300s", "--grace", "1s"], BEATS);
     run.wrote("beats").await;
     let first = run.watcher().await;
     kill_process(first, Signal::KILL).unwrap();
@@ -57,8 +57,26 @@ async fn a_killed_watchdog_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_watchdog_a_lost_lease_ends_the_command() {
-    // The watcher is killed and the lease revoked before it can be replaced.
+async fn without_a_new_watchdog_the_command_ends_with_its_lease() {
+    // No file can be opened, so no process is started in the place of the killed watcher. The command ignores SIGTERM.
+    let server = ClientAndServer::start().await;
+    let mut run = server.run(&FLAGS, &format!("trap '' TERM; {BEATS}"));
+    run.wrote("beats").await;
+    let watcher = run.watcher().await;
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    prlimit(Some(run.pid()), Resource::Nofile, none).unwrap();
+    kill_process(watcher, Signal::KILL).unwrap();
+    let (code, stderr) = run.ended().await;
+    assert!(stderr.contains("cannot be replaced"), "{code}: {stderr}");
+    run.is_over().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_revoked_as_the_watchdog_dies_ends_the_command() {
+    // The watcher is killed and the lease revoked, before it is replaced or just after.
     let server = ClientAndServer::start().await;
     let script = format!("echo $LEASEHOLD_LEASE_ID >lease; trap '' TERM; {BEATS}");
     let mut run = server.run(&["--resource", "r", "--ttl", "60s", "--grace", "1s"], &script);

@@ -189,6 +189,17 @@ async fn child_processes_end_before_the_lock_is_released() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn child_processes_may_use_a_grace_beyond_the_ttl() {
+    // The lease is renewed while they end: the watcher does not report a deadline that has passed.
+    let server = ClientAndServer::start().await;
+    let script = "sh -c 'trap \"\" TERM; while :; do echo >>left; sleep 0.05; done' & until [ -s left ]; do :; done; exit 4";
+    let flags = ["--resource", "r", "--ttl", "3s", "--grace", "5s"];
+    let mut run = server.run(&flags, script);
+    assert_eq!(run.ended().await, (4, String::new()));
+    assert!(!run.is_running() && server.is_free("r").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_that_reads_the_terminal_is_explained() {
     // Under `script`, which makes a terminal; the message comes, and a hang-up still ends it.
     let server = ClientAndServer::start().await;
