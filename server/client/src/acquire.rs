@@ -39,10 +39,14 @@ impl Client {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn acquire(&self, request: Request) -> Result<Lease, AcquireError> {
+        self.acquire_in_rounds(request, WAIT_MAX).await
+    }
+
+    async fn acquire_in_rounds(&self, request: Request, wait_max: Duration) -> Result<Lease, AcquireError> {
         let until = clock::now().plus(request.wait);
         loop {
             let left = until.since(clock::now());
-            let refused = match self.round(&request, left.min(WAIT_MAX)).await? {
+            let refused = match self.round(&request, left.min(wait_max), until).await? {
                 Round::Granted { grant, sent } => match self.renew_after_wait(&request, grant, sent).await {
                     Some((grant, deadline)) => {
                         return Ok(Lease::start(self, &request.resource, grant, deadline));
@@ -59,12 +63,13 @@ impl Client {
         }
     }
 
-    /// Retries one key until the result is known or the patience ends.
-    async fn round(&self, request: &Request, wait: Duration) -> Result<Round, AcquireError> {
+    /// Retries one key until the result is known, or until the patience after the whole wait ends: an outage in this round
+    /// does not end a longer wait.
+    async fn round(&self, request: &Request, wait: Duration, until: Moment) -> Result<Round, AcquireError> {
         let key = rng::idempotency_key();
         let body = request.body(wait);
         let server_wait = Duration::from_secs(body.wait_seconds);
-        let deadline = clock::now().plus(server_wait).plus(self.patience);
+        let deadline = until.max(clock::now().plus(server_wait)).plus(self.patience);
         let mut failures = 0;
         loop {
             let sent = clock::now();
@@ -137,5 +142,48 @@ impl Client {
             failures += 1;
             tokio::time::sleep(schedule::backoff(failures, rng::unit())).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The address of a server that gives each answer to one request.
+    fn server_with(answers: [(&'static str, &'static str); 2]) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for (status, body) in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _request_bytes = std::io::Read::read(&mut stream, &mut [0; 4_096]).unwrap();
+                let length = body.len();
+                let head =
+                    format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+                let answer = format!("{head}{body}");
+                // Fails if the client has closed the connection.
+                let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+                // Until the client closes the connection.
+                let _ = std::io::copy(&mut stream, &mut std::io::sink());
+            }
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn an_outage_in_one_round_does_not_end_a_longer_wait() {
+        // The patience is shorter than the pause after the first answer; the wait continues.
+        let address = server_with([
+            ("503 Service Unavailable", ""),
+            (
+                "200 OK",
+                r#"{"acquired":true,"leaseId":"l","fencingToken":1,"ttlSeconds":30,"remainingMs":30000}"#,
+            ),
+        ]);
+        let client = Client::builder(&address).without_events();
+        let client = client.patience(Duration::from_millis(30)).build().unwrap();
+        let request = Request::new("r", Duration::from_secs(30)).wait(Duration::from_secs(600));
+        let acquired = client.acquire_in_rounds(request, Duration::ZERO).await;
+        assert_eq!(acquired.unwrap().fencing_token(), 1);
     }
 }
