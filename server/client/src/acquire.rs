@@ -134,6 +134,10 @@ impl Client {
                     let deadline = schedule::deadline(sent, renewed.remaining_ms, ttl);
                     return Some((renewed, deadline));
                 }
+                // Held until its end, as it was granted.
+                Err(CallError::LifetimeReached { remaining_ms }) => {
+                    return Some((grant, schedule::deadline(sent, remaining_ms, ttl)));
+                }
                 Err(CallError::Unknown { why, .. }) => {
                     tracing::debug!(lock.resource = %request.resource, "confirmation of a new lease is retried: {why}");
                 }

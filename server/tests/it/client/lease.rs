@@ -195,3 +195,20 @@ async fn a_lease_at_its_lifetime_cap_is_held_until_it_expires() {
     no_later(now(), began, Duration::from_secs(3));
     assert!(now().since(began) >= TTL, "renewed at least once");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_without_renewals_is_acquired_after_a_wait() {
+    // The TTL is the cap on a lease's lifetime, so the renewal after the wait is refused: the grant is used as it is.
+    let ttl = Duration::from_secs(3);
+    let config = LeaseConfig {
+        max_ttl: ttl,
+        max_lifetime: ttl,
+        ..LeaseConfig::default()
+    };
+    let server = ClientAndServer::start_with(config).await;
+    let _first = server.client().acquire(Request::new("r", ttl)).await.unwrap();
+    let request = Request::new("r", ttl).wait(Duration::from_secs(30));
+    // Until the first lease expires, which is longer than a third of the TTL.
+    let next = server.client().acquire(request).await.unwrap();
+    assert_eq!(next.resource(), "r");
+}
