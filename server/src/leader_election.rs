@@ -82,19 +82,14 @@ impl LeaderElection {
 impl Candidate {
     async fn token(&mut self) -> Option<i64> {
         let now = self.clock.tick();
-        let ttl_ms = LEADER_TTL_S * 1_000;
         if let Some(held) = &mut self.held {
             // Renewed after a third of its TTL.
-            if held.expires_at.since(now) > ttl_ms * 2 / 3 {
+            if held.expires_at.since(now) > LEADER_TTL_S * 1_000 * 2 / 3 {
                 return Some(held.token);
             }
-            if self
-                .leases
-                .renew(&LeaseCaller::server(), held.id, None)
-                .await
-                .is_ok()
-            {
-                held.expires_at = now.plus(ttl_ms);
+            let renewed = self.leases.renew(&LeaseCaller::server(), held.id, None).await;
+            if let Ok(renewed) = renewed {
+                held.expires_at = now.plus(renewed.remaining_ms);
             }
             if held.expires_at.since(now) > 0 {
                 return Some(held.token);
@@ -109,16 +104,17 @@ impl Candidate {
         let request = AcquireRequest {
             resource: Resource::from(self.resource),
             owner: self.owner.clone(),
-            ttl: Ttl::parse(LEADER_TTL_S, self.leases.ttl_seconds_max()).ok()?,
+            // `lease.max_ttl` is for clients, and may be shorter.
+            ttl: Ttl::parse(LEADER_TTL_S, LEADER_TTL_S).ok()?,
             wait: Duration::ZERO,
             metadata: Metadata::default(),
             idempotency_key: None,
         };
         match self.leases.acquire(&LeaseCaller::server(), request).await {
-            Ok(Acquired::Granted { lease, .. }) => Some(LeaderLease {
+            Ok(Acquired::Granted { lease, remaining_ms }) => Some(LeaderLease {
                 id: lease.id,
                 token: lease.token.number().cast_signed(),
-                expires_at: now.plus(LEADER_TTL_S * 1_000),
+                expires_at: now.plus(remaining_ms),
             }),
             Ok(Acquired::Refused { .. }) => None,
             Err(error) => {

@@ -11,6 +11,7 @@ mod faults;
 mod force_release;
 mod input;
 mod late_answers;
+mod leader_election;
 mod lease_server;
 mod lifecycle;
 mod metrics;

@@ -24,6 +24,13 @@ const LEASES: &str =
      ended_how, ttl_seconds FROM leases";
 const LEDGER: &str = "SELECT source FROM fencing_rejections";
 
+/// Leases by which the servers elect who evaluates alerts and records history: no client of a run asks for them.
+const LEADERSHIPS: &str = "leasehold/";
+
+fn is_of_a_client(row: &HistoryRow) -> bool {
+    !row.resource.starts_with(LEADERSHIPS)
+}
+
 /// Leases, and the reporters of the ledger of rejections.
 pub(super) async fn read(url: &str) -> (Vec<HistoryRow>, Vec<String>) {
     let (rows, ledger): (Vec<Tuple>, Vec<String>) = if url.starts_with("postgres") {
@@ -45,7 +52,7 @@ pub(super) async fn read(url: &str) -> (Vec<HistoryRow>, Vec<String>) {
                 .unwrap(),
         )
     };
-    (rows.into_iter().map(row).collect(), ledger)
+    (rows.into_iter().map(row).filter(is_of_a_client).collect(), ledger)
 }
 
 /// The same from the keys of an etcd.
@@ -81,6 +88,7 @@ pub(super) async fn read_etcd(endpoints: &[String]) -> (Vec<HistoryRow>, Vec<Str
     rows.extend(held.map(|(resource, state)| lease_row(resource, &state["lease"])));
     let ledger = values("rejections").await.into_iter();
     let sources = ledger.map(|(_, value)| value["source"].as_str().unwrap().to_owned());
+    rows.retain(is_of_a_client);
     (rows, sources.collect())
 }
 
