@@ -12,6 +12,8 @@ use crate::{rng, schedule};
 
 /// Operations of one call, as the server limits them.
 const CALL_MAX: usize = 512;
+/// Bytes of the operations of one call. The server accepts 256 KiB with what is around them.
+const CALL_BYTES_MAX: usize = 255 * 1024;
 
 impl Client {
     /// Acquires several locks with as few calls as possible; results have the order of the requests. No request waits
@@ -26,7 +28,7 @@ impl Client {
     /// Outside a tokio runtime.
     pub async fn acquire_many(&self, requests: &[Request]) -> Vec<Result<Lease, AcquireError>> {
         let mut leases = Vec::with_capacity(requests.len());
-        for part in requests.chunks(CALL_MAX) {
+        for part in parts(requests) {
             leases.extend(self.acquire_part(part).await);
         }
         leases
@@ -110,4 +112,23 @@ impl Client {
         }
         // Dropping a lease releases it, unless it is released.
     }
+}
+
+/// Requests of one call each, within the limits of the server, which refuses a request that alone is too large.
+fn parts(requests: &[Request]) -> Vec<&[Request]> {
+    let (mut parts, mut first, mut bytes) = (Vec::new(), 0, 0);
+    for (place, request) in requests.iter().enumerate() {
+        let operation = serde_json::to_vec(&BatchOperation::Acquire(request.batch_body()));
+        // With a comma.
+        let size = operation.map_or(0, |json| json.len() + 1);
+        if place > first && (place - first == CALL_MAX || bytes + size > CALL_BYTES_MAX) {
+            parts.push(&requests[first..place]);
+            (first, bytes) = (place, 0);
+        }
+        bytes += size;
+    }
+    if first < requests.len() {
+        parts.push(&requests[first..]);
+    }
+    parts
 }

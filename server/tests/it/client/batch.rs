@@ -52,6 +52,20 @@ async fn more_locks_than_one_call_takes_are_acquired_and_released() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_with_much_metadata_are_split_into_calls() {
+    // 100 requests of 4 KB: more than the body of one call may have.
+    let server = ClientAndServer::start().await;
+    let note = "n".repeat(4_000);
+    let requests = requests(100).into_iter();
+    let requests: Vec<_> = requests.map(|request| request.metadata("note", &note)).collect();
+    let results = server.client().acquire_many(&requests).await;
+    assert_eq!(results.len(), 100);
+    for (number, result) in results.into_iter().enumerate() {
+        assert_eq!(result.unwrap().resource(), format!("r-{number}"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_answer_to_a_batch_loses_no_lock() {
     // Trap 22: the server grants every lock, and its answer is lost; the repeated call gets the same leases.
     let server = ClientAndServer::start().await;
