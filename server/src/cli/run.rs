@@ -125,7 +125,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             Err(error) => return Ok(not_obtained(&args, &error).into()),
         },
         // A cancelled request releases its grant.
-        signal = signals.terminating() => return Ok(died_by(signal)),
+        signal = signals.terminating() => return Ok(died_by(signal?)),
     };
     run_under_lease(&args, &lease, signals).await
 }

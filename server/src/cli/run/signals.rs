@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use rustix::process::Signal;
+use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -60,11 +60,15 @@ impl Signals {
         }
     }
 
-    pub(super) async fn terminating(&mut self) -> Signal {
+    /// The next signal that ends a program. Ctrl-Z stops this process meanwhile.
+    pub(super) async fn terminating(&mut self) -> io::Result<Signal> {
         loop {
             let signal = self.next().await;
             if TERMINATING.contains(&signal) {
-                return signal;
+                return Ok(signal);
+            }
+            if signal == Signal::TSTP {
+                kill_process(getpid(), Signal::STOP)?;
             }
         }
     }

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
+use leasehold_client::Request;
 use rustix::process::{Signal, kill_process, kill_process_group};
+use testkit::eventually;
 
 use super::client_and_server::{BEATS, ClientAndServer, SLACK, no_later, now};
 
@@ -104,7 +106,7 @@ async fn ctrl_z_stops_the_command_too() {
     );
     run.wrote("beats").await;
     run.send(Signal::TSTP);
-    testkit::eventually("it is still", || async {
+    eventually("it is still", || async {
         let before = run.last_beat();
         // Several beats of the command.
         tokio::time::sleep(Duration::from_millis(300)).await;
@@ -114,5 +116,28 @@ async fn ctrl_z_stops_the_command_too() {
     run.send(Signal::CONT);
     run.beats_after(now()).await;
     std::fs::write(run.file("done"), "").unwrap();
+    assert_eq!(run.ended().await.0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ctrl_z_stops_a_wait_for_the_lock() {
+    // SIGTSTP while another owner holds the lock; continued, it gets the lock.
+    let server = ClientAndServer::start().await;
+    let first = Request::new("r", Duration::from_secs(30));
+    let first = server.client().acquire(first).await.unwrap();
+    let mut run = server.run(&["--resource", "r", "--ttl", "20s", "--wait", "60s"], "true");
+    eventually("it waits", || async {
+        server.resource("r").await["waiters"][0].is_object()
+    })
+    .await;
+    run.send(Signal::TSTP);
+    let stat = format!("/proc/{}/stat", run.pid().as_raw_nonzero());
+    eventually("it is stopped", || async {
+        let stat = std::fs::read_to_string(&stat).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('T')
+    })
+    .await;
+    run.send(Signal::CONT);
+    first.release().await.unwrap();
     assert_eq!(run.ended().await.0, 0);
 }
