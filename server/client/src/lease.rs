@@ -27,6 +27,8 @@ pub struct Lease {
     fencing_token: u64,
     state: LeaseState,
     is_released: AtomicBool,
+    /// Of the acquire: the lease may be dropped by a thread without one.
+    runtime: tokio::runtime::Handle,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,7 @@ impl Lease {
             fencing_token: grant.fencing_token,
             state: LeaseState::new(deadline),
             is_released: AtomicBool::new(false),
+            runtime: tokio::runtime::Handle::current(),
         };
         let renewer = Renewer {
             calls: lease.calls.clone(),
@@ -155,11 +158,8 @@ impl Drop for Lease {
         if *self.is_released.get_mut() || self.is_gone_for_the_server() {
             return;
         }
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
         let (calls, id) = (self.calls.clone(), std::mem::take(&mut self.id));
-        runtime.spawn(async move {
+        self.runtime.spawn(async move {
             if let Err(error) = calls.release(&id, RELEASE_MAX).await {
                 tracing::debug!(lease.id = %id, "a dropped lease could not be released: {}", error.sentence());
             }

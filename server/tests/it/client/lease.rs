@@ -125,6 +125,16 @@ async fn a_dropped_lease_is_released_before_its_ttl() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_dropped_by_a_thread_without_runtime_is_released() {
+    // As in a program that is not asynchronous itself.
+    let server = ClientAndServer::start().await;
+    let request = Request::new("r", Duration::from_secs(60));
+    let lease = server.client().acquire(request).await.unwrap();
+    std::thread::spawn(move || drop(lease)).join().unwrap();
+    eventually("it is free", || server.is_free("r")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grant_after_a_long_queue_has_its_full_ttl() {
     // Trap 27: its request was sent 3 s before the grant, and the TTL is 2 s: counted from there it would be over.
     let server = ClientAndServer::start().await;
