@@ -8,6 +8,7 @@
 
 mod acknowledgements;
 mod alert_cache;
+mod ended_alerts;
 mod error;
 mod evaluation;
 mod evaluator;
@@ -77,6 +78,7 @@ pub struct Alerts {
     pub(crate) clock: Clock,
     evaluation: Arc<Evaluation>,
     cache: alert_cache::AlertCache,
+    ended: ended_alerts::EndedAlertCache,
     previews: Previews,
 }
 
@@ -119,6 +121,7 @@ impl Alerts {
             clock: parts.clock,
             evaluation: parts.evaluation,
             cache: alert_cache::AlertCache::default(),
+            ended: ended_alerts::EndedAlertCache::default(),
             previews,
         });
         alerts.seed().await?;

@@ -1,12 +1,9 @@
 //! Alerts that fired and ended since a moment, for timelines and flapping groups.
 
 use domain::access::Visible;
-use domain::alerts::{Rule, group_of, is_alert_visible, labels, notified_labels};
+use domain::alerts::{Active, Rule, group_of, is_alert_visible, labels, notified_labels};
 
-use super::{Alerts, store};
-
-/// Ended alerts that are read, the newest.
-const ROWS_MAX: i64 = 20_000;
+use super::Alerts;
 
 /// One firing that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,26 +21,36 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn ended_since(&self, visible: &Visible, since: i64) -> Result<Vec<EndedFiring>, sqlx::Error> {
-        let rules = self.recent_state().await?.rules();
-        let ended = store::ended_since(&self.db, since, ROWS_MAX).await?;
-        let shown = ended.into_iter().filter_map(|(mut alert, ended_at)| {
+        let state = self.recent_state().await?;
+        let ended = self.ended_alerts(state.revision).await?;
+        let rules = state.rules();
+        let recent = ended.iter().take_while(|ended| ended.ended_at >= since);
+        let shown = recent.filter_map(|ended| {
+            let alert = &ended.alert;
             let rule = rules.iter().find(|rule| rule.id == alert.rule)?;
             if !is_alert_visible(visible, &alert.subject, Some(rule)) {
                 return None;
             }
-            let (rule, labels) = if rule.is_visible(visible) {
-                (rule.clone(), notified_labels(rule, &alert))
+            let (rule, group) = if rule.is_visible(visible) {
+                (
+                    rule.clone(),
+                    group_of(rule, alert, &notified_labels(rule, alert)).0,
+                )
             } else {
-                alert.notified_route = None;
                 let limited = rule.limited();
-                let labels = labels(&limited, &alert);
-                (limited, labels)
+                // The grouping of a rule is hidden with the rule.
+                let alert = Active {
+                    notified_route: None,
+                    ..alert.clone()
+                };
+                let group = group_of(&limited, &alert, &labels(&limited, &alert)).0;
+                (limited, group)
             };
             Some(EndedFiring {
-                group: group_of(&rule, &alert, &labels).0,
+                group,
                 fired_at: alert.since(),
                 rule,
-                ended_at,
+                ended_at: ended.ended_at,
             })
         });
         Ok(shown.collect())

@@ -1,8 +1,6 @@
 //! SQL statements for alerts: open alerts, ended alerts, the evaluation token.
 
-use domain::alerts::{
-    Active, AlertPhase, AlertSeverity, AlertTransition, Labels, NotifiedRoute, RuleId, Subject,
-};
+use domain::alerts::{Active, AlertPhase, AlertSeverity, AlertTransition, Labels, NotifiedRoute, RuleId};
 use domain::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -12,7 +10,7 @@ use crate::janitor::delete_batch;
 use runtime::db::{Db, Tx, on_either};
 
 /// Retention of ended alerts in milliseconds.
-const RETENTION_MS: i64 = 30 * 24 * 3_600_000;
+pub(super) const RETENTION_MS: i64 = 30 * 24 * 3_600_000;
 
 /// Rows of one batch that is deleted.
 const PRUNED_MAX: i64 = 500;
@@ -25,14 +23,13 @@ pub struct StoredAlert {
     pub acked: Option<(i64, String, String)>,
 }
 
-/// An alert that fired and ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An alert that fired and ended, without its holding and its message.
+#[derive(Debug)]
 pub(super) struct EndedAlert {
-    pub rule: String,
-    pub subject: Subject,
-    pub fired_at: i64,
+    pub alert: Active,
     pub ended_at: i64,
-    pub why: String,
+    /// Size of its texts in the store.
+    pub bytes: usize,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -124,54 +121,39 @@ pub(super) async fn ended(
     before: EndedBefore,
     most: i64,
 ) -> Result<(Vec<EndedAlert>, Option<EndedBefore>), sqlx::Error> {
-    let select = "SELECT rule_id, subject, fired_at, ended_at, body, id FROM alerts
-        WHERE is_open = 0 AND fired_at IS NOT NULL AND (ended_at < $1 OR (ended_at = $1 AND id < $2))
+    let select = "SELECT id, rule_id, subject, body, fired_at, ended_at FROM alerts
+        WHERE is_open = 0 AND fired_at IS NOT NULL AND ended_at <= $1 AND (ended_at < $1 OR id < $2)
         ORDER BY ended_at DESC, id DESC LIMIT $3";
     let (mut all, mut last, mut count) = (Vec::new(), before, 0);
     on_either!(db, Db, |pool| {
         let query = sqlx::query(select).bind(before.0).bind(before.1).bind(most);
         for row in query.fetch_all(pool).await? {
-            last = (row.try_get(3)?, row.try_get(5)?);
+            let (id, fired_at, ended_at): (i64, i64, i64) =
+                (row.try_get(0)?, row.try_get(4)?, row.try_get(5)?);
+            last = (ended_at, id);
             count += 1;
-            let (subject, text): (String, String) = (row.try_get(1)?, row.try_get(4)?);
-            let read = serde_json::from_str::<Subject>(&subject)
-                .ok()
-                .zip(serde_json::from_str::<Body>(&text).ok());
-            let Some((subject, body)) = read else { continue };
+            let (rule, subject, text): (String, String, String) =
+                (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+            let Some(alert) = read_alert(id, &rule, &subject, &text) else {
+                continue;
+            };
             all.push(EndedAlert {
-                rule: row.try_get(0)?,
-                subject,
-                fired_at: row.try_get(2)?,
-                ended_at: row.try_get(3)?,
-                why: body.why,
+                alert: Active {
+                    phase: AlertPhase::Firing {
+                        since: fired_at,
+                        fired_at,
+                        clear_since: None,
+                    },
+                    holding: String::new(),
+                    why: String::new(),
+                    ..alert
+                },
+                ended_at,
+                bytes: subject.len() + text.len(),
             });
         }
     });
     Ok((all, (count == most).then_some(last)))
-}
-
-/// Alerts that fired and ended since then, with the time of their end, newest first.
-pub(super) async fn ended_since(db: &Db, since: i64, most: i64) -> Result<Vec<(Active, i64)>, sqlx::Error> {
-    let select = "SELECT id, rule_id, subject, fired_at, ended_at, body FROM alerts
-        WHERE is_open = 0 AND fired_at IS NOT NULL AND ended_at >= $1 ORDER BY ended_at DESC LIMIT $2";
-    let mut all = Vec::new();
-    on_either!(db, Db, |pool| {
-        for row in sqlx::query(select).bind(since).bind(most).fetch_all(pool).await? {
-            let (id, rule, subject, body): (i64, String, String, String) =
-                (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(5)?);
-            let Some(alert) = read_alert(id, &rule, &subject, &body) else {
-                continue;
-            };
-            let fired_at: i64 = row.try_get(3)?;
-            let phase = AlertPhase::Firing {
-                since: fired_at,
-                fired_at,
-                clear_since: None,
-            };
-            all.push((Active { phase, ..alert }, row.try_get(4)?));
-        }
-    });
-    Ok(all)
 }
 
 /// Records the leader's fencing token. `None` if a newer leader exists; otherwise the time of the last evaluation.

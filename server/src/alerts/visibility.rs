@@ -10,12 +10,9 @@ use domain::alerts::{
 };
 
 use super::rules::{KeptRule, RuleVersion};
-use super::store::{self, StoredAlert};
+use super::store::{self, EndedAlert, StoredAlert};
 use super::{AlertError, Alerts};
 use runtime::change_signal::ChangeSignal;
-
-/// Pages of resolved alerts that one reader has read at most: most rows may be outside of its scope.
-const RESOLVED_PAGES_MAX: usize = 20;
 
 /// A pending or firing alert.
 #[derive(Debug, Clone, PartialEq)]
@@ -162,28 +159,17 @@ impl Alerts {
         Ok(fingerprints.collect())
     }
 
-    /// The newest visible alerts that fired and ended, newest first. SQL cannot apply a scope, so pages of `most` rows are
-    /// read until enough are found, up to 20.
+    /// The newest visible alerts that fired and ended, newest first; of those that are cached.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn resolved(&self, visible: &Visible, most: i64) -> Result<Vec<ResolvedAlert>, sqlx::Error> {
-        let rules = self.recent_state().await?.rules();
-        let (mut found, mut next) = (Vec::new(), Some((i64::MAX, i64::MAX)));
-        for _ in 0..RESOLVED_PAGES_MAX {
-            let Some(before) = next else { break };
-            let (ended, older) = store::ended(&self.db, before, most).await?;
-            let visible_alerts = ended
-                .into_iter()
-                .filter_map(|alert| visible_resolved(visible, &rules, alert));
-            found.extend(visible_alerts);
-            if found.len() as u64 >= most.unsigned_abs() {
-                break;
-            }
-            next = older;
-        }
-        found.truncate(usize::try_from(most).unwrap_or_default());
-        Ok(found)
+    pub async fn resolved(&self, visible: &Visible, most: usize) -> Result<Vec<ResolvedAlert>, sqlx::Error> {
+        let state = self.recent_state().await?;
+        let ended = self.ended_alerts(state.revision).await?;
+        let (rules, oldest) = (state.rules(), self.now() - store::RETENTION_MS);
+        let retained = ended.iter().take_while(|ended| ended.ended_at >= oldest);
+        let found = retained.filter_map(|ended| visible_resolved(visible, &rules, ended));
+        Ok(found.take(most).collect())
     }
 
     /// Visible rules, by severity and name.
@@ -234,8 +220,9 @@ impl OpenAlert {
     }
 }
 
-fn visible_resolved(visible: &Visible, rules: &[Rule], alert: store::EndedAlert) -> Option<ResolvedAlert> {
-    let rule = rules.iter().find(|rule| rule.id.as_str() == alert.rule);
+fn visible_resolved(visible: &Visible, rules: &[Rule], ended: &EndedAlert) -> Option<ResolvedAlert> {
+    let alert = &ended.alert;
+    let rule = rules.iter().find(|rule| rule.id == alert.rule);
     if !is_alert_visible(visible, &alert.subject, rule) {
         return None;
     }
@@ -246,13 +233,13 @@ fn visible_resolved(visible: &Visible, rules: &[Rule], alert: store::EndedAlert)
     Some(ResolvedAlert {
         rule_name: match &rule {
             Some(rule) => rule.name.clone(),
-            None if visible.is_everything() => alert.rule,
+            None if visible.is_everything() => alert.rule.to_string(),
             None => "a removed rule".to_owned(),
         },
         rule,
-        subject: alert.subject,
-        fired_at: alert.fired_at,
-        ended_at: alert.ended_at,
+        subject: alert.subject.clone(),
+        fired_at: alert.since(),
+        ended_at: ended.ended_at,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::api::error::ApiError;
 use crate::console::ConsoleFuture;
 
 /// Resolved alerts that are read, the newest; a filter, or what the reader may see, selects among them.
-pub const RESOLVED_READ_MAX: i64 = 1_000;
+pub const RESOLVED_READ_MAX: usize = 1_000;
 /// Bars of the last hour, each of 2 minutes.
 pub const RECENT_BARS: usize = 30;
 pub const RECENT_MS: i64 = 3_600_000;

@@ -13,22 +13,24 @@ use crate::pages::alerts::data::{AlertsData, GroupState, RESOLVED_READ_MAX, Reso
 pub(super) fn Resolved(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView {
     let is_shown = Memo::new(move |_| filter.with(|filter| filter.shows(GroupState::Resolved)));
     let is_narrowed = Memo::new(move |_| filter.with(AlertFilter::is_narrowed));
-    let all = Memo::new(move |_| data.with(|data| data.resolved.clone()));
+    let all = Memo::new(move |_| data.with(|data| (data.resolved.clone(), data.is_limited)));
     changing(move || {
         is_shown
             .get()
-            .then(|| all.with(|all| section(all, is_narrowed.get())))
+            .then(|| all.with(|(all, is_limited)| section(all, is_narrowed.get(), *is_limited)))
     })
 }
 
-fn section(all: &[ResolvedAlert], is_narrowed: bool) -> AnyView {
+fn section(all: &[ResolvedAlert], is_narrowed: bool, is_limited: bool) -> AnyView {
     let table = if all.is_empty() {
-        let text = match is_narrowed {
-            true => format!(
+        let text = match (is_narrowed, is_limited) {
+            (true, _) => format!(
                 "None of the newest {} resolved alerts matches the filter.",
-                format::count(RESOLVED_READ_MAX.unsigned_abs())
+                format::count(RESOLVED_READ_MAX as u64)
             ),
-            false => "No alert resolved in the last 30 days.".to_owned(),
+            // The server reads a limited number of alerts of all scopes.
+            (false, true) => "None of the newest resolved alerts is in your scope.".to_owned(),
+            (false, false) => "No alert resolved in the last 30 days.".to_owned(),
         };
         view! { <p class="al-none ink2">{text}</p> }.into_any()
     } else {

@@ -18,7 +18,7 @@ impl Services {
         filter: &AlertFilter,
     ) -> Result<Vec<ResolvedRow>, sqlx::Error> {
         let read = if visible.is_everything() && !filter.is_narrowed() {
-            ROWS_MAX as i64
+            ROWS_MAX
         } else {
             RESOLVED_READ_MAX
         };
