@@ -3,6 +3,7 @@
 //! One parser for server and browser, so that both read a query alike.
 
 use domain::charts::range::TimeRange;
+use domain::limits::QUERY_BYTES_MAX;
 use domain::lock::Lock;
 use domain::names::LockId;
 
@@ -198,12 +199,25 @@ pub fn needs_browser(name: &str) -> bool {
     name.contains(['%', '\\']) || name.chars().any(char::is_control) || name.trim() != name
 }
 
+/// Of one byte, as `\xff`.
+const ESCAPE_LEN: usize = 4;
+
+/// The name, or as much of its beginning as a filter accepts.
+pub fn filter_value(name: &str) -> &str {
+    let start = &name[..name.floor_char_boundary(QUERY_BYTES_MAX)];
+    match start.rfind('\\') {
+        // Maybe the first characters of an escaped byte.
+        Some(at) if start.len() < name.len() && at + ESCAPE_LEN > start.len() => &start[..at],
+        _ => start,
+    }
+}
+
 /// URL of the list limited to one prefix.
 pub fn prefix(text: &str) -> String {
     if text.is_empty() {
         "/locks".to_owned()
     } else {
-        with_query("/locks", [("prefix", text)])
+        with_query("/locks", [("prefix", filter_value(text))])
     }
 }
 
@@ -250,6 +264,22 @@ mod tests {
             "/contention?from=1970-01-01T00:00:00.000Z&to=1970-01-01T00:01:00.000Z"
         );
         assert_eq!((url.value("by"), url.value("at")), ("wait", ""));
+    }
+
+    #[test]
+    fn long_names_are_cut_for_filters() {
+        // At whole characters and escapes; the limit itself is not cut.
+        let full = "x".repeat(QUERY_BYTES_MAX);
+        assert_eq!(filter_value(&full), full);
+        assert_eq!(filter_value(&format!("{full}y")), full);
+        for end in ["é", r"\xff", r"\x", r"\"] {
+            let start = &full[1..];
+            assert_eq!(filter_value(&format!("{start}{end}yyyy")), start, "{end}");
+        }
+        assert_eq!(
+            filter_value(&format!(r"a\{}", "y".repeat(5_000))).len(),
+            QUERY_BYTES_MAX
+        );
     }
 
     #[test]

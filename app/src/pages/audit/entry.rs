@@ -104,7 +104,7 @@ fn facts(data: &AuditEntryData) -> AnyView {
         .as_deref()
         .map(|phase| format!("step: {}", visible(phase)));
     let resource = row.resource.as_ref().map(|name| {
-        let mut pairs = vec![("prefix", name.as_str())];
+        let mut pairs = vec![("prefix", links::filter_value(name))];
         pairs.extend(row.backend.as_deref().map(|backend| ("backend", backend)));
         let href = links::with_query("/audit", pairs);
         view! { <ResourceName name=name.clone()/><small><a class="link" href=href>"all entries of this name"</a></small> }

@@ -9,7 +9,7 @@ use crate::charts::chart_frame::Unread;
 use crate::charts::durations::{Durations, Measure};
 use crate::charts::ownership_timeline::{MarkLinks, Ownership};
 use crate::components::reactive::changing;
-use crate::links::{self, PageUrl, with_query};
+use crate::links::{self, PageUrl, filter_value, with_query};
 
 #[component]
 pub fn OwnershipSection(detail: Signal<LockDetail>) -> impl IntoView {
@@ -35,7 +35,10 @@ pub fn OwnershipSection(detail: Signal<LockDetail>) -> impl IntoView {
 fn mark_links(detail: &LockDetail) -> MarkLinks {
     MarkLinks {
         may_audit: detail.charts.as_ref().is_some_and(|charts| charts.may_audit),
-        fencing: with_query("/fencing", [("prefix", detail.lock.id.resource.text())]),
+        fencing: with_query(
+            "/fencing",
+            [("prefix", filter_value(&detail.lock.id.resource.text()))],
+        ),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::links;
 
 #[component]
 pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView {
-    let by_name = links::with_query("/locks", [("q", resource.as_str())]);
+    let by_name = links::with_query("/locks", [("q", links::filter_value(&resource))]);
     let prefix = &resource[..domain::name_tree::boundary(resource.as_bytes())];
     let neighbours = (!prefix.is_empty())
         .then(|| view! { <a class="btn" href=links::prefix(prefix)>"Nearby locks"</a> }.into_any());

@@ -19,7 +19,7 @@ pub(super) fn nothing(title: &'static str, nothing: &NothingToUnlock) -> AnyView
     set_status(nothing.status);
     let name = nothing.name.as_deref();
     let search = name.map(|name| {
-        let by_name = links::with_query("/locks", [("q", name)]);
+        let by_name = links::with_query("/locks", [("q", links::filter_value(name))]);
         view! { <a class="btn" href=by_name>"Search all backends"</a> }.into_any()
     });
     let note = name.map(|_| {

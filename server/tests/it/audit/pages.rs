@@ -98,6 +98,27 @@ async fn an_entry_page_shows_all_fields_and_its_hashes() {
 }
 
 #[tokio::test]
+async fn entries_of_a_long_name_are_linked() {
+    // A filter accepts less than such a name has.
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    let name = format!("tenant_1:{}", "x".repeat(5_000));
+    let row = server.audit.append(about("cache", &name)).await.unwrap();
+    let (_, page) = server
+        .as_user(&auditor)
+        .text(&format!("/audit/{}", row.seq))
+        .await;
+    let link = page.split("href=\"/audit?prefix=").nth(1).unwrap();
+    let link = link.split('"').next().unwrap().replace("&amp;", "&");
+    let (status, found) = server
+        .as_user(&auditor)
+        .text(&format!("/audit?prefix={link}"))
+        .await;
+    assert_eq!(status, 200);
+    assert!(found.contains(&format!("href=\"/audit/{}\"", row.seq)), "{found}");
+}
+
+#[tokio::test]
 async fn hostile_texts_are_shown_escaped() {
     // In every field of a row, on the list and on the row's page: no element more, nothing that turns the line around.
     let server = AuditServer::on(Store::sqlite()).await;
