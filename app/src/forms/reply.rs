@@ -24,7 +24,7 @@ pub struct FormReply {
     pub status: u16,
     /// Error of the whole form.
     pub alert: Option<String>,
-    /// Message of a form that was not sent to be executed, such as a preview.
+    /// Message that names something, or of a form that was not sent to be executed; others are in `done_messages`.
     pub done: Option<String>,
     /// Name of the field, and its error.
     pub faults: Vec<(String, String)>,

@@ -38,6 +38,13 @@ pub(in crate::http) struct ProtectedPrefixDto {
     protection: &'static str,
 }
 
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(title = "ProtectedPrefixSaved")]
+pub(in crate::http) struct ProtectedPrefixSavedDto {
+    /// `standard` rules that keep names below a protected prefix unprotected.
+    exceptions: Vec<ProtectedPrefixDto>,
+}
+
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(title = "ProtectedPrefixSet", example = json!({"prefix": "billing:", "protection": "protected"}))]
@@ -94,11 +101,11 @@ pub(in crate::http) async fn list(
     Ok(Json(ProtectedPrefixesDto { protected_prefixes }))
 }
 
-/// Sets the protection of a prefix.
+/// Sets the protection of a prefix. Older `standard` rules below it stay and are named in the answer.
 #[utoipa::path(
     put, path = "/v1/protected-prefixes", tag = "unlocks", request_body = ProtectedPrefixSetDto,
     responses(
-        (status = 204),
+        (status = 200, body = ProtectedPrefixSavedDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 503, body = Problem, content_type = "application/problem+json", description = "`audit_unavailable`")
     )
@@ -107,14 +114,15 @@ pub(in crate::http) async fn set(
     State(unlocks): State<Arc<Unlocks>>,
     user: ApiUser,
     body: Body,
-) -> Result<StatusCode, Problem> {
+) -> Result<Json<ProtectedPrefixSavedDto>, Problem> {
     let rule = read(&user.headers, body).await;
     let (backend, prefix, protection) = rule.map_err(|error| user.problem(error))?;
     let set = unlocks
         .set_protected_prefix(&user.who, backend.as_ref(), &prefix, protection)
         .await;
-    set.map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| user.problem(error))
+    let exceptions = set.map_err(|error| user.problem(error))?.into_iter();
+    let exceptions = exceptions.map(ProtectedPrefixDto::from).collect();
+    Ok(Json(ProtectedPrefixSavedDto { exceptions }))
 }
 
 async fn read(

@@ -120,7 +120,8 @@ impl Unlocks {
         Ok(all(self.db()).await?)
     }
 
-    /// Sets the protection level of a prefix and replaces an earlier rule.
+    /// Sets the protection level of a prefix and replaces an earlier rule. Returns the exceptions to it: `standard` rules that
+    /// keep names below it unprotected.
     ///
     /// # Errors
     /// The store does not answer.
@@ -130,9 +131,18 @@ impl Unlocks {
         backend: Option<&BackendName>,
         prefix: &str,
         protection: ProtectionLevel,
-    ) -> Result<(), UnlockError> {
+    ) -> Result<Vec<ProtectedPrefix>, UnlockError> {
         let id = prefixed_id("r_");
         let rules = self.protected_prefixes().await?;
+        let exceptions = exceptions(
+            &rules,
+            &ProtectedPrefix {
+                id: id.clone(),
+                backend: backend.cloned().map_or(RuleBackend::Every, RuleBackend::Named),
+                prefix: prefix.to_owned(),
+                protection,
+            },
+        );
         let before = protection_of_prefix(&rules, backend, prefix);
         let is_loosened = protection == ProtectionLevel::Standard && loosens(&rules, backend, prefix);
         let forget = "DELETE FROM protected_prefixes WHERE prefix = $1 AND coalesce(backend, '') = $2";
@@ -167,7 +177,7 @@ impl Unlocks {
         tx.commit().await?;
         self.notifier.wake();
         self.audit.export(&appended).await;
-        Ok(())
+        Ok(exceptions)
     }
 
     /// Notifies every receiver that names lost their protection.
@@ -260,6 +270,15 @@ pub fn is_exception(rules: &[ProtectedPrefix], rule: &ProtectedPrefix) -> bool {
         RuleBackend::Invalid(_) => return false,
     };
     rule.protection == ProtectionLevel::Standard && loosens(rules, backend, &rule.prefix)
+}
+
+/// Rules that are exceptions to this one, which replaces an earlier rule of its prefix. Pure.
+fn exceptions(rules: &[ProtectedPrefix], to: &ProtectedPrefix) -> Vec<ProtectedPrefix> {
+    let others = rules
+        .iter()
+        .filter(|rule| (&rule.backend, &rule.prefix) != (&to.backend, &to.prefix));
+    let found = others.filter(|rule| is_exception(std::slice::from_ref(to), rule));
+    found.cloned().collect()
 }
 
 /// Whether a `standard` rule for this prefix reduces protection: it lies below a protected one or replaces it. Pure.

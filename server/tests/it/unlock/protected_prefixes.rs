@@ -68,7 +68,7 @@ async fn protected_prefix_changes_are_audited() {
 }
 
 #[tokio::test]
-async fn exceptions_below_a_protected_prefix_are_listed() {
+async fn exceptions_to_a_protected_prefix_are_named() {
     // The exceptions are older than the protection: a longer prefix, and the same one on one backend.
     let server = TestServer::start().await;
     let root = server.user("root", on(Role::Admin, None, None)).await;
@@ -79,19 +79,23 @@ async fn exceptions_below_a_protected_prefix_are_listed() {
             ("backend", backend),
             ("protection", protection),
         ];
-        post(&server, &root, page, &form).await.is(303);
+        post(&server, &root, page, &form).await
     };
-    set("jobs/billing", "", "standard").await;
-    set("reports", "builtin", "standard").await;
+    set("jobs/billing", "", "standard").await.is(303);
+    set("reports", "builtin", "standard").await.is(303);
     let exceptions = async || {
         let text = see(&server, &root, page).await.text;
         text.matches("exception to a protected prefix").count()
     };
     assert_eq!(exceptions().await, 0);
-    set("jobs", "", "protected").await;
+    let named = "1 older rule keeps names unprotected: jobs/billing on every backend.";
+    set("jobs", "", "protected").await.is(200).has(named);
     assert_eq!(exceptions().await, 1);
-    set("reports", "", "protected").await;
+    let named = "1 older rule keeps names unprotected: reports on builtin.";
+    set("reports", "", "protected").await.is(200).has(named);
     assert_eq!(exceptions().await, 2);
+    // None of them is below this one.
+    set("billing", "", "protected").await.is(303);
 }
 
 #[tokio::test]
@@ -148,7 +152,7 @@ async fn the_api_equals_the_page_and_is_for_admins_only() {
         .await
     };
     assert_eq!(code(&put(&operator).await), (403, "forbidden"));
-    assert_eq!(put(&admin).await.0, 204);
+    assert_eq!(put(&admin).await, (200, json!({"exceptions": []})));
     let (status, listed) = server.as_user(&admin).get("/v1/protected-prefixes").await;
     let rule = &listed["protectedPrefixes"][0];
     assert_eq!(

@@ -1,6 +1,7 @@
 //! Forced unlocks, protected prefixes, and the audit log of both.
 
 use domain::access::Role;
+use domain::unlock::ProtectionLevel;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -83,6 +84,14 @@ async fn bodies_of_approval_and_review() {
         caller: &admin,
     };
     client.get("/v1/protected-prefixes").await;
+    server
+        .set_protection("jobs/open", ProtectionLevel::Standard)
+        .await;
+    let (path, again) = (
+        "/v1/protected-prefixes",
+        json!({"prefix": "jobs/", "protection": "protected"}),
+    );
+    client.send(Method::PUT, path, path, again).await;
     let ada = server.user("ada", on(Role::Operator, None, None)).await;
     let grace = server.user("grace", on(Role::Approver, None, None)).await;
     let holder = server.token("holder", on(Role::Client, None, None)).await;

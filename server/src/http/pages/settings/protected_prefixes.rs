@@ -6,6 +6,8 @@ use app::pages::settings::data::{ProtectedPrefixRow, ProtectedPrefixesData};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use domain::escape::visible;
+use domain::format;
 use domain::names::BackendName;
 use domain::unlock::ProtectionLevel;
 
@@ -16,9 +18,11 @@ use crate::http::path_id::PathId;
 use crate::http::protected_prefixes::{bad_prefix, bad_protection};
 use crate::http::state::{AppState, Services};
 use crate::http::unlock::status;
-use crate::unlock::{UnlockError, is_exception};
+use crate::unlock::{ProtectedPrefix, UnlockError, is_exception};
 
 const PAGE: &str = "/settings/protected-prefixes";
+/// Exceptions that a message names.
+const EXCEPTIONS_MAX: usize = 10;
 
 impl Services {
     pub(super) async fn protected_prefixes_data(&self) -> Result<ProtectedPrefixesData, ConsoleError> {
@@ -95,9 +99,33 @@ pub(in crate::http) async fn set(State(state): State<AppState>, form: FormReques
         input.protection,
     );
     match set.await {
-        Ok(()) => form.moved("/settings/protected-prefixes?set"),
+        Ok(exceptions) if exceptions.is_empty() => form.moved("/settings/protected-prefixes?set"),
+        Ok(exceptions) => {
+            let reply = FormReply {
+                done: Some(saved_except(&exceptions)),
+                ..FormReply::default()
+            };
+            form.reply(&state, PAGE, StatusCode::OK, reply).await
+        }
         Err(error) => error_reply(&state, form, &error).await,
     }
+}
+
+fn saved_except(exceptions: &[ProtectedPrefix]) -> String {
+    let names = exceptions.iter().take(EXCEPTIONS_MAX).map(|rule| {
+        let backend = rule.backend.as_str().unwrap_or("every backend");
+        format!("{} on {}", visible(&rule.prefix), visible(backend))
+    });
+    let names: Vec<String> = names.collect();
+    let more = match exceptions.len() - names.len() {
+        0 => String::new(),
+        count => format!(", and {count} more"),
+    };
+    let rules = format::counted(exceptions.len() as u64, "older rule keeps", "older rules keep");
+    format!(
+        "Protection saved. It is in effect, but {rules} names unprotected: {}{more}.",
+        names.join(", ")
+    )
 }
 
 pub(in crate::http) async fn remove(
