@@ -1,7 +1,7 @@
 //! Alerts that fired and ended since a moment, for timelines and flapping groups.
 
 use domain::access::Visible;
-use domain::alerts::{Active, Rule, group_of, is_alert_visible, labels, notified_labels};
+use domain::alerts::{Active, Rule, group_of, labels, notified_labels};
 
 use super::Alerts;
 
@@ -23,14 +23,14 @@ impl Alerts {
     pub async fn ended_since(&self, visible: &Visible, since: i64) -> Result<Vec<EndedFiring>, sqlx::Error> {
         let state = self.recent_state().await?;
         let ended = self.ended_alerts(state.revision).await?;
-        let rules = state.rules();
         let recent = ended.iter().take_while(|ended| ended.ended_at >= since);
         let shown = recent.filter_map(|ended| {
             let alert = &ended.alert;
-            let rule = rules.iter().find(|rule| rule.id == alert.rule)?;
-            if !is_alert_visible(visible, &alert.subject, Some(rule)) {
+            let stored = state.rules.iter().find(|stored| stored.rule.id == alert.rule)?;
+            if !stored.shows_ended(visible, alert) {
                 return None;
             }
+            let rule = &stored.rule;
             let (rule, group) = if rule.is_visible(visible) {
                 (
                     rule.clone(),

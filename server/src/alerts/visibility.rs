@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use domain::access::Visible;
 use domain::alerts::{
-    Labels, Rule, RuleId, Subject, fingerprint, group_of, is_alert_visible, labels, notified_fingerprint,
-    notified_labels, visible_why,
+    Active, AlertPhase, Labels, Rule, RuleId, Subject, fingerprint, group_of, is_alert_visible, labels,
+    notified_fingerprint, notified_labels, visible_why,
 };
 
 use super::rules::{KeptRule, RuleVersion};
@@ -99,13 +99,14 @@ impl Alerts {
     /// The store does not answer.
     pub async fn open(&self, visible: &Visible) -> Result<Vec<OpenAlert>, sqlx::Error> {
         let state = self.recent_state().await?;
-        let rules = state.rules();
         let silences = state.silences(self.now());
         let visible_alert = |kept: &StoredAlert| {
-            let rule = rules.iter().find(|rule| rule.id == kept.alert.rule)?;
-            if !is_alert_visible(visible, &kept.alert.subject, Some(rule)) {
+            let is_of_alert = |stored: &&KeptRule| stored.rule.id == kept.alert.rule;
+            let stored = state.rules.iter().find(is_of_alert)?;
+            if !stored.shows_open(visible, &kept.alert) {
                 return None;
             }
+            let rule = &stored.rule;
             let full = notified_labels(rule, &kept.alert);
             let is_rule_visible = rule.is_visible(visible);
             let visible_rule = if is_rule_visible {
@@ -166,9 +167,9 @@ impl Alerts {
     pub async fn resolved(&self, visible: &Visible, most: usize) -> Result<Vec<ResolvedAlert>, sqlx::Error> {
         let state = self.recent_state().await?;
         let ended = self.ended_alerts(state.revision).await?;
-        let (rules, oldest) = (state.rules(), self.now() - store::RETENTION_MS);
+        let oldest = self.now() - store::RETENTION_MS;
         let retained = ended.iter().take_while(|ended| ended.ended_at >= oldest);
-        let found = retained.filter_map(|ended| visible_resolved(visible, &rules, ended));
+        let found = retained.filter_map(|ended| visible_resolved(visible, &state.rules, ended));
         Ok(found.take(most).collect())
     }
 
@@ -213,6 +214,33 @@ impl Alerts {
     }
 }
 
+impl KeptRule {
+    /// Whether a reader sees an alert that fired under this rule.
+    pub(super) fn shows_ended(&self, visible: &Visible, alert: &Active) -> bool {
+        self.shows(visible, alert, self.saved_at <= alert.since())
+    }
+
+    fn shows_open(&self, visible: &Visible, alert: &Active) -> bool {
+        // One that only keeps firing may be of a prefix that the rule no longer covers.
+        let is_clear = matches!(
+            alert.phase,
+            AlertPhase::Firing {
+                clear_since: Some(_),
+                ..
+            }
+        );
+        self.shows(visible, alert, !is_clear || self.saved_at <= alert.since())
+    }
+
+    /// `is_of_version`: this version of the rule found the alert. The prefix of another one does not limit the names of its
+    /// template.
+    fn shows(&self, visible: &Visible, alert: &Active, is_of_version: bool) -> bool {
+        let is_template = matches!(alert.subject, Subject::Prefix { .. });
+        let rule = (is_of_version || !is_template).then_some(&self.rule);
+        is_alert_visible(visible, &alert.subject, rule)
+    }
+}
+
 impl OpenAlert {
     /// Key of its notification group.
     pub fn group(&self) -> String {
@@ -220,15 +248,19 @@ impl OpenAlert {
     }
 }
 
-fn visible_resolved(visible: &Visible, rules: &[Rule], ended: &EndedAlert) -> Option<ResolvedAlert> {
+fn visible_resolved(visible: &Visible, rules: &[KeptRule], ended: &EndedAlert) -> Option<ResolvedAlert> {
     let alert = &ended.alert;
-    let rule = rules.iter().find(|rule| rule.id == alert.rule);
-    if !is_alert_visible(visible, &alert.subject, rule) {
+    let stored = rules.iter().find(|stored| stored.rule.id == alert.rule);
+    let is_visible = match stored {
+        Some(stored) => stored.shows_ended(visible, alert),
+        None => is_alert_visible(visible, &alert.subject, None),
+    };
+    if !is_visible {
         return None;
     }
-    let rule = rule.map(|rule| match rule.is_visible(visible) {
-        true => rule.clone(),
-        false => rule.limited(),
+    let rule = stored.map(|stored| match stored.rule.is_visible(visible) {
+        true => stored.rule.clone(),
+        false => stored.rule.limited(),
     });
     Some(ResolvedAlert {
         rule_name: match &rule {

@@ -28,6 +28,7 @@ mod long_path;
 mod lookalike_name;
 mod memory;
 mod name_flood;
+mod narrowed_rule;
 mod neighbour_silence;
 mod oversized_password;
 mod page_of_another_path;

@@ -9,19 +9,19 @@ use serde_json::json;
 /// More than the page reads at once.
 const FOREIGN: usize = 1_001;
 
-/// As if this many alerts on the lock had ended then.
-async fn add_resolved(server: &TestServer, name: &str, count: usize, minutes_ago: u32) {
+/// As if this many alerts of a rule had ended then.
+pub(super) async fn add_resolved(
+    server: &TestServer,
+    (rule, subject): (&str, &Subject),
+    count: usize,
+    minutes_ago: i32,
+) {
     let now = match server.store.is_postgres() {
         true => "CAST(extract(epoch FROM now()) * 1000 AS bigint)",
         false => "CAST(strftime('%s', 'now') AS INTEGER) * 1000",
     };
-    let ended_at = format!("{now} - {minutes_ago} * 60000");
-    let subject = Subject::Lock(LockId {
-        backend: BackendName::builtin(),
-        source: Source::fixed("lease"),
-        resource: Resource::from(name),
-    });
-    let subject = serde_json::to_string(&subject).unwrap();
+    let ended_at = format!("{now} - ({minutes_ago}) * 60000");
+    let subject = serde_json::to_string(subject).unwrap();
     let body = r#"{"owner":null,"holding":"","phase":{"firing":{"since":1,"fired_at":1,"clear_since":null}},"measure":0,
         "why":"","notified":null,"silenced_by":null}"#;
     server
@@ -29,15 +29,23 @@ async fn add_resolved(server: &TestServer, name: &str, count: usize, minutes_ago
         .sql(&format!(
             "WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < {count})
              INSERT INTO alerts (rule_id, subject, subject_id, is_open, body, fired_at, ended_at)
-             SELECT 'no_ttl', '{subject}', '', 0, '{body}', {ended_at} - 1000, {ended_at} FROM numbers"
+             SELECT '{rule}', '{subject}', '', 0, '{body}', {ended_at} - 1000, {ended_at} FROM numbers"
         ))
         .await;
 }
 
+fn lock(name: &str) -> Subject {
+    Subject::Lock(LockId {
+        backend: BackendName::builtin(),
+        source: Source::fixed("lease"),
+        resource: Resource::from(name),
+    })
+}
+
 async fn flooded(home: Store) {
     let server = TestServer::builder().start_on(home).await;
-    add_resolved(&server, "tenant_1:harbour", 1, 10).await;
-    add_resolved(&server, "tenant_2:flood", FOREIGN, 0).await;
+    add_resolved(&server, ("no_ttl", &lock("tenant_1:harbour")), 1, 10).await;
+    add_resolved(&server, ("no_ttl", &lock("tenant_2:flood")), FOREIGN, 0).await;
     let tenant = server
         .token("tenant", on(Role::Viewer, None, Some("tenant_1:")))
         .await;
@@ -54,7 +62,7 @@ async fn flooded(home: Store) {
     // A view of unchanged alerts reads none, and one after a change only what ended since.
     server.store.sql("DELETE FROM alerts").await;
     view().await;
-    add_resolved(&server, "tenant_1:quay", 1, 0).await;
+    add_resolved(&server, ("no_ttl", &lock("tenant_1:quay")), 1, 0).await;
     let silence =
         json!({"matchers": [{"label": "prefix", "value": "jobs:"}], "lasts": "2h", "comment": "a drill"});
     let silenced = server.as_user(&all).post("/v1/silences", &silence).await;
