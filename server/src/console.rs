@@ -44,9 +44,10 @@ use runtime::tasks;
 use runtime::telemetry;
 
 use page_cache::{PageCache, Stamp};
-use search_limits::Searches;
+use search_limits::reads_every_name;
 
 pub use charts::ChartSources;
+pub use search_limits::Searches;
 
 /// Timeout of history queries for a page.
 const HISTORY_TIMEOUT: Duration = Duration::from_millis(500);
@@ -83,7 +84,7 @@ impl ServerConsole {
             inventory,
             backends,
             clock,
-            searches: Searches::new(),
+            searches: Searches::default(),
             visible: Visible::default(),
             who: None,
             history: None,
@@ -141,10 +142,8 @@ impl ServerConsole {
     }
 
     async fn compute_list_page(&self, query: InventoryQuery) -> Result<InventoryPage, ConsoleError> {
-        // A search scans every name: on a blocking thread.
-        let scans = !query.q.is_empty() || !query.owners.is_empty() || query.safety.is_some();
         let (inventory, now) = (self.inventory.clone(), self.clock.now());
-        let page = if scans {
+        let page = if reads_every_name(&query) {
             let search = move |abandon: &Abandon| inventory.page_unless(&query, now, abandon);
             self.searches.run(search).await?
         } else {

@@ -31,7 +31,7 @@ use self::reload::Reloader;
 use self::shutdown::ShutdownSequence;
 use crate::alerts::{AlertDeps, Alerts, Evaluation};
 use crate::audit::{Audit, ChainCheckpoints, ChainVerifier};
-use crate::console::{ChartSources, ServerConsole};
+use crate::console::{ChartSources, Searches, ServerConsole};
 use crate::history::{History, Recording};
 use crate::http::auth::{Authenticator, Hosts, Proxies, Streams};
 use crate::http::lease::direct::WithDirectLeases;
@@ -141,17 +141,13 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         .await?;
     let (unlocks, alerts) = starter.unlocks_and_alerts(db, &notifier).await?;
     let sources = ChartSources::new(&history, &leases, (&unlocks, &alerts), &clock);
-    let console = ServerConsole::new(
-        supervisor.inventory.clone(),
-        supervisor.registry.clone(),
-        clock.clone(),
-    );
-    let console = ConsoleFor::caller(console.remembering(sources));
+    let console = starter.console(sources);
     let chain_verifier = starter.chain_verifier();
     let reloader = Reloader::new(supervisor.clone(), auth.audit.clone(), auth.oidc.clone());
     let state = AppState::new(Services {
         auth: Arc::new(auth),
         console,
+        unlock_searches: Searches::default(),
         inventory: supervisor.inventory.clone(),
         backends: supervisor.registry.clone(),
         history,
@@ -192,6 +188,12 @@ impl ServiceStarter<'_> {
     fn history(&self, db: Db, config: HistoryConfig) -> (Arc<History>, Recording) {
         let (clock, stop) = (self.clock.clone(), self.stop.clone());
         History::start(db, self.inventory, self.leases, config, clock, stop)
+    }
+
+    fn console(&self, sources: ChartSources) -> ConsoleFor {
+        let (inventory, backends) = (self.inventory.clone(), self.backends.clone());
+        let console = ServerConsole::new(inventory, backends, self.clock.clone());
+        ConsoleFor::caller(console.remembering(sources))
     }
 
     fn chain_verifier(&self) -> Arc<ChainVerifier> {

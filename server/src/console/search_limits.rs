@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::console::ConsoleError;
+use domain::query::{InventoryQuery, SortKey};
 use tokio::sync::Semaphore;
 
 use inventory::Abandon;
@@ -16,18 +17,33 @@ const RETRY_AFTER_S: u32 = 1;
 
 /// Cheap to clone; all share the same permits.
 #[derive(Clone)]
-pub(super) struct Searches {
+pub struct Searches {
     permits: Arc<Semaphore>,
     permit_wait_max: Duration,
 }
 
-impl Searches {
+/// Whether a page of locks may read every name: by a filter without an index, or to skip the rows before its cursor in an order
+/// of which the index has the beginning only.
+pub(super) fn reads_every_name(query: &InventoryQuery) -> bool {
+    let is_by_key = matches!(
+        query.sort.key,
+        SortKey::Held | SortKey::Remaining | SortKey::Waiters
+    );
+    !query.q.is_empty()
+        || !query.owners.is_empty()
+        || query.safety.is_some()
+        || (is_by_key && query.cursor.is_some())
+}
+
+impl Default for Searches {
     /// Half of the cores; the others serve leases and pages.
-    pub(super) fn new() -> Self {
+    fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self::with(cores.div_ceil(2), PERMIT_WAIT_MAX)
     }
+}
 
+impl Searches {
     fn with(searches_max: usize, permit_wait_max: Duration) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(searches_max)),
@@ -39,7 +55,7 @@ impl Searches {
     ///
     /// # Errors
     /// Too many searches are running.
-    pub(super) async fn run<T: Send + 'static>(
+    pub async fn run<T: Send + 'static>(
         &self,
         search: impl FnOnce(&Abandon) -> T + Send + 'static,
     ) -> Result<T, ConsoleError> {
@@ -65,6 +81,27 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+
+    #[test]
+    fn further_pages_by_a_key_read_every_name() {
+        let reads = |pairs: &[(&str, &str)]| {
+            let query = InventoryQuery::from_pairs(pairs.iter().copied()).unwrap();
+            reads_every_name(&query)
+        };
+        for key in ["held", "-held", "remaining", "waiters"] {
+            assert!(!reads(&[("sort", key)]), "{key}");
+            assert!(reads(&[("sort", key), ("cursor", "x")]), "{key}");
+        }
+        for filter in [("q", "a"), ("owner", "a"), ("safety", "efficiency")] {
+            assert!(reads(&[filter]), "{filter:?}");
+        }
+        for key in ["resource", "state"] {
+            assert!(
+                !reads(&[("sort", key), ("cursor", "x"), ("prefix", "a")]),
+                "{key}"
+            );
+        }
+    }
 
     #[tokio::test]
     async fn a_search_beyond_the_limit_is_refused() {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::auth::Authenticator;
 use crate::alerts::Alerts;
 use crate::audit::ChainVerifier;
-use crate::console::ServerConsole;
+use crate::console::{Searches, ServerConsole};
 use crate::history::History;
 use crate::identity::{Directory, Principal, Secret};
 use crate::notify::Notifier;
@@ -31,6 +31,8 @@ pub struct AppState(Arc<Services>);
 pub struct Services {
     pub auth: Arc<Authenticator>,
     pub console: ConsoleFor,
+    /// Searches for locks to unlock: those of other pages do not use up their permits.
+    pub unlock_searches: Searches,
     pub inventory: Arc<Inventory>,
     /// The configured backends and the built-in one.
     pub backends: Arc<BackendRegistry>,

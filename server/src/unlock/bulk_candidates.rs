@@ -9,6 +9,7 @@ use super::Unlocks;
 use super::intent::may_unlock;
 use super::limits::BULK_MAX;
 use crate::identity::Principal;
+use inventory::Abandon;
 
 /// Locks of one query, and queries at most: of many locks that are visible, few may be ones that the caller may unlock.
 const PAGE: u32 = 500;
@@ -33,7 +34,13 @@ pub struct BulkCandidates {
 }
 
 impl Unlocks {
-    pub fn find_candidates(&self, who: &Principal, filter: CandidateFilter) -> BulkCandidates {
+    /// May read every name, several times: not on a thread of the runtime. Once cancelled, it returns early.
+    pub fn find_candidates(
+        &self,
+        who: &Principal,
+        filter: CandidateFilter,
+        abandon: &Abandon,
+    ) -> BulkCandidates {
         let mut query = InventoryQuery {
             backends: filter.backend.into_iter().collect(),
             prefix: filter.prefix,
@@ -48,7 +55,7 @@ impl Unlocks {
         let (now, mut found) = (self.clock.now(), BulkCandidates::default());
         for _ in 0..PAGES_MAX {
             // With a cursor of the page before and a fixed limit it cannot be invalid.
-            let Ok(page) = self.inventory.page(&query, now) else {
+            let Ok(page) = self.inventory.page_unless(&query, now, abandon) else {
                 break;
             };
             (found.total, found.is_complete) = (page.total, page.complete);

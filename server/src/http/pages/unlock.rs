@@ -37,7 +37,7 @@ impl UnlockPort for CallerData {
     fn unlock_candidates(&self, search: String) -> ConsoleFuture<'_, BulkSelectData> {
         Box::pin(async move {
             self.check(Permission::Unlock)?;
-            self.state.unlock_candidates_data(&self.who, &search)
+            self.state.unlock_candidates_data(&self.who, &search).await
         })
     }
 

@@ -2,6 +2,9 @@
 
 use crate::support::{TestServer, code};
 use crate::unlock::requests::{HeldLock, REASON};
+use ::inventory::Abandon;
+use leasehold::identity::Principal;
+use leasehold::unlock::CandidateFilter;
 use serde_json::{Value, json};
 
 fn item(held: &HeldLock) -> Value {
@@ -49,6 +52,26 @@ async fn each_item_is_released_or_refused_separately() {
     assert_eq!(results[1]["problem"]["code"], "name_mismatch");
     assert_eq!(results[2]["unlock"]["state"], "released");
     assert!(server.is_held(&operator, &held[1]).await && !server.is_held(&operator, &held[2]).await);
+}
+
+#[tokio::test]
+async fn a_cancelled_search_for_locks_to_unlock_ends() {
+    // By owner, which reads every lock.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    server.hold(&operator, "a").await;
+    let find = |abandon: &Abandon| {
+        let filter = CandidateFilter {
+            owner: "worker-7".to_owned(),
+            ..CandidateFilter::default()
+        };
+        let unlocks = &server.serving.unlocks;
+        unlocks.find_candidates(&Principal::system("test"), filter, abandon)
+    };
+    let abandon = Abandon::default();
+    assert_eq!(find(&abandon).locks.len(), 1);
+    drop(abandon.on_drop());
+    assert!(find(&abandon).locks.is_empty());
 }
 
 #[tokio::test]

@@ -23,9 +23,10 @@ use crate::http::unlock::status;
 use crate::identity::Principal;
 use crate::unlock::limits::BULK_MAX;
 use crate::unlock::{CandidateFilter, Confirmation, UnlockError, UnlockRequest, UnlockStatus};
+use inventory::Abandon;
 
 impl Services {
-    pub(super) fn unlock_candidates_data(
+    pub(super) async fn unlock_candidates_data(
         &self,
         who: &Principal,
         search: &str,
@@ -44,7 +45,9 @@ impl Services {
             prefix: prefix.clone(),
             owner: owner.clone(),
         };
-        let found = self.unlocks.find_candidates(who, candidate_filter);
+        let (unlocks, principal) = (self.unlocks.clone(), who.clone());
+        let search = move |abandon: &Abandon| unlocks.find_candidates(&principal, candidate_filter, abandon);
+        let found = self.unlock_searches.run(search).await?;
         Ok(BulkSelectData {
             backends: self.backend_choices(who, Permission::View),
             backend,
