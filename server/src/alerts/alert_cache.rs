@@ -4,21 +4,26 @@
 //!
 //! **Invariant:** a process reads its own writes: each write invalidates the cache after its commit.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
+use domain::access::Visible;
 use domain::alerts::Silence;
 use domain::tick::Tick;
 use parking_lot::Mutex;
 
 use super::rules::KeptRule;
 use super::store::{self, StoredAlert};
-use super::{Alerts, silences};
+use super::{AlertSummary, Alerts, silences};
 use runtime::change_signal::ChangeSignal;
 use runtime::db::{Db, Tx, on_either};
 
 /// Age limit in milliseconds of a copy that pages use without a check; writes of other replicas appear this late.
 const FRESH_MS: i64 = 1_500;
+
+/// Scopes with a stored summary; the oldest is dropped.
+const SUMMARIES_MAX: usize = 256;
 
 /// Cached state of one revision.
 #[derive(Debug, Default)]
@@ -29,8 +34,36 @@ pub(super) struct AlertState {
     /// Including silences that ended since the read.
     pub(super) silences: Vec<Silence>,
     pub(super) open: Vec<StoredAlert>,
-    /// Computed once, for callers who may see every alert.
-    pub(super) firing_groups: OnceLock<u32>,
+    /// By scope and number of active silences, which end without a new revision.
+    summaries: Mutex<VecDeque<(Visible, usize, AlertSummary)>>,
+}
+
+impl AlertState {
+    /// The summary for readers with this scope: each of their event streams requests it twice a second.
+    pub(super) fn summary_for(
+        &self,
+        visible: &Visible,
+        now: i64,
+        compute: impl FnOnce() -> AlertSummary,
+    ) -> AlertSummary {
+        let active = self.silences.iter().filter(|silence| silence.ends_at > now);
+        let active = active.count();
+        {
+            let summaries = self.summaries.lock();
+            let mut known = summaries.iter();
+            let known = known.find(|(scope, silences, _)| scope == visible && *silences == active);
+            if let Some((_, _, summary)) = known {
+                return *summary;
+            }
+        }
+        let summary = compute();
+        let mut summaries = self.summaries.lock();
+        if summaries.len() >= SUMMARIES_MAX {
+            summaries.pop_front();
+        }
+        summaries.push_back((visible.clone(), active, summary));
+        summary
+    }
 }
 
 /// The cache, and when its revision was last checked.
@@ -106,7 +139,7 @@ impl Alerts {
                 rules: self.read_rules().await?,
                 silences: silences::read(&self.db, self.now()).await?,
                 open: store::open(&self.db).await?,
-                firing_groups: OnceLock::new(),
+                summaries: Mutex::default(),
             }),
         };
         self.cache.put(&state, at, writes);
@@ -135,4 +168,51 @@ pub(super) async fn raise_revision(tx: &mut Tx) -> Result<(), sqlx::Error> {
         .await?
         .rows_affected());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::access::{Grant, Grants, Role};
+
+    use super::*;
+
+    fn summary(revision: u64) -> AlertSummary {
+        AlertSummary {
+            revision,
+            firing_groups: 0,
+        }
+    }
+
+    #[test]
+    fn a_summary_is_computed_once_per_scope() {
+        // Two scopes, and again after the end of a silence.
+        let silence = Silence {
+            id: String::new(),
+            matchers: Vec::new(),
+            starts_at: 0,
+            ends_at: 5,
+            comment: String::new(),
+            by: String::new(),
+            suppressed: 0,
+        };
+        let state = AlertState {
+            silences: vec![silence],
+            ..AlertState::default()
+        };
+        let tenant = Visible::to(&Grants::new(vec![Grant {
+            prefix: Some("tenant_1:".to_owned()),
+            ..Grant::everywhere(Role::Viewer)
+        }]));
+        let all = Visible::default();
+        for (scope, now, computed, expected) in [
+            (&tenant, 1, 1, 1),
+            (&tenant, 2, 2, 1),
+            (&all, 2, 3, 3),
+            (&tenant, 4, 4, 1),
+            (&tenant, 5, 5, 5),
+        ] {
+            let found = state.summary_for(scope, now, || summary(computed));
+            assert_eq!(found, summary(expected), "at {now}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use domain::alerts::{
     notified_fingerprint, notified_labels, visible_why,
 };
 
+use super::alert_cache::AlertState;
 use super::rules::{KeptRule, RuleVersion};
 use super::store::{self, EndedAlert, StoredAlert};
 use super::{AlertError, Alerts};
@@ -58,39 +59,18 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn summary(&self, visible: &Visible) -> Result<AlertSummary, sqlx::Error> {
-        let state = self.recent_state().await?;
-        if visible.is_everything() {
-            let firing_groups = match state.firing_groups.get() {
-                Some(groups) => *groups,
-                None => {
-                    let groups = firing_groups(&self.open(visible).await?);
-                    *state.firing_groups.get_or_init(|| groups)
-                }
-            };
-            return Ok(AlertSummary {
-                revision: state.revision.unsigned_abs(),
-                firing_groups,
-            });
-        }
-        // The store's revision also counts changes that the caller may not see.
-        let open = self.open(visible).await?;
-        let mut hasher = DefaultHasher::new();
-        for open in &open {
-            let alert = &open.kept.alert;
-            (alert.id, &alert.why, alert.is_firing(), open.is_silenced).hash(&mut hasher);
-            open.kept.acked.hash(&mut hasher);
-        }
-        // Readers with a scope see no silences.
-        for stored in &state.rules {
-            if !stored.is_gone && stored.rule.is_visible(visible) {
-                (stored.rule.id.as_str(), stored.version).hash(&mut hasher);
+        let (state, now) = (self.recent_state().await?, self.now());
+        Ok(state.summary_for(visible, now, || {
+            let open = state.open_alerts(visible, now);
+            AlertSummary {
+                revision: match visible.is_everything() {
+                    true => state.revision.unsigned_abs(),
+                    // The store's revision also counts changes that the reader may not see.
+                    false => state.scoped_revision(visible, &open),
+                },
+                firing_groups: firing_groups(&open),
             }
-        }
-        Ok(AlertSummary {
-            // As a number in JSON.
-            revision: hasher.finish() >> 12,
-            firing_groups: firing_groups(&open),
-        })
+        }))
     }
 
     /// Visible pending and firing alerts; firing first, then by severity.
@@ -98,52 +78,7 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn open(&self, visible: &Visible) -> Result<Vec<OpenAlert>, sqlx::Error> {
-        let state = self.recent_state().await?;
-        let silences = state.silences(self.now());
-        let visible_alert = |kept: &StoredAlert| {
-            let is_of_alert = |stored: &&KeptRule| stored.rule.id == kept.alert.rule;
-            let stored = state.rules.iter().find(is_of_alert)?;
-            if !stored.shows_open(visible, &kept.alert) {
-                return None;
-            }
-            let rule = &stored.rule;
-            let full = notified_labels(rule, &kept.alert);
-            let is_rule_visible = rule.is_visible(visible);
-            let visible_rule = if is_rule_visible {
-                rule.clone()
-            } else {
-                rule.limited()
-            };
-            let mut kept = kept.clone();
-            if !is_rule_visible {
-                // The grouping of a rule is hidden with the rule.
-                kept.alert.notified_route = None;
-            }
-            let kind = rule.condition.kind;
-            kept.alert.why = visible_why(visible, &kept.alert.subject, kind, &kept.alert.why);
-            Some(OpenAlert {
-                is_silenced: silences.iter().any(|silence| silence.matches(&full)),
-                fingerprint: fingerprint(&full),
-                labels: if is_rule_visible {
-                    full
-                } else {
-                    labels(&visible_rule, &kept.alert)
-                },
-                rule: visible_rule,
-                is_rule_visible,
-                kept,
-            })
-        };
-        let mut open: Vec<OpenAlert> = state.open.iter().filter_map(visible_alert).collect();
-        open.sort_by_key(|open| {
-            let alert = &open.kept.alert;
-            (
-                !alert.is_firing(),
-                open.rule.severity,
-                std::cmp::Reverse(alert.since()),
-            )
-        });
-        Ok(open)
+        Ok(self.recent_state().await?.open_alerts(visible, self.now()))
     }
 
     /// Fingerprints of alerts that fire and were notified, as receivers know them.
@@ -211,6 +146,73 @@ impl Alerts {
                     .is_some_and(|rule| rule.is_visible(visible))
         };
         Ok(versions.into_iter().take_while(is_visible).collect())
+    }
+}
+
+impl AlertState {
+    fn open_alerts(&self, visible: &Visible, now: i64) -> Vec<OpenAlert> {
+        let silences = self.silences(now);
+        let visible_alert = |kept: &StoredAlert| {
+            let is_of_alert = |stored: &&KeptRule| stored.rule.id == kept.alert.rule;
+            let stored = self.rules.iter().find(is_of_alert)?;
+            if !stored.shows_open(visible, &kept.alert) {
+                return None;
+            }
+            let rule = &stored.rule;
+            let full = notified_labels(rule, &kept.alert);
+            let is_rule_visible = rule.is_visible(visible);
+            let visible_rule = if is_rule_visible {
+                rule.clone()
+            } else {
+                rule.limited()
+            };
+            let mut kept = kept.clone();
+            if !is_rule_visible {
+                // The grouping of a rule is hidden with the rule.
+                kept.alert.notified_route = None;
+            }
+            let kind = rule.condition.kind;
+            kept.alert.why = visible_why(visible, &kept.alert.subject, kind, &kept.alert.why);
+            Some(OpenAlert {
+                is_silenced: silences.iter().any(|silence| silence.matches(&full)),
+                fingerprint: fingerprint(&full),
+                labels: if is_rule_visible {
+                    full
+                } else {
+                    labels(&visible_rule, &kept.alert)
+                },
+                rule: visible_rule,
+                is_rule_visible,
+                kept,
+            })
+        };
+        let mut open: Vec<OpenAlert> = self.open.iter().filter_map(visible_alert).collect();
+        open.sort_by_key(|open| {
+            let alert = &open.kept.alert;
+            (
+                !alert.is_firing(),
+                open.rule.severity,
+                std::cmp::Reverse(alert.since()),
+            )
+        });
+        open
+    }
+
+    /// Of visible alerts and rules. Readers with a scope see no silences.
+    fn scoped_revision(&self, visible: &Visible, open: &[OpenAlert]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for open in open {
+            let alert = &open.kept.alert;
+            (alert.id, &alert.why, alert.is_firing(), open.is_silenced).hash(&mut hasher);
+            open.kept.acked.hash(&mut hasher);
+        }
+        for stored in &self.rules {
+            if !stored.is_gone && stored.rule.is_visible(visible) {
+                (stored.rule.id.as_str(), stored.version).hash(&mut hasher);
+            }
+        }
+        // As a number in JSON.
+        hasher.finish() >> 12
     }
 }
 
