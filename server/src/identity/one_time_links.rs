@@ -137,12 +137,20 @@ impl Identity {
         Ok(())
     }
 
-    /// Whether a setup link is still valid, without using it.
+    /// The same of a setup link; without a query once there is an admin.
     ///
     /// # Errors
-    /// The store does not answer.
-    pub async fn is_setup_link(&self, link: &str) -> Result<bool, IdentityError> {
-        Ok(self.usable_link(link, "setup").await?.is_some())
+    /// As [`Self::check_user_link`].
+    pub async fn check_setup_link(&self, link: &str, origin: &Origin) -> Result<(), IdentityError> {
+        if self.directory().admins().next().is_some() {
+            return Err(IdentityError::BadLink);
+        }
+        let key = self.count_link(origin)?;
+        if self.usable_link(link, "setup").await?.is_none() {
+            return Err(IdentityError::BadLink);
+        }
+        self.throttle.refund(&key);
+        Ok(())
     }
 
     /// A query without locks: anonymous clients can send links, and a write transaction would block all other
@@ -181,14 +189,7 @@ impl Identity {
     ) -> Result<SignedIn, IdentityError> {
         super::names::check_name(&name)?;
         super::password::check(&password)?;
-        if self.directory().admins().next().is_some() {
-            return Err(IdentityError::BadLink);
-        }
-        let key = self.count_link(origin)?;
-        if !self.is_setup_link(link).await? {
-            return Err(IdentityError::BadLink);
-        }
-        self.throttle.refund(&key);
+        self.check_setup_link(link, origin).await?;
         let mut who = Principal::system("setup link");
         who.origin = origin.clone();
         let new = NewUser {

@@ -155,16 +155,24 @@ pub(in crate::http) async fn sign_in(
 
 pub(in crate::http) async fn show_setup(
     State(auth): State<Arc<Authenticator>>,
+    CurrentUser(who): CurrentUser,
     Query(asked): Query<SignInQuery>,
 ) -> Response {
     let link = match asked.link {
         // Its secret is in the fragment, which browsers keep to themselves.
         None if auth.identity.directory().admins().next().is_none() => String::new(),
         None => return page(StatusCode::GONE, setup::spent()),
-        Some(link) => match auth.identity.is_setup_link(&link).await {
-            Ok(true) => link,
-            Ok(false) => return page(StatusCode::GONE, setup::spent()),
-            Err(error) => return Problem::from(error).into_response(),
+        Some(link) => match auth.identity.check_setup_link(&link, &who.origin).await {
+            Ok(()) => link,
+            Err(IdentityError::BadLink) => return page(StatusCode::GONE, setup::spent()),
+            Err(error) => {
+                let form = Setup {
+                    link,
+                    refusal: Some(response::sentence(&error)),
+                    ..Setup::default()
+                };
+                return response::with_retry_after(setup_page(response::status_of(&error), form), &error);
+            }
         },
     };
     let form = Setup {

@@ -217,6 +217,27 @@ async fn opening_invalid_links_is_limited_by_source() {
 }
 
 #[tokio::test]
+async fn opening_invalid_setup_links_is_limited_by_source() {
+    // Once there is an admin, none is valid, and none is looked up.
+    let server = TestServer::builder().start().await;
+    let link = server.identity().setup_link().await.unwrap().unwrap();
+    let browser = server.browser();
+    let open = async |link: &str| {
+        let answer = browser.get(&format!("/setup?link={link}")).await;
+        answer.status().as_u16()
+    };
+    for _ in 0..12 {
+        assert_eq!(open(link.expose()).await, 200);
+    }
+    for _ in 0..10 {
+        assert_eq!(open("lhl_x").await, 410);
+    }
+    assert_eq!(open("lhl_x").await, 429);
+    server.add_user("ada", vec![Grant::everywhere(Role::Admin)]).await;
+    assert_eq!(open(link.expose()).await, 410);
+}
+
+#[tokio::test]
 async fn disabling_ends_sessions_at_once_but_not_for_the_last_admin() {
     // A live session ends with its user; the last user who can grant permissions cannot be
     // disabled.
