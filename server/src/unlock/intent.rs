@@ -104,7 +104,7 @@ impl Unlocks {
             outcome_entry: None,
             rereads: 0,
         };
-        self.note_weak_identity(&watched.id, &mut unlock.observed);
+        self.note_weak_identity(&watched.id, &mut unlock.observed).await;
         self.record_intent(who, &mut unlock).await?;
         Ok(unlock)
     }

@@ -60,17 +60,21 @@ impl Unlocks {
         if !who.may(Permission::View, backend, &name) {
             return Err(self.not_held(backend).limited(who, backend));
         }
-        let (observed, read_error) = match self.observe(&lock).await {
+        let may = may_unlock(who, backend, &name);
+        let (mut observed, read_error) = match self.observe(&lock).await {
             Ok(observed) => (Some(observed), None),
             Err(error) => (None, Some(error)),
         };
+        // Others are not shown what the release would end.
+        if may.is_ok()
+            && let Some(observed) = &mut observed
+        {
+            self.note_weak_identity(&lock.id, observed).await;
+        }
         let radius = observed.as_ref().map(|observed| &observed.blast_radius);
         let protection = self.protection_of(backend, &lock.id.resource, radius).await?;
         let scope_error = radius.and_then(|radius| stays_in_scope(&who.grants, backend, radius).err());
-        let hindrance = may_unlock(who, backend, &name)
-            .err()
-            .or(read_error)
-            .or(scope_error);
+        let hindrance = may.err().or(read_error).or(scope_error);
         let hindrance = hindrance.map(|error| error.limited(who, backend));
         Ok(Preview {
             observed: observed.map(|observed| limit_to_permissions(observed, hindrance.as_ref(), &scope)),
@@ -111,9 +115,7 @@ impl Unlocks {
             }
         };
         let (lock, radius, inspection) = match_holding(inspection, &generation, None)?;
-        let mut observed = observed(lock, radius, inspection, watched, generation, read_at);
-        self.note_weak_identity(id, &mut observed);
-        Ok(observed)
+        Ok(observed(lock, radius, inspection, watched, generation, read_at))
     }
 }
 

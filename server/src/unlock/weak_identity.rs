@@ -14,19 +14,24 @@ use super::{UnlockError, Unlocks};
 const TOLERANCE_MS: i64 = 1_000;
 
 impl Unlocks {
-    /// Notes that other locks have the same identity now.
-    pub(super) fn note_weak_identity(&self, id: &LockId, observed: &mut Observed) {
+    /// Notes that other locks have the same identity now. Reads every lock of the backend, so not on a thread of the runtime.
+    pub(super) async fn note_weak_identity(&self, id: &LockId, observed: &mut Observed) {
         let is_identified = observed.lease_id.is_known() || observed.fencing_token.is_known();
         if is_identified || observed.blast_radius.weak_identity.is_some() {
             return;
         }
-        let others = self.inventory.others_with_generation(id, &observed.generation);
-        if others > 0 {
-            let locks = domain::format::counted(others, "other lock", "other locks");
-            observed
-                .blast_radius
-                .weaken(format!("the same value is on {locks} now"));
-        }
+        let (inventory, id, generation) = (self.inventory.clone(), id.clone(), observed.generation.clone());
+        let counting =
+            tokio::task::spawn_blocking(move || inventory.others_with_generation(&id, &generation));
+        let why = match counting.await {
+            Ok(0) => return,
+            Ok(others) => {
+                let locks = domain::format::counted(others, "other lock", "other locks");
+                format!("the same value is on {locks} now")
+            }
+            Err(_) => "whether other locks have the same value is unknown".to_owned(),
+        };
+        observed.blast_radius.weaken(why);
     }
 }
 
