@@ -13,6 +13,8 @@ pub const PAGE_ROWS_MAX: u32 = 1000;
 pub const QUERY_BYTES_MAX: usize = 4096;
 /// Children of one node of the name tree in one response.
 pub const PREFIX_CHILDREN_MAX: usize = 1000;
+/// Names of these children, in bytes: more than one of the longest names.
+pub const PREFIX_CHILDREN_BYTES_MAX: usize = 1024 * 1024;
 /// Waiters and owners stored per lock; the counts are exact, the lists are truncated.
 pub const WAITERS_KEPT_MAX: usize = 1000;
 /// Waiters per lock, and blockers per waiter, that scans identify for the graph of waits. As
@@ -24,3 +26,4 @@ pub const LOW_MARKS_MAX: usize = 8;
 const _: () = assert!(PAGE_ROWS_DEFAULT <= PAGE_ROWS_MAX);
 const _: () = assert!(WAITERS_IDENTIFIED_MAX <= WAITERS_KEPT_MAX);
 const _: () = assert!(QUERY_BYTES_MAX <= RESOURCE_BYTES_MAX);
+const _: () = assert!(RESOURCE_BYTES_MAX < PREFIX_CHILDREN_BYTES_MAX);

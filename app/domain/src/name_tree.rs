@@ -67,8 +67,7 @@ pub struct PrefixNode {
     pub total: u64,
     pub states: StateCounts,
     pub children: Vec<PrefixChild>,
-    /// Children beyond the limit, and the locks below them.
-    pub more_children: u64,
+    /// Locks below children that are not listed, because there are too many.
     pub more_locks: u64,
 }
 

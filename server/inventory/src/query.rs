@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use domain::access::Visible;
 use domain::backend::BackendStatus;
 use domain::generation::Generation;
-use domain::limits::PREFIX_CHILDREN_MAX;
+use domain::limits::{PREFIX_CHILDREN_BYTES_MAX, PREFIX_CHILDREN_MAX};
 use domain::lock::Lock;
 use domain::lock_detail::SeenEvent;
 use domain::name_tree::{PrefixChild, PrefixNode, after_prefix, boundary};
@@ -185,17 +185,24 @@ impl Inventory {
                 prefix,
                 sums,
                 is_leaf,
-            } in shard.children(&ranges, node.len(), PREFIX_CHILDREN_MAX, now.tick)
+            } in shard.children(&ranges, node.len(), now.tick)
             {
                 let child = merged.entry(prefix).or_default();
                 child.0.add(&blinded(sums, blind));
                 child.1 |= is_leaf;
             }
         }
-        let more_children = merged.len().saturating_sub(PREFIX_CHILDREN_MAX) as u64;
+        // The limits of each backend: beyond them, not every backend has listed its locks of a child.
+        let mut bytes = 0;
+        let fits = |(prefix, _): &(Vec<u8>, _)| {
+            let has_room = bytes < PREFIX_CHILDREN_BYTES_MAX;
+            bytes += prefix.len();
+            has_room
+        };
         let children: Vec<PrefixChild> = merged
             .into_iter()
             .take(PREFIX_CHILDREN_MAX)
+            .take_while(fits)
             .map(|(prefix, (sums, is_leaf))| child(&prefix, node.len(), sums, is_leaf))
             .collect();
         let listed: u64 = children.iter().map(|child| child.locks).sum();
@@ -203,7 +210,6 @@ impl Inventory {
             prefix: prefix.to_owned(),
             total: total.states.total(),
             states: total.states,
-            more_children,
             more_locks: total.states.total().saturating_sub(listed),
             children,
         }

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use domain::limits::{PREFIX_CHILDREN_BYTES_MAX, PREFIX_CHILDREN_MAX};
 use domain::name_tree::segment_len;
 use domain::tick::Tick;
 
@@ -18,32 +19,34 @@ pub(super) struct Child {
     pub(super) is_leaf: bool,
 }
 
+/// The first children, in order.
+#[derive(Debug, Default)]
+struct Children {
+    list: Vec<Child>,
+    /// Of their names.
+    bytes: usize,
+}
+
+impl Children {
+    fn is_full(&self) -> bool {
+        self.list.len() >= PREFIX_CHILDREN_MAX || self.bytes >= PREFIX_CHILDREN_BYTES_MAX
+    }
+}
+
 impl Shard {
     /// Children of the node formed by the first `node_len` bytes of every name in `ranges`, in
-    /// order; at most `children_max` of them. The ranges are sorted and disjoint.
-    pub(super) fn children(
-        &self,
-        ranges: &[Range<IndexEntry>],
-        node_len: usize,
-        children_max: usize,
-        now: Tick,
-    ) -> Vec<Child> {
-        let mut children: Vec<Child> = Vec::new();
+    /// order, as many as one response has. The ranges are sorted and disjoint.
+    pub(super) fn children(&self, ranges: &[Range<IndexEntry>], node_len: usize, now: Tick) -> Vec<Child> {
+        let mut children = Children::default();
         for range in ranges {
-            self.children_in(range, node_len, (children_max, now), &mut children);
+            self.children_in(range, node_len, now, &mut children);
         }
-        children
+        children.list
     }
 
-    fn children_in(
-        &self,
-        range: &Range<IndexEntry>,
-        node_len: usize,
-        (children_max, now): (usize, Tick),
-        children: &mut Vec<Child>,
-    ) {
+    fn children_in(&self, range: &Range<IndexEntry>, node_len: usize, now: Tick, children: &mut Children) {
         let mut at = range.start;
-        while at < range.end && children.len() < children_max {
+        while at < range.end {
             let Some(first) = self.order.slice(at.block, &(at..range.end)).first() else {
                 break;
             };
@@ -61,17 +64,22 @@ impl Shard {
                 part.end = part.end.min(self.order.bound(|other| other <= child, &self.slab));
             }
             let sums = self.order.sums(&part, &self.slab, now);
-            match children.last_mut() {
+            let is_full = children.is_full();
+            match children.list.last_mut() {
                 // The previous range ended within the same child.
                 Some(last) if last.prefix == child => {
                     last.sums.add(&sums);
                     last.is_leaf |= is_leaf;
                 }
-                _ => children.push(Child {
-                    sums,
-                    prefix: child.to_vec(),
-                    is_leaf,
-                }),
+                _ if is_full => return,
+                _ => {
+                    children.bytes += child.len();
+                    children.list.push(Child {
+                        sums,
+                        prefix: child.to_vec(),
+                        is_leaf,
+                    });
+                }
             }
             at = part.end;
         }

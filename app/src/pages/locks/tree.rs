@@ -24,6 +24,8 @@ enum Line {
     More {
         depth: usize,
         segments: u64,
+        /// There are further segments, of an unknown number.
+        is_cut: bool,
         locks: u64,
     },
 }
@@ -83,11 +85,12 @@ fn TreeLine(line: Line, address: Memo<Address>) -> impl IntoView {
         Line::More {
             depth,
             segments,
+            is_cut,
             locks,
         } => view! {
             <li class=format!("more d{}", depth.min(3))>
                 <span class="ink3 tl">
-                    <span class="tn">{format!("{} more", format::count(segments))}</span>
+                    <span class="tn">{more_text(segments, is_cut)}</span>
                     <span class="tc">{format::count(locks)}</span>
                 </span>
             </li>
@@ -132,6 +135,14 @@ fn TreeLine(line: Line, address: Memo<Address>) -> impl IntoView {
     }
 }
 
+fn more_text(segments: u64, is_cut: bool) -> String {
+    match (segments, is_cut) {
+        (0, _) => "more".to_owned(),
+        (_, true) => format!("over {} more", format::count(segments)),
+        (_, false) => format!("{} more", format::count(segments)),
+    }
+}
+
 fn lines(nodes: &[PrefixNode], chosen: &str) -> Vec<Line> {
     let mut out = Vec::new();
     if let Some(root) = nodes.first() {
@@ -156,10 +167,12 @@ fn grow(node: &PrefixNode, deeper: &[PrefixNode], chosen: &str, depth: usize, ou
             grow(below, &deeper[1..], chosen, depth + 1, out);
         }
     }
-    if segments > 0 {
+    let is_cut = node.more_locks > 0;
+    if segments > 0 || is_cut {
         out.push(Line::More {
             depth,
             segments,
+            is_cut,
             locks,
         });
     }
@@ -178,10 +191,22 @@ fn choose<'a>(node: &'a PrefixNode, chosen: &str) -> (Vec<&'a PrefixChild>, u64,
     // Severity selects the nodes, the name orders them: no node moves away under a pointer.
     ranked.sort_unstable_by_key(|(place, _)| *place);
     let locks: u64 = omitted.iter().map(|(_, child)| child.locks).sum();
-    let segments = u64::try_from(omitted.len()).unwrap_or(0) + node.more_children;
+    let segments = u64::try_from(omitted.len()).unwrap_or(0);
     (
         ranked.into_iter().map(|(_, child)| child).collect(),
         segments,
         locks + node.more_locks,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_segments_are_counted_only_if_all_are_known() {
+        assert_eq!(more_text(976, false), "976 more");
+        assert_eq!(more_text(976, true), "over 976 more");
+        assert_eq!(more_text(0, true), "more");
+    }
 }
