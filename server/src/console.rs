@@ -55,6 +55,8 @@ const HISTORY_TIMEOUT: Duration = Duration::from_millis(500);
 const CONTENTION_STEP_MS: i64 = 1_000;
 const FENCING_STEP_MS: i64 = 250;
 const LIST_STEP_MS: i64 = 250;
+/// Names of a stored list or tree, in bytes: a name may have 64 KiB, and a cache has many pages.
+const STORED_NAMES_MAX: usize = 256 * 1024;
 
 /// Cheap to clone: one per request, with the caller's visibility.
 #[derive(Clone)]
@@ -94,8 +96,8 @@ impl ServerConsole {
             waits_pages: Arc::new(PageCache::new()),
             lock_pages: Arc::new(PageCache::new()),
             lock_charts: Arc::new(PageCache::new()),
-            list_pages: Arc::new(PageCache::new()),
-            name_trees: Arc::new(PageCache::new()),
+            list_pages: Arc::new(PageCache::of_small_pages(is_small_list)),
+            name_trees: Arc::new(PageCache::of_small_pages(is_small_tree)),
         }
     }
 
@@ -293,6 +295,16 @@ impl Console for ServerConsole {
     }
 }
 
+fn is_small_list(page: &Result<InventoryPage, ConsoleError>) -> bool {
+    let locks = page.iter().flat_map(|page| &page.locks);
+    locks.map(|lock| lock.id.resource.as_bytes().len()).sum::<usize>() <= STORED_NAMES_MAX
+}
+
+fn is_small_tree(tree: &PrefixNode) -> bool {
+    let children = tree.children.iter();
+    children.map(|child| child.prefix.len()).sum::<usize>() <= STORED_NAMES_MAX
+}
+
 fn store_unavailable(error: impl std::fmt::Display) -> ConsoleError {
     tracing::warn!("data of a page cannot be read: {error}");
     ConsoleError::Unavailable {
@@ -315,5 +327,46 @@ impl ServerConsole {
         } else {
             view.limited(0, 0, 0)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::name_tree::PrefixChild;
+    use domain::state::StateCounts;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_tree_of_large_names_is_not_stored() {
+        // A stored one answers the next request, whatever that would compute.
+        let console = ServerConsole::new(Inventory::new(Vec::new()), Arc::default(), Clock::start());
+        let tree = |length: usize| PrefixNode {
+            prefix: String::new(),
+            total: 1,
+            states: StateCounts::default(),
+            children: vec![PrefixChild {
+                segment: String::new(),
+                prefix: "n".repeat(length),
+                locks: 1,
+                waiters: 0,
+                worst: LockState::Healthy,
+                states: StateCounts::default(),
+                is_leaf: true,
+            }],
+            more_locks: 0,
+        };
+        let get = async |length: usize| {
+            let computed = async { Ok::<_, Infallible>(tree(length)) };
+            let trees = console
+                .name_trees
+                .get(("", &console.visible), || (1, 0), computed);
+            let Ok(tree) = trees.await;
+            tree.children[0].prefix.len()
+        };
+        for length in [STORED_NAMES_MAX + 1, STORED_NAMES_MAX] {
+            assert_eq!(get(length).await, length);
+        }
+        assert_eq!(get(1).await, STORED_NAMES_MAX);
     }
 }

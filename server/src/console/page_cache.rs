@@ -16,6 +16,8 @@ pub(super) type Stamp = (u64, i64);
 pub(super) struct PageCache<T> {
     /// Most recently used last.
     entries: Mutex<VecDeque<Arc<Entry<T>>>>,
+    /// Whether a page is small enough. A larger one answers the requests that wait for it.
+    is_stored: fn(&T) -> bool,
 }
 
 struct Entry<T> {
@@ -27,8 +29,13 @@ struct Entry<T> {
 
 impl<T: Clone> PageCache<T> {
     pub(super) fn new() -> Self {
+        Self::of_small_pages(|_| true)
+    }
+
+    pub(super) fn of_small_pages(is_small: fn(&T) -> bool) -> Self {
         Self {
             entries: Mutex::new(VecDeque::new()),
+            is_stored: is_small,
         }
     }
 
@@ -50,6 +57,9 @@ impl<T: Clone> PageCache<T> {
         let started = stamp();
         let page = compute.await?;
         *stored = Some((started, page.clone()));
+        if !(self.is_stored)(&page) {
+            self.entries.lock().retain(|other| !Arc::ptr_eq(other, &entry));
+        }
         Ok(page)
     }
 
@@ -122,6 +132,28 @@ mod tests {
         };
         let results = futures::join!(get(), get(), get(), get());
         assert_eq!(results, (Ok(1), Ok(2), Ok(2), Ok(2)));
+    }
+
+    #[tokio::test]
+    async fn a_large_page_is_not_stored() {
+        // The requests that wait for it get it.
+        let (cache, computed) = (
+            PageCache::<usize>::of_small_pages(|size| *size < 10),
+            Cell::new(0),
+        );
+        let all = Visible::default();
+        let get = async |size: usize| {
+            let compute = async {
+                computed.set(computed.get() + 1);
+                tokio::task::yield_now().await;
+                Ok::<_, ()>(size)
+            };
+            cache.get(("", &all), || (1, 0), compute).await
+        };
+        let results = futures::join!(get(10), get(10), get(10));
+        assert_eq!((results, computed.get()), ((Ok(10), Ok(10), Ok(10)), 1));
+        assert!(cache.entries.lock().is_empty());
+        assert_eq!((get(9).await, get(9).await, computed.get()), (Ok(9), Ok(9), 2));
     }
 
     #[tokio::test]
