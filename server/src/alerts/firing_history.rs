@@ -1,7 +1,7 @@
 //! Alerts that fired and ended since a moment, for timelines and flapping groups.
 
 use domain::access::Visible;
-use domain::alerts::{Active, Rule, group_of, labels, notified_labels};
+use domain::alerts::{Active, Rule, group_of, is_alert_visible, labels, notified_labels};
 
 use super::Alerts;
 
@@ -27,10 +27,10 @@ impl Alerts {
         let shown = recent.filter_map(|ended| {
             let alert = &ended.alert;
             let stored = state.rules.iter().find(|stored| stored.rule.id == alert.rule)?;
-            if !stored.shows_ended(visible, alert) {
+            let rule = &stored.rule;
+            if !is_alert_visible(visible, alert, Some(rule.condition.kind)) {
                 return None;
             }
-            let rule = &stored.rule;
             let (rule, group) = if rule.is_visible(visible) {
                 (
                     rule.clone(),

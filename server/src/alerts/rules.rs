@@ -16,8 +16,6 @@ use runtime::random::prefixed_id;
 pub struct KeptRule {
     pub rule: Rule,
     pub version: i64,
-    /// Time of this version.
-    pub saved_at: i64,
     pub is_gone: bool,
 }
 
@@ -64,8 +62,7 @@ impl Alerts {
     }
 
     pub(super) async fn read_rules(&self) -> Result<Vec<KeptRule>, sqlx::Error> {
-        let select = "SELECT r.version, r.body, r.is_deleted, v.at FROM alert_rules r
-            LEFT JOIN alert_rule_versions v ON v.rule_id = r.id AND v.version = r.version ORDER BY r.id";
+        let select = "SELECT version, body, is_deleted FROM alert_rules ORDER BY id";
         let mut rules = Vec::new();
         on_either!(&self.db, Db, |pool| {
             for row in sqlx::query(select).fetch_all(pool).await? {
@@ -74,8 +71,6 @@ impl Alerts {
                 rules.push(KeptRule {
                     rule,
                     version: row.try_get(0)?,
-                    // A version whose time is not known is newer than every alert.
-                    saved_at: row.try_get::<Option<i64>, _>(3)?.unwrap_or(i64::MAX),
                     is_gone: row.try_get::<i64, _>(2)? == 1,
                 });
             }
@@ -223,7 +218,7 @@ impl Alerts {
             after: Some(json(&after)),
             ..Entry::new(action, "ok", who.actor(None), who.origin.clone())
         };
-        let (body, saved_at) = (text(&after), self.now());
+        let body = text(&after);
         let upsert = "INSERT INTO alert_rules (id, version, body) VALUES ($1, $2, $3)
             ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body, is_deleted = 0
             WHERE alert_rules.version = excluded.version - 1 AND alert_rules.is_deleted = $4";
@@ -246,7 +241,7 @@ impl Alerts {
             &rule.id,
             version,
             &body,
-            (saved_at, who.id(), who.name()),
+            (self.now(), who.id(), who.name()),
         )
         .await?;
         tx.commit().await?;
@@ -255,7 +250,6 @@ impl Alerts {
         Ok(KeptRule {
             rule,
             version,
-            saved_at,
             is_gone: false,
         })
     }

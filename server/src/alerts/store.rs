@@ -34,6 +34,8 @@ pub(super) struct EndedAlert {
 
 #[derive(Serialize, Deserialize)]
 struct Body {
+    #[serde(default)]
+    rule_prefix: String,
     owner: Option<String>,
     holding: String,
     phase: AlertPhase,
@@ -50,6 +52,7 @@ struct Body {
 
 fn body(alert: &Active) -> String {
     let body = Body {
+        rule_prefix: alert.rule_prefix.clone(),
         owner: alert.owner.clone(),
         holding: alert.holding.clone(),
         phase: alert.phase,
@@ -77,6 +80,7 @@ fn read_alert(id: i64, rule: &str, subject: &str, body: &str) -> Option<Active> 
         id,
         rule: RuleId::parse(rule)?,
         subject: serde_json::from_str(subject).ok()?,
+        rule_prefix: body.rule_prefix,
         owner: body.owner,
         holding: body.holding,
         phase: body.phase,

@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use domain::access::Visible;
 use domain::alerts::{
-    Active, AlertPhase, Labels, Rule, RuleId, Subject, fingerprint, group_of, is_alert_visible, labels,
-    notified_fingerprint, notified_labels, visible_why,
+    Labels, Rule, RuleId, Subject, fingerprint, group_of, is_alert_visible, labels, notified_fingerprint,
+    notified_labels, visible_why,
 };
 
 use super::alert_cache::AlertState;
@@ -154,11 +154,11 @@ impl AlertState {
         let silences = self.silences(now);
         let visible_alert = |kept: &StoredAlert| {
             let is_of_alert = |stored: &&KeptRule| stored.rule.id == kept.alert.rule;
-            let stored = self.rules.iter().find(is_of_alert)?;
-            if !stored.shows_open(visible, &kept.alert) {
+            let rule = &self.rules.iter().find(is_of_alert)?.rule;
+            let kind = rule.condition.kind;
+            if !is_alert_visible(visible, &kept.alert, Some(kind)) {
                 return None;
             }
-            let rule = &stored.rule;
             let full = notified_labels(rule, &kept.alert);
             let is_rule_visible = rule.is_visible(visible);
             let visible_rule = if is_rule_visible {
@@ -171,7 +171,6 @@ impl AlertState {
                 // The grouping of a rule is hidden with the rule.
                 kept.alert.notified_route = None;
             }
-            let kind = rule.condition.kind;
             kept.alert.why = visible_why(visible, &kept.alert.subject, kind, &kept.alert.why);
             Some(OpenAlert {
                 is_silenced: silences.iter().any(|silence| silence.matches(&full)),
@@ -216,33 +215,6 @@ impl AlertState {
     }
 }
 
-impl KeptRule {
-    /// Whether a reader sees an alert that fired under this rule.
-    pub(super) fn shows_ended(&self, visible: &Visible, alert: &Active) -> bool {
-        self.shows(visible, alert, self.saved_at <= alert.since())
-    }
-
-    fn shows_open(&self, visible: &Visible, alert: &Active) -> bool {
-        // One that only keeps firing may be of a prefix that the rule no longer covers.
-        let is_clear = matches!(
-            alert.phase,
-            AlertPhase::Firing {
-                clear_since: Some(_),
-                ..
-            }
-        );
-        self.shows(visible, alert, !is_clear || self.saved_at <= alert.since())
-    }
-
-    /// `is_of_version`: this version of the rule found the alert. The prefix of another one does not limit the names of its
-    /// template.
-    fn shows(&self, visible: &Visible, alert: &Active, is_of_version: bool) -> bool {
-        let is_template = matches!(alert.subject, Subject::Prefix { .. });
-        let rule = (is_of_version || !is_template).then_some(&self.rule);
-        is_alert_visible(visible, &alert.subject, rule)
-    }
-}
-
 impl OpenAlert {
     /// Key of its notification group.
     pub fn group(&self) -> String {
@@ -253,16 +225,13 @@ impl OpenAlert {
 fn visible_resolved(visible: &Visible, rules: &[KeptRule], ended: &EndedAlert) -> Option<ResolvedAlert> {
     let alert = &ended.alert;
     let stored = rules.iter().find(|stored| stored.rule.id == alert.rule);
-    let is_visible = match stored {
-        Some(stored) => stored.shows_ended(visible, alert),
-        None => is_alert_visible(visible, &alert.subject, None),
-    };
-    if !is_visible {
+    let rule = stored.map(|stored| &stored.rule);
+    if !is_alert_visible(visible, alert, rule.map(|rule| rule.condition.kind)) {
         return None;
     }
-    let rule = stored.map(|stored| match stored.rule.is_visible(visible) {
-        true => stored.rule.clone(),
-        false => stored.rule.limited(),
+    let rule = rule.map(|rule| match rule.is_visible(visible) {
+        true => rule.clone(),
+        false => rule.limited(),
     });
     Some(ResolvedAlert {
         rule_name: match &rule {

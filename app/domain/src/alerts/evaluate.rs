@@ -70,6 +70,8 @@ pub struct Active {
     pub id: i64,
     pub rule: RuleId,
     pub subject: Subject,
+    /// Prefix of its rule when the condition held last: it was found among these names. Empty: among all.
+    pub rule_prefix: String,
     pub owner: Option<String>,
     pub holding: String,
     pub phase: AlertPhase,
@@ -240,6 +242,7 @@ impl RoundOutcome {
                     alert.owner = result.owner.or(alert.owner);
                     alert.measure = result.measure;
                     alert.why = result.why;
+                    alert.rule_prefix = rule.scope.prefix.as_str().to_owned();
                 }
                 ConditionResult::Holds
             }
@@ -274,6 +277,7 @@ impl RoundOutcome {
                 id: 0,
                 rule: rule.id.clone(),
                 subject: result.subject,
+                rule_prefix: rule.scope.prefix.as_str().to_owned(),
                 owner: result.owner,
                 holding: result.holding,
                 phase,

@@ -2,7 +2,7 @@
 //! and alerts without counts, names or texts from outside it.
 
 use super::condition_kind::ConditionKind;
-use super::evaluate::Subject;
+use super::evaluate::{Active, Subject};
 use super::rule::{Rule, RuleId};
 use super::silence::Matcher;
 use crate::access::Visible;
@@ -53,22 +53,21 @@ impl Rule {
     }
 }
 
-/// Whether a reader sees an alert on this subject. `rule` is `None` if it was deleted.
-pub fn is_alert_visible(visible: &Visible, subject: &Subject, rule: Option<&Rule>) -> bool {
-    let scope = visible.on(subject.backend());
-    match subject {
+/// Whether a reader sees an alert. `kind` is that of its rule, `None` if it was deleted.
+pub fn is_alert_visible(visible: &Visible, alert: &Active, kind: Option<ConditionKind>) -> bool {
+    let scope = visible.on(alert.subject.backend());
+    match &alert.subject {
         Subject::Lock(lock) => scope.covers_bytes(lock.resource.as_bytes()),
         Subject::Prefix { backend, prefix } => {
-            // A template may also stand for names outside the scope; the rule's own prefix is
-            // narrower.
-            let of_rule = rule.and_then(|rule| literal(rule.scope.prefix.as_str()));
+            // A template may also stand for names outside the scope; the prefix of the rule that found it is
+            // narrower. The rule may have another one by now.
+            let of_rule = literal(&alert.rule_prefix);
             series::is_visible(visible, backend, prefix)
                 || of_rule.is_some_and(|own| !own.is_empty() && scope.covers(own))
         }
         Subject::Backend(_) if scope.is_everything() => true,
         // The other conditions on backends count or name locks of every scope.
         Subject::Backend(_) => {
-            let kind = rule.map(|rule| rule.condition.kind);
             !scope.is_nothing()
                 && matches!(
                     kind,

@@ -94,6 +94,7 @@ impl Evaluator {
 /// Texts that change with time alone are stored only from time to time.
 fn equals_stored(old: &Active, new: &Active, now: i64) -> bool {
     let is_same_except_texts = old.phase == new.phase
+        && old.rule_prefix == new.rule_prefix
         && old.owner == new.owner
         && old.notified == new.notified
         && old.notified_route == new.notified_route

@@ -20,15 +20,11 @@ fn template(text: &str) -> Subject {
 async fn alerts_of_the_wider_rule_stay_hidden() {
     let server = TestServer::start().await;
     let admin = server.token("admin", on(Role::Admin, None, None)).await;
-    let save = async |prefix: &str| {
-        let rule = json!({"id": "mine", "name": "Waits", "condition": "contention", "prefix": prefix, "anyPrefix": true});
-        server.as_user(&admin).done(Method::PUT, "/v1/rules", &rule).await;
-    };
-    save("").await;
-    add_resolved(&server, ("mine", &template("tenant_*:zebra")), 1, 10).await;
-    save("tenant_1:").await;
-    // Fired after the change.
-    add_resolved(&server, ("mine", &template("tenant_*:harbour")), 1, -5).await;
+    let rule = json!({"id": "mine", "name": "Waits", "condition": "contention", "prefix": "tenant_1:", "anyPrefix": true});
+    server.as_user(&admin).done(Method::PUT, "/v1/rules", &rule).await;
+    for (prefix, name) in [("", "tenant_*:zebra"), ("tenant_1:", "tenant_*:harbour")] {
+        add_resolved(&server, ("mine", prefix, &template(name)), 1, 10).await;
+    }
     let page = async |scope: Option<&str>| {
         let name = scope.map_or("all", |_| "tenant");
         let viewer = server.token(name, on(Role::Viewer, None, scope)).await;

@@ -9,21 +9,21 @@ use serde_json::json;
 /// More than the page reads at once.
 const FOREIGN: usize = 1_001;
 
-/// As if this many alerts of a rule had ended then.
+/// As if this many alerts that a rule with this prefix had found had ended then.
 pub(super) async fn add_resolved(
     server: &TestServer,
-    (rule, subject): (&str, &Subject),
+    (rule, prefix, subject): (&str, &str, &Subject),
     count: usize,
-    minutes_ago: i32,
+    minutes_ago: u32,
 ) {
     let now = match server.store.is_postgres() {
         true => "CAST(extract(epoch FROM now()) * 1000 AS bigint)",
         false => "CAST(strftime('%s', 'now') AS INTEGER) * 1000",
     };
-    let ended_at = format!("{now} - ({minutes_ago}) * 60000");
+    let ended_at = format!("{now} - {minutes_ago} * 60000");
     let subject = serde_json::to_string(subject).unwrap();
-    let body = r#"{"owner":null,"holding":"","phase":{"firing":{"since":1,"fired_at":1,"clear_since":null}},"measure":0,
-        "why":"","notified":null,"silenced_by":null}"#;
+    let body = json!({"rule_prefix": prefix, "owner": null, "holding": "", "measure": 0, "why": "", "notified": null,
+        "phase": {"firing": {"since": 1, "fired_at": 1, "clear_since": null}}, "silenced_by": null});
     server
         .store
         .sql(&format!(
@@ -44,8 +44,8 @@ fn lock(name: &str) -> Subject {
 
 async fn flooded(home: Store) {
     let server = TestServer::builder().start_on(home).await;
-    add_resolved(&server, ("no_ttl", &lock("tenant_1:harbour")), 1, 10).await;
-    add_resolved(&server, ("no_ttl", &lock("tenant_2:flood")), FOREIGN, 0).await;
+    add_resolved(&server, ("no_ttl", "", &lock("tenant_1:harbour")), 1, 10).await;
+    add_resolved(&server, ("no_ttl", "", &lock("tenant_2:flood")), FOREIGN, 0).await;
     let tenant = server
         .token("tenant", on(Role::Viewer, None, Some("tenant_1:")))
         .await;
@@ -62,7 +62,7 @@ async fn flooded(home: Store) {
     // A view of unchanged alerts reads none, and one after a change only what ended since.
     server.store.sql("DELETE FROM alerts").await;
     view().await;
-    add_resolved(&server, ("no_ttl", &lock("tenant_1:quay")), 1, 0).await;
+    add_resolved(&server, ("no_ttl", "", &lock("tenant_1:quay")), 1, 0).await;
     let silence =
         json!({"matchers": [{"label": "prefix", "value": "jobs:"}], "lasts": "2h", "comment": "a drill"});
     let silenced = server.as_user(&all).post("/v1/silences", &silence).await;

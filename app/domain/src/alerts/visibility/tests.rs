@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::access::{Grant, Grants, Role};
-use crate::alerts::{Labels, Pattern, Silence, builtin};
+use crate::alerts::{EvaluationResult, Labels, Pattern, Silence, builtin, round};
 
 fn visible(grants: &[(Option<&str>, Option<&str>)]) -> Visible {
     let grants = grants.iter().map(|(backend, prefix)| Grant {
@@ -21,6 +21,20 @@ fn rule(backends: &[&str], prefix: &str) -> Rule {
         .collect();
     rule.scope.prefix = Pattern::parse(prefix).unwrap();
     rule
+}
+
+/// After a round in which the rule finds this subject, if it is some.
+fn after_round(rule: &Rule, before: Vec<Active>, subject: Option<&Subject>) -> Vec<Active> {
+    let found = subject.map(|subject| EvaluationResult {
+        rule: 0,
+        subject: subject.clone(),
+        owner: None,
+        holding: String::new(),
+        measure: 1,
+        why: String::new(),
+    });
+    let found = found.into_iter().collect();
+    round(std::slice::from_ref(rule), before, found, &|_, _| true, 0).active
 }
 
 fn matcher(label: &'static str, value: &str) -> Matcher {
@@ -64,12 +78,13 @@ fn scoped_readers_see_only_harmless_backend_alerts() {
             kind,
             ConditionKind::BackendUnreachable | ConditionKind::ClockOffset
         );
+        let alert = &after_round(&rule, Vec::new(), Some(&subject))[0];
         assert_eq!(
-            is_alert_visible(&tenant, &subject, Some(&rule)),
+            is_alert_visible(&tenant, alert, Some(kind)),
             is_harmless,
             "{kind:?}"
         );
-        assert!(is_alert_visible(&whole, &subject, Some(&rule)));
+        assert!(is_alert_visible(&whole, alert, Some(kind)));
         let why = "The last answer was 9 s ago. Connection to 10.1.2.3 refused.";
         let shown = visible_why(&tenant, &subject, kind, why);
         assert_eq!(
@@ -77,6 +92,36 @@ fn scoped_readers_see_only_harmless_backend_alerts() {
             kind != ConditionKind::BackendUnreachable
         );
         assert_eq!(visible_why(&whole, &subject, kind, why), why);
+    }
+}
+
+#[test]
+fn a_template_is_visible_by_the_prefix_that_found_it() {
+    // The rule is limited to the tenant, and later to another one: it counts once the alert is found again.
+    let tenant = visible(&[(None, Some("tenant_1"))]);
+    let whole = visible(&[(Some("db"), None)]);
+    let subject = Subject::Prefix {
+        backend: BackendName::parse("db").unwrap(),
+        prefix: "tenant_*:jobs".to_owned(),
+    };
+    let mut active = Vec::new();
+    for (prefix, is_found, expected) in [
+        ("", true, false),
+        ("tenant_1:", false, false),
+        ("tenant_1:", true, true),
+        ("tenant_2:", false, true),
+        ("tenant_2:", true, false),
+    ] {
+        active = after_round(&rule(&[], prefix), active, is_found.then_some(&subject));
+        let [alert] = &active[..] else {
+            panic!("{active:?}")
+        };
+        assert_eq!(
+            is_alert_visible(&tenant, alert, None),
+            expected,
+            "{prefix} {is_found}"
+        );
+        assert!(is_alert_visible(&whole, alert, None));
     }
 }
 
