@@ -47,7 +47,7 @@ pub enum Release {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeRelease {
-    /// `host:port`.
+    /// `host:port`; a number for a reader of a part of the backend.
     pub node: String,
     pub result: NodeResult,
     /// Why it was not done or is not known.

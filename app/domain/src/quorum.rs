@@ -32,6 +32,11 @@ pub enum Cell<V> {
     Value(V),
 }
 
+/// Name of a node, in configured order, for a reader who may not see its address.
+pub fn node_number(index: usize) -> String {
+    format!("node {}", index + 1)
+}
+
 /// Nodes that make a quorum of `nodes`.
 pub const fn quorum_of(nodes: usize) -> usize {
     nodes / 2 + 1
@@ -89,7 +94,7 @@ pub fn remaining_ms(mut left_ms: Vec<Option<i64>>, needed: usize) -> Option<i64>
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeCell {
-    /// `host:port`.
+    /// `host:port`; a number for a reader of a part of the backend.
     pub node: String,
     pub reachable: bool,
     /// Rank of its value among the values of this lock: 0 is on most nodes. `None`: no key, or
@@ -134,10 +139,11 @@ pub struct ValueTally<'a> {
 }
 
 impl Quorum {
-    /// Without the error texts of nodes, for a reader who may see only a part of the backend.
+    /// Without the addresses and error texts of nodes, for a reader who may see only a part of the backend.
     #[must_use]
     pub fn limited(mut self) -> Self {
-        for node in &mut self.nodes {
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            node.node = node_number(index);
             node.fault = None;
         }
         self

@@ -3,6 +3,7 @@
 
 use domain::audit::Readable;
 use domain::force_release::CasualtyKind;
+use domain::quorum::node_number;
 use domain::unlock::{GENERAL_REMEDY, general_reason};
 use serde_json::Value;
 
@@ -52,7 +53,7 @@ fn withhold(value: &mut Value, may_see: impl Fn(&str) -> bool) {
     }
 }
 
-/// Also the errors of single nodes.
+/// Also the addresses and errors of single nodes.
 fn replace_sentences(value: &mut Value, outcome: &str) {
     if let Some(why) = value.get_mut("why") {
         *why = general_reason(outcome, why.as_str().unwrap_or_default()).into();
@@ -61,7 +62,10 @@ fn replace_sentences(value: &mut Value, outcome: &str) {
         *remedy = GENERAL_REMEDY.into();
     }
     if let Some(Value::Array(nodes)) = value.get_mut("nodes") {
-        for node in nodes {
+        for (index, node) in nodes.iter_mut().enumerate() {
+            if let Some(name) = node.get_mut("node") {
+                *name = node_number(index).into();
+            }
             if let Some(why) = node.get_mut("why") {
                 *why = Value::Null;
             }
@@ -112,14 +116,14 @@ mod tests {
         );
         let mut failed = json!({
             "why": "10.0.0.7:6379 does not answer", "remedy": "Start 10.0.0.7.",
-            "nodes": [{"result": "unreachable", "why": "10.0.0.7:6379 does not answer"}]
+            "nodes": [{"node": "10.0.0.7:6379", "result": "unreachable", "why": "10.0.0.7:6379 does not answer"}]
         });
         replace_sentences(&mut failed, "refused");
         assert_eq!(
             failed,
             json!({
                 "why": "it was not released", "remedy": GENERAL_REMEDY,
-                "nodes": [{"result": "unreachable", "why": null}]
+                "nodes": [{"node": "node 1", "result": "unreachable", "why": null}]
             })
         );
     }

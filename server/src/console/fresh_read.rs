@@ -8,7 +8,7 @@ use domain::lock::Lock;
 use domain::lock_detail::Fresh;
 use domain::names::{BackendName, OwnerId};
 use domain::observation::{Inspection, Waiter};
-use domain::quorum::Quorum;
+use domain::quorum::node_number;
 use domain::reported::Reported;
 
 use super::ServerConsole;
@@ -35,22 +35,19 @@ impl ServerConsole {
             Ok(Inspection { lock: None, .. }) => Reported::unknown(
                 "it was released after the last scan; the next scan removes it from the list",
             ),
-            Ok(found) => Reported::Value(Fresh {
-                blockers: match is_whole {
-                    true => found.blockers,
-                    false => limit_blockers(found.blockers, &found.waiters, &found.owners),
-                },
-                waiters: found.waiters,
-                owners: found.owners,
-                session: found.session,
-                quorum: match is_whole {
-                    true => found.quorum,
-                    false => found.quorum.map(Quorum::limited),
-                },
-                raw: found.raw,
-                related_locks: self.with_names_for(&lock.id.backend, found.related_locks),
-                read_at,
-            }),
+            Ok(found) => {
+                let found = if is_whole { found } else { limit(found) };
+                Reported::Value(Fresh {
+                    blockers: found.blockers,
+                    waiters: found.waiters,
+                    owners: found.owners,
+                    session: found.session,
+                    quorum: found.quorum,
+                    raw: found.raw,
+                    related_locks: self.with_names_for(&lock.id.backend, found.related_locks),
+                    read_at,
+                })
+            }
             Err(_) if !is_whole => Reported::unknown("the backend did not answer in time or gave an error"),
             Err(error) => Reported::Unknown(error.to_string().into()),
         }
@@ -66,6 +63,21 @@ impl ServerConsole {
             neighbours.len()
         )]
     }
+}
+
+/// For a caller who may see only a part of the backend.
+fn limit(mut found: Inspection) -> Inspection {
+    found.blockers = limit_blockers(found.blockers, &found.waiters, &found.owners);
+    if let Some(quorum) = found.quorum.take() {
+        for field in &mut found.raw {
+            // The record of a lock on several nodes is by their addresses.
+            if let Some(index) = quorum.nodes.iter().position(|cell| cell.node == field.name) {
+                field.name = node_number(index);
+            }
+        }
+        found.quorum = Some(quorum.limited());
+    }
+    found
 }
 
 /// For a caller who may see only a part of the backend: the sessions that hold this lock or wait for it, without the other

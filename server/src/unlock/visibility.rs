@@ -7,7 +7,7 @@ use domain::access::Permission;
 use domain::force_release::{BlastRadius, Casualty, CasualtyKind};
 use domain::lease::Scope;
 use domain::names::BackendName;
-use domain::quorum::Quorum;
+use domain::quorum::{Quorum, node_number};
 use domain::unlock::{EndedHolding, GENERAL_REMEDY, Unlock, UnlockState, general_reason};
 
 use super::{UnlockError, seen_by};
@@ -41,7 +41,8 @@ fn limit_ending(mut ending: EndedHolding, state: UnlockState) -> EndedHolding {
     ending.why = why.map(|why| general_reason(state.as_str(), &why).to_owned());
     let remedy = ending.remedy.take();
     ending.remedy = remedy.map(|_| GENERAL_REMEDY.to_owned());
-    for node in &mut ending.nodes {
+    for (index, node) in ending.nodes.iter_mut().enumerate() {
+        node.node = node_number(index);
         node.why = None;
     }
     ending
