@@ -46,7 +46,7 @@ impl ZookeeperBackend {
             match found {
                 Found::Lock(node) => batch.locks.push(node.lock()),
                 // A configured path may be no lock, or a held one: the scan reports the error.
-                Found::Hidden(_) if self.link.settings.paths.contains(&resource.text()) => {}
+                Found::Hidden(_) if self.link.settings.is_configured(&resource.text()) => {}
                 Found::Hidden(_) => batch.locks.push(row::hidden(&resource.text())),
                 Found::Free | Found::Missing => batch.gone.push((source, resource)),
             }

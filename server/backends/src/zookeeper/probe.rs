@@ -13,8 +13,7 @@ impl ZookeeperBackend {
     pub(super) async fn probe_server(&self) -> Result<Probe, BackendError> {
         let mut rights = Vec::new();
         let mut open_to_write = None;
-        for path in &self.link.settings.paths {
-            let path = path.as_str();
+        for path in self.link.settings.configured() {
             let listed = self
                 .link
                 .call(|client| async move { client.get_children(path).await })

@@ -28,6 +28,37 @@ const OWN_NODES: &str = "/zookeeper";
 
 pub(super) const NO_CLOCK: &str = "ZooKeeper reports no clock to a client that only reads";
 
+/// Nodes that this account may not list.
+#[derive(Clone, Default)]
+struct HiddenNodes {
+    /// Their children are unknown, except those in `read_below`.
+    paths: BTreeSet<String>,
+    /// Those of them that are configured: they may be locks themselves, which are not delivered.
+    denied: BTreeSet<String>,
+    /// Configured paths below them, which are read by their names.
+    read_below: BTreeSet<String>,
+}
+
+impl HiddenNodes {
+    /// Whether a scan cannot tell that the lock is free.
+    fn hide(&self, name: &[u8]) -> bool {
+        let Ok(name) = std::str::from_utf8(name) else {
+            return false;
+        };
+        if self.denied.contains(name) || self.read_below.contains(name) {
+            return self.denied.contains(name);
+        }
+        // From the parent up: the nearest one decides.
+        for (at, _) in name.rmatch_indices('/') {
+            let above = if at == 0 { "/" } else { &name[..at] };
+            if self.paths.contains(above) || self.read_below.contains(above) {
+                return self.paths.contains(above);
+            }
+        }
+        false
+    }
+}
+
 /// State of one scan.
 #[derive(Default)]
 struct Walk {
@@ -40,10 +71,7 @@ struct Walk {
     cut: Option<Why>,
     /// Names a lock whose path is too long to be listed. All others are read.
     too_long: Option<Why>,
-    /// Nodes whose ACLs hide their children, also configured paths.
-    hidden: BTreeSet<String>,
-    /// Those of them that are configured: they may be locks themselves, which are not delivered.
-    denied: BTreeSet<String>,
+    hidden: HiddenNodes,
     /// Configured paths that cannot be read.
     faults: Vec<String>,
     /// The error that ended the scan.
@@ -70,7 +98,7 @@ impl Walk {
     }
 
     fn coverage(&self) -> Coverage {
-        let unread = self.waiting.len() + self.hidden.len();
+        let unread = self.waiting.len() + self.hidden.paths.len();
         let hidden = || self.hidden_reason().map(Why::from);
         match self.cut.clone().or_else(hidden).or(self.too_long.clone()) {
             None => Coverage::Complete,
@@ -84,8 +112,8 @@ impl Walk {
 
     /// Locks below hidden nodes are not known to be free.
     fn hidden_reason(&self) -> Option<String> {
-        let first = hidden_children(self.hidden.first()?);
-        let more = match self.hidden.len() {
+        let first = hidden_children(self.hidden.paths.first()?);
+        let more = match self.hidden.paths.len() {
             1 => String::new(),
             count => {
                 let others = domain::format::counted(count as u64 - 1, "other node", "other nodes");
@@ -102,18 +130,6 @@ fn hidden_children(path: &str) -> BackendError {
         .error
 }
 
-/// Whether it is below a hidden node, or a configured path that is one.
-fn is_hidden(name: &[u8], hidden: &BTreeSet<String>, denied: &BTreeSet<String>) -> bool {
-    let Ok(name) = std::str::from_utf8(name) else {
-        return false;
-    };
-    let is_below = || {
-        name.match_indices('/')
-            .any(|(at, _)| hidden.contains(&name[..at]))
-    };
-    denied.contains(name) || denied.contains("/") || is_below()
-}
-
 impl ZookeeperBackend {
     pub(super) async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
         let deadline = self.link.clock.tick().plus(millis(budget.time_max));
@@ -126,11 +142,11 @@ impl ZookeeperBackend {
         walk.flush(sink);
         if walk.cut.is_none() {
             self.cache.end_scan();
-            let (hidden, denied) = (walk.hidden.clone(), walk.denied.clone());
-            let covers = move |name: &[u8]| !is_hidden(name, &hidden, &denied);
+            let hidden = walk.hidden.clone();
+            let covers = move |name: &[u8]| !hidden.hide(name);
             sink.read_part(&row::source(), Arc::new(covers));
         }
-        let denied = || walk.denied.first().map(|path| hidden_children(path));
+        let denied = || walk.hidden.denied.first().map(|path| hidden_children(path));
         if walk.nodes_read == 0
             && let Some(error) = walk.error.clone().or_else(denied)
         {
@@ -190,7 +206,7 @@ impl ZookeeperBackend {
     }
 
     fn take(&self, path: String, read: NodeRead, walk: &mut Walk, sink: &mut dyn Sink) {
-        let is_configured = self.link.settings.paths.contains(&path);
+        let is_configured = self.link.settings.is_configured(&path);
         match read.found {
             Found::Missing if is_configured => {
                 walk.faults.push(format!(
@@ -198,8 +214,8 @@ impl ZookeeperBackend {
                 ));
             }
             Found::Hidden(_) if is_configured => {
-                walk.denied.insert(path.clone());
-                walk.hidden.insert(path);
+                walk.hidden.denied.insert(path.clone());
+                self.read_configured_below(path, walk);
                 return;
             }
             Found::Lock(_) | Found::Hidden(_) if path.len() > RESOURCE_BYTES_MAX => {
@@ -210,7 +226,7 @@ impl ZookeeperBackend {
             Found::Lock(node) => walk.add(node.lock(), node.read_at, sink),
             Found::Hidden(read_at) => {
                 walk.add(row::hidden(&path), read_at, sink);
-                walk.hidden.insert(path);
+                self.read_configured_below(path, walk);
                 return;
             }
             Found::Free | Found::Missing => {}
@@ -218,6 +234,14 @@ impl ZookeeperBackend {
         walk.nodes_read += 1;
         let folders = read.folders.into_iter().filter(|path| path != OWN_NODES);
         walk.waiting.extend(folders);
+    }
+
+    /// Goes on with the configured paths below a node that hides its children.
+    fn read_configured_below(&self, hidden: String, walk: &mut Walk) {
+        let below = self.link.settings.configured_below(&hidden);
+        walk.hidden.read_below.extend(below.iter().cloned());
+        walk.waiting.extend(below);
+        walk.hidden.paths.insert(hidden);
     }
 
     /// Without its chroot every path is missing.
@@ -240,17 +264,41 @@ impl ZookeeperBackend {
 mod tests {
     use super::*;
 
+    fn set<const N: usize>(paths: [&str; N]) -> BTreeSet<String> {
+        paths.map(str::to_owned).into()
+    }
+
     #[test]
     fn names_below_a_hidden_node_are_not_covered() {
         // The node itself, a child, one far below, and a neighbour whose name begins alike; a configured path; the root.
-        let hidden = BTreeSet::from(["/locks/team".to_owned()]);
-        let none = BTreeSet::new();
-        let is_found_hidden = |name: &str| is_hidden(name.as_bytes(), &hidden, &none);
-        assert!(is_found_hidden("/locks/team/a") && is_found_hidden("/locks/team/a/b"));
-        assert!(!is_found_hidden("/locks/team") && !is_found_hidden("/locks/team-2/a"));
-        assert!(!is_found_hidden("/locks"));
-        assert!(is_hidden(b"/locks/team", &hidden, &hidden));
-        let root = BTreeSet::from(["/".to_owned()]);
-        assert!(is_hidden(b"/locks", &root, &root));
+        let mut hidden = HiddenNodes {
+            paths: set(["/locks/team"]),
+            ..HiddenNodes::default()
+        };
+        assert!(hidden.hide(b"/locks/team/a") && hidden.hide(b"/locks/team/a/b"));
+        assert!(!hidden.hide(b"/locks/team") && !hidden.hide(b"/locks/team-2/a"));
+        assert!(!hidden.hide(b"/locks"));
+        hidden.denied = set(["/locks/team"]);
+        assert!(hidden.hide(b"/locks/team"));
+        let root = HiddenNodes {
+            paths: set(["/"]),
+            denied: set(["/"]),
+            ..HiddenNodes::default()
+        };
+        assert!(root.hide(b"/locks") && root.hide(b"/locks/a") && root.hide(b"/"));
+    }
+
+    #[test]
+    fn paths_read_below_a_hidden_node_are_covered() {
+        // The root is hidden and /locks is not; a node below /locks is; a configured path below that one is hidden as well.
+        let hidden = HiddenNodes {
+            paths: set(["/", "/locks/team", "/locks/team/a"]),
+            denied: set(["/", "/locks/team/a"]),
+            read_below: set(["/locks", "/locks/team/a"]),
+        };
+        assert!(hidden.hide(b"/") && hidden.hide(b"/other") && hidden.hide(b"/other/a"));
+        assert!(!hidden.hide(b"/locks") && !hidden.hide(b"/locks/b") && !hidden.hide(b"/locks/team"));
+        assert!(hidden.hide(b"/locks/team/b"));
+        assert!(hidden.hide(b"/locks/team/a") && hidden.hide(b"/locks/team/a/c"));
     }
 }

@@ -1,6 +1,7 @@
 //! Validated configuration of one ZooKeeper backend: servers, chroot, paths, account. Opens no
 //! connection, so an unreachable server is no error here.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::duration::millis;
@@ -26,6 +27,8 @@ pub(super) struct ZookeeperSettings {
     pub(super) chroot: Option<String>,
     /// No path is below another one, so that no lock is found twice.
     pub(super) paths: Vec<String>,
+    /// The configured paths that are below one of them: read where an ACL hides the nodes above.
+    nested: Vec<String>,
     pub(super) user: Option<ZookeeperUser>,
     pub(super) timeout: Duration,
     pub(super) requests_per_second: u32,
@@ -57,6 +60,7 @@ impl ZookeeperSettings {
             connect: zookeeper.connect.clone(),
             servers: servers.split(',').map(str::to_owned).collect(),
             chroot: chroot.filter(|chroot| chroot != "/"),
+            nested: nested(&zookeeper.paths),
             paths: outermost(&zookeeper.paths),
             user,
             timeout: config.timeout,
@@ -102,6 +106,22 @@ impl ZookeeperSettings {
         millis(self.timeout)
     }
 
+    /// All configured paths.
+    pub(super) fn configured(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().chain(&self.nested).map(String::as_str)
+    }
+
+    pub(super) fn is_configured(&self, path: &str) -> bool {
+        self.configured().any(|configured| configured == path)
+    }
+
+    /// The outermost of the configured paths below `hidden`.
+    pub(super) fn configured_below(&self, hidden: &str) -> Vec<String> {
+        let is_below = |path: &&String| path.as_str() != hidden && is_at_or_below(path, hidden);
+        let below: Vec<String> = self.nested.iter().filter(is_below).cloned().collect();
+        outermost(&below)
+    }
+
     /// The configured path that is at or above `path`.
     pub(super) fn covers(&self, path: &str) -> bool {
         self.paths.iter().any(|outer| is_at_or_below(path, outer))
@@ -143,6 +163,14 @@ fn outermost(paths: &[String]) -> Vec<String> {
     outermost_paths
 }
 
+/// The paths that are below another one.
+fn nested(paths: &[String]) -> Vec<String> {
+    let outermost_paths = outermost(paths);
+    let nested = paths.iter().filter(|path| !outermost_paths.contains(path));
+    let distinct: BTreeSet<String> = nested.cloned().collect();
+    distinct.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +181,7 @@ mod tests {
         let paths = ["/locks/a", "/locks", "/locks", "/locks-old"].map(str::to_owned);
         assert_eq!(outermost(&paths), ["/locks", "/locks-old"]);
         assert_eq!(outermost(&["/a".to_owned(), "/".to_owned()]), ["/"]);
+        assert_eq!(nested(&paths), ["/locks/a"]);
     }
 
     #[test]

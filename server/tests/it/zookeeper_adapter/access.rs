@@ -126,6 +126,37 @@ async fn a_missing_path_or_chroot_is_named() {
 }
 
 #[tokio::test]
+async fn a_configured_path_below_a_hidden_one_is_read() {
+    // The root and a node of another team are closed to this account; one path below each is configured and open.
+    let watched = WatchedZookeeper::start().await;
+    let cluster = watched.zookeeper.cluster();
+    for job in ["/locks/job", "/teams/a/locks/job", "/other/job"] {
+        folder(&watched.client, job).await;
+        enqueue(&watched.client, &format!("{job}/lock-"), "w-1").await;
+    }
+    let app = Client::connector().with_auth("digest", b"app:secret");
+    let app = app.connect(&cluster).await.unwrap();
+    for closed in ["/teams/a", "/"] {
+        app.set_acl(closed, &Acls::creator_all(), None).await.unwrap();
+    }
+    let configured = backend(&cluster, |_, zookeeper| {
+        zookeeper.paths = ["/", "/locks", "/teams", "/teams/a/locks"]
+            .map(str::to_owned)
+            .to_vec();
+    });
+    let seen = scan(&configured).await.unwrap();
+    assert_eq!(seen.names(), ["/locks/job", "/teams/a", "/teams/a/locks/job"]);
+    assert!(
+        seen.fault().contains("the ACL of / hides its children"),
+        "{}",
+        seen.fault()
+    );
+    let parts = ReadParts::from_partial_scan(&configured).await;
+    assert!(parts.has_read("node", "/locks/gone") && parts.has_read("node", "/teams/a/locks/gone"));
+    assert!(!parts.has_read("node", "/other/job") && !parts.has_read("node", "/teams/a/other"));
+}
+
+#[tokio::test]
 async fn a_path_over_the_limit_leaves_no_other_lock_unread() {
     // A held lock whose path is longer than a lock may have: a lock that is gone is known to be gone.
     let watched = WatchedZookeeper::start().await;
