@@ -1,4 +1,4 @@
-//! A throwaway ZooKeeper: standalone on loopback, every transaction forced to disk before it is answered.
+//! A throwaway ZooKeeper on loopback, alone or as a member of an ensemble: every transaction forced to disk before it is answered.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -26,6 +26,8 @@ const LOGGER: &str = "/usr/share/java/slf4j-simple.jar";
 pub struct ZookeeperOptions {
     /// More lines for the configuration file, e.g. `maxSessionTimeout=60000`.
     pub config: Vec<String>,
+    /// Its number in an ensemble, whose members `config` lists as `server.N`; `None`: standalone.
+    pub id: Option<u8>,
 }
 
 /// A running ZooKeeper; see [`Server`] for its faults.
@@ -46,6 +48,9 @@ impl Zookeeper {
         }
         let folder = Folder::of_server(WHAT, "zookeeper", "KILL")?;
         let plan = |folder: &Folder, [port]: [u16; 1]| {
+            if let Some(id) = options.id {
+                folder.write_private("myid", id.to_string().as_bytes())?;
+            }
             let config = folder.write_private("zoo.cfg", configuration(&options, folder, port).as_bytes())?;
             Ok(Plan {
                 program: program.clone(),
@@ -55,7 +60,7 @@ impl Zookeeper {
                     "-Xmx512m".to_owned(),
                     // For a short life: a third of the processor time of a start was the second compiler's.
                     "-XX:TieredStopAtLevel=1".to_owned(),
-                    "org.apache.zookeeper.server.ZooKeeperServerMain".to_owned(),
+                    main_class(&options).to_owned(),
                     config.to_string_lossy().into_owned(),
                 ],
                 marker: "binding to port",
@@ -98,9 +103,16 @@ impl Deref for Zookeeper {
     }
 }
 
+fn main_class(options: &ZookeeperOptions) -> &'static str {
+    match options.id {
+        Some(_) => "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+        None => "org.apache.zookeeper.server.ZooKeeperServerMain",
+    }
+}
+
 fn configuration(options: &ZookeeperOptions, folder: &Folder, port: u16) -> String {
     let mut lines = vec![
-        format!("dataDir={}", folder.path().join("data").display()),
+        format!("dataDir={}", folder.path().display()),
         "clientPortAddress=127.0.0.1".to_owned(),
         format!("clientPort={port}"),
         "tickTime=2000".to_owned(),
@@ -109,6 +121,11 @@ fn configuration(options: &ZookeeperOptions, folder: &Folder, port: u16) -> Stri
         "admin.enableServer=false".to_owned(),
         "4lw.commands.whitelist=srvr".to_owned(),
     ];
+    if options.id.is_some() {
+        // With one voter as well: observers follow it.
+        let ensemble = ["standaloneEnabled=false", "initLimit=10", "syncLimit=5"];
+        lines.extend(ensemble.map(str::to_owned));
+    }
     lines.extend(options.config.iter().cloned());
     lines.join("\n") + "\n"
 }

@@ -4,6 +4,7 @@ mod access;
 mod docs;
 mod faults;
 mod kazoo;
+mod observer;
 mod queues;
 mod release;
 mod scale;

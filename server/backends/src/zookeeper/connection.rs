@@ -85,6 +85,11 @@ impl Link {
         Err(last.unwrap_or_else(|| ZookeeperError::no_answer(timeout_ms)))
     }
 
+    /// Makes the server of this session catch up with the leader: a follower answers reads by itself and may be behind.
+    pub(super) async fn sync(&self) -> Result<(), ZookeeperError> {
+        self.call(|client| async move { client.sync("/").await }).await
+    }
+
     async fn attempt<T, F, W>(&self, work: &F) -> Result<T, ZookeeperError>
     where
         F: Fn(Client) -> W,
@@ -110,6 +115,8 @@ impl Link {
             return Ok(client);
         }
         let client = self.connect().await?;
+        // It may be on another server, in the middle of a scan.
+        client.sync("/").await?;
         self.slot().client = Some(client.clone());
         Ok(client)
     }

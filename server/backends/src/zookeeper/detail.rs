@@ -29,6 +29,7 @@ impl ZookeeperBackend {
         source: &Source,
         resource: &Resource,
     ) -> Result<Inspection, ZookeeperError> {
+        self.link.sync().await?;
         match self.find(source, resource).await? {
             Found::Lock(node) => self.lock_detail(*node).await,
             Found::Hidden(_) => Ok(Inspection {

@@ -12,7 +12,7 @@ use crate::{BackendError, Batch, Sink};
 
 impl ZookeeperBackend {
     /// The node of a name; names outside the configured paths are missing: they are not
-    /// observed.
+    /// observed. As recent as the last `sync` of the link.
     pub(super) async fn find(&self, source: &Source, resource: &Resource) -> Result<Found, ZookeeperError> {
         let path = std::str::from_utf8(resource.as_bytes()).ok();
         match path.filter(|path| *source == row::source() && self.link.settings.covers(path)) {
@@ -27,6 +27,8 @@ impl ZookeeperBackend {
         names: &[(Source, Resource)],
         sink: &mut dyn Sink,
     ) -> Result<(), BackendError> {
+        // The notification may be from the session of the watches, on another server.
+        self.link.sync().await.map_err(|fault| fault.error)?;
         let started = self.link.clock.tick();
         let reads = futures::stream::iter(names.to_vec()).map(|(source, resource)| async move {
             let found = self.find(&source, &resource).await?;

@@ -65,6 +65,7 @@ pub(super) async fn release(
             "Add its folder to `paths`.",
         ));
     }
+    backend.link.sync().await.map_err(|fault| fault.error)?;
     let found = backend
         .find(source, resource)
         .await
@@ -147,7 +148,8 @@ async fn join_queue(unlocks: &Link, client: &Client, node: &LockNode) -> Result<
     Ok(format!("{path}{sequence}"))
 }
 
-/// Whether the holders' nodes are those of the generation; `None` if not.
+/// Whether the holders' nodes are those of the generation; `None` if not. The server has applied all that precedes our own
+/// contender.
 async fn compare(
     client: &Client,
     node: &LockNode,

@@ -133,6 +133,7 @@ fn hidden_children(path: &str) -> BackendError {
 impl ZookeeperBackend {
     pub(super) async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
         let deadline = self.link.clock.tick().plus(millis(budget.time_max));
+        self.link.sync().await.map_err(|fault| fault.error)?;
         self.cache.begin_scan();
         let mut walk = Walk {
             waiting: self.link.settings.paths.clone(),

@@ -34,7 +34,8 @@ impl WatchedZookeeper {
 pub(crate) async fn zookeeper() -> Zookeeper {
     let config = ["minSessionTimeout=1000", "extendedTypesEnabled=true"];
     let config = config.map(str::to_owned).to_vec();
-    Throwaway::zookeeper(ZookeeperOptions { config }).await.unwrap()
+    let options = ZookeeperOptions { config, id: None };
+    Throwaway::zookeeper(options).await.unwrap()
 }
 
 pub(crate) async fn client(cluster: &str) -> Client {
