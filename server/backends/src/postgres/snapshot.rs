@@ -26,25 +26,27 @@ use config::postgres::QueryText;
 /// Waiting sessions whose blockers are read in one scan.
 pub(super) const WAITING_MAX: i64 = 500;
 
+/// At least one row: without locks, one whose columns of a lock are null.
 const LOCKS: &str = "
 WITH l AS MATERIALIZED (SELECT p.*, p AS whole FROM pg_locks p),
      waiting AS MATERIALIZED (SELECT DISTINCT pid FROM l WHERE NOT granted AND pid <> pg_backend_pid() LIMIT $1),
      blocking AS MATERIALIZED (SELECT pid, pg_blocking_pids(pid) AS pids FROM waiting),
-     near AS MATERIALIZED (SELECT pid FROM waiting UNION SELECT unnest(pids) FROM blocking)
-SELECT clock_timestamp() AS now, l.locktype, d.datname::text AS database, l.relation, n.nspname::text AS schema,
+     near AS MATERIALIZED (SELECT pid FROM waiting UNION SELECT unnest(pids) FROM blocking),
+     relevant AS (SELECT * FROM l WHERE locktype = 'advisory' OR NOT granted
+        OR locktype IN ('relation', 'tuple', 'transactionid', 'virtualxid')
+           AND (pid IN (SELECT pid FROM near) OR pid IS NULL))
+SELECT node.standby, clock_timestamp() AS now, l.locktype, d.datname::text AS database, l.relation, n.nspname::text AS schema,
        c.relname::text AS name, coalesce(c.relkind IN ('r', 'p', 'm'), false) AS is_table,
        coalesce(l.transactionid::text, l.virtualxid) AS transaction,
        l.classid::int8 AS class, l.objid::int8 AS object, l.objsubid::int4 AS sub,
        l.virtualtransaction AS holder, l.pid, l.mode, l.granted, b.pids AS blocked_by,
        CASE WHEN NOT l.granted THEN (to_jsonb(l.whole) ->> 'waitstart')::timestamptz END AS wait_start
-FROM l
+FROM (SELECT pg_is_in_recovery() AS standby) node
+LEFT JOIN relevant l ON true
 LEFT JOIN pg_database d ON d.oid = l.database
 LEFT JOIN pg_class c ON c.oid = l.relation AND d.datname = current_database()
 LEFT JOIN pg_namespace n ON n.oid = c.relnamespace
-LEFT JOIN blocking b ON b.pid = l.pid AND NOT l.granted
-WHERE l.locktype = 'advisory' OR NOT l.granted
-   OR l.locktype IN ('relation', 'tuple', 'transactionid', 'virtualxid')
-      AND (l.pid IN (SELECT pid FROM near) OR l.pid IS NULL)";
+LEFT JOIN blocking b ON b.pid = l.pid AND NOT l.granted";
 
 /// One row of `pg_locks`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,22 +77,22 @@ pub(super) struct Relation {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Snapshot {
-    /// By the server's clock; `None` without holders and waiters.
+    /// By the server's clock; `None` if it cannot be read.
     pub(super) now: Option<DateTime<Utc>>,
     pub(super) rows: Vec<LockRow>,
     pub(super) parties: HashMap<i32, Party>,
 }
 
-/// Takes the snapshot: two round trips if there are no locks, otherwise three, or four with prepared transactions.
+/// Takes the snapshot: one round trip if there are no locks, otherwise two, or three with prepared transactions.
 ///
 /// # Errors
 /// Also [`Refusal::standby`]: the former primary after a fail-over.
 pub(super) async fn take(link: &mut Link<'_>) -> Result<Snapshot, StatementError> {
-    let role = link.rows(sqlx::query("SELECT pg_is_in_recovery()")).await?;
-    if role.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+    let answer = link.rows(sqlx::query(LOCKS).bind(WAITING_MAX)).await?;
+    let is_standby = |row: &PgRow| row.try_get("standby").unwrap_or(false);
+    if answer.first().is_some_and(is_standby) {
         return Err(StatementError::Refused(Refusal::standby()));
     }
-    let answer = link.rows(sqlx::query(LOCKS).bind(WAITING_MAX)).await?;
     let now = answer.first().and_then(|row| row.try_get("now").ok());
     let mut rows: Vec<(LockRow, String)> = answer.iter().filter_map(|row| lock_row(row).ok()).collect();
     let mut parties = HashMap::new();

@@ -323,3 +323,25 @@ async fn waiters_have_the_generation_of_their_future_holding() {
     .await;
     waiting.abort();
 }
+
+#[tokio::test]
+async fn a_scan_without_locks_costs_two_statements() {
+    // The clock; and the snapshot, which also shows whether the server is a standby. Of a session that is open already.
+    let server = server().await;
+    let url = server.superuser_url();
+    run(
+        &mut user(&url).await,
+        "ALTER ROLE postgres SET log_statement = 'all'",
+    )
+    .await;
+    let backend = backend(&url, Vec::new());
+    let statements = || {
+        let log = std::fs::read_to_string(server.log()).unwrap();
+        log.matches("sqlx_s_").count()
+    };
+    observe(&backend).await;
+    let before = statements();
+    assert!(before > 0, "the statements are logged");
+    observe(&backend).await;
+    assert_eq!(statements() - before, 2);
+}
