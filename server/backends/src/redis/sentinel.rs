@@ -290,15 +290,24 @@ pub(super) async fn refresh(
     lookup::refresh(settings, link, names, &mut sink).await
 }
 
+/// While no majority names the server, a lock that it does not have is not known to be free.
 pub(super) async fn inspect(
     sentinel: &Sentinel,
     settings: &Settings,
     source: &Source,
     resource: &Resource,
 ) -> Result<Inspection, BackendError> {
-    let node = sentinel.current(settings).await?;
-    must_be_master(settings, &node, &node.query_link).await?;
-    lookup::inspect(settings, &node.query_link, source, resource).await
+    let master = sentinel.find_master(settings).await?;
+    let link = &master.node.query_link;
+    must_be_master(settings, &master.node, link).await?;
+    let inspection = lookup::inspect(settings, link, source, resource).await?;
+    match sentinel.minority(&master) {
+        Some(detail) if inspection.lock.is_none() => Err(BackendError::Unavailable {
+            detail,
+            remedy: format!("{MINORITY_REMEDY}."),
+        }),
+        _ => Ok(inspection),
+    }
 }
 
 /// A demoted server's data is old: it is not shown as the present.

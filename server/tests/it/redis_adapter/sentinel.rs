@@ -150,6 +150,11 @@ async fn a_minority_of_sentinels_releases_nothing() {
         assert!(fault.contains(&address), "{address} in {fault}");
     }
     assert!(fault.contains("`urls`"), "{fault}");
+    let error = backend.inspect(&key(), &"lock:missing".into()).await.unwrap_err();
+    assert!(
+        matches!(&error, BackendError::Unavailable { detail, .. } if detail.contains("no majority")),
+        "another master may have the lock: {error:?}"
+    );
     let refused = backend.release(&key(), &resource, &seen, &act()).await.unwrap();
     assert!(
         matches!(&refused, Release::Refused { why, .. } if why.contains("1 of 3 Sentinels") && why.contains("no majority")),
