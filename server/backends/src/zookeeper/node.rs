@@ -176,14 +176,23 @@ async fn judge(
         return Ok((name, key, Some(child.clone())));
     }
     let child = stat(link, &join(parent, &name)).await?.map(|stat| KnownChild {
-        known: if stat.ephemeral_owner == 0 {
-            Known::Folder
-        } else {
+        known: if is_session(stat.ephemeral_owner) {
             Known::Contender { czxid: stat.czxid }
+        } else {
+            Known::Folder
         },
         owner: None,
     });
     Ok((name, key, child))
+}
+
+/// Of the owner of a node: 0 is a persistent one. Containers and nodes with a TTL have numbers of their own (ZooKeeper's
+/// `EphemeralType`). Sessions of a server 255 begin with the same byte; they differ from a TTL once that server's host has run
+/// for 2^24 ms, 4.7 hours: bits 16 to 55 of the first one are its uptime.
+fn is_session(ephemeral_owner: i64) -> bool {
+    let is_container = ephemeral_owner == i64::MIN;
+    let has_ttl = ephemeral_owner.cast_unsigned() >> 40 == 0x00ff_0000;
+    ephemeral_owner != 0 && !is_container && !has_ttl
 }
 
 /// A holder that has gone since the list is followed by the next one.
@@ -316,5 +325,26 @@ pub(super) async fn owner_of(
         Err(fault) if fault.is_no_node() => Ok(None),
         Err(fault) if fault.is_hidden() => Ok(Some(by_session(Some(HIDDEN_DATA)))),
         Err(fault) => Err(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_and_nodes_with_a_ttl_have_no_session() {
+        // A persistent node, a container, a TTL of an hour; sessions of the servers 0, 1, 200 and 255.
+        for owner in [0, i64::MIN, 0xff00_0000_0036_ee80_u64.cast_signed()] {
+            assert!(!is_session(owner), "{owner:x}");
+        }
+        for session in [
+            0x1,
+            0x0100_0198_4a2b_0000,
+            0xc801_984a_2b3c_0000,
+            0xff01_984a_2b3c_0000,
+        ] {
+            assert!(is_session(u64::cast_signed(session)), "{session:x}");
+        }
     }
 }

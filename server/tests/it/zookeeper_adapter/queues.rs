@@ -1,5 +1,7 @@
 //! What the adapter makes of nodes: locks, queues, readers, folders, and nodes that are no locks.
 
+use std::time::Duration;
+
 use ::backends::Backend;
 use domain::observation::{Lifetime, ObservedCondition};
 use domain::reported::Reported;
@@ -166,6 +168,25 @@ async fn only_ephemeral_sequential_children_contend() {
         owner(scan(&watched.backend).await.unwrap().lock("/locks/queue")),
         "after"
     );
+}
+
+#[tokio::test]
+async fn a_lock_node_named_by_ten_digits_is_no_contender() {
+    // A container, as Curator makes the nodes of its locks; a node with a TTL. Both have an owner that is no session.
+    let watched = WatchedZookeeper::start().await;
+    let client = &watched.client;
+    folder(client, "/locks").await;
+    let container = CreateMode::Container.with_acls(Acls::anyone_all());
+    let lasting = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    let lasting = lasting.with_ttl(Duration::from_secs(3_600));
+    let paths = ["/locks/order-1764328287", "/locks/order-1764328288"];
+    for (path, options) in paths.into_iter().zip([container, lasting]) {
+        client.create(path, b"", &options).await.unwrap();
+        enqueue(client, &format!("{path}/lock-"), "w-1").await;
+    }
+    let seen = scan(&watched.backend).await.unwrap();
+    assert!(seen.is_whole(), "{:?}", seen.pass);
+    assert_eq!(seen.names(), paths);
 }
 
 #[tokio::test]
