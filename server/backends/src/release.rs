@@ -45,6 +45,17 @@ impl Acted {
     }
 }
 
+/// An error of the account for forced unlocks: an adapter's own remedy names the settings of the watching account.
+pub(super) fn explain_unlock_account(error: BackendError, remedy: &str) -> BackendError {
+    match error {
+        BackendError::Denied { detail, .. } => BackendError::Denied {
+            detail: format!("the account for forced unlocks: {detail}"),
+            remedy: remedy.to_owned(),
+        },
+        other => other,
+    }
+}
+
 /// Whether the named holding is the one just read. `Err` is the result if it is not.
 pub(super) fn check_generation(seen: &Inspection, generation: &Generation) -> Result<(), Release> {
     let Some(lock) = &seen.lock else {

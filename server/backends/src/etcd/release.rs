@@ -17,13 +17,15 @@ use super::lookup::{Lookup, find, prefix_of};
 use super::range::{self, KeyRead};
 use super::record::{CUT_QUEUE, KeyPlacement, LARGE_VALUE, Record, mutex_source, place};
 use super::row::{self, EtcdRow};
-use crate::release::{Acted, check_generation, confirm_release};
+use crate::release::{Acted, check_generation, confirm_release, explain_unlock_account};
 use crate::{Backend, BackendError};
 
 pub(super) const HOW: &str = "the holder's key is deleted if its revisions are the ones seen; its lease and the lease's \
                               other keys stay";
 pub(super) const NO_ACCOUNT: &str =
     "no `unlock_user` is configured; docs/backends/etcd.md has the account to create";
+const LOGIN_REMEDY: &str =
+    "Check `unlock_user` and `unlock_password`; `etcdctl user get NAME` shows whether the user exists.";
 /// Attempts at a key that its holder keeps rewriting.
 const TRIES_MAX: usize = 10;
 
@@ -110,7 +112,7 @@ async fn delete(
         let read = match range::read_key(unlocks, key).await {
             Ok(read) => read,
             Err(fault) if fault.kind == EtcdErrorKind::Denied => return Ok(denied(unlocks, key)),
-            Err(fault) => return Err(fault.error),
+            Err(fault) => return Err(explain_unlock_account(fault.error, LOGIN_REMEDY)),
         };
         let Some(KeyRead { kv, .. }) = read.filter(|read| is_named(unlocks, source, read, expected)) else {
             return Ok(Acted::Missed);

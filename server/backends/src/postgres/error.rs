@@ -156,7 +156,9 @@ fn from_refusal(refusal: Refusal) -> BackendError {
     match refusal.code.as_str() {
         "3D000" => BackendError::Misconfigured {
             detail,
-            remedy: "Correct the database's name at the end of `url`.".to_owned(),
+            remedy:
+                "Correct the database's name at the end of `url` or, for forced unlocks, of `unlock_url`."
+                    .to_owned(),
         },
         "42501" => BackendError::Denied {
             detail,

@@ -10,16 +10,19 @@ use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use domain::reported::Reported;
 
-use super::connection::Links;
+use super::connection::{Link, Links};
 use super::error::{Refusal, StatementError};
 use super::{PostgresBackend, advisory, relation};
 use crate::BackendError;
-use crate::release::Acted;
+use crate::release::{Acted, explain_unlock_account};
 
 pub(super) const HOW: &str = "a lease's row is deleted or expired, a session is ended, each only if it still is what was \
                               seen; prepared transactions are refused with the statement that ends them";
 pub(super) const NO_ACCOUNT: &str =
     "no `unlock_url` is configured; docs/backends/postgres.md has the role to create";
+
+const LOGIN_REMEDY: &str = "Check the user, the password and the database of `unlock_url`, the role's CONNECT on that database, \
+                            and the server's pg_hba.conf.";
 
 pub(super) async fn release(
     backend: &PostgresBackend,
@@ -35,6 +38,12 @@ pub(super) async fn release(
     } else {
         rows::release(backend, unlocks, source, resource, expected).await
     }
+}
+
+/// A session of the account for forced unlocks.
+async fn acquire(unlocks: &Links) -> Result<Link<'_>, BackendError> {
+    let link = unlocks.acquire().await;
+    link.map_err(|error| explain_unlock_account(error, LOGIN_REMEDY))
 }
 
 /// A statement that failed before any change.

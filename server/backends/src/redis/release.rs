@@ -28,7 +28,7 @@ use super::symfony::SymfonyLock;
 use super::wake;
 use super::{RedisBackend, error};
 use crate::BackendError;
-use crate::release::{Acted, confirm_release};
+use crate::release::{Acted, confirm_release, explain_unlock_account};
 
 pub(super) use blast_radius::radius;
 
@@ -38,6 +38,9 @@ pub(super) const NO_ACCOUNT: &str =
     "neither `unlock_user` nor `unlock_url` is configured; docs/backends/redis.md has the account to create";
 pub(super) const NO_ACCOUNT_REMEDY: &str = "Set `unlock_user`.";
 const REMEDY: &str = "docs/backends/redis.md has the whole ACL SETUSER line of this account.";
+
+const LOGIN_REMEDY: &str = "Check `unlock_user` and `unlock_password`, or `unlock_url`; docs/backends/redis.md has the whole ACL \
+                            SETUSER line of this account.";
 
 /// Answer of [`IS_MASTER`].
 const NO_MASTER: i64 = -1;
@@ -101,7 +104,7 @@ pub(super) async fn release(
         Ok(link) => link,
         Err(refused) => return Ok(refused),
     };
-    let connection = link.connection().await?;
+    let connection = link.connection().await.map_err(unlock_account)?;
     let (key, wake) = (resource.as_bytes(), backend.settings.wake);
     let acted = delete_if_same(&connection, key, expected, (guard, wake)).await;
     if matches!(acted, Ok(Attempt::Acted(Acted::Unknown { .. })) | Err(_)) {
@@ -126,6 +129,11 @@ pub(super) fn may_release<'a>(
         ));
     }
     Ok(link)
+}
+
+/// The account for forced unlocks could not connect.
+pub(super) fn unlock_account(error: BackendError) -> BackendError {
+    explain_unlock_account(error, LOGIN_REMEDY)
 }
 
 /// A condition of the script besides the key's content.

@@ -38,6 +38,9 @@ pub(super) const HOW: &str = "a script on the master that most Sentinels name de
 const MINORITY_REMEDY: &str = "Ended locks stay in the list until a majority names one master: start the Sentinels that \
                                do not answer, or remove those that no longer exist from `urls`";
 
+const ACCOUNT_REMEDY: &str = "Check `sentinel_user` and `sentinel_password` (or `sentinel_password_file`); the account needs \
+                              +ping +sentinel|get-master-addr-by-name.";
+
 pub(super) struct Sentinel {
     servers: Servers,
     sentinels: Vec<(String, Link)>,
@@ -108,7 +111,8 @@ impl Sentinel {
         let timeout = settings.poll_interval.max(NODE_TIMEOUT_MIN).min(settings.timeout);
         let requests = self.sentinels.iter().map(|(name, link)| async move {
             let answer = tokio::time::timeout(timeout, query_sentinel(link, name, &self.master_name)).await;
-            answer.unwrap_or_else(|_| Err(error::no_answer(timeout)))
+            let answer = answer.unwrap_or_else(|_| Err(error::no_answer(timeout)));
+            answer.map_err(sentinel_account)
         });
         let mut votes: BTreeMap<(String, u16), usize> = BTreeMap::new();
         let (mut silent, mut first_error) = (Vec::new(), None);
@@ -187,6 +191,17 @@ impl Sentinel {
             // Changes of the new master before the subscription were missed.
             hints.relist();
         }
+    }
+}
+
+/// Sentinels have accounts of their own.
+fn sentinel_account(error: BackendError) -> BackendError {
+    match error {
+        BackendError::Denied { detail, .. } => BackendError::Denied {
+            detail: format!("a Sentinel: {detail}"),
+            remedy: ACCOUNT_REMEDY.to_owned(),
+        },
+        other => other,
     }
 }
 

@@ -23,13 +23,15 @@ use super::error::{ZookeeperError, ZookeeperErrorKind};
 use super::node::{Contender, Found, LockNode};
 use super::row::{self, HIDDEN};
 use super::settings::join;
-use crate::release::{Acted, check_generation, confirm_release};
+use crate::release::{Acted, check_generation, confirm_release, explain_unlock_account};
 use crate::{Backend, BackendError};
 
 pub(super) const HOW: &str = "the holder's node is deleted if its czxid is the one seen; its session and the session's \
                               other nodes stay";
 pub(super) const NO_ACCOUNT: &str =
     "no `unlock_user` is configured; docs/backends/zookeeper.md has the account to create";
+const LOGIN_REMEDY: &str =
+    "Check `unlock_user` and `unlock_password`, and that the digest provider is enabled on the servers.";
 /// Most sharers that one transaction releases.
 const HOLDERS_MAX: usize = 1_000;
 
@@ -100,7 +102,8 @@ pub(super) async fn release(
 async fn unlock(unlocks: &Link, node: &LockNode, expected: &Generation) -> Result<Acted, BackendError> {
     let timeout = unlocks.settings.timeout;
     let no_answer = |_| ZookeeperError::no_answer(unlocks.settings.timeout_ms()).error;
-    let client = unlocks.connect().await.map_err(|fault| fault.error)?;
+    let client = unlocks.connect().await;
+    let client = client.map_err(|fault| explain_unlock_account(fault.error, LOGIN_REMEDY))?;
     let join_queue = join_queue(unlocks, &client, node);
     let own_node = match tokio::time::timeout(timeout, join_queue)
         .await

@@ -259,6 +259,9 @@ async fn an_unlock_account_without_rights_changes_nothing() {
         .release(&source, &"/locks/a".into(), &seen, &act())
         .await
         .unwrap_err();
-    assert!(matches!(error, BackendError::Denied { .. }), "{error:?}");
+    assert!(
+        matches!(&error, BackendError::Denied { remedy, .. } if remedy.contains("`unlock_password`")),
+        "{error:?}"
+    );
     guarded.sees_all().await;
 }

@@ -303,7 +303,8 @@ async fn shedlock_and_liquibase_rows_are_freed_not_deleted() {
 
 #[tokio::test]
 async fn release_without_account_or_rights_is_refused_with_a_reason() {
-    // No `unlock_url`; one to another database; an account that may not delete.
+    // No `unlock_url`; one to another database; an account that may not delete; an account and a database that
+    // do not exist.
     let server = server().await;
     let url = server.superuser_url();
     let mut user = user(&url).await;
@@ -337,6 +338,16 @@ async fn release_without_account_or_rights_is_refused_with_a_reason() {
             matches!(&answer, Release::Refused { why, remedy } if why.contains(wanted) || remedy.contains(wanted)),
             "{answer:?}"
         );
+    }
+    for absent in [
+        server.url("absent", "postgres"),
+        server.superuser_url_to("absent"),
+    ] {
+        let backend = unlocker_through(&url, &absent, table());
+        let seen = generation(&backend, &source, &resource).await;
+        let released = backend.release(&source, &resource, &seen, &act()).await;
+        let error = released.unwrap_err();
+        assert!(error.remedy().contains("`unlock_url`"), "{error:?}");
     }
     assert_eq!(
         number(&mut user, "SELECT count(*) FROM distributed_locks").await,

@@ -3,7 +3,10 @@
 use ::backends::{Backend, BackendError};
 use ::config::redis::RedisMode;
 
-use super::{Setup, driver, observe, run, start_with, try_observe};
+use domain::names::Resource;
+
+use super::{Setup, driver, key, observe, run, start_with, try_observe};
+use crate::support::unlocking::{act, generation};
 use testkit::Certs;
 
 #[test]
@@ -79,6 +82,26 @@ async fn wrong_password_is_denied_and_appears_in_no_error() {
     other.config.user = Some("default".to_owned());
     other.config.password = Some("topsecret".into());
     observe(&other.backend()).await;
+}
+
+#[tokio::test]
+async fn a_refused_unlock_account_is_named_by_its_settings() {
+    // The watching account logs in; the password of the other one is wrong.
+    let redis = start_with(|options| {
+        options.acl_users = vec!["breaker on >right ~lock:* +@all".to_owned()];
+    })
+    .await;
+    run(&mut driver(&redis).await, &["SET", "lock:a", "one"]).await;
+    let wrong = format!("redis://breaker:wrong@127.0.0.1:{}/", redis.port());
+    let backend = Setup::new(&redis.url()).unlocking(&wrong).backend();
+    let resource = Resource::from("lock:a");
+    let seen = generation(&backend, &key(), &resource).await;
+    let released = backend.release(&key(), &resource, &seen, &act()).await;
+    let error = released.unwrap_err();
+    assert!(
+        matches!(&error, BackendError::Denied { remedy, .. } if remedy.contains("`unlock_password`")),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

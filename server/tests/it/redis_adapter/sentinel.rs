@@ -189,7 +189,7 @@ async fn a_wrong_name_and_a_data_node_among_the_urls_are_named() {
     assert!(
         matches!(
             try_observe(&named.backend()).await.map(drop),
-            Err(BackendError::Denied { .. })
+            Err(BackendError::Denied { remedy, .. }) if remedy.contains("`sentinel_user`")
         ),
         "the Sentinel has an account of its own"
     );

@@ -7,7 +7,7 @@ use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use sqlx::AssertSqlSafe;
 
-use super::{before_the_act, refused};
+use super::{acquire, before_the_act, refused};
 use crate::postgres::PostgresBackend;
 use crate::postgres::catalog;
 use crate::postgres::connection::{Link, Links};
@@ -31,7 +31,7 @@ pub(super) async fn release(
             "Configure it as a `[[backend.lease_table]]`.",
         ));
     };
-    let mut link = unlocks.acquire().await?;
+    let mut link = acquire(unlocks).await?;
     let acted = match act(unlocks, &mut link, table, resource, expected).await {
         Ok(acted) => acted,
         Err(failure) => before_the_act(unlocks, failure)?,

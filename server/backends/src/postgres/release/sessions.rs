@@ -13,7 +13,7 @@ use sqlx::Row;
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 
-use super::{before_the_act, refuse_unknown_generation, refused};
+use super::{acquire, before_the_act, refuse_unknown_generation, refused};
 use crate::BackendError;
 use crate::postgres::connection::{Link, Links};
 use crate::postgres::error::StatementError;
@@ -91,7 +91,7 @@ pub(super) async fn release(
         Ok(target) => target,
         Err(answer) => return Ok(answer),
     };
-    let mut link = unlocks.acquire().await?;
+    let mut link = acquire(unlocks).await?;
     let acted = match check(&mut link, &target).await {
         Ok(None) => end(unlocks, &mut link, &target).await,
         Ok(Some(refused)) => refused,

@@ -168,7 +168,8 @@ pub(in crate::redis) async fn release(
             Ok(link) => link,
             Err(refused) => return Ok(refused),
         };
-        let connection = route.connection(link, settings).await?;
+        let connection = route.connection(link, settings).await;
+        let connection = connection.map_err(script::unlock_account)?;
         let attempt =
             script::delete_if_same(&connection, key, expected, (Guard::None, RedisWake::None)).await;
         if matches!(attempt, Ok(Attempt::Acted(Acted::Unknown { .. })) | Err(_)) {
