@@ -17,6 +17,7 @@ pub mod limits;
 mod lineage;
 mod names;
 mod notice;
+mod offspring;
 pub mod oidc;
 mod one_time_links;
 mod password;

@@ -3,11 +3,12 @@
 
 use super::Identity;
 use super::error::IdentityError;
+use super::offspring::Creator;
 use runtime::db::{Tx, on_either};
 
 /// Created by the user, directly or through tokens and links.
 const SELECT: &str = "SELECT id, name FROM api_tokens
-    WHERE (created_by_id = $1 OR root_user_id = $1) AND revoked_at IS NULL
+    WHERE id IN (SELECT id FROM created) AND revoked_at IS NULL
     AND (expires_at IS NULL OR expires_at > $2) ORDER BY name";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,9 @@ impl Identity {
     pub async fn active_tokens_of(&self, user: &str) -> Result<Vec<ActiveToken>, IdentityError> {
         let now = self.now_ms();
         let rows: Vec<(String, String)> = on_either!(&self.db, Db, |pool| {
-            let query = sqlx::query_as(SELECT).bind(user).bind(now);
+            let query = sqlx::query_as(Creator::User(user).with_created(SELECT))
+                .bind(user)
+                .bind(now);
             query.fetch_all(pool).await?
         });
         Ok(tokens(rows))
@@ -38,7 +41,9 @@ impl Identity {
     ) -> Result<Vec<ActiveToken>, IdentityError> {
         let now = self.now_ms();
         let rows: Vec<(String, String)> = on_either!(tx, Tx, |tx| {
-            let query = sqlx::query_as(SELECT).bind(user).bind(now);
+            let query = sqlx::query_as(Creator::User(user).with_created(SELECT))
+                .bind(user)
+                .bind(now);
             query.fetch_all(&mut **tx).await?
         });
         Ok(tokens(rows))

@@ -15,7 +15,7 @@ pub enum IdentityError {
     #[error("the name or the password is wrong")]
     WrongPassword,
     /// Since the request was authenticated.
-    #[error("this user was disabled, or this API token was revoked")]
+    #[error("this session was ended, this user was disabled, or this API token was revoked")]
     AccessEnded,
     /// Between the check of the current password and the change to a new one.
     #[error(

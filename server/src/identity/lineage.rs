@@ -229,7 +229,7 @@ impl Identity {
 }
 
 /// Opened by a link of another principal; for a command on the server, the user of the link.
-fn is_by_another(session: &Session) -> bool {
+pub(super) fn is_by_another(session: &Session) -> bool {
     session
         .link_created_by_id
         .as_deref()

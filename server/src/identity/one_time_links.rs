@@ -12,8 +12,9 @@ use super::error::IdentityError;
 use super::limits::LINK_MAX;
 use super::lineage::{ChangeKind, Lineage};
 use super::notice::AccessChange;
+use super::offspring::parent_id;
 use super::principal::Principal;
-use super::row_locks::lock_creator;
+use super::row_locks::{lock_creator, lock_session};
 use super::secret::{self, Secret};
 use super::session_start::Proof;
 use super::sessions::SignedIn;
@@ -31,7 +32,7 @@ const PREFIX: &str = "lhl_";
 struct UsableLink {
     /// `None`: a setup link.
     user_id: Option<String>,
-    /// Its creator; `None` if not recorded.
+    /// Its creator, or the session in which it was created; `None` if not recorded.
     by: Option<Lineage>,
 }
 
@@ -92,7 +93,7 @@ impl Identity {
         purpose: &'static str,
         user: Option<&str>,
     ) -> Result<(Tx, Secret), IdentityError> {
-        let by = self.lineage(who);
+        let root = self.lineage(who).root;
         let secret = Secret::new(PREFIX)?;
         let now = self.now_ms();
         let expires_at = now + millis(LINK_MAX);
@@ -105,18 +106,18 @@ impl Identity {
                 root_user_id)
             VALUES ($1, $2, $3, $4, $5, $6, $7)";
         on_either!(&mut tx, Tx, |tx| {
-            sqlx::query(expire_earlier)
-                .bind(now)
-                .bind(purpose)
-                .bind(user.unwrap_or_default())
-                .execute(&mut **tx)
-                .await?;
+            let query = sqlx::query(expire_earlier).bind(now).bind(purpose);
+            let query = query.bind(user.unwrap_or_default());
+            query.execute(&mut **tx).await?.rows_affected()
+        });
+        lock_session(&mut tx, who).await?;
+        on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert).bind(secret.hash()).bind(purpose).bind(user);
             query
                 .bind(now)
                 .bind(expires_at)
-                .bind(&by.id)
-                .bind(by.root.as_deref())
+                .bind(parent_id(who))
+                .bind(root.as_deref())
                 .execute(&mut **tx)
                 .await?
                 .rows_affected()

@@ -63,3 +63,22 @@ pub(super) async fn lock_creator(tx: &mut Tx, who: &Principal) -> Result<(), Ide
         _ => Ok(()),
     }
 }
+
+/// The same for the session of a principal. Call after locking the principal and links.
+///
+/// # Errors
+/// `AccessEnded`: the session was ended. The store does not answer.
+pub(super) async fn lock_session(tx: &mut Tx, who: &Principal) -> Result<(), IdentityError> {
+    let Some(session) = &who.session else {
+        return Ok(());
+    };
+    let lock = "UPDATE sessions SET ended_at = ended_at WHERE id = $1 AND ended_at IS NULL";
+    let locked = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query(lock).bind(&session.id);
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    match locked {
+        0 => Err(IdentityError::AccessEnded),
+        _ => Ok(()),
+    }
+}

@@ -27,7 +27,7 @@ pub struct Session {
     pub user_id: String,
     /// Milliseconds since 1970.
     pub authenticated_at: i64,
-    /// Creator of the link that opened it; `None` without a link.
+    /// Creator of the link that opened it, or the session in which it was created; `None` without a link.
     pub link_created_by_id: Option<String>,
     /// The user behind that link; `None` if unknown.
     pub root_user_id: Option<String>,

@@ -9,14 +9,15 @@ use domain::access::Grant;
 use domain::audit::Action;
 use domain::duration::millis;
 use serde_json::json;
-use sqlx::{AssertSqlSafe, Row as _};
+use sqlx::Row as _;
 
 use super::error::IdentityError;
 use super::limits::NAME_BYTES_MAX;
 use super::names::check_name;
 use super::notice::{leases_inherited, new_privileged_grants, roles_granted};
+use super::offspring::{Creator, end_created, parent_id};
 use super::principal::Principal;
-use super::row_locks::lock_creator;
+use super::row_locks::{lock_creator, lock_session};
 use super::secret::{self, Secret};
 use super::users::{Holder, insert_grant};
 use super::{Identity, Token, principal_cache};
@@ -91,9 +92,10 @@ impl Identity {
         let (id, secret) = (random::prefixed_id("t_"), Secret::new(PREFIX)?);
         let now = self.now_ms();
         let expires_at = new.expires_in.map(|time| now.saturating_add(millis(time)));
-        let by = self.lineage(who);
+        let root = self.lineage(who).root;
         let mut tx = self.db.begin().await?;
         lock_creator(&mut tx, who).await?;
+        lock_session(&mut tx, who).await?;
         let predecessor = match predecessor {
             Some(token) => Some(find_id_and_name(&mut tx, token).await?),
             None => None,
@@ -112,8 +114,8 @@ impl Identity {
             query
                 .bind(who.name())
                 .bind(expires_at)
-                .bind(&by.id)
-                .bind(by.root.as_deref())
+                .bind(parent_id(who))
+                .bind(root.as_deref())
                 .bind(&successor_of)
                 .execute(&mut **tx)
                 .await?
@@ -143,17 +145,16 @@ impl Identity {
         Ok(secret)
     }
 
-    /// Revokes a token, by id or name, with everything it created: tokens (recursively), links, and sessions opened
-    /// by its links. Effective here immediately, on other replicas within a second. Users that it created stay.
-    /// Idempotent.
+    /// Revokes a token, by id or name, with everything that came from it: tokens, its own successor included, links, the
+    /// sessions that those opened, and what was created in these sessions. Effective here immediately, on other replicas
+    /// within a second. Users that it created stay. Idempotent.
     ///
     /// # Errors
     /// There is no such token.
     pub async fn revoke_token(&self, who: &Principal, token: &str) -> Result<(), IdentityError> {
         let mut tx = self.db.begin().await?;
-        let now = self.now_ms();
-        let revoked = revoke_with_created(&mut tx, token, now).await?;
-        if revoked.is_empty() {
+        let ended = end_created(&mut tx, Creator::Token(token), self.now_ms()).await?;
+        if ended.is_empty() {
             drop(tx);
             let known = self
                 .tokens()
@@ -167,7 +168,7 @@ impl Identity {
             return known.then_some(()).ok_or_else(missing);
         }
         principal_cache::touch(&mut tx).await?;
-        let before = json!({"token": token, "revoked": revoked});
+        let before = json!({"token": token, "revoked": ended.tokens});
         self.record(tx, who, Action::TokenRevoke, Some(before), None)
             .await
     }
@@ -186,7 +187,8 @@ impl Identity {
         let used_at: HashMap<&str, i64> = used_at.collect();
         let select =
             "SELECT t.id, t.name, t.created_at, t.created_by, t.expires_at, t.last_used_at, t.revoked_at, p.name,
-            t.created_by_id, r.name FROM api_tokens t LEFT JOIN api_tokens p ON p.id = t.successor_of
+            coalesce(s.user_id, t.created_by_id), r.name FROM api_tokens t
+            LEFT JOIN api_tokens p ON p.id = t.successor_of LEFT JOIN sessions s ON s.id = t.created_by_id
             LEFT JOIN users r ON r.id = t.root_user_id ORDER BY t.created_at DESC, t.id";
         let mut views = Vec::new();
         on_either!(&self.db, Db, |pool| {
@@ -298,46 +300,4 @@ async fn find_id_and_name(tx: &mut Tx, token: &str) -> Result<(String, String), 
         let why = format!("must be the id or the name of a token; no token is named {requested:?}");
         IdentityError::invalid("successorOf", why)
     })
-}
-
-/// Revokes a token by id or name, with the tokens it created, its own successor included, their open links, and the
-/// sessions opened by those links. Returns the names of the tokens.
-///
-/// Each of these tokens may be creating something in another transaction, which it locks: what was created by the time the lock was
-/// free is found by the next statement.
-async fn revoke_with_created(tx: &mut Tx, token: &str, now: i64) -> Result<Vec<String>, sqlx::Error> {
-    const MADE: &str = "WITH RECURSIVE made(id) AS (
-            SELECT id FROM api_tokens WHERE id = $1 OR name = $1
-            UNION SELECT t.id FROM api_tokens t JOIN made ON t.created_by_id = made.id) ";
-    let with_created = |statement: &str| AssertSqlSafe(format!("{MADE}{statement}"));
-    let lock = "SELECT id FROM api_tokens WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL
-        ORDER BY id COLLATE \"C\" FOR NO KEY UPDATE";
-    let revoke =
-        "UPDATE api_tokens SET revoked_at = $2 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL
-        RETURNING name";
-    let links = "UPDATE one_time_links SET used_at = $2 WHERE created_by_id IN (SELECT id FROM made) AND used_at IS NULL";
-    let sessions = "UPDATE sessions SET ended_at = $2 WHERE link_created_by_id IN (SELECT id FROM made) AND ended_at IS NULL";
-    let mut revoked: Vec<String> = Vec::new();
-    loop {
-        // The order of `record_uses` and of a revocation of some of the same tokens: no deadlock. SQLite has one writer.
-        if let Tx::Postgres(tx) = tx {
-            let query = sqlx::query(with_created(lock)).bind(token);
-            query.execute(&mut **tx).await?;
-        }
-        let found: Vec<String> = on_either!(tx, Tx, |tx| {
-            let query = sqlx::query_scalar(with_created(revoke)).bind(token).bind(now);
-            query.fetch_all(&mut **tx).await?
-        });
-        if found.is_empty() {
-            break;
-        }
-        revoked.extend(found);
-    }
-    on_either!(tx, Tx, |tx| {
-        for statement in [links, sessions] {
-            let query = sqlx::query(with_created(statement)).bind(token).bind(now);
-            query.execute(&mut **tx).await?;
-        }
-    });
-    Ok(revoked)
 }

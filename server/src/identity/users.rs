@@ -11,6 +11,7 @@ use super::last_admin::{is_admin, require_an_admin};
 use super::lineage::{AccountChange, ChangeKind, find_tie};
 use super::names::check_name;
 use super::notice::{new_privileged_grants, roles_granted};
+use super::offspring::{Creator, end_created};
 use super::principal::Principal;
 use super::row_locks::lock_user;
 use super::{Identity, principal_cache};
@@ -147,16 +148,11 @@ impl Identity {
         }
         let now = self.now_ms();
         let disable = "UPDATE users SET disabled_at = $1 WHERE id = $2";
-        let links = "UPDATE one_time_links SET used_at = $1
-            WHERE (user_id = $2 OR created_by_id = $2 OR root_user_id = $2) AND used_at IS NULL";
-        let sessions = "UPDATE sessions SET ended_at = $1
-            WHERE (user_id = $2 OR link_created_by_id = $2 OR root_user_id = $2) AND ended_at IS NULL";
         on_either!(&mut tx, Tx, |tx| {
-            for statement in [disable, links, sessions] {
-                let query = sqlx::query(statement).bind(now).bind(user);
-                query.execute(&mut **tx).await?;
-            }
+            let query = sqlx::query(disable).bind(now).bind(user);
+            query.execute(&mut **tx).await?.rows_affected()
         });
+        end_created(&mut tx, Creator::User(user), now).await?;
         principal_cache::touch(&mut tx).await?;
         if is_admin(&known) {
             require_an_admin(&mut tx).await?;

@@ -109,6 +109,69 @@ async fn disabling_ends_access_that_the_user_gave_to_others() {
 }
 
 #[tokio::test]
+async fn disabling_the_middle_of_a_chain_ends_what_follows() {
+    // Ada opens the account of bob by a link, as bob that of dave, and as dave that of carol: bob is disabled.
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let ada = server.user("ada", on(Role::Admin, None, None)).await;
+        for name in ["bob", "dave", "carol"] {
+            server.add_user(name, on(Role::Admin, None, None)).await;
+        }
+        let open_by = async |maker: &TestCaller, name: &str| {
+            let made = link(&server, maker, &server.user_id(name)).await;
+            server.open_link(&made).await
+        };
+        let bob = open_by(&ada, "bob").await;
+        let dave = open_by(&bob, "dave").await;
+        let carol = open_by(&dave, "carol").await;
+        let unused = link(&server, &carol, &server.user_id("dave")).await;
+        let token = make(&server, &carol, "by-carol").await;
+        let (system, bob_id) = (Principal::system("test"), server.user_id("bob"));
+        let active = server.identity().disable_user(&system, &bob_id).await.unwrap();
+        let active: Vec<&str> = active.iter().map(|token| token.name.as_str()).collect();
+        assert_eq!(active, ["by-carol"]);
+        for caller in [&bob, &dave, &carol] {
+            assert!(!works(&server, caller).await, "{caller:?}");
+        }
+        assert!(!is_usable(&server, &unused).await);
+        assert!(works(&server, &ada).await && works(&server, &token).await);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_has_ended_creates_nothing() {
+    // It ends between the authentication of its requests and their changes.
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let (identity, system) = (server.identity(), Principal::system("test"));
+        let ada = server.user("ada", on(Role::Admin, None, None)).await;
+        let bob = server.add_user("bob", on(Role::Viewer, None, None)).await;
+        let session = identity.session(ada.secret()).await.unwrap().unwrap();
+        identity.end_session(&system, &session.id).await.unwrap();
+        let who = Principal {
+            subject: Subject::User {
+                id: session.user_id.as_str().into(),
+                name: "ada".into(),
+            },
+            session: Some(session.into()),
+            ..system
+        };
+        let new = NewToken {
+            name: "child".to_owned(),
+            grants: on(Role::Admin, None, None),
+            expires_in: None,
+        };
+        let refused = [
+            identity.user_link(&who, &bob).await.err(),
+            identity.create_token(&who, new).await.err(),
+        ];
+        for error in refused {
+            assert!(matches!(error, Some(IdentityError::AccessEnded)), "{error:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_disabled_user_creates_nothing_on_a_replica_behind() {
     // The other replica has not read yet that ada is disabled: a link that it made now would open the account of bob.
     for home in [Store::sqlite(), Store::postgres().await] {

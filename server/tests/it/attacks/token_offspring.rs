@@ -100,6 +100,41 @@ async fn revoking_a_token_revokes_the_tokens_it_created() {
 }
 
 #[tokio::test]
+async fn revoking_a_token_ends_what_its_sessions_created() {
+    // The stolen token opens a session of bob, who creates a token and opens a session of dave, who does the same. What bob
+    // created in a session of his own stays.
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let stolen = server.token("stolen", on(Role::Admin, None, None)).await;
+        let own_session = server.user("bob", on(Role::Admin, None, None)).await;
+        server.add_user("dave", on(Role::Admin, None, None)).await;
+        let (bob, dave) = (server.user_id("bob"), server.user_id("dave"));
+        let of_bob = server.open_link(&link(&server, &stolen, &bob).await).await;
+        let by_bob = make(&server, &of_bob, "by-bob").await;
+        let of_dave = server.open_link(&link(&server, &of_bob, &dave).await).await;
+        let by_dave = make(&server, &of_dave, "by-dave").await;
+        let unused = link(&server, &of_dave, &bob).await;
+        let own = make(&server, &own_session, "own").await;
+        let (_, listed) = server.as_user(&own).get("/v1/tokens").await;
+        let tokens = listed["tokens"].as_array().unwrap();
+        let listed = tokens.iter().find(|token| token["name"] == "by-bob").unwrap();
+        assert_eq!(listed["createdById"], json!(bob), "{listed}");
+        let came_from_it = [&stolen, &of_bob, &by_bob, &of_dave, &by_dave];
+        for caller in came_from_it {
+            assert!(works(&server, caller).await, "{caller:?}");
+        }
+        let identity = server.identity();
+        let system = Principal::system("test");
+        identity.revoke_token(&system, "stolen").await.unwrap();
+        for caller in came_from_it {
+            assert!(!works(&server, caller).await, "{caller:?}");
+        }
+        assert!(identity.open_link(&unused, &Origin::default()).await.is_err());
+        assert!(works(&server, &own_session).await && works(&server, &own).await);
+    }
+}
+
+#[tokio::test]
 async fn revoking_a_token_revokes_the_successor_it_created() {
     // The successor that another admin created for the same token stays.
     for home in [Store::sqlite(), Store::postgres().await] {
