@@ -62,7 +62,7 @@ const MESSAGES: [(&str, &str, &str); 20] = [
     (
         "/settings/tokens",
         "revoked",
-        "Revoked, with the tokens that it created. Requests with it are refused within a second.",
+        "Revoked, with the tokens, sign-in links and sessions that came from it. Requests with it are refused within a second.",
     ),
     (
         "/settings/protected-prefixes",

@@ -48,6 +48,7 @@ pub use active_tokens::ActiveToken;
 pub use error::IdentityError;
 pub use lineage::{AccountChange, Lineage, find_tie, is_opened_by, recent_authors};
 pub use notice::AccessChange;
+pub use offspring::EndedAccess;
 pub use oidc::{Oidc, OidcError, OidcSetupError, Returned, StartedFlow};
 pub use principal::{Principal, Subject};
 pub use principal_cache::{Directory, Token, User};

@@ -10,7 +10,9 @@ use domain::lease::ValidationError;
 
 use super::json_body::{self, BodyError, FieldErrors};
 use crate::http::current_user::ApiUser;
-use crate::http::dto::users::{MadeTokenDto, NewTokenDto, TokenDto, TokensDto, parse_grants};
+use crate::http::dto::users::{
+    MadeTokenDto, NewTokenDto, RevokedTokenDto, TokenDto, TokensDto, parse_grants,
+};
 use crate::http::path_id::PathId;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
@@ -85,18 +87,21 @@ fn expires(seconds: Option<i64>) -> Result<Option<Duration>, ValidationError> {
     ))
 }
 
-/// Revokes a token: at once on this server, within a second on others. Idempotent.
+/// Revokes a token: at once on this server, within a second on others. The tokens, sign-in links and sessions that came from it end
+/// too; the answer says which. Idempotent.
 #[utoipa::path(
     delete, path = "/v1/tokens/{id}", tag = "users", params(("id" = String, Path, description = "Id or name")),
-    responses((status = 204), (status = 404, body = Problem, content_type = "application/problem+json"))
+    responses(
+        (status = 200, body = RevokedTokenDto),
+        (status = 404, body = Problem, content_type = "application/problem+json")
+    )
 )]
 pub(in crate::http) async fn revoke(
     State(state): State<AppState>,
     PathId(id): PathId,
     user: ApiUser,
-) -> Result<StatusCode, Problem> {
+) -> Result<Json<RevokedTokenDto>, Problem> {
     let revoked = state.auth.identity.revoke_token(&user.who, &id).await;
-    revoked
-        .map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| user.problem(error))
+    let ended = revoked.map_err(|error| user.problem(error))?;
+    Ok(Json(RevokedTokenDto::from(ended)))
 }

@@ -19,11 +19,11 @@ pub(super) enum Creator<'a> {
 
 /// What ended with an API token or a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct EndedAccess {
-    /// Names of the revoked tokens; none with a user, whose tokens stay.
-    pub(super) tokens: Vec<String>,
-    links: u64,
-    sessions: u64,
+pub struct EndedAccess {
+    /// Names of the revoked tokens, sorted; none with a user, whose tokens stay.
+    pub tokens: Vec<String>,
+    pub links: u64,
+    pub sessions: u64,
 }
 
 impl EndedAccess {
@@ -33,6 +33,7 @@ impl EndedAccess {
 
     fn add(&mut self, other: Self) {
         self.tokens.extend(other.tokens);
+        self.tokens.sort_unstable();
         self.links += other.links;
         self.sessions += other.sessions;
     }

@@ -15,7 +15,7 @@ use super::error::IdentityError;
 use super::limits::NAME_BYTES_MAX;
 use super::names::check_name;
 use super::notice::{leases_inherited, new_privileged_grants, roles_granted};
-use super::offspring::{Creator, end_created, parent_id};
+use super::offspring::{Creator, EndedAccess, end_created, parent_id};
 use super::principal::Principal;
 use super::row_locks::{lock_creator, lock_session};
 use super::secret::{self, Secret};
@@ -147,11 +147,11 @@ impl Identity {
 
     /// Revokes a token, by id or name, with everything that came from it: tokens, its own successor included, links, the
     /// sessions that those opened, and what was created in these sessions. Effective here immediately, on other replicas
-    /// within a second. Users that it created stay. Idempotent.
+    /// within a second. Users that it created stay. Idempotent; returns what ended.
     ///
     /// # Errors
     /// There is no such token.
-    pub async fn revoke_token(&self, who: &Principal, token: &str) -> Result<(), IdentityError> {
+    pub async fn revoke_token(&self, who: &Principal, token: &str) -> Result<EndedAccess, IdentityError> {
         let mut tx = self.db.begin().await?;
         let ended = end_created(&mut tx, Creator::Token(token), self.now_ms()).await?;
         if ended.is_empty() {
@@ -165,12 +165,13 @@ impl Identity {
                 what: "token",
                 name: token.to_owned(),
             };
-            return known.then_some(()).ok_or_else(missing);
+            return known.then_some(ended).ok_or_else(missing);
         }
         principal_cache::touch(&mut tx).await?;
         let before = json!({"token": token, "revoked": ended.tokens});
         self.record(tx, who, Action::TokenRevoke, Some(before), None)
-            .await
+            .await?;
+        Ok(ended)
     }
 
     /// All tokens, newest first, including revoked ones.

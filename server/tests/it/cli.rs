@@ -8,6 +8,7 @@ mod demo;
 mod live_server;
 mod locks;
 mod rules;
+mod token_revoke;
 mod unlock;
 mod user_disable;
 mod user_link;

@@ -54,7 +54,7 @@ fn Body(data: Signal<TokensData>) -> impl IntoView {
     view! {
         <div class="pagehead">
             <h1>{move || data.with(title)}</h1>
-            <p>"Programs use a token to hold leases and read the inventory within its prefixes. Last use is updated within 5 s."</p>
+            <p>"Programs use a token to hold leases and read the inventory within its prefixes. Last use is updated within 5 s. Revoking a token ends the tokens, sign-in links and sessions that came from it too."</p>
         </div>
         <SettingsLayout>
             <div class="with-form">

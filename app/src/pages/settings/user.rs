@@ -109,7 +109,7 @@ fn ActiveTokens(data: Signal<UserData>) -> impl IntoView {
         view! {
             <section class="sec">
                 <header><h2>"Active API tokens"</h2></header>
-                <p class="ink2">"Created by this user, directly or through tokens and links. They work until they are revoked or expire, also while the user is disabled."</p>
+                <p class="ink2">"Created by this user, directly or through tokens and links. They work until they are revoked or expire, also while the user is disabled. Revoking one ends the tokens, sign-in links and sessions that came from it too."</p>
                 <div class="scroll">
                     <table class="t st-table">
                         <thead><tr><th scope="col">"name"</th><th scope="col"><span class="sr">"action"</span></th></tr></thead>

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Subcommand;
+use domain::format::counted;
 
 use super::super::exit_code::Exit;
 use super::super::output::{print, write};
@@ -54,7 +55,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a token: it is refused within a second
+    /// Revoke a token: it is refused within a second; prints the tokens, links and sessions that ended with it
     Revoke {
         #[command(flatten)]
         place: AccountStore,
@@ -83,7 +84,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             create(&place, new, successor_of.as_deref()).await?
         }
         Command::List { place, json } => list(&place, json).await?,
-        Command::Revoke { place, name } => revoke(&place, &name).await,
+        Command::Revoke { place, name } => revoke(&place, &name).await?,
     };
     Ok(done.err().unwrap_or(Exit::Ok).into())
 }
@@ -165,10 +166,24 @@ fn moment(ms: Option<i64>, none: &str) -> String {
     )
 }
 
-async fn revoke(place: &AccountStore, name: &str) -> Result<(), Exit> {
-    let identity = place.open().await?;
-    identity
-        .revoke_token(&command_line(), name)
-        .await
-        .map_err(|error| report_error(&error))
+async fn revoke(place: &AccountStore, name: &str) -> anyhow::Result<Result<(), Exit>> {
+    let identity = match place.open().await {
+        Ok(identity) => identity,
+        Err(exit) => return Ok(Err(exit)),
+    };
+    let ended = match identity.revoke_token(&command_line(), name).await {
+        Ok(ended) => ended,
+        Err(error) => return Ok(Err(report_error(&error))),
+    };
+    let mut text = String::new();
+    if ended.tokens.len() > 1 {
+        text = format!("Revoked: {}\n", ended.tokens.join(", "));
+    }
+    if ended.links + ended.sessions > 0 {
+        let links = counted(ended.links, "sign-in link", "sign-in links");
+        let sessions = counted(ended.sessions, "session", "sessions");
+        text = format!("{text}Also ended: {links}, {sessions}\n");
+    }
+    print(&text)?;
+    Ok(Ok(()))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::http::json_body::objects;
-use crate::identity::{ActiveToken, Principal, SessionView, TokenView, User};
+use crate::identity::{ActiveToken, EndedAccess, Principal, SessionView, TokenView, User};
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -182,6 +182,28 @@ impl From<TokenView> for TokenDto {
 #[schema(title = "Tokens")]
 pub struct TokensDto {
     pub tokens: Vec<TokenDto>,
+}
+
+/// What ended with a token.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "RevokedToken")]
+pub struct RevokedTokenDto {
+    /// Names of this token and of those that came from it; empty if it had been revoked before.
+    revoked_tokens: Vec<String>,
+    /// Sign-in links that were not used yet.
+    ended_links: u64,
+    ended_sessions: u64,
+}
+
+impl From<EndedAccess> for RevokedTokenDto {
+    fn from(ended: EndedAccess) -> Self {
+        Self {
+            revoked_tokens: ended.tokens,
+            ended_links: ended.links,
+            ended_sessions: ended.sessions,
+        }
+    }
 }
 
 /// Shown once.

@@ -294,7 +294,12 @@ async fn the_token_session_and_switch_apis_equal_their_pages() {
     assert!(made["token"].as_str().unwrap().starts_with("lht_"));
     let (_, tokens) = server.as_user(&admin).get("/v1/tokens").await;
     assert!(!tokens.to_string().contains("lht_"));
-    assert_eq!(send(Method::DELETE, "/v1/tokens/t", None).await.0, 204);
+    let (status, revoked) = send(Method::DELETE, "/v1/tokens/t", None).await;
+    assert_eq!(
+        (status, &revoked["revokedTokens"]),
+        (200, &json!(["t"])),
+        "{revoked}"
+    );
     let (_, sessions) = server.as_user(&admin).get("/v1/sessions").await;
     let path = format!("/v1/sessions/{}", sessions["sessions"][0]["id"].as_str().unwrap());
     assert_eq!(send(Method::DELETE, &path, None).await.0, 204);

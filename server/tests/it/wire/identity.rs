@@ -40,6 +40,9 @@ async fn bodies_of_users_tokens_and_sessions() {
     client
         .send(Method::POST, "/v1/users/{id}/disable", &disable, Value::Null)
         .await;
+    client
+        .send(Method::DELETE, "/v1/tokens/{id}", "/v1/tokens/ci", Value::Null)
+        .await;
     let read_only = json!({"readOnly": true});
     client
         .send(Method::PUT, "/v1/read-only", "/v1/read-only", read_only)

@@ -96,7 +96,7 @@ pub(in crate::http) async fn revoke(
     form: FormRequest,
 ) -> Response {
     match state.auth.identity.revoke_token(&form.who, &id).await {
-        Ok(()) => form.moved("/settings/tokens?revoked"),
+        Ok(_) => form.moved("/settings/tokens?revoked"),
         Err(error) => error_reply(&state, form, PAGE, &error).await,
     }
 }
