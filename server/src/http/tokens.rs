@@ -17,9 +17,7 @@ use crate::http::path_id::PathId;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use crate::identity::NewToken;
-
-/// Ten years.
-const EXPIRES_SECONDS_MAX: i64 = 315_360_000;
+use crate::identity::limits::{TOKEN_LIFETIME_MAX, TOKEN_LIFETIME_MIN};
 
 /// All tokens, newest first, revoked ones included.
 #[utoipa::path(get, path = "/v1/tokens", tag = "users", responses((status = 200, body = TokensDto)))]
@@ -78,13 +76,16 @@ async fn new_token(headers: &HeaderMap, body: Body) -> Result<(NewToken, Option<
 
 fn expires(seconds: Option<i64>) -> Result<Option<Duration>, ValidationError> {
     let Some(seconds) = seconds else { return Ok(None) };
-    if (1..=EXPIRES_SECONDS_MAX).contains(&seconds) {
-        return Ok(Some(Duration::from_secs(seconds.unsigned_abs())));
-    }
-    Err(ValidationError::new(
-        "expiresInSeconds",
-        format!("must be 1 to {EXPIRES_SECONDS_MAX}, but is {seconds}"),
-    ))
+    let lifetime = u64::try_from(seconds).ok().map(Duration::from_secs);
+    let allowed = TOKEN_LIFETIME_MIN..=TOKEN_LIFETIME_MAX;
+    let valid = lifetime.filter(|lifetime| allowed.contains(lifetime));
+    valid.map(Some).ok_or_else(|| {
+        let (min, max) = (TOKEN_LIFETIME_MIN.as_secs(), TOKEN_LIFETIME_MAX.as_secs());
+        ValidationError::new(
+            "expiresInSeconds",
+            format!("must be {min} to {max}, but is {seconds}"),
+        )
+    })
 }
 
 /// Revokes a token: at once on this server, within a second on others. The tokens, sign-in links and sessions that came from it end

@@ -41,6 +41,10 @@ pub const REREAD_PAUSE: Duration = Duration::from_millis(20);
 
 /// Interval at which an open stream checks that its session or token is still valid.
 pub const STREAM_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// Lifetime of a token that expires. A shorter one would be over before its first request.
+pub const TOKEN_LIFETIME_MIN: Duration = Duration::from_secs(1);
+/// Ten years of any length.
+pub const TOKEN_LIFETIME_MAX: Duration = Duration::from_secs(3_660 * 86_400);
 /// Interval at which token use is stored, and thereby visible to other replicas.
 pub const TOKEN_USED_EVERY: Duration = Duration::from_secs(3);
 

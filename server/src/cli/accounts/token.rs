@@ -13,6 +13,7 @@ use super::super::table::align;
 use super::grant_args::{self, Granted};
 use super::{AccountStore, command_line, report_error};
 use crate::identity::NewToken;
+use crate::identity::limits::{TOKEN_LIFETIME_MAX, TOKEN_LIFETIME_MIN};
 
 /// Create, list and revoke API tokens.
 #[derive(Debug, clap::Args)]
@@ -40,8 +41,8 @@ enum Command {
         name: String,
         #[command(flatten)]
         granted: Granted,
-        /// Lifetime, such as 30d; without it, until it is revoked
-        #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+        /// Lifetime, 1s to 10years, such as 30d; without it, until it is revoked
+        #[arg(long, value_name = "TIME", value_parser = parse_lifetime)]
         expires: Option<Duration>,
         /// Name or id of the token that it replaces: the new one inherits its leases
         #[arg(long, value_name = "TOKEN")]
@@ -63,6 +64,17 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         name: String,
     },
+}
+
+fn parse_lifetime(text: &str) -> Result<Duration, String> {
+    let lifetime = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if (TOKEN_LIFETIME_MIN..=TOKEN_LIFETIME_MAX).contains(&lifetime) {
+        return Ok(lifetime);
+    }
+    Err(
+        "a lifetime is 1s to 10years; leave --expires out for a token that works until it is revoked"
+            .to_owned(),
+    )
 }
 
 /// # Errors

@@ -88,6 +88,34 @@ fn accounts_of_a_missing_store_are_not_listed_as_empty() {
 }
 
 #[test]
+fn a_useless_lifetime_of_a_token_is_refused() {
+    // Over before the first request, and so long that the end has no date; nothing is created.
+    let folder = tempfile::tempdir().unwrap();
+    let create = |lifetime: &str| {
+        let mut command = leasehold(folder.path());
+        let args = [
+            "token",
+            "create",
+            "--name",
+            "ci",
+            "--role",
+            "viewer",
+            "--expires",
+            lifetime,
+        ];
+        run(command.args(args))
+    };
+    for lifetime in ["0s", "1ms", "11years", "soon"] {
+        let (code, out, err) = create(lifetime);
+        assert_eq!((code, out.as_str()), (2, ""), "{lifetime}: {err}");
+        assert!(err.contains("--expires"), "{err}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let (code, _, err) = create("10years");
+    assert_eq!(code, 0, "{err}");
+}
+
+#[test]
 fn serve_refuses_a_wrong_configuration_with_2_before_it_listens() {
     // The flag is judged like the file, with the same reasons.
     let folder = tempfile::tempdir().unwrap();

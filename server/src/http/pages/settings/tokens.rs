@@ -15,6 +15,7 @@ use crate::http::form_body::Form;
 use crate::http::pages::form_request::FormRequest;
 use crate::http::path_id::PathId;
 use crate::http::state::{AppState, Services};
+use crate::identity::limits::TOKEN_LIFETIME_MAX;
 use crate::identity::{IdentityError, NewToken, Principal};
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -65,12 +66,13 @@ fn lifetime(days: &str) -> Result<Option<Duration>, IdentityError> {
     if days.is_empty() {
         return Ok(None);
     }
-    let count = days
-        .parse::<u32>()
-        .ok()
-        .filter(|count| (1..=3_660).contains(count));
-    let count = count.ok_or_else(|| IdentityError::invalid("days", "must be 1 to 3660 days, or empty"))?;
-    Ok(Some(DAY * count))
+    let count = days.parse::<u32>().ok().filter(|count| *count > 0);
+    let lifetime = count.and_then(|count| DAY.checked_mul(count));
+    let valid = lifetime.filter(|lifetime| *lifetime <= TOKEN_LIFETIME_MAX);
+    valid.map(Some).ok_or_else(|| {
+        let max = TOKEN_LIFETIME_MAX.as_secs() / DAY.as_secs();
+        IdentityError::invalid("days", format!("must be 1 to {max} days, or empty"))
+    })
 }
 
 pub(in crate::http) async fn create(State(state): State<AppState>, form: FormRequest) -> Response {
