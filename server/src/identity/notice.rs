@@ -20,7 +20,7 @@ const SHOWN_FOR: Duration = Duration::from_secs(3600);
 pub struct AccessChange<'a> {
     /// The label `change`.
     pub change: &'static str,
-    /// Name of the user, the token, the prefix or the receiver.
+    /// Name of the user, the token, the prefix or the receiver; `console` for all of it.
     pub subject: &'a str,
     pub by: &'a str,
     pub summary: String,
@@ -132,6 +132,27 @@ pub(super) fn leases_inherited<'a>(
             ),
             path: "/settings/tokens",
         },
+    }
+}
+
+/// The notification about forced unlocks that are stopped or allowed again.
+pub(super) fn read_only_switched(by: &str, read_only: bool) -> AccessChange<'_> {
+    let (change, done) = match read_only {
+        true => (
+            "read_only_set",
+            "made the console read-only: no lock can be released by force",
+        ),
+        false => (
+            "read_only_cleared",
+            "ended read-only: locks can be released by force again",
+        ),
+    };
+    AccessChange {
+        change,
+        subject: "console",
+        by,
+        summary: format!("{} {done}", visible(by)),
+        path: "/audit?action=READ_ONLY_CHANGE",
     }
 }
 

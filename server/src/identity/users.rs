@@ -10,7 +10,7 @@ use super::error::IdentityError;
 use super::last_admin::{is_admin, require_an_admin};
 use super::lineage::{AccountChange, ChangeKind, find_tie};
 use super::names::check_name;
-use super::notice::{new_privileged_grants, roles_granted};
+use super::notice::{new_privileged_grants, read_only_switched, roles_granted};
 use super::offspring::{Creator, end_created};
 use super::principal::Principal;
 use super::row_locks::lock_user;
@@ -198,24 +198,33 @@ impl Identity {
             .await
     }
 
-    /// Sets the read-only switch, which stops every forced unlock.
+    /// Sets or clears the read-only switch, which stops every forced unlock. Every receiver is notified. Idempotent.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn set_read_only(&self, who: &Principal, read_only: bool) -> Result<(), IdentityError> {
         let value = if read_only { "yes" } else { "no" };
         let mut tx = self.db.begin().await?;
-        let update = "UPDATE settings SET value = $1 WHERE key = 'read_only'";
-        on_either!(&mut tx, Tx, |tx| sqlx::query(update)
+        let update = "UPDATE settings SET value = $1 WHERE key = 'read_only' AND value <> $1";
+        let changed = on_either!(&mut tx, Tx, |tx| sqlx::query(update)
             .bind(value)
             .execute(&mut **tx)
             .await?
             .rows_affected());
+        if changed == 0 {
+            return Ok(());
+        }
         principal_cache::touch(&mut tx).await?;
-        let before = json!({"readOnly": self.directory().read_only});
+        let before = json!({"readOnly": !read_only});
         let after = json!({"readOnly": read_only});
-        self.record(tx, who, Action::ReadOnlyChange, Some(before), Some(after))
-            .await
+        let change = read_only_switched(who.name(), read_only);
+        self.record_and_notify(
+            tx,
+            who,
+            (Action::ReadOnlyChange, Some(before), Some(after)),
+            Some(change),
+        )
+        .await
     }
 
     pub(super) async fn known_user(&self, id: &str) -> Result<super::User, IdentityError> {

@@ -1,5 +1,5 @@
 //! An admin, or a stolen admin token, grants permissions, a password or a link, enables an
-//! account, takes over leases, or removes a protection, without attention, or first redirects or removes a
+//! account, takes over leases, removes a protection or switches read-only, without attention, or first redirects or removes a
 //! receiver. Every receiver is notified, in the transaction of the change.
 
 use crate::support::{TestServer, on};
@@ -176,6 +176,30 @@ async fn receivers_are_sent_the_end_of_a_protection() {
         ),
     ];
     assert_eq!(sent(&sink, 2).await, pairs(&expected));
+}
+
+#[tokio::test]
+async fn receivers_are_sent_both_changes_of_the_read_only_switch() {
+    // The same state again is no change, neither in messages nor in the audit log.
+    let (server, sink) = stage_with_receiver().await;
+    let (identity, eve) = (server.identity(), Principal::system("eve"));
+    for read_only in [false, true, true, false, false] {
+        identity.set_read_only(&eve, read_only).await.unwrap();
+    }
+    let expected = [
+        (
+            "read_only_cleared",
+            "eve ended read-only: locks can be released by force again",
+        ),
+        (
+            "read_only_set",
+            "eve made the console read-only: no lock can be released by force",
+        ),
+    ];
+    assert_eq!(sent(&sink, 2).await, pairs(&expected));
+    let entries = server.audit_entries().await;
+    let changes = entries.iter().filter(|entry| entry.action == "READ_ONLY_CHANGE");
+    assert_eq!(changes.count(), 2);
 }
 
 #[tokio::test]
