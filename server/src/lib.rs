@@ -5,6 +5,7 @@
 
 pub mod alerts;
 pub mod audit;
+pub(crate) mod bounded_body;
 pub mod cli;
 pub mod console;
 pub mod contention;

@@ -14,6 +14,7 @@ use url::{Host, Url};
 use super::api_types::{ApiProblem, Page};
 use super::connection::Connection;
 use super::exit_code::Exit;
+use crate::bounded_body::{self, BoundedBodyError};
 use domain::escape::visible;
 use domain::limits::PAGE_ROWS_MAX;
 
@@ -21,6 +22,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// A forced unlock may take its backend up to a minute.
 const ACT_TIMEOUT: Duration = Duration::from_secs(75);
+/// Of an answer that is not an event stream: a page of locks with long names is the largest.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub(super) enum ClientError {
@@ -140,11 +143,8 @@ impl Client {
             .get(self.url("v1/inventory"))
             .query(pairs)
             .timeout(ANSWER_TIMEOUT);
-        let answer = self.send(request).await?;
-        answer.json().await.map_err(|error| match error.is_decode() {
-            true => self.not_ours("this is not an inventory"),
-            false => self.unreachable(&error),
-        })
+        let body = self.read(self.send(request).await?).await?;
+        serde_json::from_slice(&body).map_err(|_| self.not_ours("this is not an inventory"))
     }
 
     /// A response that is not JSON, unchanged.
@@ -154,8 +154,8 @@ impl Client {
         query: &[(&'static str, &str)],
     ) -> Result<String, ClientError> {
         let request = self.http.get(self.url(path)).query(query).timeout(ANSWER_TIMEOUT);
-        let answer = self.send(request).await?;
-        answer.text().await.map_err(|error| self.unreachable(&error))
+        let body = self.read(self.send(request).await?).await?;
+        String::from_utf8(body).map_err(|_| self.not_ours("this is not a text"))
     }
 
     /// The event stream, until the connection ends.
@@ -187,8 +187,8 @@ impl Client {
         }
         let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = answer.status();
-        let bytes = answer.bytes().await.map_err(|error| self.unreachable(&error))?;
-        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let body = self.read(answer).await?;
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         if status == StatusCode::UNAUTHORIZED {
             let server = self.name();
             return Err(ClientError::Unauthenticated { server });
@@ -214,7 +214,8 @@ impl Client {
             return Ok(answer);
         }
         let server = self.name();
-        let body: Value = answer.json().await.unwrap_or_default();
+        let body = self.read(answer).await.unwrap_or_default();
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         let why = explain(&body);
         Err(match status {
             StatusCode::UNAUTHORIZED => ClientError::Unauthenticated { server },
@@ -223,6 +224,14 @@ impl Client {
                 self.not_ours(&format!("it answers {status}"))
             }
             _ => ClientError::Failed { server, status, why },
+        })
+    }
+
+    async fn read(&self, mut answer: reqwest::Response) -> Result<Vec<u8>, ClientError> {
+        let body = bounded_body::read(&mut answer, ANSWER_BYTES_MAX).await;
+        body.map_err(|error| match error {
+            BoundedBodyError::Http(error) => self.unreachable(&error),
+            too_large @ BoundedBodyError::TooLarge { .. } => self.not_ours(&too_large.to_string()),
         })
     }
 

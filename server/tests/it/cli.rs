@@ -5,6 +5,7 @@ mod check_config;
 mod closed_pipe;
 mod completions;
 mod demo;
+mod endless_answer;
 mod live_server;
 mod locks;
 mod rules;

@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use super::provider::{ALGORITHMS, with_causes};
 use super::{endpoints, http};
+use crate::bounded_body;
+use crate::identity::limits::PROVIDER_ANSWER_BYTES_MAX;
 use config::OidcConfig;
 
 /// Result of a successful check.
@@ -55,7 +57,7 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, ProviderFault> {
             ),
         });
     }
-    let body = http::bounded(&mut response)
+    let body = bounded_body::read(&mut response, PROVIDER_ANSWER_BYTES_MAX)
         .await
         .map_err(|error| ProviderFault {
             why: format!("{document} cannot be read: {error}"),

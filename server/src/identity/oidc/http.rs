@@ -5,6 +5,7 @@ use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use thiserror::Error;
 
 use super::OidcSetupError;
+use crate::bounded_body::{self, BoundedBodyError};
 use crate::identity::limits::{PROVIDER_ANSWER_BYTES_MAX, PROVIDER_TIMEOUT};
 use config::OidcConfig;
 
@@ -12,8 +13,8 @@ use config::OidcConfig;
 pub(super) enum FetchError {
     #[error(transparent)]
     Http(#[from] reqwest::Error),
-    #[error("the answer is larger than {PROVIDER_ANSWER_BYTES_MAX} bytes")]
-    TooLarge,
+    #[error(transparent)]
+    Body(#[from] BoundedBodyError),
     #[error(transparent)]
     Broken(#[from] openidconnect::http::Error),
 }
@@ -53,23 +54,11 @@ impl Http {
             .headers(parts.headers)
             .body(body);
         let mut answer = request.send().await?;
-        let bytes = bounded(&mut answer).await?;
+        let bytes = bounded_body::read(&mut answer, PROVIDER_ANSWER_BYTES_MAX).await?;
         let mut response = openidconnect::http::Response::builder().status(answer.status());
         if let Some(headers) = response.headers_mut() {
             *headers = std::mem::take(answer.headers_mut());
         }
         Ok(response.body(bytes)?)
     }
-}
-
-/// The body, up to the size limit.
-pub(super) async fn bounded(answer: &mut reqwest::Response) -> Result<Vec<u8>, FetchError> {
-    let mut bytes = Vec::new();
-    while let Some(part) = answer.chunk().await? {
-        bytes.extend_from_slice(&part);
-        if bytes.len() > PROVIDER_ANSWER_BYTES_MAX {
-            return Err(FetchError::TooLarge);
-        }
-    }
-    Ok(bytes)
 }
