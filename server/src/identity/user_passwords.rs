@@ -10,6 +10,7 @@ use super::error::IdentityError;
 use super::lineage::ChangeKind;
 use super::notice::AccessChange;
 use super::principal::Principal;
+use super::row_locks::{lock_creator, lock_session};
 use super::{Identity, User, principal_cache};
 use runtime::db::on_either;
 
@@ -34,8 +35,8 @@ impl Identity {
         self.store_password(who, &known, password, None).await
     }
 
-    /// Stores a password and ends the user's other sessions and unused links. With `verified`, only if that hash is
-    /// still stored; an empty one is that of a user without a password.
+    /// Stores a password and ends the user's other sessions and unused links, unless the session of the request was ended
+    /// meanwhile. With `verified`, only if that hash is still stored; an empty one is that of a user without a password.
     async fn store_password(
         &self,
         who: &Principal,
@@ -46,6 +47,10 @@ impl Identity {
         let user = known.id.as_str();
         let hashed = self.hash_password(password).await?;
         let mut tx = self.db.begin().await?;
+        if verified.is_some() {
+            // A disabled user would know the password once they are enabled.
+            lock_creator(&mut tx, who).await?;
+        }
         let update = "UPDATE users SET password_hash = $1
             WHERE id = $2 AND ($3 IS NULL OR coalesce(password_hash, '') = $3)";
         let links = "UPDATE one_time_links SET used_at = $1 WHERE user_id = $2 AND used_at IS NULL";
@@ -58,13 +63,16 @@ impl Identity {
             let updated = query.execute(&mut **tx).await?.rows_affected();
             let query = sqlx::query(links).bind(now).bind(user);
             query.execute(&mut **tx).await?;
-            let query = sqlx::query(sessions).bind(now).bind(user).bind(own);
-            query.execute(&mut **tx).await?;
             updated
         });
         if updated == 0 {
             return Err(IdentityError::PasswordChanged);
         }
+        lock_session(&mut tx, who).await?;
+        on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(sessions).bind(now).bind(user).bind(own);
+            query.execute(&mut **tx).await?.rows_affected()
+        });
         principal_cache::touch(&mut tx).await?;
         self.record_account_change(&mut tx, who, user, ChangeKind::Password)
             .await?;
@@ -89,7 +97,8 @@ impl Identity {
     ///
     /// # Errors
     /// As [`prove_again`](Self::prove_again); the user is one of the identity provider; the new one is too weak.
-    /// `PasswordChanged`: another password was stored meanwhile, and stays.
+    /// `PasswordChanged`: another password was stored meanwhile, and stays. `AccessEnded`: the user was disabled, or the
+    /// session ended.
     pub async fn change_password(
         &self,
         who: &Principal,
