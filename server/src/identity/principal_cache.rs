@@ -90,53 +90,65 @@ pub(super) async fn touch(tx: &mut Tx) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
+/// Id, name, time of creation, of disabling, whether it has a password, issuer.
+type UserRow = (String, String, i64, Option<i64>, bool, Option<String>);
+/// Id, name, hash of the secret, expiry, id of the root user.
+type TokenRow = (String, String, String, Option<i64>, Option<String>);
+
 pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
     // The version first: changes during the read cause another read.
     let version = version(db).await?;
-    let mut grants = load_grants(db).await?;
-    let mut directory = Directory {
-        version,
-        ..Directory::default()
-    };
-    on_either!(db, Db, |pool| {
-        let users =
-            "SELECT id, name, created_at, disabled_at, password_hash IS NOT NULL AND issuer IS NULL, issuer
-            FROM users";
-        for row in sqlx::query(users).fetch_all(pool).await? {
-            let id: String = row.try_get(0)?;
-            let user = User {
-                grants: Arc::new(Grants::new(grants.remove(&id).unwrap_or_default())),
-                name: row.try_get(1)?,
-                created_at: row.try_get(2)?,
-                disabled_at: row.try_get(3)?,
-                has_password: row.try_get(4)?,
-                issuer: row.try_get(5)?,
-                id: id.clone(),
-            };
-            directory.users.insert(id, user);
-        }
-        let links = "SELECT id, successor_of FROM api_tokens WHERE successor_of IS NOT NULL";
+    let users =
+        "SELECT id, name, created_at, disabled_at, password_hash IS NOT NULL AND issuer IS NULL, issuer
+        FROM users";
+    let links = "SELECT id, successor_of FROM api_tokens WHERE successor_of IS NOT NULL";
+    let tokens =
+        "SELECT id, name, secret_hash, expires_at, root_user_id FROM api_tokens WHERE revoked_at IS NULL";
+    let read_only = "SELECT value FROM settings WHERE key = 'read_only'";
+    let (users, tokens, links, read_only) = on_either!(db, Db, |pool| {
+        let users: Vec<UserRow> = sqlx::query_as(users).fetch_all(pool).await?;
+        let tokens: Vec<TokenRow> = sqlx::query_as(tokens).fetch_all(pool).await?;
         let links: Vec<(String, String)> = sqlx::query_as(links).fetch_all(pool).await?;
-        let links: HashMap<String, String> = links.into_iter().collect();
-        let tokens =
-            "SELECT id, name, secret_hash, expires_at, root_user_id FROM api_tokens WHERE revoked_at IS NULL";
-        for row in sqlx::query(tokens).fetch_all(pool).await? {
-            let id: String = row.try_get(0)?;
-            let token = Token {
-                grants: Arc::new(Grants::new(grants.remove(&id).unwrap_or_default())),
-                name: row.try_get::<String, _>(1)?.into(),
-                expires_at: row.try_get(3)?,
-                predecessors: predecessors(&links, &id),
-                root_user_id: row.try_get(4)?,
-                used_at: AtomicI64::new(0),
-                id: id.into(),
-            };
-            directory.tokens.insert(row.try_get(2)?, Arc::new(token));
-        }
-        let read_only = "SELECT value FROM settings WHERE key = 'read_only'";
-        directory.read_only = sqlx::query_scalar::<_, String>(read_only).fetch_one(pool).await? == "yes";
+        let read_only: String = sqlx::query_scalar(read_only).fetch_one(pool).await?;
+        (users, tokens, links, read_only)
     });
-    Ok(directory)
+    let links: HashMap<String, String> = links.into_iter().collect();
+    // The grants last: a token or user that was created during the read has its grants.
+    let mut grants = load_grants(db).await?;
+    let mut grants_of = |id: &str| Arc::new(Grants::new(grants.remove(id).unwrap_or_default()));
+    let users = users.into_iter().map(|row| {
+        let (id, name, created_at, disabled_at, has_password, issuer) = row;
+        let user = User {
+            grants: grants_of(&id),
+            id: id.clone(),
+            name,
+            created_at,
+            disabled_at,
+            has_password,
+            issuer,
+        };
+        (id, user)
+    });
+    let users = users.collect();
+    let tokens = tokens.into_iter().map(|row| {
+        let (id, name, secret_hash, expires_at, root_user_id) = row;
+        let token = Token {
+            grants: grants_of(&id),
+            predecessors: predecessors(&links, &id),
+            id: id.into(),
+            name: name.into(),
+            expires_at,
+            root_user_id,
+            used_at: AtomicI64::new(0),
+        };
+        (secret_hash, Arc::new(token))
+    });
+    Ok(Directory {
+        version,
+        users,
+        tokens: tokens.collect(),
+        read_only: read_only == "yes",
+    })
 }
 
 /// Predecessors of a token, the latest first, including revoked and expired ones.

@@ -1,6 +1,6 @@
 //! Tokens: permissions, expiry and revocation, and changes by commands while the server runs.
 
-use crate::support::{TestCaller, TestServer, on};
+use crate::support::{Store, TestCaller, TestServer, on};
 use std::time::Duration;
 
 use domain::access::{Grant, Role};
@@ -44,6 +44,45 @@ async fn a_token_is_good_until_it_is_revoked_by_another_process() {
         rows.iter()
             .all(|row| !format!("{row:?}").contains(token.secret()))
     );
+}
+
+#[tokio::test]
+async fn a_token_created_during_a_read_has_its_grants() {
+    // Another server reads users, tokens and grants, and waits at the table of users while the token is created: here by the
+    // transaction that it waits for, since each new grant waits for that table too.
+    const TAKE_AWAY: &str = "CREATE TABLE kept_tokens AS SELECT * FROM api_tokens WHERE name = 'second';
+        CREATE TABLE kept_grants AS SELECT * FROM role_grants WHERE token_id IN (SELECT id FROM kept_tokens);
+        DELETE FROM role_grants WHERE id IN (SELECT id FROM kept_grants);
+        DELETE FROM api_tokens WHERE name = 'second'";
+    const PUT_BACK: &str = "INSERT INTO api_tokens SELECT * FROM kept_tokens;
+        INSERT INTO role_grants SELECT * FROM kept_grants";
+    const WAITS: &str =
+        "SELECT count(*) > 0 FROM pg_locks WHERE relation = 'users'::regclass AND NOT granted";
+    let server = TestServer::builder().start_on(Store::postgres().await).await;
+    let second = server.token("second", on(Role::Viewer, None, None)).await;
+    let pool = sqlx::PgPool::connect(&server.store.url).await.unwrap();
+    sqlx::raw_sql(TAKE_AWAY).execute(&pool).await.unwrap();
+    let db = Db::open(&server.store.url).await.unwrap();
+    let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
+    let other = Identity::open(db, audit, Clock::start()).await.unwrap();
+    server.token("first", on(Role::Viewer, None, None)).await;
+    let mut creating = pool.begin().await.unwrap();
+    let lock = "LOCK TABLE users IN ACCESS EXCLUSIVE MODE";
+    sqlx::query(lock).execute(&mut *creating).await.unwrap();
+    let reading = other.token("lht_unknown");
+    let created = async {
+        eventually("the other server waits", async || {
+            let waits = sqlx::query_scalar::<_, bool>(WAITS).fetch_one(&pool);
+            waits.await.unwrap()
+        })
+        .await;
+        sqlx::raw_sql(PUT_BACK).execute(&mut *creating).await.unwrap();
+        creating.commit().await.unwrap();
+    };
+    let (unknown, ()) = tokio::join!(reading, created);
+    assert!(unknown.unwrap().is_none());
+    let second = other.known_token(second.secret()).unwrap();
+    assert_eq!(second.grants.iter().count(), 1);
 }
 
 #[tokio::test]
