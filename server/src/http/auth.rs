@@ -284,10 +284,18 @@ async fn answer_refusal(
     auth.record_refusal(who, &parts.method, parts.uri.path(), refusal)
         .await;
     if rejected_form::is_form(&parts) {
-        let form = if who.is_anonymous() {
-            Form::read_anonymous(body).await.unwrap_or_default()
+        let read = if who.is_anonymous() {
+            Form::read_anonymous(body).await
         } else {
             Form::read(body).await
+        };
+        let form = match read {
+            Ok(form) => form,
+            // The form is sent again after the authentication.
+            Err(error) if refusal == Refusal::NotFresh => {
+                return problem_response(Problem::from(error).with_request_id(&parts.headers));
+            }
+            Err(_) => Form::default(),
         };
         if refusal == Refusal::NotFresh {
             let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());

@@ -1,14 +1,13 @@
 //! Forms as browsers post them: fields in order, some of them several times.
 
-use std::convert::Infallible;
-
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use domain::access::{Grant, Role};
 use domain::limits::RESOURCE_BYTES_MAX;
 use domain::names::BackendName;
 
-use super::json_body::BodyError;
+use super::json_body::{BodyError, read_bytes};
+use super::problem::Problem;
 use crate::identity::IdentityError;
 
 /// The longest name percent-encoded, three bytes for each of its bytes, and room for the other fields.
@@ -16,33 +15,36 @@ const BYTES_MAX: usize = 3 * RESOURCE_BYTES_MAX + 64 * 1024;
 /// Of a sender without a session. A stranger may have hundreds of bodies in flight on each connection.
 const ANONYMOUS_BYTES_MAX: usize = 16 * 1024;
 
-/// A posted form; empty when it is too large or not a form.
+/// A posted form; empty when the body is not one. A body that cannot be read is an error: as an empty form it would remove all
+/// roles of a user.
 #[derive(Default)]
 pub(super) struct Form(Vec<(String, String)>);
 
 impl<S: Sync> FromRequest<S> for Form {
-    type Rejection = Infallible;
+    type Rejection = Problem;
 
-    async fn from_request(request: Request<Body>, _: &S) -> Result<Self, Infallible> {
-        Ok(Self::read(request.into_body()).await)
+    async fn from_request(request: Request<Body>, _: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let form = Self::read(body).await;
+        form.map_err(|error| Problem::from(error).with_request_id(&parts.headers))
     }
 }
 
 impl Form {
-    pub(super) async fn read(body: Body) -> Self {
-        Self::read_up_to(BYTES_MAX, body).await.unwrap_or_default()
+    /// # Errors
+    /// It is longer than [`BYTES_MAX`], or does not arrive to its end.
+    pub(super) async fn read(body: Body) -> Result<Self, BodyError> {
+        Self::read_up_to(BYTES_MAX, body).await
     }
 
     /// # Errors
-    /// It is longer than [`ANONYMOUS_BYTES_MAX`].
+    /// It is longer than [`ANONYMOUS_BYTES_MAX`], or does not arrive to its end.
     pub(super) async fn read_anonymous(body: Body) -> Result<Self, BodyError> {
         Self::read_up_to(ANONYMOUS_BYTES_MAX, body).await
     }
 
     async fn read_up_to(bytes_max: usize, body: Body) -> Result<Self, BodyError> {
-        let bytes = to_bytes(body, bytes_max)
-            .await
-            .map_err(|_| BodyError::TooLarge { bytes_max })?;
+        let bytes = read_bytes(bytes_max, body).await?;
         Ok(Self(url::form_urlencoded::parse(&bytes).into_owned().collect()))
     }
 
@@ -111,6 +113,20 @@ impl Form {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn an_unreadable_form_is_not_an_empty_one() {
+        // One byte too many, a connection that breaks after a field, and the longest.
+        let long = |bytes: usize| Body::from("x".repeat(bytes));
+        assert!(Form::read(long(BYTES_MAX + 1)).await.is_err());
+        let parts = [
+            Ok("role=viewer&"),
+            Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
+        ];
+        let broken = Body::from_stream(futures::stream::iter(parts));
+        assert!(Form::read(broken).await.is_err());
+        assert_eq!(Form::read(long(BYTES_MAX)).await.unwrap().fields().len(), 1);
+    }
 
     #[test]
     fn rows_without_a_role_are_skipped_and_invalid_ones_named() {

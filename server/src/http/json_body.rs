@@ -67,7 +67,8 @@ pub(super) async fn read_optional<T: DeserializeOwned>(
     parse(headers, &bytes).map(Some)
 }
 
-async fn read_bytes(bytes_max: usize, body: Body) -> Result<Vec<u8>, BodyError> {
+/// All bytes of a body of at most `bytes_max`.
+pub(super) async fn read_bytes(bytes_max: usize, body: Body) -> Result<Vec<u8>, BodyError> {
     let mut parts = body.into_data_stream();
     let (mut bytes, mut sent) = (Vec::new(), 0_usize);
     while let Some(part) = parts.next().await {

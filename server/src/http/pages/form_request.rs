@@ -1,7 +1,5 @@
 //! A posted form of a page, and the replies to it: the next page, or its own page with errors. A script gets both as data.
 
-use std::convert::Infallible;
-
 use app::forms::reply::{FormOutcome, FormReply, TypedFields};
 use app::forms::submit::OUTCOME_TYPE;
 use app::session::FirstRender;
@@ -13,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use super::response::see_other;
 use crate::audit::Origin;
 use crate::http::form_body::Form;
+use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use crate::identity::Principal;
 
@@ -25,16 +24,16 @@ pub(in crate::http) struct FormRequest {
 }
 
 impl<S: Sync> FromRequest<S> for FormRequest {
-    type Rejection = Infallible;
+    type Rejection = Problem;
 
-    async fn from_request(mut request: Request<Body>, _: &S) -> Result<Self, Infallible> {
+    async fn from_request(mut request: Request<Body>, state: &S) -> Result<Self, Problem> {
         let who = request.extensions_mut().remove::<Principal>();
         let accept = request.headers().get(header::ACCEPT);
         let wants_data = accept.is_some_and(|accept| accept.as_bytes() == OUTCOME_TYPE.as_bytes());
         let action = request.uri().path().to_owned();
         Ok(Self {
             who: who.unwrap_or_else(|| Principal::anonymous(Origin::default())),
-            form: Form::read(request.into_body()).await,
+            form: Form::from_request(request, state).await?,
             action,
             wants_data,
         })

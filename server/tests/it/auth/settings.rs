@@ -126,6 +126,31 @@ async fn roles_are_edited_in_rows_and_the_last_admin_stays() {
 }
 
 #[tokio::test]
+async fn an_unreadable_form_removes_no_roles() {
+    // A form that is too large, of a fresh session and of an old one, whose form would be sent again after the password.
+    let server = TestServer::start().await;
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    let bea_id = server.add_user("bea", on(Role::Operator, None, None)).await;
+    let root = server.signed_in("root").await;
+    let path = format!("/settings/users/{bea_id}/grants");
+    let body = format!("role=viewer&backend=&prefix={}", "x".repeat(300_000));
+    let parts = [
+        ("accept", "text/html"),
+        ("sec-fetch-site", "same-origin"),
+        ("content-type", "application/x-www-form-urlencoded"),
+        ("body", body.as_str()),
+    ];
+    for age in ["authenticated_at", "0"] {
+        let statement = format!("UPDATE sessions SET authenticated_at = {age}");
+        server.store.sql(&statement).await;
+        let refused = root.send(Method::POST, &path, &parts).await;
+        assert_eq!(refused.status(), 413, "{age}");
+        let directory = server.identity().directory();
+        assert_eq!(directory.users[&bea_id].grants.iter().count(), 1, "{age}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_is_shown_once_on_its_page_and_revoked_there() {
     // It works; the list does not know it any more; revoked, it does not work.
     let server = TestServer::builder().redis().start().await;
