@@ -17,6 +17,11 @@ const TOGETHER: [&[Script]; 3] = [
     &[Script::Han, Script::Bopomofo],
 ];
 
+/// Whether a text can be an id or a name in the store: Postgres rejects a query for text with NUL.
+pub(super) fn is_storable(text: &str) -> bool {
+    !text.contains('\0')
+}
+
 /// # Errors
 /// Names the field, the violated rule and a valid form.
 pub(super) fn check_name(name: &str) -> Result<(), IdentityError> {

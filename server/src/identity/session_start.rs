@@ -107,7 +107,7 @@ impl Identity {
         }
         let actor = Actor {
             id: "anonymous".to_owned(),
-            name: name.chars().take(64).collect(),
+            name: name.replace('\0', "\\u{0}").chars().take(64).collect(),
             role: None,
         };
         let entry = Entry::new(Action::Login, "wrong_password", actor, origin.clone());

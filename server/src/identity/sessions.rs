@@ -13,6 +13,7 @@ use super::hashing_queue::Share;
 use super::limits::{
     FRESH, KNOWN_PAIRS_MAX, KNOWN_PAIRS_SINCE, SESSION_IDLE, SESSION_MAX, SESSION_SEEN_EVERY, SKEW_MAX,
 };
+use super::names::is_storable;
 use super::principal::{Principal, Subject};
 use super::secret::{self, Secret};
 use super::throttle::Key;
@@ -249,6 +250,13 @@ impl Identity {
     /// # Errors
     /// There is no such open session.
     pub async fn end_session(&self, who: &Principal, session: &str) -> Result<(), IdentityError> {
+        let missing = || IdentityError::NotFound {
+            what: "session",
+            name: session.to_owned(),
+        };
+        if !is_storable(session) {
+            return Err(missing());
+        }
         let is_own = who.session.as_ref().is_some_and(|current| current.id == session);
         let action = if is_own {
             Action::Logout
@@ -267,10 +275,7 @@ impl Identity {
                 .rows_affected()
         });
         if ended == 0 {
-            return Err(IdentityError::NotFound {
-                what: "session",
-                name: session.to_owned(),
-            });
+            return Err(missing());
         }
         // So that other replicas close its streams.
         principal_cache::touch(&mut tx).await?;

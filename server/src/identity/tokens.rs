@@ -13,7 +13,7 @@ use sqlx::Row as _;
 
 use super::error::IdentityError;
 use super::limits::NAME_BYTES_MAX;
-use super::names::check_name;
+use super::names::{check_name, is_storable};
 use super::notice::{leases_inherited, new_privileged_grants, roles_granted};
 use super::offspring::{Creator, EndedAccess, end_created, parent_id};
 use super::principal::Principal;
@@ -152,6 +152,13 @@ impl Identity {
     /// # Errors
     /// There is no such token.
     pub async fn revoke_token(&self, who: &Principal, token: &str) -> Result<EndedAccess, IdentityError> {
+        let missing = || IdentityError::NotFound {
+            what: "token",
+            name: token.to_owned(),
+        };
+        if !is_storable(token) {
+            return Err(missing());
+        }
         let mut tx = self.db.begin().await?;
         let ended = end_created(&mut tx, Creator::Token(token), self.now_ms()).await?;
         if ended.is_empty() {
@@ -161,10 +168,6 @@ impl Identity {
                 .await?
                 .into_iter()
                 .any(|view| view.id == token || view.name == token);
-            let missing = || IdentityError::NotFound {
-                what: "token",
-                name: token.to_owned(),
-            };
             return known.then_some(ended).ok_or_else(missing);
         }
         principal_cache::touch(&mut tx).await?;
@@ -289,13 +292,13 @@ impl Identity {
 /// Id and name of the token with this id or name, revoked or not.
 async fn find_id_and_name(tx: &mut Tx, token: &str) -> Result<(String, String), IdentityError> {
     let select = "SELECT id, name FROM api_tokens WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
-    // Postgres rejects text with NUL.
-    let cleaned = token.replace('\0', "");
-    let found: Option<(String, String)> = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query_as(select).bind(&cleaned);
-        query.fetch_optional(&mut **tx).await?
-    });
-    let found = found.filter(|_| cleaned == token);
+    let found: Option<(String, String)> = match is_storable(token) {
+        false => None,
+        true => on_either!(tx, Tx, |tx| {
+            let query = sqlx::query_as(select).bind(token);
+            query.fetch_optional(&mut **tx).await?
+        }),
+    };
     found.ok_or_else(|| {
         let requested: String = token.chars().take(NAME_BYTES_MAX).collect();
         let why = format!("must be the id or the name of a token; no token is named {requested:?}");

@@ -8,6 +8,7 @@ use sqlx::Row as _;
 
 use super::error::IdentityError;
 use super::lineage::ChangeKind;
+use super::names::is_storable;
 use super::notice::AccessChange;
 use super::principal::Principal;
 use super::row_locks::{lock_creator, lock_session};
@@ -120,6 +121,9 @@ impl Identity {
 
     /// Id and stored password of a user who may sign in with it.
     pub(super) async fn password_of(&self, name: &str) -> Result<Option<(String, String)>, IdentityError> {
+        if !is_storable(name) {
+            return Ok(None);
+        }
         let select = "SELECT id, password_hash FROM users
             WHERE name = $1 AND password_hash IS NOT NULL AND issuer IS NULL AND disabled_at IS NULL";
         let row = on_either!(&self.db, Db, |pool| {

@@ -1,6 +1,6 @@
 //! Setup link, password, one-time link, sign-out; wrong guesses; attributes of the cookie.
 
-use crate::support::{PASSWORD, TestServer};
+use crate::support::{PASSWORD, Store, TestServer, code, on};
 use std::time::Duration;
 
 use domain::access::{Grant, Role};
@@ -277,4 +277,24 @@ async fn an_authentication_in_the_future_is_not_fresh() {
     };
     let fresh = [-900, -600, 0, 30, 3_600].map(is_fresh);
     assert_eq!(fresh, [false, true, true, true, false]);
+}
+
+#[tokio::test]
+async fn a_name_with_a_nul_is_an_unknown_name() {
+    // Of a user, a token and a session; Postgres rejects such a text in a query.
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let admin = server.token("admin", on(Role::Admin, None, None)).await;
+        server.add_user("ada", on(Role::Viewer, None, None)).await;
+        let form = [("name", "ada\0"), ("password", PASSWORD)];
+        let refused = server.browser().post("/sign-in", &form).await;
+        assert_eq!(refused.status(), 401);
+        let entry = &server.audit_entries().await[0];
+        let recorded = (entry.outcome.as_str(), entry.actor_name.as_str());
+        assert_eq!(recorded, ("wrong_password", "ada\\u{0}"));
+        for path in ["/v1/tokens/a%00b", "/v1/sessions/s%00"] {
+            let refused = server.as_user(&admin).delete(path).await;
+            assert_eq!(code(&refused), (404, "not_found"), "{path}");
+        }
+    }
 }
