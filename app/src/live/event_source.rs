@@ -137,7 +137,10 @@ fn on_event(live: Live, event: LiveEvent) {
     live.seen.try_set_value(revisions);
     live.last_event.try_set(Some(event));
     live.stream.try_set(Stream::Open);
-    live.on_change(if was_cut { Topics::ALL } else { changed });
+    // A hidden tab is fetched again when it is shown: until then its session is not in use.
+    if !live.rest.try_get_value().is_some_and(Rest::is_resting) {
+        live.on_change(if was_cut { Topics::ALL } else { changed });
+    }
 }
 
 fn mark_cut(live: Live) {

@@ -38,7 +38,7 @@ use crate::http::pages::{self, reauthenticate};
 use crate::http::problem::Problem;
 use crate::http::routes;
 use crate::http::state::AppState;
-use crate::identity::{Identity, IdentityError, Oidc, Principal, Session, Subject, User};
+use crate::identity::{Identity, IdentityError, Oidc, Principal, Subject};
 use lease::LeaseCaller;
 use runtime::clock::Stopwatch;
 use runtime::telemetry::instruments;
@@ -93,7 +93,8 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
         return answer;
     }
     let origin = client_ip::from_request(&request, &auth.proxies);
-    let who = match auth.authenticate(request.headers(), origin).await {
+    let is_use = route.pattern != routes::EVENTS;
+    let who = match auth.authenticate(request.headers(), origin, is_use).await {
         Ok(who) => who,
         Err(refusal) => {
             return problem_response(refusal.with_request_id(request.headers()));
@@ -186,7 +187,12 @@ enum Refusal {
 
 impl Authenticator {
     /// A token takes precedence over a cookie.
-    async fn authenticate(&self, headers: &HeaderMap, origin: Origin) -> Result<Principal, Problem> {
+    async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        origin: Origin,
+        is_use: bool,
+    ) -> Result<Principal, Problem> {
         if let Some(value) = headers.get(header::AUTHORIZATION) {
             let token = match bearer(value) {
                 Some(secret) => self.identity.token(secret).await?,
@@ -202,7 +208,8 @@ impl Authenticator {
         let Some(secret) = cookie::read(headers, self.is_secure) else {
             return Ok(Principal::anonymous(origin));
         };
-        let Some((session, user)) = Box::pin(self.user_of_cookie(&secret)).await? else {
+        let signed_in = Box::pin(self.identity.session_with_user(&secret, is_use)).await?;
+        let Some((session, user)) = signed_in else {
             return Ok(Principal::anonymous(origin));
         };
         Ok(Principal {
@@ -218,14 +225,6 @@ impl Authenticator {
             read_only: self.identity.directory().read_only,
             alerts_overdue: self.evaluation.is_overdue(),
         })
-    }
-
-    async fn user_of_cookie(&self, secret: &str) -> Result<Option<(Session, User)>, IdentityError> {
-        let Some(session) = self.identity.session(secret).await? else {
-            return Ok(None);
-        };
-        let user = self.identity.current_user_of(&session).await?;
-        Ok(user.map(|user| (session, user)))
     }
 
     fn check(&self, who: &Principal, access: Access, request: &Request) -> Result<(), Refusal> {

@@ -24,6 +24,8 @@ use super::{
 
 /// A GET that writes an audit entry, so other sites must not cause it.
 pub(super) const AUDIT_EXPORT: &str = "/v1/audit/export";
+/// Opened again by every tab, also by hidden ones: no use of the session.
+pub(super) const EVENTS: &str = "/v1/events";
 
 /// `api` rows are in the OpenAPI document, and their handlers repeat method and path for it; `lease` rows are such rows
 /// that need the lease service alone. `page` rows are handlers alone. `leptos` rows are routed in `pages.rs`; after the path of

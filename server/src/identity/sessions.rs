@@ -76,11 +76,11 @@ impl Identity {
         Ok(())
     }
 
-    /// The open session of a cookie value.
+    /// The open session of a cookie value. `is_use`: the request keeps the session from ending as an unused one.
     ///
     /// # Errors
     /// The store does not answer; access is denied.
-    pub async fn session(&self, secret: &str) -> Result<Option<Session>, IdentityError> {
+    pub async fn session(&self, secret: &str, is_use: bool) -> Result<Option<Session>, IdentityError> {
         let now = self.now_ms();
         let select = "SELECT id, user_id, authenticated_at, last_seen_at, link_created_by_id, root_user_id FROM sessions
             WHERE secret_hash = $1 AND ended_at IS NULL AND created_at > $2 AND last_seen_at > $3";
@@ -106,7 +106,7 @@ impl Identity {
         let Some((session, seen_at)) = found else {
             return Ok(None);
         };
-        if now - seen_at > millis(SESSION_SEEN_EVERY) {
+        if is_use && now - seen_at > millis(SESSION_SEEN_EVERY) {
             let update = "UPDATE sessions SET last_seen_at = $1 WHERE id = $2";
             on_either!(&self.db, Db, |pool| {
                 sqlx::query(update)
@@ -120,11 +120,27 @@ impl Identity {
         Ok(Some(session))
     }
 
+    /// As [`session`](Self::session), with its user; `None` when the user is disabled.
+    ///
+    /// # Errors
+    /// The store does not answer; access is denied.
+    pub async fn session_with_user(
+        &self,
+        secret: &str,
+        is_use: bool,
+    ) -> Result<Option<(Session, User)>, IdentityError> {
+        let Some(session) = self.session(secret, is_use).await? else {
+            return Ok(None);
+        };
+        let user = self.current_user_of(&session).await?;
+        Ok(user.map(|user| (session, user)))
+    }
+
     /// As [`user_of`](Self::user_of), but also finds a user whom another replica has just created.
     ///
     /// # Errors
     /// The store does not answer; access is denied.
-    pub async fn current_user_of(&self, session: &Session) -> Result<Option<User>, IdentityError> {
+    async fn current_user_of(&self, session: &Session) -> Result<Option<User>, IdentityError> {
         let user = self.user(&session.user_id).await?;
         Ok(user.filter(|user| user.disabled_at.is_none()))
     }

@@ -146,7 +146,7 @@ async fn a_session_that_has_ended_creates_nothing() {
         let (identity, system) = (server.identity(), Principal::system("test"));
         let ada = server.user("ada", on(Role::Admin, None, None)).await;
         let bob = server.add_user("bob", on(Role::Viewer, None, None)).await;
-        let session = identity.session(ada.secret()).await.unwrap().unwrap();
+        let session = identity.session(ada.secret(), true).await.unwrap().unwrap();
         identity.end_session(&system, &session.id).await.unwrap();
         let who = Principal {
             subject: Subject::User {

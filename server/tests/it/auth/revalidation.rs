@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::access::Role;
 use leasehold::audit::{Audit, ChainCheckpoints};
 use leasehold::identity::{Identity, Principal};
-use reqwest::{Client, Response};
+use reqwest::{Client, Method, Response};
 use runtime::clock::Clock;
 use runtime::db::Db;
 use serde_json::json;
@@ -105,4 +105,24 @@ async fn event_streams_per_session_are_limited() {
         browser.get("/v1/events").await.status() == 200
     })
     .await;
+}
+
+#[tokio::test]
+async fn an_event_stream_is_no_use_of_its_session() {
+    // A hidden tab opens it once a minute; ten minutes after the last use, a request of a page counts.
+    let server = TestServer::start().await;
+    let ada = server.user("ada", on(Role::Viewer, None, None)).await;
+    let age = "UPDATE sessions SET last_seen_at = last_seen_at - 600000";
+    server.store.sql(age).await;
+    let seen_at = async || server.identity().sessions().await.unwrap()[0].seen_at;
+    let before = seen_at().await;
+    let stream = server.as_user(&ada).send(Method::GET, "/v1/events").await;
+    assert_eq!((stream.status().as_u16(), seen_at().await), (200, before));
+    server.as_user(&ada).get("/v1/me").await;
+    assert!(seen_at().await > before);
+    // Without a use the stream is refused like any request.
+    let unused = "UPDATE sessions SET last_seen_at = last_seen_at - 1801000";
+    server.store.sql(unused).await;
+    let refused = server.as_user(&ada).send(Method::GET, "/v1/events").await;
+    assert_eq!(refused.status(), 401);
 }

@@ -241,7 +241,7 @@ async fn only_a_recent_sign_in_counts_as_fresh() {
     let identity = flow.console.serving.identity();
     let is_fresh = async |cookie: &str| {
         let secret = cookie.split_once('=').unwrap().1;
-        let session = identity.session(secret).await.unwrap().unwrap();
+        let session = identity.session(secret, true).await.unwrap().unwrap();
         identity.is_fresh(&session)
     };
     assert!(is_fresh(&flow.sign_in().await).await);
