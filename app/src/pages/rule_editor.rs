@@ -19,7 +19,7 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlFormElement;
 
 use self::chart::highest_measure;
-use self::data::{PreviewPart, RuleEditorData, RulePreview, rule, rule_preview};
+use self::data::{NO_SUCH_RULE, PreviewPart, RuleEditorData, RulePreview, rule, rule_preview};
 use self::form::{Pick, RuleForm};
 use self::preview::PreviewView;
 use self::threshold_line::ThresholdLine;
@@ -29,9 +29,12 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
+use crate::console::ConsoleError;
 use crate::forms::console_form::FormState;
+use crate::forms::reply::FormReply;
 use crate::forms::submit;
 use crate::links;
+use crate::live::resource::Load;
 use crate::live::topics::Topics;
 use crate::live::use_live;
 
@@ -148,12 +151,15 @@ pub fn RuleEditorPage() -> impl IntoView {
         }
         now
     });
-    let live = use_live();
-    let load = live.refreshing(
-        Topics::ALERTS,
-        move || address.get(),
-        |(id, search)| rule(id, search),
-    );
+    // As last read; `None` before the page is hydrated.
+    let last_read = StoredValue::new(None::<RuleEditorData>);
+    let load = load_rule(address, last_read);
+    // Refused, because the rule was removed.
+    Effect::new(move |_| {
+        if is_refused_as_removed(form.reply().as_ref()) {
+            load.refetch();
+        }
+    });
     let may_preview = crate::session::use_session()
         .with_untracked(|session| session.may(domain::access::Permission::Administer));
     let preview = may_preview.then(|| {
@@ -162,7 +168,7 @@ pub fn RuleEditorPage() -> impl IntoView {
             let part = if request.is_newest.get() { "newest" } else { "" };
             (id, search, request.fields.get(), part.to_owned())
         };
-        let load = live.refreshing(
+        let load = use_live().refreshing(
             Topics::NONE,
             question,
             move |(id, search, fields, part)| async move {
@@ -186,12 +192,53 @@ pub fn RuleEditorPage() -> impl IntoView {
         <div class="page re">
             <LiveBar/>
             <LoadBoundary load shows=Topics::ALERTS let:data>
-                <Body data form request/>
+                <Body data form request last_read/>
             </LoadBoundary>
             {preview}
         </div>
     }
     .into_any()
+}
+
+fn load_rule(
+    address: Memo<(String, String)>,
+    last_read: StoredValue<Option<RuleEditorData>>,
+) -> Load<RuleEditorData> {
+    use_live().refreshing(
+        Topics::ALERTS,
+        move || address.get(),
+        move |(id, search): (String, String)| async move {
+            let read = rule(id.clone(), search).await;
+            let last = last_read.try_get_value().flatten();
+            unless_removed(read, last.filter(|last| last.id == id))
+        },
+    )
+}
+
+/// A rule that is removed while its page is open: the form stays, with what is typed in it, as that of a new rule.
+fn unless_removed(
+    read: Result<RuleEditorData, ApiError>,
+    last: Option<RuleEditorData>,
+) -> Result<RuleEditorData, ApiError> {
+    match (read, last) {
+        (Err(ApiError::Console(ConsoleError::NotFound { what })), Some(last)) if what == NO_SUCH_RULE => {
+            Ok(RuleEditorData {
+                id: String::new(),
+                version: None,
+                saved: Vec::new(),
+                versions: Vec::new(),
+                firing: 0,
+                is_removed: true,
+                ..last
+            })
+        }
+        (read, _) => read,
+    }
+}
+
+/// The form was sent for a rule that was removed.
+fn is_refused_as_removed(reply: Option<&FormReply>) -> bool {
+    reply.is_some_and(|reply| reply.status == 404)
 }
 
 fn to_search(fields: Vec<(String, String)>) -> String {
@@ -205,7 +252,18 @@ fn on_input(request: PreviewRequest) -> impl FnMut(Event) + 'static {
 }
 
 #[component]
-fn Body(data: Signal<RuleEditorData>, form: FormState, request: PreviewRequest) -> impl IntoView {
+fn Body(
+    data: Signal<RuleEditorData>,
+    form: FormState,
+    request: PreviewRequest,
+    last_read: StoredValue<Option<RuleEditorData>>,
+) -> impl IntoView {
+    Effect::new(move |_| {
+        let data = data.get();
+        if !data.is_removed {
+            last_read.try_set_value(Some(data));
+        }
+    });
     let title = Memo::new(move |_| data.with(title));
     let lead = Memo::new(move |_| data.with(lead));
     // The form is rebuilt for another rule or version only: what is typed stays.
@@ -269,5 +327,32 @@ fn lead(data: &RuleEditorData) -> String {
     match data.version {
         Some(version) => format!("Rule, version {version}. {firing} Changes apply when saved."),
         None => "Preview the rule on past data before you save it.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_removed_while_open_becomes_a_new_one() {
+        let last = RuleEditorData {
+            id: "long_held".to_owned(),
+            version: Some(3),
+            fields: vec![("name".to_owned(), "Long-held".to_owned())],
+            ..RuleEditorData::default()
+        };
+        let not_found = |what: &str| {
+            Err(ApiError::from(ConsoleError::NotFound {
+                what: what.to_owned(),
+            }))
+        };
+        let kept = unless_removed(not_found(NO_SUCH_RULE), Some(last.clone())).unwrap();
+        assert!(kept.is_removed && kept.id.is_empty() && kept.version.is_none());
+        assert_eq!(kept.fields, last.fields);
+        // A page that opens, a version that is not stored, and a rule that is read again.
+        assert!(unless_removed(not_found(NO_SUCH_RULE), None).is_err());
+        assert!(unless_removed(not_found("this rule has no such version"), Some(last.clone())).is_err());
+        assert_eq!(unless_removed(Ok(last.clone()), Some(kept)), Ok(last));
     }
 }

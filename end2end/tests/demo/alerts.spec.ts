@@ -318,6 +318,29 @@ test('a rule is found, filled, previewed and saved by keyboard', async ({ page }
   await page.getByRole('button', { name: /^Remove the rule/ }).click();
 });
 
+test('a rule that another tab removes keeps its input, and is saved as a new one', async ({ page, context, forgive }) => {
+  forgive(/status of 404/);
+  await page.goto('/alerts/rules/new?condition=fencing_rejections');
+  await hydrated(page);
+  await page.getByLabel('Name').fill('Removed meanwhile');
+  await page.getByRole('button', { name: 'Save rule' }).click();
+  await expect(page.getByText('Rule, version 1').first()).toBeVisible();
+  await page.getByLabel('Name').fill('Typed meanwhile');
+  const other = await context.newPage();
+  await other.goto(page.url());
+  await other.getByRole('button', { name: /^Remove the rule/ }).click();
+  await expect(other.getByText('The rule is removed')).toBeVisible();
+  await other.close();
+  await expect(page.getByText('The rule was removed')).toBeVisible();
+  await expect(page.getByLabel('Name')).toHaveValue('Typed meanwhile');
+  await accessible(page);
+  await page.getByRole('button', { name: 'Save as a new rule' }).click();
+  await expect(page.getByText('Rule, version 1').first()).toBeVisible();
+  await expect(page.getByLabel('Name')).toHaveValue('Typed meanwhile');
+  await page.getByRole('button', { name: /^Remove the rule/ }).click();
+  await expect(page.getByText('The rule is removed')).toBeVisible();
+});
+
 test.describe('without a script, on a phone', () => {
   test.use({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
 

@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::api::codec::EncodedResponse;
 use crate::api::error::ApiError;
 use crate::console::ConsoleFuture;
+/// Reason of a rule that is not found.
+pub const NO_SUCH_RULE: &str = "this rule does not exist any more";
+/// For a form with its input.
+pub const REMOVED_NOTE: &str =
+    "The rule was removed. Everything typed is still here: save it as a new rule, or discard it.";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleEditorData {
@@ -28,6 +33,8 @@ pub struct RuleEditorData {
     /// Alerts of the rule that fire now.
     pub firing: u32,
     pub may_edit: bool,
+    /// Removed while the page is open: the form is that of a new rule. Set in the browser.
+    pub is_removed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

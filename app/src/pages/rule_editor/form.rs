@@ -5,11 +5,11 @@ use domain::alerts::{About, ConditionKind};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::{ACTION, FORM_ID, field};
+use super::{ACTION, FORM_ID, field, is_refused_as_removed};
 use crate::components::reactive::changing;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState, use_form};
 use crate::forms::field::{FieldNote, SubmitButton, TextArea, is_invalid, note_id, options_view};
-use crate::pages::rule_editor::data::RuleEditorData;
+use crate::pages::rule_editor::data::{REMOVED_NOTE, RuleEditorData};
 
 /// The draft and its saved version, shared by the fields.
 type Draft = StoredValue<RuleEditorData>;
@@ -18,8 +18,12 @@ type Draft = StoredValue<RuleEditorData>;
 pub(super) fn RuleForm(data: RuleEditorData, kind: ConditionKind, form: FormState) -> impl IntoView {
     let info = kind.info();
     let name = field(&data.fields, "name").to_owned();
-    let id = form.typed_value("id", &data.id);
+    let is_removed = data.is_removed || is_refused_as_removed(form.first_reply().as_ref());
     let (version, may_edit) = (data.version, data.may_edit);
+    let (id, base) = match is_removed {
+        true => (String::new(), String::new()),
+        false => saved_version(&data, form),
+    };
     let template = field(&data.fields, "template").to_owned();
     let faults = data.faults.clone();
     let is_enabled = match form.first_reply() {
@@ -38,10 +42,11 @@ pub(super) fn RuleForm(data: RuleEditorData, kind: ConditionKind, form: FormStat
                 <label class="al-tick"><input r#type="checkbox" name="enabled" value="yes" checked=is_enabled/>" Enabled"</label>
             </header>
             <FormAlert/>
+            {changing(move || (is_removed && !is_refused_as_removed(form.reply().as_ref())).then(removed_note))}
             <UrlFaults faults/>
             <input r#type="hidden" name="id" value=id.clone()/>
             <input r#type="hidden" name="condition" value=kind.as_str()/>
-            <input r#type="hidden" name="version" value=version.map(|version| version.to_string()).unwrap_or_default()/>
+            <input r#type="hidden" name="version" value=base/>
             <FormRow label="Name"><Line name="name" label="Name" data/></FormRow>
             <FormRow label="Fires when">
                 <p class="small ink2">{info.when}</p>
@@ -60,10 +65,23 @@ pub(super) fn RuleForm(data: RuleEditorData, kind: ConditionKind, form: FormStat
                 <TextArea name="template" label="Message" value=template rows=2 is_optional=true
                     help="Leave empty for the default message. Variables: {rule} {subject} {owner} {why}."/>
             </FormRow>
-            <Buttons id version name may_edit/>
+            <Buttons id version name may_edit is_removed/>
         </ConsoleForm>
     }
     .into_any()
+}
+
+/// The rule that is changed, and its version. As typed where the page could not read the rule.
+fn saved_version(data: &RuleEditorData, form: FormState) -> (String, String) {
+    let version = data.version.map(|version| version.to_string());
+    match data.id.is_empty() {
+        true => (form.typed_value("id", ""), form.typed_value("version", "")),
+        false => (data.id.clone(), version.unwrap_or_default()),
+    }
+}
+
+fn removed_note() -> AnyView {
+    view! { <p class="notice warning" role="alert">{REMOVED_NOTE}</p> }.into_any()
 }
 
 /// Label at the left, controls at the right, a hairline below.
@@ -220,14 +238,22 @@ fn scope(kind: ConditionKind, data: Draft) -> AnyView {
 }
 
 #[component]
-fn Buttons(id: String, version: Option<i64>, name: String, may_edit: bool) -> impl IntoView {
+fn Buttons(
+    id: String,
+    version: Option<i64>,
+    name: String,
+    may_edit: bool,
+    is_removed: bool,
+) -> impl IntoView {
     if !may_edit {
         return view! { <p class="small ink2">"Only an admin may change rules."</p> }.into_any();
     }
-    let save = version.map_or("Save rule".to_owned(), |version| {
-        format!("Save as version {}", version + 1)
-    });
-    let remove = version.map(|_| {
+    let save = match version {
+        _ if is_removed => "Save as a new rule".to_owned(),
+        Some(version) => format!("Save as version {}", version + 1),
+        None => "Save rule".to_owned(),
+    };
+    let remove = version.filter(|_| !is_removed).map(|_| {
         let action = format!("/alerts/rules/{id}/remove");
         let aria_label = format!("Remove the rule {name}");
         view! { <SubmitButton class="btn plain" formaction=action aria_label>"Remove"</SubmitButton> }
@@ -266,4 +292,36 @@ pub(super) fn Pick(data: RuleEditorData) -> impl IntoView {
         </section>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forms::console_form::FirstReply;
+    use crate::forms::reply::{FormReply, TypedFields};
+
+    #[test]
+    fn a_form_keeps_its_version_while_the_rule_is_unread() {
+        // The store did not answer: the form is sent again once it does.
+        let owner = Owner::new();
+        owner.set();
+        let typed = [("id", "long_held"), ("version", "3")];
+        let typed = typed.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        provide_context(FirstReply::new(Some(FormReply {
+            action: ACTION.to_owned(),
+            status: 503,
+            fields: TypedFields::without_secrets(typed.to_vec()),
+            ..FormReply::default()
+        })));
+        let form = FormState::of_action(ACTION);
+        let [typed_id, typed_version] = typed.map(|(_, value)| value);
+        let unread = RuleEditorData::default();
+        assert_eq!(saved_version(&unread, form), (typed_id.clone(), typed_version));
+        let read = RuleEditorData {
+            id: typed_id.clone(),
+            version: Some(4),
+            ..unread
+        };
+        assert_eq!(saved_version(&read, form), (typed_id, "4".to_owned()));
+    }
 }

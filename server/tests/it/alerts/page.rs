@@ -160,3 +160,46 @@ async fn a_notified_group_stays_one_line_after_a_regrouping() {
     let (_, page) = shown(browser.get("/alerts").await).await;
     assert!(page.contains("1 group firing"), "{page}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_of_a_removed_rule_is_saved_as_a_new_one() {
+    // Another admin removes the rule while its form is filled in.
+    let server = TestServer::start().await;
+    server.add_user("ada", on(Role::Admin, None, None)).await;
+    let browser = server.signed_in("ada").await;
+    let removed = browser.post("/alerts/rules/fencing_rejections/remove", &[]).await;
+    assert_eq!(removed.headers()["location"], "/alerts?removed");
+    let fields = |id: &'static str, version: &'static str| {
+        [
+            ("id", id),
+            ("version", version),
+            ("condition", "fencing_rejections"),
+            ("name", "Typed meanwhile"),
+            ("severity", "critical"),
+            ("for", "0s"),
+            ("keep_firing_for", "5m"),
+            ("with.count", "1"),
+            ("with.window", "5m"),
+            ("act", "save"),
+        ]
+    };
+    let refused = browser
+        .post("/alerts/rules", &fields("fencing_rejections", "1"))
+        .await;
+    let (status, page) = shown(refused).await;
+    assert_eq!(status, 404);
+    for part in [
+        "The rule was removed.",
+        "Save as a new rule",
+        "value=\"Typed meanwhile\"",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    for hidden in ["id", "version"] {
+        let value = between(&page, &format!("name=\"{hidden}\" value=\""), "\"");
+        assert_eq!(value, "", "{hidden}: {page}");
+    }
+    let saved = browser.post("/alerts/rules", &fields("", "")).await;
+    let location = saved.headers()["location"].to_str().unwrap();
+    assert!(location.starts_with("/alerts/rules/rule_"), "{location}");
+}

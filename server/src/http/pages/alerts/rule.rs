@@ -5,7 +5,8 @@ mod draft;
 use app::console::{ConsoleError, ConsoleFuture};
 use app::forms::reply::FormReply;
 use app::pages::rule_editor::data::{
-    FiringRow, PreviewData, PreviewPart, RuleEditorData, RuleEditorPort, RulePreview, VersionRow,
+    FiringRow, NO_SUCH_RULE, PreviewData, PreviewPart, REMOVED_NOTE, RuleEditorData, RuleEditorPort,
+    RulePreview, VersionRow,
 };
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -84,6 +85,7 @@ impl Services {
             versions: version_rows(&opened.versions),
             firing: u32::try_from(firing.count()).unwrap_or(u32::MAX),
             may_edit: who.may_anywhere(Permission::Administer),
+            is_removed: false,
         })
     }
 
@@ -194,7 +196,7 @@ impl Services {
 fn rule_error(error: &AlertError) -> ConsoleError {
     match error {
         AlertError::NotFound(_) => ConsoleError::NotFound {
-            what: "this rule does not exist any more".to_owned(),
+            what: NO_SUCH_RULE.to_owned(),
         },
         error => unavailable(&error_text(error).1),
     }
@@ -330,7 +332,10 @@ pub(in crate::http) async fn post_rule(State(state): State<AppState>, mut form: 
     match saved.await {
         Ok(stored) => form.moved(&format!("/alerts/rules/{}?saved", stored.rule.id)),
         Err(error) => {
-            let (status, reply) = reply(&error);
+            let (status, mut reply) = reply(&error);
+            if matches!(error, AlertError::NotFound(_)) {
+                reply.alert = Some(REMOVED_NOTE.to_owned());
+            }
             form.reply(&state, &page, status, reply).await
         }
     }
