@@ -12,6 +12,7 @@ pub mod components;
 pub mod console;
 pub mod done_messages;
 pub mod focus;
+pub mod format;
 pub mod forms;
 pub mod hydration;
 pub mod keyboard_shortcuts;

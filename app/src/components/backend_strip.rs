@@ -3,8 +3,6 @@
 //! A backend that is stale or down is hatched and keeps its last numbers with "as of".
 
 use domain::backend::{BackendStatus, BackendView, OUTSIDE_SCOPE};
-use domain::escape::visible;
-use domain::format;
 use domain::reported::Reported;
 use leptos::prelude::*;
 
@@ -14,6 +12,7 @@ use super::sparkline::Sparkline;
 use super::state_badge::BackendBadge;
 use super::time::observed_time;
 use crate::components::reactive::changing;
+use crate::format;
 
 #[component]
 pub fn BackendStrip(#[prop(into)] backends: Signal<Vec<BackendView>>) -> impl IntoView {
@@ -147,12 +146,9 @@ fn cause(backend: &BackendView) -> Option<String> {
     if backend.status == BackendStatus::Live {
         return None;
     }
-    let fault = backend
-        .fault
-        .as_ref()
-        .map(|fault| visible(&fault.message).into_owned());
+    let fault = backend.fault.as_ref().map(|fault| format::prose(&fault.message));
     fault.or_else(|| match &backend.coverage {
-        Coverage::Partial { why, .. } => Some(visible(why).into_owned()),
+        Coverage::Partial { why, .. } => Some(format::prose(why)),
         Coverage::Complete => None,
     })
 }

@@ -2,8 +2,9 @@
 
 use domain::blockers::Blocker;
 use domain::escape::visible;
-use domain::format;
 use leptos::prelude::*;
+
+use crate::format;
 
 /// A deeper chain is cut with a remark: no operator can act on a longer one.
 const DEPTH_MAX: usize = 24;

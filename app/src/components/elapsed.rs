@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use domain::format;
 use domain::lock::Lock;
 use domain::reported::Reported;
 use leptos::prelude::*;
 
 use crate::components::reactive::changing;
+use crate::format;
 use crate::live::use_live;
 
 /// Counts up from `ms` in the browser, in whole seconds: tenths would flicker.

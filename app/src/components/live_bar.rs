@@ -2,12 +2,12 @@
 //! pause.
 
 use domain::backend::BackendStatus;
-use domain::format;
 use leptos::prelude::*;
 
 use super::state_badge::{Shape, status_badge};
 use crate::components::reactive::changing;
 use crate::focus::pass_on_focus;
+use crate::format;
 use crate::live::{Link, Live, use_live};
 
 #[component]
@@ -50,7 +50,7 @@ fn LinkState(live: Live) -> impl IntoView {
 /// Whole seconds: tenths of a lost connection carry no information.
 fn seconds(ms: i64) -> String {
     if ms < 60_000 {
-        format!("{} s", ms / 1000)
+        format!("{}\u{a0}s", ms / 1000)
     } else {
         format::duration(ms)
     }

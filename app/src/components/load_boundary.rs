@@ -205,7 +205,7 @@ pub fn Failed(error: ApiError, retry: Callback<()>, whole: bool) -> impl IntoVie
         ApiError::SignedOut => "You are signed out".to_owned(),
         ApiError::OtherBuild => "The console has a new version".to_owned(),
     };
-    let why = domain::escape::visible(&error.to_string()).into_owned();
+    let why = crate::format::prose(&error.to_string());
     let retry = error.is_passing().then(|| {
         pass_on_focus(".empty:has(button:focus)", HEADINGS);
         view! { <button class="btn" type="button" on:click=move |_| retry.run(())>"Try again"</button> }

@@ -2,11 +2,12 @@
 //! hydration, in the largest unit that says enough.
 
 use chrono::DateTime;
-use domain::{format, time_format};
+use domain::time_format;
 use leptos::prelude::*;
 
 use super::time::is_of_another_day;
 use crate::components::reactive::changing;
+use crate::format;
 use crate::live::use_live;
 
 #[component]
@@ -74,9 +75,9 @@ mod tests {
 
     #[test]
     fn distances_are_in_the_largest_unit() {
-        assert_eq!(distance(61_000), "1 m ago");
-        assert_eq!(distance(-30_400), "in 30 s");
-        assert_eq!(distance(-90 * 86_400_000 + 1_000), "in 90 d");
-        assert_eq!(distance(3 * 86_400_000 + 5), "3 d ago");
+        assert_eq!(distance(61_000), "1\u{a0}m ago");
+        assert_eq!(distance(-30_400), "in 30\u{a0}s");
+        assert_eq!(distance(-90 * 86_400_000 + 1_000), "in 90\u{a0}d");
+        assert_eq!(distance(3 * 86_400_000 + 5), "3\u{a0}d ago");
     }
 }

@@ -1,10 +1,11 @@
 //! A moment: absolute UTC in the HTML, relative after hydration, local time on hover.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::{format, time_format};
+use domain::time_format;
 use leptos::prelude::*;
 
 use crate::components::reactive::changing;
+use crate::format;
 use crate::live::use_live;
 
 /// `03:12:41 UTC`; with the day only if requested, because most moments are of today.

@@ -2,7 +2,6 @@
 //! gives the reason.
 
 use domain::escape::visible;
-use domain::format;
 use domain::lock::Lock;
 use domain::names::LockId;
 use domain::reported::Reported;
@@ -13,6 +12,7 @@ use super::expiry_bar::ExpiryBar;
 use super::resource_name::ResourceName;
 use super::state_badge::StateBadge;
 use crate::components::reactive::changing;
+use crate::format;
 use crate::links;
 use crate::live::use_live;
 
@@ -156,7 +156,7 @@ fn Row(lock: Lock, is_new: Signal<bool>) -> impl IntoView {
             <tr class="why">
                 <td class="c-why" colspan="5">
                     <span class="at ink3">{lock.id.backend.to_string()}</span>
-                    <bdi title=visible(&why).into_owned()>{visible(&why).into_owned()}</bdi>
+                    <bdi title=visible(&why).into_owned()>{format::prose(&why)}</bdi>
                 </td>
             </tr>
         </tbody>

@@ -11,7 +11,6 @@ pub mod recent_bars;
 pub mod resolved;
 pub mod side_panel;
 
-use domain::format;
 use leptos::prelude::*;
 
 use self::data::{AlertsData, GroupState, alerts};
@@ -24,6 +23,7 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::PageReply;
 use crate::live::topics::Topics;
 use crate::live::use_live;
@@ -191,10 +191,13 @@ mod tests {
     fn the_heading_counts_groups_and_the_lead_the_rest() {
         let mut data = AlertsData::default();
         assert_eq!(title(&data), "No alerts firing");
-        assert_eq!(lead(&data), "0 alerts.");
+        assert_eq!(lead(&data), "0\u{a0}alerts.");
         data.states = [5, 1, 2, 0, 0, 9];
         data.alerts = 13;
-        assert_eq!(title(&data), "5 groups firing");
-        assert_eq!(lead(&data), "13 alerts. 1 group is acknowledged, 2 are pending.");
+        assert_eq!(title(&data), "5\u{a0}groups firing");
+        assert_eq!(
+            lead(&data),
+            "13\u{a0}alerts. 1\u{a0}group is acknowledged, 2 are pending."
+        );
     }
 }

@@ -23,6 +23,7 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::links::{PageUrl, with_query};
 use crate::live::topics::Topics;
 use crate::live::use_live;
@@ -67,8 +68,8 @@ fn Body(data: Signal<Page>) -> impl IntoView {
     };
     view! {
         <div class="pagehead">
-            <h1>{move || data.with(|data| data.title.clone())}</h1>
-            <p>{move || data.with(|data| data.lead.clone())}</p>
+            <h1>{move || data.with(|data| format::unbroken(&data.title).into_owned())}</h1>
+            <p>{move || data.with(|data| format::unbroken(&data.lead).into_owned())}</p>
             <p><a class="link" href="/waits">"Waits and deadlocks over all backends"</a></p>
         </div>
         <div class="stack contention">

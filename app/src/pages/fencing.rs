@@ -8,7 +8,6 @@ pub mod search;
 pub mod tables;
 
 use domain::fencing_rejections::{FencingPage as Page, RejectionFilter};
-use domain::format;
 use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
 
@@ -22,6 +21,7 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::links::PageUrl;
 use crate::live::topics::Topics;
 use crate::live::use_live;
@@ -100,7 +100,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
     };
     view! {
         <div class="pagehead">
-            <h1>{move || data.with(|data| data.title.clone())}</h1>
+            <h1>{move || data.with(|data| format::unbroken(&data.title).into_owned())}</h1>
             <p>{LEAD}{move || data.with(compared)}</p>
         </div>
         <div class="stack fencing">

@@ -10,7 +10,6 @@ pub mod tour;
 pub mod unreachable_backends;
 
 use domain::backend::{BackendStatus, BackendView};
-use domain::format;
 use domain::overview::{Overview, finding};
 use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
@@ -30,6 +29,7 @@ use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
 use crate::components::worklist::Worklist;
+use crate::format;
 use crate::live::topics::Topics;
 use crate::live::use_live;
 use crate::navigation::use_search_of;
@@ -87,8 +87,8 @@ fn Head(data: Signal<Overview>) -> impl IntoView {
     });
     view! {
         <div class="pagehead">
-            <h1>{move || finding.with(|finding| finding.title.clone())}</h1>
-            <p>{move || finding.with(|finding| finding.detail.clone())}</p>
+            <h1>{move || finding.with(|finding| format::unbroken(&finding.title).into_owned())}</h1>
+            <p>{move || finding.with(|finding| format::unbroken(&finding.detail).into_owned())}</p>
         </div>
     }
     .into_any()

@@ -9,7 +9,6 @@ pub mod edit;
 pub mod test_result;
 
 use domain::escape::visible;
-use domain::format;
 use leptos::context::Provider;
 use leptos::prelude::*;
 
@@ -22,6 +21,7 @@ use crate::components::reactive::changing;
 use crate::components::relative_time::RelativeTime;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::{
     ChoiceField, FieldNote, PasswordField, SubmitButton, TextField, is_invalid, note_id,
@@ -250,6 +250,6 @@ mod tests {
         );
         let several = [fine.clone(), silent.clone(), silent];
         assert_eq!(title(&several), "Last notification to 2 of 3 receivers failed");
-        assert_eq!(title(&[fine, row("c", None, 1)]), "1 dead letter");
+        assert_eq!(title(&[fine, row("c", None, 1)]), "1\u{a0}dead letter");
     }
 }

@@ -3,7 +3,6 @@
 pub mod deadlock;
 pub mod tables;
 
-use domain::format;
 use domain::waits::page::{Cut, DeadlockView, WaitsPage as Page};
 use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
@@ -17,6 +16,7 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::live::topics::Topics;
 use crate::live::use_live;
 
@@ -45,8 +45,8 @@ fn Body(data: Signal<Page>) -> impl IntoView {
     view! {
         <div class="pagehead">
             <nav class="crumbs" aria-label="path"><ol><li><a class="link" href="/contention">"Contention"</a></li></ol></nav>
-            <h1>{move || data.with(|data| data.title.clone())}</h1>
-            <p>{move || data.with(|data| data.lead.clone())}</p>
+            <h1>{move || data.with(|data| format::unbroken(&data.title).into_owned())}</h1>
+            <p>{move || data.with(|data| format::unbroken(&data.lead).into_owned())}</p>
         </div>
         {changing(move || data.with(notices))}
         <div class="waits two">

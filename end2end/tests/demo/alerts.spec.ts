@@ -266,11 +266,11 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await page.getByLabel('Value of matcher 1, * as wildcard').fill('no_such_rule');
   await expect(page.getByRole('heading', { name: '0 alerts match now' })).toBeVisible();
   await page.getByLabel('Value of matcher 1, * as wildcard').fill('fencing_*');
-  await page.getByRole('button', { name: /^Silence \d+ alerts? for 2 h/ }).click();
+  await page.getByRole('button', { name: /^Silence \d+\salerts? for 2\sh/ }).click();
   await expect(page.getByText('Silenced. New matching alerts are not notified')).toBeVisible();
   const kept = page.locator('.al-q', { hasText: 'The ledger is being moved' });
   await expect(kept).toContainText('visitor');
-  await expect(kept).toContainText(/ends in (1 h 59 m|2 h)/);
+  await expect(kept).toContainText(/ends in (1\sh\s59\sm|2\sh)/);
   expect((await api<Alerts>('alerts')).alerts.some((it) => it.rule === 'fencing_rejections' && it.state === 'firing')).toBe(true);
   await page.getByRole('link', { name: /^silenced/ }).click();
   await expect(line(page)).toContainText('silenced');

@@ -9,7 +9,7 @@ test('the heatmap fills within two minutes, and its cells equal its table', asyn
   await expect(page).toHaveURL('/contention');
   await expect(async () => {
     await page.goto('/contention?range=1h');
-    await expect(page.getByRole('heading', { level: 1 })).toContainText(/causes \d+ %|spread over|All waiting/);
+    await expect(page.getByRole('heading', { level: 1 })).toContainText(/causes \d+\s%|spread over|All waiting/);
   }).toPass({ timeout: 120_000 });
   const drawn = await page.locator('.hmap rect title').allTextContents();
   const table = page.locator('#map .sr table');
@@ -33,7 +33,7 @@ test('cell, order and range are in the URL', async ({ page }) => {
   await expect(page.locator('#cell')).toContainText('waited');
   // A cell that the range does not show any more.
   await page.goto((href ?? '').replace(/at=\d{4}/, 'at=2020'));
-  await expect(page.locator('#cell')).toContainText(/2020-.* UTC.*not in this range/);
+  await expect(page.locator('#cell')).toContainText(/2020-.*\sUTC.*not in this range/);
   await page.locator('#cell').getByRole('link', { name: 'longest wait' }).click();
   await expect(page.locator('#cell')).toContainText('waited');
   await page.goto(href ?? '');

@@ -27,7 +27,7 @@ test('the number of locks equals that of the API', async ({ page, api }) => {
   await openLive(page, '/');
   await expect(async () => {
     const { total } = await api<Locks>('inventory?limit=1');
-    await expect(page.getByRole('link', { name: /^All \d+ locks$/ })).toHaveText(`All ${total} locks`, { timeout: 500 });
+    await expect(page.getByRole('link', { name: /^All \d+\slocks$/ })).toHaveText(`All ${total} locks`, { timeout: 500 });
   }).toPass({ timeout: 30_000 });
 });
 

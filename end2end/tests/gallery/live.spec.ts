@@ -26,7 +26,7 @@ test('the age of the data is on screen and stays small while live', async ({ pag
   await openLive(page, '/');
   for (const path of ['/', '/locks', '/backends']) {
     await openLive(page, path);
-    await expect(liveBar(page)).toContainText(/data [\d.]+ s old/);
+    await expect(liveBar(page)).toContainText(/data [\d.]+\ss old/);
   }
 });
 
@@ -37,7 +37,7 @@ test('p pauses without fetches, counts the waiting changes, and p resumes', asyn
   await page.waitForLoadState('networkidle').catch(() => undefined);
   const { fetches } = countFetches(page);
   const before = await waiters(page);
-  await expect(liveBar(page)).toContainText(/[3-9] changes waiting/);
+  await expect(liveBar(page)).toContainText(/[3-9]\schanges waiting/);
   expect(fetches(), 'fetches while paused').toBe(0);
   expect(await waiters(page)).toBe(before);
   await page.keyboard.press('p');
@@ -72,7 +72,7 @@ for (const [how, patience] of [['off', 5_000], ['silent', 20_000]] as const) {
     await openLive(page, CHANGING);
     const live = await page.locator('main').evaluate((it) => getComputedStyle(it).filter);
     await stream(how);
-    await expect(liveBar(page)).toContainText(/disconnected, \d+ s/, { timeout: patience });
+    await expect(liveBar(page)).toContainText(/disconnected, \d+\ss/, { timeout: patience });
     // Announced once, not every second.
     await expect(liveBar(page).getByRole('status')).toHaveText('disconnected');
     await expect(page.locator('html')).toHaveClass(/is-cut/);

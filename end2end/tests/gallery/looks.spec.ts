@@ -112,3 +112,26 @@ test('the labels of the tabs are level on a phone, with a count or without', asy
   }));
   expect(new Set(tops).size).toBe(1);
 });
+
+test('on a phone no number is on another line than its unit', async ({ page, forgive }) => {
+  forgive(/status of 409/);
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const path of Object.values(PAGES)) {
+    await open(page, path);
+    const broken = await page.locator('main').evaluate((main) => {
+      const found: string[] = [];
+      const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+      for (let text = texts.nextNode(); text !== null; text = texts.nextNode()) {
+        const content = text.textContent ?? '';
+        for (const number of content.matchAll(/\d\s(ms|s|m|h|d|%|UTC)(?!\w)/g)) {
+          const range = document.createRange();
+          range.setStart(text, number.index);
+          range.setEnd(text, number.index + number[0].length);
+          if (new Set([...range.getClientRects()].map((it) => it.top)).size > 1) found.push(content);
+        }
+      }
+      return found;
+    });
+    expect(broken, path).toEqual([]);
+  }
+});

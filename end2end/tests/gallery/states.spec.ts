@@ -52,7 +52,7 @@ test('a lock that needs attention has its reason on its page and in the worklist
   await open(page, '/locks/pg-orders/tenant_408:payout-run:2026-04?source=table:public.distributed_locks');
   const reasons = page.getByRole('list', { name: 'states' });
   await expect(reasons).toContainText('not renewing');
-  await expect(reasons).toContainText(/renewed every 10(\.0)? s, silent for/i);
+  await expect(reasons).toContainText(/renewed every 10(\.0)?\ss, silent for/i);
   await open(page, '/');
   const worst = page.locator('table.worklist tbody').first();
   await expect(worst).toContainText('two owners');
@@ -63,7 +63,7 @@ test('stale rows are hatched and unknown values have a reason', async ({ page })
   await open(page, '/locks?state=stale');
   const row = rows(page).first();
   await expect(row).toHaveClass(/is-stale/);
-  await expect(row.locator('.c-st')).toContainText(/stale, (\d+ m )?\d+ s/);
+  await expect(row.locator('.c-st')).toContainText(/stale, (\d+\sm\s)?\d+\ss/);
   const hatch = await row.evaluate((it) => [it, ...it.querySelectorAll('td')]
     .some((cell) => getComputedStyle(cell).backgroundImage.includes('gradient')));
   expect(hatch, 'a hatch behind the row').toBe(true);

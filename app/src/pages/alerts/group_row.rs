@@ -1,7 +1,6 @@
 //! One notification group: state, rule, worst alert, counts, actions. Expands in place.
 
 use domain::escape::visible;
-use domain::format;
 use leptos::prelude::*;
 
 use super::filters::{hue, shape};
@@ -10,6 +9,7 @@ use super::recent_bars::RecentBars;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::Shape;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
 use crate::live::use_live;
@@ -99,9 +99,9 @@ fn summary(group: &AlertGroup) -> AnyView {
         let changes = format::counted(u64::from(group.changes), "firing", "firings");
         let raise =
             path.map(|path| view! { <a class="link" href=path>"Raise "<code>"for"</code></a> }.into_any());
-        view! { <span>{changes}" in 30 m: it fires and resolves again. "{raise}</span> }.into_any()
+        view! { <span>{changes}" in 30\u{a0}m: it fires and resolves again. "{raise}</span> }.into_any()
     });
-    let why = visible(&worst.why).into_owned();
+    let why = format::prose(&worst.why);
     let runbook = format!("Runbook of {}", group.rule);
     let count_class = if group.state == GroupState::Firing {
         "ag-n num"

@@ -1,11 +1,11 @@
 //! Alerts of an expanded group, each with its own actions, and the ways to the cause.
 
 use domain::escape::visible;
-use domain::format;
 use leptos::prelude::*;
 
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
 use crate::pages::alerts::data::{AlertGroup, AlertMember, owner_text};
@@ -90,7 +90,7 @@ fn cells(member: &AlertMember, now: i64) -> AnyView {
     view! {
         <td class="al-cut"><a class="al-of" href=member.path.clone()><ResourceName name=member.subject.clone() cut=true/></a></td>
         <td><bdi>{visible(owner).into_owned()}</bdi></td>
-        <td class="wrap ink2"><bdi>{visible(&member.why).into_owned()}</bdi>{state}</td>
+        <td class="wrap ink2"><bdi>{format::prose(&member.why)}</bdi>{state}</td>
         <td class="num">{past}</td>
     }
     .into_any()

@@ -1,11 +1,12 @@
 //! Resolved alerts, shown with their state in the filter.
 
 use chrono::DateTime;
-use domain::{format, time_format};
+use domain::time_format;
 use leptos::prelude::*;
 
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
+use crate::format;
 use crate::pages::alerts::alert_filter::AlertFilter;
 use crate::pages::alerts::data::{AlertsData, GroupState, RESOLVED_READ_MAX, ResolvedAlert};
 

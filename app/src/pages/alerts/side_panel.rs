@@ -3,13 +3,14 @@
 use chrono::DateTime;
 use domain::alerts::AlertSeverity;
 use domain::escape::visible;
-use domain::{format, time_format};
+use domain::time_format;
 use leptos::prelude::*;
 
 use super::filters::hue;
 use crate::components::reactive::changing;
 use crate::components::relative_time::RelativeTime;
 use crate::components::state_badge::Shape;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
 use crate::pages::alerts::data::{
@@ -41,7 +42,7 @@ pub(super) fn Side(data: Signal<AlertsData>) -> impl IntoView {
 fn firing_history(history: &[RuleHistory], now: i64) -> AnyView {
     let rows: Vec<AnyView> = history.iter().map(|rule| history_row(rule, now)).collect();
     let content = if history.is_empty() {
-        view! { <p class="al-none ink2">"No rule fired in the last 6 h."</p> }.into_any()
+        view! { <p class="al-none ink2">"No rule fired in the last 6\u{a0}h."</p> }.into_any()
     } else {
         view! { <ul class="fh">{rows}</ul>{axis(now)} }.into_any()
     };
@@ -205,7 +206,7 @@ fn Silence(id: String, data: Signal<AlertsData>) -> impl IntoView {
             <span class="al-acts">
                 <ConsoleForm action=extend stays=true>
                     <input r#type="hidden" name="lasts" value="2h"/>
-                    <SubmitButton class="link" aria_label=extend_label>"2 h from now"</SubmitButton>
+                    <SubmitButton class="link" aria_label=extend_label>"2\u{a0}h from now"</SubmitButton>
                     <FormAlert/>
                 </ConsoleForm>
                 <a class="link" href=row.clone_path aria-label=format!("Clone the silence on {of}")>"Clone"</a>

@@ -13,6 +13,7 @@ use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::FormState;
 use crate::links;
 use crate::live::topics::Topics;
@@ -72,7 +73,7 @@ fn entry(data: &AuditEntryData) -> AnyView {
     });
     let lead = format!("{}, {}.", time_format::dated(row.at), outcome_label(&row.outcome));
     view! {
-        <div class="pagehead"><h1>{title}</h1><p>{lead}</p></div>
+        <div class="pagehead"><h1>{title}</h1><p>{format::unbroken(&lead).into_owned()}</p></div>
         <div class="stack audit">
             <div>{review}{open}{facts(data)}</div>
             {reason(row)}

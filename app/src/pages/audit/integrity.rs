@@ -1,9 +1,9 @@
 //! Verification status of the hash chain in one line of facts, or the first bad entry.
 
-use domain::format;
 use leptos::prelude::*;
 
 use crate::components::relative_time::age;
+use crate::format;
 use crate::pages::audit::data::ChainStatus;
 
 fn count(rows: i64) -> String {

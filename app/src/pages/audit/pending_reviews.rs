@@ -1,7 +1,6 @@
 //! Pending reviews: break-glass unlocks without a review, and unlocks with an unknown outcome.
 
 use domain::escape::visible;
-use domain::format;
 use leptos::context::Provider;
 use leptos::prelude::*;
 
@@ -9,6 +8,7 @@ use crate::components::reactive::changing;
 use crate::components::relative_time::age;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::Shape;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::SubmitButton;
 use crate::links;

@@ -12,6 +12,7 @@ use super::tables::{Capabilities, PastFaults, Rights, Sources};
 use crate::components::reactive::changing;
 use crate::components::state_badge::{BackendBadge, Shape};
 use crate::components::time::Time;
+use crate::format;
 use crate::links;
 
 #[component]
@@ -108,12 +109,12 @@ fn notice(backend: &BackendView) -> Option<AnyView> {
             let much = match of {
                 Some(of) => format!(
                     "{} of about {} were read.",
-                    domain::format::count(*seen),
-                    domain::format::count(*of)
+                    format::count(*seen),
+                    format::count(*of)
                 ),
-                None => format!("{} were read.", domain::format::count(*seen)),
+                None => format!("{} were read.", format::count(*seen)),
             };
-            let why = visible(why).into_owned();
+            let why = format::prose(why);
             Some(
                 view! {
                     <p class="notice warning">
@@ -156,7 +157,7 @@ fn Present(fault: BackendFailure, blind: bool) -> impl IntoView {
         <p class=hue>
             <Shape name="x"/>
             <span>
-                <b><bdi>{visible(&fault.message).into_owned()}</bdi></b>
+                <b><bdi>{format::prose(&fault.message)}</bdi></b>
                 <span class="ink2">" at "<Time at=fault.at with_date=true/>{times}"."</span>
                 {remedy}
             </span>

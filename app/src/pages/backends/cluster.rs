@@ -2,7 +2,6 @@
 
 use domain::backend::{Availability, ClusterMember, ClusterView, MemberProblem, MemberRole};
 use domain::escape::visible;
-use domain::format;
 use domain::reported::Reported;
 use domain::state::Severity;
 use leptos::prelude::*;
@@ -10,6 +9,7 @@ use leptos::prelude::*;
 use crate::components::elapsed::Age;
 use crate::components::state_badge::{Shape, hue};
 use crate::components::time::Time;
+use crate::format;
 
 const COLUMNS: &str = "7";
 
@@ -152,7 +152,7 @@ fn problem(problem: MemberProblem) -> AnyView {
     };
     let class = format!("st small wrap {}", hue(severity));
     view! {
-        <span class=class><Shape name=shape/><bdi>{visible(&problem.text).into_owned()}</bdi></span>
+        <span class=class><Shape name=shape/><bdi>{format::prose(&problem.text)}</bdi></span>
         <span class="remedy">{problem.remedy}</span>
     }
     .into_any()

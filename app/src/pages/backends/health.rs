@@ -1,8 +1,6 @@
 //! Figures of one backend: age, size, clock, change notifications, scans, latency.
 
 use domain::backend::{BackendView, OUTSIDE_SCOPE, WatchState};
-use domain::escape::visible;
-use domain::format;
 use domain::reported::Reported;
 use leptos::prelude::*;
 
@@ -10,6 +8,7 @@ use crate::components::age_bar::AgeBar;
 use crate::components::elapsed::Age;
 use crate::components::sparkline::{Sparkline, summary};
 use crate::components::time::{Time, observed_time};
+use crate::format;
 
 #[component]
 pub fn Health(backend: BackendView) -> impl IntoView {
@@ -127,7 +126,7 @@ fn coverage(backend: &BackendView) -> AnyView {
 fn clock(backend: &BackendView) -> AnyView {
     let error = backend.clock_error_ms;
     known(&backend.clock_offset_ms, |ms| {
-        format!("{} \u{b1} {error} ms", format::offset(*ms))
+        format!("{}\u{a0}\u{b1}\u{a0}{error}\u{a0}ms", format::offset(*ms))
     })
 }
 
@@ -135,12 +134,12 @@ fn watch(watch: &WatchState) -> AnyView {
     match watch {
         WatchState::Live => "live".into_any(),
         WatchState::Reconnecting { since, why } => {
-            let why = visible(why).into_owned();
+            let why = format::prose(why);
             view! { <span class="st warning" title=why>"reconnecting since "<Time at=*since with_date=true/></span> }
                 .into_any()
         }
         WatchState::Off { why } => {
-            let why = visible(why).into_owned();
+            let why = format::prose(why);
             view! { <span class="ink2">"off: "<bdi>{why}</bdi></span> }.into_any()
         }
     }

@@ -2,12 +2,12 @@
 
 use domain::backend::{AccountPermission, BackendFailure, Capability, SourceView};
 use domain::escape::visible;
-use domain::format;
 use domain::reported::Reported;
 use leptos::prelude::*;
 
 use crate::components::state_badge::Shape;
 use crate::components::time::short_time;
+use crate::format;
 
 const FAULTS_SHOWN: usize = 8;
 
@@ -15,7 +15,7 @@ const FAULTS_SHOWN: usize = 8;
 pub fn Sources(sources: Vec<SourceView>, is_seen: bool) -> impl IntoView {
     let rows = sources.into_iter().map(|source| {
         let fault = source.fault.map(|fault| {
-            view! { <span class="st small critical wrap"><Shape name="x"/><bdi>{visible(&fault).into_owned()}</bdi></span> }.into_any()
+            view! { <span class="st small critical wrap"><Shape name="x"/><bdi>{format::prose(&fault)}</bdi></span> }.into_any()
         });
         view! {
             <tr>
@@ -121,7 +121,7 @@ pub fn PastFaults(faults: Vec<BackendFailure>) -> impl IntoView {
             <tr>
                 <td class="ink2">{short_time(fault.at.timestamp_millis(), true)}</td>
                 <td class="wrap">
-                    <bdi>{visible(&fault.message).into_owned()}</bdi><span class="ink3">{times}</span>
+                    <bdi>{format::prose(&fault.message)}</bdi><span class="ink3">{times}</span>
                     <span class="remedy"><bdi>{visible(&fault.remedy).into_owned()}</bdi></span>
                 </td>
             </tr>

@@ -3,7 +3,6 @@
 use chrono::DateTime;
 use domain::contention::{CellDetail, CellSums, ContentionPage, ContentionQuery, MapRow, Selection, rounded};
 use domain::escape::visible;
-use domain::format;
 use domain::time_format::dated;
 use leptos::prelude::*;
 
@@ -11,6 +10,7 @@ use super::cell_links::steps;
 use super::heatmap::{cell_url, span_label};
 use super::locks;
 use crate::components::reactive::changing;
+use crate::format::{self, unbroken};
 use crate::links::PageUrl;
 
 #[component]
@@ -30,7 +30,10 @@ fn not_shown(url: &PageUrl, prefix: &str, at: Option<i64>) -> AnyView {
     let name = visible(prefix).into_owned();
     let at = at.and_then(DateTime::from_timestamp_millis);
     let (time, sentence) = match at {
-        Some(at) => (format!(", {}", dated(at)), "not in this range"),
+        Some(at) => (
+            unbroken(&format!(", {}", dated(at))).into_owned(),
+            "not in this range",
+        ),
         None => (String::new(), "not among the prefixes of this range"),
     };
     let longest = url.without(&ContentionQuery::SELECTION).href();

@@ -3,13 +3,13 @@
 use domain::charts::shown_range::ShownRange;
 use domain::contention::{By, ContentionPage, TopPrefix, rounded};
 use domain::escape::visible;
-use domain::format;
 use leptos::prelude::*;
 
 use super::locks;
 use crate::charts::simulated_mark::SimulatedMark;
 use crate::charts::svg::percent;
 use crate::components::reactive::changing;
+use crate::format;
 use crate::links::PageUrl;
 
 /// Rows of the table.
@@ -150,7 +150,7 @@ fn figure(text: String) -> AnyView {
 }
 
 fn advice_row(why: &str, what: &str) -> AnyView {
-    let (why, what) = (visible(why).into_owned(), what.to_owned());
+    let (why, what) = (format::prose(why), what.to_owned());
     view! {
         <tr class="adv"><td colspan="7"><span class="small ink2"><bdi>{why}</bdi>": "<b>{what}</b></span></td></tr>
     }

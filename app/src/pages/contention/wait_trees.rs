@@ -1,11 +1,11 @@
 //! Current wait trees, the largest first.
 
 use domain::contention::{ContentionPage, trees};
-use domain::format;
 use leptos::prelude::*;
 
 use crate::components::blocker_tree::BlockerTree;
 use crate::components::reactive::changing;
+use crate::format;
 use crate::links::PageUrl;
 
 #[component]

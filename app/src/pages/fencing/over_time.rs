@@ -6,13 +6,13 @@ use domain::charts::range::TimeRange;
 use domain::charts::shown_range::ShownRange;
 use domain::charts::ticks::{self, moment};
 use domain::fencing_rejections::FencingPage;
-use domain::format;
 use leptos::prelude::*;
 
 use crate::charts::bars::{Bar, BarChart};
 use crate::charts::chart_frame::{ChartFrame, data_table};
 use crate::charts::crosshair::{Plot, SpanUrl};
 use crate::components::reactive::changing;
+use crate::format;
 use crate::links::{PageUrl, with_query};
 
 #[component]

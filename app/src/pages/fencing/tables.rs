@@ -2,12 +2,12 @@
 
 use domain::escape::visible;
 use domain::fencing_rejections::{FencingPage, LatestGrant, Reporter, StaleOwner};
-use domain::format;
 use leptos::prelude::*;
 
 use crate::components::lock_link::lock_link;
 use crate::components::reactive::changing;
 use crate::components::time::short_time;
+use crate::format;
 use crate::links::{self, PageUrl};
 
 /// A section with a list.

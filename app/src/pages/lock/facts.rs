@@ -1,7 +1,6 @@
 //! Fact row: owner, hold time, renewals, token, expiry, lease, safety class.
 
 use domain::escape::visible;
-use domain::format;
 use domain::lock::Lock;
 use domain::lock_detail::LockDetail;
 use domain::reported::Reported;
@@ -11,6 +10,7 @@ use crate::components::elapsed::{Age, Elapsing, Held};
 use crate::components::fact_list::{Facts, known_or_why};
 use crate::components::reactive::changing;
 use crate::components::time::{Time, is_of_another_day};
+use crate::format;
 
 /// Longer lease ids show their two ends.
 const LEASE_CHARS_MAX: usize = 20;

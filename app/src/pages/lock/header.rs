@@ -11,6 +11,7 @@ use leptos::prelude::*;
 use super::copy_commands::Copies;
 use crate::components::reactive::changing;
 use crate::components::state_badge::{Shape, StateBadge};
+use crate::format;
 use crate::links;
 
 /// Most links to prefixes.
@@ -35,7 +36,7 @@ pub(super) fn document_title(detail: &LockDetail) -> String {
 
 /// Note next to the section heading: length of the track.
 pub(super) fn time_left_note(lock: &Lock) -> String {
-    let track = domain::format::period(expiry_bar::track_ms(lock));
+    let track = format::period(expiry_bar::track_ms(lock));
     match expiry_bar::form(lock) {
         Form::Leased if lock.is_stale() => "as last seen; it may have been renewed since".to_owned(),
         Form::Leased if lock.ttl_ms.is_known() => {
@@ -89,7 +90,7 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
                     <StateBadge state=reason.state/>
                     <span>
                         {(index == 0 && !reason.why.is_empty()).then(|| view! { <b>"Reason: "</b> }.into_any())}
-                        <bdi>{visible(&reason.why).into_owned()}</bdi>
+                        <bdi>{format::prose(&reason.why)}</bdi>
                     </span>
                 </li>
             }.into_any()).collect_view()}
@@ -118,7 +119,7 @@ fn Unlock(detail: Signal<LockDetail>) -> impl IntoView {
             Some(why) => view! {
                 <span class="no-unlock">
                     <button class="btn" type="button" disabled=true aria-describedby="no-unlock"><Shape name="unlock"/>"Unlock…"</button>
-                    <small id="no-unlock">{visible(&why).into_owned()}</small>
+                    <small id="no-unlock">{format::prose(&why)}</small>
                 </span>
             }
             .into_any(),

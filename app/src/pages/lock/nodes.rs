@@ -1,7 +1,6 @@
 //! Nodes of a Redlock: the finding, the values counted against the quorum, and one cell per node.
 
 use domain::escape::visible;
-use domain::format;
 use domain::lock_detail::LockDetail;
 use domain::quorum::{NodeCell, Quorum, ValueTally};
 use leptos::prelude::*;
@@ -11,6 +10,7 @@ use crate::components::elapsed::{Age, RunningDown};
 use crate::components::reactive::changing;
 use crate::components::redlock_strip::RedlockStrip;
 use crate::components::state_badge::Shape;
+use crate::format;
 
 #[component]
 pub fn Nodes(detail: Signal<LockDetail>) -> impl IntoView {

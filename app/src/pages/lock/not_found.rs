@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use crate::components::empty_state::Empty;
 use crate::components::resource_name::ResourceName;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::links;
 
 #[component]
@@ -19,7 +20,7 @@ pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView
         <PageTitle text="No such lock"/>
         <Empty title="No such lock" whole=true>
             <p><ResourceName name=resource/>" on "{visible(&backend).into_owned()}</p>
-            <p><bdi>{visible(&what).into_owned()}</bdi></p>
+            <p><bdi>{format::prose(&what)}</bdi></p>
             <p class="small">"It is neither in the history nor in the fencing rejections."</p>
             <div class="do">
                 <a class="btn" href=by_name>"Search all backends"</a>
@@ -35,7 +36,7 @@ pub fn BadAddress(what: String) -> impl IntoView {
     view! {
         <PageTitle text="No such lock"/>
         <Empty title="Invalid lock address" whole=true>
-            <p><bdi>{visible(&what).into_owned()}</bdi></p>
+            <p><bdi>{format::prose(&what)}</bdi></p>
             <div class="do"><a class="btn" href="/locks">"All locks"</a></div>
         </Empty>
     }

@@ -11,6 +11,7 @@ use leptos::prelude::*;
 use crate::components::elapsed::Age;
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
+use crate::format;
 
 #[component]
 pub fn Notices(detail: Signal<LockDetail>) -> impl IntoView {
@@ -37,7 +38,7 @@ fn not_held_notice(detail: &LockDetail) -> AnyView {
         .known()
         .map(|owner| view! { ", held by "<bdi>{visible(owner.as_str()).into_owned()}</bdi> }.into_any());
     let why = detail.fresh.why().unwrap_or("the lock is free");
-    let why = visible(why.trim_end_matches('.')).into_owned();
+    let why = format::prose(why.trim_end_matches('.'));
     view! {
         <p class="notice">
             <Shape name="ok"/>
@@ -57,7 +58,7 @@ fn unobserved_notice(detail: &LockDetail) -> AnyView {
     let why = detail
         .backend_fault
         .as_ref()
-        .map(|fault| view! { " "<bdi>{visible(&fault.message).into_owned()}</bdi>"." }.into_any());
+        .map(|fault| view! { " "<bdi>{format::prose(&fault.message)}</bdi>"." }.into_any());
     view! {
         <p class="notice blind is-stale">
             <Shape name="stale"/>
@@ -69,7 +70,7 @@ fn unobserved_notice(detail: &LockDetail) -> AnyView {
 }
 
 fn not_fresh(detail: &LockDetail, why: &str) -> AnyView {
-    let why = visible(why.trim_end_matches('.')).into_owned();
+    let why = format::prose(why.trim_end_matches('.'));
     view! {
         <p class="notice warning">
             <Shape name="near_expiry"/>

@@ -4,10 +4,11 @@ use chrono::{DateTime, Utc};
 use domain::escape::visible;
 use domain::lock_detail::{EventKind, LastHolding, LockDetail, PastLock};
 use domain::reported::Reported;
-use domain::{format, time_format};
+use domain::time_format;
 use leptos::prelude::*;
 
 use crate::components::reactive::changing;
+use crate::format;
 
 /// The row of facts.
 #[component]
@@ -46,7 +47,7 @@ fn time(at: DateTime<Utc>) -> AnyView {
 
 fn held_by(holder: &Reported<()>) -> AnyView {
     match holder {
-        Reported::Unknown(why) => missing("unknown", visible(why).into_owned()),
+        Reported::Unknown(why) => missing("unknown", format::prose(why)),
         Reported::Value(()) | Reported::NotApplicable(_) => "no holder".into_any(),
     }
 }
@@ -84,7 +85,7 @@ fn last_held_by(last: &LastHolding) -> AnyView {
         Some((_, at)) => format!("released at {}", time_format::dated(at)),
         None => "end not observed".to_owned(),
     };
-    view! { <bdi class="long">{visible(owner.as_str()).into_owned()}</bdi><small>{end_text}</small> }
+    view! { <bdi class="long">{visible(owner.as_str()).into_owned()}</bdi><small>{format::unbroken(&end_text).into_owned()}</small> }
         .into_any()
 }
 
@@ -92,7 +93,7 @@ fn held_for(last: &LastHolding) -> AnyView {
     match last.began.zip(last.end) {
         Some((began, (_, ended))) => {
             let length = format::age((ended - began).num_milliseconds().max(0));
-            view! { {length}<small>{format!("from {}", time_format::dated(began))}</small> }.into_any()
+            view! { {length}<small>"from "{time(began)}</small> }.into_any()
         }
         None => missing("unknown", "start or end unknown".to_owned()),
     }
@@ -165,11 +166,11 @@ mod tests {
         ];
         let html = facts(LastHolding::from_events(&seen), Reported::absent("free"));
         assert!(
-            html.contains("no holder") && html.contains("for 1 m 00 s by then"),
+            html.contains("no holder") && html.contains("for 1\u{a0}m\u{a0}00\u{a0}s by then"),
             "{html}"
         );
         assert!(
-            html.contains("its lease had expired by") && html.contains(">1 m 00 s<small>from"),
+            html.contains("its lease had expired by") && html.contains(">1\u{a0}m\u{a0}00\u{a0}s<small>from"),
             "{html}"
         );
         assert!(!html.contains("<script") && !html.contains('\u{202e}'), "{html}");

@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 use domain::charts::scale::TimeScale;
 use domain::escape::visible;
-use domain::format;
 use domain::lock_detail::{EventKind, LockCharts, LockDetail, SeenEvent};
 use domain::time_format;
 use leptos::prelude::*;
 
 use crate::components::reactive::changing;
+use crate::format;
 
 const ROWS_MAX: usize = 12;
 

@@ -1,7 +1,6 @@
 //! Sections of the lock page: waiters, blockers, next steps, related locks.
 
 use domain::escape::visible;
-use domain::format;
 use domain::lock_detail::{Fresh, LockDetail};
 use domain::next_steps;
 use domain::observation::Waiter;
@@ -11,6 +10,7 @@ use leptos::prelude::*;
 use crate::components::blocker_tree::BlockerTree;
 use crate::components::elapsed::{Elapsing, RunningDown};
 use crate::components::reactive::changing;
+use crate::format;
 
 /// Rows shown of a list; the rest is counted.
 const WAITERS_SHOWN: usize = 20;
@@ -20,7 +20,7 @@ fn fresh(detail: &LockDetail) -> Result<&Fresh, String> {
     match &detail.fresh {
         Reported::Value(fresh) => Ok(fresh),
         Reported::NotApplicable(_) => Err("None: not held.".to_owned()),
-        Reported::Unknown(why) => Err(format!("Unknown: {}.", visible(why).trim_end_matches('.'))),
+        Reported::Unknown(why) => Err(format!("Unknown: {}.", format::prose(why).trim_end_matches('.'))),
     }
 }
 
@@ -161,7 +161,9 @@ pub fn NextSteps(detail: Signal<LockDetail>) -> impl IntoView {
         steps
             .get()
             .into_iter()
-            .map(|(head, body)| view! { <li><b>{head}</b>" "{body}</li> }.into_any())
+            .map(|(head, body)| {
+                view! { <li><b>{head}</b>" "{format::unbroken(&body).into_owned()}</li> }.into_any()
+            })
             .collect_view()
     };
     view! {
@@ -185,7 +187,7 @@ pub fn RelatedLocks(detail: Signal<LockDetail>) -> impl IntoView {
             Ok(fresh) => {
                 let lines = fresh.related_locks.iter();
                 let lines = lines
-                    .map(|line| view! { <li><bdi>{visible(line).into_owned()}</bdi></li> }.into_any())
+                    .map(|line| view! { <li><bdi>{format::prose(line)}</bdi></li> }.into_any())
                     .collect_view();
                 view! { <ul class="related">{lines}</ul> }.into_any()
             }

@@ -3,8 +3,6 @@
 //! A backend that is down, stale, partial or not read yet never reads as "no locks".
 
 use domain::backend::{BackendStatus, BackendView};
-use domain::escape::visible;
-use domain::format;
 use domain::observation::Coverage;
 use domain::query::InventoryPage;
 use leptos::prelude::*;
@@ -14,6 +12,7 @@ use super::url_state::Address;
 use crate::components::empty_state::Empty;
 use crate::components::reactive::changing;
 use crate::components::state_badge::{Shape, status_badge};
+use crate::format;
 
 /// Notices shown; further backends are only named.
 const LINES_MAX: usize = 3;
@@ -67,7 +66,7 @@ fn CoverageLine(line: Line) -> impl IntoView {
     let (shape, hue, label) = status_badge(line.status);
     let href = format!("/backends#{}", line.name);
     let reason = format!("Reason: {}", line.name);
-    let what = visible(&line.what).into_owned();
+    let what = format::prose(&line.what);
     view! {
         <li class=hue>
             <Shape name=shape/>
@@ -94,7 +93,7 @@ fn coverage_line(backend: &BackendView) -> Option<Line> {
         .as_ref()
         .map(|fault| format!(": {}", fault.message))
         .unwrap_or_default();
-    let locks = format::counted(backend.locks, "lock", "locks");
+    let locks = domain::format::counted(backend.locks, "lock", "locks");
     let what = match (backend.status, &backend.coverage) {
         (BackendStatus::Starting, _) => "First scan in progress; its locks are not listed yet.".to_owned(),
         (BackendStatus::Down, _) if backend.age_ms.is_none() => {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use domain::escape::visible;
-use domain::format;
 use domain::lock::Lock;
 use domain::name_tree::shared_len;
 use domain::reported::Reported;
@@ -17,6 +16,7 @@ use crate::components::known_value::KnownValue;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::StateBadge;
+use crate::format;
 use crate::links;
 use crate::live::use_live;
 

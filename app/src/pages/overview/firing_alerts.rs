@@ -2,7 +2,6 @@
 
 use domain::alerts::{AlertSeverity, Subject};
 use domain::escape::visible;
-use domain::format;
 use domain::overview::{FIRING_ROWS_MAX, FiringAlert, FiringAlerts};
 use leptos::prelude::*;
 
@@ -10,6 +9,7 @@ use crate::components::lock_link::lock_link;
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::components::time::short_time;
+use crate::format;
 use crate::links;
 
 #[component]
@@ -54,7 +54,7 @@ fn row(alert: &FiringAlert) -> AnyView {
             // A moment, not an age: unchanged alerts stay as they are.
             <span class="small ink2">"since "{short_time(alert.since, true)}</span>
             <p>{subject}</p>
-            <p class="small ink2"><bdi>{visible(&alert.why).into_owned()}</bdi></p>
+            <p class="small ink2"><bdi>{format::prose(&alert.why)}</bdi></p>
         </li>
     }
     .into_any()

@@ -1,7 +1,6 @@
 //! Unreachable backends: one hatched line each, because unobserved locks are not healthy locks.
 
 use domain::backend::{BackendStatus, BackendView};
-use domain::format;
 use domain::overview::Overview;
 use domain::reported::Reported;
 use leptos::prelude::*;
@@ -9,6 +8,7 @@ use leptos::prelude::*;
 use crate::components::reactive::changing;
 use crate::components::state_badge::BackendBadge;
 use crate::components::time::observed_time;
+use crate::format;
 
 #[component]
 pub fn BlindBackends(data: Signal<Overview>) -> impl IntoView {

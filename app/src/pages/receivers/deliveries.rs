@@ -1,11 +1,11 @@
 //! Deliveries: dead letters with a retry button, and the latest other messages.
 
 use domain::escape::visible;
-use domain::format;
 use leptos::prelude::*;
 
 use crate::components::relative_time::RelativeTime;
 use crate::components::state_badge::Shape;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormState};
 use crate::forms::field::SubmitButton;
 use crate::pages::receivers::data::{Message, MessageState};

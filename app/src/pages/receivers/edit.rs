@@ -1,6 +1,5 @@
 //! `/alerts/receivers/{name}`: change, test or remove one receiver.
 
-use domain::format;
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 
@@ -10,6 +9,7 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::SubmitButton;
 use crate::layout::SettingsLayout;
@@ -136,7 +136,7 @@ mod tests {
         };
         let end = ". When an alert that it was sent resolves, it is not notified.";
         assert_eq!(note(0), format!("No message is pending{end}"));
-        assert_eq!(note(1), format!("1 pending message is not sent{end}"));
-        assert_eq!(note(3), format!("3 pending messages are not sent{end}"));
+        assert_eq!(note(1), format!("1\u{a0}pending message is not sent{end}"));
+        assert_eq!(note(3), format!("3\u{a0}pending messages are not sent{end}"));
     }
 }

@@ -1,9 +1,10 @@
 //! The newest firing enlarged: `for` as dashed outline, firing filled, keep-firing tinted.
 
 use chrono::DateTime;
-use domain::{format, time_format};
+use domain::time_format;
 use leptos::prelude::*;
 
+use crate::format;
 use crate::pages::rule_editor::data::PreviewData;
 
 const WIDTH: i64 = 600;
@@ -43,7 +44,7 @@ pub(super) fn newest_firing(preview: &PreviewData) -> AnyView {
     let title = format!("{}, enlarged", time_format::dated(at));
     view! {
         <section class="sec" aria-label="The newest firing">
-            <header><h2>{title}</h2><span class="note"><bdi>{domain::escape::visible(&firing.subject).into_owned()}</bdi></span>
+            <header><h2>{format::unbroken(&title).into_owned()}</h2><span class="note"><bdi>{domain::escape::visible(&firing.subject).into_owned()}</bdi></span>
                 <a class="end link" href=firing.path.clone()>"Open"</a></header>
             <svg class="pv-large" viewBox=format!("0 0 {WIDTH} 24") preserveAspectRatio="none" role="img" aria-label=phases.clone()>
                 {block(began, fired, "is-for")}

@@ -4,7 +4,7 @@
 use chrono::DateTime;
 use domain::alerts::Unit;
 use domain::charts::shown_range::simulated_before;
-use domain::{format, time_format};
+use domain::time_format;
 use leptos::prelude::*;
 
 use super::PreviewRequest;
@@ -12,6 +12,7 @@ use super::chart::{PartChart, param_of, strips};
 use super::newest_firing::newest_firing;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
+use crate::format;
 use crate::pages::alerts::data::owner_text;
 use crate::pages::rule_editor::data::{FiringRow, PreviewData, RulePreview};
 

@@ -1,7 +1,6 @@
 //! Protected prefixes: names whose forced unlock needs a second approver.
 
 use domain::escape::visible;
-use domain::format;
 use domain::unlock::ProtectionLevel;
 use leptos::prelude::*;
 
@@ -10,6 +9,7 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::{ChoiceField, SubmitButton, TextField};
 use crate::layout::SettingsLayout;

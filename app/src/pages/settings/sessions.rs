@@ -1,7 +1,6 @@
 //! Sessions of users, and ending them.
 
 use domain::escape::visible;
-use domain::format;
 use leptos::prelude::*;
 
 use super::TOPICS;
@@ -10,6 +9,7 @@ use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::relative_time::age;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
 use crate::layout::SettingsLayout;

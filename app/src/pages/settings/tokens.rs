@@ -1,7 +1,6 @@
 //! API tokens: permissions, last use, creation.
 
 use domain::access::Role;
-use domain::format;
 use leptos::prelude::*;
 
 use super::TOPICS;
@@ -13,6 +12,7 @@ use crate::components::reactive::changing;
 use crate::components::relative_time::age;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::{ChoiceField, FieldNote, SubmitButton, TextField, note_id, options_view};
 use crate::layout::SettingsLayout;
@@ -54,7 +54,7 @@ fn Body(data: Signal<TokensData>) -> impl IntoView {
     view! {
         <div class="pagehead">
             <h1>{move || data.with(title)}</h1>
-            <p>"Programs use a token to hold leases and read the inventory within its prefixes. Last use is updated within 5 s. Revoking a token ends the tokens, sign-in links and sessions that came from it too."</p>
+            <p>"Programs use a token to hold leases and read the inventory within its prefixes. Last use is updated within 5\u{a0}s. Revoking a token ends the tokens, sign-in links and sessions that came from it too."</p>
         </div>
         <SettingsLayout>
             <div class="with-form">

@@ -1,7 +1,6 @@
 //! All users, and adding one.
 
 use domain::access::Role;
-use domain::format;
 use leptos::prelude::*;
 
 use super::TOPICS;
@@ -12,6 +11,7 @@ use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::relative_time::age;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::{SubmitButton, TextField};
 use crate::layout::SettingsLayout;

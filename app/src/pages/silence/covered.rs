@@ -1,13 +1,13 @@
 //! Alerts that the silence would cover now, and the receivers that it affects.
 
 use domain::escape::visible;
-use domain::format;
 use leptos::prelude::*;
 
 use super::Summary;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::Shape;
+use crate::format;
 use crate::pages::alerts::data::{AlertMember, SilencePreview, owner_text};
 
 #[component]

@@ -2,9 +2,10 @@
 
 use chrono::DateTime;
 use domain::alerts::SilenceDraft;
-use domain::{format, time_format};
+use domain::time_format;
 use leptos::prelude::*;
 
+use crate::format;
 use crate::forms::field::{FieldNote, is_invalid, note_id};
 use crate::pages::silence::silence_draft::{LENGTHS, OWN, SilenceFields};
 
@@ -48,5 +49,6 @@ pub(super) fn end_text(fields: &SilenceFields, now: i64) -> Option<String> {
     let length_ms = SilenceDraft::parse_length(&fields.lasts(now)).ok()?;
     let at = DateTime::from_timestamp_millis(now + length_ms)?;
     let length = format::period(length_ms / 60_000 * 60_000);
-    Some(format!("Ends at {}, in {length}.", time_format::dated(at)))
+    let text = format!("Ends at {}, in {length}.", time_format::dated(at));
+    Some(format::unbroken(&text).into_owned())
 }

@@ -1,8 +1,8 @@
 //! Break-glass: the form for an unlock without a second approver, and the flag that stays until
 //! its review.
 
+use domain::time_format;
 use domain::unlock::BreakGlass;
-use domain::{format, time_format};
 use leptos::prelude::*;
 
 use super::parts::name;
@@ -10,6 +10,7 @@ use super::path;
 use super::requirements::NameField;
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormState};
 use crate::forms::field::{SubmitButton, TextArea};
 use crate::pages::unlock::data::UnlockStep;

@@ -5,11 +5,11 @@ pub mod confirm;
 pub mod select;
 mod selected_holding;
 
-use domain::format;
 use leptos::prelude::*;
 
 use super::parts::notice;
 use crate::components::reactive::changing;
+use crate::format;
 use crate::forms::console_form::FormState;
 use crate::links;
 

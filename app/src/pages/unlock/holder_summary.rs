@@ -2,7 +2,6 @@
 //! writes.
 
 use domain::force_release::CasualtyKind;
-use domain::format;
 use domain::names::{BackendName, LockId};
 use domain::observation::Waiter;
 use domain::reported::Reported;
@@ -12,6 +11,7 @@ use super::parts::{name, notice, time_on};
 use crate::charts::svg::percent;
 use crate::components::fact_list::{Facts, known_or_why};
 use crate::components::state_badge::Shape;
+use crate::format;
 use crate::pages::unlock::data::{CasualtyRow, HolderData, ReleaseEffects};
 
 /// Rows shown at once; the rest is in a disclosure.
@@ -71,7 +71,7 @@ fn renewing(seen: &HolderData) -> AnyView {
 fn time_left(seen: &HolderData) -> AnyView {
     let (Reported::Value(left), Reported::Value(ttl)) = (&seen.remaining_ms, &seen.ttl_ms) else {
         let text = match &seen.remaining_ms {
-            Reported::Value(left) => format!("{} left; its TTL is unknown", format::duration(*left)),
+            Reported::Value(left) => format!("{} left; its TTL is unknown", domain::format::duration(*left)),
             Reported::NotApplicable(why) => format!("no expiry: {why}"),
             Reported::Unknown(why) => format!("time left unknown: {why}"),
         };
@@ -233,8 +233,16 @@ mod tests {
         let html = shown(&seen);
         assert!(html.contains("unknown") && html.contains(why), "{html}");
         seen.held_at_least_ms = Some(61_000);
-        assert!(shown(&seen).contains("at least 1 m 01 s"), "{}", shown(&seen));
+        assert!(
+            shown(&seen).contains("at least 1\u{a0}m\u{a0}01\u{a0}s"),
+            "{}",
+            shown(&seen)
+        );
         seen.held_ms = Reported::Value(62_000);
-        assert!(shown(&seen).contains("1 m 02 s"), "{}", shown(&seen));
+        assert!(
+            shown(&seen).contains("1\u{a0}m\u{a0}02\u{a0}s"),
+            "{}",
+            shown(&seen)
+        );
     }
 }

@@ -2,13 +2,13 @@
 
 use domain::escape::visible;
 use domain::force_release::{NodeRelease, NodeResult};
-use domain::format;
 use domain::quorum::{NodeCell, Quorum};
 use leptos::prelude::*;
 
 use super::parts::notice;
 use crate::components::redlock_strip::RedlockStrip;
 use crate::components::state_badge::Shape;
+use crate::format;
 
 /// For the review: each node with its value.
 pub(super) fn reviewed(quorum: Option<&Quorum>) -> AnyView {

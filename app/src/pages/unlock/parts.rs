@@ -9,6 +9,7 @@ use leptos::prelude::*;
 
 use crate::components::fact_list::known_or_why;
 use crate::components::state_badge::Shape;
+use crate::format;
 use crate::links;
 
 /// An untrusted name, with hidden characters shown.
@@ -18,7 +19,7 @@ pub(super) fn name(text: &str) -> AnyView {
 
 /// A clause of the console or a backend as a sentence, with hidden characters shown.
 pub fn sentence(text: &str) -> String {
-    let text = visible(text);
+    let text = format::prose(text);
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string());
     let mut sentence = first.unwrap_or_default() + chars.as_str();

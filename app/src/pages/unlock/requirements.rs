@@ -2,9 +2,8 @@
 //!
 //! Created again only when the requirement changes, so that a refetch keeps what is being typed.
 
-use domain::escape::visible;
+use domain::time_format;
 use domain::unlock::{Approval, to_type};
-use domain::{format, time_format};
 use leptos::html::Input;
 use leptos::prelude::*;
 
@@ -13,6 +12,7 @@ use super::step::StepForms;
 use super::{break_glass, path};
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, use_form};
 use crate::forms::field::{PasswordField, SubmitButton, is_invalid};
 use crate::links;
@@ -134,7 +134,7 @@ fn proof_line(step: &UnlockStep) -> AnyView {
             "ok",
             "healthy",
             "Authenticated",
-            &format!("{} ago; valid for 15 m", format::age(ago)),
+            &format!("{} ago; valid for 15 m", domain::format::age(ago)),
         ),
         Proof::Password | Proof::SignIn { .. } | Proof::Never => requirement_item(
             "pending",
@@ -170,7 +170,7 @@ fn approval_line(step: &UnlockStep) -> AnyView {
 }
 
 fn requirement_item(shape: &'static str, hue: &'static str, what: &'static str, note: &str) -> AnyView {
-    let note = visible(note).into_owned();
+    let note = format::prose(note);
     view! { <li><span class=format!("st quiet {hue}")><Shape name=shape/></span><span>{what}<small>{note}</small></span></li> }.into_any()
 }
 

@@ -3,7 +3,6 @@
 use chrono::NaiveDate;
 use domain::escape::visible;
 use domain::force_release::NodeResult;
-use domain::format;
 use domain::unlock::UnlockState;
 use leptos::prelude::*;
 
@@ -12,6 +11,7 @@ use super::nodes;
 use super::parts::{audit_entries, badge, holdings, name, paragraph, read_again, time_on};
 use super::path;
 use crate::focus::focus_if_lost;
+use crate::format;
 use crate::links;
 use crate::pages::unlock::data::UnlockData;
 
@@ -153,7 +153,7 @@ fn unknown(unlock: &UnlockData, today: NaiveDate, read: Callback<()>) -> AnyView
         <dl class="ba">
             <div><dt>"sent"</dt><dd>{sent}</dd></div>
             <div><dt>"read again"</dt><dd>{reread}</dd></div>
-            <div><dt>"next"</dt><dd>"within 5 s, until it is known"</dd></div>
+            <div><dt>"next"</dt><dd>"within 5\u{a0}s, until it is known"</dd></div>
         </dl>
         <p class="small ink2">"The result appears here when it is known; "{read_again(path(&unlock.id), "check now", read)}"."</p>
     }

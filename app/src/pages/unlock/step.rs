@@ -22,6 +22,7 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormState};
 use crate::forms::field::SubmitButton;
 use crate::links;
@@ -177,7 +178,7 @@ fn reviewed_lock(unlock: &UnlockData, today: NaiveDate) -> AnyView {
             {effects(&unlock.lock, &unlock.holder, &unlock.effects)}
             <h3>"Reason "<span class="small ink3">"recorded verbatim"</span></h3>
             <p class="said">{name(&unlock.reason)}</p>
-            <p class="small ink2">{name(&unlock.by_name)}", "{time_format::dated(unlock.created_at)}</p>
+            <p class="small ink2">{name(&unlock.by_name)}", "{format::unbroken(&time_format::dated(unlock.created_at)).into_owned()}</p>
         </section>
     }
     .into_any()

@@ -1,11 +1,11 @@
 //! Validity of an intent: its end, and the time left as a bar that runs down.
 
-use domain::format;
 use leptos::prelude::*;
 
 use super::parts::{name, time};
 use crate::charts::svg::percent;
 use crate::components::reactive::changing;
+use crate::format;
 use crate::live::use_live;
 use crate::pages::unlock::data::UnlockStep;
 

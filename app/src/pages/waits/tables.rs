@@ -1,7 +1,6 @@
 //! All waits with the reason why each is believed, and the backends that report them.
 
 use domain::escape::visible;
-use domain::format;
 use domain::waits::graph::EdgeTrust;
 use domain::waits::page::{WaitSourceView, WaitView, WaitsPage};
 use leptos::prelude::*;
@@ -10,6 +9,7 @@ use crate::charts::wait_cycle::{evidence, waited};
 use crate::components::lock_link::lock_link;
 use crate::components::reactive::changing;
 use crate::components::state_badge::{BackendBadge, Shape};
+use crate::format;
 use crate::links;
 
 /// Rows of the list; the API has more.

@@ -35,7 +35,7 @@ async fn alerts_are_acknowledged_and_silenced_with_audit_entries() {
     assert_eq!(alert["state"], "firing");
     assert_eq!(alert["labels"]["resource"], "jobs/<b>1");
     let page = console.get("/alerts").await.text().await.unwrap();
-    assert!(page.contains("1 group firing") && !page.contains("jobs/<b>1"));
+    assert!(page.contains("1\u{a0}group firing") && !page.contains("jobs/<b>1"));
     let ack = format!("/v1/alerts/{}/ack", alert["id"].as_str().unwrap());
     let acked = console
         .client

@@ -36,7 +36,7 @@ async fn firing() -> (TestServer, Browser) {
     let browser = server.signed_in("ada").await;
     eventually("the rejected write fires", async || {
         let (_, page) = shown(browser.get("/alerts").await).await;
-        page.contains("1 group firing")
+        page.contains("1\u{a0}group firing")
     })
     .await;
     (server, browser)
@@ -66,7 +66,7 @@ async fn a_group_is_expanded_acknowledged_and_undone_on_the_page() {
     let undone = browser.post("/alerts/unack", &[("group", group.as_str())]).await;
     assert_eq!(undone.headers()["location"], "/alerts?unacked");
     let (_, page) = shown(browser.get("/alerts").await).await;
-    assert!(page.contains("1 group firing"), "{page}");
+    assert!(page.contains("1\u{a0}group firing"), "{page}");
     let (status, page) = shown(browser.post("/alerts/ack", &[("group", "none")]).await).await;
     assert_eq!(status, 404);
     assert!(
@@ -131,7 +131,7 @@ async fn a_silence_starts_from_a_group_and_is_extended_and_ended() {
     let ended = browser.post(&format!("/alerts/silences/{id}/end"), &[]).await;
     assert_eq!(ended.headers()["location"], "/alerts?ended");
     let (_, page) = shown(browser.get("/alerts").await).await;
-    assert!(page.contains("1 group firing"), "{page}");
+    assert!(page.contains("1\u{a0}group firing"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +158,7 @@ async fn a_notified_group_stays_one_line_after_a_regrouping() {
         json!({"id": "fencing_rejections", "condition": "fencing_rejections", "groupBy": ["resource"]});
     server.as_user(&admin).done(Method::PUT, "/v1/rules", &rule).await;
     let (_, page) = shown(browser.get("/alerts").await).await;
-    assert!(page.contains("1 group firing"), "{page}");
+    assert!(page.contains("1\u{a0}group firing"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

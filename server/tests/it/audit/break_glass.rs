@@ -66,7 +66,7 @@ async fn break_glass_stays_flagged_until_another_user_reviews() {
     let id = broken_alone(&server, &eve).await;
 
     let (_, page) = server.as_user(&auditor).text("/audit").await;
-    assert!(page.contains("1 break-glass unlock awaits review"), "{page}");
+    assert!(page.contains("1\u{a0}break-glass unlock awaits review"), "{page}");
     assert!(page.contains(ALONE) && page.contains("no approver answers the pager"));
     assert!(page.contains("An approver of this lock reviews it") && !page.contains("Mark as reviewed"));
     let (_, own) = server.as_user(&eve).text("/audit").await;
@@ -148,6 +148,6 @@ async fn an_unlock_without_an_outcome_is_flagged() {
         ))
         .await;
     let (_, page) = server.as_user(&eve).text("/audit").await;
-    assert!(page.contains("1 has an unknown outcome"), "{page}");
+    assert!(page.contains("1\u{a0}has an unknown outcome"), "{page}");
     assert!(page.contains("is-open"), "{page}");
 }

@@ -42,7 +42,7 @@ async fn a_user_is_added_sets_a_password_and_is_disabled() {
     let listed = text(root.get("/settings/users").await, 200).await;
     assert!(!listed.contains("lhl_") && listed.contains("bea") && listed.contains("tenant_1:"));
     assert!(
-        listed.contains("2 users may sign in, 1 of them an admin"),
+        listed.contains("2\u{a0}users may sign in, 1 of them an admin"),
         "{listed}"
     );
 
@@ -200,7 +200,10 @@ async fn sessions_are_ended_only_by_admins_and_their_owner() {
         server.signed_in("bea").await,
     );
     let page = text(root.get("/settings/sessions").await, 200).await;
-    assert!(page.contains("2 users are signed in, with 3 sessions"), "{page}");
+    assert!(
+        page.contains("2\u{a0}users are signed in, with 3\u{a0}sessions"),
+        "{page}"
+    );
     let sessions = server.identity().sessions().await.unwrap();
     let of_root = sessions.iter().find(|session| session.user_id != bea_id).unwrap();
     let foreign = first
@@ -356,13 +359,13 @@ async fn last_use_of_a_token_is_shown_here_and_on_other_servers() {
     server.token("idle", on(Role::Viewer, None, None)).await;
     let page = text(root.get("/settings/tokens").await, 200).await;
     assert!(
-        page.contains("2 active tokens, 2 never used") && page.contains(">2 rows<"),
+        page.contains("2\u{a0}active tokens, 2 never used") && page.contains(">2\u{a0}rows<"),
         "{page}"
     );
     server.as_user(&used).get("/v1/me").await;
     let page = text(root.get("/settings/tokens").await, 200).await;
-    assert!(page.contains("2 active tokens, 1 never used"), "{page}");
-    assert!(page.contains("updated within 5 s"), "{page}");
+    assert!(page.contains("2\u{a0}active tokens, 1 never used"), "{page}");
+    assert!(page.contains("updated within 5\u{a0}s"), "{page}");
     let db = Db::open(&server.store.url).await.unwrap();
     let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
     let beside = Identity::open(db, audit, Clock::start()).await.unwrap();
@@ -384,6 +387,6 @@ async fn repeated_sign_in_failures_share_one_entry() {
     server.token("only", on(Role::Viewer, None, None)).await;
     for path in ["/settings/users", "/settings/tokens"] {
         let page = text(root.get(path).await, 200).await;
-        assert!(page.contains(">1 row<"), "{path}: {page}");
+        assert!(page.contains(">1\u{a0}row<"), "{path}: {page}");
     }
 }

@@ -30,7 +30,7 @@ async fn refused_writes_are_counted_listed_and_filtered() {
     }
     let rows = |html: &str| html.matches("class=\"f-n\"").count();
     let (_, html) = pages.page("/fencing").await;
-    assert!(html.contains("3 writes rejected in the last 24 h"), "{html}");
+    assert!(html.contains("3 writes rejected in the last 24\u{a0}h"), "{html}");
     assert_eq!(rows(&html), 3, "{html}");
     // The chart's one bar and the row of its table.
     assert!(

@@ -59,7 +59,7 @@ async fn the_overview_shows_held_locks_and_incidents() {
     let (_, token) = pages.acquire("tenant_1:a", "w-1").await;
     pages.refuse("tenant_1:a", token, "ledger-db").await;
     let texts = [
-        "All 1 lock",
+        "All 1\u{a0}lock",
         "id=\"held\"",
         "Held and waiting over time",
         "Fencing rejections",

@@ -47,9 +47,9 @@ async fn a_silent_member_is_first_with_its_age_and_remedy() {
     let page = browser.get("/backends").await.text().await.unwrap();
     for text in [
         "3 of 3 members answer; 1 more may fail",
-        "0 leader changes",
+        "0\u{a0}leader changes",
         "m0",
-        "2.1 GB",
+        "2.1\u{a0}GB",
     ] {
         assert!(page.contains(text), "{text} is not on the page");
     }
@@ -74,7 +74,7 @@ async fn a_silent_member_is_first_with_its_age_and_remedy() {
         "not reachable",
         "Its last answer",
         "the loss of one more stops it",
-        "1 leader change",
+        "1\u{a0}leader change",
     ] {
         assert!(page.contains(text), "{text} is not on the page");
     }

@@ -165,7 +165,7 @@ async fn the_break_glass_form_names_its_receivers() {
     add(&server, "one", &sink).await;
     let shown = page().await;
     assert!(
-        shown.contains("Notifications go out at once, through 1 receiver."),
+        shown.contains("Notifications go out at once, through 1\u{a0}receiver."),
         "{shown}"
     );
 }

@@ -18,9 +18,10 @@ pub(crate) struct Page {
 }
 
 impl Page {
+    /// A space in `words` is also one without a line break.
     pub(crate) fn has(&self, words: &str) -> &Self {
         assert!(
-            self.text.contains(words),
+            self.text.replace('\u{a0}', " ").contains(words),
             "{}: no {words:?} in {}",
             self.status,
             self.text

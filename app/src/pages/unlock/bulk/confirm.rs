@@ -1,7 +1,7 @@
 //! Second step and results of a bulk unlock: each with its effects and the name to type.
 
+use domain::time_format;
 use domain::unlock::{UnlockState, to_type};
-use domain::{format, time_format};
 use leptos::prelude::*;
 
 use super::super::header::external;
@@ -16,6 +16,7 @@ use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormState, use_form};
 use crate::forms::field::{SubmitButton, is_invalid};
 use crate::links;
@@ -96,10 +97,11 @@ fn title(data: &BulkConfirmData) -> String {
 fn lead(data: &BulkConfirmData) -> Option<String> {
     let open = data.items.iter().filter(|item| item.is_open());
     let first = open.map(|item| item.unlock.expires_at).min()?;
-    Some(format!(
+    let text = format!(
         "Type the name of each lock; the first expires at {}. Locks with an empty field are not released.",
         time_format::timed(first)
-    ))
+    );
+    Some(format::unbroken(&text).into_owned())
 }
 
 #[component]

@@ -4,7 +4,6 @@
 //! selected.
 
 use domain::escape::visible;
-use domain::format;
 use domain::reported::Reported;
 use domain::state::LockState;
 use leptos::prelude::*;
@@ -19,6 +18,7 @@ use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::StateBadge;
 use crate::components::title::PageTitle;
+use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormState, use_form};
 use crate::forms::field::{SubmitButton, TextArea, options_view};
 use crate::forms::filter_form::FilterForm;
@@ -278,7 +278,7 @@ mod tests {
         assert!(text(0, false).contains("not every backend is read"));
         assert_eq!(
             text(2, true),
-            "2 locks match; your roles may release none of them."
+            "2\u{a0}locks match; your roles may release none of them."
         );
     }
 }
