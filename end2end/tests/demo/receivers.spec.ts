@@ -14,6 +14,13 @@ test('the settings lead to the receivers, and the demo has a working one', async
   // The result has the whole width of the table.
   const widths = await page.locator('.receivers, .receivers .trials').evaluateAll((all) => all.map((it) => Math.round(it.getBoundingClientRect().width)));
   expect(widths).toEqual([widths[0], widths[0]]);
+  // Its row is marked as a whole under the pointer, the cell with the button too.
+  await page.locator('.receivers tbody th').first().hover();
+  const row = page.locator('.receivers tbody tr:hover > :not(:has(> .trials)), .receivers tbody tr:hover > td > form');
+  await expect(row).toHaveCount(6);
+  const marks = await row.evaluateAll((all) => all.map((it) => getComputedStyle(it).backgroundColor));
+  expect(new Set(marks).size).toBe(1);
+  expect(marks[0]).not.toBe('rgba(0, 0, 0, 0)');
   await lookAt(page, 'receivers-test');
 });
 
