@@ -206,11 +206,11 @@ fn on_success(stays: bool, on_done: Option<Callback<()>>) -> Callback<String, bo
     Callback::new(move |to: String| {
         let path = to.split(['?', '#']).next();
         let opens_page = !stays && path != Some(current_path.get_untracked().as_str());
-        if stays {
-            toast.show_for(&to);
-        } else {
+        if !stays {
             navigate(&to, NavigateOptions::default());
         }
+        // Also if it is the URL of this page, as after the second save of a rule.
+        toast.show_for(&to);
         // Another page fetches its data by itself, and what this one shows may be gone.
         if !opens_page {
             live.show_waiting();
