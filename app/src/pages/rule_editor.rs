@@ -55,6 +55,8 @@ pub struct PreviewRequest {
     /// Highest value or threshold of each part so far: the scale does not shrink below a line that is being dragged.
     scale: StoredValue<Vec<(String, i64)>>,
     line: ThresholdLine,
+    /// Version that the preview is compared with.
+    saved: RwSignal<Option<i64>>,
 }
 
 impl PreviewRequest {
@@ -65,6 +67,7 @@ impl PreviewRequest {
             is_newest: RwSignal::new(false),
             scale: StoredValue::new(Vec::new()),
             line: ThresholdLine::default(),
+            saved: RwSignal::new(None),
         }
     }
 
@@ -95,6 +98,17 @@ impl PreviewRequest {
             }
         };
         set_timeout(arrived, Duration::ZERO);
+    }
+
+    /// Computes the preview again when another version is saved, although the form has not changed since.
+    fn follow_saved(self, preview: Load<RulePreview>) {
+        Effect::new(move |before: Option<Option<i64>>| {
+            let now = self.saved.get();
+            if before.flatten().is_some() && before != Some(now) && now.is_some() {
+                preview.refetch();
+            }
+            now
+        });
     }
 
     /// Requests the preview of the form as it is.
@@ -177,6 +191,7 @@ pub fn RuleEditorPage() -> impl IntoView {
                 preview
             },
         );
+        request.follow_saved(load);
         let line = request.line;
         line.on_release(move || request.follow_form());
         view! {
@@ -260,6 +275,7 @@ fn Body(
 ) -> impl IntoView {
     Effect::new(move |_| {
         let data = data.get();
+        request.saved.set(data.version);
         if !data.is_removed {
             last_read.try_set_value(Some(data));
         }

@@ -145,6 +145,9 @@ test('a rule is created from a chart, rejected with its input kept, previewed, s
   await lookAt(page, 'alert-rule');
   await page.getByRole('button', { name: 'Save as version 2' }).click();
   await expect(page.getByText('Rule, version 2').first()).toBeVisible();
+  // The same URL as after the first save: the preview is no longer compared with the version before.
+  await expect(page.getByRole('status').filter({ hasText: 'Saved as a new version' })).toBeVisible();
+  await expect(page.locator('.fig', { hasText: 'firings now' })).toHaveCount(0);
   const made = (await api<Rules>('rules')).rules.find((it) => it.name === 'Refused in the ledger');
   expect(made?.with.count).toBe('50');
   const changes = page.getByRole('region', { name: 'Versions' });
