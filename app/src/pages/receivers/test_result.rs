@@ -72,8 +72,8 @@ fn results(name: &str, reply: &FormReply) -> AnyView {
     };
     let peers: Vec<AnyView> = peers.iter().map(result_view).collect();
     view! {
-        <section class="trials" role="status">
-            <h2>{title}</h2>
+        <section class="trials">
+            <h2><span role="status">{title}</span></h2>
             <p class="small ink2">"One message marked as a test, sent without the outbox."</p>
             {peers}
         </section>

@@ -30,16 +30,38 @@ pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl I
         Some(before) if !request.line.is_still() => before.clone(),
         _ => data.get(),
     });
+    let spoken = Memo::new(move |_| shown.with(spoken));
     view! {
-        <div class=class aria-live="polite">
+        <div class=class>
             <p class="re-progress small ink2" role="status">{move || request.is_pending.get().then_some("Computing the preview…")}</p>
             {changing(move || {
                 request.line.sync_after_redraw();
                 shown.with(|data| content(data, request))
             })}
+            <p class="sr" role="status">{changing(move || spoken.get())}</p>
         </div>
     }
     .into_any()
+}
+
+/// What a screen reader announces of a new preview: not its charts and tables. Nothing before it is complete.
+fn spoken(data: &RulePreview) -> String {
+    let Some(edited) = data.edited.as_ref().filter(|edited| !edited.is_partial) else {
+        return match data.faults.is_empty() {
+            true => String::new(),
+            false => "No preview: a field is invalid.".to_owned(),
+        };
+    };
+    let counted = |preview: &PreviewData| format::counted(preview.count, "firing", "firings");
+    match (&edited.unknown, &data.saved) {
+        (Some(why), _) => format!("No preview: {why}."),
+        (None, Some(saved)) => format!(
+            "{} now, {} with this change",
+            counted(saved),
+            format::count(edited.count)
+        ),
+        (None, None) => counted(edited),
+    }
 }
 
 fn content(data: &RulePreview, request: PreviewRequest) -> AnyView {
@@ -196,4 +218,29 @@ fn row(firing: &FiringRow, unit: Unit) -> AnyView {
         </tr>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complete_preview_is_announced_by_its_counts() {
+        let of = |count, is_partial| PreviewData {
+            count,
+            is_partial,
+            ..PreviewData::default()
+        };
+        let mut data = RulePreview {
+            edited: Some(of(2, true)),
+            saved: Some(of(14, true)),
+            ..RulePreview::default()
+        };
+        assert_eq!(spoken(&data), "");
+        data.edited = Some(of(2, false));
+        assert_eq!(spoken(&data), "14\u{a0}firings now, 2 with this change");
+        data.saved = None;
+        assert_eq!(spoken(&data), "2\u{a0}firings");
+        assert_eq!(spoken(&RulePreview::default()), "");
+    }
 }
