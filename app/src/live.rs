@@ -52,8 +52,8 @@ pub struct Live {
     awake: RwSignal<bool>,
     /// The shared ticker; `None` before hydration.
     now: RwSignal<Option<i64>>,
-    /// Its first value.
-    first_tick: StoredValue<Option<i64>>,
+    /// When the first HTML arrived; `None` before hydration.
+    received_at: StoredValue<Option<i64>>,
     /// Each increment refetches the resources of the page that show this kind: inventory,
     /// alerts, activity.
     epochs: [RwSignal<u64>; 3],
@@ -104,7 +104,7 @@ impl Live {
             last_event_at: RwSignal::new(0),
             awake: RwSignal::new(false),
             now: RwSignal::new(None),
-            first_tick: StoredValue::new(None),
+            received_at: StoredValue::new(None),
             epochs: [RwSignal::new(0), RwSignal::new(0), RwSignal::new(0)],
             flush: RwSignal::new(0),
             paused: RwSignal::new(false),
@@ -334,7 +334,7 @@ impl Live {
 #[derive(Clone, Copy)]
 pub struct Elapsed {
     live: Live,
-    /// `None`: created before hydration, and counted from the first tick.
+    /// `None`: created before hydration, and counted from the arrival of the HTML.
     started_at: Option<i64>,
 }
 
@@ -342,7 +342,7 @@ impl Elapsed {
     /// Tracked; in milliseconds.
     pub fn get(self) -> i64 {
         let Some(now) = self.live.now.get() else { return 0 };
-        let started_at = self.started_at.or_else(|| self.live.first_tick.get_value());
+        let started_at = self.started_at.or_else(|| self.live.received_at.get_value());
         started_at.map_or(0, |started_at| (now - started_at).max(0))
     }
 

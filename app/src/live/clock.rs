@@ -54,6 +54,25 @@ pub fn now_ms() -> i64 {
     now
 }
 
+/// When the first HTML arrived: its durations run since then, also while the script is on its way. In the browser only.
+pub(super) fn received_ms() -> i64 {
+    let now = now_ms();
+    received().map_or(now, |at| at.clamp(0, now))
+}
+
+fn received() -> Option<i64> {
+    let navigation = window().performance()?.get_entries_by_type("navigation").get(0);
+    let at = js_sys::Reflect::get(&navigation, &"responseStart".into()).ok()?;
+    // 0: not known.
+    let at = at.as_f64().filter(|at| *at > 0.0)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "milliseconds since the page opened are far below 2^53"
+    )]
+    let at = at as i64;
+    Some(at)
+}
+
 /// Sleep since the page opened. In the browser only.
 pub(super) fn slept_ms() -> i64 {
     now_ms();

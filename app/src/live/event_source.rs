@@ -46,7 +46,7 @@ pub(super) fn open_in_browser(live: Live) {
             let _ = root.set_attribute("data-hydrated", "");
         }
         let source = StoredValue::new_local(open(live));
-        live.first_tick.set_value(Some(now_ms()));
+        live.received_at.set_value(Some(clock::received_ms()));
         live.now.set(Some(now_ms()));
         live.awake.set(true);
         let tick = if prefers_reduced_motion() { TICK_CALM } else { TICK };

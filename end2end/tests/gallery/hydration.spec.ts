@@ -42,3 +42,16 @@ test('a link that is clicked before the page is live opens its page', async ({ p
   await hydrated(page);
   await expect(page.locator('h1')).toHaveText(name);
 });
+
+test('durations run from the arrival of the page, not of its script', async ({ page }) => {
+  const release = await holdWasm(page);
+  // A later reading has the time by itself.
+  await page.route('**/api/**', () => new Promise(() => {}));
+  await page.goto('/locks/builtin/tenant_123:ledger-post?source=lease', { waitUntil: 'domcontentloaded' });
+  const age = async () => Number(/as observed ([\d.]+)/.exec(await page.locator('dl.facts').innerText())?.[1]);
+  const before = await age();
+  await page.waitForFunction(() => performance.now() > 5_000);
+  release();
+  await hydrated(page);
+  expect(await age()).toBeGreaterThan(before + 3);
+});
