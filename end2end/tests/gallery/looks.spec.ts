@@ -1,5 +1,5 @@
 // Every page in both themes and widths: no console message, no axe violation, no overflow, a screenshot.
-import { expect, lookAt, open, test } from '../../gallery';
+import { expect, fits, lookAt, open, test } from '../../gallery';
 
 const PAGES: Record<string, string> = {
   overview: '/',
@@ -134,4 +134,18 @@ test('on a phone no number is on another line than its unit', async ({ page, for
     });
     expect(broken, path).toEqual([]);
   }
+});
+
+test('a printed page is light, and no navigation covers its text', async ({ page }) => {
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.setViewportSize({ width: 718, height: 1000 });
+  await open(page, '/locks/builtin/tenant_123:ledger-post?source=lease');
+  await expect(page.locator('.tabs')).toBeVisible();
+  await page.getByRole('button', { name: 'Switch between light and dark' }).click();
+  await page.getByRole('button', { name: 'Switch between light and dark' }).click();
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+  await page.emulateMedia({ colorScheme: 'dark', media: 'print' });
+  await expect(page.locator('.tabs')).toBeHidden();
+  await expect(page.locator('html')).toHaveCSS('background-color', 'rgb(255, 255, 255)');
+  await fits(page);
 });
