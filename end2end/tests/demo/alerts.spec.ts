@@ -33,8 +33,14 @@ test('a group is acknowledged and undone in place, expands, and links its lock, 
   await line(page).getByRole('button', { name: /^Acknowledge Fencing rejections/ }).click();
   await expect(page.getByRole('status').filter({ hasText: 'Acknowledged.' })).toBeVisible();
   await expect(line(page)).toContainText('by visitor');
+  // The key acknowledges, and withdraws nothing.
+  const posts: string[] = [];
+  page.on('request', (request) => { if (request.method() === 'POST') posts.push(new URL(request.url()).pathname); });
+  await line(page).getByRole('link', { name: /^Expand Fencing rejections/ }).focus();
+  await page.keyboard.press('a');
   await line(page).getByRole('button', { name: /^Undo the acknowledgement/ }).click();
   await expect(line(page).getByRole('button', { name: /^Acknowledge Fencing rejections/ })).toBeVisible();
+  expect(posts).toEqual(['/alerts/unack']);
   // Expanded in place, and by its URL.
   await line(page).getByRole('link', { name: /^Expand Fencing rejections/ }).click();
   await expect(page).toHaveURL(/open=/);

@@ -16,6 +16,8 @@ use crate::live::use_live;
 use crate::pages::alerts::alert_filter::AlertFilter;
 use crate::pages::alerts::data::{AlertGroup, AlertsData, GroupState};
 
+const ACK: &str = "/alerts/ack";
+
 #[component]
 pub(super) fn GroupRow(
     key: String,
@@ -171,7 +173,7 @@ fn Actions(key: String, group: Memo<Option<AlertGroup>>) -> impl IntoView {
                 .into_any()
             }
             None if can_ack => {
-                view! { <AckForm action="/alerts/ack" key=key.clone() label="Acknowledge" aria_label=format!("Acknowledge {name}")/> }
+                view! { <AckForm action=ACK key=key.clone() label="Acknowledge" aria_label=format!("Acknowledge {name}")/> }
                     .into_any()
             }
             None => ().into_any(),
@@ -194,10 +196,12 @@ fn AckForm(
     label: &'static str,
     #[prop(into)] aria_label: String,
 ) -> impl IntoView {
+    // The key `a` withdraws nothing: another user may have acknowledged the group a moment before.
+    let is_key_target = (action == ACK).then_some("");
     view! {
         <ConsoleForm action stays=true is_row=true>
             <input r#type="hidden" name="group" value=key/>
-            <span data-ack=""><SubmitButton class="btn s" aria_label>{label}</SubmitButton></span>
+            <span data-ack=is_key_target><SubmitButton class="btn s" aria_label>{label}</SubmitButton></span>
             <FormAlert/>
         </ConsoleForm>
     }
