@@ -54,8 +54,7 @@ pub struct Live {
     now: RwSignal<Option<i64>>,
     /// When the first HTML arrived; `None` before hydration.
     received_at: StoredValue<Option<i64>>,
-    /// Each increment refetches the resources of the page that show this kind: inventory,
-    /// alerts, activity.
+    /// Each increment refetches the page's resources of this kind: inventory, alerts, activity.
     epochs: [RwSignal<u64>; 3],
     /// Each increment makes tables apply held-back changes.
     flush: RwSignal<u64>,
@@ -87,6 +86,8 @@ struct ShownData {
 struct Fetching {
     running: u32,
     again: Topics,
+    /// When old data was last fetched again without an event.
+    renewed_at: i64,
 }
 
 /// The shared state. Requires the shell, which provides it.
@@ -146,8 +147,7 @@ impl Live {
         }
     }
 
-    /// As [`Self::set_shown`], for data without a revision: as new as the last event; before the
-    /// first event, older than any.
+    /// For data without a revision: as new as the last event; before the first event, older than any.
     pub fn set_arrived(self, topics: Topics) {
         let mut revisions = self.seen.get_value();
         if self.last_event.with_untracked(Option::is_none) {

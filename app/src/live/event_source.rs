@@ -19,6 +19,8 @@ const TICK_CALM: Duration = Duration::from_secs(1);
 /// Age of activity that is fetched again without an event: events carry no activity of other
 /// servers, and none at all to users with a limited scope.
 const ACTIVITY_AGE_MS_MAX: i64 = 5_000;
+/// The same of alerts: what is shown of the last hours changes with time alone.
+const ALERTS_AGE_MS_MAX: i64 = 60_000;
 /// Interval between attempts to reopen a stream that the browser gave up.
 const REOPEN_MS: i64 = 3_000;
 
@@ -196,20 +198,32 @@ fn check_stream(live: Live, source: StoredValue<Option<Source>, LocalStorage>, n
     if closed {
         live.on_refused(now);
     }
-    refetch_activity(live, now);
+    refetch_old(live, now);
     // A half-open connection reports no error; a refused one is given up by the browser.
     if silent || (closed && now - opened_at > REOPEN_MS) {
         source.try_set_value(open(live));
     }
 }
 
-fn refetch_activity(live: Live, now: i64) {
-    let shown = live.shown.try_get_untracked().flatten();
-    let is_old = |shown: super::ShownData| {
-        shown.topics.has(Topics::ACTIVITY) && now - shown.arrived_at > ACTIVITY_AGE_MS_MAX
-    };
+/// At the same interval if it fails.
+pub(super) fn refetch_old(live: Live, now: i64) {
     let is_open = matches!(live.stream.try_get_untracked(), Some(Stream::Open));
-    if is_open && shown.is_some_and(is_old) {
-        live.on_change(Topics::ACTIVITY);
+    let Some(shown) = live.shown.try_get_untracked().flatten().filter(|_| is_open) else {
+        return;
+    };
+    let (topics, age_ms_max) = match shown.topics {
+        topics if topics.has(Topics::ACTIVITY) => (Topics::ACTIVITY, ACTIVITY_AGE_MS_MAX),
+        topics if topics.has(Topics::ALERTS) => (Topics::ALERTS, ALERTS_AGE_MS_MAX),
+        _ => return,
+    };
+    let is_old = live.fetching.try_update_value(|fetching| {
+        let is_old = now - shown.arrived_at.max(fetching.renewed_at) > age_ms_max;
+        if is_old {
+            fetching.renewed_at = now;
+        }
+        is_old
+    });
+    if is_old == Some(true) {
+        live.on_change(topics);
     }
 }

@@ -100,3 +100,32 @@ fn a_restarted_server_does_not_confirm_old_data() {
         assert_eq!(live.data_age_ms(), Some(age_ms), "revision {revision}");
     }
 }
+
+#[test]
+fn old_data_is_fetched_again_at_an_interval_if_that_fails_too() {
+    let (_owner, live) = live();
+    live.stream.set(Stream::Open);
+    let show = |topics| {
+        live.shown.set(Some(ShownData {
+            topics,
+            revisions: Revisions::default(),
+            arrived_at: 0,
+        }));
+    };
+    let renewed_at = |now| {
+        event_source::refetch_old(live, now);
+        refetches(live)
+    };
+    // No response arrives after the first.
+    show(Topics::ACTIVITY);
+    assert_eq!(renewed_at(5_000), [0, 0, 0]);
+    assert_eq!(renewed_at(5_250), [0, 0, 1]);
+    assert_eq!(renewed_at(5_500), [0, 0, 1]);
+    assert_eq!(renewed_at(10_500), [0, 0, 2]);
+    show(Topics::ALERTS);
+    assert_eq!(renewed_at(70_500), [0, 0, 2]);
+    assert_eq!(renewed_at(70_750), [0, 1, 2]);
+    // Changes of the inventory have events.
+    show(Topics::INVENTORY);
+    assert_eq!(renewed_at(999_999), [0, 1, 2]);
+}

@@ -8,6 +8,7 @@ use crate::components::resource_name::ResourceName;
 use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
+use crate::live::use_live;
 use crate::pages::alerts::data::{AlertGroup, AlertMember, owner_text};
 
 #[component]
@@ -78,7 +79,8 @@ fn MemberRow(id: i64, group: Memo<Option<AlertGroup>>, now: Memo<i64>) -> impl I
 }
 
 fn cells(member: &AlertMember, now: i64) -> AnyView {
-    let past = format::period((now - member.since).max(0) / 1_000 * 1_000);
+    let (elapsed, since) = (use_live().elapsed(), member.since);
+    let past = Memo::new(move |_| format::period((now + elapsed.get() - since).max(0) / 1_000 * 1_000));
     let state = match (member.is_firing, member.is_silenced, &member.acked_by) {
         (_, true, _) => "silenced".to_owned(),
         (false, ..) => "pending".to_owned(),
@@ -91,7 +93,7 @@ fn cells(member: &AlertMember, now: i64) -> AnyView {
         <td class="al-cut"><a class="al-of" href=member.path.clone()><ResourceName name=member.subject.clone() cut=true/></a></td>
         <td><bdi>{visible(owner).into_owned()}</bdi></td>
         <td class="wrap ink2"><bdi>{format::prose(&member.why)}</bdi>{state}</td>
-        <td class="num">{past}</td>
+        <td class="num">{changing(move || past.get())}</td>
     }
     .into_any()
 }

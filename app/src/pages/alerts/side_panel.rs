@@ -13,13 +13,15 @@ use crate::components::state_badge::Shape;
 use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
+use crate::live::use_live;
 use crate::pages::alerts::data::{
     AlertsData, Deliveries, DeliveryState, HISTORY_MS, LastDelivery, RuleHistory, RuleLine, SilenceRow,
 };
 use crate::pages::silence::silence_draft;
 
 /// A silence that ends within this time is marked, in milliseconds.
-const SOON_MS: i64 = 30 * 60_000;
+const SOON_MS: i64 = 30 * MINUTE_MS;
+const MINUTE_MS: i64 = 60_000;
 const WIDTH: i64 = 600;
 
 #[component]
@@ -221,14 +223,20 @@ fn Silence(id: String, data: Signal<AlertsData>) -> impl IntoView {
     view! { <li class="al-q">{text}{acts}</li> }.into_any()
 }
 
-fn silence_text(row: &SilenceRow, now: i64) -> AnyView {
-    let left = (row.ends_at - now).max(0);
-    let span = format!("ends in {}", format::period(left / 60_000 * 60_000 + 60_000));
-    let span = if left < SOON_MS {
-        view! { <span class="st warning"><Shape name="near_expiry"/>{span}</span> }.into_any()
+/// Rounded up.
+fn time_left(minutes: i64) -> AnyView {
+    let text = format!("ends in {}", format::period((minutes + 1) * MINUTE_MS));
+    if minutes * MINUTE_MS < SOON_MS {
+        view! { <span class="st warning"><Shape name="near_expiry"/>{text}</span> }.into_any()
     } else {
-        view! { <span>{span}</span> }.into_any()
-    };
+        view! { <span>{text}</span> }.into_any()
+    }
+}
+
+fn silence_text(row: &SilenceRow, now: i64) -> AnyView {
+    let (elapsed, ends_at) = (use_live().elapsed(), row.ends_at);
+    let minutes_left = Memo::new(move |_| (ends_at - now - elapsed.get()).max(0) / MINUTE_MS);
+    let span = changing(move || time_left(minutes_left.get()));
     let at = DateTime::from_timestamp_millis(row.ends_at).unwrap_or_default();
     let comment = format!("“{}”", visible(&row.comment));
     view! {
