@@ -28,3 +28,11 @@ test('the overview leads to a deadlock of three systems', async ({ page, scene }
   for (const backend of ['etcd-coord', 'pg-orders', 'builtin']) await expect(deadlocks).toContainText(backend);
   await lookAt(page, 'overview-deadlock', [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
 });
+
+test('the age of a reading runs without another one', async ({ page, scene }) => {
+  await scene('deadlock');
+  await page.route('**/api/**', () => new Promise(() => {}));
+  await open(page, '/waits');
+  const age = page.locator('main table small', { hasText: 'read ' }).first();
+  await expect(age).not.toHaveText(await age.innerText());
+});

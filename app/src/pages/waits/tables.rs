@@ -6,6 +6,7 @@ use domain::waits::page::{WaitSourceView, WaitView, WaitsPage};
 use leptos::prelude::*;
 
 use crate::charts::wait_cycle::{evidence, waited};
+use crate::components::elapsed::Age;
 use crate::components::lock_link::lock_link;
 use crate::components::reactive::changing;
 use crate::components::state_badge::{BackendBadge, Shape};
@@ -81,14 +82,13 @@ fn row(wait: &WaitView) -> AnyView {
         Some(wants) => format!("{}: {}", evidence(wait), visible(wants)),
         None => evidence(wait),
     };
-    let age = format!("read {} ago", format::age(wait.age_ms));
     let name = wait.lock.resource.text();
     view! {
         <tr class=class>
             <td><bdi>{visible(&wait.waiter).into_owned()}</bdi></td>
             <td>{lock_link(&links::lock_path(&wait.lock), &name, "")}<small class="ink3">{wait.lock.backend.to_string()}</small></td>
             <td><bdi>{visible(&wait.holder).into_owned()}</bdi></td>
-            <td class="ink2"><bdi>{evidence_text}</bdi><small class="ink3">{age}</small></td>
+            <td class="ink2"><bdi>{evidence_text}</bdi><small class="ink3">"read "<Age ms=wait.age_ms/>" ago"</small></td>
             <td class="num waiting">{waited(wait)}</td>
         </tr>
     }
@@ -132,7 +132,10 @@ fn source(source: &WaitSourceView) -> AnyView {
     } else {
         ""
     };
-    let age = source.age_ms.map_or_else(|| "never read".to_owned(), format::age);
+    let age = match source.age_ms {
+        Some(ms) => view! { <Age ms/> }.into_any(),
+        None => "never read".into_any(),
+    };
     view! {
         <tr class=class>
             <td><a class="link" href=format!("/backends#{}", source.backend)>{source.backend.to_string()}</a></td>
