@@ -7,15 +7,15 @@ mod integrity;
 pub mod outcome_badge;
 pub mod pending_reviews;
 pub mod search;
-mod table;
+pub mod table;
 
 use leptos::prelude::*;
 
-use self::data::{AuditData, AuditFilters, AuditSearchResult, audit};
+use self::data::{AuditData, AuditFilters, AuditSearchResult, AuditTableRow, audit};
 use self::integrity::{chain_facts, chain_title};
 use self::pending_reviews::PendingReviews;
 use self::search::Search;
-use self::table::table;
+use self::table::LiveTable;
 use crate::api::error::set_status;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
@@ -52,6 +52,8 @@ fn Body(data: Signal<AuditData>) -> impl IntoView {
         AuditSearchResult::InvalidFilter => set_status(400),
         AuditSearchResult::Unavailable => set_status(503),
     });
+    let rows = Memo::new(move |_| data.with(|data| rows(&data.found)));
+    let has_rows = Memo::new(move |_| rows.with(|rows| !rows.is_empty()));
     let exports = move || data.with(|data| exports(&data.found, &data.filters));
     view! {
         <div class="pagehead">
@@ -64,7 +66,8 @@ fn Body(data: Signal<AuditData>) -> impl IntoView {
             <section class="sec" aria-labelledby="rows">
                 <header><h2 id="rows">"Entries"</h2><span class="note">"newest first, grouped by forced unlock"</span>{changing(exports)}</header>
                 <Search data/>
-                {changing(move || data.with(found))}
+                {changing(move || has_rows.get().then(|| view! { <LiveTable rows/> }.into_any()))}
+                {changing(move || data.with(below_rows))}
             </section>
         </div>
     }
@@ -88,7 +91,15 @@ fn exports(found: &AuditSearchResult, filters: &AuditFilters) -> AnyView {
     .into_any()
 }
 
-fn found(data: &AuditData) -> AnyView {
+fn rows(found: &AuditSearchResult) -> Vec<AuditTableRow> {
+    match found {
+        AuditSearchResult::Entries { rows, .. } => rows.clone(),
+        AuditSearchResult::InvalidFilter | AuditSearchResult::Unavailable => Vec::new(),
+    }
+}
+
+/// Links to other pages of the list, or why it has no rows.
+fn below_rows(data: &AuditData) -> AnyView {
     let filters = &data.filters;
     match &data.found {
         AuditSearchResult::InvalidFilter => {
@@ -104,11 +115,7 @@ fn found(data: &AuditData) -> AnyView {
             older: None,
             is_first,
         } if rows.is_empty() => no_entries(filters, *is_first),
-        AuditSearchResult::Entries {
-            rows,
-            older,
-            is_first,
-        } => {
+        AuditSearchResult::Entries { older, is_first, .. } => {
             let older = older.as_ref().map(|cursor| {
                 let pairs = filters.pairs().chain([("cursor", cursor.as_str())]);
                 view! { <a class="btn" rel="next" href=links::with_query(PATH, pairs)>"Older entries"</a> }
@@ -117,7 +124,7 @@ fn found(data: &AuditData) -> AnyView {
             let newest = (!is_first).then(|| {
                 view! { <a class="btn" href=links::with_query(PATH, filters.pairs())>"Newest entries"</a> }.into_any()
             });
-            view! { {table(rows)}<p class="foot">{newest}{older}</p> }.into_any()
+            view! { <p class="foot">{newest}{older}</p> }.into_any()
         }
     }
 }

@@ -1,6 +1,6 @@
 // The audit log: navigation, filters, single entries, export; without script,
 // by keyboard, on a phone.
-import { accessible, expect, fits, lookAt, test } from '../../demo';
+import { accessible, expect, fits, lookAt, open, test } from '../../demo';
 import type { Page } from '@playwright/test';
 
 interface Unlock { unlockId: string; state: string }
@@ -48,6 +48,22 @@ test('the navigation leads to the audit log with its filter form', async ({ page
   await lookAt(page, 'audit-nothing-fits');
   await page.getByRole('link', { name: 'All entries' }).click();
   await expect(page).toHaveURL('/audit');
+});
+
+test('newer entries leave the focus on its entry', async ({ page, demo }) => {
+  const headers = { origin: demo.url };
+  const silence = async () => {
+    const data = { matchers: [{ label: 'prefix', value: 'nothing_here:' }], lasts: '1m', comment: 'a new entry' };
+    expect((await page.request.post('/v1/silences', { headers, data })).status()).toBe(201);
+  };
+  await silence();
+  await open(page, '/audit?action=SILENCE_CREATE');
+  const first = lines(page).first().getByRole('link').first();
+  const label = await first.getAttribute('aria-label') ?? '';
+  await first.focus();
+  await silence();
+  await expect(first).not.toHaveAttribute('aria-label', label);
+  await expect(page.getByRole('link', { name: label, exact: true })).toBeFocused();
 });
 
 test('the steps of a forced unlock are grouped', async ({ page, demo, api }) => {

@@ -7,6 +7,7 @@ use domain::time_format;
 use leptos::prelude::*;
 
 use super::outcome_badge::badge;
+use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::pages::audit::data::{AuditTableRow, EntryFlag, Join};
 
@@ -40,7 +41,37 @@ fn time_cell(at: DateTime<Utc>) -> AnyView {
 }
 
 pub(super) fn table(entries: &[AuditTableRow]) -> AnyView {
-    let rows = entries.iter().map(table_row);
+    let rows = entries
+        .iter()
+        .map(|row| view! { <tr class=row_class(row)>{cells(row)}</tr> }.into_any());
+    frame(rows.collect_view().into_any())
+}
+
+/// Of entries that are read again: newer ones move a row down, and its elements with it, so that the focus stays on its entry.
+#[component]
+pub(super) fn LiveTable(rows: Memo<Vec<AuditTableRow>>) -> impl IntoView {
+    let ids =
+        Memo::new(move |_| rows.with(|rows| rows.iter().map(|row| row.id.clone()).collect::<Vec<String>>()));
+    let rows = view! {
+        <For each=move || ids.get() key=String::clone let:id>
+            <LiveRow id rows/>
+        </For>
+    };
+    frame(rows.into_any())
+}
+
+#[component]
+fn LiveRow(id: String, rows: Memo<Vec<AuditTableRow>>) -> impl IntoView {
+    // The last data is used while the row is being removed.
+    let row = Memo::new(move |before: Option<&Option<AuditTableRow>>| {
+        let found = rows.with(|rows| rows.iter().find(|row| row.id == id).cloned());
+        found.or_else(|| before.cloned().flatten())
+    });
+    let class = move || row.with(|row| row.as_ref().map(row_class).unwrap_or_default());
+    view! { <tr class=class>{changing(move || row.with(|row| row.as_ref().map(cells)))}</tr> }.into_any()
+}
+
+fn frame(rows: AnyView) -> AnyView {
     view! {
         <table class="t rec">
             <thead><tr>
@@ -49,19 +80,22 @@ pub(super) fn table(entries: &[AuditTableRow]) -> AnyView {
                 <th scope="col" class="r-o">"outcome"</th><th scope="col" class="r-r">"on"</th>
                 <th scope="col" class="r-y">"why"</th>
             </tr></thead>
-            <tbody>{rows.collect_view()}</tbody>
+            <tbody>{rows}</tbody>
         </table>
     }
     .into_any()
 }
 
-fn table_row(row: &AuditTableRow) -> AnyView {
+fn row_class(row: &AuditTableRow) -> String {
     let flag_class = match row.flag {
         EntryFlag::Nothing => "",
         EntryFlag::Open => " is-open is-stale",
         EntryFlag::NotReviewed => " is-flagged",
     };
-    let class = format!("{}{flag_class}", row.join.class());
+    format!("{}{flag_class}", row.join.class())
+}
+
+fn cells(row: &AuditTableRow) -> AnyView {
     let flag_note = match row.flag {
         EntryFlag::NotReviewed => view! { <small class="flag warning">"not reviewed"</small> }.into_any(),
         EntryFlag::Open => view! { <small class="flag">"outcome unknown"</small> }.into_any(),
@@ -81,15 +115,13 @@ fn table_row(row: &AuditTableRow) -> AnyView {
     let actor = visible(&row.actor).into_owned();
     let label = format!("entry {}", row.id);
     view! {
-        <tr class=class>
-            <th scope="row" class="r-n"><a class="link" href=format!("/audit/{}", row.id) aria-label=label>{row.id.clone()}</a></th>
-            <td class="r-t">{time_cell(row.at)}</td>
-            <td class="r-a"><bdi title=actor.clone()>{actor.clone()}</bdi>{role}</td>
-            <td class="r-w">{row.action.clone()}" "{phase}</td>
-            <td class="r-o">{badge(&row.outcome)}{flag_note}{counterpart}</td>
-            <td class="r-r">{target_cell(row)}</td>
-            <td class="r-y">{reason_cell(row)}</td>
-        </tr>
+        <th scope="row" class="r-n"><a class="link" href=format!("/audit/{}", row.id) aria-label=label>{row.id.clone()}</a></th>
+        <td class="r-t">{time_cell(row.at)}</td>
+        <td class="r-a"><bdi title=actor.clone()>{actor.clone()}</bdi>{role}</td>
+        <td class="r-w">{row.action.clone()}" "{phase}</td>
+        <td class="r-o">{badge(&row.outcome)}{flag_note}{counterpart}</td>
+        <td class="r-r">{target_cell(row)}</td>
+        <td class="r-y">{reason_cell(row)}</td>
     }
     .into_any()
 }
