@@ -256,28 +256,19 @@ impl Party {
         WaitParty::new(id, self.owner_id(), fields)
     }
 
-    /// Grant times are not recorded; their lower bounds are.
+    /// Grant times are not recorded. The times that bound them are in the raw record: a reason with a time would be
+    /// another one for each transaction.
     pub(super) fn acquired_at(&self) -> Reported<DateTime<Utc>> {
-        match self {
-            Self::Session(session) => match session.xact_start {
-                Some(start) => Reported::Unknown(
-                    format!(
-                        "Postgres does not record when a lock was granted; its transaction began at {}",
-                        whole_seconds(start)
-                    )
-                    .into(),
-                ),
-                None if session.hidden => Reported::unknown(HIDDEN),
-                None => Reported::unknown("Postgres does not record when a session-level lock was granted"),
-            },
-            Self::Prepared(prepared) => Reported::Unknown(
-                format!(
-                    "Postgres does not record when a lock was granted; it was before the transaction was prepared at {}",
-                    whole_seconds(prepared.prepared)
-                )
-                .into(),
-            ),
-        }
+        Reported::unknown(match self {
+            Self::Session(session) if session.xact_start.is_some() => {
+                "Postgres does not record when a lock was granted; its transaction began at xact_start of the raw record"
+            }
+            Self::Session(session) if session.hidden => HIDDEN,
+            Self::Session(_) => "Postgres does not record when a session-level lock was granted",
+            Self::Prepared(_) => {
+                "Postgres does not record when a lock was granted; it was before its transaction was prepared"
+            }
+        })
     }
 
     pub(super) fn level(&self) -> Level {

@@ -199,9 +199,14 @@ async fn the_level_of_a_key_is_reported_only_if_proven() {
     );
     let lock = open.lock.unwrap();
     assert!(
-        lock.acquired_at.why().unwrap().contains("transaction began at 2"),
+        lock.acquired_at
+            .why()
+            .unwrap()
+            .contains("transaction began at xact_start"),
         "{lock:?}"
     );
+    let began = open.raw.iter().find(|field| field.name.ends_with("xact_start"));
+    assert!(began.unwrap().value.starts_with('2'), "{:?}", open.raw);
     run(&mut shared.second, "COMMIT").await;
     shared.waiting.await.unwrap();
     // The waiter ends with its task: its session, and so the lock, is gone.

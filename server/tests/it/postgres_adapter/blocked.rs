@@ -85,7 +85,7 @@ async fn a_chain_of_row_waits_is_one_lock_of_its_root() {
         lock.acquired_at
             .why()
             .unwrap()
-            .contains("its transaction began at"),
+            .contains("its transaction began at xact_start"),
         "{lock:?}"
     );
     let generation = lock.generation.known().unwrap().as_str();
