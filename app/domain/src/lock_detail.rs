@@ -125,6 +125,10 @@ crate::wire_enum! {
         Expired = "expired",
         /// Acquired by a new owner after the old owner's lease had expired.
         Reclaimed = "reclaimed",
+        /// One more owner of a shared lock that others hold already.
+        ShareAcquired = "share_acquired",
+        /// One owner of a shared lock less; the others still hold it.
+        ShareReleased = "share_released",
         Waiting = "waiting",
         /// Fewer waiters than before: one acquired the lock or gave up.
         FewerWaiting = "fewer_waiting",
@@ -153,6 +157,8 @@ impl EventKind {
             Self::Released => "released",
             Self::Expired => "expired",
             Self::Reclaimed => "reclaimed",
+            Self::ShareAcquired => "share acquired",
+            Self::ShareReleased => "share released",
             Self::Waiting => "waiting",
             Self::FewerWaiting => "fewer waiters",
             Self::GrantedAfterWait => "granted after wait",

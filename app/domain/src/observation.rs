@@ -69,6 +69,8 @@ pub struct ObservedLock {
     pub resource: Resource,
     pub owner: Reported<OwnerId>,
     pub owner_count: u32,
+    /// All owners of a shared lock. Empty for one owner, and if the backend does not identify all of them.
+    pub sharers: Vec<Sharer>,
     pub lease_id: Reported<Box<str>>,
     pub generation: Reported<Generation>,
     pub fencing_token: Reported<FencingToken>,
@@ -97,6 +99,16 @@ impl ObservedLock {
             }
         )
     }
+}
+
+/// One owner of a shared lock, identified by the generation that the lock would have with this owner alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sharer {
+    pub generation: Generation,
+    /// `None`: it was not read.
+    pub owner: Option<OwnerId>,
+    /// If the backend gives each sharer its own.
+    pub token: Option<FencingToken>,
 }
 
 /// A waiter, identified by the generation that its holding will have.

@@ -190,6 +190,7 @@ fn lock(resource: Resource) -> ObservedLock {
         resource,
         owner: Reported::Value(OwnerId::new("worker-7.eu-1.example.com")),
         owner_count: 1,
+        sharers: Vec::new(),
         lease_id: Reported::absent("none here"),
         generation: Reported::Value(Generation::new("g")),
         fencing_token: Reported::absent("none here"),

@@ -119,6 +119,7 @@ fn lock(index: usize, source: &Source, pass: i64) -> ObservedLock {
             index * 2_654_435_761 % 0xffff_ffff
         ))),
         owner_count: 1,
+        sharers: Vec::new(),
         lease_id: Reported::absent("a plain value names no lease"),
         generation: Reported::Value(Generation::new(format!("value:{index:016x}"))),
         fencing_token: Reported::absent("Redis issues no fencing tokens"),

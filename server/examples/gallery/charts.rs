@@ -34,6 +34,7 @@ pub(crate) fn lock_charts(detail: &LockDetail, search: &str, now: Moment) -> Loc
         is_refused_unread: false,
         revoked: &revoked,
         holders: holders.as_deref(),
+        is_shared: false,
         waiters: &waiters,
         since: Some(wall - 340 * MINUTE),
     };

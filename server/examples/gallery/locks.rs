@@ -264,6 +264,7 @@ impl CannedLock {
                 None => Reported::unknown("the key's value names no owner"),
             },
             owner_count: 1,
+            sharers: Vec::new(),
             lease_id,
             fencing_token: token,
             acquired_at: if is_redis {

@@ -2,7 +2,8 @@
 //! each of a million entries. Computed on request for scoped viewers only.
 //!
 //! A fingerprint reads the fields of the entry itself and one text behind a pointer: the owner, which may change
-//! within a holding. A new generation changes the time at which the acquisition was first observed.
+//! within a holding. A new generation changes the time at which the acquisition was first observed, except that of a
+//! shared lock.
 
 use domain::fnv1a::fnv1a_64;
 
@@ -33,6 +34,7 @@ impl Fingerprint {
             | u64::from(entry.owner_count) << 16
             | (entry.state.rank() as u64) << 8
             | entry.ends as u64;
+        let sharers = entry.generation.as_deref().filter(|_| entry.owner_count > 1);
         self.content = self.content.wrapping_add(mix([
             id | u64::from(entry.waiters),
             small,
@@ -40,6 +42,7 @@ impl Fingerprint {
             entry.acquired_at.cast_unsigned(),
             entry.token,
             entry.owner.as_deref().map_or(0, |owner| fnv1a_64(owner.bytes())),
+            sharers.map_or(0, |generation| fnv1a_64(generation.bytes())),
         ]));
         let deadline = [id, entry.deadline.0.cast_unsigned()];
         self.deadlines = self.deadlines.wrapping_add(mix(deadline));

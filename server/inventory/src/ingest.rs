@@ -7,7 +7,7 @@ mod unidentified;
 
 use chrono::{DateTime, Utc};
 use domain::lock_detail::EventKind;
-use domain::observation::{Lifetime, ObservedLock};
+use domain::observation::{Lifetime, ObservedLock, Sharer};
 use domain::state::LockState;
 use domain::tick::Tick;
 
@@ -16,10 +16,11 @@ use super::events::LockEvent;
 use super::long_held::{BackendClock, Judge, NEVER};
 use super::missing_reasons::FILLED;
 use super::shard::{Shard, SourceInfo};
+use super::sharers::{Share, Sharing};
 use super::slab::Id;
 use backends::Batch;
 
-use self::events::{ScannedLock, carry_over, event, record_change};
+use self::events::{OwnersChange, ScannedLock, carry_over, event, record_change, share_event};
 use self::removal::take_unlocked;
 
 pub(super) use self::removal::ReadSources;
@@ -155,6 +156,7 @@ impl Shard {
             }
             None => {
                 let line = std::mem::take(&mut lock.line);
+                let sharers = std::mem::take(&mut lock.sharers);
                 let mut entry = self.make(lock, source, sent_at, context);
                 self.lines.replace(source, &entry.name, line, sent_at);
                 let (info, gaps) = (&self.sources[usize::from(source)], &self.gaps);
@@ -172,15 +174,17 @@ impl Shard {
                 }
                 outcome.changes += 1;
                 outcome.touched = true;
+                let sharing = self.sharers.replace(None, &entry, sharers);
                 if is_known && self.gaps.has_holder(&entry) {
-                    outcome.events.push(LockEvent {
+                    let wall = context.wall(context.dated(sent_at, outage));
+                    let others = sharing.iter().flat_map(|sharing| sharing.now.iter().skip(1));
+                    let others =
+                        others.map(|share| share_event(EventKind::ShareAcquired, share, &entry, wall));
+                    let all = std::iter::once(event(EventKind::Acquired, &entry, wall)).chain(others);
+                    outcome.events.extend(all.map(|acquired| LockEvent {
                         not_before: outage.map(|since| context.begun_after(&entry, since)),
-                        ..event(
-                            EventKind::Acquired,
-                            &entry,
-                            context.wall(context.dated(sent_at, outage)),
-                        )
-                    });
+                        ..acquired
+                    }));
                 }
                 let is_freed = self.freed.is_free_since(source, &entry.name, sent_at);
                 let id = self.insert(entry);
@@ -201,29 +205,32 @@ impl Shard {
         outcome: &mut IngestOutcome,
     ) {
         let Some(old) = self.slab.get(id) else { return };
-        let source = old.source;
+        let (source, outage) = (old.source, context.outage_since(old.read_at, sent_at));
         let renewed_at = lock.renewed_at.known().copied();
         let line = std::mem::take(&mut lock.line);
+        self.sharers.keep_owner(old, &mut lock);
+        let sharers = std::mem::take(&mut lock.sharers);
         let mut new = self.make(lock, source, sent_at, context);
+        new.seen_begin = outage.is_none();
+        let owners = self.compare_owners(id, &mut new, sharers);
         let info = &self.sources[usize::from(source)];
         let grain_ms = info.grain_ms;
         let Some(old) = self.slab.get_mut(id) else { return };
         new.group = old.group;
-        let is_same = old.is_same_holding(&new);
+        let sharing = owners.as_ref().map(|owners| &owners.sharing);
+        let is_same = sharing.map_or_else(|| old.is_same_holding(&new), Sharing::is_same_holding);
         let generation = new.generation.as_deref().filter(|_| !is_same);
         let waited_ms = self.lines.waited(source, &old.name, generation, sent_at);
         self.lines.replace(source, &old.name, line, sent_at);
-        let is_unlocked = !is_same && take_unlocked(&mut self.unlocked, old);
+        let is_over = sharing.map_or(!is_same, Sharing::is_over);
+        let is_unlocked = is_over && take_unlocked(&mut self.unlocked, old);
         let mut renewed = None;
         if is_same {
             new.seen_begin = old.seen_begin;
             renewed = carry_over(old, &mut new, renewed_at, grain_ms, context);
             outcome.touched |= renewed.is_some();
-        } else {
-            new.seen_begin = context.outage_since(old.read_at, sent_at).is_none();
-            if !is_unlocked {
-                self.overwrites.record(old, &new, sent_at, context);
-            }
+        } else if !is_unlocked {
+            self.overwrites.record(old, &new, sent_at, context);
         }
         new.long_after = context.long_after(&new, is_same.then_some(&*old), info);
         self.overwrites.mark(&mut new, sent_at, context);
@@ -234,6 +241,7 @@ impl Shard {
             && new.owner == old.owner
             && new.state == old.state
             && new.waiters == old.waiters
+            && new.generation == old.generation
             && new.owner_count == old.owner_count
             && new.ends == old.ends;
         let are_sums_unchanged =
@@ -246,6 +254,7 @@ impl Shard {
                 renewed,
                 is_unlocked,
                 waited_ms,
+                owners,
             };
             record_change(old, &new, &seen, sent_at, context, outcome);
         }
@@ -264,6 +273,21 @@ impl Shard {
         if !are_sums_unchanged {
             self.order.touch(id, &self.slab);
         }
+    }
+
+    /// `None`: the lock had and has one owner. An owner that goes on as the recorded one keeps the beginning of its hold.
+    fn compare_owners(&mut self, id: Id, new: &mut Entry, sharers: Vec<Sharer>) -> Option<OwnersChange> {
+        let sharing = self.sharers.replace(self.slab.get(id), new, sharers)?;
+        let waited = |share: &Share| {
+            let generation = Some(share.generation());
+            self.lines.waited(new.source, &new.name, generation, new.read_at)
+        };
+        let waited_ms = sharing.now.iter().map(waited).collect();
+        if let Some(first) = sharing.now.first().filter(|_| !sharing.is_same_holding()) {
+            (new.first_seen, new.seen_begin) = (first.first_seen, first.seen_begin);
+            new.owner = first.owner.clone().or_else(|| new.owner.take());
+        }
+        Some(OwnersChange { sharing, waited_ms })
     }
 
     fn make(&mut self, lock: ObservedLock, source: u16, sent_at: Tick, context: &Context) -> Entry {

@@ -31,6 +31,7 @@ mod recheck;
 mod row;
 mod scope_cache;
 mod shard;
+mod sharers;
 mod slab;
 mod snapshots;
 mod status;

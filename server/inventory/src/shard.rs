@@ -18,6 +18,7 @@ use super::missing_reasons::MissingReasons;
 use super::name_index::NameIndex;
 use super::overwrites::Overwrites;
 use super::recheck::Rechecks;
+use super::sharers::Sharers;
 use super::slab::{Id, Slab};
 use super::template_groups::Groups;
 use super::wait_tracker::WaitTracker;
@@ -60,6 +61,7 @@ pub(super) struct Shard {
     /// Waiters per lock.
     pub(super) lines: WaitTracker,
     pub(super) overwrites: Overwrites,
+    pub(super) sharers: Sharers,
     pub(super) unidentified: Unidentified,
     pub(super) rechecks: Rechecks,
     /// Read by name as free since the current scan began.

@@ -7,6 +7,7 @@ mod model;
 mod owner_texts;
 mod scans;
 mod scoped;
+mod sharers;
 mod states;
 mod unidentified;
 
@@ -73,6 +74,7 @@ fn observed(resource: &[u8], source: &str, lock: &Modelled, at: i64) -> Observed
         resource: Resource::from_bytes(resource),
         owner: Reported::Value(OwnerId::new("worker-1")),
         owner_count: 1,
+        sharers: Vec::new(),
         lease_id: Reported::absent("none here"),
         generation: Reported::Value(domain::generation::Generation::new("g")),
         fencing_token: Reported::absent("none here"),

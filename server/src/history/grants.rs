@@ -50,10 +50,10 @@ impl History {
         most: u32,
     ) -> Result<Vec<Row>, sqlx::Error> {
         let all = "SELECT at, kind, backend, source, resource, owner_id, fencing_token FROM lock_events
-            WHERE at >= $1 AND at < $2 AND kind IN ('acquired', 'reclaimed') AND fencing_token IS NOT NULL
+            WHERE at >= $1 AND at < $2 AND kind IN ('acquired', 'reclaimed', 'share_acquired') AND fencing_token IS NOT NULL
             ORDER BY at DESC, id DESC LIMIT $3";
         let within = "SELECT at, kind, backend, source, resource, owner_id, fencing_token FROM lock_events
-            WHERE at >= $1 AND at < $2 AND kind IN ('acquired', 'reclaimed') AND fencing_token IS NOT NULL
+            WHERE at >= $1 AND at < $2 AND kind IN ('acquired', 'reclaimed', 'share_acquired') AND fencing_token IS NOT NULL
             AND backend = $4 AND resource >= $5 AND resource < $6
             ORDER BY at DESC, id DESC LIMIT $3";
         Ok(on_either!(&self.db, Db, |pool| {

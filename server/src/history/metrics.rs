@@ -83,12 +83,14 @@ pub(super) fn changed(kind: Option<BackendKind>, change: &LockChange) {
         }
     };
     match change.kind {
-        EventKind::Acquired => meters.acquired(&of, &change.template, "acquired", 1),
+        EventKind::Acquired | EventKind::ShareAcquired => {
+            meters.acquired(&of, &change.template, "acquired", 1)
+        }
         EventKind::Reclaimed => {
             meters.acquired(&of, &change.template, "acquired", 1);
             meters.reclaimed(&of, 1);
         }
-        EventKind::Released => held("released"),
+        EventKind::Released | EventKind::ShareReleased => held("released"),
         EventKind::Revoked => held("revoked"),
         EventKind::Expired => {
             held("expired");

@@ -59,6 +59,8 @@ impl Runs {
                 EventKind::Waiting
                     | EventKind::FewerWaiting
                     | EventKind::GrantedAfterWait
+                    | EventKind::ShareAcquired
+                    | EventKind::ShareReleased
                     | EventKind::Rejected
             );
             if !goes_on && let Some(of) = self.open.remove(&key) {

@@ -29,6 +29,7 @@ use super::backend_conditions::Happened;
 use super::baseline::RefusedAcquire;
 use super::condition_kind::{About, ConditionKind, HistorySource};
 use super::evaluate::Subject;
+use super::holdings::HolderKey;
 use super::limits::EVALUATE_EVERY_MS;
 use super::rule::Rule;
 use super::rule_windows::RuleWindows;
@@ -121,6 +122,10 @@ pub struct PastEvent<'e> {
 }
 
 impl PastEvent<'_> {
+    fn holder(&self) -> HolderKey {
+        HolderKey::new(self.owner, self.token.and_then(|token| token.parse().ok()))
+    }
+
     /// Has a TTL (recorded or observed) or a silence limit.
     fn has_limit(&self) -> bool {
         [self.ttl_ms, self.ttl_seen_ms, self.stale_after_ms]
@@ -330,22 +335,41 @@ impl Preview {
 impl ConditionKind {
     /// Events that a preview of this condition needs.
     pub const fn previewed_events(self) -> &'static [EventKind] {
-        use EventKind::{Acquired, Expired, FewerWaiting, Reclaimed, Released, Renewed, Revoked, Waiting};
+        use EventKind::{
+            Acquired, Expired, FewerWaiting, Reclaimed, Released, Renewed, Revoked, ShareAcquired,
+            ShareReleased, Waiting,
+        };
         match self {
-            Self::LongHeld => &[Acquired, Reclaimed, Released, Expired, Revoked],
-            Self::NearExpiry | Self::NotRenewing | Self::HoldNearTtl => {
-                &[Acquired, Reclaimed, Renewed, Released, Expired, Revoked]
-            }
+            Self::LongHeld | Self::LeaseLosses => &[
+                Acquired,
+                Reclaimed,
+                ShareAcquired,
+                ShareReleased,
+                Released,
+                Expired,
+                Revoked,
+            ],
+            Self::NearExpiry | Self::NotRenewing | Self::HoldNearTtl => &[
+                Acquired,
+                Reclaimed,
+                ShareAcquired,
+                ShareReleased,
+                Renewed,
+                Released,
+                Expired,
+                Revoked,
+            ],
             Self::Contention | Self::WaitP95 => &[
                 Acquired,
                 Reclaimed,
+                ShareAcquired,
+                ShareReleased,
                 Waiting,
                 FewerWaiting,
                 Released,
                 Expired,
                 Revoked,
             ],
-            Self::LeaseLosses => &[Acquired, Reclaimed, Released, Expired, Revoked],
             _ => &[],
         }
     }

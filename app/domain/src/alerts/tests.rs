@@ -8,6 +8,7 @@ mod notified_labels;
 mod notified_route;
 mod parsing;
 mod preview;
+mod shared_locks;
 mod simultaneous_events;
 mod startup;
 mod state_machine;

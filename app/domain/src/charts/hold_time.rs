@@ -119,7 +119,8 @@ impl Holds {
     /// counts with the middle of its bounds.
     pub fn from_blocks(blocks: &[Block]) -> Self {
         let is_whole = |block: &&Block| {
-            block.begin == Begin::Seen && !matches!(block.end, End::Now | End::Unseen) && block.leases == 1
+            let is_end_seen = !matches!(block.end, End::Now | End::Displaced | End::Unseen);
+            block.begin == Begin::Seen && is_end_seen && block.leases == 1
         };
         let ranges: Vec<(i64, i64)> = blocks
             .iter()

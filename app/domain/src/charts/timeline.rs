@@ -37,6 +37,8 @@ pub struct TimelineInput<'a> {
     pub revoked: &'a [Revoked],
     /// Current holders; `None` if unknown.
     pub holders: Option<&'a [Holder]>,
+    /// The current holders share the lock.
+    pub is_shared: bool,
     /// Current waiters, in order.
     pub waiters: &'a [TimelineWaiter],
     /// Begin of observation; earlier times are unknown.
@@ -86,7 +88,7 @@ pub struct Timeline {
     pub lanes: Vec<Lane>,
     /// Owners without a lane, because of the limit.
     pub more: usize,
-    /// Longest time with two holders, in milliseconds.
+    /// Longest time with two holders that do not share the lock, in milliseconds.
     pub overlap_ms: i64,
     /// Unobserved times within the range.
     pub gaps: Vec<(i64, i64)>,
@@ -125,6 +127,8 @@ pub struct Block {
     pub ended_after: Option<i64>,
     /// Granted after the lease of another owner had expired.
     pub is_reclaim: bool,
+    /// Its owner shares the lock with others: their leases overlap.
+    pub is_shared: bool,
     /// Number of leases merged into this block because they are too close to be distinguished.
     pub leases: u32,
     pub renewals: u32,

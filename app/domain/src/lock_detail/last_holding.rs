@@ -31,7 +31,12 @@ impl LastHolding {
                 EventKind::Released | EventKind::Expired | EventKind::Revoked
             )
         };
-        let is_grant = |kind: EventKind| matches!(kind, EventKind::Acquired | EventKind::Reclaimed);
+        let is_grant = |kind: EventKind| {
+            matches!(
+                kind,
+                EventKind::Acquired | EventKind::Reclaimed | EventKind::ShareAcquired
+            )
+        };
         let newest = seen
             .iter()
             .find(|event| is_end(event.kind) || is_grant(event.kind));

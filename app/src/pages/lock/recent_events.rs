@@ -95,7 +95,7 @@ fn has_detailed_event(events: &[SeenEvent], event: &SeenEvent) -> bool {
                 _ => other.at == event.at,
             }
     };
-    event.kind == EventKind::Acquired && events.iter().any(is_same)
+    matches!(event.kind, EventKind::Acquired | EventKind::ShareAcquired) && events.iter().any(is_same)
 }
 
 fn row(event: &SeenEvent, newest: DateTime<Utc>, links: &[(String, String)]) -> AnyView {

@@ -34,6 +34,7 @@ fn observed(
         resource: resource.clone(),
         owner: Reported::Value(lease.owner.clone()),
         owner_count: 1,
+        sharers: Vec::new(),
         lease_id: Reported::unknown(LEASE_ID_HIDDEN),
         generation: Reported::Value(release::generation(lease)),
         fencing_token: Reported::Value(lease.token),

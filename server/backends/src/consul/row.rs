@@ -57,6 +57,7 @@ pub(super) fn lock(held: &HeldKey, session: Option<&ConsulSession>, owner: Owner
         resource: resource(&held.key),
         owner: Reported::Value(owner),
         owner_count: 1,
+        sharers: Vec::new(),
         lease_id: Reported::Value(held.session.clone().into_boxed_str()),
         generation: if held.flags == SEMAPHORE_FLAGS {
             Reported::unknown(SEMAPHORE)
@@ -101,6 +102,7 @@ pub(super) fn delayed(key: &Resource, delay: &LockDelay, remaining_ms: i64) -> O
         resource: key.clone(),
         owner: Reported::Value(delay.owner.clone()),
         owner_count: 1,
+        sharers: Vec::new(),
         lease_id: Reported::absent(FREE),
         generation: Reported::absent(FREE),
         fencing_token: Reported::absent(FREE),

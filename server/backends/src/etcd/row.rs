@@ -70,6 +70,7 @@ impl EtcdRow {
                 Reported::unknown(LARGE_VALUE)
             },
             owner_count: 1,
+            sharers: Vec::new(),
             lease_id: match lease {
                 0 => Reported::absent("the key has no lease"),
                 id => Reported::Value(hex(id).into_boxed_str()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::fnv1a::fnv1a_64;
 use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock, Sharer};
 use domain::reported::Reported;
 
 use super::lock_participant::{Level, Party};
@@ -122,6 +122,7 @@ impl Group<'_> {
                 Reported::Value(party.owner_id())
             }),
             owner_count: u32::try_from(self.holders.len()).unwrap_or(u32::MAX),
+            sharers: self.sharers(snapshot).unwrap_or_default(),
             lease_id: Reported::absent("an advisory lock has no lease"),
             generation: self.generation(snapshot),
             fencing_token: Reported::absent("advisory locks have no fencing tokens"),
@@ -147,6 +148,20 @@ impl Group<'_> {
             .iter()
             .filter_map(|row| snapshot.parties.get(&row.pid));
         owners.map(Party::owner_id).collect()
+    }
+
+    /// `None`: one session holds it, or the start of one is unknown.
+    fn sharers(&self, snapshot: &Snapshot) -> Option<Vec<Sharer>> {
+        let sharer = |row: &&LockRow| {
+            let party = snapshot.parties.get(&row.pid)?;
+            Some(Sharer {
+                generation: party.generation().known()?.clone(),
+                owner: Some(party.owner_id()),
+                token: None,
+            })
+        };
+        let all: Option<Vec<Sharer>> = self.holders.iter().map(sharer).collect();
+        all.filter(|all| all.len() > 1)
     }
 
     /// All sharers: a release is bound to every one of them.

@@ -179,6 +179,7 @@ impl Group<'_> {
                 Reported::Value(party.owner_id())
             }),
             owner_count: u32::try_from(self.roots.len()).unwrap_or(u32::MAX),
+            sharers: Vec::new(),
             lease_id: Reported::absent("row and table locks have no lease"),
             generation: root.map_or(Reported::unknown(ended), generation),
             fencing_token: Reported::absent("row and table locks have no fencing tokens"),

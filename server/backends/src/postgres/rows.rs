@@ -59,6 +59,7 @@ pub(super) fn lock(plan: &Plan, row: &PgRow) -> Result<ObservedLock, Skipped> {
         resource: Resource::from(name),
         owner: owner(plan, &fields),
         owner_count: 1,
+        sharers: Vec::new(),
         lease_id: lease_id(plan, &fields),
         generation: generation(plan, &fields),
         fencing_token: token(plan, &fields),

@@ -52,8 +52,18 @@ impl RedissonLock {
     /// Holders and mode. Without the counts: re-entering is no new acquisition. Redisson stores
     /// nothing that distinguishes two acquisitions by one thread.
     pub(super) fn generation(&self) -> String {
+        self.generation_of(&self.holds)
+    }
+
+    /// The generation with each holder alone, and its field.
+    pub(super) fn readers(&self) -> impl Iterator<Item = (String, &str)> {
+        let alone = move |hold: &(String, u64)| self.generation_of(std::slice::from_ref(hold));
+        self.holds.iter().map(move |hold| (alone(hold), hold.0.as_str()))
+    }
+
+    fn generation_of(&self, holds: &[(String, u64)]) -> String {
         let mut text = String::from(self.mode.unwrap_or_default());
-        for (field, _) in &self.holds {
+        for (field, _) in holds {
             text.push('\n');
             text.push_str(field);
         }
@@ -107,6 +117,9 @@ mod tests {
     fn readers_are_several_owners_and_a_writer_that_reads_is_one() {
         // The fields of RReadWriteLock, in any order.
         let readers = parse(&[(B, "1"), ("mode", "read"), (A, "2")]).unwrap();
+        let alone = |reader: &str| parse(&[("mode", "read"), (reader, "1")]).unwrap().generation();
+        let generations: Vec<_> = readers.readers().collect();
+        assert_eq!(generations, [(alone(A), A), (alone(B), B)]);
         assert_eq!(
             (readers.owners, readers.mode),
             (vec![A.to_owned(), B.to_owned()], Some("read"))

@@ -6,7 +6,7 @@ use domain::format;
 use domain::generation::Generation;
 use domain::limits::OWNER_CHARS_MAX;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
+use domain::observation::{Lifetime, ObservedCondition, ObservedLock, Sharer};
 use domain::reported::{Reported, Why};
 use domain::token::FencingToken;
 
@@ -97,6 +97,12 @@ impl Rows {
         row.owner_count = u32::try_from(lock.owners.len()).unwrap_or(u32::MAX);
         let is_exclusive = lock.mode != Some("read");
         row.condition = two_owners(is_exclusive, "hash", lock.owners.iter().map(String::as_str));
+        if !is_exclusive && row.owner_count > 1 {
+            row.sharers = sharers(
+                lock.readers()
+                    .map(|(generation, field)| (generation, owner(field))),
+            );
+        }
         if let Some(first) = lock.owners.first() {
             row.owner = Reported::Value(owner(first));
         }
@@ -111,6 +117,9 @@ impl Rows {
         row.owner_count = u32::try_from(lock.holds.len()).unwrap_or(u32::MAX);
         let owners: Vec<OwnerId> = self.symfony_owners(lock).collect();
         row.condition = two_owners(!lock.is_shared, "sorted set", owners.iter().map(OwnerId::as_str));
+        if lock.is_shared && row.owner_count > 1 {
+            row.sharers = sharers(lock.generations().zip(owners.iter().cloned()));
+        }
         if let Some(first) = owners.into_iter().next() {
             row.owner = Reported::Value(first);
         }
@@ -162,6 +171,7 @@ impl Rows {
             resource: Resource::from_bytes(key),
             owner: Reported::unknown(UNREAD),
             owner_count: 1,
+            sharers: Vec::new(),
             lease_id: Reported::unknown(UNREAD),
             generation: Reported::unknown(UNREAD),
             fencing_token: Reported::absent(NO_TOKEN),
@@ -174,6 +184,15 @@ impl Rows {
             condition: None,
         }
     }
+}
+
+fn sharers(owners: impl Iterator<Item = (String, OwnerId)>) -> Vec<Sharer> {
+    let sharer = |(generation, owner): (String, OwnerId)| Sharer {
+        generation: Generation::new(generation),
+        owner: Some(owner),
+        token: None,
+    };
+    owners.map(sharer).collect()
 }
 
 /// Only readers share a lock.

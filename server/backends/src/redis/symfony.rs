@@ -47,8 +47,18 @@ impl SymfonyLock {
 
     /// Mode and tokens. Without the scores: a refresh is no new acquisition. A `Lock` object of Symfony keeps its token.
     pub(super) fn generation(&self) -> String {
+        self.generation_of(&self.holds)
+    }
+
+    /// The generation with each token alone.
+    pub(super) fn generations(&self) -> impl Iterator<Item = String> {
+        let holds = self.holds.iter();
+        holds.map(move |hold| self.generation_of(std::slice::from_ref(hold)))
+    }
+
+    fn generation_of(&self, holds: &[(String, i64)]) -> String {
         let mut text = String::from(if self.is_shared { "read" } else { "write" });
-        for (token, _) in &self.holds {
+        for (token, _) in holds {
             text.push('\n');
             text.push_str(token);
         }
@@ -99,6 +109,8 @@ mod tests {
         // Readers: one over by a second, one with two seconds left, one with five.
         let c = B.replace('B', "C");
         let lock = parse(&[(A, "1763999999000"), (B, "1764000002000"), (&c, "1764000005000")]).unwrap();
+        let alone = |token: &str| parse(&[(token, "1764000005000")]).unwrap().generation();
+        assert_eq!(lock.generations().collect::<Vec<_>>(), [alone(B), alone(&c)]);
         assert_eq!(lock.holds, [(B.to_owned(), 2_000), (c, 5_000)]);
     }
 

@@ -35,7 +35,7 @@ pub(super) struct LockNode {
     /// In order of arrival.
     pub(super) queue: Vec<Contender>,
     pub(super) first: OwnerRead,
-    /// If there are waiters: the owners of the first holders and of the first waiters.
+    /// If there are several contenders: the owners of the first holders and of the first waiters.
     pub(super) queue_owners: QueueOwners,
     pub(super) read_at: Tick,
 }
@@ -43,7 +43,8 @@ pub(super) struct LockNode {
 /// In order; left out are contenders that have gone since the list, and those that a later scan identifies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct QueueOwners {
-    pub(super) holders: Vec<OwnerRead>,
+    /// With its place among the holders.
+    pub(super) holders: Vec<(usize, OwnerRead)>,
     /// With its place among the waiters.
     pub(super) waiters: Vec<(usize, OwnerRead)>,
 }
@@ -216,7 +217,7 @@ async fn lock_node(
                 queue_owners: QueueOwners::default(),
                 read_at,
             };
-            if !node.waiters().is_empty() {
+            if node.queue.len() > 1 {
                 node.queue_owners = queue_owners(link, cache, &node, children).await?;
             }
             return Ok(Found::Lock(Box::new(node)));
@@ -256,11 +257,14 @@ async fn queue_owners(
         Ok::<_, ZookeeperError>(owner.map(|owner| owner.read))
     };
     let mut owners = QueueOwners {
-        holders: vec![node.first.clone()],
+        holders: vec![(0, node.first.clone())],
         waiters: Vec::new(),
     };
-    for contender in node.holders().iter().take(WAITERS_IDENTIFIED_MAX).skip(1) {
-        owners.holders.extend(read(contender).await?);
+    let holders = node.holders().iter().take(WAITERS_IDENTIFIED_MAX).enumerate();
+    for (at, contender) in holders.skip(1) {
+        owners
+            .holders
+            .extend(read(contender).await?.map(|owner| (at, owner)));
     }
     for (at, contender) in node.waiters().iter().take(WAITERS_IDENTIFIED_MAX).enumerate() {
         owners

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::generation::Generation;
 use domain::limits::WAITERS_KEPT_MAX;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{InLine, Lifetime, ObservedCondition, ObservedLock, WaitIdentity};
+use domain::observation::{InLine, Lifetime, ObservedCondition, ObservedLock, Sharer, WaitIdentity};
 use domain::reported::Reported;
 use domain::token::FencingToken;
 use domain::waits::{IdentityField, WaitParty};
@@ -47,6 +47,7 @@ impl LockNode {
             resource: resource(&self.path),
             owner: Reported::Value(self.first.owner.clone()),
             owner_count: u32::try_from(self.holder_count()).unwrap_or(u32::MAX),
+            sharers: self.sharers(),
             lease_id: Reported::Value(session_text(self.first.session).into_boxed_str()),
             generation: Reported::Value(generation(self.holders())),
             fencing_token: match first.and_then(|first| u64::try_from(first.czxid).ok()) {
@@ -66,10 +67,29 @@ impl LockNode {
         }
     }
 
+    fn sharers(&self) -> Vec<Sharer> {
+        let holders = self.holders();
+        if holders.len() < 2 {
+            return Vec::new();
+        }
+        let owner = |at: usize| {
+            let mut owners = self.queue_owners.holders.iter();
+            let (_, owner) = owners.find(|(place, _)| *place == at)?;
+            Some(owner.owner.clone())
+        };
+        let sharer = |(at, holder): (usize, &Contender)| Sharer {
+            generation: generation(std::slice::from_ref(holder)),
+            owner: owner(at),
+            token: u64::try_from(holder.czxid).ok().map(FencingToken::new),
+        };
+        holders.iter().enumerate().map(sharer).collect()
+    }
+
     /// Generation that each waiter will have as the only holder.
     fn wait_queue(&self) -> Vec<InLine> {
         let waiters = self.waiters().iter().take(WAITERS_KEPT_MAX).enumerate();
-        let holders: Vec<Arc<WaitParty>> = self.queue_owners.holders.iter().map(party).collect();
+        let holders = self.queue_owners.holders.iter();
+        let holders: Vec<Arc<WaitParty>> = holders.map(|(_, owner)| party(owner)).collect();
         let more_blockers = self.holder_count().saturating_sub(holders.len());
         let identity = |at: usize| {
             let (_, owner) = self.queue_owners.waiters.iter().find(|(place, _)| *place == at)?;
@@ -108,6 +128,7 @@ pub(super) fn hidden(path: &str) -> ObservedLock {
         resource: resource(path),
         owner: Reported::<OwnerId>::unknown(HIDDEN),
         owner_count: 1,
+        sharers: Vec::new(),
         lease_id: Reported::unknown(HIDDEN),
         generation: Reported::unknown(HIDDEN),
         fencing_token: Reported::unknown(HIDDEN),

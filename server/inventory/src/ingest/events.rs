@@ -9,6 +9,7 @@ use super::{BETTER_BY_MS, Context, IngestOutcome};
 use crate::entry::{Ends, Entry};
 use crate::events::LockEvent;
 use crate::missing_reasons::FILLED;
+use crate::sharers::{Share, Sharing};
 
 /// The same acquisition read again: keeps learnt values. Returns the time of a renewal, if
 /// there was one.
@@ -70,6 +71,15 @@ pub(super) struct ScannedLock {
     pub(super) is_unlocked: bool,
     /// Wait of the new holder, if it had waited.
     pub(super) waited_ms: Option<i64>,
+    /// For a lock that is or was shared.
+    pub(super) owners: Option<OwnersChange>,
+}
+
+/// The owners of a shared lock at two readings.
+pub(super) struct OwnersChange {
+    pub(super) sharing: Sharing,
+    /// Waits of the owners now, in the same order.
+    pub(super) waited_ms: Vec<Option<i64>>,
 }
 
 /// Records the events between two readings of one lock.
@@ -88,6 +98,9 @@ pub(super) fn record_change(
         outcome
             .events
             .push(event(EventKind::Renewed, new, context.wall(renewed)));
+    }
+    if let Some(owners) = &seen.owners {
+        return record_owners((old, new), seen, owners, at, context, outcome);
     }
     if !seen.is_same {
         // A token that rose by more than one: other holders in between were too brief to be
@@ -118,31 +131,142 @@ pub(super) fn record_change(
                 ..event(EventKind::GrantedAfterWait, new, wall)
             });
         }
-    } else if new.gaps.waiters == FILLED && new.waiters != old.reported_waiters() {
-        let kind = if new.waiters > old.reported_waiters() {
-            EventKind::Waiting
-        } else {
-            EventKind::FewerWaiting
-        };
-        outcome.events.push(LockEvent {
-            not_before,
-            ..event(kind, new, wall)
-        });
+    } else {
+        outcome.events.extend(queue_change(old, new, wall, not_before));
     }
 }
 
+fn queue_change(
+    old: &Entry,
+    new: &Entry,
+    at: DateTime<Utc>,
+    not_before: Option<DateTime<Utc>>,
+) -> Option<LockEvent> {
+    if new.gaps.waiters != FILLED || new.waiters == old.reported_waiters() {
+        return None;
+    }
+    let kind = if new.waiters > old.reported_waiters() {
+        EventKind::Waiting
+    } else {
+        EventKind::FewerWaiting
+    };
+    Some(LockEvent {
+        not_before,
+        ..event(kind, new, at)
+    })
+}
+
+/// Records which owners of a shared lock are gone and which are new. The hold of each of the others goes on.
+fn record_owners(
+    (old, new): (&Entry, &Entry),
+    seen: &ScannedLock,
+    OwnersChange { sharing, waited_ms }: &OwnersChange,
+    at: Tick,
+    context: &Context,
+    outcome: &mut IngestOutcome,
+) {
+    let outage = context.outage_since(old.read_at, at);
+    let wall = context.wall(context.dated(at, outage));
+    let not_before = outage.map(|since| context.wall(since));
+    let is_over = sharing.is_over();
+    let end = ending(old, seen.is_unlocked, at, context);
+    let is_reclaimed = seen.had_holder && end.kind == EventKind::Expired;
+    if seen.had_holder {
+        let others = sharing.ended().filter(|(place, _)| *place > 0);
+        outcome
+            .events
+            .extend(others.map(|(_, share)| share_end(share, old, at, context)));
+        if sharing.ended().any(|(place, _)| place == 0) {
+            let kind = if is_over {
+                end.kind
+            } else {
+                EventKind::ShareReleased
+            };
+            outcome.events.push(LockEvent { kind, ..end });
+        }
+    }
+    let mut has_begun = false;
+    for (place, share) in sharing.begun().filter(|_| seen.has_holder) {
+        has_begun = true;
+        let kind = match (is_over && place == 0, is_reclaimed) {
+            (false, _) => EventKind::ShareAcquired,
+            (true, false) => EventKind::Acquired,
+            (true, true) => EventKind::Reclaimed,
+        };
+        outcome.events.push(LockEvent {
+            not_before: outage.map(|since| context.begun_after(new, since)),
+            ..share_event(kind, share, new, wall)
+        });
+        let waited_ms = waited_ms.get(place).copied().flatten();
+        if waited_ms.is_some() {
+            outcome.events.push(LockEvent {
+                waited_ms,
+                not_before,
+                ..share_event(EventKind::GrantedAfterWait, share, new, wall)
+            });
+        }
+    }
+    if !has_begun {
+        outcome.events.extend(queue_change(old, new, wall, not_before));
+    }
+}
+
+/// An event of one owner of a shared lock.
+pub(super) fn share_event(kind: EventKind, share: &Share, entry: &Entry, at: DateTime<Utc>) -> LockEvent {
+    LockEvent {
+        owner: share.owner.clone(),
+        token: share.token,
+        ..event(kind, entry, at)
+    }
+}
+
+/// The end of the hold of an owner that is not the recorded one.
+fn share_end(share: &Share, entry: &Entry, at: Tick, context: &Context) -> LockEvent {
+    let begin = share.seen_begin.then_some(share.first_seen);
+    LockEvent {
+        kind: EventKind::ShareReleased,
+        owner: share.owner.clone(),
+        token: share.token,
+        ..ending_since(begin, entry, false, at, context)
+    }
+}
+
+/// The ends of a lock that is gone: of its other owners, then its own.
+pub(super) fn endings(
+    entry: &Entry,
+    shares: &[Share],
+    is_unlocked: bool,
+    at: Tick,
+    context: &Context,
+) -> impl Iterator<Item = LockEvent> {
+    let others = shares.iter().skip(1);
+    others
+        .map(move |share| share_end(share, entry, at, context))
+        .chain(std::iter::once(ending(entry, is_unlocked, at, context)))
+}
+
 /// How a holding that is gone has ended.
-pub(super) fn ending(entry: &Entry, is_unlocked: bool, at: Tick, context: &Context) -> LockEvent {
+fn ending(entry: &Entry, is_unlocked: bool, at: Tick, context: &Context) -> LockEvent {
+    let begin = if entry.gaps.acquired_at == FILLED {
+        DateTime::from_timestamp_millis(entry.acquired_at).map(|acquired| context.tick_of(acquired))
+    } else {
+        entry.seen_begin.then_some(entry.first_seen)
+    };
+    ending_since(begin, entry, is_unlocked, at, context)
+}
+
+fn ending_since(
+    begin: Option<Tick>,
+    entry: &Entry,
+    is_unlocked: bool,
+    at: Tick,
+    context: &Context,
+) -> LockEvent {
     let is_dead = entry.ends == Ends::Leased && entry.deadline <= at;
     let kind = match (is_unlocked, is_dead) {
         (true, _) => EventKind::Revoked,
         (false, true) => EventKind::Expired,
         (false, false) => EventKind::Released,
-    };
-    let begin = if entry.gaps.acquired_at == FILLED {
-        DateTime::from_timestamp_millis(entry.acquired_at).map(|acquired| context.tick_of(acquired))
-    } else {
-        entry.seen_begin.then_some(entry.first_seen)
     };
     // Unobserved, the holder may have renewed or released: it ended at any time since the last
     // reading.

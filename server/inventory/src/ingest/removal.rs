@@ -11,10 +11,11 @@ use domain::tick::Tick;
 
 use backends::NamePredicate;
 
-use super::events::ending;
+use super::events::endings;
 use super::{Context, IngestOutcome};
 use crate::entry::Entry;
 use crate::shard::{Shard, Unlocked};
+use crate::sharers::Share;
 use crate::slab::Id;
 
 /// What a scan has read completely.
@@ -78,11 +79,11 @@ impl Shard {
         }
         let is_end_known = entry.deadline < Tick(0);
         self.remove_from_order(id);
-        if let Some(entry) = self.end(id, at, outcome)
+        if let Some((entry, shares)) = self.end(id, at, outcome)
             && !is_end_known
         {
             take_unlocked(&mut self.unlocked, &entry);
-            outcome.events.push(ending(&entry, true, at, context));
+            outcome.events.extend(endings(&entry, &shares, true, at, context));
         }
     }
 
@@ -93,21 +94,24 @@ impl Shard {
     }
 
     fn record_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut IngestOutcome) {
-        if let Some(entry) = self.end(id, at, outcome) {
+        if let Some((entry, shares)) = self.end(id, at, outcome) {
             let is_unlocked = take_unlocked(&mut self.unlocked, &entry);
             if self.gaps.has_holder(&entry) {
-                outcome.events.push(ending(&entry, is_unlocked, at, context));
+                outcome
+                    .events
+                    .extend(endings(&entry, &shares, is_unlocked, at, context));
             }
         }
     }
 
-    /// Returns the last reading that identified the holding.
-    fn end(&mut self, id: Id, at: Tick, outcome: &mut IngestOutcome) -> Option<Entry> {
+    /// Returns the last reading that identified the holding, and the owners of a shared lock.
+    fn end(&mut self, id: Id, at: Tick, outcome: &mut IngestOutcome) -> Option<(Entry, Vec<Share>)> {
         let entry = self.forget(id, at)?;
         self.lines.remove(entry.source, &entry.name);
         outcome.changes += 1;
         outcome.touched = true;
-        Some(self.unidentified.take(&entry).unwrap_or(entry))
+        let shares = self.sharers.take(&entry).unwrap_or_default();
+        Some((self.unidentified.take(&entry).unwrap_or(entry), shares))
     }
 
     /// Ends a scan: removes missing locks of the completely read sources; marks locks of the

@@ -80,7 +80,10 @@ impl Shard {
             false => self.unidentified.get(entry),
         };
         let owner = lock.owner.known().map(OwnerId::as_str);
-        last.is_some_and(|last| owner.is_none_or(|owner| last.owner.as_deref() == Some(owner)))
+        let is_owner = |last: &Entry, owner: &str| {
+            last.owner.as_deref() == Some(owner) || self.sharers.has_owner(last, owner)
+        };
+        last.is_some_and(|last| owner.is_none_or(|owner| is_owner(last, owner)))
     }
 
     /// Shows what was read. No event: nothing is known to have happened.

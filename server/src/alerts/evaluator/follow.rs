@@ -79,7 +79,7 @@ fn of_lock(alert: &Active) -> Option<(LockId, String)> {
 fn lock_of_end(event: HistoryEvent) -> Option<LockId> {
     let is_end = matches!(
         event.kind,
-        EventKind::Released | EventKind::Expired | EventKind::Revoked
+        EventKind::Released | EventKind::Expired | EventKind::Revoked | EventKind::ShareReleased
     );
     is_end.then_some(LockId {
         backend: event.backend,

@@ -10,9 +10,11 @@ use domain::charts::timeline::{
 use domain::history::series::{HistorySpan, PrefixSeries};
 use domain::history::{HistoryEvent, template};
 use domain::lease::StoreTime;
+use domain::lock::Lock;
 use domain::lock_detail::{LockCharts, LockDetail, LockHistory};
 use domain::names::{BackendName, OwnerId};
 use domain::reported::Reported;
+use domain::state::{LockState, StateReason};
 use domain::token::FencingToken;
 
 use super::{CHART_TIMEOUT, ChartSources};
@@ -211,6 +213,7 @@ fn ownership(detail: &LockDetail, range: &ShownRange, read: &Read, wall: i64) ->
     let waiters = waiters(detail, wall);
     let input = TimelineInput {
         holders: holders.as_deref(),
+        is_shared: is_shared(&detail.lock),
         waiters: &waiters,
         ..timeline_input(read)
     };
@@ -227,6 +230,11 @@ fn timeline_input(read: &Read) -> TimelineInput<'_> {
         since: read.since,
         ..TimelineInput::default()
     }
+}
+
+fn is_shared(lock: &Lock) -> bool {
+    let is_conflict = |reason: &StateReason| matches!(reason.state, LockState::DualOwner | LockState::Split);
+    lock.owner_count > 1 && !lock.reasons.iter().any(is_conflict)
 }
 
 /// `None`: the backend did not report it.

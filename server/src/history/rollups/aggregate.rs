@@ -187,7 +187,7 @@ impl Gatherer {
             .or_default();
         let mut waited = Vec::new();
         match change.kind {
-            EventKind::Acquired | EventKind::Reclaimed => {
+            EventKind::Acquired | EventKind::Reclaimed | EventKind::ShareAcquired => {
                 sum.acquired += 1;
                 sum.reclaimed += u64::from(change.kind == EventKind::Reclaimed);
                 change
@@ -204,6 +204,10 @@ impl Gatherer {
                 change.held_ms.into_iter().for_each(|ms| sum.holds.add(ms));
                 sum.holds_uncertain += u64::from(change.is_held_uncertain);
                 self.wait_inference.free(&id(), at);
+            }
+            EventKind::ShareReleased => {
+                change.held_ms.into_iter().for_each(|ms| sum.holds.add(ms));
+                sum.holds_uncertain += u64::from(change.is_held_uncertain);
             }
             EventKind::Waiting | EventKind::FewerWaiting => {
                 waited = change

@@ -102,8 +102,8 @@ pub struct RawDto {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SeenDto {
-    /// `acquired`, `reclaimed`, `granted_after_wait` (in addition to the grant), `waiting`, `released`, `expired`, `revoked`, `rejected`,
-    /// `lost`, `unwatched` or `watched_again`.
+    /// `acquired`, `reclaimed`, `share_acquired`, `granted_after_wait` (in addition to the grant), `waiting`, `released`,
+    /// `share_released`, `expired`, `revoked`, `rejected`, `lost`, `unwatched` or `watched_again`.
     kind: &'static str,
     /// When it was first seen.
     at: DateTime<Utc>,

@@ -194,6 +194,7 @@ pub(super) fn lock(name: &str, owner: &str) -> ObservedLock {
         resource: Resource::from(name),
         owner: Reported::Value(OwnerId::new(owner)),
         owner_count: 1,
+        sharers: Vec::new(),
         lease_id: Reported::absent("none here"),
         generation: Reported::Value(Generation::new(owner)),
         fencing_token: Reported::absent("none here"),

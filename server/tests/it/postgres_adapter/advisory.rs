@@ -150,6 +150,18 @@ async fn sharers_and_waiters_of_one_key_are_one_row() {
     let [one, two]: [&str; 2] = generation.split('+').collect::<Vec<_>>().try_into().unwrap();
     assert!(one.starts_with(&format!("pid:{first}@2")), "{generation}");
     assert!(two.starts_with(&format!("pid:{second}@2")), "{generation}");
+    let sharers: Vec<(&str, &str)> = lock
+        .sharers
+        .iter()
+        .map(|sharer| {
+            (
+                sharer.generation.as_str(),
+                sharer.owner.as_ref().unwrap().as_str(),
+            )
+        })
+        .collect();
+    let (first, second) = (format!("billing#{first}"), format!("session#{second}"));
+    assert_eq!(sharers, [(one, first.as_str()), (two, second.as_str())]);
     assert!(
         lock.acquired_at.why().unwrap().contains("session-level"),
         "{lock:?}"

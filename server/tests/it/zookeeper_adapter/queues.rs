@@ -96,7 +96,15 @@ async fn readers_before_the_first_writer_share_a_row() {
         let waiters: Vec<&str> = detail.waiters.iter().map(|one| one.owner_id.as_str()).collect();
         assert_eq!(waiters, ["w-1", "r-3"]);
     }
-    assert_eq!(seen.lock("/locks/semaphore/leases").owner_count, 2);
+    let semaphore = seen.lock("/locks/semaphore/leases");
+    assert_eq!(semaphore.owner_count, 2);
+    let sharers = semaphore.sharers.iter();
+    let owners: Vec<&str> = sharers.map(|one| one.owner.as_ref().unwrap().as_str()).collect();
+    assert_eq!(owners, ["s-1", "s-2"]);
+    assert_eq!(
+        semaphore.sharers[0].token.as_ref(),
+        semaphore.fencing_token.known()
+    );
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use super::lock_table::{LockRef, LockTable};
 use super::preview_track::PreviewTrack;
 use super::{HolderNow, PastEvent, Present};
 use crate::alerts::hold_times::{HoldLength, HoldTimes};
+use crate::alerts::holdings::{HoldStart, SHARES_MAX};
 use crate::alerts::rule::Rule;
 use crate::lock_detail::EventKind;
 
@@ -25,6 +26,8 @@ struct Track {
     /// `None`: not yet compared with the rule's scope.
     is_covered: Option<bool>,
     hold_start: Option<HoldStart>,
+    /// Of the other owners of a shared lock, in the order of their grants.
+    shares: Vec<Share>,
     holds: HoldTimes,
     /// The holder. The strings keep their capacity for the next holder.
     owner: String,
@@ -32,12 +35,14 @@ struct Track {
     holding: Option<HoldingReplay>,
 }
 
-/// Start of the current holding.
-#[derive(Clone, Copy)]
-struct HoldStart {
-    at: i64,
-    /// In an outage of its backend.
-    is_uncertain: bool,
+/// An owner of a shared lock that is not the recorded one: rules judge the lock by the recorded one.
+#[derive(Clone)]
+struct Share {
+    start: HoldStart,
+    owner: String,
+    token: String,
+    /// `None`: the rule is for other owners.
+    holding: Option<HoldingReplay>,
 }
 
 impl LockReplay {
@@ -135,67 +140,23 @@ impl LockReplay {
 
 impl Track {
     fn event(&mut self, rule: &Rule, lock: &LockRef<'_>, event: &PastEvent<'_>, preview: &mut PreviewTrack) {
-        let Self {
-            hold_start,
-            holds,
-            owner,
-            token,
-            holding,
-            ..
-        } = self;
-        let (at, by) = (event.at, event.owner.unwrap_or_default());
-        let is_same_holder = is_same_holder(
-            (owner.as_str(), token.as_str()),
-            (by, event.token.unwrap_or_default()),
-        );
-        let context = HoldingContext {
-            rule,
-            lock,
-            holds,
-            owner,
-        };
         match event.kind {
-            EventKind::Acquired | EventKind::Reclaimed => {
+            EventKind::Acquired | EventKind::Reclaimed => self.acquired(rule, lock, event, preview),
+            EventKind::ShareAcquired if self.hold_start.is_some() => {
                 preview.acquired(event.has_limit());
-                match holding.take() {
-                    Some(mut previous) if previous.is_over_gap(&context) => {
-                        previous.end_unobserved(&context, preview)
-                    }
-                    Some(mut previous) => previous.close(&context, at, preview),
-                    None => {}
-                }
-                *hold_start = Some(HoldStart {
-                    at,
-                    is_uncertain: event.not_before.is_some(),
-                });
-                if rule.scope.owner.matches(by) {
-                    replace(owner, by);
-                    replace(token, event.token.unwrap_or_default());
-                    *holding = Some(HoldingReplay::from_event(event, lock.gaps));
-                }
+                self.add_share(rule, lock, event);
             }
-            EventKind::Renewed => {
-                // A row of renewals is written after the event that ended them.
-                let it = holding.as_mut().filter(|holding| holding.is_renewed_by(event));
-                let Some(it) = it else { return };
-                if it.is_over_gap(&context) {
-                    if !is_same_holder {
-                        it.end_unobserved(&context, preview);
-                        *holding = None;
-                        return;
-                    }
-                    it.continue_after_gaps(&context, preview);
-                }
-                it.advance(&context, at, preview);
-                it.renew(event);
-            }
+            // The lock was held before the history.
+            EventKind::ShareAcquired => self.acquired(rule, lock, event, preview),
+            EventKind::ShareReleased => self.share_released(rule, lock, event, preview),
+            EventKind::Renewed => self.renewed(rule, lock, event, preview),
             EventKind::Released | EventKind::Expired | EventKind::Revoked => {
-                if let Some(ended) = holding.take() {
-                    end(ended, &context, event, is_same_holder, preview);
-                }
-                if let Some(hold_start) = hold_start.take() {
-                    holds.add(hold_start.hold_length(event, preview));
-                }
+                self.end_holding(rule, lock, event, preview);
+                let shares = std::mem::take(&mut self.shares)
+                    .into_iter()
+                    .map(|share| share.start);
+                let starts = self.hold_start.take().into_iter().chain(shares);
+                self.add_hold(starts, event, preview);
             }
             EventKind::Waiting
             | EventKind::FewerWaiting
@@ -206,15 +167,153 @@ impl Track {
             | EventKind::WatchedAgain => {}
         }
     }
-}
 
-impl HoldStart {
-    fn hold_length(self, event: &PastEvent<'_>, preview: &mut PreviewTrack) -> HoldLength {
-        let is_uncertain = self.is_uncertain || event.not_before.is_some();
-        if is_uncertain {
+    fn acquired(
+        &mut self,
+        rule: &Rule,
+        lock: &LockRef<'_>,
+        event: &PastEvent<'_>,
+        preview: &mut PreviewTrack,
+    ) {
+        preview.acquired(event.has_limit());
+        let previous = self.holding.take();
+        let context = self.context(rule, lock);
+        match previous {
+            Some(mut previous) if previous.is_over_gap(&context) => {
+                previous.end_unobserved(&context, preview)
+            }
+            Some(mut previous) => previous.close(&context, event.at, preview),
+            None => {}
+        }
+        self.shares = Vec::new();
+        self.hold_start = Some(hold_start(event));
+        let by = event.owner.unwrap_or_default();
+        if rule.scope.owner.matches(by) {
+            replace(&mut self.owner, by);
+            replace(&mut self.token, event.token.unwrap_or_default());
+            self.holding = Some(HoldingReplay::from_event(event, lock.gaps));
+        }
+    }
+
+    fn add_share(&mut self, rule: &Rule, lock: &LockRef<'_>, event: &PastEvent<'_>) {
+        if self.shares.len() >= SHARES_MAX {
+            return;
+        }
+        let owner = event.owner.unwrap_or_default();
+        let is_covered = rule.scope.owner.matches(owner);
+        self.shares.push(Share {
+            start: hold_start(event),
+            owner: owner.to_owned(),
+            token: event.token.unwrap_or_default().to_owned(),
+            holding: is_covered.then(|| HoldingReplay::from_event(event, lock.gaps)),
+        });
+    }
+
+    /// One owner of several: the lock stays held, and the next owner is the recorded one.
+    fn share_released(
+        &mut self,
+        rule: &Rule,
+        lock: &LockRef<'_>,
+        event: &PastEvent<'_>,
+        preview: &mut PreviewTrack,
+    ) {
+        let holder = event.holder();
+        if let Some(place) = self.shares.iter().position(|share| share.start.holder == holder) {
+            let share = self.shares.remove(place);
+            return self.add_hold([share.start], event, preview);
+        }
+        let Some(start) = self.hold_start.filter(|start| start.holder == holder) else {
+            return;
+        };
+        let previous = self.holding.clone();
+        self.end_holding(rule, lock, event, preview);
+        self.add_hold([start], event, preview);
+        self.hold_start = None;
+        if self.shares.is_empty() {
+            return;
+        }
+        let next = self.shares.remove(0);
+        (self.owner, self.token) = (next.owner, next.token);
+        self.hold_start = Some(next.start);
+        self.holding = next.holding.map(|mut holding| {
+            holding.succeed(previous.as_ref(), event.at, lock.gaps);
+            holding
+        });
+    }
+
+    fn renewed(
+        &mut self,
+        rule: &Rule,
+        lock: &LockRef<'_>,
+        event: &PastEvent<'_>,
+        preview: &mut PreviewTrack,
+    ) {
+        // A row of renewals is written after the event that ended them.
+        let Some(mut holding) = self.holding.take_if(|holding| holding.is_renewed_by(event)) else {
+            return;
+        };
+        let context = self.context(rule, lock);
+        if holding.is_over_gap(&context) {
+            if !self.is_holder(event) {
+                return holding.end_unobserved(&context, preview);
+            }
+            holding.continue_after_gaps(&context, preview);
+        }
+        holding.advance(&context, event.at, preview);
+        holding.renew(event);
+        self.holding = Some(holding);
+    }
+
+    fn end_holding(
+        &mut self,
+        rule: &Rule,
+        lock: &LockRef<'_>,
+        event: &PastEvent<'_>,
+        preview: &mut PreviewTrack,
+    ) {
+        if let Some(ended) = self.holding.take() {
+            let is_same_holder = self.is_holder(event);
+            end(ended, &self.context(rule, lock), event, is_same_holder, preview);
+        }
+    }
+
+    /// Adds the hold that the event ends.
+    fn add_hold(
+        &mut self,
+        starts: impl IntoIterator<Item = HoldStart>,
+        event: &PastEvent<'_>,
+        preview: &mut PreviewTrack,
+    ) {
+        let end = (event.holder(), event.at, event.not_before.is_some());
+        let length = starts.into_iter().find_map(|start| start.length(end));
+        if length == Some(HoldLength::Uncertain) {
             preview.uncertain_hold();
         }
-        HoldLength::new(event.at - self.at, is_uncertain)
+        if let Some(length) = length {
+            self.holds.add(length);
+        }
+    }
+
+    fn is_holder(&self, event: &PastEvent<'_>) -> bool {
+        let by = (event.owner.unwrap_or_default(), event.token.unwrap_or_default());
+        is_same_holder((self.owner.as_str(), self.token.as_str()), by)
+    }
+
+    fn context<'a>(&'a self, rule: &'a Rule, lock: &'a LockRef<'a>) -> HoldingContext<'a> {
+        HoldingContext {
+            rule,
+            lock,
+            holds: &self.holds,
+            owner: &self.owner,
+        }
+    }
+}
+
+fn hold_start(event: &PastEvent<'_>) -> HoldStart {
+    HoldStart {
+        holder: event.holder(),
+        at: event.at,
+        is_uncertain: event.not_before.is_some(),
     }
 }
 

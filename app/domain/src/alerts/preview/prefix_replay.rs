@@ -114,6 +114,7 @@ impl Prefixes {
         let occurrence = Occurrence {
             at: event.at,
             kind: event.kind,
+            holder: event.holder(),
             is_uncertain: event.not_before.is_some(),
             ttl_ms: event.ttl_ms,
             waiters: event.waiters,

@@ -10,6 +10,8 @@ const TICKS_OF_RUN_MAX: u32 = 500;
 const REVOKE_SEEN_MS: i64 = 15_000;
 /// Leases without an observed end that later events can still match.
 const OPEN_MAX: usize = 32;
+/// The same of a shared lock, whose leases are all held.
+const SHARES_OPEN_MAX: usize = 1_000;
 
 /// All leases in the order of their grants. `now` is the end of those still held.
 pub fn blocks(input: &TimelineInput<'_>, now: i64) -> Vec<Block> {
@@ -43,10 +45,12 @@ impl BlockBuilder<'_> {
         // Rows of one moment may be slightly out of order.
         let at = event.at;
         match event.kind {
-            EventKind::Acquired | EventKind::Reclaimed => self.granted(event),
+            EventKind::Acquired | EventKind::Reclaimed | EventKind::ShareAcquired => self.granted(event),
             EventKind::Renewed => self.renewed(event),
             // The unlock's own record names who ended it.
-            EventKind::Released | EventKind::Revoked => self.ended(event, End::Released),
+            EventKind::Released | EventKind::ShareReleased | EventKind::Revoked => {
+                self.ended(event, End::Released);
+            }
             EventKind::Expired => self.ended(event, End::Expired),
             _ => return,
         }
@@ -59,17 +63,22 @@ impl BlockBuilder<'_> {
             self.extend(block_index, event.at);
             return;
         }
-        for block_index in std::mem::take(&mut self.open) {
-            self.displace(block_index, event);
-            self.open.push(block_index);
+        let is_shared = event.kind == EventKind::ShareAcquired;
+        if !is_shared {
+            for block_index in std::mem::take(&mut self.open) {
+                self.displace(block_index, event);
+                self.open.push(block_index);
+            }
         }
         // Above the limit, only the latest ones can still match.
-        let forgotten = self.open.len().saturating_sub(OPEN_MAX);
+        let open_max = if is_shared { SHARES_OPEN_MAX } else { OPEN_MAX };
+        let forgotten = self.open.len().saturating_sub(open_max);
         self.open.drain(..forgotten);
         let block = new_block(event, event.at, Begin::Seen);
         self.push(Block {
             began_after: event.not_before.map(|after| after.min(event.at)),
             is_reclaim: event.kind == EventKind::Reclaimed,
+            is_shared,
             ..block
         });
     }
@@ -216,6 +225,7 @@ impl BlockBuilder<'_> {
                     began_after: None,
                     ended_after: None,
                     is_reclaim: false,
+                    is_shared: self.input.is_shared,
                     leases: 1,
                     renewals: 0,
                     ticks: Vec::new(),
@@ -242,6 +252,7 @@ fn new_block(event: &HistoryEvent, from: i64, begin: Begin) -> Block {
         began_after: None,
         ended_after: None,
         is_reclaim: false,
+        is_shared: false,
         leases: 1,
         renewals: 0,
         ticks: Vec::new(),

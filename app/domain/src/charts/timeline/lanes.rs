@@ -69,7 +69,9 @@ fn overlap_ms(lanes: &[Lane]) -> i64 {
     let mut reach: Option<&Block> = None;
     let mut longest = 0;
     for block in blocks {
-        if let Some(before) = reach.filter(|before| before.owner != block.owner) {
+        let is_conflict =
+            |before: &&Block| before.owner != block.owner && !before.is_shared && !block.is_shared;
+        if let Some(before) = reach.filter(is_conflict) {
             longest = longest.max(before.until.min(block.until) - block.from);
         }
         if reach.is_none_or(|before| block.until >= before.until) {

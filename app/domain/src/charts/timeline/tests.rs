@@ -5,6 +5,7 @@ use crate::lock_detail::EventKind;
 use crate::names::{BackendName, Resource, Source};
 
 mod many;
+mod shared;
 
 const MINUTE: i64 = 60_000;
 

@@ -107,6 +107,7 @@ impl<'a> Merger<'a> {
         let first = values.first()?;
         let mut row = ObservedLock {
             source: self.source.clone(),
+            sharers: Vec::new(),
             ..first.lock.clone()
         };
         if verdict.state == QuorumState::Split {

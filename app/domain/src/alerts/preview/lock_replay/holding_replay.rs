@@ -75,6 +75,19 @@ impl HoldingReplay {
         }
     }
 
+    /// It becomes the recorded holding of its lock: no rule judged it before. The lease is that of the lock, which
+    /// `previous` renewed. `gaps` are those of its lock so far.
+    pub(super) fn succeed(&mut self, previous: Option<&Self>, at: i64, gaps: &[Span]) {
+        self.at = self.at.max(at);
+        self.next_gap = gaps.len();
+        self.renewed_at = previous.map_or(at, |previous| previous.renewed_at);
+        let is_known = |previous: &Self| previous.is_deadline_known && previous.next_gap == gaps.len();
+        self.is_deadline_known = previous.is_some_and(is_known);
+        if let Some(previous) = previous {
+            (self.ttl_ms, self.is_ttl_recorded) = (previous.ttl_ms, previous.is_ttl_recorded);
+        }
+    }
+
     /// The renewal does not belong to the holding before.
     pub(super) fn is_renewed_by(&self, event: &PastEvent<'_>) -> bool {
         event.run.map_or(event.at, |run| run.until) >= self.acquired_at
