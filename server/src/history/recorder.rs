@@ -203,12 +203,11 @@ impl Recorder {
         }
         let write = async {
             let mut tx = self.db.begin().await?;
-            store::insert(
-                &mut tx,
-                &self.own_events.iter().collect::<Vec<_>>(),
-                Some(&self.leases),
-            )
-            .await?;
+            if !self.own_events.is_empty() {
+                store::wait_for_writers(&mut tx).await?;
+                let events: Vec<&LockChange> = self.own_events.iter().collect();
+                store::insert(&mut tx, &events, Some(&self.leases)).await?;
+            }
             self.signals.write(&mut tx).await?;
             if sums_due {
                 self.gathered.write(&mut tx).await?;

@@ -43,6 +43,16 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option
     }))
 }
 
+/// Waits for other processes that insert events, as [`claim`] does: readers continue after the highest id, so no lower id
+/// may be committed later.
+pub(super) async fn wait_for_writers(tx: &mut Tx) -> Result<(), sqlx::Error> {
+    if let Tx::Postgres(tx) = tx {
+        let lock = "SELECT 1 FROM history_writer FOR UPDATE";
+        sqlx::query(lock).execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
 /// Whether events of this lock are stored. One that an index refuses would fail every write.
 pub(super) fn is_name_stored(change: &LockChange) -> bool {
     change.resource.as_bytes().len() <= NAME_BYTES_MAX

@@ -7,3 +7,4 @@ mod restart;
 mod rollups;
 mod simulated_past;
 mod waits;
+mod writers;
