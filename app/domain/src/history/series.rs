@@ -51,16 +51,20 @@ pub struct HistorySeries {
 
 impl HistorySpan {
     /// The shortest cells with which `from` to `to` has at most [`CELLS_MAX`], in milliseconds
-    /// since 1970. Ends are extended to whole cells.
+    /// since 1970. A range in the past has every cell that it touches. One that ends now has as many cells as its length
+    /// has, of which the last is still filling.
     pub fn new(from: i64, to: i64, now: i64) -> Self {
         let length = to.saturating_sub(from).max(1);
-        let fits = |cell: &&i64| length <= **cell * 1_000 * CELLS_MAX;
+        let end = |cell_ms: i64| to.saturating_add(cell_ms - 1).div_euclid(cell_ms);
+        let count = |cell_ms: i64| match to < now {
+            true => end(cell_ms) - from.div_euclid(cell_ms),
+            false => length.saturating_add(cell_ms - 1) / cell_ms,
+        };
+        let fits = |cell: &&i64| count(**cell * 1_000) <= CELLS_MAX;
         let cell_ms = CELLS_S.iter().find(fits).unwrap_or(&CELLS_S[CELLS_S.len() - 1]) * 1_000;
-        let to = to.saturating_add(cell_ms - 1).div_euclid(cell_ms) * cell_ms;
-        // A range that ends now includes a last cell that is still filling.
-        let cells = (length.saturating_add(cell_ms - 1) / cell_ms).clamp(1, CELLS_MAX * 8);
+        let cells = count(cell_ms).clamp(1, CELLS_MAX * 8);
         Self {
-            from: to - cells * cell_ms,
+            from: (end(cell_ms) - cells) * cell_ms,
             cell_ms,
             cells: usize::try_from(cells).unwrap_or(1),
             now,
@@ -179,9 +183,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cells_reach_the_end_and_are_few(from in 0i64..2_000_000_000_000, length in 60_000i64..2_678_400_000) {
-            let span = HistorySpan::new(from, from + length, from + length);
+        fn cells_reach_the_end_and_are_few(from in 0i64..2_000_000_000_000, length in 60_000i64..2_678_400_000, ago in 0i64..2) {
+            let span = HistorySpan::new(from, from + length, from + length + ago);
             prop_assert!(span.to() >= from + length && span.to() - (from + length) < span.cell_ms);
+            // The begin of a range in the past, such as that of an incident, is never left out.
+            prop_assert!(ago == 0 || span.from <= from);
             prop_assert!(i64::try_from(span.cells).unwrap() <= CELLS_MAX);
             prop_assert_eq!(span.cell_of(span.to() - 1), Some(span.cells - 1));
             prop_assert_eq!(span.cell_of(span.to()), None);
