@@ -7,7 +7,7 @@ mod expression;
 
 use std::fmt::Write as _;
 
-use domain::alerts::{About, Rule, Unit};
+use domain::alerts::{ConditionKind, Rule, Unit};
 use domain::escape::{is_hidden, visible};
 
 use self::expression::{PromExpr, translate};
@@ -80,14 +80,14 @@ fn put(out: &mut String, rule: &Rule, home: &str) {
 
 fn annotations(rule: &Rule, home: &str, is_judged_here: bool) -> [(&'static str, String); 4] {
     let name = plain(&rule.name);
-    let summary = match (is_judged_here, rule.condition.kind.about()) {
+    let summary = match (is_judged_here, rule.condition.kind) {
         (true, _) => name,
-        (false, About::Backend) => format!("{name}: {{{{ $labels.distributed_lock_backend }}}}"),
-        (false, About::Lock | About::Prefix) => {
+        (false, ConditionKind::Contention | ConditionKind::WaitP95) => {
             format!(
                 "{name}: {{{{ $labels.distributed_lock_prefix }}}} {{{{ $labels.distributed_lock_backend }}}}"
             )
         }
+        (false, _) => format!("{name}: {{{{ $labels.distributed_lock_backend }}}}"),
     };
     let runbook = rule.runbook();
     let runbook = if runbook.starts_with('/') {

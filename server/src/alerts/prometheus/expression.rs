@@ -43,12 +43,17 @@ pub(super) fn translate(rule: &Rule) -> PromExpr {
         format!("{} >= {}", gained(metric, more, by), value("count").unwrap_or(1))
     };
     match rule.condition.kind {
+        ConditionKind::LongHeld | ConditionKind::FencingRejections | ConditionKind::LeaseLosses
+            if !rule.scope.prefix.is_everything() =>
+        {
+            PromExpr::PassedOn("it selects names, and its metric has no label for a prefix")
+        }
         ConditionKind::LongHeld => long_held(rule, &matchers),
         ConditionKind::FencingRejections if value("count") != Some(1) => PromExpr::PassedOn(
             "it counts the rejected writes of each lock, and metrics have no label for a lock",
         ),
         ConditionKind::FencingRejections => {
-            PromExpr::over(at_least("fencing_rejections_total", "", BY_PREFIX))
+            PromExpr::over(at_least("fencing_rejections_total", "", BY_BACKEND))
         }
         ConditionKind::Contention => {
             let refused = gained(
@@ -75,7 +80,10 @@ pub(super) fn translate(rule: &Rule) -> PromExpr {
                 "(histogram_quantile(0.95, {buckets}) > {limit}) and ({count} >= {enough})"
             ))
         }
-        ConditionKind::LeaseLosses => PromExpr::over(at_least("lease_expirations_total", "", BY_PREFIX)),
+        ConditionKind::LeaseLosses if value("count") != Some(1) => PromExpr::PassedOn(
+            "it counts the expired leases of each prefix, and their metric has no label for a prefix",
+        ),
+        ConditionKind::LeaseLosses => PromExpr::over(at_least("lease_expirations_total", "", BY_BACKEND)),
         ConditionKind::RenewalFailures => PromExpr::over(at_least("lease_losses_total", "", BY_BACKEND)),
         ConditionKind::Coverage => {
             let below = decimal(value("below").unwrap_or(0), 1_000);

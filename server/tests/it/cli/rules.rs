@@ -159,8 +159,11 @@ async fn prometheus_export_passes_promtool_and_names_its_limits() {
     // Hostile names and patterns, scopes that metrics know and some that they do not, a rule that is off.
     let cli = RulesCli::start().await;
     let rules = [
-        json!({"id": "braces", "condition": "fencing_rejections", "name": "a \"b\" {{ .Nothing }} c", "prefix": "odd.(name)\"\\|:"}),
-        json!({"id": "teams", "condition": "lease_losses", "prefix": "tenant_*:billing-*", "backends": ["builtin"]}),
+        json!({"id": "braces", "condition": "contention", "name": "a \"b\" {{ .Nothing }} c", "prefix": "odd.(name)\"\\|:"}),
+        json!({"id": "teams", "condition": "contention", "prefix": "tenant_*:billing-*", "backends": ["builtin"]}),
+        json!({"id": "team_losses", "condition": "lease_losses", "prefix": "tenant_*:billing-*"}),
+        json!({"id": "team_rejections", "condition": "fencing_rejections", "prefix": "tenant_*:"}),
+        json!({"id": "team_holds", "condition": "long_held", "prefix": "tenant_*:"}),
         json!({"id": "one_tenant", "condition": "lease_losses", "prefix": "tenant_123:"}),
         json!({"id": "one_owner", "condition": "long_held", "owner": "worker-*"}),
         json!({"id": "silent", "condition": "wait_p95", "enabled": false}),
@@ -186,7 +189,17 @@ async fn prometheus_export_passes_promtool_and_names_its_limits() {
         "{teams}"
     );
     assert!(teams.contains("tenant_[^:/]*:billing-[^:/]*([:/].*)?"), "{teams}");
-    for id in ["one_tenant", "one_owner", "near_expiry", "backend_unreachable"] {
+    // Metrics without a label for a prefix would select nothing.
+    for id in [
+        "one_tenant",
+        "one_owner",
+        "near_expiry",
+        "backend_unreachable",
+        "team_losses",
+        "team_rejections",
+        "team_holds",
+        "lease_losses",
+    ] {
         let passed = of(id);
         assert!(
             passed.contains(&format!("distributed_lock_alert_active{{rule=\\\"{id}\\\"}}")),
