@@ -76,6 +76,7 @@ async fn speaks(front: u16, server: &TestServer, certs: &Certs, log: &Path) {
     assert_eq!(foreign.send().await.unwrap().status(), StatusCode::FORBIDDEN);
     let token = token(&server.serving, Role::Client).await;
     streams(&client, &base, token.expose()).await;
+    long_requests(&client, &base, token.expose()).await;
     // A client's own value in the proxy's header does not become its address.
     let wrong = [("name", "ada"), ("password", "wrong, on purpose")];
     let forged = client
@@ -127,6 +128,30 @@ async fn streams(client: &Client, base: &str, token: &str) {
     while !received.contains("released") {
         received += &first(&mut stream).await;
     }
+}
+
+/// A batch near its limit of 256 KB, and the page of a lock with a long name, whose redirect to the sign-in page repeats it.
+async fn long_requests(client: &Client, base: &str, token: &str) {
+    let acquire = |number: u32| {
+        let resource = format!("{number:0>500}");
+        serde_json::json!({"acquire": {"resource": resource, "ownerId": "o", "ttlSeconds": 60}})
+    };
+    let operations: Vec<serde_json::Value> = (0..400).map(acquire).collect();
+    let batch = client
+        .post(format!("{base}/v1/locks/batch"))
+        .bearer_auth(token)
+        .json(&serde_json::json!({"operations": operations}));
+    assert_eq!(batch.send().await.unwrap().status(), StatusCode::OK);
+    let name = "n".repeat(10_000);
+    let page = client.get(format!("{base}/locks/builtin/{name}")).send().await;
+    let page = page.unwrap();
+    assert_eq!(page.status(), StatusCode::SEE_OTHER);
+    assert!(
+        page.headers()[header::LOCATION]
+            .to_str()
+            .unwrap()
+            .ends_with(&name)
+    );
 }
 
 async fn first(stream: &mut Response) -> String {
