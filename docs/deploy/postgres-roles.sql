@@ -8,6 +8,13 @@ DO $$
 BEGIN
     IF to_regrole('leasehold_owner') IS NULL THEN CREATE ROLE leasehold_owner LOGIN; END IF;
     IF to_regrole('leasehold') IS NULL THEN CREATE ROLE leasehold LOGIN; END IF;
+END $$;
+
+-- From one role to two. Before the grants: those of a former owner of the database would become the new owner's.
+REASSIGN OWNED BY leasehold TO leasehold_owner;
+
+DO $$
+BEGIN
     -- No other role may connect, so that none can hold locks in this database.
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM leasehold', current_database());
@@ -17,9 +24,6 @@ END $$;
 REVOKE ALL ON SCHEMA public FROM PUBLIC, leasehold;
 GRANT USAGE, CREATE ON SCHEMA public TO leasehold_owner;
 GRANT USAGE ON SCHEMA public TO leasehold;
-
--- From one role to two.
-REASSIGN OWNED BY leasehold TO leasehold_owner;
 
 -- Existing tables, and those of later migrations.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO leasehold;

@@ -13,6 +13,7 @@ use self::load::Load;
 use crate::process::running_server::make_token;
 use testkit::eventually;
 
+const ROLES: &str = include_str!("../../../../docs/deploy/postgres-roles.sql");
 const LIFTED: u64 = 1 << 32;
 /// Of the lock that is held. A name is bytes there.
 const EVENTS: &str = "SELECT count(*) FROM lock_events WHERE resource = $1";
@@ -182,6 +183,40 @@ async fn documented_postgres_backup_restores_without_a_repeated_token() {
     assert!(output.contains("this is epoch 2"), "{output}");
     is_restored(&dumped.here, &dumped.held, &output, dumped.seen).await;
     assert!(events_on_postgres(&dumped.cluster).await > 0);
+}
+
+/// As a superuser, in the database of the store.
+async fn divide_roles(cluster: &Postgres) {
+    let mut admin = PgConnection::connect(&cluster.superuser_url_to("leasehold"))
+        .await
+        .unwrap();
+    sqlx::raw_sql(ROLES).execute(&mut admin).await.unwrap();
+    // A database with open connections cannot be renamed.
+    admin.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documented_postgres_restore_keeps_two_roles() {
+    // The dump has default privileges of the owner, which the server's role may not set. The file of the roles runs before the
+    // start, as the page says.
+    let cluster = postgres().await;
+    let store = cluster.url("leasehold", "leasehold");
+    let token = make_token(&store).await;
+    divide_roles(&cluster).await;
+    let mut here = Installation::new(&store, &token).with("POSTGRES_ADMIN", cluster.superuser_url());
+    here.start().await;
+    here.types(&block("pg_dump ")).await;
+    let restore = block("pg_restore ");
+    let (before_start, start) = restore.split_once("systemctl start").unwrap();
+    let output = here.types(before_start).await;
+    assert!(output.contains("this is epoch 2"), "{output}");
+    divide_roles(&cluster).await;
+    let output = here.types(&format!("systemctl start{start}")).await;
+    assert!(output.contains("entries verified"), "{output}");
+    let mut server = PgConnection::connect(&store).await.unwrap();
+    let attack = sqlx::raw_sql("DELETE FROM audit_entries").execute(&mut server);
+    let refused = attack.await.unwrap_err().to_string();
+    assert!(refused.contains("permission denied"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
