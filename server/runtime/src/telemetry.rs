@@ -38,7 +38,7 @@ use config::telemetry::TRACE_ID;
 use config::{LogConfig, TelemetryConfig, otel};
 
 /// Timeout of the final export at the end of the process.
-const FLUSH_MAX: Duration = Duration::from_secs(3);
+pub const FLUSH_MAX: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Error)]
 pub enum TelemetryError {

@@ -1,4 +1,4 @@
-//! Shutdown sequence: each step has a timeout; together less than ten seconds.
+//! Shutdown sequence: each step has a timeout; together less than ten seconds. The last push of telemetry follows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use crate::notify::Delivering;
 use lease::LeaseService;
 use runtime::shutdown::{self, Readiness};
 use runtime::tasks;
+use runtime::telemetry;
 
 /// Timeout for open requests; event streams and waiters end at once.
 const DRAIN_MAX: Duration = Duration::from_secs(4);
@@ -21,13 +22,16 @@ const WRITE_MAX: Duration = Duration::from_millis(2_500);
 /// Timeout for committing operations in flight.
 const CLOSE_MAX: Duration = Duration::from_millis(1_500);
 
-/// Time after which a supervisor kills the process.
+/// Without the last push of telemetry.
 const PROMISED: Duration = Duration::from_secs(10);
+/// Time after which the supervisors of docs/deploy kill the process.
+const KILLED_AFTER: Duration = Duration::from_secs(15);
 
 const _: () = {
     let all = shutdown::NOTICE.as_millis() + DRAIN_MAX.as_millis() + WRITE_MAX.as_millis();
     let all = all + CLOSE_MAX.as_millis() + shutdown::LEFTOVERS_MAX.as_millis();
     assert!(all < PROMISED.as_millis());
+    assert!(all + telemetry::FLUSH_MAX.as_millis() < KILLED_AFTER.as_millis());
 };
 
 /// Components that are shut down after the listener.

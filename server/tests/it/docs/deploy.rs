@@ -109,6 +109,8 @@ fn the_image_contains_one_binary_and_runs_without_root() {
     for url in ["http://127.0.0.1:3000/healthz", "https://127.0.0.1:3000/healthz"] {
         assert!(of("HEALTHCHECK")[0].contains(url), "{url}");
     }
+    // Docker kills after 10 s, before a slow shutdown has ended.
+    assert!(text("README.md").contains(" --stop-timeout 15 "));
     let command: Vec<String> = serde_json::from_str(of("CMD")[0]).unwrap();
     assert_eq!(command[..2], ["serve", "--config"]);
     let entry: Vec<String> = serde_json::from_str(of("ENTRYPOINT")[0]).unwrap();
