@@ -9,6 +9,7 @@ use ::testkit::{AlertmanagerOptions, Throwaway, promtool};
 use domain::access::Role;
 use leasehold::alerts::prometheus;
 use serde_json::{Value, json};
+use testkit::eventually;
 
 use super::{leasehold, run};
 
@@ -234,6 +235,51 @@ async fn shipped_rules_match_a_new_installation_and_fire() {
         config: ROUTES.to_owned(),
     };
     Throwaway::alertmanager(options).await.unwrap();
+}
+
+/// Names of the alerts that an Alertmanager inhibits now.
+async fn inhibited(alerts_url: &str) -> Vec<String> {
+    let alerts: Vec<Value> = reqwest::get(alerts_url).await.unwrap().json().await.unwrap();
+    let is_inhibited = |alert: &&Value| alert["status"]["state"] == "suppressed";
+    let name = |alert: &Value| alert["labels"]["alertname"].as_str().unwrap().to_owned();
+    let mut names: Vec<String> = alerts.iter().filter(is_inhibited).map(name).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn example_routes_mute_only_locks_of_a_silent_backend() {
+    // A backend is down and a lock is not renewed: as the rules for Prometheus say it, without labels of either, and as
+    // notifications. Locks of another backend, facts about the same one, and a change of access are not muted.
+    let _installed = rustls::crypto::ring::default_provider().install_default();
+    let options = AlertmanagerOptions {
+        config: ROUTES.to_owned(),
+    };
+    let manager = Throwaway::alertmanager(options).await.unwrap();
+    let url = format!("{}/api/v2/alerts", manager.url());
+    let alerts = json!([
+        {"labels": {"alertname": "LeaseholdBackendUnreachable", "rule": "backend_unreachable"}},
+        {"labels": {"alertname": "LeaseholdNotRenewing", "rule": "not_renewing"}},
+        {"labels": {"alertname": "LeaseholdNearExpiry", "rule": "near_expiry"}},
+        {"labels": {"alertname": "LeaseholdFencingRejections", "rule": "fencing_rejections"}},
+        {"labels": {"alertname": "AccessChange", "change": "role_granted"}},
+        {"labels": {"alertname": "Down", "rule": "backend_unreachable", "backend": "cache"}},
+        {"labels": {"alertname": "Silent", "rule": "not_renewing", "backend": "coord", "resource": "a"}},
+        {"labels": {"alertname": "Rejections", "rule": "fencing_rejections", "backend": "cache"}},
+        {"labels": {"alertname": "ForcedUnlockBreakGlass", "backend": "cache", "resource": "a"}},
+        {"labels": {"alertname": "Other lock", "rule": "near_expiry", "backend": "coord", "resource": "b"}},
+        {"labels": {"alertname": "Muted by backend", "rule": "long_held", "backend": "cache", "resource": "a"}},
+        {"labels": {"alertname": "Muted by lock", "rule": "near_expiry", "backend": "coord", "resource": "a"}},
+    ]);
+    let sent = reqwest::Client::new().post(&url).json(&alerts).send().await;
+    assert_eq!(sent.unwrap().status(), 200);
+    let expected = ["Muted by backend", "Muted by lock"];
+    eventually("both are muted", async || {
+        let muted = inhibited(&url).await;
+        expected.iter().all(|name| muted.iter().any(|one| one == name))
+    })
+    .await;
+    assert_eq!(inhibited(&url).await, expected);
 }
 
 #[test]
