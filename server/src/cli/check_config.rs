@@ -13,7 +13,8 @@ use config::{self, ConfigError, ConfigErrors, ConfigSources, Loaded, Origin};
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "Opens no connections. Secrets are never shown. A running server reloads its configuration on SIGHUP\n",
-    "(systemctl reload leasehold): backends and log then change at once, anything else at the next start.\n\n",
+    "(systemctl reload leasehold): backends, identity rules, log and oidc.client_secret then change at once,\n",
+    "anything else at the next start.\n\n",
     "Example:\n  leasehold check-config --config leasehold.toml\n\n",
     "Exit codes: 0 no error, 2 wrong usage or configuration.",
 ))]

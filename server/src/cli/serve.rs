@@ -20,7 +20,8 @@ use runtime::tasks;
 /// Serve the console.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = concat!(
-    "SIGHUP reloads the configuration: backends and log level change at once; connections and leases continue.\n\n",
+    "SIGHUP reloads the configuration: backends, identity rules, log and oidc.client_secret change at once, anything\n",
+    "else at the next start; connections and leases continue.\n\n",
     "Example:\n  leasehold serve --config leasehold.toml\n\n",
     "Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 failure, 2 wrong usage or configuration.",
 ))]
