@@ -209,3 +209,22 @@ async fn an_enabled_rule_has_the_value_0_before_it_fires() {
     })
     .await;
 }
+
+#[test]
+fn the_documented_scrape_is_valid_and_encrypted() {
+    // The server refuses plain HTTP from another machine.
+    let (_, rest) = DOCUMENT.split_once("```yaml\n").unwrap();
+    let scrape = rest.split("```").next().unwrap();
+    assert!(scrape.contains("scheme: https"), "{scrape}");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("leasehold.token"), "token").unwrap();
+    let root = folder.path().display().to_string();
+    let file = folder.path().join("prometheus.yml");
+    std::fs::write(&file, scrape.replace("/etc/prometheus", &root)).unwrap();
+    let checked = std::process::Command::new(::testkit::promtool().unwrap())
+        .args(["check", "config"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+}
