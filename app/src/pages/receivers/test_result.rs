@@ -73,7 +73,7 @@ fn results(name: &str, reply: &FormReply) -> AnyView {
     let peers: Vec<AnyView> = peers.iter().map(result_view).collect();
     view! {
         <section class="trials">
-            <h2><span role="status">{title}</span></h2>
+            <h2 aria-live="polite">{title}</h2>
             <p class="small ink2">"One message marked as a test, sent without the outbox."</p>
             {peers}
         </section>

@@ -29,7 +29,7 @@ fn view(data: &SilencePreview) -> AnyView {
     if let Some(fault) = &data.fault {
         let fault = visible(fault).into_owned();
         return view! {
-            <section class="sec"><header><h2>{heading("No alert matches yet".to_owned())}</h2></header><p class="small ink2">"Matchers "{fault}"."</p></section>
+            <section class="sec"><header><h2 aria-live="polite">"No alert matches yet"</h2></header><p class="small ink2">"Matchers "{fault}"."</p></section>
         }
         .into_any();
     }
@@ -58,19 +58,15 @@ fn view(data: &SilencePreview) -> AnyView {
         }
         .into_any()
     });
+    // The heading alone is announced when it changes: not the rows with their running times.
     view! {
         <section class="sec">
-            <header><h2>{heading(title)}</h2><span class="note">"live"</span><span class="end">{data.extent.clone()}</span></header>
+            <header><h2 aria-live="polite">{title}</h2><span class="note">"live"</span><span class="end">{data.extent.clone()}</span></header>
             {table}
         </section>
         {receivers}
     }
     .into_any()
-}
-
-/// Announced when it changes, unlike the rows with their running times.
-fn heading(text: String) -> AnyView {
-    view! { <span role="status">{text}</span> }.into_any()
 }
 
 fn row(alert: &AlertMember, now: i64) -> AnyView {
