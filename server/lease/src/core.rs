@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::lease::{EndCause, StoreTime};
+use domain::lease::StoreTime;
 use domain::names::Resource;
 use domain::tick::Tick;
 use futures::FutureExt as _;
@@ -34,8 +34,8 @@ use runtime::tasks;
 use runtime::telemetry::instruments;
 use runtime::telemetry::trace::{self, Commits};
 
-/// Operations queued per lane; further ones are answered `Overloaded`.
-const QUEUE_MAX: usize = 32_768;
+/// Operations queued per lane; further ones are answered `Overloaded`, unless a waiter submits them.
+pub(super) const QUEUE_MAX: usize = 32_768;
 const CONFLICT_RETRIES: usize = 5;
 
 /// A result with the clock readings of its batch.
@@ -54,6 +54,16 @@ pub(super) struct Job {
     reply: Reply,
     /// Trace of the request, if it is sampled.
     trace: Option<Box<SpanContext>>,
+}
+
+impl Job {
+    fn new(operation: Operation, reply: Reply) -> Self {
+        Self {
+            operation,
+            reply,
+            trace: trace::current_span_context().map(Box::new),
+        }
+    }
 }
 
 /// A batch that the store has committed or rejected.
@@ -145,6 +155,16 @@ impl Core {
         self.enqueue(queue, operation, reply);
     }
 
+    /// As [`submit_and_wait`](Self::submit_and_wait) on the main lane, but with a full lane it waits for room: refused, a
+    /// waiter would leave its row in the queue, and the lock would stay reserved for it.
+    pub(super) async fn submit_as_waiter(&self, operation: Operation) -> Result<BatchReply, LeaseError> {
+        let (reply, answer) = oneshot::channel();
+        let lane = self.main_of(|| route(&operation));
+        // Fails if the lane has ended, which drops `reply`.
+        let _ = lane.send(Job::new(operation, reply)).await;
+        answer.await.unwrap_or(Err(LeaseError::ShuttingDown))
+    }
+
     /// The main lane of a resource or lease.
     fn main_of(&self, route: impl FnOnce() -> u64) -> &mpsc::Sender<Job> {
         match &*self.main {
@@ -154,11 +174,7 @@ impl Core {
     }
 
     fn enqueue(&self, queue: &mpsc::Sender<Job>, operation: Operation, reply: Reply) {
-        if let Err(error) = queue.try_send(Job {
-            operation,
-            reply,
-            trace: trace::current_span_context().map(Box::new),
-        }) {
+        if let Err(error) = queue.try_send(Job::new(operation, reply)) {
             let (why, job) = match error {
                 mpsc::error::TrySendError::Full(job) => (LeaseError::Overloaded, job),
                 mpsc::error::TrySendError::Closed(job) => (LeaseError::ShuttingDown, job),
@@ -277,7 +293,7 @@ impl Core {
             self.metrics.record_hold(lease);
         }
         for ((operation, reply), result) in operations.iter().zip(replies).zip(applied.done) {
-            self.count(operation, &result);
+            self.metrics.count(operation, &result);
             if result == OperationResult::Failed {
                 let _ = reply.send(Err(LeaseError::Unavailable));
                 continue;
@@ -352,48 +368,6 @@ impl Core {
             {
                 self.release_unclaimed(op, op.id);
             }
-        }
-    }
-
-    fn count(&self, operation: &Operation, result: &OperationResult) {
-        let metrics = &self.metrics;
-        match result {
-            OperationResult::Acquired { replayed: true, .. } => metrics.replayed.increment(),
-            OperationResult::Acquired { reclaimed, .. } => {
-                metrics.granted.increment();
-                metrics.reclaims.add(u64::from(*reclaimed));
-            }
-            OperationResult::Refused { .. } => metrics.refused.increment(),
-            OperationResult::Renewed(_) => metrics.renewals.increment(),
-            OperationResult::Released(lease) => {
-                metrics.releases.increment();
-                metrics.record_hold(lease);
-            }
-            OperationResult::Revoked(lease) => {
-                metrics.revocations.increment();
-                metrics.record_hold(lease);
-            }
-            OperationResult::Lost(_, ending) if matches!(operation, Operation::Renew { .. }) => {
-                metrics.losses.increment();
-                instruments().lost(super::events::cause(&ending.how));
-            }
-            // A second release of a released lease is a success.
-            OperationResult::Lost(_, ending)
-                if operation.is_release() && !matches!(ending.how, EndCause::Released) =>
-            {
-                metrics.release_failures.increment();
-            }
-            OperationResult::Failed => {
-                metrics.unavailable.increment();
-                metrics.release_failures.add(u64::from(operation.is_release()));
-            }
-            OperationResult::Lost(..)
-            | OperationResult::Expired(_)
-            | OperationResult::Queued { .. }
-            | OperationResult::KeyReused
-            | OperationResult::LifetimeReached(_)
-            | OperationResult::NotFound
-            | OperationResult::Nothing => {}
         }
     }
 }

@@ -2,9 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::lease::Lease;
+use domain::lease::{EndCause, Lease};
 
 use super::error::LeaseError;
+use super::events;
+use super::operation::{Operation, OperationResult};
+use runtime::telemetry::instruments;
 
 #[derive(Debug, Default)]
 pub struct LeaseMetrics {
@@ -54,6 +57,48 @@ impl LeaseMetrics {
             .as_ref()
             .map_or(lease.acquired_at, |ending| ending.at);
         self.hold_ms.add_ms(ended.since(lease.acquired_at));
+    }
+
+    /// Counts the result of a committed operation.
+    pub(super) fn count(&self, operation: &Operation, result: &OperationResult) {
+        match result {
+            OperationResult::Acquired { replayed: true, .. } => self.replayed.increment(),
+            OperationResult::Acquired { reclaimed, .. } => {
+                self.granted.increment();
+                self.reclaims.add(u64::from(*reclaimed));
+            }
+            OperationResult::Refused { .. } => self.refused.increment(),
+            OperationResult::Renewed(_) => self.renewals.increment(),
+            OperationResult::Released(lease) => {
+                self.releases.increment();
+                self.record_hold(lease);
+            }
+            OperationResult::Revoked(lease) => {
+                self.revocations.increment();
+                self.record_hold(lease);
+            }
+            OperationResult::Lost(_, ending) if matches!(operation, Operation::Renew { .. }) => {
+                self.losses.increment();
+                instruments().lost(events::cause(&ending.how));
+            }
+            // A second release of a released lease is a success.
+            OperationResult::Lost(_, ending)
+                if operation.is_release() && !matches!(ending.how, EndCause::Released) =>
+            {
+                self.release_failures.increment();
+            }
+            OperationResult::Failed => {
+                self.unavailable.increment();
+                self.release_failures.add(u64::from(operation.is_release()));
+            }
+            OperationResult::Lost(..)
+            | OperationResult::Expired(_)
+            | OperationResult::Queued { .. }
+            | OperationResult::KeyReused
+            | OperationResult::LifetimeReached(_)
+            | OperationResult::NotFound
+            | OperationResult::Nothing => {}
+        }
     }
 }
 

@@ -103,9 +103,12 @@ pub(super) async fn wait(
     let mut checks_key = false;
     let answer = loop {
         core.waiting.set(op.id, |try_at| *try_at = NEVER);
-        let answer = core
-            .submit_and_wait(Lane::Main, Operation::Acquire(op.clone()))
-            .await;
+        let attempt = Operation::Acquire(op.clone());
+        let answer = if op.mode == AcquireMode::Waiting {
+            core.submit_as_waiter(attempt).await
+        } else {
+            core.submit_and_wait(Lane::Main, attempt).await
+        };
         let (retry_after_ms, ahead, read_at) = match &answer {
             Ok(BatchReply {
                 done:
@@ -207,9 +210,10 @@ async fn deliver(
         }) => Some(lease.id),
         Err(LeaseError::Unavailable) => {
             // It may be queued or even granted: neither may outlive this request.
-            core.submit_detached(leave_operation(op));
             core.release_unclaimed(op, op.id);
-            None
+            let _ = reply.send(answer);
+            let _ = leave(core, op).await;
+            return;
         }
         _ => None,
     };
@@ -235,7 +239,7 @@ fn leave_operation(op: &AcquireOp) -> Operation {
 }
 
 async fn leave(core: &Core, op: &AcquireOp) -> Result<BatchReply, LeaseError> {
-    core.submit_and_wait(Lane::Main, leave_operation(op)).await
+    core.submit_as_waiter(leave_operation(op)).await
 }
 
 async fn wait_until_head(
@@ -269,3 +273,6 @@ async fn wait_until_head(
 fn until_tick(now: Tick, then: Tick) -> Duration {
     Duration::from_millis(u64::try_from(then.since(now).max(1)).unwrap_or(1))
 }
+
+#[cfg(test)]
+mod tests;
