@@ -84,13 +84,7 @@ impl Client {
                 }
                 Ok(refused) => return Ok(Round::Refused(refused)),
                 Err(CallError::Lost(_) | CallError::LifetimeReached { .. }) => return Ok(Round::Gone),
-                Err(CallError::Refused { status, problem }) => {
-                    return Err(AcquireError::Refused {
-                        status,
-                        code: problem.code,
-                        detail: problem.detail,
-                    });
-                }
+                Err(error @ CallError::Refused { .. }) => return Err(AcquireError::from_call(&error)),
                 Err(CallError::Unknown { why, retry_after }) => (why, retry_after),
             };
             failures += 1;
@@ -152,39 +146,19 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The address of a server that gives each answer to one request.
-    fn server_with(answers: [(&'static str, &'static str); 2]) -> String {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        std::thread::spawn(move || {
-            for (status, body) in answers {
-                let (mut stream, _) = listener.accept().unwrap();
-                let _request_bytes = std::io::Read::read(&mut stream, &mut [0; 4_096]).unwrap();
-                let length = body.len();
-                let head =
-                    format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
-                let answer = format!("{head}{body}");
-                // Fails if the client has closed the connection.
-                let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
-                // Until the client closes the connection.
-                let _ = std::io::copy(&mut stream, &mut std::io::sink());
-            }
-        });
-        address
-    }
+    use crate::test_server::TestServer;
 
     #[tokio::test]
     async fn an_outage_in_one_round_does_not_end_a_longer_wait() {
         // The patience is shorter than the pause after the first answer; the wait continues.
-        let address = server_with([
+        let server = TestServer::start([
             ("503 Service Unavailable", ""),
             (
                 "200 OK",
                 r#"{"acquired":true,"leaseId":"l","fencingToken":1,"ttlSeconds":30,"remainingMs":30000}"#,
             ),
         ]);
-        let client = Client::builder(&address).without_events();
+        let client = Client::builder(&server.address).without_events();
         let client = client.patience(Duration::from_millis(30)).build().unwrap();
         let request = Request::new("r", Duration::from_secs(30)).wait(Duration::from_secs(600));
         let acquired = client.acquire_in_rounds(request, Duration::ZERO).await;

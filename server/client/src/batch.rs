@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::clock;
+use crate::clock::{self, Moment};
 use crate::dto::{Acquired, BatchItem, BatchOperation, LeaseBody};
-use crate::http_call::CallError;
+use crate::http_call::{self, CallError};
 use crate::lease::Lease;
 use crate::request::{AcquireError, Request};
 use crate::{rng, schedule};
@@ -14,15 +14,22 @@ use crate::{rng, schedule};
 const CALL_MAX: usize = 512;
 /// Bytes of the operations of one call. The server accepts 256 KiB with what is around them.
 const CALL_BYTES_MAX: usize = 255 * 1024;
+/// Pause after the problem of one operation: the `Retry-After` of its single call, which a batch does not carry.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+type AcquireResult = Result<Lease, AcquireError>;
 
 impl Client {
     /// Acquires several locks with as few calls as possible; results have the order of the requests. No request waits
     /// in a queue, so [`Request::wait`] has no effect. A resource may be named once.
     ///
-    /// Without an answer, the call is repeated with the same idempotency key: a lock that was granted is not lost.
+    /// A call without an answer, or with a lock that the server could not decide about (503), is repeated with the same
+    /// idempotency key for as long as [`Builder::patience`](crate::Builder::patience) allows: a lock that was granted is not
+    /// lost. Locks granted by an earlier answer are renewed meanwhile, and refused ones are tried again.
     ///
     /// # Errors
-    /// See [`AcquireError`]. An error of a whole call, such as an invalid request, is the result of each of its requests.
+    /// See [`AcquireError`]; each request has its own. An error of a whole call, such as an invalid request, is the result of
+    /// each of its requests.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -34,59 +41,70 @@ impl Client {
         leases
     }
 
-    async fn acquire_part(&self, requests: &[Request]) -> Vec<Result<Lease, AcquireError>> {
+    async fn acquire_part(&self, requests: &[Request]) -> Vec<AcquireResult> {
         let operations: Vec<_> = requests
             .iter()
             .map(|request| BatchOperation::Acquire(request.batch_body()))
             .collect();
         let key = rng::idempotency_key();
         let deadline = clock::now().plus(self.patience);
+        // Until the first answer.
+        let unknown = |_| Err(AcquireError::Unknown { why: String::new() });
+        let mut results: Vec<AcquireResult> = requests.iter().map(unknown).collect();
         let mut failures = 0;
         loop {
             let sent = clock::now();
             let within = schedule::ANSWER_MAX.min(deadline.since(sent));
-            let error = match self.calls.batch(&operations, &key, within).await {
-                Ok(results) => {
-                    let results = requests.iter().zip(results);
-                    return results
-                        .map(|(request, result)| self.acquired(request, result, sent))
-                        .collect();
-                }
-                Err(error) => error,
+            let retry_after = match self.calls.batch(&operations, &key, within).await {
+                Ok(items) => self.record_items(requests, &mut results, items, sent),
+                Err(error) => record_failure(&mut results, &error),
+            };
+            let Some(retry_after) = retry_after else {
+                return results;
             };
             failures += 1;
-            let pause = schedule::backoff(failures, rng::unit());
-            let is_final = !matches!(error, CallError::Unknown { .. });
-            if is_final || deadline.since(clock::now()) <= pause {
-                let failed = requests.iter().map(|_| Err(AcquireError::from_call(&error)));
-                return failed.collect();
+            let pause = schedule::backoff(failures, rng::unit()).max(retry_after);
+            if deadline.since(clock::now()) <= pause {
+                return results;
             }
             tokio::time::sleep(pause).await;
         }
     }
 
-    fn acquired(
+    /// Records the results of an answer. Returns the pause before the call is repeated; `None` if every outcome is known.
+    fn record_items(
         &self,
-        request: &Request,
-        result: BatchItem,
-        sent: clock::Moment,
-    ) -> Result<Lease, AcquireError> {
-        match result {
-            BatchItem::Acquire(Acquired {
-                grant: Some(grant),
-                acquired: true,
-                ..
-            }) => {
-                let ttl = Duration::from_secs(grant.ttl_seconds);
-                let deadline = schedule::deadline(sent, grant.remaining_ms, ttl);
-                Ok(Lease::start(self, &request.resource, grant, deadline))
+        requests: &[Request],
+        results: &mut [AcquireResult],
+        items: Vec<BatchItem>,
+        sent: Moment,
+    ) -> Option<Duration> {
+        let mut retry_after = None;
+        for ((result, request), item) in results.iter_mut().zip(requests).zip(items) {
+            // A repeated answer has the same lease, which is renewed since the first one.
+            if result.is_ok() {
+                continue;
             }
-            BatchItem::Acquire(refused) => Err(AcquireError::from_acquired(refused)),
-            BatchItem::Problem(problem) => Err(AcquireError::from_problem(problem)),
-            BatchItem::Release(_) => Err(AcquireError::Unknown {
-                why: "the answer is about another operation".to_owned(),
-            }),
+            *result = match http_call::acquired(item) {
+                Ok(Acquired {
+                    grant: Some(grant),
+                    acquired: true,
+                    ..
+                }) => {
+                    let ttl = Duration::from_secs(grant.ttl_seconds);
+                    let deadline = schedule::deadline(sent, grant.remaining_ms, ttl);
+                    Ok(Lease::start(self, &request.resource, grant, deadline))
+                }
+                Ok(refused) => Err(AcquireError::from_acquired(refused)),
+                Err(error) => {
+                    if matches!(error, CallError::Unknown { .. }) {
+                        retry_after = Some(RETRY_AFTER);
+                    }
+                    Err(AcquireError::from_call(&error))
+                }
+            };
         }
+        retry_after
     }
 
     /// Releases several leases with as few calls as possible. Each counts as lost from the call on; one whose release
@@ -114,6 +132,26 @@ impl Client {
     }
 }
 
+/// As [`Client::record_items`], for a call that failed as a whole.
+fn record_failure(results: &mut [AcquireResult], error: &CallError) -> Option<Duration> {
+    let retry_after = match error {
+        CallError::Unknown { retry_after, .. } => Some(retry_after.unwrap_or_default()),
+        _ => None,
+    };
+    for result in results {
+        let is_open = match result {
+            Ok(_) => false,
+            Err(AcquireError::Unknown { .. }) => true,
+            // Without an answer, a lock that was refused before may be granted now.
+            Err(_) => retry_after.is_some(),
+        };
+        if is_open {
+            *result = Err(AcquireError::from_call(error));
+        }
+    }
+    retry_after
+}
+
 /// Requests of one call each, within the limits of the server, which refuses a request that alone is too large.
 fn parts(requests: &[Request]) -> Vec<&[Request]> {
     let (mut parts, mut first, mut bytes) = (Vec::new(), 0, 0);
@@ -131,4 +169,64 @@ fn parts(requests: &[Request]) -> Vec<&[Request]> {
         parts.push(&requests[first..]);
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_server::TestServer;
+
+    fn client(server: &TestServer) -> Client {
+        let client = Client::builder(&server.address).without_events();
+        client.build().unwrap()
+    }
+
+    fn requests(count: usize) -> Vec<Request> {
+        let request = |number| Request::new(format!("r-{number}"), Duration::from_secs(30));
+        (0..count).map(request).collect()
+    }
+
+    #[tokio::test]
+    async fn a_lock_answered_503_is_retried_with_the_same_key() {
+        // The first lock is granted at once; the third was held, and is free by then.
+        let server = TestServer::start([
+            (
+                "200 OK",
+                r#"{"results": [
+                    {"acquire": {"acquired": true, "leaseId": "l-0", "fencingToken": 1, "ttlSeconds": 30, "remainingMs": 30000}},
+                    {"problem": {"status": 503, "code": "overloaded", "detail": "This server is overloaded"}},
+                    {"acquire": {"acquired": false, "heldBy": null, "waiters": 0, "retryAfterMs": 100}}
+                ]}"#,
+            ),
+            (
+                "200 OK",
+                r#"{"results": [
+                    {"acquire": {"acquired": true, "leaseId": "l-0", "fencingToken": 1, "ttlSeconds": 30, "remainingMs": 9}},
+                    {"acquire": {"acquired": true, "leaseId": "l-1", "fencingToken": 2, "ttlSeconds": 30, "remainingMs": 30000}},
+                    {"acquire": {"acquired": true, "leaseId": "l-2", "fencingToken": 3, "ttlSeconds": 30, "remainingMs": 30000}}
+                ]}"#,
+            ),
+        ]);
+        let results = client(&server).acquire_many(&requests(3)).await;
+        let leases: Vec<Lease> = results.into_iter().map(Result::unwrap).collect();
+        let tokens: Vec<u64> = leases.iter().map(Lease::fencing_token).collect();
+        assert_eq!(tokens, [1, 2, 3]);
+        // Not shortened by the repeated answer.
+        assert!(leases[0].checkpoint(Duration::from_secs(10)).is_ok());
+        let keys: Vec<String> = (0..2).map(|_| server.key_of_next_request()).collect();
+        assert_eq!(keys[0], keys[1]);
+    }
+
+    #[tokio::test]
+    async fn a_lock_lost_before_its_answer_is_not_retried() {
+        // The only answer: a second call would be refused its connection.
+        let server = TestServer::start([(
+            "200 OK",
+            r#"{"results": [{"problem": {"status": 410, "code": "expired", "detail": "This lease expired"}}]}"#,
+        )]);
+        let results = client(&server).acquire_many(&requests(1)).await;
+        let error = results.into_iter().next().unwrap().unwrap_err();
+        assert!(matches!(error, AcquireError::Unknown { .. }), "{error}");
+        assert!(error.to_string().contains("granted and lost"), "{error}");
+    }
 }

@@ -27,7 +27,7 @@ pub(crate) enum CallError {
     /// The lease cannot be renewed any more and ends after this time.
     LifetimeReached { remaining_ms: i64 },
     /// The same request would be refused again.
-    Refused { status: u16, problem: Problem },
+    Refused { status: u16, problem: Box<Problem> },
     /// The outcome is unknown: retry.
     Unknown {
         why: String,
@@ -58,10 +58,7 @@ impl Calls {
     ) -> Result<Acquired, CallError> {
         let request = self.http.post(self.url(&["locks", "acquire"])).json(body);
         let answer: Acquired = read(request.header("idempotency-key", key), within).await?;
-        if answer.acquired && answer.grant.is_none() {
-            return Err(unknown("the answer to acquire names no lease"));
-        }
-        Ok(answer)
+        with_lease(answer)
     }
 
     /// One result for each operation, in their order.
@@ -127,6 +124,25 @@ impl Calls {
     }
 }
 
+/// The result of an acquire in a batch: that of its single call.
+pub(crate) fn acquired(item: BatchItem) -> Result<Acquired, CallError> {
+    match item {
+        BatchItem::Acquire(answer) => with_lease(answer),
+        BatchItem::Problem(problem) => {
+            let status = StatusCode::from_u16(problem.status).unwrap_or_default();
+            Err(classify(status, problem, None))
+        }
+        BatchItem::Release(_) => Err(unknown("the answer is about another operation")),
+    }
+}
+
+fn with_lease(answer: Acquired) -> Result<Acquired, CallError> {
+    if answer.acquired && answer.grant.is_none() {
+        return Err(unknown("the answer to acquire names no lease"));
+    }
+    Ok(answer)
+}
+
 async fn read<T: serde::de::DeserializeOwned>(
     request: RequestBuilder,
     within: Duration,
@@ -175,7 +191,7 @@ fn classify(status: StatusCode, problem: Problem, retry_after: Option<Duration>)
         },
         _ if is_ours && status.is_client_error() => CallError::Refused {
             status: status.as_u16(),
-            problem,
+            problem: Box::new(problem),
         },
         _ => CallError::Unknown {
             why: describe(status, &problem),

@@ -38,6 +38,8 @@ mod renewer;
 mod request;
 mod rng;
 pub mod schedule;
+#[cfg(test)]
+mod test_server;
 
 pub use client::{Builder, Client, ClientError};
 pub use clock::Moment;

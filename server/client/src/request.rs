@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::dto::{AcquireBody, Acquired, BatchAcquireBody, Problem};
+use crate::dto::{AcquireBody, Acquired, BatchAcquireBody};
 use crate::http_call::CallError;
 
 /// An acquire request.
@@ -133,22 +133,9 @@ impl AcquireError {
                 code: problem.code.clone(),
                 detail: problem.detail.clone(),
             },
-            error => Self::Unknown {
-                why: error.sentence(),
-            },
+            CallError::Lost(_) | CallError::LifetimeReached { .. } => Self::lost_on_the_way(),
+            CallError::Unknown { why, .. } => Self::Unknown { why: why.clone() },
         }
-    }
-
-    /// The problem of one operation of a batch. A server that could not answer (5xx) may have granted the lock.
-    pub(crate) fn from_problem(problem: Problem) -> Self {
-        if (400..500).contains(&problem.status) {
-            return Self::Refused {
-                status: problem.status,
-                code: problem.code,
-                detail: problem.detail,
-            };
-        }
-        Self::Unknown { why: problem.detail }
     }
 
     pub(crate) fn from_acquired(answer: Acquired) -> Self {
