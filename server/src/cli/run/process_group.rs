@@ -1,14 +1,20 @@
 //! A process group: its members, and how it is ended.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use leasehold_client::{Moment, clock};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::stderr::write_stderr;
+
 /// Scanning all processes is expensive: the interval grows.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(10);
 const POLL_INTERVAL_MAX: Duration = Duration::from_millis(160);
+
+/// Whether this process has reported a signal that could not be sent.
+static HAS_REPORTED: AtomicBool = AtomicBool::new(false);
 
 /// The command's group. The id is that of the first process, which is not reaped before the group has ended: it
 /// cannot be reused.
@@ -16,12 +22,16 @@ const POLL_INTERVAL_MAX: Duration = Duration::from_millis(160);
 pub(super) struct Group(pub(super) Pid);
 
 impl Group {
-    /// Sends a signal; a group that is gone is ignored.
+    /// Sends a signal; a group that is gone is ignored. The first other failure is reported.
     pub(super) fn send(self, signal: Signal) {
         if let Err(error) = kill_process_group(self.0, signal)
             && error != rustix::io::Errno::SRCH
+            && !HAS_REPORTED.swap(true, Ordering::Relaxed)
         {
-            tracing::warn!("signal {signal:?} could not be sent to the command: {error}");
+            let number = signal.as_raw();
+            let message = format!("signal {number} cannot be sent to the command, which may run on: {error}");
+            // Before this process ends.
+            write_stderr(message).finish();
         }
     }
 

@@ -12,6 +12,7 @@ use tokio::process::{Child, ChildStdin};
 
 use super::command::OURSELVES;
 use super::process_group::Group;
+use super::stderr::write_stderr;
 use super::watchdog::WatchdogCommand;
 
 /// Write timeout: a stopped watcher does not read.
@@ -65,7 +66,7 @@ impl WatchdogClient {
     /// Starts another watcher if this one was killed.
     pub(super) async fn replace_if_gone(&mut self, deadline: Moment) -> io::Result<()> {
         if self.child.try_wait()?.is_some() {
-            tracing::warn!("the watcher of the command exited and is replaced");
+            write_stderr("the watcher of the command has exited and is replaced".to_owned());
             let started = Self::start(self.group, self.grace, deadline).await;
             *self = started.map_err(|error| {
                 io::Error::other(format!(
