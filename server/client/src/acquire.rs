@@ -8,13 +8,15 @@ use crate::clock::{self, Moment};
 use crate::dto::{Acquired, Grant};
 use crate::http_call::CallError;
 use crate::lease::Lease;
-use crate::request::{AcquireError, Request};
+use crate::request::{AcquireError, AcquireProgress, Request};
 use crate::{rng, schedule};
 
 /// Longest wait that the server accepts per request; a longer wait uses several requests.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Pause after a refusal that came before the end of the wait.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
+
+type Observer<'a> = &'a mut (dyn FnMut(AcquireProgress) + Send);
 
 /// Result of one idempotency key.
 enum Round {
@@ -39,14 +41,36 @@ impl Client {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn acquire(&self, request: Request) -> Result<Lease, AcquireError> {
-        self.acquire_in_rounds(request, WAIT_MAX).await
+        self.acquire_observed(request, |_| {}).await
     }
 
-    async fn acquire_in_rounds(&self, request: Request, wait_max: Duration) -> Result<Lease, AcquireError> {
+    /// As [`acquire`](Self::acquire); calls `observe` when an attempt fails and is repeated, and when the server answers again.
+    /// An outage at the start of a long wait is otherwise reported at the end of the wait.
+    ///
+    /// # Errors
+    /// See [`AcquireError`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn acquire_observed(
+        &self,
+        request: Request,
+        mut observe: impl FnMut(AcquireProgress) + Send,
+    ) -> Result<Lease, AcquireError> {
+        self.acquire_in_rounds(request, WAIT_MAX, &mut observe).await
+    }
+
+    async fn acquire_in_rounds(
+        &self,
+        request: Request,
+        wait_max: Duration,
+        observe: Observer<'_>,
+    ) -> Result<Lease, AcquireError> {
         let until = clock::now().plus(request.wait);
         loop {
             let left = until.since(clock::now());
-            let refused = match self.round(&request, left.min(wait_max), until).await? {
+            let round = self.round(&request, left.min(wait_max), until, observe);
+            let refused = match round.await? {
                 Round::Granted { grant, sent } => match self.renew_after_wait(&request, grant, sent).await {
                     Some((grant, deadline)) => {
                         return Ok(Lease::start(self, &request.resource, grant, deadline));
@@ -65,7 +89,13 @@ impl Client {
 
     /// Retries one key until the result is known, or until the patience after the whole wait ends: an outage in this round
     /// does not end a longer wait.
-    async fn round(&self, request: &Request, wait: Duration, until: Moment) -> Result<Round, AcquireError> {
+    async fn round(
+        &self,
+        request: &Request,
+        wait: Duration,
+        until: Moment,
+        observe: Observer<'_>,
+    ) -> Result<Round, AcquireError> {
         let key = rng::idempotency_key();
         let body = request.body(wait);
         let server_wait = Duration::from_secs(body.wait_seconds);
@@ -74,7 +104,11 @@ impl Client {
         loop {
             let sent = clock::now();
             let within = (server_wait + schedule::ANSWER_MAX).min(deadline.since(sent));
-            let (why, retry_after) = match self.calls.acquire(&body, &key, within).await {
+            let answer = self.calls.acquire(&body, &key, within).await;
+            if failures > 0 && !matches!(answer, Err(CallError::Unknown { .. })) {
+                observe(AcquireProgress::Answered);
+            }
+            let (why, is_unreachable, retry_after) = match answer {
                 Ok(Acquired {
                     grant: Some(grant),
                     acquired: true,
@@ -85,7 +119,11 @@ impl Client {
                 Ok(refused) => return Ok(Round::Refused(refused)),
                 Err(CallError::Lost(_) | CallError::LifetimeReached { .. }) => return Ok(Round::Gone),
                 Err(error @ CallError::Refused { .. }) => return Err(AcquireError::from_call(&error)),
-                Err(CallError::Unknown { why, retry_after }) => (why, retry_after),
+                Err(CallError::Unknown {
+                    why,
+                    is_unreachable,
+                    retry_after,
+                }) => (why, is_unreachable, retry_after),
             };
             failures += 1;
             let pause = schedule::backoff(failures, rng::unit()).max(retry_after.unwrap_or_default());
@@ -93,6 +131,11 @@ impl Client {
                 return Err(AcquireError::Unknown { why });
             }
             tracing::debug!(lock.resource = %request.resource, "acquire is retried: {why}");
+            observe(AcquireProgress::Failed {
+                why,
+                is_unreachable,
+                until: deadline,
+            });
             tokio::time::sleep(pause).await;
         }
     }
@@ -161,7 +204,22 @@ mod tests {
         let client = Client::builder(&server.address).without_events();
         let client = client.patience(Duration::from_millis(30)).build().unwrap();
         let request = Request::new("r", Duration::from_secs(30)).wait(Duration::from_secs(600));
-        let acquired = client.acquire_in_rounds(request, Duration::ZERO).await;
-        assert_eq!(acquired.unwrap().fencing_token(), 1);
+        let mut progress = Vec::new();
+        let mut observe = |step| progress.push(step);
+        let acquired = client.acquire_in_rounds(request, Duration::ZERO, &mut observe);
+        assert_eq!(acquired.await.unwrap().fencing_token(), 1);
+        let [
+            AcquireProgress::Failed {
+                why, is_unreachable, ..
+            },
+            AcquireProgress::Answered,
+        ] = &progress[..]
+        else {
+            panic!("{progress:?}");
+        };
+        assert_eq!(
+            (why.as_str(), *is_unreachable),
+            ("the server answers 503 Service Unavailable", false)
+        );
     }
 }

@@ -31,6 +31,8 @@ pub(crate) enum CallError {
     /// The outcome is unknown: retry.
     Unknown {
         why: String,
+        /// The server was not reached, or the connection broke; otherwise it answered with an error.
+        is_unreachable: bool,
         retry_after: Option<Duration>,
     },
 }
@@ -187,6 +189,7 @@ fn classify(status: StatusCode, problem: Problem, retry_after: Option<Duration>)
         },
         (StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT, _) => CallError::Unknown {
             why: describe(status, &problem),
+            is_unreachable: false,
             retry_after,
         },
         _ if is_ours && status.is_client_error() => CallError::Refused {
@@ -195,6 +198,7 @@ fn classify(status: StatusCode, problem: Problem, retry_after: Option<Duration>)
         },
         _ => CallError::Unknown {
             why: describe(status, &problem),
+            is_unreachable: false,
             retry_after,
         },
     }
@@ -214,20 +218,27 @@ fn describe(status: StatusCode, problem: &Problem) -> String {
 fn unknown(why: &str) -> CallError {
     CallError::Unknown {
         why: why.to_owned(),
+        is_unreachable: false,
         retry_after: None,
     }
 }
 
 /// The innermost cause is short: "Connection refused".
 fn unreachable(error: &reqwest::Error) -> CallError {
-    if error.is_timeout() {
-        return unknown("no answer in time");
-    }
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    unknown(&cause.to_string())
+    let why = if error.is_timeout() {
+        "no answer in time".to_owned()
+    } else {
+        cause.to_string()
+    };
+    CallError::Unknown {
+        why,
+        is_unreachable: true,
+        retry_after: None,
+    }
 }
 
 #[cfg(test)]

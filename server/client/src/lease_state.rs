@@ -115,6 +115,15 @@ impl LeaseState {
         other.map_or(known, |inner| inner.deadline)
     }
 
+    /// Resolves when the last attempt to renew has failed, with its error. It is retried until the deadline; a success
+    /// resolves [`renewed_after`](Self::renewed_after).
+    pub async fn renewal_failed(&self) -> String {
+        let mut changes = self.0.subscribe();
+        let failed = changes.wait_for(|inner| inner.last_error.is_some()).await;
+        let error = failed.ok().and_then(|inner| inner.last_error.clone());
+        error.unwrap_or_default()
+    }
+
     /// Applies a successful renewal. False if it came too late or the lease was lost otherwise: it stays lost.
     pub(crate) fn prolong(&self, deadline: Moment, is_final: bool) -> bool {
         let mut is_held = false;
@@ -133,8 +142,8 @@ impl LeaseState {
 
     pub(crate) fn note_error(&self, error: String) {
         self.0.send_if_modified(|inner| {
-            inner.last_error = Some(error);
-            false
+            // Later errors of an outage wake no task.
+            inner.last_error.replace(error).is_none()
         });
     }
 
@@ -200,6 +209,19 @@ mod tests {
         state.end(Loss::Expired);
         let error = state.checkpoint(Duration::ZERO).unwrap_err();
         assert_eq!(error, CheckpointError::Lost(Loss::Expired));
+    }
+
+    #[tokio::test]
+    async fn a_failed_renewal_is_reported_until_one_succeeds() {
+        // Two errors in a row, of which the last counts.
+        let state = held_for(60_000);
+        state.note_error("connection refused".to_owned());
+        state.note_error("no answer in time".to_owned());
+        assert_eq!(state.renewal_failed().await, "no answer in time");
+        assert!(state.prolong(clock::now().plus(Duration::from_secs(60)), false));
+        // Polled once.
+        let polled = tokio::time::timeout(Duration::ZERO, state.renewal_failed()).await;
+        assert!(polled.is_err());
     }
 
     #[tokio::test]

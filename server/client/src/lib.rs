@@ -46,4 +46,4 @@ pub use clock::Moment;
 pub use lease::{Lease, ReleaseError};
 pub use lease_state::{CheckpointError, LeaseState};
 pub use loss::Loss;
-pub use request::{AcquireError, HeldBy, Request};
+pub use request::{AcquireError, AcquireProgress, HeldBy, Request};

@@ -1,8 +1,9 @@
-//! The acquire request and its errors.
+//! The acquire request, its progress and its errors.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::clock::Moment;
 use crate::dto::{AcquireBody, Acquired, BatchAcquireBody};
 use crate::http_call::CallError;
 
@@ -25,6 +26,22 @@ pub struct HeldBy {
     pub remaining: Duration,
 }
 
+/// What happens during an acquire, before its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AcquireProgress {
+    /// An attempt failed without a result, and is repeated.
+    Failed {
+        why: String,
+        /// The server was not reached, or the connection broke; otherwise it answered with an error.
+        is_unreachable: bool,
+        /// Attempts end then: the wait and the [patience](crate::Builder::patience) are over.
+        until: Moment,
+    },
+    /// The server has answered after failed attempts.
+    Answered,
+}
+
+/// Why a lock was not acquired.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
@@ -47,7 +64,7 @@ pub enum AcquireError {
         detail: String,
     },
     /// The outcome is unknown. The lock may be held without an owner for one TTL at most.
-    #[error("no answer to acquire: {why}")]
+    #[error("acquire has failed: {why}")]
     Unknown { why: String },
 }
 

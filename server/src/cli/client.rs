@@ -265,7 +265,7 @@ impl Client {
 }
 
 /// Without user, password and trailing slash.
-fn name(server: &Url) -> String {
+pub(super) fn name(server: &Url) -> String {
     let mut url = server.clone();
     if url.set_username("").is_err() || url.set_password(None).is_err() {
         return "the server".to_owned();

@@ -9,6 +9,7 @@
 
 mod command;
 pub mod exec_gate;
+mod messages;
 mod process_group;
 mod signals;
 mod stderr;
@@ -23,8 +24,10 @@ use leasehold_client::{AcquireError, Client, Lease, Request};
 use rustix::process::Signal;
 use secrecy::ExposeSecret;
 
+use self::messages::ServerMessages;
 use self::signals::Signals;
 use self::supervisor::{CommandEnd, SupervisedLease};
+use super::client;
 use super::connection::Connection;
 use super::exit_code::Exit;
 use super::output::report;
@@ -119,19 +122,26 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     let mut signals = Signals::watch()?;
+    let mut messages = ServerMessages::new(args.resource.clone(), client::name(&connection.server));
+    let acquiring = client.acquire_observed(args.request(), |progress| messages.acquiring(progress));
     let lease = tokio::select! {
-        acquired = client.acquire(args.request()) => match acquired {
+        acquired = acquiring => match acquired {
             Ok(lease) => lease,
             Err(error) => return Ok(not_obtained(&args, &error).into()),
         },
         // A cancelled request releases its grant.
         signal = signals.terminating() => return Ok(died_by(signal?)),
     };
-    run_under_lease(&args, &lease, signals).await
+    run_under_lease(&args, &lease, signals, messages).await
 }
 
-async fn run_under_lease(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<ExitCode> {
-    let held = SupervisedLease::start(args, lease, signals).await;
+async fn run_under_lease(
+    args: &Args,
+    lease: &Lease,
+    signals: Signals,
+    messages: ServerMessages,
+) -> anyhow::Result<ExitCode> {
+    let held = SupervisedLease::start(args, lease, signals, messages).await;
     let ended = match held {
         Ok(held) => held.until_ended().await,
         Err(error) => Err(error),

@@ -10,4 +10,5 @@ mod network_faults;
 mod patterns;
 mod paused;
 mod run;
+mod run_messages;
 mod stale_holder;

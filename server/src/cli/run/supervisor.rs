@@ -7,6 +7,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use super::Args;
 use super::command::Running;
+use super::messages::ServerMessages;
 use super::signals::{Signals, TERMINATING};
 use super::stderr::write_stderr;
 use super::watchdog::WatchdogCommand;
@@ -29,6 +30,7 @@ pub(super) struct SupervisedLease {
     grace: Duration,
     state: LeaseState,
     signals: Signals,
+    messages: ServerMessages,
     running: Running,
     guard: WatchdogClient,
     /// The last deadline sent to the watcher.
@@ -38,7 +40,12 @@ pub(super) struct SupervisedLease {
 
 impl SupervisedLease {
     /// Starts the watcher, then the command.
-    pub(super) async fn start(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<Self> {
+    pub(super) async fn start(
+        args: &Args,
+        lease: &Lease,
+        signals: Signals,
+        messages: ServerMessages,
+    ) -> anyhow::Result<Self> {
         let state = lease.state();
         let running = Running::stopped(&args.command, lease).await?;
         let deadline = state.deadline();
@@ -54,6 +61,7 @@ impl SupervisedLease {
             grace: args.grace,
             state,
             signals,
+            messages,
             running,
             guard,
             deadline,
@@ -97,6 +105,10 @@ impl SupervisedLease {
                 deadline = self.state.renewed_after(self.deadline) => {
                     self.guard.send(WatchdogCommand::Deadline(deadline)).await;
                     self.deadline = deadline;
+                    self.messages.renewed();
+                }
+                why = self.state.renewal_failed(), if !self.messages.is_failing() => {
+                    self.messages.renewal_failed(&why, self.state.deadline());
                 }
                 signal = self.signals.next() => self.forward(signal)?,
                 () = self.running.changed() => {}

@@ -256,7 +256,22 @@ impl Run {
         eventually("nothing of the command runs", || async { !self.is_running() }).await;
     }
 
-    /// Exit code and standard error.
+    /// The next line of standard error.
+    pub(super) async fn stderr_line(&mut self) -> String {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let mut line = Vec::new();
+        let reading = async {
+            while line.last() != Some(&b'\n') {
+                line.push(stderr.read_u8().await.unwrap());
+            }
+        };
+        let read = tokio::time::timeout(Duration::from_secs(30), reading).await;
+        let line = String::from_utf8(line).unwrap();
+        assert!(read.is_ok(), "{line}");
+        line
+    }
+
+    /// Exit code and the rest of standard error.
     pub(super) async fn ended(&mut self) -> (i32, String) {
         let mut stderr = String::new();
         self.child

@@ -195,7 +195,9 @@ async fn child_processes_may_use_a_grace_beyond_the_ttl() {
     let script = "sh -c 'trap \"\" TERM; while :; do echo >>left; sleep 0.05; done' & until [ -s left ]; do :; done; exit 4";
     let flags = ["--resource", "r", "--ttl", "3s", "--grace", "5s"];
     let mut run = server.run(&flags, script);
-    assert_eq!(run.ended().await, (4, String::new()));
+    let (code, stderr) = run.ended().await;
+    assert_eq!(code, 4, "{stderr}");
+    assert!(!stderr.contains("is silent"), "{stderr}");
     assert!(!run.is_running() && server.is_free("r").await);
 }
 
