@@ -33,6 +33,7 @@ impl Client {
     ///
     /// # Panics
     /// Outside a tokio runtime.
+    #[must_use = "a lease is released when it is dropped"]
     pub async fn acquire_many(&self, requests: &[Request]) -> Vec<Result<Lease, AcquireError>> {
         let mut leases = Vec::with_capacity(requests.len());
         for part in parts(requests) {

@@ -20,6 +20,7 @@ pub struct Client {
 }
 
 /// Options of a [`Client`].
+#[must_use]
 #[derive(Debug)]
 pub struct Builder {
     server: String,
@@ -31,6 +32,7 @@ pub struct Builder {
     use_proxy: bool,
 }
 
+/// Why a client cannot be built. Nothing was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error("{0:?} is not a server address; a valid one is http://127.0.0.1:3000")]
@@ -56,6 +58,7 @@ impl Client {
         Self::builder(server).build()
     }
 
+    /// With options. `server` is an address such as `https://locks.example.com`, with the path of a proxy if there is one.
     pub fn builder(server: &str) -> Builder {
         Builder {
             server: server.to_owned(),
@@ -71,21 +74,19 @@ impl Client {
 
 impl Builder {
     /// Sent as `Authorization: Bearer` with every request.
-    #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
     /// W3C trace context of the requests. A malformed one is not sent, because tracing must not break a lease.
-    #[must_use]
     pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
         self.traceparent = Some(traceparent.into()).filter(|text| is_traceparent(text));
         self
     }
 
-    /// How long an acquire retries a server that does not answer, in addition to the wait. Default 10 s.
-    #[must_use]
+    /// How long an acquire retries a server that does not answer, in addition to the wait. Default 10 s. A single attempt
+    /// does not last longer either: zero is too short for any answer.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -93,14 +94,12 @@ impl Builder {
 
     /// Disables the event stream of each lease (one connection each): a revocation is then noticed at the next
     /// renewal.
-    #[must_use]
     pub fn without_events(mut self) -> Self {
         self.reads_events = false;
         self
     }
 
     /// Sends the token over plain HTTP to another machine. Always allowed on loopback.
-    #[must_use]
     pub fn insecure_http(mut self) -> Self {
         self.insecure_http = true;
         self
@@ -108,7 +107,6 @@ impl Builder {
 
     /// Uses the proxy of `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY`. Ignored by default: a proxy can read every
     /// token sent over plain HTTP.
-    #[must_use]
     pub fn use_proxy(mut self) -> Self {
         self.use_proxy = true;
         self

@@ -19,6 +19,7 @@ const RELEASE_MAX: Duration = Duration::from_secs(5);
 ///
 /// Dropping it stops the renewals immediately and releases it in the background; if the runtime ends at the same
 /// time, the lease expires instead.
+#[must_use = "a lease is released when it is dropped"]
 #[derive(Debug)]
 pub struct Lease {
     calls: Calls,
@@ -31,6 +32,7 @@ pub struct Lease {
     runtime: tokio::runtime::Handle,
 }
 
+/// The server did not confirm a release; the lease ends by its expiry at the latest.
 #[derive(Debug, thiserror::Error)]
 #[error("the lease is no longer renewed, but could not be released: {why}")]
 pub struct ReleaseError {
@@ -66,10 +68,12 @@ impl Lease {
         lease
     }
 
+    /// Its id on the server, which names this one acquisition.
     pub fn id(&self) -> &str {
         &self.id
     }
 
+    /// The resource of the request.
     pub fn resource(&self) -> &str {
         &self.resource
     }

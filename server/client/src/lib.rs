@@ -37,7 +37,7 @@ mod loss;
 mod renewer;
 mod request;
 mod rng;
-pub mod schedule;
+mod schedule;
 #[cfg(test)]
 mod test_server;
 

@@ -8,6 +8,7 @@ use crate::dto::{AcquireBody, Acquired, BatchAcquireBody};
 use crate::http_call::CallError;
 
 /// An acquire request.
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct Request {
     pub(crate) resource: String,
@@ -20,7 +21,9 @@ pub struct Request {
 /// The current holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBy {
+    /// As it named itself, for display.
     pub owner: String,
+    /// Of its lease.
     pub fencing_token: u64,
     /// At the time of the server's response.
     pub remaining: Duration,
@@ -101,14 +104,12 @@ impl Request {
     }
 
     /// Owner for display: a host, a worker. Default: the process id.
-    #[must_use]
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = owner.into();
         self
     }
 
     /// How long to wait in the queue, in whole seconds rounded up. Default: no wait.
-    #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
@@ -135,7 +136,6 @@ impl Request {
     }
 
     /// Shown with the lease.
-    #[must_use]
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.insert(name.into(), value.into());
         self

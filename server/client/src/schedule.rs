@@ -9,39 +9,39 @@ const RENEW_PART: u32 = 3;
 /// Minimum interval between two renewals of one lease.
 const RENEW_GAP_MIN: Duration = Duration::from_millis(100);
 /// Maximum timeout of one request, apart from a wait in the queue.
-pub const ANSWER_MAX: Duration = Duration::from_secs(5);
+pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(5);
 const ANSWER_MIN: Duration = Duration::from_millis(200);
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
 /// Until when a lease counts as held: counted from *before* the last successful request was sent. A remaining time
 /// above the TTL is limited to the TTL.
-pub fn deadline(sent: Moment, remaining_ms: i64, ttl: Duration) -> Moment {
+pub(crate) fn deadline(sent: Moment, remaining_ms: i64, ttl: Duration) -> Moment {
     let remaining = Duration::from_millis(u64::try_from(remaining_ms).unwrap_or_default());
     sent.plus(remaining.min(ttl))
 }
 
 /// When to renew: after a third of the time left, plus or minus a tenth of that. `chance` is 0 to 1.
-pub fn renew_at(sent: Moment, deadline: Moment, chance: f64) -> Moment {
+pub(crate) fn renew_at(sent: Moment, deadline: Moment, chance: f64) -> Moment {
     let third = deadline.since(sent) / RENEW_PART;
     sent.plus(third.mul_f64(0.9 + 0.2 * unit(chance)).max(RENEW_GAP_MIN))
 }
 
 /// Pause after the `failures`-th failure in a row (from 1): doubles, with jitter between half and all of it.
 /// `chance` is 0 to 1.
-pub fn backoff(failures: u32, chance: f64) -> Duration {
+pub(crate) fn backoff(failures: u32, chance: f64) -> Duration {
     let doubled = BACKOFF_FIRST.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
     doubled.min(BACKOFF_MAX).mul_f64(0.5 + 0.5 * unit(chance))
 }
 
 /// Timeout of one request: half of the time left, so that another attempt fits; at most 5 s, and never past the end.
-pub fn answer_within(left: Duration) -> Duration {
+pub(crate) fn answer_within(left: Duration) -> Duration {
     (left / 2).clamp(ANSWER_MIN, ANSWER_MAX).min(left)
 }
 
 /// Whether a grant is too old to be returned: its request waited in the queue, and the deadline counts from before
 /// that. It is renewed first.
-pub fn is_stale_grant(sent: Moment, received: Moment, remaining: Duration) -> bool {
+pub(crate) fn is_stale_grant(sent: Moment, received: Moment, remaining: Duration) -> bool {
     received.since(sent) > remaining / RENEW_PART
 }
 
