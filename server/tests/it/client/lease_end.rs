@@ -91,7 +91,11 @@ async fn a_command_survives_outages_shorter_than_its_ttl() {
     run.beats_after(now().plus(ttl)).await;
     assert_eq!(server.resource("r").await["holder"]["fencingToken"], 1);
     std::fs::write(run.file("done"), "").unwrap();
-    assert_eq!(run.ended().await, (5, String::new()));
+    let (code, stderr) = run.ended().await;
+    assert_eq!(code, 5, "{stderr}");
+    // No loss is reported: only that renewals failed, and work again.
+    let is_of_an_outage = |line: &str| line.contains(" is not renewed: ") || line.contains(" answers again");
+    assert!(stderr.lines().all(is_of_an_outage), "{stderr}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
