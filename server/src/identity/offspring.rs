@@ -4,8 +4,10 @@
 //! it: such a session acts for the creator of that link. The parent of a session is that of its link. The columns `created_by_id`
 //! and `link_created_by_id` have the id of the parent.
 
+use domain::duration::millis;
 use sqlx::AssertSqlSafe;
 
+use super::limits::{SESSION_IDLE, SESSION_MAX};
 use super::lineage::is_by_another;
 use super::principal::Principal;
 use runtime::db::{Tx, on_either};
@@ -17,18 +19,55 @@ pub(super) enum Creator<'a> {
     Token(&'a str),
 }
 
+/// Columns of a table of what a principal can create.
+struct Table {
+    table: &'static str,
+    key: &'static str,
+    name: &'static str,
+    /// An id of `created` here ends the row.
+    parent: &'static str,
+    ended_at: &'static str,
+}
+
+const TOKENS: Table = Table {
+    table: "api_tokens",
+    key: "id",
+    name: "name",
+    parent: "id",
+    ended_at: "revoked_at",
+};
+
+const LINKS: Table = Table {
+    table: "one_time_links",
+    key: "secret_hash",
+    name: "secret_hash",
+    parent: "created_by_id",
+    ended_at: "used_at",
+};
+
+const SESSIONS: Table = Table {
+    table: "sessions",
+    key: "id",
+    name: "id",
+    parent: "id",
+    ended_at: "ended_at",
+};
+
 /// What ended with an API token or a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndedAccess {
     /// Names of the revoked tokens, sorted; none with a user, whose tokens stay.
     pub tokens: Vec<String>,
+    /// Only links and sessions that could still be used.
     pub links: u64,
     pub sessions: u64,
+    /// Of any of these, also those that had ended by time.
+    rows: usize,
 }
 
 impl EndedAccess {
     pub(super) const fn is_empty(&self) -> bool {
-        self.tokens.is_empty() && self.links == 0 && self.sessions == 0
+        self.rows == 0
     }
 
     fn add(&mut self, other: Self) {
@@ -36,6 +75,7 @@ impl EndedAccess {
         self.tokens.sort_unstable();
         self.links += other.links;
         self.sessions += other.sessions;
+        self.rows += other.rows;
     }
 }
 
@@ -101,38 +141,63 @@ pub(super) async fn end_created(
 
 /// Locks tokens, then links, then sessions, as every change that locks several of them.
 async fn end_once(tx: &mut Tx, creator: Creator<'_>, now: i64) -> Result<EndedAccess, sqlx::Error> {
-    let lock = "SELECT id FROM api_tokens WHERE id IN (SELECT id FROM created) AND revoked_at IS NULL
-        ORDER BY id COLLATE \"C\" FOR NO KEY UPDATE";
-    let tokens =
-        "UPDATE api_tokens SET revoked_at = $2 WHERE id IN (SELECT id FROM created) AND revoked_at IS NULL
-        RETURNING name";
-    let (is_token, own) = match creator {
-        Creator::Token(_) => (true, ""),
-        Creator::User(_) => (false, " OR user_id = $1"),
+    let tokens = match creator {
+        Creator::Token(_) => end_rows(tx, creator, &TOKENS, "TRUE", now).await?,
+        Creator::User(_) => Vec::new(),
     };
-    let links = format!(
-        "UPDATE one_time_links SET used_at = $2
-        WHERE (created_by_id IN (SELECT id FROM created){own}) AND used_at IS NULL"
+    let links = end_rows(tx, creator, &LINKS, "expires_at > $2", now).await?;
+    let in_use = format!(
+        "created_at + {} > $2 AND last_seen_at + {} > $2",
+        millis(SESSION_MAX),
+        millis(SESSION_IDLE)
     );
-    let sessions = format!(
-        "UPDATE sessions SET ended_at = $2 WHERE (id IN (SELECT id FROM created){own}) AND ended_at IS NULL"
-    );
-    let id = creator.id();
-    // The order of `record_uses` and of a revocation of some of the same tokens: no deadlock. SQLite has one writer.
-    if is_token && let Tx::Postgres(tx) = &mut *tx {
-        let query = sqlx::query(creator.with_created(lock)).bind(id);
+    let sessions = end_rows(tx, creator, &SESSIONS, &in_use, now).await?;
+    Ok(EndedAccess {
+        rows: tokens.len() + links.len() + sessions.len(),
+        links: count_usable(&links),
+        sessions: count_usable(&sessions),
+        tokens: tokens.into_iter().map(|(name, _)| name).collect(),
+    })
+}
+
+fn count_usable(rows: &[(String, bool)]) -> u64 {
+    let usable = rows.iter().filter(|(_, is_usable)| *is_usable);
+    usable.count().try_into().unwrap_or(u64::MAX)
+}
+
+/// Ends the open rows of one table; returns their names, and whether they were `usable` at `$2`.
+///
+/// Locks them in the order of their keys, as `record_uses` and a change that ends some of the same rows: no deadlock. SQLite has one
+/// writer.
+async fn end_rows(
+    tx: &mut Tx,
+    creator: Creator<'_>,
+    table: &Table,
+    usable: &str,
+    now: i64,
+) -> Result<Vec<(String, bool)>, sqlx::Error> {
+    let own = match creator {
+        Creator::Token(_) => "",
+        Creator::User(_) => " OR user_id = $1",
+    };
+    let Table {
+        table,
+        key,
+        name,
+        parent,
+        ended_at,
+    } = table;
+    let open = format!("({parent} IN (SELECT id FROM created){own}) AND {ended_at} IS NULL");
+    let lock =
+        format!("SELECT {key} FROM {table} WHERE {open} ORDER BY {key} COLLATE \"C\" FOR NO KEY UPDATE");
+    let end = format!("UPDATE {table} SET {ended_at} = $2 WHERE {open} RETURNING {name}, {usable}");
+    if let Tx::Postgres(tx) = tx {
+        let query = sqlx::query(creator.with_created(&lock)).bind(creator.id());
         query.execute(&mut **tx).await?;
     }
-    on_either!(tx, Tx, |tx| {
-        let mut ended = EndedAccess::default();
-        if is_token {
-            let query = sqlx::query_scalar(creator.with_created(tokens));
-            ended.tokens = query.bind(id).bind(now).fetch_all(&mut **tx).await?;
-        }
-        let query = sqlx::query(creator.with_created(&links)).bind(id).bind(now);
-        ended.links = query.execute(&mut **tx).await?.rows_affected();
-        let query = sqlx::query(creator.with_created(&sessions)).bind(id).bind(now);
-        ended.sessions = query.execute(&mut **tx).await?.rows_affected();
-        Ok(ended)
-    })
+    let ended: Vec<(String, bool)> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_as(creator.with_created(&end));
+        query.bind(creator.id()).bind(now).fetch_all(&mut **tx).await?
+    });
+    Ok(ended)
 }

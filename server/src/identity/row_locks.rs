@@ -82,3 +82,19 @@ pub(super) async fn lock_session(tx: &mut Tx, who: &Principal) -> Result<(), Ide
         _ => Ok(()),
     }
 }
+
+/// As [`lock_session`], with the open sessions of a user, all in the order of their ids, as a change that ends some of the same
+/// sessions: no deadlock. SQLite has one writer.
+///
+/// # Errors
+/// As [`lock_session`].
+pub(super) async fn lock_sessions(tx: &mut Tx, who: &Principal, user: &str) -> Result<(), IdentityError> {
+    if let Tx::Postgres(tx) = tx {
+        let lock = "SELECT id FROM sessions WHERE (user_id = $1 OR id = $2) AND ended_at IS NULL
+            ORDER BY id COLLATE \"C\" FOR NO KEY UPDATE";
+        let own = who.session.as_ref().map_or("", |session| session.id.as_str());
+        let query = sqlx::query(lock).bind(user).bind(own);
+        query.execute(&mut **tx).await?;
+    }
+    lock_session(tx, who).await
+}

@@ -11,7 +11,7 @@ use super::lineage::ChangeKind;
 use super::names::is_storable;
 use super::notice::AccessChange;
 use super::principal::Principal;
-use super::row_locks::{lock_creator, lock_session};
+use super::row_locks::{lock_creator, lock_sessions};
 use super::{Identity, User, principal_cache};
 use runtime::db::on_either;
 
@@ -69,7 +69,7 @@ impl Identity {
         if updated == 0 {
             return Err(IdentityError::PasswordChanged);
         }
-        lock_session(&mut tx, who).await?;
+        lock_sessions(&mut tx, who, user).await?;
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(sessions).bind(now).bind(user).bind(own);
             query.execute(&mut **tx).await?.rows_affected()

@@ -191,7 +191,7 @@ pub struct TokensDto {
 pub struct RevokedTokenDto {
     /// Names of this token and of those that came from it; empty if it had been revoked before.
     revoked_tokens: Vec<String>,
-    /// Sign-in links that were not used yet.
+    /// Sign-in links that could still be used.
     ended_links: u64,
     ended_sessions: u64,
 }

@@ -9,10 +9,11 @@ use leasehold::identity::{Principal, Subject};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn token_revoke_prints_what_ended_with_it() {
-    // A token with a child, a session and an unused link; then one without.
+    // A token with a child, a session and an unused link, and with ones that had ended by time; then a token without.
     let server = TestServer::start().await;
     let identity = server.identity();
     let bob = server.add_user("bob", on(Role::Viewer, None, None)).await;
+    let carol = server.add_user("carol", on(Role::Viewer, None, None)).await;
     let secret = server.token("deploy", on(Role::Admin, None, None)).await;
     server.token("ci", on(Role::Viewer, None, None)).await;
     let token = identity.token(secret.secret()).await.unwrap().unwrap();
@@ -26,11 +27,18 @@ async fn token_revoke_prints_what_ended_with_it() {
     server
         .token_by(&by_token, "child", on(Role::Viewer, None, None))
         .await;
-    let link = identity.user_link(&by_token, &bob).await.unwrap();
-    identity
-        .open_link(link.expose(), &Origin::default())
-        .await
-        .unwrap();
+    let open_session = async || {
+        let link = identity.user_link(&by_token, &bob).await.unwrap();
+        identity
+            .open_link(link.expose(), &Origin::default())
+            .await
+            .unwrap();
+    };
+    open_session().await;
+    identity.user_link(&by_token, &carol).await.unwrap();
+    let aged = "UPDATE sessions SET last_seen_at = 1; UPDATE one_time_links SET expires_at = 1";
+    server.store.sql(aged).await;
+    open_session().await;
     identity.user_link(&by_token, &bob).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("leasehold.toml");
