@@ -21,7 +21,7 @@ use self::resolved::Resolved;
 use self::side_panel::Side;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
-use crate::components::reactive::changing;
+use crate::components::reactive::{changing, keyed};
 use crate::components::title::PageTitle;
 use crate::format;
 use crate::forms::console_form::PageReply;
@@ -160,9 +160,7 @@ fn Groups(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView 
                 <span class="num">"alerts"</span><span>"firing, last hour"</span><span class="num">"for"</span><span></span>
             </div>
             <ol class="ag">
-                <For each=move || keys.get() key=String::clone let:key>
-                    <GroupRow key data filter scale/>
-                </For>
+                {keyed(keys, move |key| view! { <GroupRow key data filter scale/> }.into_any())}
             </ol>
             {changing(none)}
             {changing(more)}

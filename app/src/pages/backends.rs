@@ -8,7 +8,6 @@ pub mod health;
 pub mod tables;
 
 use domain::backend::BackendView;
-use domain::names::BackendName;
 use domain::overview::backends_title;
 use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
@@ -19,7 +18,7 @@ use crate::api::codec::EncodedResponse;
 use crate::api::error::ApiError;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
-use crate::components::reactive::changing;
+use crate::components::reactive::{changing, keyed};
 use crate::components::state_badge::BackendBadge;
 use crate::components::title::PageTitle;
 use crate::live::topics::Topics;
@@ -80,26 +79,32 @@ fn All(data: Signal<Vec<BackendView>>) -> impl IntoView {
     };
     let names = Memo::new(move |_| {
         data.with(|data| {
-            data.iter()
-                .map(|backend| backend.name.clone())
-                .collect::<Vec<_>>()
+            let names = data.iter().map(|backend| backend.name.to_string());
+            names.collect::<Vec<String>>()
         })
     });
     // Kept while only its figures change: a control in it keeps the focus.
-    let each = move |name: BackendName| {
-        let found = move || data.with(|data| data.iter().find(|backend| backend.name == name).cloned());
-        let first = found()?;
+    let one = move |name: String| {
+        let found = move || {
+            data.with(|data| {
+                let mut all = data.iter();
+                all.find(|backend| backend.name.as_str() == name).cloned()
+            })
+        };
+        let Some(first) = found() else {
+            return ().into_any();
+        };
         let backend = Memo::new(move |before: Option<&BackendView>| {
             found()
                 .or_else(|| before.cloned())
                 .unwrap_or_else(|| first.clone())
         });
-        Some(view! { <OneBackend backend/> }.into_any())
+        view! { <OneBackend backend/> }.into_any()
     };
     view! {
         <nav class="jumps" aria-label="backends"><ul>{changing(jumps)}</ul></nav>
         <div class="stack">
-            <For each=move || names.get() key=BackendName::to_string children=each/>
+            {keyed(names, one)}
         </div>
     }
     .into_any()

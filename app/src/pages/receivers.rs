@@ -17,7 +17,7 @@ use self::deliveries::{RETRY, dead, latest};
 use self::test_result::TestForm;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
-use crate::components::reactive::changing;
+use crate::components::reactive::{changing, keyed};
 use crate::components::relative_time::RelativeTime;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
@@ -105,7 +105,13 @@ pub(super) fn kind_label(kind: &str) -> &'static str {
 
 #[component]
 fn List(data: Signal<ReceiversData>) -> impl IntoView {
-    let is_empty = Memo::new(move |_| data.with(|data| data.rows.is_empty()));
+    let names = Memo::new(move |_| {
+        data.with(|data| {
+            let names = data.rows.iter().map(|row| row.name.clone());
+            names.collect::<Vec<String>>()
+        })
+    });
+    let is_empty = Memo::new(move |_| names.with(Vec::is_empty));
     changing(move || {
         if is_empty.get() {
             return view! { <p class="ink2 none-here">"None yet. Alerts and break-glass unlocks are shown only in this console."</p> }.into_any();
@@ -117,10 +123,7 @@ fn List(data: Signal<ReceiversData>) -> impl IntoView {
                         <th scope="col" class="num">"pending"</th><th scope="col" class="num">"dead letters"</th>
                         <th scope="col"><span class="sr">"acts"</span></th></tr></thead>
                     <tbody>
-                        <For each=move || data.with(|data| data.rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>())
-                            key=String::clone let:name>
-                            <Row name data/>
-                        </For>
+                        {keyed(names, move |name| view! { <Row name data/> }.into_any())}
                     </tbody>
                 </table>
             </div>

@@ -7,7 +7,7 @@ use domain::time_format;
 use leptos::prelude::*;
 
 use super::filters::hue;
-use crate::components::reactive::changing;
+use crate::components::reactive::{changing, keyed};
 use crate::components::relative_time::RelativeTime;
 use crate::components::state_badge::Shape;
 use crate::format;
@@ -174,9 +174,7 @@ fn Silences(data: Signal<AlertsData>) -> impl IntoView {
         <section class="sec" aria-labelledby="quiet">
             <header><h2 id="quiet">"Silences"</h2><span class="note">{changing(note)}</span>{changing(new)}</header>
             <ol class="als">
-                <For each=move || ids.get() key=String::clone let:id>
-                    <Silence id data/>
-                </For>
+                {keyed(ids, move |id| view! { <Silence id data/> }.into_any())}
             </ol>
             {changing(none)}
         </section>

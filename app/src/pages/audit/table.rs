@@ -7,7 +7,7 @@ use domain::time_format;
 use leptos::prelude::*;
 
 use super::outcome_badge::badge;
-use crate::components::reactive::changing;
+use crate::components::reactive::{changing, keyed};
 use crate::components::resource_name::ResourceName;
 use crate::pages::audit::data::{AuditTableRow, EntryFlag, Join};
 
@@ -52,12 +52,7 @@ pub(super) fn table(entries: &[AuditTableRow]) -> AnyView {
 pub(super) fn LiveTable(rows: Memo<Vec<AuditTableRow>>) -> impl IntoView {
     let ids =
         Memo::new(move |_| rows.with(|rows| rows.iter().map(|row| row.id.clone()).collect::<Vec<String>>()));
-    let rows = view! {
-        <For each=move || ids.get() key=String::clone let:id>
-            <LiveRow id rows/>
-        </For>
-    };
-    frame(rows.into_any())
+    frame(keyed(ids, move |id| view! { <LiveRow id rows/> }.into_any()))
 }
 
 #[component]
