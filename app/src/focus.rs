@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
-use web_sys::{Element, HtmlElement};
+use web_sys::{Element, FocusOptions, HtmlElement};
 
 /// Successors that say where the reader is.
 pub const HEADINGS: &str = "h1, h2, h3";
@@ -23,13 +23,35 @@ pub fn focus(element: &Element) {
 
 /// Focuses the element if the control that had the focus was removed; a screen reader announces the element then.
 pub fn focus_if_lost(element: &Element) {
-    let active = document().active_element();
-    if active.is_none_or(|active| active.tag_name() == "BODY") {
+    if focused().is_none() {
         if !element.has_attribute("tabindex") {
             let _ = element.set_attribute("tabindex", "-1");
         }
         focus(element);
     }
+}
+
+/// Call it before elements are moved in the document, where one loses the focus: it gets it back, without a scroll.
+pub fn keep_focus() {
+    // Only a browser has a focus.
+    if cfg!(feature = "ssr") {
+        return;
+    }
+    let Some(element) = focused() else { return };
+    request_animation_frame(move || {
+        let element = element.dyn_ref::<HtmlElement>();
+        if let Some(element) = element.filter(|element| element.is_connected() && focused().is_none()) {
+            let options = FocusOptions::new();
+            options.set_prevent_scroll(true);
+            let _ = element.focus_with_options(&options);
+        }
+    });
+}
+
+/// The element with the focus.
+fn focused() -> Option<Element> {
+    let active = document().active_element();
+    active.filter(|active| active.tag_name() != "BODY")
 }
 
 /// Call it before a form does what may remove its row. A row of a keyed list is out of the document before its cleanup

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 use leptos::prelude::*;
 use leptos::tachys::reactive_graph::SharedReactiveFunction;
 
+use crate::focus::keep_focus;
+
 pub fn changing<V: IntoAny + 'static>(
     mut view: impl FnMut() -> V + Send + 'static,
 ) -> SharedReactiveFunction<AnyView> {
@@ -16,12 +18,15 @@ pub fn changing<V: IntoAny + 'static>(
 
 type Part = dyn Fn(String) -> AnyView + Send + Sync;
 
-/// A part for each key, created once. It moves with its key.
+/// A part for each key, created once. It moves with its key, and with it the focus.
 pub fn keyed(keys: Memo<Vec<String>>, part: impl Fn(String) -> AnyView + Send + Sync + 'static) -> AnyView {
     list(keys, Arc::new(part))
 }
 
 fn list(keys: Memo<Vec<String>>, part: Arc<Part>) -> AnyView {
-    view! { <For each=move || keys.get() key=String::clone children=move |key: String| part(key)/> }
-        .into_any()
+    let each = move || {
+        keep_focus();
+        keys.get()
+    };
+    view! { <For each key=String::clone children=move |key: String| part(key)/> }.into_any()
 }

@@ -64,6 +64,14 @@ test('newer entries leave the focus on its entry', async ({ page, demo }) => {
   await silence();
   await expect(first).not.toHaveAttribute('aria-label', label);
   await expect(page.getByRole('link', { name: label, exact: true })).toBeFocused();
+  // Two in one reading, for which its row is moved in the document.
+  await page.keyboard.press('p');
+  const newest = await first.getAttribute('aria-label') ?? '';
+  await silence();
+  await silence();
+  await page.keyboard.press('p');
+  await expect(first).not.toHaveAttribute('aria-label', newest);
+  await expect(page.getByRole('link', { name: label, exact: true })).toBeFocused();
 });
 
 test('the steps of a forced unlock are grouped', async ({ page, demo, api }) => {
