@@ -236,7 +236,9 @@ fn unless_removed(
     last: Option<RuleEditorData>,
 ) -> Result<RuleEditorData, ApiError> {
     match (read, last) {
-        (Err(ApiError::Console(ConsoleError::NotFound { what })), Some(last)) if what == NO_SUCH_RULE => {
+        (Err(ApiError::Console(ConsoleError::NotFound { what })), Some(last))
+            if what == NO_SUCH_RULE && last.may_edit =>
+        {
             Ok(RuleEditorData {
                 id: String::new(),
                 version: None,
@@ -356,6 +358,7 @@ mod tests {
             id: "long_held".to_owned(),
             version: Some(3),
             fields: vec![("name".to_owned(), "Long-held".to_owned())],
+            may_edit: true,
             ..RuleEditorData::default()
         };
         let not_found = |what: &str| {
@@ -369,6 +372,12 @@ mod tests {
         // A page that opens, a version that is not stored, and a rule that is read again.
         assert!(unless_removed(not_found(NO_SUCH_RULE), None).is_err());
         assert!(unless_removed(not_found("this rule has no such version"), Some(last.clone())).is_err());
-        assert_eq!(unless_removed(Ok(last.clone()), Some(kept)), Ok(last));
+        assert_eq!(unless_removed(Ok(last.clone()), Some(kept)), Ok(last.clone()));
+        // A reader has no input.
+        let read = RuleEditorData {
+            may_edit: false,
+            ..last
+        };
+        assert!(unless_removed(not_found(NO_SUCH_RULE), Some(read)).is_err());
     }
 }
