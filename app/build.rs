@@ -36,7 +36,7 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             rust_files(&path, found)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.is_file() && path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
     }

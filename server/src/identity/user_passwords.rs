@@ -48,8 +48,8 @@ impl Identity {
         let user = known.id.as_str();
         let hashed = self.hash_password(password).await?;
         let mut tx = self.db.begin().await?;
-        if verified.is_some() {
-            // A disabled user would know the password once they are enabled.
+        if verified.is_some() || who.is_token() {
+            // A revoked token would set it; a disabled user would know the password once they are enabled.
             lock_creator(&mut tx, who).await?;
         }
         let update = "UPDATE users SET password_hash = $1

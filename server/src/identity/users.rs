@@ -13,7 +13,7 @@ use super::names::check_name;
 use super::notice::{new_privileged_grants, read_only_switched, roles_granted};
 use super::offspring::{Creator, end_created};
 use super::principal::Principal;
-use super::row_locks::lock_user;
+use super::row_locks::{lock_creator, lock_session, lock_user};
 use super::{Identity, principal_cache};
 use runtime::db::{Tx, on_either};
 use runtime::random;
@@ -32,7 +32,10 @@ impl Identity {
     pub async fn add_user(&self, who: &Principal, new: NewUser) -> Result<String, IdentityError> {
         check_name(&new.name)?;
         let password = self.hashed_password(&new).await?;
-        let tx = self.db.begin().await?;
+        let mut tx = self.db.begin().await?;
+        // The hash takes time, in which the access may have ended.
+        lock_creator(&mut tx, who).await?;
+        lock_session(&mut tx, who).await?;
         self.insert_user(tx, who, new, password).await
     }
 

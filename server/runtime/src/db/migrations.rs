@@ -22,7 +22,8 @@ macro_rules! files {
             "0008_lease_store_moved",
             "0009_lease_shards",
             "0010_store_clock_behind",
-            "0011_long_names"
+            "0011_long_names",
+            "0012_session_parents"
         )
     };
     ($store:literal, $($name:literal),+) => {

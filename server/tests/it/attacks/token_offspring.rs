@@ -1,9 +1,9 @@
 //! A stolen admin token makes tokens, links, sessions and its own successor to outlive itself. Revoking it revokes them.
 
-use crate::support::{Store, TestCaller, TestServer, on, reply};
+use crate::support::{PASSWORD, Store, TestCaller, TestServer, on, reply};
 use domain::access::Role;
 use leasehold::audit::{Audit, ChainCheckpoints, Origin};
-use leasehold::identity::{Identity, IdentityError, NewToken, Principal, Subject};
+use leasehold::identity::{Identity, IdentityError, NewToken, NewUser, Principal, Subject};
 use reqwest::Method;
 use runtime::clock::Clock;
 use runtime::db::Db;
@@ -201,9 +201,16 @@ async fn a_revoked_token_creates_nothing_on_a_replica_behind() {
             grants: on(Role::Admin, None, None),
             expires_in: None,
         };
+        let user = NewUser {
+            name: "eve".to_owned(),
+            grants: on(Role::Admin, None, None),
+            password: Some(PASSWORD.into()),
+        };
         let refused = [
             behind.create_token(&who, child).await.err(),
             behind.user_link(&who, &bob).await.err(),
+            behind.add_user(&who, user).await.err(),
+            behind.set_password(&who, &bob, &PASSWORD.into()).await.err(),
         ];
         for error in refused {
             assert!(matches!(error, Some(IdentityError::AccessEnded)), "{error:?}");
