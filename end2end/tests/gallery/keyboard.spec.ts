@@ -140,8 +140,10 @@ test('"Try again" of failed rows passes the focus on to the number of rows', asy
   await expect(liveBar(page)).toContainText('Paused');
   const retry = page.locator('.foot').getByRole('button', { name: 'Try again' });
   await expect(retry).toBeVisible();
+  // Rows that a scroll fetches in this moment remove the button: the focus passes on then too.
+  await retry.focus();
   await page.unroute(later);
-  await retry.press('Enter');
+  await page.keyboard.press('Enter');
   await expect(page.locator('.foot')).not.toContainText('could not be fetched');
   await expect(page.locator('.foot').getByText(/^Rows 1 to/)).toBeFocused();
 });
