@@ -37,6 +37,11 @@ pub struct Builder {
 pub enum ClientError {
     #[error("{0:?} is not a server address; a valid one is http://127.0.0.1:3000")]
     BadAddress(String),
+    #[error(
+        "`server` must not contain a user name or a password: they would replace the token. Use token() (leasehold run: \
+         --token or LEASEHOLD_TOKEN)"
+    )]
+    CredentialsInAddress,
     #[error("the token contains characters that are not allowed in a header")]
     BadToken,
     #[error(
@@ -120,6 +125,9 @@ impl Builder {
         let server = Url::parse(&self.server).ok();
         let server = server.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let server = server.ok_or(ClientError::BadAddress(self.server))?;
+        if !server.username().is_empty() || server.password().is_some() {
+            return Err(ClientError::CredentialsInAddress);
+        }
         let is_clear = server.scheme() == "http" && !is_loopback(&server);
         if is_clear && self.token.is_some() && !self.insecure_http {
             return Err(ClientError::InsecureHttp(server.origin().ascii_serialization()));
@@ -205,6 +213,28 @@ mod tests {
         let error = Client::builder("https://h").token("a\nb").build().unwrap_err();
         assert!(matches!(error, ClientError::BadToken));
         assert!(Client::new("https://locks.example.com/below").is_ok());
+    }
+
+    #[test]
+    fn credentials_in_a_server_url_are_rejected() {
+        // They would be sent as `Authorization: Basic` instead of the token; the message does not repeat them.
+        for server in [
+            "https://ada:hunter2@h",
+            "https://:hunter2@h",
+            "http://hunter2@127.0.0.1:3000",
+        ] {
+            let error = Client::builder(server).token("t").build().unwrap_err();
+            assert!(
+                matches!(error, ClientError::CredentialsInAddress),
+                "{server}: {error}"
+            );
+            let message = error.to_string();
+            assert!(
+                message.contains("`server`") && !message.contains("hunter2"),
+                "{message}"
+            );
+        }
+        assert!(Client::new("https://h/path@with:at").is_ok());
     }
 
     #[test]

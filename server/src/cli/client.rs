@@ -46,6 +46,10 @@ pub(super) enum ClientError {
     #[error("the token contains characters that are not allowed in a header")]
     BadToken,
     #[error(
+        "--server must not contain a user name or a password: they would replace the token. Use --token or LEASEHOLD_TOKEN"
+    )]
+    CredentialsInAddress,
+    #[error(
         "{server} is plain HTTP on another machine: the token would be readable on the network, so it is not sent. \
          Use https://, or \
          --insecure-http where the network is private"
@@ -59,7 +63,10 @@ impl ClientError {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Unreachable { .. } => Exit::Unreachable,
-            Self::BadRequest { .. } | Self::BadToken | Self::InsecureHttp { .. } => Exit::Usage,
+            Self::BadRequest { .. }
+            | Self::BadToken
+            | Self::CredentialsInAddress
+            | Self::InsecureHttp { .. } => Exit::Usage,
             Self::Unauthenticated { .. } | Self::Failed { .. } | Self::NotOurs { .. } | Self::NoClient(_) => {
                 Exit::Failure
             }
@@ -83,6 +90,9 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(connection: &Connection) -> Result<Self, ClientError> {
         let server = connection.server.clone();
+        if !server.username().is_empty() || server.password().is_some() {
+            return Err(ClientError::CredentialsInAddress);
+        }
         let mut headers = HeaderMap::new();
         if let Some(token) = &connection.token {
             let is_clear = server.scheme() == "http" && !is_loopback(&server);
@@ -264,13 +274,9 @@ impl Client {
     }
 }
 
-/// Without user, password and trailing slash.
+/// Without trailing slash.
 pub(super) fn name(server: &Url) -> String {
-    let mut url = server.clone();
-    if url.set_username("").is_err() || url.set_password(None).is_err() {
-        return "the server".to_owned();
-    }
-    url.as_str().trim_end_matches('/').to_owned()
+    server.as_str().trim_end_matches('/').to_owned()
 }
 
 /// Rows that moved between two pages are listed once. Totals and backends come from the last page.

@@ -28,6 +28,27 @@ fn invalid_arguments_exit_2_with_the_valid_ones() {
 }
 
 #[test]
+fn credentials_in_the_server_address_are_rejected() {
+    // They would be sent instead of the token; the message does not repeat them. By a listing and by a lease client.
+    let folder = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], &str); 2] = [
+        (&["locks"], "--server"),
+        (
+            &["run", "--resource", "r", "--ttl", "10s", "--", "true"],
+            "`server`",
+        ),
+    ];
+    for (args, field) in cases {
+        let (code, _, err) = run(leasehold(folder.path())
+            .args(args)
+            .env("LEASEHOLD_SERVER", "http://ada:hunter2@127.0.0.1:1")
+            .env("LEASEHOLD_TOKEN", "lht_x"));
+        assert_eq!(code, 2, "{args:?}: {err}");
+        assert!(err.contains(field) && !err.contains("hunter2"), "{args:?}: {err}");
+    }
+}
+
+#[test]
 fn help_goes_to_standard_output_and_ends_with_0() {
     // The whole command, and one command with its example.
     let folder = tempfile::tempdir().unwrap();
