@@ -160,7 +160,7 @@ routes! {
     GET "/v1/tokens" => May(Administer), api(tokens::list);
     POST "/v1/tokens" => May(Administer), api(tokens::create);
     DELETE "/v1/tokens/{id}" => May(Administer), api(tokens::revoke);
-    PUT "/v1/read-only" => May(Administer), api(sessions::set_read_only), any_session;
+    PUT "/v1/read-only" => May(Administer), api(sessions::set_read_only);
 
     // Sign-in.
     GET "/sign-in" => Public, page(pages::sign_in::show);
