@@ -88,8 +88,14 @@ impl Form {
         matching.map(|(_, value)| value.as_str())
     }
 
-    /// Rows of role, backend and prefix. Rows without a role are skipped.
+    /// Rows of role, backend and prefix. Rows without a role are skipped. The forms have at least one row: one without any would
+    /// remove all roles of a user.
     pub(super) fn grants(&self) -> Result<Vec<Grant>, IdentityError> {
+        let [roles, backends, prefixes] = ["role", "backend", "prefix"].map(|name| self.all(name).count());
+        if roles == 0 || roles != backends || roles != prefixes {
+            let why = "must be there at least once, each time with `backend` and `prefix`; empty for no role";
+            return Err(IdentityError::invalid("role", why));
+        }
         let rows = self
             .all("role")
             .zip(self.all("backend"))
@@ -151,5 +157,25 @@ mod tests {
         assert_eq!(grants[1].prefix.as_deref(), Some("tenant_1:"));
         assert!(pairs(&[["king", "", ""]]).grants().is_err());
         assert!(pairs(&[["viewer", "No Name", ""]]).grants().is_err());
+        assert_eq!(pairs(&[["", "", ""]]).grants().unwrap(), []);
+    }
+
+    #[test]
+    fn a_form_without_complete_rows_of_roles_is_invalid() {
+        // No row, and one whose prefix is missing.
+        let forms: [&[&str]; 4] = [
+            &[],
+            &["name"],
+            &["role", "backend"],
+            &["role", "backend", "prefix", "role"],
+        ];
+        for names in forms {
+            let fields = names.iter().map(|name| ((*name).to_owned(), String::new()));
+            let error = Form(fields.collect()).grants().unwrap_err();
+            assert!(
+                matches!(error, IdentityError::Invalid { field: "role", .. }),
+                "{names:?}: {error}"
+            );
+        }
     }
 }

@@ -7,6 +7,7 @@ mod last_admin;
 mod one_time_links;
 mod recorded_rejections;
 mod revalidation;
+mod role_forms;
 mod settings;
 mod sign_in;
 mod sign_in_routes;

@@ -65,7 +65,8 @@ fn typed_rows(form: FormState) -> Option<Vec<GrantInput>> {
         backend,
         prefix,
     });
-    Some(rows.collect())
+    // A refused form may have had none.
+    Some(rows.collect()).filter(|rows: &Vec<GrantInput>| !rows.is_empty())
 }
 
 /// Rows for these grants, and spare ones.

@@ -187,9 +187,18 @@ fn forms(console: &HostileConsole) -> Vec<Page> {
     let lock = console.unlockable().next().unwrap_or_default();
     let confirm = format!("/unlocks/{}/confirm", console.pending);
     let silence = vec![("comment", text()), (SMUGGLED, text())];
-    let user = vec![("name", text()), ("role", text())];
+    let no_role = || {
+        [
+            ("role", String::new()),
+            ("backend", String::new()),
+            ("prefix", text()),
+        ]
+    };
+    let mut user = vec![("name", text())];
+    user.extend(no_role());
     let password = vec![("old", text()), ("password", "short".to_owned())];
-    let token = vec![("name", text()), ("days", text())];
+    let mut token = vec![("name", text()), ("days", text())];
+    token.extend(no_role());
     let protection = vec![("prefix", text()), ("backend", text()), ("protection", text())];
     let unlock = vec![("reason", text()), ("generation", text())];
     let several = vec![("item", text()), ("reason", text()), ("prefix", text())];
