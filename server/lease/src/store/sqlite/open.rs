@@ -147,9 +147,11 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
     Ok(seen + 1)
 }
 
-/// Raises every token above any that was issued in epochs up to this one.
+/// Raises every token above any that was issued in epochs up to this one: a lost epoch above that of the file had raised
+/// them as well.
 async fn raise_floor(writer: &mut SqliteConnection, epoch: i64) -> Result<(), LeaseOpenError> {
-    let update = "UPDATE store_meta SET epoch = ?1 + 1, token_floor = ?2 + max(token_floor,
+    let update =
+        "UPDATE store_meta SET epoch = ?1 + 1, token_floor = ?2 * (?1 + 1 - epoch) + max(token_floor,
         coalesce((SELECT max(last_token) FROM resource_tokens), 0))";
     let query = sqlx::query(update).bind(epoch).bind(EPOCH_STEP.cast_signed());
     query.execute(writer).await.map_err(LeaseOpenError::Store)?;
