@@ -6,6 +6,7 @@
 //! with NOTIFY; the tables are the truth.
 
 mod apply;
+mod epoch;
 mod load;
 mod monotonic_clock;
 mod move_guard;
@@ -356,6 +357,11 @@ impl Store for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Token floor of the store as this process last read it; 0 before that.
+    fn known_floor(&self) -> i64 {
+        self.cache.lock().floor().unwrap_or(0)
+    }
+
     async fn connect_not_durable(&self) -> Result<PgConnection, StoreError> {
         Ok(self.options.clone().options(NOT_DURABLE).connect().await?)
     }

@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 
 use super::super::moved::{moved_to, refuse_moved};
 use super::apply::ConflictBackoff;
+use super::epoch::{identify, is_behind, raise_epoch_once};
 use super::monotonic_clock::{MonotonicClock, STEP_MS};
 use super::shard::write_place;
 use super::{PostgresStore, sql};
@@ -110,7 +111,7 @@ impl PostgresStore {
     }
 
     /// Opens a session. Refused if commits are not durable, or while the cluster is not the one
-    /// that was opened and its epoch has not been raised.
+    /// that was opened, or lacks an epoch that it had, and its epoch has not been raised.
     pub(super) async fn connect(&self) -> Result<PgConnection, super::StoreError> {
         let mut connection = self.options.connect().await?;
         if let Some(why) = not_durable(&mut connection).await? {
@@ -119,11 +120,12 @@ impl PostgresStore {
         let identity: String = sqlx::query_scalar(sql::IDENTITY)
             .fetch_one(&mut connection)
             .await?;
-        if identity != self.identity {
+        let known_floor = self.known_floor();
+        if identity != self.identity || is_behind(&mut connection, known_floor).await? {
             // Reads all counters. If this call is cut off, the statement still runs, and the next session finds it done.
             let set_timeout = sqlx::raw_sql("SET statement_timeout = '60s'");
             set_timeout.execute(&mut connection).await?;
-            raise_epoch_once(&mut connection, &identity).await?;
+            raise_epoch_once(&mut connection, &identity, known_floor).await?;
             let reset_timeout = sqlx::raw_sql("RESET statement_timeout");
             reset_timeout.execute(&mut connection).await?;
         }
@@ -182,49 +184,6 @@ async fn not_durable(connection: &mut PgConnection) -> Result<Option<String>, sq
     let is_durable = matches!(commit.as_str(), "on" | "remote_apply");
     Ok((!is_durable)
         .then(|| format!("synchronous_commit is {commit}, but must be on for this role and database")))
-}
-
-/// Records the identity of the cluster. A new timeline or a copy in another cluster may lack the
-/// last commits: its tokens are raised before any grant.
-async fn identify(connection: &mut PgConnection) -> Result<String, LeaseOpenError> {
-    let identity: String = sqlx::query_scalar(sql::IDENTITY)
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(LeaseOpenError::Store)?;
-    let id = random::id();
-    let first =
-        "INSERT INTO store_meta (only_row, store_id, epoch, token_floor, cluster_identity) VALUES (1, $1, 1, 0, $2)
-        ON CONFLICT DO NOTHING";
-    let query = sqlx::query(first).bind(id).bind(&identity);
-    query
-        .execute(&mut *connection)
-        .await
-        .map_err(LeaseOpenError::Store)?;
-    raise_epoch_once(connection, &identity)
-        .await
-        .map_err(LeaseOpenError::Store)?;
-    Ok(identity)
-}
-
-/// Raises the epoch once per change of identity, by the first replica that detects it. The others wait for its row lock before
-/// they read any counter: sessions that are opened again and again meanwhile do not all read the table.
-async fn raise_epoch_once(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx::Error> {
-    let update =
-        "WITH locked AS MATERIALIZED (SELECT FROM store_meta WHERE cluster_identity <> $1 FOR UPDATE)
-        UPDATE store_meta SET epoch = epoch + 1, cluster_identity = $1, token_floor = $2 + greatest(token_floor,
-        coalesce((SELECT max(last_token) FROM resource_tokens), 0))
-        WHERE cluster_identity <> $1 AND EXISTS (SELECT FROM locked)";
-    let result = sqlx::query(update)
-        .bind(identity)
-        .bind(EPOCH_STEP.cast_signed())
-        .execute(connection)
-        .await?;
-    if result.rows_affected() > 0 {
-        tracing::warn!(
-            "the lease store's Postgres was restored or promoted: every fencing token is raised by 2^32"
-        );
-    }
-    Ok(())
 }
 
 /// Connects with timeouts for statements that read, change or lock whole tables: longer than those of a lease operation.

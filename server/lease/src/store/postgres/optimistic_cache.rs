@@ -85,6 +85,10 @@ impl OptimisticCache {
         })
     }
 
+    pub(super) fn floor(&self) -> Option<i64> {
+        self.floor
+    }
+
     /// Call after the commit.
     pub(super) fn put(&mut self, after: StateAfter) {
         let StateAfter { floor, more, states } = after;
