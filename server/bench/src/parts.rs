@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// Renew, record history, and load the stores with ended leases for ten minutes instead of one or two
     #[arg(long)]
     pub long: bool,
+    /// Rounds of pace, replicas and quorum; the median counts
+    #[arg(long, default_value_t = throughput::ROUNDS, value_parser = clap::value_parser!(u8).range(1..=throughput::ROUNDS_MAX))]
+    pub rounds: u8,
     /// For how long soak runs
     #[arg(long, default_value_t = soak::MINUTES, value_parser = clap::value_parser!(u32).range(1..=i64::from(soak::MINUTES_MAX)))]
     pub minutes: u32,
@@ -159,13 +162,13 @@ impl Part {
     async fn measure(self, args: &Args) -> anyhow::Result<Vec<Figure>> {
         let long = args.long;
         Ok(match self {
-            Self::Pace => Box::pin(pace()).await?,
+            Self::Pace => Box::pin(pace(args.rounds)).await?,
             Self::Lasting => {
                 let minutes = if long { lasting::LONG } else { lasting::NORMAL };
                 Box::pin(lasting::measure(minutes, &report)).await?
             }
-            Self::Replicas => Box::pin(replicas::measure(&report)).await?,
-            Self::Quorum => Box::pin(quorum::measure(&report)).await?,
+            Self::Replicas => Box::pin(replicas::measure(args.rounds, &report)).await?,
+            Self::Quorum => Box::pin(quorum::measure(args.rounds, &report)).await?,
             Self::Waiters => {
                 report("500 waiters on one resource: some seconds");
                 Box::pin(waiters::measure(waiters::WAITERS)).await?.figures()
@@ -225,12 +228,12 @@ impl Part {
     }
 }
 
-async fn pace() -> anyhow::Result<Vec<Figure>> {
+async fn pace(rounds: u8) -> anyhow::Result<Vec<Figure>> {
     report(&format!(
         "the yardstick is version {}",
         throughput::yardstick_hash()
     ));
-    let rounds = throughput::measure(throughput::SPAN, throughput::ROUNDS, &report);
+    let rounds = throughput::measure(throughput::SPAN, rounds, &report);
     Ok(throughput::figures(&Box::pin(rounds).await?))
 }
 

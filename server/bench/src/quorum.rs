@@ -8,7 +8,7 @@ use super::error::BenchError;
 use super::load::Pace;
 use super::metric::{Figure, Goal};
 use super::test_server::Served;
-use super::throughput::{ROUNDS, SPAN, Say, report, run_keyed, run_on_etcd};
+use super::throughput::{SPAN, Say, report, run_keyed, run_on_etcd};
 use lease::LeaseConfig;
 
 const MEMBERS: usize = 3;
@@ -24,11 +24,11 @@ type Side = fn(&Round) -> &Pace;
 
 /// # Errors
 /// A server does not start, or a client fails.
-pub(crate) async fn measure(say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
+pub(crate) async fn measure(count: u8, say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
     let etcd = Throwaway::etcd_cluster(MEMBERS, EtcdOptions::default()).await?;
     let mut rounds = Vec::new();
-    for number in 1..=ROUNDS {
-        say(&format!("round {number} of {ROUNDS}: etcd directly"));
+    for number in 1..=count {
+        say(&format!("round {number} of {count}: etcd directly"));
         let direct = report(say, Box::pin(run_on_etcd(&etcd.endpoints(), SPAN)).await?);
         say("acquire and release over HTTP");
         let ours = report(say, Box::pin(measure_service(&etcd)).await?);

@@ -16,7 +16,6 @@ use super::throughput::{Say, report, run_keyed_on};
 const SERVERS: [usize; 3] = [1, 2, 4];
 /// Few, so that one server leaves a part of the machine idle while it waits for the disk.
 const CLIENTS_EACH: usize = 8;
-const ROUNDS: usize = 7;
 const SPAN: LoadSpan = LoadSpan {
     warm_up: Duration::from_secs(1),
     time: Duration::from_secs(4),
@@ -37,10 +36,10 @@ struct Round {
 
 /// # Errors
 /// A server does not start, or a client fails.
-pub(crate) async fn measure(say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
+pub(crate) async fn measure(count: u8, say: Say<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut rounds = Vec::new();
-    for number in 1..=ROUNDS {
-        say(&format!("round {number} of {ROUNDS}"));
+    for number in 1..=count {
+        say(&format!("round {number} of {count}"));
         rounds.push(Box::pin(measure_round(say)).await?);
     }
     Ok(figures(&rounds))

@@ -31,7 +31,8 @@ pub(crate) const SPAN: LoadSpan = LoadSpan {
     time: Duration::from_secs(4),
 };
 /// Rounds; the median counts, because the speed of a machine varies over time.
-pub(crate) const ROUNDS: usize = 7;
+pub(crate) const ROUNDS: u8 = 7;
+pub(crate) const ROUNDS_MAX: i64 = 99;
 
 /// Results of one round.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +66,7 @@ pub(crate) type Say<'a> = &'a (dyn Fn(&str) + Sync);
 /// A server does not start, or a client fails.
 pub(crate) async fn measure(
     span: LoadSpan,
-    rounds: usize,
+    rounds: u8,
     say: Say<'_>,
 ) -> Result<Vec<BenchRound>, BenchError> {
     let mut all = Vec::new();
