@@ -41,7 +41,7 @@ pub(super) async fn is_behind(connection: &mut PgConnection, known_floor: i64) -
         .await
 }
 
-/// Raises the epoch once per change of identity, by the first replica that detects it, and once if the store is below a floor
+/// Raises the epoch when the identity has changed, by the first replica that detects it, and when the store is below a floor
 /// that it had before. The others wait for its row lock before they read any counter: sessions that are opened again and again
 /// meanwhile do not all read the table.
 pub(super) async fn raise_epoch_once(
@@ -51,20 +51,23 @@ pub(super) async fn raise_epoch_once(
 ) -> Result<(), sqlx::Error> {
     let read = "SELECT cluster_identity FROM store_meta";
     let recorded: String = sqlx::query_scalar(read).fetch_one(&mut *connection).await?;
+    let lost = lost_epochs(&recorded, identity);
     let update = "WITH locked AS MATERIALIZED (SELECT FROM store_meta
             WHERE cluster_identity <> $1 OR token_floor < $3 FOR UPDATE)
-        UPDATE store_meta SET epoch = epoch + 1, cluster_identity = $1, token_floor = $2 + greatest(token_floor, $3,
+        UPDATE store_meta SET epoch = epoch + $4, cluster_identity = $1, token_floor = $2 * $4 + greatest(token_floor, $3,
         coalesce((SELECT max(last_token) FROM resource_tokens), 0))
         WHERE (cluster_identity <> $1 OR token_floor < $3) AND EXISTS (SELECT FROM locked)";
     let result = sqlx::query(update)
         .bind(identity)
-        .bind(EPOCH_STEP.cast_signed() * lost_epochs(&recorded, identity))
+        .bind(EPOCH_STEP.cast_signed())
         .bind(known_floor)
+        .bind(lost)
         .execute(connection)
         .await?;
     if result.rows_affected() > 0 {
         tracing::warn!(
-            "the lease store's Postgres was restored or promoted: every fencing token is raised by 2^32"
+            lost,
+            "the lease store's Postgres was restored or promoted: every fencing token is raised by 2^32 for each lost epoch"
         );
     }
     Ok(())
@@ -139,7 +142,7 @@ mod tests {
         sqlx::raw_sql(backup).execute(&mut session).await.unwrap();
         for _ in 0..2 {
             raise_epoch_once(&mut session, "7:00000003", 0).await.unwrap();
-            assert_eq!(epoch_and_floor(&mut session).await, (2, 2 * STEP));
+            assert_eq!(epoch_and_floor(&mut session).await, (3, 2 * STEP));
         }
     }
 
