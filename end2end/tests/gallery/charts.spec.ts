@@ -137,7 +137,8 @@ test.describe('values under the pointer', () => {
     test.use({ hasTouch: true, viewport: { width: 390, height: 844 } });
     test('a tap reads and stays', async ({ page }) => {
       await open(page, '/');
-      // By the browser's place of it at that moment: rows above it may still change. Forced, since the chart receives the tap.
+      // `tap` measures the position itself, because rows above may still move. The crosshair lets the pointer through to the
+      // drawing, so `force` skips the check that it receives the tap.
       await page.locator('#held .crosshair').tap({ force: true });
       await expect(page.locator('#held .reading').getByRole('link', { name: 'Open' })).toBeVisible();
       await expect(page).toHaveURL(/\/$/);
