@@ -64,11 +64,7 @@ pub(crate) type Say<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// # Errors
 /// A server does not start, or a client fails.
-pub(crate) async fn measure(
-    span: LoadSpan,
-    rounds: u8,
-    say: Say<'_>,
-) -> Result<Vec<BenchRound>, BenchError> {
+pub(crate) async fn measure(span: LoadSpan, rounds: u8, say: Say<'_>) -> Result<Vec<BenchRound>, BenchError> {
     let mut all = Vec::new();
     for number in 1..=rounds {
         say(&format!("round {number} of {rounds}"));
