@@ -15,6 +15,7 @@ pub mod factory;
 pub mod instrumented;
 pub mod misconfigured;
 mod owner_value;
+mod part_hints;
 pub mod postgres;
 pub mod redis;
 pub mod refresh_after_release;

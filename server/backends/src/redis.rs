@@ -23,7 +23,6 @@ mod json;
 mod limits;
 mod lookup;
 mod node;
-mod node_hints;
 mod non_string_keys;
 mod notify;
 mod page;

@@ -10,6 +10,7 @@ use futures::future::join_all;
 use super::ConsulBackend;
 use super::error::ConsulError;
 use crate::Hints;
+use crate::part_hints::PartHints;
 
 const BACKOFF_MIN: Duration = Duration::from_millis(200);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
@@ -21,12 +22,14 @@ const SCAN_SHARE: u64 = 4;
 
 impl ConsulBackend {
     pub(super) async fn watch_prefixes(&self, hints: &Hints) {
-        let prefixes = self.http.settings.prefixes.iter();
-        join_all(prefixes.map(|prefix| self.watch_prefix(prefix, hints))).await;
+        let prefixes = &self.http.settings.prefixes;
+        let hints = PartHints::of_parts(hints, prefixes.iter().map(String::as_str));
+        let watches = prefixes.iter().zip(&hints);
+        join_all(watches.map(|(prefix, hints)| self.watch_prefix(prefix, hints))).await;
     }
 
     /// Never returns.
-    async fn watch_prefix(&self, prefix: &str, hints: &Hints) {
+    async fn watch_prefix(&self, prefix: &str, hints: &PartHints) {
         let mut index = 0;
         let mut backoff = BACKOFF_MIN;
         let mut down_since = None;

@@ -23,10 +23,10 @@ use super::error;
 use super::limits::NAMES_PER_READ;
 use super::lookup;
 use super::node::Node;
-use super::node_hints::NodeHints;
 use super::server_info::text;
 use super::settings::Settings;
 use super::watch::{self, Watched};
+use crate::part_hints::PartHints;
 use crate::{BackendError, Hints, Sink};
 use config::BackendConfig;
 use config::redis::RedisConfig;
@@ -173,7 +173,7 @@ impl Cluster {
             changes.borrow_and_update();
             let nodes = self.known_nodes();
             let names = nodes.iter().map(|node| node.name());
-            let watches = NodeHints::of_nodes(&hints, names)
+            let watches = PartHints::of_parts(&hints, names)
                 .into_iter()
                 .zip(&nodes)
                 .map(|(hints, node)| {

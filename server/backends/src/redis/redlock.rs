@@ -26,10 +26,10 @@ use self::memory::Memory;
 use super::connection_config;
 use super::lookup;
 use super::node::Node;
-use super::node_hints::NodeHints;
 use super::settings::Settings;
 use super::watch::{self, Watched};
 use crate::error::misconfigured;
+use crate::part_hints::PartHints;
 use crate::{BackendError, Batch, Hints, Sink};
 use config::BackendConfig;
 use config::redis::RedisConfig;
@@ -74,7 +74,7 @@ impl Redlock {
 
     pub(super) async fn watch(&self, settings: &Settings, hints: Hints) {
         let names = self.nodes.iter().map(Node::name);
-        let watches = NodeHints::of_nodes(&hints, names)
+        let watches = PartHints::of_parts(&hints, names)
             .into_iter()
             .zip(&self.nodes)
             .map(|(hints, node)| {

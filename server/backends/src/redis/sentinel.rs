@@ -20,7 +20,6 @@ use super::connection::Link;
 use super::connection_config::{self, Servers};
 use super::limits::NODE_TIMEOUT_MIN;
 use super::node::Node;
-use super::node_hints::NodeHints;
 use super::release::{self, Guard};
 use super::scan;
 use super::server_info::text;
@@ -28,6 +27,7 @@ use super::settings::Settings;
 use super::watch::{self, Watched};
 use super::{RedisBackend, error, lookup};
 use crate::error::misconfigured;
+use crate::part_hints::PartHints;
 use crate::{BackendError, Batch, Budget, Hints, Pass, Sink};
 use config::BackendConfig;
 use config::redis::{RedisConfig, RedisMode};
@@ -179,7 +179,7 @@ impl Sentinel {
                             node,
                             source: &settings.rows.key,
                         };
-                        watch::run(watched, NodeHints::single(&hints)).await;
+                        watch::run(watched, PartHints::single(&hints)).await;
                     }
                     None => std::future::pending().await,
                 }

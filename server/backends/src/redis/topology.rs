@@ -10,7 +10,6 @@ use domain::observation::Inspection;
 use super::cluster::{self, Cluster};
 use super::connection_config;
 use super::node::Node;
-use super::node_hints::NodeHints;
 use super::redlock::{self, Redlock};
 use super::release::{self, Guard};
 use super::sentinel::{self, Sentinel};
@@ -18,6 +17,7 @@ use super::settings::Settings;
 use super::watch::{self, Watched};
 use super::{RedisBackend, lookup, probe, scan};
 use crate::error::misconfigured;
+use crate::part_hints::PartHints;
 use crate::{BackendError, Budget, Hints, Pass, Probe, Sink};
 
 pub(super) enum Topology {
@@ -99,7 +99,7 @@ impl Topology {
                     node,
                     source: &settings.rows.key,
                 };
-                watch::run(watched, NodeHints::single(&hints)).await;
+                watch::run(watched, PartHints::single(&hints)).await;
             }
             Self::Sentinel(sentinel) => sentinel.watch(settings, hints).await,
             Self::Cluster(cluster) => cluster.watch(settings, hints).await,

@@ -14,10 +14,10 @@ use tokio::sync::Notify;
 use super::error;
 use super::limits::{BACKOFF_FIRST, BACKOFF_MAX, PING_POLLS, RECHECK_POLLS};
 use super::node::Node;
-use super::node_hints::NodeHints;
 use super::notify::{Filter, Setting, WANTED};
 use super::server_info::text;
 use super::settings::Settings;
+use crate::part_hints::PartHints;
 
 const SETTING_UNREADABLE: &str = "subscribed, but whether the server sends keyspace notifications is not known: this account may \
     not run CONFIG GET, and no notification has come yet";
@@ -42,7 +42,7 @@ pub(super) struct Watched<'a> {
 }
 
 /// Watches one server; never returns. See [`crate::Backend::watch`].
-pub(super) async fn run(watched: Watched<'_>, hints: NodeHints) {
+pub(super) async fn run(watched: Watched<'_>, hints: PartHints) {
     let Watched { settings, node, .. } = watched;
     let mut backoff = BACKOFF_FIRST;
     let mut lost_since = None;
@@ -83,7 +83,7 @@ pub(super) async fn run(watched: Watched<'_>, hints: NodeHints) {
 
 /// State updated by the connection's own task.
 struct Subscriber {
-    hints: NodeHints,
+    hints: PartHints,
     filter: Filter,
     source: Source,
     /// Set while it is unknown whether notifications will arrive.
@@ -93,7 +93,7 @@ struct Subscriber {
 }
 
 impl Subscriber {
-    fn new(watched: Watched<'_>, hints: &NodeHints) -> Self {
+    fn new(watched: Watched<'_>, hints: &PartHints) -> Self {
         Self {
             hints: hints.clone(),
             filter: Filter::new(watched.node.target.database, &watched.settings.patterns),
@@ -122,7 +122,7 @@ impl Subscriber {
     }
 }
 
-async fn session(watched: Watched<'_>, hints: &NodeHints, subscriber: &Arc<Subscriber>) -> End {
+async fn session(watched: Watched<'_>, hints: &PartHints, subscriber: &Arc<Subscriber>) -> End {
     let Watched { settings, node, .. } = watched;
     let listener = Arc::clone(subscriber);
     let push = move |info: PushInfo| -> Result<(), ::redis::aio::SendError> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ::backends::Backend;
+use domain::backend::WatchState;
 
 use super::watched_consul::{ConsulClient, backend, consul};
 use crate::support::watching::{Watching, owner, scan};
@@ -57,4 +58,28 @@ async fn ten_restarts_lose_no_watch() {
         })
         .await;
     }
+}
+
+#[tokio::test]
+async fn a_prefix_that_fails_is_not_hidden_by_another() {
+    // Consul refuses the name of one prefix; the watch of the other recovers with the server.
+    let consul = consul(false).await;
+    consul.kill().await.unwrap();
+    let mut watching = Watching::start(Arc::new(backend(&consul.url(), |_, consul| {
+        consul.prefixes.push("bad\u{1}/".to_owned());
+    })));
+    watching.reconnecting().await;
+    consul.restart().await.unwrap();
+    watching.relist("a resync after the restart").await;
+    let is_refused = |state: &WatchState| match state {
+        WatchState::Reconnecting { why, .. } => why.contains("bad") && why.contains("400"),
+        WatchState::Live | WatchState::Off { .. } => false,
+    };
+    watching
+        .until("the prefix is refused", |pending| {
+            pending.state.as_ref().is_some_and(is_refused)
+        })
+        .await;
+    let states = &watching.states;
+    assert!(!states.contains(&WatchState::Live), "{states:?}");
 }

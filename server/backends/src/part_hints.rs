@@ -1,4 +1,4 @@
-//! Change notifications of several servers, merged into those of one backend.
+//! Change notifications of several parts (servers, or prefixes of keys), merged into those of one backend.
 
 use std::sync::Arc;
 
@@ -8,35 +8,35 @@ use parking_lot::Mutex;
 
 use crate::Hints;
 
-/// Name and state of one server; `None` until it is known.
+/// Name and state of one part; `None` until it is known.
 type KnownState = Option<(String, WatchState)>;
 
-/// Notifications of one of several servers.
+/// Notifications of one of several parts.
 #[derive(Clone)]
-pub(super) struct NodeHints {
+pub(super) struct PartHints {
     hints: Hints,
     states: Arc<Mutex<Vec<KnownState>>>,
     index: usize,
     name: String,
 }
 
-impl NodeHints {
-    /// For a backend of one server.
+impl PartHints {
+    /// For a backend of one part.
     pub(super) fn single(hints: &Hints) -> Self {
-        Self::of_nodes(hints, [""].into_iter()).remove(0)
+        Self::of_parts(hints, [""].into_iter()).remove(0)
     }
 
-    /// For each of these servers.
-    pub(super) fn of_nodes<'a>(hints: &Hints, names: impl Iterator<Item = &'a str>) -> Vec<Self> {
+    /// For each of these parts.
+    pub(super) fn of_parts<'a>(hints: &Hints, names: impl Iterator<Item = &'a str>) -> Vec<Self> {
         let names: Vec<&str> = names.collect();
         let states = Arc::new(Mutex::new(vec![None; names.len()]));
-        let node = |(index, name): (usize, &&str)| Self {
+        let part = |(index, name): (usize, &&str)| Self {
             hints: hints.clone(),
             states: states.clone(),
             index,
             name: (*name).to_owned(),
         };
-        names.iter().enumerate().map(node).collect()
+        names.iter().enumerate().map(part).collect()
     }
 
     pub(super) fn relist(&self) {
@@ -47,7 +47,7 @@ impl NodeHints {
         self.hints.changed(source, resource);
     }
 
-    /// The backend's watch is live if that of each server is.
+    /// The backend's watch is live if that of each part is.
     pub(super) fn state(&self, state: WatchState) {
         let mut states = self.states.lock();
         if let Some(own_state) = states.get_mut(self.index) {
@@ -93,17 +93,17 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_watch_is_live_once_that_of_each_server_is() {
+    async fn the_watch_is_live_once_that_of_each_part_is() {
         // One of two turns off, then recovers.
         let hints = Hints::default();
-        let nodes = NodeHints::of_nodes(&hints, ["a", "b"].into_iter());
-        nodes[0].state(WatchState::Live);
-        nodes[1].state(WatchState::Off { why: "no".to_owned() });
+        let parts = PartHints::of_parts(&hints, ["a", "b"].into_iter());
+        parts[0].state(WatchState::Live);
+        parts[1].state(WatchState::Off { why: "no".to_owned() });
         let off = WatchState::Off {
             why: "b: no".to_owned(),
         };
         assert_eq!(hints.take().await.state, Some(off));
-        nodes[1].state(WatchState::Live);
+        parts[1].state(WatchState::Live);
         assert_eq!(hints.take().await.state, Some(WatchState::Live));
     }
 }
