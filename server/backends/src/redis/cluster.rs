@@ -20,9 +20,9 @@ use self::map::ClusterMap;
 use super::connection::RedisConnection;
 use super::connection_config::{self, Listed, Servers};
 use super::error;
-use super::limits::NAMES_PER_READ;
 use super::lookup;
 use super::node::Node;
+use super::page::{Page, RedisKey};
 use super::server_info::text;
 use super::settings::Settings;
 use super::watch::{self, Watched};
@@ -210,7 +210,8 @@ async fn query_nodes(connection: &RedisConnection) -> Result<ClusterMap, Backend
     }
 }
 
-/// Reads the named keys where they are.
+/// Reads the named keys where they are. Those of a node that does not answer are an error, after the others are
+/// delivered.
 pub(super) async fn refresh(
     cluster: &Cluster,
     settings: &Settings,
@@ -222,12 +223,21 @@ pub(super) async fn refresh(
         return Ok(());
     }
     cluster.ensure_map(settings).await?;
-    for chunk in resources.chunks(NAMES_PER_READ) {
-        let keys = lookup::our_keys(settings, chunk);
-        let page = route::read_routed(cluster, settings, keys).await?;
-        sink.accept(lookup::batch(settings, page, chunk));
-    }
-    Ok(())
+    let (ours, others): (Vec<Resource>, Vec<Resource>) = resources
+        .into_iter()
+        .partition(|resource| settings.is_ours(resource));
+    let none = Page::new(settings.clock.tick());
+    sink.accept(lookup::batch(settings, none, &others));
+    let keys = lookup::our_keys(settings, &ours);
+    let deliver = |page: Page, keys: &[RedisKey]| {
+        let read: Vec<Resource> = keys.iter().map(|key| Resource::from_bytes(key)).collect();
+        sink.accept(lookup::batch(settings, page, &read));
+    };
+    let unread = route::read_routed(cluster, settings, keys, deliver).await;
+    unread
+        .into_iter()
+        .next()
+        .map_or(Ok(()), |unread| Err(unread.error))
 }
 
 impl Cluster {

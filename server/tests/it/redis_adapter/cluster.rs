@@ -7,7 +7,7 @@ use ::backends::Backend;
 use ::config::redis::RedisMode;
 use ::testkit::{Redis, RedisCluster, RedisOptions, Throwaway, eventually};
 use domain::force_release::Release;
-use domain::names::Resource;
+use domain::names::{Resource, Source};
 use domain::observation::Coverage;
 use redis::aio::MultiplexedConnection;
 
@@ -237,6 +237,33 @@ async fn a_lost_master_makes_the_backend_partial_and_hides_nothing() {
     }
     let error = try_observe(&backend).await.map(drop).unwrap_err();
     assert!(matches!(error, BackendError::Unreachable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_lost_master_leaves_rereads_of_the_other_masters() {
+    // One request for keys of every master, one of which is dead; a key of another master was deleted.
+    let cluster = start().await;
+    let backend = setup(&cluster).backend();
+    let mut router = Router::new(&cluster).await;
+    let all: Vec<String> = (0..60).map(|at| format!("lock:{at}")).collect();
+    for name in &all {
+        router.run(&["SET", name, "v", "PX", "3600000"]).await;
+    }
+    cluster.nodes[2].kill().await.unwrap();
+    let mut live = names(&observe(&backend).await.1);
+    assert!((2..60).contains(&live.len()));
+    let deleted = live.pop_first().unwrap();
+    router.run(&["DEL", &deleted]).await;
+    let wanted: Vec<(Source, Resource)> = all
+        .iter()
+        .map(|name| (key(), Resource::from(name.as_str())))
+        .collect();
+    let mut seen = Seen::default();
+    let error = backend.refresh(&wanted, &mut seen).await.unwrap_err();
+    assert!(matches!(error, BackendError::Unreachable { .. }), "{error:?}");
+    assert_eq!(names(&seen), live);
+    seen.gone.retain(|(source, _)| *source == key());
+    assert_eq!(seen.gone, [(key(), Resource::from(deleted.as_str()))]);
 }
 
 #[tokio::test]

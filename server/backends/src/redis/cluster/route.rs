@@ -1,19 +1,21 @@
 //! Finds the node of a key, and follows MOVED and ASK.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use domain::force_release::Release;
 use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use domain::observation::Inspection;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 
 use super::Cluster;
 use super::slots::slot_of;
 use crate::BackendError;
 use crate::redis::RedisBackend;
 use crate::redis::connection::{Link, RedisConnection};
-use crate::redis::limits::REDIRECTS_MAX;
+use crate::redis::limits::{NAMES_PER_READ, REDIRECTS_MAX};
 use crate::redis::lookup::{self, Looked};
 use crate::redis::node::Node;
 use crate::redis::page::{self, Page, RedisKey};
@@ -72,48 +74,96 @@ impl Route {
             connection
         })
     }
+
+    async fn read(&self, settings: &Settings, keys: &[RedisKey]) -> Result<Page, BackendError> {
+        let link = &self.node.query_link;
+        let connection = self.connection(link, settings).await?;
+        let mut merged = Page::new(settings.clock.tick());
+        for chunk in keys.chunks(NAMES_PER_READ) {
+            match page::read(&connection, &settings.rows, &settings.clock, chunk.to_vec()).await {
+                Ok(page) => {
+                    merged.locks.extend(page.locks);
+                    merged.troubles.merge(page.troubles);
+                    merged.moved.extend(page.moved);
+                }
+                Err(error) => {
+                    self.node.failed(&error);
+                    link.discard(&connection).await;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(merged)
+    }
 }
 
-/// Reads keys where they are.
-///
-/// # Errors
-/// One of the nodes does not answer, or a key moves faster than it can be followed.
+/// Keys that were not read, and why.
+pub(super) struct Unread {
+    pub(super) keys: Vec<RedisKey>,
+    pub(super) error: BackendError,
+}
+
+/// Keys to read, by node.
+#[derive(Default)]
+struct Pending {
+    routed: BTreeMap<(String, bool), (Route, Vec<RedisKey>)>,
+    unread: Vec<Unread>,
+}
+
+impl Pending {
+    fn add(&mut self, key: RedisKey, route: Result<Route, BackendError>) {
+        match route {
+            Ok(route) => {
+                let place = (route.node.name().to_owned(), route.is_asking);
+                let (_, keys) = self.routed.entry(place).or_insert((route, Vec::new()));
+                keys.push(key);
+            }
+            Err(error) => self.unread.push(Unread {
+                keys: vec![key],
+                error,
+            }),
+        }
+    }
+}
+
+/// Reads keys where they are, on all nodes at once. Delivers the answer of each node as it arrives, with the keys that
+/// it is about. Returns the other keys: no node serves them, theirs does not answer, or they move faster than they can
+/// be followed.
 pub(super) async fn read_routed(
     cluster: &Cluster,
     settings: &Settings,
     keys: Vec<RedisKey>,
-) -> Result<Page, BackendError> {
-    let mut merged = Page::new(settings.clock.tick());
-    let mut pending: Vec<(RedisKey, Route)> = Vec::with_capacity(keys.len());
+    mut deliver: impl FnMut(Page, &[RedisKey]),
+) -> Vec<Unread> {
+    let mut pending = Pending::default();
     for key in keys {
-        let route = cluster.route(&key)?;
-        pending.push((key, route));
+        let route = cluster.route(&key);
+        pending.add(key, route);
     }
     for _ in 0..=REDIRECTS_MAX {
-        if pending.is_empty() {
-            return Ok(merged);
-        }
-        let mut by_route: BTreeMap<(String, bool), (Route, Vec<RedisKey>)> = BTreeMap::new();
-        for (key, route) in pending.drain(..) {
-            let place = (route.node.name().to_owned(), route.is_asking);
-            by_route.entry(place).or_insert((route, Vec::new())).1.push(key);
-        }
-        for (route, keys) in by_route.into_values() {
-            let connection = route.connection(&route.node.query_link, settings).await?;
-            let read = page::read(&connection, &settings.rows, &settings.clock, keys).await;
-            if let Err(error) = &read {
-                route.node.failed(error);
-                route.node.query_link.discard(&connection).await;
-            }
-            let page = read?;
-            merged.locks.extend(page.locks);
-            merged.troubles.merge(page.troubles);
-            for (key, to) in page.moved {
-                pending.push((key, cluster.follow(&route, &to)?));
+        let routed = std::mem::take(&mut pending.routed).into_values();
+        let mut reads: FuturesUnordered<_> = routed
+            .map(|(route, keys)| async move { (route.read(settings, &keys).await, route, keys) })
+            .collect();
+        while let Some((read, route, mut keys)) = reads.next().await {
+            match read {
+                Ok(mut page) => {
+                    let moved: HashMap<RedisKey, Redirect> = page.moved.drain(..).collect();
+                    keys.retain(|key| !moved.contains_key(key));
+                    deliver(page, &keys);
+                    for (key, to) in moved {
+                        pending.add(key, cluster.follow(&route, &to));
+                    }
+                }
+                Err(error) => pending.unread.push(Unread { keys, error }),
             }
         }
     }
-    Err(moves_too_fast())
+    let moving = pending.routed.into_values().map(|(_, keys)| Unread {
+        keys,
+        error: moves_too_fast(),
+    });
+    pending.unread.into_iter().chain(moving).collect()
 }
 
 fn moves_too_fast() -> BackendError {

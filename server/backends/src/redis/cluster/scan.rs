@@ -16,7 +16,7 @@ use super::slots::{SLOTS, SlotSet, slot_of};
 use crate::error::misconfigured;
 use crate::redis::limits::{NAMES_PER_READ, SLOT_KEYS_MAX, SLOT_ROUNDS_MAX};
 use crate::redis::node::Node;
-use crate::redis::page::RedisKey;
+use crate::redis::page::{Page, RedisKey};
 use crate::redis::scan::{
     End, FromScanned, Progress, end_coverage, joined, larger_offset, lists_every_lock, probe_server,
     scan_patterns, sources,
@@ -183,10 +183,14 @@ async fn follow_moves(
         }
         let keys: Vec<RedisKey> = keys.into_iter().collect();
         for chunk in keys.chunks(NAMES_PER_READ) {
-            match read_routed(cluster, settings, chunk.to_vec()).await {
-                Ok(page) => progress.accept(page),
-                Err(_) => unread.extend(chunk.iter().map(|key| slot_of(key))),
-            }
+            let deliver = |page: Page, _: &[RedisKey]| progress.accept(page);
+            let missed = read_routed(cluster, settings, chunk.to_vec(), deliver).await;
+            unread.extend(
+                missed
+                    .iter()
+                    .flat_map(|missed| &missed.keys)
+                    .map(|key| slot_of(key)),
+            );
         }
         // A slot in the middle of a move was read on both sides, the older one first.
         (before, moving) = (now, moving_now);
