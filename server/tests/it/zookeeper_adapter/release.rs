@@ -57,6 +57,33 @@ async fn the_next_in_the_queue_holds_after_the_holder_was_unlocked() {
 }
 
 #[tokio::test]
+async fn a_release_in_a_chroot_ends_no_lock_outside_it() {
+    // The same path inside and outside; then a lock directly below the chroot, whose root is the configured path.
+    let watched = WatchedZookeeper::start().await;
+    let client = &watched.client;
+    let [inside, outside] = ["/app/locks/job", "/locks/job"];
+    let mut held = Vec::new();
+    for path in [inside, outside, "/app/top"] {
+        folder(client, path).await;
+        held.push(enqueue(client, &format!("{path}/lock-"), "w-1").await.0);
+    }
+    let chroot = format!("{}/app", watched.zookeeper.cluster());
+    let (source, resource) = node("/locks/job");
+    let chrooted = unlocker(&chroot);
+    assert_eq!(unlock(&chrooted, &source, &resource).await, Release::Released);
+    assert!(!exists(client, &held[0]).await && exists(client, &held[1]).await);
+    let whole = backend(&chroot, |config, zookeeper| {
+        config.timeout = Duration::from_secs(10);
+        zookeeper.paths = vec!["/".to_owned()];
+        zookeeper.unlock_user = Some("leasehold-unlock".to_owned());
+    });
+    assert_eq!(scan(&whole).await.unwrap().names(), ["/top"]);
+    let (source, resource) = node("/top");
+    assert_eq!(unlock(&whole, &source, &resource).await, Release::Released);
+    assert!(!exists(client, &held[2]).await && exists(client, &held[1]).await);
+}
+
+#[tokio::test]
 async fn all_readers_of_a_row_are_released_or_none() {
     // Two readers; with a third one the reviewed holding is another one; then all three.
     let watched = WatchedZookeeper::start().await;

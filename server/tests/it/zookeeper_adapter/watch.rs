@@ -28,6 +28,21 @@ async fn each_change_names_its_lock() {
 }
 
 #[tokio::test]
+async fn changes_in_a_chroot_have_names_relative_to_it() {
+    // The root of the chroot is the configured path.
+    let watched = WatchedZookeeper::start().await;
+    let client = &watched.client;
+    folder(client, "/app/job").await;
+    let chroot = format!("{}/app", watched.zookeeper.cluster());
+    let mut watching = Watching::start(Arc::new(backend(&chroot, |_, zookeeper| {
+        zookeeper.paths = vec!["/".to_owned()];
+    })));
+    watching.live().await;
+    enqueue(client, "/app/job/lock-", "w-1").await;
+    watching.named("node", "/job").await;
+}
+
+#[tokio::test]
 async fn an_expired_session_watches_again_and_lists() {
     // The connection is silent for longer than the session lasts, and a lock changes meanwhile.
     let zookeeper = zookeeper().await;
