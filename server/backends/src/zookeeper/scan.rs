@@ -23,7 +23,7 @@ use crate::{BackendError, Batch, Budget, Pass, Sink, SourcePass};
 
 /// Locks per batch.
 const BATCH_LOCKS: usize = 256;
-/// ZooKeeper's own nodes, below `/`.
+/// ZooKeeper's own nodes, below `/`; below a chroot the name is free.
 const OWN_NODES: &str = "/zookeeper";
 
 pub(super) const NO_CLOCK: &str = "ZooKeeper reports no clock to a client that only reads";
@@ -233,7 +233,9 @@ impl ZookeeperBackend {
             Found::Free | Found::Missing => {}
         }
         walk.nodes_read += 1;
-        let folders = read.folders.into_iter().filter(|path| path != OWN_NODES);
+        let is_chrooted = self.link.settings.chroot.is_some();
+        let folders = read.folders.into_iter();
+        let folders = folders.filter(|path| is_chrooted || path != OWN_NODES);
         walk.waiting.extend(folders);
     }
 

@@ -217,6 +217,17 @@ async fn names_are_relative_to_the_chroot() {
 }
 
 #[tokio::test]
+async fn a_folder_named_zookeeper_in_a_chroot_is_read() {
+    // Without a chroot that path has ZooKeeper's own nodes, which are left out.
+    let watched = WatchedZookeeper::start().await;
+    folder(&watched.client, "/app/zookeeper/job").await;
+    enqueue(&watched.client, "/app/zookeeper/job/lock-", "w-1").await;
+    let chroot = format!("{}/app", watched.zookeeper.cluster());
+    let chrooted = backend(&chroot, |_, zookeeper| zookeeper.paths = vec!["/".to_owned()]);
+    assert_eq!(scan(&chrooted).await.unwrap().names(), ["/zookeeper/job"]);
+}
+
+#[tokio::test]
 async fn a_lock_ends_with_the_session_of_its_holder() {
     // The holder's session closes: the next one holds. A lost session is closed by the server.
     let watched = WatchedZookeeper::start().await;
