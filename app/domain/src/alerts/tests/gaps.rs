@@ -119,7 +119,7 @@ fn renewals_after_a_gap_show_the_same_holder() {
 }
 
 /// Of the backend of the lock.
-fn outage((began, ended): (i64, i64)) -> Gap {
+pub(super) fn outage((began, ended): (i64, i64)) -> Gap {
     Gap {
         backend: Some(BackendName::builtin()),
         began,

@@ -1,8 +1,9 @@
 //! Holds of shared locks, and ends that name another holder than their beginnings.
 
+use super::gaps::outage;
 use super::preview::{H, Now, S, event, play_gaps};
 use super::state_machine::{immediate, lock, rule};
-use crate::alerts::{Baseline, UsualHold};
+use crate::alerts::{Baseline, Gap, UsualHold};
 use crate::history::{HistoryEvent, Run};
 use crate::lock_detail::EventKind::{
     self, Acquired, Expired, Released, Renewed, ShareAcquired, ShareReleased,
@@ -77,9 +78,9 @@ fn a_preview_judges_the_recorded_owner_of_a_shared_lock() {
     assert_eq!((seen.firings[1].at, seen.acquisitions), (30 * S, 3));
 }
 
-#[test]
-fn the_next_owner_of_a_shared_lock_has_its_lease() {
-    // a renewed 30 s until 100 s and leaves at 104 s; b, which joined at 5 s, lets the lease run out.
+/// Owners and times of near-expiry firings: a renewed 30 s until 100 s and leaves at 104 s; b, which joined at 5 s, lets
+/// the lease run out.
+fn near_expiry_of_the_next_owner(gaps: &[Gap]) -> Vec<(Option<String>, i64)> {
     let renewals = HistoryEvent {
         run: Some(Run {
             count: 10,
@@ -94,10 +95,30 @@ fn the_next_owner_of_a_shared_lock_has_its_lease() {
         by("a", 104 * S, ShareReleased),
         by("b", 130 * S, Expired),
     ];
-    let seen = play_gaps(&immediate("near_expiry"), &events, &[], &Now(None), H);
-    let firings = seen.firings.iter();
-    let found: Vec<_> = firings
-        .map(|firing| (firing.owner.as_deref(), firing.at))
-        .collect();
-    assert_eq!(found, [(Some("b"), 127 * S)]);
+    let seen = play_gaps(&immediate("near_expiry"), &events, gaps, &Now(None), H);
+    let firings = seen.firings.into_iter();
+    firings.map(|firing| (firing.owner, firing.at)).collect()
+}
+
+#[test]
+fn the_next_owner_of_a_shared_lock_has_its_lease() {
+    let expected = [(Some("b".to_owned()), 127 * S)];
+    assert_eq!(near_expiry_of_the_next_owner(&[]), expected);
+}
+
+#[test]
+fn the_next_owner_has_its_lease_across_an_outage() {
+    // A renewal in an outage would be an event after it, and the renewal at 100 s is later than the gap.
+    let gap = |span| Gap {
+        backend: None,
+        ..outage(span)
+    };
+    let expected = [(Some("b".to_owned()), 127 * S)];
+    for known in [outage((101 * S, 103 * S)), gap((40 * S, 50 * S))] {
+        let found = near_expiry_of_the_next_owner(std::slice::from_ref(&known));
+        assert_eq!(found, expected, "{known:?}");
+    }
+    // In a gap after its last renewal, it may have been renewed.
+    let unknown = near_expiry_of_the_next_owner(&[gap((101 * S, 103 * S))]);
+    assert!(unknown.is_empty(), "{unknown:?}");
 }

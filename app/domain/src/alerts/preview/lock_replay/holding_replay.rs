@@ -54,13 +54,8 @@ pub(super) struct HoldingContext<'a> {
 impl HoldingReplay {
     /// `gaps` are those of its lock so far.
     pub(super) fn from_event(event: &PastEvent<'_>, gaps: &[Span]) -> Self {
-        let observed_from = gaps
-            .last()
-            .filter(|gap| gap.is_outage)
-            .map_or(event.at, |gap| gap.ended);
         Self {
-            // An event that ended an outage is within it, to the length of the scan.
-            at: event.at.max(observed_from),
+            at: observed_from(event.at, gaps),
             acquired_at: event.at,
             ttl_ms: event.ttl_ms.or(event.ttl_seen_ms),
             stale_after_ms: event.stale_after_ms,
@@ -78,14 +73,19 @@ impl HoldingReplay {
     /// It becomes the recorded holding of its lock: no rule judged it before. The lease is that of the lock, which
     /// `previous` renewed. `gaps` are those of its lock so far.
     pub(super) fn succeed(&mut self, previous: Option<&Self>, at: i64, gaps: &[Span]) {
-        self.at = self.at.max(at);
+        self.at = self.at.max(observed_from(at, gaps));
         self.next_gap = gaps.len();
         self.renewed_at = previous.map_or(at, |previous| previous.renewed_at);
-        let is_known = |previous: &Self| previous.is_deadline_known && previous.next_gap == gaps.len();
-        self.is_deadline_known = previous.is_some_and(is_known);
+        self.is_deadline_known = previous.is_some_and(|previous| previous.knows_deadline_after(gaps));
         if let Some(previous) = previous {
             (self.ttl_ms, self.is_ttl_recorded) = (previous.ttl_ms, previous.is_ttl_recorded);
         }
+    }
+
+    /// It may have been renewed in a gap since its last renewal; a renewal in an outage is an event after it.
+    fn knows_deadline_after(&self, gaps: &[Span]) -> bool {
+        let mut passed = gaps.iter().skip(self.next_gap);
+        self.is_deadline_known && passed.all(|gap| gap.is_outage || gap.ended <= self.renewed_at)
     }
 
     /// The renewal does not belong to the holding before.
@@ -381,4 +381,10 @@ impl HoldingReplay {
             lag_ms: times.poll_interval_ms + EVALUATE_EVERY_MS,
         }
     }
+}
+
+/// An event that ended an outage is within it, to the length of the scan.
+fn observed_from(at: i64, gaps: &[Span]) -> i64 {
+    let outage = gaps.last().filter(|gap| gap.is_outage);
+    outage.map_or(at, |outage| at.max(outage.ended))
 }
