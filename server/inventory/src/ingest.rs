@@ -222,8 +222,8 @@ impl Shard {
         let generation = new.generation.as_deref().filter(|_| !is_same);
         let waited_ms = self.lines.waited(source, &old.name, generation, sent_at);
         self.lines.replace(source, &old.name, line, sent_at);
-        let is_over = sharing.map_or(!is_same, Sharing::is_over);
-        let is_unlocked = is_over && take_unlocked(&mut self.unlocked, old);
+        let may_be_unlocked = sharing.map_or(!is_same, Sharing::may_be_unlocked);
+        let is_unlocked = may_be_unlocked && take_unlocked(&mut self.unlocked, old);
         let mut renewed = None;
         if is_same {
             new.seen_begin = old.seen_begin;
@@ -278,11 +278,11 @@ impl Shard {
     /// `None`: the lock had and has one owner. An owner that goes on as the recorded one keeps the beginning of its hold.
     fn compare_owners(&mut self, id: Id, new: &mut Entry, sharers: Vec<Sharer>) -> Option<OwnersChange> {
         let sharing = self.sharers.replace(self.slab.get(id), new, sharers)?;
-        let waited = |share: &Share| {
+        let waited = |(_, share): (usize, &Share)| {
             let generation = Some(share.generation());
             self.lines.waited(new.source, &new.name, generation, new.read_at)
         };
-        let waited_ms = sharing.now.iter().map(waited).collect();
+        let waited_ms = sharing.begun().map(waited).collect();
         if let Some(first) = sharing.now.first().filter(|_| !sharing.is_same_holding()) {
             (new.first_seen, new.seen_begin) = (first.first_seen, first.seen_begin);
             new.owner = first.owner.clone().or_else(|| new.owner.take());

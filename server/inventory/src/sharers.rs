@@ -109,6 +109,11 @@ impl Sharing {
         self.ended.len() == self.before.len()
     }
 
+    /// A forced release can be between the two readings: after it, new owners may hold the lock with some of those before.
+    pub(super) fn may_be_unlocked(&self) -> bool {
+        self.is_over() || !self.begun.is_empty()
+    }
+
     /// Owners that no longer hold the lock, with their places before.
     pub(super) fn ended(&self) -> impl Iterator<Item = (usize, &Share)> {
         self.ended.iter().map(|place| (*place, &self.before[*place]))

@@ -78,7 +78,7 @@ pub(super) struct ScannedLock {
 /// The owners of a shared lock at two readings.
 pub(super) struct OwnersChange {
     pub(super) sharing: Sharing,
-    /// Waits of the owners now, in the same order.
+    /// Waits of the new owners, in the same order.
     pub(super) waited_ms: Vec<Option<i64>>,
 }
 
@@ -186,7 +186,8 @@ fn record_owners(
         }
     }
     let mut has_begun = false;
-    for (place, share) in sharing.begun().filter(|_| seen.has_holder) {
+    let begun = sharing.begun().zip(waited_ms).filter(|_| seen.has_holder);
+    for ((place, share), waited_ms) in begun {
         has_begun = true;
         let kind = match (is_over && place == 0, is_reclaimed) {
             (false, _) => EventKind::ShareAcquired,
@@ -197,10 +198,9 @@ fn record_owners(
             not_before: outage.map(|since| context.begun_after(new, since)),
             ..share_event(kind, share, new, wall)
         });
-        let waited_ms = waited_ms.get(place).copied().flatten();
         if waited_ms.is_some() {
             outcome.events.push(LockEvent {
-                waited_ms,
+                waited_ms: *waited_ms,
                 not_before,
                 ..share_event(EventKind::GrantedAfterWait, share, new, wall)
             });

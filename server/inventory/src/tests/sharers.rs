@@ -2,13 +2,13 @@
 
 use domain::generation::Generation;
 use domain::lock_detail::EventKind;
-use domain::names::OwnerId;
+use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{InLine, ObservedLock, Sharer};
 use domain::reported::Reported;
 use domain::tick::Tick;
 
 use super::{Modelled, complete, inventory, name, now, observed};
-use crate::{Inventory, InventoryWriter, LookUp};
+use crate::{ForceRelease, Inventory, InventoryWriter, LookUp};
 use backends::Batch;
 
 use EventKind::{Acquired, FewerWaiting, GrantedAfterWait, Released, ShareAcquired, ShareReleased, Waiting};
@@ -153,6 +153,31 @@ fn a_waiter_that_joins_has_its_wait() {
         change(GrantedAfterWait, "b", Some(2_000)),
         change(ShareReleased, "a", Some(4_000)),
         change(FewerWaiting, "b", None),
+    ];
+    assert_eq!(changes(&inventory), expected);
+}
+
+#[test]
+fn a_later_release_of_unlocked_sharers_is_no_revocation() {
+    // After the forced unlock of a and b, b holds it again with c before the next reading.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.journal().open();
+    let scan = |at, owners: &[&str]| scan(&feeds[0], at, owners, &[]);
+    scan(0, &[]);
+    scan(1_000, &["a", "b"]);
+    let release = ForceRelease {
+        source: Source::parse("key").unwrap(),
+        resource: Resource::from("jobs"),
+        generation: Generation::new("a+b"),
+        at: now(2_000).wall,
+    };
+    inventory.record_unlocked(&name("one"), release);
+    scan(3_000, &["b", "c"]);
+    changes(&inventory);
+    scan(5_000, &[]);
+    let expected = [
+        change(ShareReleased, "c", Some(2_000)),
+        change(Released, "b", Some(4_000)),
     ];
     assert_eq!(changes(&inventory), expected);
 }
