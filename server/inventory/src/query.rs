@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use domain::access::Visible;
 use domain::backend::BackendStatus;
 use domain::generation::Generation;
+use domain::lease::Scope;
 use domain::limits::{PREFIX_CHILDREN_BYTES_MAX, PREFIX_CHILDREN_MAX};
 use domain::lock::Lock;
 use domain::lock_detail::SeenEvent;
@@ -215,14 +216,16 @@ impl Inventory {
         }
     }
 
-    /// Number of other locks of the same backend with this generation. Reads every lock.
-    pub fn others_with_generation(&self, id: &LockId, generation: &Generation) -> u64 {
+    /// Number of other locks of the same backend and of this scope with this generation. Reads every lock.
+    pub fn others_with_generation(&self, id: &LockId, generation: &Generation, scope: &Scope) -> u64 {
         let Some(slot) = self.slot(&id.backend) else {
             return 0;
         };
         let state = slot.read();
         let is_same = |entry: &&Entry| {
-            entry.generation.as_deref() == Some(generation.as_str()) && *entry.name != *id.resource.as_bytes()
+            entry.generation.as_deref() == Some(generation.as_str())
+                && *entry.name != *id.resource.as_bytes()
+                && scope.covers_bytes(&entry.name)
         };
         let others = state.shard.slab.iter().map(|(_, entry)| entry);
         others.filter(is_same).count() as u64

@@ -104,7 +104,9 @@ impl Unlocks {
             outcome_entry: None,
             rereads: 0,
         };
-        self.note_weak_identity(&watched.id, &mut unlock.observed).await;
+        let scope = who.scope_on(Permission::View, &request.backend);
+        self.note_weak_identity(&watched.id, scope, &mut unlock.observed)
+            .await;
         self.record_intent(who, &mut unlock).await?;
         Ok(unlock)
     }

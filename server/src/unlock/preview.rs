@@ -69,7 +69,7 @@ impl Unlocks {
         if may.is_ok()
             && let Some(observed) = &mut observed
         {
-            self.note_weak_identity(&lock.id, observed).await;
+            self.note_weak_identity(&lock.id, scope.clone(), observed).await;
         }
         let radius = observed.as_ref().map(|observed| &observed.blast_radius);
         let protection = self.protection_of(backend, &lock.id.resource, radius).await?;

@@ -4,6 +4,7 @@
 //! left than was reviewed, and no known renewal explains it.
 
 use chrono::{DateTime, Utc};
+use domain::lease::Scope;
 use domain::names::LockId;
 use domain::observation::{Lifetime, ObservedLock};
 use domain::unlock::Observed;
@@ -14,15 +15,16 @@ use super::{UnlockError, Unlocks};
 const TOLERANCE_MS: i64 = 1_000;
 
 impl Unlocks {
-    /// Notes that other locks have the same identity now. Reads every lock of the backend, so not on a thread of the runtime.
-    pub(super) async fn note_weak_identity(&self, id: &LockId, observed: &mut Observed) {
+    /// Notes that other locks of the scope have the same identity now. Reads every lock of the backend, so not on a thread
+    /// of the runtime.
+    pub(super) async fn note_weak_identity(&self, id: &LockId, scope: Scope, observed: &mut Observed) {
         let is_identified = observed.lease_id.is_known() || observed.fencing_token.is_known();
         if is_identified || observed.blast_radius.weak_identity.is_some() {
             return;
         }
         let (inventory, id, generation) = (self.inventory.clone(), id.clone(), observed.generation.clone());
         let counting =
-            tokio::task::spawn_blocking(move || inventory.others_with_generation(&id, &generation));
+            tokio::task::spawn_blocking(move || inventory.others_with_generation(&id, &generation, &scope));
         let why = match counting.await {
             Ok(0) => return,
             Ok(others) => {

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 
 use domain::access::{Grant, Grants, Role, Visible};
 use domain::backend::BackendFailure;
-use domain::names::{Resource, Source};
+use domain::generation::Generation;
+use domain::lease::Scope;
+use domain::names::{LockId, Resource, Source};
 use domain::query::{InventoryQuery, Sort, SortKey};
 use domain::state::LockState;
 use domain::tick::Tick;
@@ -329,4 +331,18 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn other_locks_with_a_generation_are_counted_in_the_scope() {
+    // Each has the same generation.
+    let (inventory, _feeds) = filled(&["a:1", "a:2", "b:1", "b:2", "b:3"].map(str::to_owned));
+    let id = LockId {
+        backend: name("one"),
+        source: Source::parse("key").unwrap(),
+        resource: Resource::from("a:1"),
+    };
+    let count = |scope: &Scope| inventory.others_with_generation(&id, &Generation::new("g"), scope);
+    let of_tenant = viewer(&["a"]).on(&id.backend);
+    assert_eq!((count(&of_tenant), count(&Scope::everything())), (1, 4));
 }
