@@ -33,9 +33,10 @@ impl Alerts {
         let (known, from) = match &*cached {
             Some((at, _, alerts)) if *at >= revision => return Ok(alerts.clone()),
             Some((_, read_at, alerts)) => {
-                // The clock may have been set back, and the newest end may be of a clock that was ahead.
-                let newest = alerts.first().map_or(now, |newest| newest.ended_at);
-                (alerts.clone(), newest.min(*read_at).min(now) - REREAD_MS)
+                // The clock may have been set back, and the newest end may be of a clock that was ahead. Without an end,
+                // the difference of the clocks is unknown.
+                let from = |newest: &Arc<EndedAlert>| newest.ended_at.min(*read_at).min(now) - REREAD_MS;
+                (alerts.clone(), alerts.first().map_or(i64::MIN, from))
             }
             None => (EndedAlerts::default(), i64::MIN),
         };
@@ -52,12 +53,12 @@ impl Alerts {
     ) -> Result<Vec<Arc<EndedAlert>>, sqlx::Error> {
         let (mut alerts, mut bytes) = (Vec::new(), 0);
         let mut next = Some((i64::MAX, i64::MAX));
-        while let Some(before) = next.filter(|(ended_at, _)| *ended_at >= from)
+        while let Some(before) = next
             && alerts.len() < ALERTS_MAX
             && bytes < BYTES_MAX
         {
-            let (read, older) = store::ended(&self.db, before, QUERY_ROWS).await?;
-            for alert in read.into_iter().filter(|alert| alert.ended_at >= from) {
+            let (read, older) = store::ended(&self.db, (from, before), QUERY_ROWS).await?;
+            for alert in read {
                 bytes += alert.bytes;
                 alerts.push(Arc::new(alert));
             }

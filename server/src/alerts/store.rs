@@ -119,18 +119,23 @@ pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
 /// Position in the ended alerts, newest first: time of the end, and id.
 pub(super) type EndedBefore = (i64, i64);
 
-/// Alerts that fired and ended before a position, newest first; and the next position if there may be more.
+/// Alerts that fired and ended at `from` or later and before a position, newest first; and the next position if there
+/// may be more.
 pub(super) async fn ended(
     db: &Db,
-    before: EndedBefore,
+    (from, before): (i64, EndedBefore),
     most: i64,
 ) -> Result<(Vec<EndedAlert>, Option<EndedBefore>), sqlx::Error> {
     let select = "SELECT id, rule_id, subject, body, fired_at, ended_at FROM alerts
-        WHERE is_open = 0 AND fired_at IS NOT NULL AND ended_at <= $1 AND (ended_at < $1 OR id < $2)
-        ORDER BY ended_at DESC, id DESC LIMIT $3";
+        WHERE is_open = 0 AND fired_at IS NOT NULL AND ended_at >= $1 AND ended_at <= $2 AND (ended_at < $2 OR id < $3)
+        ORDER BY ended_at DESC, id DESC LIMIT $4";
     let (mut all, mut last, mut count) = (Vec::new(), before, 0);
     on_either!(db, Db, |pool| {
-        let query = sqlx::query(select).bind(before.0).bind(before.1).bind(most);
+        let query = sqlx::query(select)
+            .bind(from)
+            .bind(before.0)
+            .bind(before.1)
+            .bind(most);
         for row in query.fetch_all(pool).await? {
             let (id, fired_at, ended_at): (i64, i64, i64) =
                 (row.try_get(0)?, row.try_get(4)?, row.try_get(5)?);

@@ -2,6 +2,7 @@
 
 mod console;
 mod demo_replay;
+mod ended;
 mod floods;
 mod idle_load;
 mod outage;
