@@ -9,6 +9,9 @@ pub const OWNER_CHARS_MAX: usize = 1024;
 /// Rows per page: default and maximum.
 pub const PAGE_ROWS_DEFAULT: u32 = 100;
 pub const PAGE_ROWS_MAX: u32 = 1000;
+/// Names, owners and identities of these rows, in bytes: a page of long ones has fewer rows, at
+/// least one.
+pub const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Longest prefix and search text of a query, in bytes.
 pub const QUERY_BYTES_MAX: usize = 4096;
 /// Children of one node of the name tree in one response.
@@ -24,6 +27,7 @@ pub const WAITERS_IDENTIFIED_MAX: usize = 32;
 pub const LOW_MARKS_MAX: usize = 8;
 
 const _: () = assert!(PAGE_ROWS_DEFAULT <= PAGE_ROWS_MAX);
+const _: () = assert!(RESOURCE_BYTES_MAX < PAGE_BYTES_MAX);
 const _: () = assert!(WAITERS_IDENTIFIED_MAX <= WAITERS_KEPT_MAX);
 const _: () = assert!(QUERY_BYTES_MAX <= RESOURCE_BYTES_MAX);
 const _: () = assert!(RESOURCE_BYTES_MAX < PREFIX_CHILDREN_BYTES_MAX);

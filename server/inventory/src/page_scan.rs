@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use domain::limits::PAGE_BYTES_MAX;
 use domain::lock::Lock;
 use domain::query::{InventoryQuery, Sort, SortKey};
 use domain::state::{LockState, StateCounts};
@@ -29,6 +30,17 @@ pub(super) struct Ranked {
     rank: Rank,
     pub(super) lock: Lock,
     pub(super) key: Cursor,
+    bytes: usize,
+}
+
+/// Number of these sorted rows that fit into a page: at least one.
+pub(super) fn count_fitting(rows: &[Ranked], limit: usize) -> usize {
+    let mut bytes = 0;
+    let fitting = rows.iter().take(limit).take_while(|row| {
+        bytes += row.bytes;
+        bytes <= PAGE_BYTES_MAX
+    });
+    fitting.count().max(1)
 }
 
 /// Sorts the rows of several backends.
@@ -103,7 +115,15 @@ impl Slot {
             rows_max: query.limit as usize + shard.sources.len().max(1),
         };
         let context = self.row_context(state, blind.as_deref(), now);
+        // Further rows that no page has room for, as in `rows_max`.
+        let (mut bytes, mut more) = (0, shard.sources.len().max(1));
         for found in shard.select(&selection) {
+            if bytes > PAGE_BYTES_MAX {
+                if more == 0 {
+                    break;
+                }
+                more -= 1;
+            }
             let Some((entry, lock)) = shard
                 .slab
                 .get(found.id)
@@ -114,13 +134,25 @@ impl Slot {
             let source = lock.id.source.as_str();
             let key = Cursor::after_row(query.sort, found.rank.0, &entry.name, name, source);
             let lock = if is_limited { lock.limited() } else { lock };
+            let row_bytes = size_of_texts(entry);
+            bytes += row_bytes;
             into.push(Ranked {
                 rank: found.rank,
                 lock,
                 key,
+                bytes: row_bytes,
             });
         }
     }
+}
+
+fn size_of_texts(entry: &Entry) -> usize {
+    let texts = [
+        entry.owner.as_deref(),
+        entry.lease_id.as_deref(),
+        entry.generation.as_deref(),
+    ];
+    entry.name.len() + texts.into_iter().flatten().map(str::len).sum::<usize>()
 }
 
 /// Which of this shard's rows with the cursor's name were shown: ties are ordered by backend,

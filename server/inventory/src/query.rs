@@ -93,9 +93,9 @@ impl Inventory {
             slot.rows(&state, &scan, cursor.as_ref(), &mut rows);
         }
         page_scan::sort_rows(&mut rows, query.sort);
-        let limit = query.limit as usize;
-        let has_more = rows.len() > limit;
-        rows.truncate(limit);
+        let count = page_scan::count_fitting(&rows, query.limit as usize);
+        let has_more = rows.len() > count;
+        rows.truncate(count);
         let backends = self.backends_visible(&query.visible, now);
         let seen_whole = |name: &BackendName| {
             backends

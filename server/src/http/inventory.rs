@@ -27,7 +27,7 @@ use crate::http::problem::Problem;
         ("q" = Option<String>, Query, description = "Part of the resource or the owner"),
         ("sort" = Option<String>, Query,
             description = "resource, held, remaining, waiters or state; `-` before it for descending"),
-        ("limit" = Option<u32>, Query, description = "1 to 1000, default 100"),
+        ("limit" = Option<u32>, Query, description = "1 to 1000, default 100; a page of long names has fewer"),
         ("cursor" = Option<String>, Query, description = "`nextCursor` of the previous page")
     ),
     responses(
