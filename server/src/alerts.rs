@@ -51,7 +51,7 @@ pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};
 pub use store::StoredAlert;
 pub use toml::{from_toml, toml};
-pub use visibility::{AlertSummary, OpenAlert, ResolvedAlert};
+pub use visibility::{AlertPosition, AlertSummary, OpenAlert, ResolvedAlert};
 
 /// The outbox port.
 pub trait Notices: Send + Sync {

@@ -1,12 +1,13 @@
 //! Alerts and rules as a principal may see them, for pages and the API.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use domain::access::Visible;
 use domain::alerts::{
-    Labels, Rule, RuleId, Subject, fingerprint, group_of, is_alert_visible, labels, notified_fingerprint,
-    notified_labels, visible_why,
+    AlertSeverity, Labels, Rule, RuleId, Subject, fingerprint, group_of, is_alert_visible, labels,
+    notified_fingerprint, notified_labels, visible_why,
 };
 
 use super::alert_cache::AlertState;
@@ -14,6 +15,9 @@ use super::rules::{KeptRule, RuleVersion};
 use super::store::{self, EndedAlert, StoredAlert};
 use super::{AlertError, Alerts};
 use runtime::change_signal::ChangeSignal;
+
+/// Place of an alert in the list: pending ones last, then by severity, start (newest first) and id.
+pub type AlertPosition = (bool, AlertSeverity, Reverse<i64>, i64);
 
 /// A pending or firing alert.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,14 +190,7 @@ impl AlertState {
             })
         };
         let mut open: Vec<OpenAlert> = self.open.iter().filter_map(visible_alert).collect();
-        open.sort_by_key(|open| {
-            let alert = &open.kept.alert;
-            (
-                !alert.is_firing(),
-                open.rule.severity,
-                std::cmp::Reverse(alert.since()),
-            )
-        });
+        open.sort_by_key(OpenAlert::position);
         open
     }
 
@@ -216,6 +213,16 @@ impl AlertState {
 }
 
 impl OpenAlert {
+    pub fn position(&self) -> AlertPosition {
+        let alert = &self.kept.alert;
+        (
+            !alert.is_firing(),
+            self.rule.severity,
+            Reverse(alert.since()),
+            alert.id,
+        )
+    }
+
     /// Key of its notification group.
     pub fn group(&self) -> String {
         group_of(&self.rule, &self.kept.alert, &self.labels).0

@@ -1,18 +1,20 @@
 //! `/v1/alerts`, `/v1/silences`, and in `alerts/rules.rs` `/v1/rules`: handlers parse, ask the alerts, answer.
 
+mod page;
 pub(in crate::http) mod rules;
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use domain::access::{Permission, Visible};
 use domain::alerts::SilenceDraft;
 use serde::de::DeserializeOwned;
 
-use super::json_body;
+use self::page::PageQuery;
+use super::json_body::{self, BodyError};
 use crate::alerts::{AlertError, AlertSelection, Alerts, path};
 use crate::http::current_user::ApiUser;
 use crate::http::dto::alerts::{AckDto, AlertDto, AlertsDto, NewSilenceDto, SilenceDto, SilencesDto};
@@ -59,15 +61,29 @@ async fn read<T: DeserializeOwned>(user: &ApiUser, body: Body) -> Result<T, Prob
 }
 
 /// Pending and firing alerts, most severe first, as far as the principal may see.
-#[utoipa::path(get, path = "/v1/alerts", tag = "alerts", responses((status = 200, body = AlertsDto)))]
+#[utoipa::path(
+    get, path = "/v1/alerts", tag = "alerts",
+    params(
+        ("limit" = Option<u32>, Query, description = "1 to 1000, default 100; a page of long names has fewer"),
+        ("cursor" = Option<String>, Query, description = "`nextCursor` of the previous page")
+    ),
+    responses(
+        (status = 200, body = AlertsDto),
+        (status = 400, body = Problem, content_type = "application/problem+json")
+    )
+)]
 pub(in crate::http) async fn list(
     State(alerts): State<Arc<Alerts>>,
     user: ApiUser,
+    RawQuery(query): RawQuery,
 ) -> Result<Json<AlertsDto>, Problem> {
+    let query = PageQuery::parse(query.as_deref().unwrap_or_default())
+        .map_err(|error| user.problem(BodyError::from(error)))?;
     let visible = Visible::to(&user.who.grants);
     let open = alerts.open(&visible).await.map_err(AlertError::from);
     let open = open.map_err(|error| user.problem(error))?;
-    let wire = open.into_iter().map(|open| AlertDto {
+    let (page, next_cursor) = query.take(open);
+    let wire = page.into_iter().map(|open| AlertDto {
         id: open.kept.alert.id.to_string(),
         state: if open.kept.alert.is_firing() {
             "firing"
@@ -86,6 +102,7 @@ pub(in crate::http) async fn list(
     });
     Ok(Json(AlertsDto {
         alerts: wire.collect(),
+        next_cursor,
     }))
 }
 

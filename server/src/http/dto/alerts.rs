@@ -14,6 +14,7 @@ use crate::http::json_body::objects;
 #[schema(title = "Alerts")]
 pub struct AlertsDto {
     pub alerts: Vec<AlertDto>,
+    pub next_cursor: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]

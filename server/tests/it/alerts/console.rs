@@ -252,3 +252,47 @@ fn the_documented_toml_parses_and_each_condition_has_a_runbook() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alerts_are_listed_in_pages() {
+    // Three refused writes, one alert per page: in the order of the whole list.
+    let console = TestServer::builder().operator().start().await;
+    for resource in ["jobs/1", "jobs/2", "jobs/3"] {
+        let report = json!({"resource": resource, "fencingToken": 3, "highestToken": 5, "source": "test"});
+        let sent = console
+            .client
+            .post(console.url("/v1/fencing/rejections"))
+            .json(&report);
+        assert!(sent.send().await.unwrap().status().is_success());
+    }
+    let ids = |page: &Value| -> Vec<Value> {
+        let alerts = page["alerts"].as_array().unwrap().iter();
+        alerts.map(|alert| alert["id"].clone()).collect()
+    };
+    eventually("all of them fire", || async {
+        ids(&console.json("/v1/alerts").await).len() == 3
+    })
+    .await;
+    let all = console.json("/v1/alerts").await;
+    assert_eq!(all["nextCursor"], Value::Null);
+    let (mut path, mut found) = ("/v1/alerts?limit=1".to_owned(), Vec::new());
+    loop {
+        let page = console.json(&path).await;
+        assert_eq!(ids(&page).len(), 1, "{page}");
+        found.extend(ids(&page));
+        let Some(cursor) = page["nextCursor"].as_str() else {
+            break;
+        };
+        path = format!("/v1/alerts?limit=1&cursor={cursor}");
+    }
+    assert_eq!(found, ids(&all));
+    for (query, field) in [
+        ("limit=0", "limit"),
+        ("limit=1001", "limit"),
+        ("cursor=1.none.2.3", "cursor"),
+    ] {
+        let refused = console.get(&format!("/v1/alerts?{query}")).await;
+        assert_eq!(refused.status(), 400, "{query}");
+        assert_eq!(refused.json::<Value>().await.unwrap()["field"], field);
+    }
+}
