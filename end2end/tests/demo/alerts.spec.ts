@@ -279,8 +279,12 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await lookAt(page, 'alert-silence-refused');
   await page.getByRole('radio', { name: '2 h', exact: true }).check();
   // The list follows the matchers.
+  const count = page.locator('.drawer-body').getByRole('status').filter({ hasText: / now$/ });
+  await count.evaluate((it) => it.setAttribute('data-kept', ''));
   await page.getByLabel('Value of matcher 1, * as wildcard').fill('no_such_rule');
   await expect(page.getByRole('heading', { name: '0 alerts match now' })).toBeVisible();
+  // Announced: the element was there before its text changed.
+  await expect(page.locator('[data-kept]')).toHaveText(/^0\salerts match now$/);
   await page.getByLabel('Value of matcher 1, * as wildcard').fill('fencing_*');
   await page.getByRole('button', { name: /^Silence \d+\salerts? for 2\sh/ }).click();
   await expect(page.getByText('Silenced. New matching alerts are not notified')).toBeVisible();

@@ -7,8 +7,13 @@ test('the settings lead to the receivers, and the demo has a working one', async
   await page.goto('/settings');
   await page.getByRole('navigation', { name: 'settings' }).getByRole('link', { name: 'Receivers' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Notifications go to demo-webhook');
+  // A screen reader announces what changes in an element that was there before.
+  const status = page.getByRole('row', { name: 'demo-webhook' }).getByRole('status');
+  await expect(status).toHaveText('');
+  await status.evaluate((it) => it.setAttribute('data-kept', ''));
   await page.getByRole('button', { name: 'Test: demo-webhook' }).click();
   await expect(page.getByRole('heading', { name: 'Test delivered to demo-webhook' })).toBeVisible();
+  await expect(page.locator('[data-kept]')).toHaveText('Test delivered to demo-webhook');
   await expect(page.getByLabel('request')).toContainText('x-signature: sha256=');
   await expect(page.getByLabel('answer')).toContainText('received, signature valid');
   // The result has the whole width of the table.

@@ -22,12 +22,21 @@ pub fn TestForm(name: String, label: &'static str, class: &'static str) -> impl 
     let action = format!("{}/test", path(&name));
     let state = FormState::of_action(&action);
     let aria_label = format!("{label}: {name}");
+    let spoken_name = name.clone();
+    // Empty while a test is sent: the same result is announced again.
+    let spoken = changing(move || {
+        let reply = state.reply().filter(|_| !state.is_sending());
+        reply
+            .and_then(|reply| title(&spoken_name, &peers(&reply)))
+            .unwrap_or_default()
+    });
     let results = changing(move || state.reply().map(|reply| results(&name, &reply)));
     view! {
         <ConsoleForm action state>
             <SubmitButton class aria_label>{label}</SubmitButton>
             <FormAlert/>
         </ConsoleForm>
+        <p class="sr" role="status">{spoken}</p>
         {results}
     }
     .into_any()
@@ -59,21 +68,26 @@ fn peers(reply: &FormReply) -> Vec<PeerResult<'_>> {
         .collect()
 }
 
+/// `None` without a result.
+fn title(name: &str, peers: &[PeerResult<'_>]) -> Option<String> {
+    let delivered = peers.iter().filter(|peer| peer.fault.is_empty()).count();
+    match (delivered, peers.len()) {
+        (_, 0) => None,
+        (delivered, all) if delivered == all => Some(format!("Test delivered to {name}")),
+        (0, _) => Some(format!("Test to {name} failed")),
+        (delivered, all) => Some(format!("Test delivered to {delivered} of {all} peers of {name}")),
+    }
+}
+
 fn results(name: &str, reply: &FormReply) -> AnyView {
     let peers = peers(reply);
-    if peers.is_empty() {
+    let Some(title) = title(name, &peers) else {
         return ().into_any();
-    }
-    let delivered = peers.iter().filter(|peer| peer.fault.is_empty()).count();
-    let title = match (delivered, peers.len()) {
-        (delivered, all) if delivered == all => format!("Test delivered to {name}"),
-        (0, _) => format!("Test to {name} failed"),
-        (delivered, all) => format!("Test delivered to {delivered} of {all} peers of {name}"),
     };
     let peers: Vec<AnyView> = peers.iter().map(result_view).collect();
     view! {
         <section class="trials">
-            <h2 aria-live="polite">{title}</h2>
+            <h2>{title}</h2>
             <p class="small ink2">"One message marked as a test, sent without the outbox."</p>
             {peers}
         </section>

@@ -22,24 +22,34 @@ pub fn Covered(data: Signal<SilencePreview>, summary: Summary) -> impl IntoView 
         let ends = summary.fields.with(|fields| super::length::end_text(fields, now));
         ends.map(|ends| view! { <p class="small ends">{ends}</p> }.into_any())
     };
-    view! { {changing(ends)}{changing(move || data.with(view))} }
+    let title = Memo::new(move |_| data.with(title));
+    // The title alone is announced when it changes: not the rows with their running times.
+    view! {
+        {changing(ends)}
+        <p class="sr" role="status">{changing(move || title.get())}</p>
+        {changing(move || data.with(view))}
+    }
+}
+
+fn title(data: &SilencePreview) -> String {
+    match (&data.fault, data.total) {
+        (Some(_), _) => "No alert matches yet".to_owned(),
+        (None, 1) => "1 alert matches now".to_owned(),
+        (None, count) => format!(
+            "{} match now",
+            format::counted(u64::from(count), "alert", "alerts")
+        ),
+    }
 }
 
 fn view(data: &SilencePreview) -> AnyView {
     if let Some(fault) = &data.fault {
         let fault = visible(fault).into_owned();
         return view! {
-            <section class="sec"><header><h2 aria-live="polite">"No alert matches yet"</h2></header><p class="small ink2">"Matchers "{fault}"."</p></section>
+            <section class="sec"><header><h2>{title(data)}</h2></header><p class="small ink2">"Matchers "{fault}"."</p></section>
         }
         .into_any();
     }
-    let title = match data.total {
-        1 => "1 alert matches now".to_owned(),
-        count => format!(
-            "{} match now",
-            format::counted(u64::from(count), "alert", "alerts")
-        ),
-    };
     let rows: Vec<AnyView> = data.alerts.iter().map(|alert| row(alert, data.now)).collect();
     let table = (!rows.is_empty()).then(|| {
         view! {
@@ -58,10 +68,9 @@ fn view(data: &SilencePreview) -> AnyView {
         }
         .into_any()
     });
-    // The heading alone is announced when it changes: not the rows with their running times.
     view! {
         <section class="sec">
-            <header><h2 aria-live="polite">{title}</h2><span class="note">"live"</span><span class="end">{data.extent.clone()}</span></header>
+            <header><h2>{title(data)}</h2><span class="note">"live"</span><span class="end">{data.extent.clone()}</span></header>
             {table}
         </section>
         {receivers}
