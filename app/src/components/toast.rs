@@ -5,14 +5,16 @@ use std::time::Duration;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
+use crate::components::reactive::keyed;
 use crate::components::state_badge::Shape;
 use crate::done_messages;
 use crate::live::use_live;
 
 const SHOWN_FOR: Duration = Duration::from_secs(10);
 
+/// Number of the last message, and the message while it is shown.
 #[derive(Clone, Copy)]
-pub struct Toast(RwSignal<Option<&'static str>>);
+pub struct Toast(RwSignal<(u32, Option<&'static str>)>);
 
 /// Requires the app, which provides it.
 pub fn use_toast() -> Toast {
@@ -21,7 +23,7 @@ pub fn use_toast() -> Toast {
 
 impl Toast {
     pub fn new() -> Self {
-        Self(RwSignal::new(None))
+        Self(RwSignal::new((0, None)))
     }
 
     /// The message of a page that a form leads to, by the key in its query.
@@ -31,10 +33,15 @@ impl Toast {
     }
 
     fn show(self, message: Option<&'static str>) {
-        self.0.try_set(message);
+        let number = self.0.try_update(|shown| {
+            *shown = (shown.0.wrapping_add(1), message);
+            shown.0
+        });
+        // A later message has a timer of its own.
         let clear = move || {
-            if self.0.try_get_untracked() == Some(message) {
-                self.0.try_set(None);
+            let last = self.0.try_get_untracked();
+            if let Some((last, _)) = last.filter(|(last, _)| Some(*last) == number) {
+                self.0.try_set((last, None));
             }
         };
         set_timeout(clear, SHOWN_FOR);
@@ -57,15 +64,26 @@ pub fn ToastMessage() -> impl IntoView {
     Effect::new(move |before: Option<String>| {
         let path = location.pathname.get();
         let message = of_url.get();
-        if message.is_some() || before.is_some_and(|before| before != path) {
+        let is_relevant = message.is_some() || before.is_some_and(|before| before != path);
+        // The form that led here has shown it.
+        if is_relevant && toast.0.get_untracked().1 != message {
             toast.show(message);
         }
         path
     });
-    let shown = move || message(toast.0.get(), of_url.get(), live.is_awake());
+    let shown = Memo::new(move |_| message(toast.0.get().1, of_url.get(), live.is_awake()));
+    // Each message is an element of its own: a screen reader announces the same text again.
+    let keys = Memo::new(move |_| {
+        let number = toast.0.get().0;
+        shown
+            .get()
+            .iter()
+            .map(|_| number.to_string())
+            .collect::<Vec<String>>()
+    });
     view! {
         <div class="toast" role="status">
-            {move || shown().map(|text| view! { <p class="notice healthy"><Shape name="ok"/><span>{text}</span></p> }.into_any())}
+            {keyed(keys, move |_| view! { <p class="notice healthy"><Shape name="ok"/><span>{shown.get_untracked()}</span></p> }.into_any())}
         </div>
     }
     .into_any()

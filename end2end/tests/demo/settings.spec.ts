@@ -51,3 +51,31 @@ test('the focus stays in the list whose row was removed', async ({ page, demo })
   await expect(page.getByText('no name is protected')).toBeVisible();
   await expect(page.getByRole('heading', { name: 'Protected prefixes', exact: true })).toBeFocused();
 });
+
+test('a second save is announced, and its message has its whole time', async ({ page }) => {
+  await page.clock.install();
+  await open(page, '/settings/protected-prefixes');
+  const field = page.locator('input[name=prefix]');
+  const save = async (prefix: string) => {
+    await field.fill(prefix);
+    await page.getByRole('button', { name: 'Set protection' }).click();
+    await expect(field).toHaveValue('');
+  };
+  const message = page.locator('.toast .notice');
+  await save('saved-a:');
+  await expect(message).toHaveText('Protection saved. It is in effect.');
+  await message.evaluate((it) => it.setAttribute('data-first', ''));
+  await page.clock.fastForward(6_000);
+  await save('saved-b:');
+  // An element of its own, and not ended by the timer of the first.
+  await expect(page.locator('.toast .notice:not([data-first])')).toHaveText('Protection saved. It is in effect.');
+  await expect(page.locator('[data-first]')).toHaveCount(0);
+  await page.clock.fastForward(5_000);
+  await expect(message).toBeVisible();
+  await page.clock.fastForward(6_000);
+  await expect(message).toHaveCount(0);
+  for (const prefix of ['saved-a:', 'saved-b:']) {
+    await page.getByRole('button', { name: `Remove the protection of ${prefix}` }).click();
+    await expect(page.getByRole('button', { name: `Remove the protection of ${prefix}` })).toHaveCount(0);
+  }
+});
