@@ -98,6 +98,7 @@ const REPEATED: [&str; 52] = [
     "length",
     "line",
     "name",
+    "nine",
     "note",
     "owner",
     "prefix",
@@ -120,7 +121,6 @@ const REPEATED: [&str; 52] = [
     "value7",
     "value8",
     "version",
-    "zone",
 ];
 /// Fields of the rule editor, and the names typed for bulk unlocks.
 const REPEATED_PREFIXES: [&str; 3] = ["with.", "line.", "resource-"];

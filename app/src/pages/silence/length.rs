@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use crate::format;
 use crate::forms::field::{FieldNote, is_invalid, note_id};
-use crate::pages::silence::silence_draft::{LENGTHS, OWN, SilenceFields};
+use crate::pages::silence::silence_draft::{LENGTHS, NINE, NINE_UTC_MS, OWN, SilenceFields};
 
 #[component]
 pub(super) fn Length(first: SilenceFields) -> impl IntoView {
@@ -22,12 +22,9 @@ pub(super) fn Length(first: SilenceFields) -> impl IntoView {
         }
         .into_any()
     });
-    // The reader's zone, for 09:00; UTC without a script.
-    let zone = RwSignal::new(0_i64);
-    Effect::new(move |_| {
-        #[expect(clippy::cast_possible_truncation, reason = "whole minutes of a day")]
-        zone.set(-(js_sys::Date::new_0().get_timezone_offset() as i64));
-    });
+    // 09:00 of the reader; of UTC without a script.
+    let nine = RwSignal::new(NINE_UTC_MS);
+    Effect::new(move |_| nine.set(next_nine()));
     view! {
         <fieldset class="lengths">
             <legend>"Length"</legend>
@@ -37,11 +34,22 @@ pub(super) fn Length(first: SilenceFields) -> impl IntoView {
                 <input id="lasts" name="lasts" value=first.own placeholder="such as 3d or 90m, at most 90 days" autocomplete="off"
                     aria-invalid=is_invalid("lasts") aria-describedby=note_id("lasts")/>
             </div>
-            <input r#type="hidden" name="zone" prop:value=move || zone.get().to_string() value="0"/>
+            <input r#type="hidden" name=NINE prop:value=move || nine.get().to_string() value=NINE_UTC_MS.to_string()/>
             <FieldNote name="lasts" help=None/>
         </fieldset>
     }
     .into_any()
+}
+
+/// By the browser's clock and zone, in milliseconds since 1970.
+fn next_nine() -> i64 {
+    let now = js_sys::Date::new_0();
+    let day = now.get_date() + u32::from(now.get_hours() >= 9);
+    let (month, day) = (now.get_month().cast_signed(), day.cast_signed());
+    let nine = js_sys::Date::new_with_year_month_day_hr(now.get_full_year(), month, day, 9);
+    #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds")]
+    let ms = nine.get_time() as i64;
+    ms
 }
 
 /// `Ends at 05:12:41 UTC, in 2 h.`

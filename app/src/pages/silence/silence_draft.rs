@@ -21,8 +21,12 @@ pub const UNTIL_NINE: &str = "until9";
 pub const OWN: &str = "own";
 
 const MINUTE_MS: i64 = 60_000;
-const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
-const NINE_MS: i64 = 9 * 60 * MINUTE_MS;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: i64 = 24 * HOUR_MS;
+/// 09:00 UTC of a day: the value of [`NINE`] without a script.
+pub const NINE_UTC_MS: i64 = 9 * 60 * MINUTE_MS;
+/// Field of a moment of 09:00 of the reader.
+pub const NINE: &str = "nine";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SilenceFields {
@@ -33,8 +37,8 @@ pub struct SilenceFields {
     /// Typed length.
     pub own: String,
     pub comment: String,
-    /// Minutes that the reader's clock is ahead of UTC; 0 without a script.
-    pub zone_minutes: i64,
+    /// The next 09:00 of the reader when the page was opened, in milliseconds since 1970.
+    pub nine: i64,
 }
 
 /// Names of the fields of one matcher.
@@ -62,7 +66,7 @@ impl SilenceFields {
             },
             own: find("lasts").to_owned(),
             comment: find("comment").to_owned(),
-            zone_minutes: find("zone").parse().unwrap_or(0),
+            nine: find(NINE).parse().unwrap_or(NINE_UTC_MS),
         }
     }
 
@@ -79,6 +83,7 @@ impl SilenceFields {
         Self {
             matchers: matchers.cloned().collect(),
             length: "2h".to_owned(),
+            nine: NINE_UTC_MS,
             comment: comment.map(|(_, value)| value.clone()).unwrap_or_default(),
             ..Self::default()
         }
@@ -98,17 +103,21 @@ impl SilenceFields {
     /// The length as a silence reads it. `now` is milliseconds since 1970.
     pub fn lasts(&self, now: i64) -> String {
         match self.length.as_str() {
-            UNTIL_NINE => format!("{}ms", until_nine(now, self.zone_minutes)),
+            UNTIL_NINE => format!("{}ms", until_nine(now, self.nine)),
             OWN => self.own.clone(),
             length => length.to_owned(),
         }
     }
 }
 
-/// Milliseconds until the next 09:00 in a zone, at least a minute.
-pub fn until_nine(now: i64, zone_minutes: i64) -> i64 {
-    let of_day = (now + zone_minutes.clamp(-1_440, 1_440) * MINUTE_MS).rem_euclid(DAY_MS);
-    let left = (NINE_MS - of_day).rem_euclid(DAY_MS);
+/// Milliseconds until `nine`, at least a minute. If it is not the next 09:00, it has the hour of the next one. A day on
+/// which clocks change has up to an hour more.
+pub fn until_nine(now: i64, nine: i64) -> i64 {
+    let left = nine.saturating_sub(now);
+    if (MINUTE_MS..=DAY_MS + HOUR_MS).contains(&left) {
+        return left;
+    }
+    let left = left.rem_euclid(DAY_MS);
     if left < MINUTE_MS { left + DAY_MS } else { left }
 }
 
@@ -135,10 +144,24 @@ mod tests {
 
     #[test]
     fn a_silence_until_nine_ends_at_the_next_nine_of_the_reader() {
-        let hour = 60 * MINUTE_MS;
-        assert_eq!(until_nine(0, 0), 9 * hour);
-        assert_eq!(until_nine(0, 120), 7 * hour);
-        assert_eq!(until_nine(9 * hour, 0), DAY_MS);
-        assert_eq!(until_nine(10 * hour, 0), 23 * hour);
+        // UTC, without a script.
+        assert_eq!(until_nine(0, NINE_UTC_MS), 9 * HOUR_MS);
+        assert_eq!(until_nine(9 * HOUR_MS, NINE_UTC_MS), DAY_MS);
+        assert_eq!(until_nine(10 * HOUR_MS, NINE_UTC_MS), 23 * HOUR_MS);
+        assert_eq!(until_nine(400 * DAY_MS, NINE_UTC_MS), 9 * HOUR_MS);
+        // Two hours ahead of UTC; on a page that was opened before 09:00.
+        assert_eq!(until_nine(0, 7 * HOUR_MS), 7 * HOUR_MS);
+        assert_eq!(until_nine(8 * HOUR_MS, 7 * HOUR_MS), 23 * HOUR_MS);
+        assert!(until_nine(i64::MAX, i64::MIN) >= MINUTE_MS);
+    }
+
+    #[test]
+    fn a_silence_until_nine_may_last_25_hours() {
+        // 2026-10-24 09:30 in Berlin, UTC+2; the next day has 25 hours.
+        let now = 1_792_827_000_000;
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let nine = (now + DAY_MS + HOUR_MS / 2).to_string();
+        let fields = SilenceFields::from_fields(&[field("length", UNTIL_NINE), field(NINE, &nine)]);
+        assert_eq!(fields.lasts(now), format!("{}ms", DAY_MS + HOUR_MS / 2));
     }
 }
