@@ -12,6 +12,7 @@ use super::expiry_bar::ExpiryBar;
 use super::resource_name::ResourceName;
 use super::state_badge::StateBadge;
 use crate::components::reactive::changing;
+use crate::focus::keep_focus;
 use crate::format;
 use crate::links;
 use crate::live::use_live;
@@ -43,6 +44,10 @@ pub fn Worklist(
         }
     });
     let table = move || {
+        let in_order = move || {
+            keep_focus();
+            ids.get()
+        };
         view! {
             <table
                 class="worklist"
@@ -63,7 +68,7 @@ pub fn Worklist(
                     </tr>
                 </thead>
                 <For
-                    each=move || ids.get()
+                    each=in_order
                     key=|id| id.clone()
                     children=move |id| row(locks, id, settled.get_value())
                 />

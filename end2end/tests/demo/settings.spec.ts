@@ -79,3 +79,23 @@ test('a second save is announced, and its message has its whole time', async ({ 
     await expect(page.getByRole('button', { name: `Remove the protection of ${prefix}` })).toHaveCount(0);
   }
 });
+
+test('a row of the users that moves keeps the focus', async ({ page, demo }) => {
+  const headers = { origin: demo.url };
+  const ids: string[] = [];
+  for (const name of ['a-moved', 'b-stays']) {
+    const added = await page.request.post('/v1/users', { headers, data: { name, grants: [{ role: 'viewer' }] } });
+    expect(added.status()).toBe(201);
+    ids.push((await added.json() as { id: string }).id);
+  }
+  await open(page, '/settings/users');
+  const names = () => page.locator('.st-table tbody th').allInnerTexts();
+  const link = page.getByRole('link', { name: 'a-moved' });
+  await link.focus();
+  const at = (await names()).indexOf('a-moved');
+  // Disabled users follow the others.
+  const disabled = await page.request.post(`/v1/users/${ids[0]}/disable`, { headers });
+  expect(disabled.status()).toBeLessThan(300);
+  await expect.poll(async () => (await names()).indexOf('a-moved')).toBeGreaterThan(at);
+  await expect(link).toBeFocused();
+});

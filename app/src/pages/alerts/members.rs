@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
+use crate::focus::keep_focus;
 use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;
@@ -19,6 +20,10 @@ pub(super) fn Members(group: Memo<Option<AlertGroup>>, now: Memo<i64>) -> impl I
             members.map(|member| member.id).collect::<Vec<i64>>()
         })
     });
+    let in_order = move || {
+        keep_focus();
+        ids.get()
+    };
     let foot = changing(move || group.with(|group| group.as_ref().map(foot)));
     view! {
         <div class="ag-m">
@@ -27,7 +32,7 @@ pub(super) fn Members(group: Memo<Option<AlertGroup>>, now: Memo<i64>) -> impl I
                 <thead><tr><th scope="col">"lock, prefix or backend"</th><th scope="col">"held by"</th><th scope="col">"cause"</th>
                     <th scope="col" class="num">"for"</th><th scope="col"><span class="sr">"acts"</span></th></tr></thead>
                 <tbody>
-                    <For each=move || ids.get() key=|id| *id let:id>
+                    <For each=in_order key=|id| *id let:id>
                         <MemberRow id group now/>
                     </For>
                 </tbody>

@@ -11,6 +11,7 @@ use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::relative_time::age;
 use crate::components::title::PageTitle;
+use crate::focus::keep_focus;
 use crate::format;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::{SubmitButton, TextField};
@@ -73,13 +74,17 @@ fn is_admin(row: &UserRow) -> bool {
 
 #[component]
 fn List(data: Signal<UsersData>) -> impl IntoView {
+    let rows = move || {
+        keep_focus();
+        data.with(|data| data.rows.clone())
+    };
     view! {
         <div class="scroll">
             <table class="t st-table">
                 <thead><tr><th scope="col">"name"</th><th scope="col">"may act as"</th><th scope="col">"signs in by"</th>
                     <th scope="col">"last seen"</th><th scope="col"><span class="sr">"state"</span></th></tr></thead>
                 <tbody>
-                    <For each=move || data.with(|data| data.rows.clone()) key=|row| row.id.clone() let:row>
+                    <For each=rows key=|row| row.id.clone() let:row>
                         <Row row data/>
                     </For>
                 </tbody>
