@@ -19,8 +19,8 @@ const TICK_CALM: Duration = Duration::from_secs(1);
 /// Age of activity that is fetched again without an event: events carry no activity of other
 /// servers, and none at all to users with a limited scope.
 const ACTIVITY_AGE_MS_MAX: i64 = 5_000;
-/// The same of alerts: what is shown of the last hours changes with time alone.
-const ALERTS_AGE_MS_MAX: i64 = 60_000;
+/// The same of other data: charts and what else is shown of the last hours change with time alone.
+const OTHER_AGE_MS_MAX: i64 = 60_000;
 /// Interval between attempts to reopen a stream that the browser gave up.
 const REOPEN_MS: i64 = 3_000;
 
@@ -213,8 +213,7 @@ pub(super) fn refetch_old(live: Live, now: i64) {
     };
     let (topics, age_ms_max) = match shown.topics {
         topics if topics.has(Topics::ACTIVITY) => (Topics::ACTIVITY, ACTIVITY_AGE_MS_MAX),
-        topics if topics.has(Topics::ALERTS) => (Topics::ALERTS, ALERTS_AGE_MS_MAX),
-        _ => return,
+        topics => (topics, OTHER_AGE_MS_MAX),
     };
     let is_old = live.fetching.try_update_value(|fetching| {
         let is_old = now - shown.arrived_at.max(fetching.renewed_at) > age_ms_max;
