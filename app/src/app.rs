@@ -21,9 +21,12 @@ use crate::session::{CurrentSession, FirstRender, Refusal};
 
 /// Sets the theme before the first paint, and handles `.turn` with and without hydration. If
 /// storage is refused, the choice lasts for the page. A page that answers a form gets its own
-/// path.
-pub const THEME: &str = "{const r=document.documentElement,k='theme',p=r.dataset.path;let t=null;\
+/// path. After another user has signed in, the page of the former one in another tab is loaded again: its
+/// requests are the new user's.
+pub const THEME: &str = "{const r=document.documentElement,k='theme',p=r.dataset.path,u=r.dataset.user;let t=null;\
     if(p)history.replaceState(null,'',p);\
+    if(u){const c=new BroadcastChannel('user');c.postMessage(u);\
+    c.onmessage=e=>{if(e.data!=u)location.replace(location.pathname+location.search)}}\
     try{t=localStorage.getItem(k)}catch{}if(t)r.dataset.theme=t;\
     addEventListener('click',e=>{if(!e.target.closest('.turn'))return;\
     t=r.dataset.theme||(matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light');\
@@ -35,13 +38,13 @@ pub(crate) const SPRITE: &str = include_str!("components/sprite.svg");
 /// The document around the app. Rendered on the server only.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
     // A form that was refused was sent to a path of its own: the page has another one.
-    let path = use_context::<FirstRender>()
-        .is_some_and(|first| first.reply.is_some() || first.refusal.is_some())
+    let first = use_context::<FirstRender>().unwrap_or_default();
+    let path = (first.reply.is_some() || first.refusal.is_some())
         .then(|| use_context::<PagePath>().map(|PagePath(path)| path))
         .flatten();
     view! {
         <!DOCTYPE html>
-        <html lang="en" data-path=path>
+        <html lang="en" data-path=path data-user=first.session.user>
             <head>
                 <meta charset="utf-8"/>
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>

@@ -1,5 +1,5 @@
 // Sign-in: required on every page, one-time links, accessible pages without script.
-import { expect, liveBar, lookAt, openLive, test } from '../../demo';
+import { expect, hydrated, liveBar, lookAt, openLive, test } from '../../demo';
 
 test.describe('without a session', () => {
   test.use({ storageState: { cookies: [], origins: [] } });
@@ -82,5 +82,19 @@ test('every page names the user and offers to sign out', async ({ page, browser,
   await expect(typing.getByLabel('Reason')).toHaveValue('typed before the session ended');
   await theirs.goto('/locks');
   await expect(theirs).toHaveURL('/sign-in?next=%2Flocks');
+  // Signed in again, the tabs keep what is typed; as another user, they are that user's.
+  const signIn = async (id: string) => {
+    const answer = await page.request.post(`/v1/users/${id}/link`, { headers });
+    await context.clearCookies();
+    await theirs.goto((await answer.json() as { link: string }).link);
+    await theirs.getByRole('button', { name: 'Sign in' }).click();
+    await hydrated(theirs);
+  };
+  await signIn(id);
+  await expect(typing.getByLabel('Reason')).toHaveValue('typed before the session ended');
+  const next = await page.request.post('/v1/users', { headers, data: { name: 'next-user', grants: [{ role: 'operator' }] } });
+  await signIn((await next.json() as { id: string }).id);
+  await expect(other.locator('#account')).toContainText('Signed in as next-user');
+  await expect(typing.getByLabel('Reason')).toHaveValue('');
   await context.close();
 });
