@@ -58,6 +58,28 @@ quietly() {
   return "$status"
 }
 
+# in_background COMMAND…: starts it in a process group of its own, whose number is in GROUP: a command in the background ignores Ctrl-C,
+# so end_group has to end it.
+in_background() {
+  set -m
+  "$@" </dev/null &
+  GROUP=$!
+  set +m
+}
+
+# group_ended: waits for the command in the background, and returns its status.
+group_ended() {
+  local status=0
+  wait "$GROUP" || status=$?
+  GROUP=''
+  return "$status"
+}
+
+# end_group: ends the command in the background with all that it started, if it still runs.
+end_group() {
+  [[ -z ${GROUP:-} ]] || kill -- "-$GROUP" 2>/dev/null || true
+}
+
 # locked_version CRATE: its version in Cargo.lock.
 locked_version() {
   awk -v crate="$1" '$0 == "name = \"" crate "\"" { getline; gsub(/version = |"/, ""); print; exit }' "$ROOT/Cargo.lock"

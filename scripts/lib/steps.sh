@@ -6,7 +6,7 @@
 STEPS_START=$(now_us)
 STEPS_TABLE=()
 STEPS_OUTPUT=$(mktemp)
-trap 'rm -f "$STEPS_OUTPUT"' EXIT
+trap 'end_group; rm -rf "$STEPS_OUTPUT" "${BACKGROUND:-}"' EXIT
 
 # step NAME COMMAND…
 step() {
@@ -38,15 +38,16 @@ step() {
 # processor which the others leave free, and no folder of theirs.
 steps_in_background() {
   BACKGROUND=$(mktemp -d)
-  local table=$BACKGROUND/table
-  (
-    STEPS_OUTPUT=$BACKGROUND/last
-    BACKGROUND=''
-    STEPS_TABLE=()
-    "$1"
-    printf '%s\n' "${STEPS_TABLE[@]}" >"$table"
-  ) >"$BACKGROUND/output" 2>&1 &
-  BACKGROUND_PID=$!
+  in_background background_steps "$1" "$BACKGROUND" >"$BACKGROUND/output" 2>&1
+}
+
+background_steps() {
+  local folder=$2
+  STEPS_OUTPUT=$folder/last
+  BACKGROUND=''
+  STEPS_TABLE=()
+  "$1"
+  printf '%s\n' "${STEPS_TABLE[@]}" >"$folder/table"
 }
 
 # steps_joined: waits for the steps in the background, shows their output, and ends the run if one of them failed.
@@ -64,7 +65,7 @@ steps_joined() {
 background_ended() {
   local status=0 lines=()
   [[ -n ${BACKGROUND:-} ]] || return 0
-  wait "$BACKGROUND_PID" || status=$?
+  group_ended || status=$?
   cat "$BACKGROUND/output"
   [[ ! -e $BACKGROUND/table ]] || mapfile -t lines <"$BACKGROUND/table"
   STEPS_TABLE+=("${lines[@]}")
