@@ -58,6 +58,35 @@ fn the_systemd_unit_is_valid_and_hardened() {
     }
 }
 
+#[test]
+fn commands_next_to_the_unit_have_its_user_and_folders() {
+    // Without a folder of the unit, its files cannot be read; a failed command that is not collected keeps its name.
+    let (unit, page) = (text("leasehold.service"), text("README.md").replace("\\\n", " "));
+    let commands: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("systemd-run "))
+        .collect();
+    assert_eq!(commands.len(), 2, "{commands:?}");
+    let keys = [
+        "DynamicUser=",
+        "StateDirectory",
+        "LogsDirectory",
+        "WorkingDirectory=",
+    ];
+    let of_unit: Vec<&str> = unit
+        .lines()
+        .filter(|line| keys.iter().any(|key| line.starts_with(key)))
+        .collect();
+    assert_eq!(of_unit.len(), 5, "{of_unit:?}");
+    for command in commands {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        assert!(words.contains(&"--collect"), "{command}");
+        for setting in of_unit.iter().chain(&["User=leasehold"]) {
+            assert!(words.contains(setting), "{setting}: {command}");
+        }
+    }
+}
+
 /// The instructions of the file, continued lines joined.
 fn instructions(text: &str) -> Vec<(String, String)> {
     let joined = text.replace("\\\n", " ");
