@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend_task::BackendTask;
 use super::file_fingerprints::FileFingerprints;
+use super::observable_gauges;
 use backends::{Backend, BackendRegistry};
 use config::BackendConfig;
 use inventory::{BackendInfo, Inventory};
@@ -118,6 +119,7 @@ impl BackendSupervisor {
     ) {
         let stop = self.stop.child_token();
         if let Some(adapter) = one.observe(&self.inventory, &self.clock, &stop) {
+            observable_gauges::zero_counters(&info);
             let name = info.name.clone();
             let (config, held) = config.unzip();
             running.insert(

@@ -13,7 +13,7 @@ use opentelemetry::metrics::AsyncInstrument;
 use opentelemetry::{KeyValue, StringValue};
 
 use crate::alerts::Evaluation;
-use inventory::Inventory;
+use inventory::{BackendInfo, Inventory};
 use lease::{LeaseMetrics, LeaseService};
 use runtime::clock::Clock;
 use runtime::telemetry::instruments;
@@ -23,18 +23,6 @@ use runtime::telemetry::metric_names::{self, Metric};
 /// Registers the gauges, which hold only weak references.
 pub(super) fn start(inventory: &Arc<Inventory>, leases: &Arc<LeaseService>, clock: &Clock) {
     let meters = instruments();
-    let outcomes: Vec<_> = [
-        UnlockState::Released,
-        UnlockState::HolderChanged,
-        UnlockState::AlreadyFree,
-        UnlockState::Refused,
-        UnlockState::OutcomeUnknown,
-    ]
-    .map(UnlockState::as_str)
-    .to_vec();
-    for view in inventory.backends(clock.now()) {
-        meters.zero(&attributes_for(&view), &outcomes);
-    }
     let watch = Watch {
         inventory: Arc::downgrade(inventory),
         clock: clock.clone(),
@@ -47,6 +35,23 @@ pub(super) fn start(inventory: &Arc<Inventory>, leases: &Arc<LeaseService>, cloc
     attempts(meters, &metric_names::RELEASE_ATTEMPTS, leases, |metrics| {
         metrics.release_attempts.read("released")
     });
+}
+
+/// Starts the counters of a backend at 0, when its observation starts.
+pub(super) fn zero_counters(backend: &BackendInfo) {
+    let outcomes = [
+        UnlockState::Released,
+        UnlockState::HolderChanged,
+        UnlockState::AlreadyFree,
+        UnlockState::Refused,
+        UnlockState::OutcomeUnknown,
+    ]
+    .map(UnlockState::as_str);
+    let attributes = Of {
+        name: backend.name.as_str().into(),
+        system: backend.kind.as_str(),
+    };
+    instruments().zero(&attributes, &outcomes);
 }
 
 /// Age of the last alert evaluation by any replica.

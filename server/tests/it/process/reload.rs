@@ -146,6 +146,35 @@ async fn reload_of_backends_interrupts_no_lease_and_no_stream() {
     assert!(text.contains("comes") && text.contains("removed"), "{text}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counters_of_an_added_backend_start_at_zero() {
+    // Without a first 0, `increase()` does not see the first forced unlock on a backend that a reload has added.
+    let backend = |name: &str| {
+        format!("[[backend]]\nname = \"{name}\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:1\"]\n")
+    };
+    let running = Running::start(&backend("stays")).await;
+    let zeros = async |name: &str| {
+        let answer = running.http.get(running.url("/metrics")).send().await.unwrap();
+        let page = answer.text().await.unwrap();
+        let label = format!("distributed_lock_backend=\"{name}\"");
+        let lines = page
+            .lines()
+            .filter(|line| line.contains(&label) && line.ends_with(" 0"));
+        lines
+            .filter(|line| line.starts_with("distributed_lock_force_unlocks_total{"))
+            .count()
+    };
+    let at_start = zeros("stays").await;
+    assert!(at_start > 0);
+    assert_eq!(zeros("comes").await, 0);
+    running.configure(&format!("{}{}", backend("stays"), backend("comes")));
+    running.signal(Signal::HUP);
+    eventually("the added backend has the same counters", async || {
+        zeros("comes").await == at_start
+    })
+    .await;
+}
+
 /// The errors of `check-config`, without the program name in front.
 async fn judged(running: &Running) -> String {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_leasehold"));
