@@ -61,6 +61,7 @@ async fn an_interrupted_run_ends_its_steps_in_background() {
     // A process that has ended has no folder, even before it is reaped.
     let ended = async {
         while !processes_in(folder.path()).is_empty() {
+            // The processes are not children of this one, so nothing reports their end.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
