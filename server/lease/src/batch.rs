@@ -249,7 +249,7 @@ impl Run<'_> {
         caller: Option<(&LeasePrincipal, &lease::Scope)>,
         command: &Command,
     ) -> Result<OperationResult, InvariantError> {
-        let Some(resource) = self.loaded.homes.get(&id).cloned() else {
+        let Some(resource) = self.loaded.lease_resources.get(&id).cloned() else {
             return Ok(OperationResult::NotFound);
         };
         if let Some((principal, scope)) = caller {
@@ -341,7 +341,7 @@ impl Run<'_> {
         if is_new {
             changes.grants += 1;
             if let Some(lease) = &after.lease {
-                self.loaded.homes.insert(lease.id, resource.clone());
+                self.loaded.lease_resources.insert(lease.id, resource.clone());
             }
         }
         Ok(to_result(step.outcome))

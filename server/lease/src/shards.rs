@@ -13,7 +13,7 @@
 mod claim;
 mod map;
 mod open;
-mod place;
+mod shard_identity;
 
 use std::sync::{Arc, OnceLock};
 
@@ -31,8 +31,8 @@ use super::{batch_loops, maintenance};
 
 pub use self::map::{ShardIndex, ShardMap};
 pub(super) use self::open::{compare, migrate, open, raise_epoch, specs};
-pub use self::place::ShardError;
-pub(crate) use self::place::{FoundShard, ShardPlace};
+pub use self::shard_identity::ShardError;
+pub(crate) use self::shard_identity::{FoundShard, ShardIdentity};
 
 /// The shards in the order of the configuration; one, if the service is not sharded.
 pub(super) struct Shards {

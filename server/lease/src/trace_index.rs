@@ -48,7 +48,7 @@ struct Key {
 struct Generation {
     traces: HashMap<Key, String>,
     /// A release names only the lease.
-    homes: HashMap<LeaseId, Resource>,
+    lease_resources: HashMap<LeaseId, Resource>,
 }
 
 #[derive(Debug, Default)]
@@ -66,14 +66,16 @@ impl Traced {
                         ..
                     }),
                 ) => {
-                    self.lock()[0].homes.insert(lease.id, op.resource.clone());
+                    self.lock()[0]
+                        .lease_resources
+                        .insert(lease.id, op.resource.clone());
                     self.put(&op.resource, lease.token.number(), false, trace);
                 }
                 (_, Some(OperationResult::Released(lease))) => {
                     let resource = self
                         .lock()
                         .iter()
-                        .find_map(|generation| generation.homes.get(&lease.id).cloned());
+                        .find_map(|generation| generation.lease_resources.get(&lease.id).cloned());
                     if let Some(resource) = resource {
                         self.put(&resource, lease.token.number(), true, trace);
                     }

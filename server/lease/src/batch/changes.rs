@@ -22,7 +22,7 @@ pub struct Loaded {
     pub resources: HashMap<Resource, HeldLease>,
     /// Resources of the leases requested by id; leases that are not the newest of their resource
     /// are in `old_leases`.
-    pub homes: ByLease<Resource>,
+    pub lease_resources: ByLease<Resource>,
     pub old_leases: ByLease<Lease>,
     /// Bound keys that were read. A store that skips the read rejects the batch if another key turns out to be bound.
     pub keys: HashMap<KeyName, KeyRow>,

@@ -13,7 +13,7 @@ use futures::future::LocalBoxFuture;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::map::{ShardIndex, ShardMap};
-use super::place::{self, FoundShard, ShardPlace};
+use super::shard_identity::{self, FoundShard, ShardIdentity};
 use super::{Shard, Shards};
 use crate::common::Common;
 use crate::error::LeaseOpenError;
@@ -37,7 +37,7 @@ pub(crate) struct ShardSpec {
     /// Without credentials; empty for `store` itself.
     pub(crate) address: String,
     /// `None` for `store` itself, which is no shard.
-    pub(crate) place: Option<ShardPlace>,
+    pub(crate) identity: Option<ShardIdentity>,
     pub(crate) kind: StoreSpec,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn specs(store_url: &str, config: &LeaseConfig) -> Result<Vec<ShardSp
         };
         return Ok(vec![ShardSpec {
             address: String::new(),
-            place: None,
+            identity: None,
             kind,
         }]);
     };
@@ -74,12 +74,16 @@ pub(crate) fn specs(store_url: &str, config: &LeaseConfig) -> Result<Vec<ShardSp
             stores.iter().map(boxed).collect()
         }
     };
-    let spec = |((place, address), kind)| ShardSpec {
+    let spec = |((identity, address), kind)| ShardSpec {
         address,
-        place: Some(place),
+        identity: Some(identity),
         kind,
     };
-    Ok(place::expected(stores).into_iter().zip(kinds).map(spec).collect())
+    Ok(shard_identity::expected(stores)
+        .into_iter()
+        .zip(kinds)
+        .map(spec)
+        .collect())
 }
 
 impl ShardSpec {
@@ -87,7 +91,7 @@ impl ShardSpec {
         match &self.kind {
             // One file is one store.
             StoreSpec::Sqlite(_) => Box::pin(std::future::ready(Ok(FoundShard {
-                place: None,
+                identity: None,
                 has_tokens: false,
             }))),
             StoreSpec::Postgres(url) => Box::pin(postgres::find_shard(url.expose_secret())),
@@ -96,16 +100,16 @@ impl ShardSpec {
     }
 
     fn open<'a>(&'a self, clock: &'a Clock) -> Opening<'a, Box<dyn Store>> {
-        let (place, address) = (self.place.as_ref(), self.address.as_str());
+        let (identity, address) = (self.identity.as_ref(), self.address.as_str());
         match &self.kind {
             StoreSpec::Sqlite(path) => boxed(Box::pin(SqliteStore::open(path, clock.clone()))),
             StoreSpec::Postgres(url) => {
-                let place = place.map(|place| (place, address));
-                let opening = PostgresStore::open_as(url.expose_secret(), place, clock.clone());
+                let identity = identity.map(|identity| (identity, address));
+                let opening = PostgresStore::open_as(url.expose_secret(), identity, clock.clone());
                 boxed(Box::pin(opening))
             }
             StoreSpec::Etcd(config) => {
-                let opening = EtcdStore::open_as(config, place.cloned(), clock.clone());
+                let opening = EtcdStore::open_as(config, identity.cloned(), clock.clone());
                 boxed(Box::pin(opening))
             }
         }
@@ -113,14 +117,14 @@ impl ShardSpec {
 
     /// Creates or migrates the store.
     async fn migrate(&self, clock: &Clock) -> Result<(), LeaseOpenError> {
-        let (place, address) = (self.place.as_ref(), self.address.as_str());
+        let (identity, address) = (self.identity.as_ref(), self.address.as_str());
         match &self.kind {
             StoreSpec::Sqlite(path) => sqlite::migrate_file(path).await,
             StoreSpec::Postgres(url) => {
-                let place = place.map(|place| (place, address));
-                postgres::migrate(url.expose_secret(), place).await
+                let identity = identity.map(|identity| (identity, address));
+                postgres::migrate(url.expose_secret(), identity).await
             }
-            StoreSpec::Etcd(config) => etcd::check(config, place.cloned(), clock.clone()).await,
+            StoreSpec::Etcd(config) => etcd::check(config, identity.cloned(), clock.clone()).await,
         }
     }
 
@@ -133,9 +137,9 @@ impl ShardSpec {
     }
 
     fn index(&self) -> ShardIndex {
-        self.place
+        self.identity
             .as_ref()
-            .map_or(ShardIndex::new(0), |place| place.index)
+            .map_or(ShardIndex::new(0), |identity| identity.index)
     }
 }
 
@@ -167,11 +171,11 @@ async fn inspect(specs: &[ShardSpec], clock: &Clock) -> Result<Vec<bool>, LeaseO
             Ok(found) => answered.push(Some(found)),
         }
     }
-    let expected: Vec<(ShardPlace, String)> = specs
+    let expected: Vec<(ShardIdentity, String)> = specs
         .iter()
-        .filter_map(|spec| Some((spec.place.clone()?, spec.address.clone())))
+        .filter_map(|spec| Some((spec.identity.clone()?, spec.address.clone())))
         .collect();
-    place::check_all(&expected, &answered)?;
+    shard_identity::check_all(&expected, &answered)?;
     if answered.iter().all(Option::is_none) {
         return Err(LeaseOpenError::NoAnswer);
     }

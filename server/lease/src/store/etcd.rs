@@ -13,11 +13,11 @@ mod clock_sync;
 mod cluster;
 mod commit;
 mod connection;
-mod fault;
+mod error;
 mod identity;
 mod import;
 mod keys;
-mod lease_homes;
+mod lease_resources;
 mod open;
 mod prune;
 mod reads;
@@ -25,11 +25,11 @@ mod rejections;
 mod replica;
 mod restore_guard;
 mod snapshot;
-mod state_memory;
+mod state_cache;
 mod store_clock;
+mod transaction_plan;
 mod values;
 mod watch;
-mod waves;
 mod writes;
 
 use std::collections::HashSet;
@@ -48,7 +48,7 @@ use self::connection::{Link, with_timeout};
 use self::keys::Keys;
 use self::replica::Registration;
 use self::restore_guard::Guard;
-use self::state_memory::StateMemory;
+use self::state_cache::EtcdStateCache;
 use self::store_clock::StoreClock;
 use super::retention::{LeaseRetention, PruneCursors};
 use super::{
@@ -85,7 +85,7 @@ pub struct EtcdStore {
     margin_ms: i64,
     replica: Arc<str>,
     registration: Registration,
-    cache: Mutex<StateMemory>,
+    cache: Mutex<EtcdStateCache>,
     /// Revisions of our own commits, which the watch shows too.
     own_revisions: Mutex<HashSet<i64>>,
     watch: tokio::sync::Mutex<Option<watch::Watch>>,

@@ -34,10 +34,10 @@ impl Model {
             floor: 0,
             margin_ms: 0,
             resources: self.resources.clone(),
-            homes: self
+            lease_resources: self
                 .leases
                 .iter()
-                .map(|(id, (home, _))| (*id, home.clone()))
+                .map(|(id, (resource, _))| (*id, resource.clone()))
                 .collect(),
             old_leases: self
                 .leases

@@ -19,14 +19,14 @@ const ENTRIES_MAX: usize = 16_384;
 pub(super) struct StateCache {
     resources: Generations<Resource, HeldLease, RandomState>,
     /// Only for the newest lease of each resource.
-    homes: Generations<LeaseId, Resource, DefaultHashBuilder>,
+    lease_resources: Generations<LeaseId, Resource, DefaultHashBuilder>,
 }
 
 impl StateCache {
     pub(super) fn new() -> Self {
         Self {
             resources: Generations::new(ENTRIES_MAX),
-            homes: Generations::new(ENTRIES_MAX),
+            lease_resources: Generations::new(ENTRIES_MAX),
         }
     }
 
@@ -36,7 +36,7 @@ impl StateCache {
         let capacity = request.resources.len() + request.leases.len();
         let mut loaded = Loaded {
             resources: HashMap::with_capacity(capacity),
-            homes: ByLease::with_capacity(capacity),
+            lease_resources: ByLease::with_capacity(capacity),
             ..Loaded::default()
         };
         let mut missing = BatchRequest {
@@ -66,8 +66,8 @@ impl StateCache {
             return false;
         };
         if let Some(lease) = &held.state.lease {
-            self.homes.take(&lease.id);
-            loaded.homes.insert(lease.id, resource.clone());
+            self.lease_resources.take(&lease.id);
+            loaded.lease_resources.insert(lease.id, resource.clone());
         }
         loaded.resources.insert(resource.clone(), held);
         true
@@ -75,19 +75,19 @@ impl StateCache {
 
     /// Only finds a lease that is the newest of its resource.
     fn recall_lease(&mut self, lease: LeaseId, loaded: &mut Loaded) -> bool {
-        if !loaded.homes.contains_key(&lease)
-            && let Some(home) = self.homes.get(&lease).cloned()
+        if !loaded.lease_resources.contains_key(&lease)
+            && let Some(resource) = self.lease_resources.get(&lease).cloned()
         {
-            self.recall_resource(&home, loaded);
+            self.recall_resource(&resource, loaded);
         }
-        loaded.homes.contains_key(&lease)
+        loaded.lease_resources.contains_key(&lease)
     }
 
     /// Call after the commit.
     pub(super) fn put(&mut self, after: impl IntoIterator<Item = (Resource, HeldLease)>) {
         for (resource, held) in after {
             if let Some(lease) = &held.state.lease {
-                self.homes.insert(lease.id, resource.clone());
+                self.lease_resources.insert(lease.id, resource.clone());
             }
             self.resources.insert(resource, held);
         }
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(batch(&mut known, &[release(1)]), 1);
         assert_eq!(batch(&mut known, &[release(3), acquire(4)]), 0);
         // After any number of operations the last state is cached.
-        assert_eq!(known.homes.young.len(), 1);
+        assert_eq!(known.lease_resources.young.len(), 1);
     }
 
     #[test]

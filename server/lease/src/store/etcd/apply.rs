@@ -14,7 +14,7 @@ use super::EtcdStore;
 use super::commit::{Committed, Decision};
 use super::connection::{Link, with_timeout};
 use super::snapshot::{Snapshot, SnapshotRequest};
-use super::waves::{Group, group_by_resource};
+use super::transaction_plan::{ResourceGroup, plan_transactions};
 use super::writes::RESOURCES_MAX;
 use crate::batch::{BatchResult, Loaded, run};
 use crate::operation::{Applied, Operation, OperationResult};
@@ -37,7 +37,7 @@ struct Pending {
 }
 
 impl Pending {
-    fn new(group: &Group<'_>) -> Self {
+    fn new(group: &ResourceGroup<'_>) -> Self {
         Self {
             request: SnapshotRequest::new(group.resource.clone(), &group.operations),
             operations: group.operations.iter().map(|it| (*it).clone()).collect(),
@@ -67,8 +67,8 @@ impl EtcdStore {
             }
         }
         let start = self.store_clock.read();
-        let homes = self.locate(link, operations).await?;
-        let waves = group_by_resource(operations, &homes);
+        let lease_resources = self.locate(link, operations).await?;
+        let rounds = plan_transactions(operations, &lease_resources);
         let mut applied = Applied {
             now: start.now,
             read_at: start.read_at,
@@ -81,7 +81,7 @@ impl EtcdStore {
         };
         let mut failures = Vec::new();
         let mut groups_total = 0;
-        for groups in &waves {
+        for groups in &rounds {
             groups_total += groups.len();
             let writes = groups
                 .chunks(RESOURCES_MAX)
@@ -91,8 +91,8 @@ impl EtcdStore {
                 match written {
                     Ok(result) => merge(&mut applied, group, result),
                     Err(error) => {
-                        for place in &group.places {
-                            applied.done[*place] = OperationResult::Failed;
+                        for position in &group.positions {
+                            applied.done[*position] = OperationResult::Failed;
                         }
                         failures.push(error);
                     }
@@ -116,14 +116,14 @@ impl EtcdStore {
     async fn write_groups(
         &self,
         link: &Link,
-        groups: &[Group<'_>],
+        groups: &[ResourceGroup<'_>],
         start: StoreTime,
     ) -> Vec<Result<BatchResult, StoreError>> {
         let mut entries: Vec<Pending> = groups.iter().map(Pending::new).collect();
         {
-            let mut memory = self.cache.lock();
+            let mut cache = self.cache.lock();
             for pending in &mut entries {
-                pending.snapshot = memory.take(&pending.request);
+                pending.snapshot = cache.take(&pending.request);
                 pending.is_remembered = pending.snapshot.is_some();
             }
         }
@@ -260,12 +260,14 @@ impl EtcdStore {
         let held = snapshot.held.clone();
         let newest = held.state.lease.as_ref().map(|lease| lease.id);
         let known = |id: &LeaseId| Some(*id) == newest || snapshot.ended.contains_key(id);
-        let homes = request.leases.iter().filter(|id| known(id));
+        let lease_resources = request.leases.iter().filter(|id| known(id));
         Loaded {
             now,
             floor: self.guard.token_floor(),
             margin_ms: self.margin_ms,
-            homes: homes.map(|id| (*id, request.resource.clone())).collect(),
+            lease_resources: lease_resources
+                .map(|id| (*id, request.resource.clone()))
+                .collect(),
             resources: HashMap::from([(request.resource.clone(), held)]),
             old_leases: snapshot.ended.clone(),
             keys: snapshot.bound.clone(),
@@ -297,9 +299,9 @@ impl EtcdStore {
         for waiter in &ran.changes.left {
             self.registration.leave(&request.resource, *waiter);
         }
-        let mut memory = self.cache.lock();
+        let mut cache = self.cache.lock();
         for change in ran.changes.leases.values().filter(|change| change.is_new) {
-            memory.put_home(change.lease.id, change.resource.clone());
+            cache.put_lease_resource(change.lease.id, change.resource.clone());
         }
         let only_rejections = ran.changes.leases.is_empty() && ran.changes.resources.is_empty();
         let Some(after) = ran.after.get(&request.resource) else {
@@ -314,7 +316,7 @@ impl EtcdStore {
             .as_ref()
             .is_some_and(|lease| lease.ending.is_none());
         let revisions = if is_held { (revision, 0) } else { (0, revision) };
-        memory.put(
+        cache.put(
             request.resource.clone(),
             after.state.clone(),
             revisions.0,
@@ -334,10 +336,10 @@ fn repeated(error: &StoreError) -> StoreError {
     }
 }
 
-fn merge(applied: &mut Applied, group: &Group<'_>, result: BatchResult) {
+fn merge(applied: &mut Applied, group: &ResourceGroup<'_>, result: BatchResult) {
     let part = result.applied(applied.now, applied.read_at);
-    for (done, place) in part.done.into_iter().zip(&group.places) {
-        applied.done[*place] = done;
+    for (done, position) in part.done.into_iter().zip(&group.positions) {
+        applied.done[*position] = done;
     }
     applied.heads.extend(part.heads);
     applied.changed.extend(part.changed);

@@ -8,7 +8,7 @@ use config::LeaseStoreConfig;
 use etcd_client::{Client, GetOptions, StatusResponse};
 
 use super::connection::Link;
-use super::fault::{EtcdFault, FaultKind};
+use super::error::{EtcdError, EtcdErrorKind};
 use super::identity::{LAYOUT, StoreMeta, raft_position, read_meta, read_page, rewound};
 use super::import::read_move;
 use super::keys::Keys;
@@ -69,10 +69,10 @@ pub(super) fn unreadable(error: StoreError) -> LeaseOpenError {
 }
 
 /// A failed call, with the command that grants a missing right.
-pub(super) fn denied(link: &Link, keys: &Keys, fault: EtcdFault) -> LeaseOpenError {
+pub(super) fn denied(link: &Link, keys: &Keys, fault: EtcdError) -> LeaseOpenError {
     let prefix = keys.prefix();
     match fault.kind {
-        FaultKind::Denied => match link.user() {
+        EtcdErrorKind::Denied => match link.user() {
             Some(user) => refusal(
                 format!(
                     "the account {user} may not read and write the keys below {prefix}, or its password is wrong: {}",
@@ -90,7 +90,7 @@ pub(super) fn denied(link: &Link, keys: &Keys, fault: EtcdFault) -> LeaseOpenErr
                 ),
             ),
         },
-        FaultKind::NoSpace => refusal(
+        EtcdErrorKind::NoSpace => refusal(
             "the quota of etcd's database is exhausted (alarm NOSPACE), and it accepts no writes",
             "etcdctl compact REVISION && etcdctl defrag --cluster && etcdctl alarm disarm; raise \
              --quota-backend-bytes if the data need it.",
@@ -191,7 +191,7 @@ async fn statuses(link: &Link, keys: &Keys) -> Result<Statuses, LeaseOpenError> 
     for (endpoint, answer) in link.endpoints().iter().zip(answers) {
         match answer {
             Ok(status) => statuses.push((endpoint.clone(), status)),
-            Err(fault) if fault.kind == FaultKind::Denied => return Err(denied(link, keys, fault)),
+            Err(fault) if fault.kind == EtcdErrorKind::Denied => return Err(denied(link, keys, fault)),
             Err(fault) => down.push((endpoint.clone(), fault.text)),
         }
     }

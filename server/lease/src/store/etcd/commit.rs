@@ -6,10 +6,10 @@ use runtime::random;
 
 use super::EtcdStore;
 use super::connection::Link;
-use super::fault::FaultKind;
+use super::error::EtcdErrorKind;
 use super::identity::run as run_txn;
 use super::snapshot::{Snapshot, SnapshotRequest, read_results};
-use super::values::{LeaseHome, decode};
+use super::values::{LeaseRecord, decode};
 use super::writes::{WriteOrigin, writes};
 use crate::batch::BatchResult;
 use crate::store::StoreError;
@@ -51,13 +51,13 @@ impl EtcdStore {
         let sent = self.guard.sent();
         let answer = match link.call(|client| run_txn(client, txn.clone())).await {
             Ok(answer) => answer,
-            Err(fault) if fault.kind == FaultKind::NoLease => {
+            Err(fault) if fault.kind == EtcdErrorKind::NoLease => {
                 self.registration
                     .register_again(link, &self.keys, &self.replica, lease)
                     .await?;
                 return Ok(retry());
             }
-            Err(fault) if fault.kind == FaultKind::Refused && decisions.len() > 1 => return Ok(None),
+            Err(fault) if fault.kind == EtcdErrorKind::Refused && decisions.len() > 1 => return Ok(None),
             Err(fault) => return Err(fault.into()),
         };
         let revision = self.guard.check(sent, answer.header());
@@ -178,8 +178,8 @@ impl EtcdStore {
             .map(|id| TxnOp::get(self.keys.lease(*id), options()));
         let (_, results) = self.read(link, reads.collect()).await?;
         for pair in results.iter().flatten() {
-            let home: LeaseHome = decode(pair.key(), pair.value())?;
-            if let Some(ended) = home.ended {
+            let record: LeaseRecord = decode(pair.key(), pair.value())?;
+            if let Some(ended) = record.ended {
                 let lease = ended.into_lease()?;
                 snapshot.ended.insert(lease.id, lease);
             }

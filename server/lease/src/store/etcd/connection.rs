@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use runtime::clock::Clock;
 use secrecy::ExposeSecret as _;
 
-use super::fault::{EtcdFault, FaultKind};
+use super::error::{EtcdError, EtcdErrorKind};
 use crate::error::LeaseOpenError;
 use crate::store::StoreError;
 
@@ -142,12 +142,12 @@ impl Link {
     ///
     /// # Errors
     /// The last failure, after [`REPLY_TIMEOUT`] at the latest.
-    pub(super) async fn call<T, W>(&self, work: impl Fn(Client) -> W) -> Result<T, EtcdFault>
+    pub(super) async fn call<T, W>(&self, work: impl Fn(Client) -> W) -> Result<T, EtcdError>
     where
         W: Future<Output = Result<T, Error>>,
     {
         let started = self.clock.tick();
-        let mut last = EtcdFault::no_answer();
+        let mut last = EtcdError::no_answer();
         loop {
             let left_ms = millis(REPLY_TIMEOUT) - self.clock.tick().since(started);
             if left_ms <= 0 {
@@ -157,18 +157,18 @@ impl Link {
             let share = MEMBER_TIMEOUT.min(Duration::from_millis(left_ms.unsigned_abs()));
             let attempt = tokio::time::timeout(share, async {
                 let client = Box::pin(self.client(index)).await?;
-                Box::pin(work(client)).await.map_err(EtcdFault::from)
+                Box::pin(work(client)).await.map_err(EtcdError::from)
             });
             match attempt.await {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(fault)) if fault.kind == FaultKind::Unavailable => {
+                Ok(Err(fault)) if fault.kind == EtcdErrorKind::Unavailable => {
                     last = fault;
                     self.abandon(index);
                     tokio::time::sleep(RETRY_INTERVAL).await;
                 }
                 Ok(Err(fault)) => return Err(fault),
                 Err(_) => {
-                    last = EtcdFault::no_answer();
+                    last = EtcdError::no_answer();
                     self.abandon(index);
                 }
             }
@@ -183,15 +183,15 @@ impl Link {
         &self,
         index: usize,
         work: impl FnOnce(Client) -> W,
-    ) -> Result<T, EtcdFault>
+    ) -> Result<T, EtcdError>
     where
         W: Future<Output = Result<T, Error>>,
     {
         let attempt = tokio::time::timeout(REPLY_TIMEOUT, async {
             let client = Box::pin(self.client(index)).await?;
-            Box::pin(work(client)).await.map_err(EtcdFault::from)
+            Box::pin(work(client)).await.map_err(EtcdError::from)
         });
-        attempt.await.unwrap_or_else(|_| Err(EtcdFault::no_answer()))
+        attempt.await.unwrap_or_else(|_| Err(EtcdError::no_answer()))
     }
 
     pub(super) fn endpoints(&self) -> &[String] {
@@ -207,7 +207,7 @@ impl Link {
         self.current.load(Ordering::Relaxed)
     }
 
-    async fn client(&self, index: usize) -> Result<Client, EtcdFault> {
+    async fn client(&self, index: usize) -> Result<Client, EtcdError> {
         let slot = &self.clients[index];
         if let Some(client) = slot.lock().clone() {
             return Ok(client);

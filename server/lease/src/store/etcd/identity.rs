@@ -7,12 +7,12 @@ use runtime::random;
 
 use super::EtcdStore;
 use super::connection::Link;
-use super::fault::EtcdFault;
+use super::error::EtcdError;
 use super::keys::{KeyRange, Keys};
 use super::restore_guard::{GuardVerdict, SentAt};
 use super::snapshot::read_results;
 use super::values::{ClockValue, IdentityValue, StateValue, decode, encode};
-use crate::shards::ShardPlace;
+use crate::shards::ShardIdentity;
 use crate::store::StoreError;
 
 /// Layout of the keys and values.
@@ -70,7 +70,7 @@ pub(super) async fn run(
 ///
 /// # Errors
 /// etcd does not answer.
-pub(super) async fn raft_position(link: &Link, keys: &Keys) -> Result<(u64, u64), EtcdFault> {
+pub(super) async fn raft_position(link: &Link, keys: &Keys) -> Result<(u64, u64), EtcdError> {
     let key = keys.clock();
     let status = link.call(|mut client: Client| {
         let key = key.clone();
@@ -122,7 +122,7 @@ pub(super) async fn create(
     link: &Link,
     keys: &Keys,
     meta: &StoreMeta,
-    (installation, shard): (Option<String>, Option<ShardPlace>),
+    (installation, shard): (Option<String>, Option<ShardIdentity>),
 ) -> Result<(), StoreError> {
     let identity = IdentityValue {
         layout: LAYOUT,
@@ -247,7 +247,7 @@ pub(super) async fn read_page(
     from: &[u8],
     to: &[u8],
     options: GetOptions,
-) -> Result<Vec<KeyValue>, EtcdFault> {
+) -> Result<Vec<KeyValue>, EtcdError> {
     let answer = link.call(|mut client: Client| {
         let (from, options) = (from.to_vec(), options.clone().with_range(to.to_vec()));
         async move { client.get(from, Some(options)).await }

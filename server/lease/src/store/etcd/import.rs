@@ -14,9 +14,9 @@ use super::cluster::{inspect, inspect_keys, refusal, unreadable};
 use super::connection::{EtcdSettings, Link};
 use super::identity::{LAYOUT, raft_position, read_page, run};
 use super::keys::{KeyRange, Keys};
-use super::values::{ClockValue, IdentityValue, LeaseHome, LeaseValue, StateValue, decode, encode};
+use super::values::{ClockValue, IdentityValue, LeaseRecord, LeaseValue, StateValue, decode, encode};
 use crate::error::LeaseOpenError;
-use crate::shards::{ShardIndex, ShardPlace};
+use crate::shards::{ShardIdentity, ShardIndex};
 use crate::store::StoreError;
 
 /// Resources of one transaction, which writes two keys for each; etcd allows 128 operations.
@@ -162,13 +162,13 @@ impl Import {
                 lease.expires_at = lease.expires_at.plus(shift_ms);
                 lease.margin_ms = self.margin_ms;
             }
-            let home = LeaseHome {
+            let record = LeaseRecord {
                 resource: resource.text(),
                 ended: (!is_held).then(|| LeaseValue::new(lease)),
             };
             writes.push(TxnOp::put(
                 self.keys.lease(lease.id),
-                encode(&home)?,
+                encode(&record)?,
                 None::<PutOptions>,
             ));
         }
@@ -226,7 +226,7 @@ impl Import {
             layout: LAYOUT,
             store_id: random::id(),
             installation: self.installation.clone(),
-            shard: Some(ShardPlace::new(installation, ShardIndex::new(0), 1)),
+            shard: Some(ShardIdentity::new(installation, ShardIndex::new(0), 1)),
             epoch,
             token_floor,
             cluster_id: format!(

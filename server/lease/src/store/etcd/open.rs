@@ -19,9 +19,9 @@ use super::keys::Keys;
 use super::replica::Registration;
 use super::restore_guard::Guard;
 use super::values::IdentityValue;
-use super::{EtcdStore, StateMemory};
+use super::{EtcdStateCache, EtcdStore};
 use crate::error::LeaseOpenError;
-use crate::shards::{FoundShard, ShardIndex, ShardPlace};
+use crate::shards::{FoundShard, ShardIdentity, ShardIndex};
 use crate::store::StoreError;
 
 impl EtcdStore {
@@ -39,7 +39,7 @@ impl EtcdStore {
     /// See [`LeaseOpenError`].
     pub(crate) async fn open_as(
         config: &LeaseStoreConfig,
-        shard: Option<ShardPlace>,
+        shard: Option<ShardIdentity>,
         clock: Clock,
     ) -> Result<Self, LeaseOpenError> {
         let settings = EtcdSettings::new(config)?;
@@ -74,7 +74,7 @@ impl EtcdStore {
             margin_ms: millis(config.max_clock_skew),
             replica,
             registration,
-            cache: Mutex::new(StateMemory::default()),
+            cache: Mutex::new(EtcdStateCache::default()),
             own_revisions: Mutex::new(HashSet::new()),
             watch: tokio::sync::Mutex::new(None),
             raising: tokio::sync::Mutex::new(()),
@@ -88,7 +88,7 @@ impl EtcdStore {
 async fn prepare(
     link: &Link,
     keys: &Keys,
-    (config, shard): (&LeaseStoreConfig, Option<ShardPlace>),
+    (config, shard): (&LeaseStoreConfig, Option<ShardIdentity>),
     clock: &Clock,
 ) -> Result<(), LeaseOpenError> {
     let mut report = inspect(link, keys).await?;
@@ -138,7 +138,7 @@ pub async fn examine(config: &LeaseStoreConfig, clock: Clock) -> Result<EtcdRepo
 /// See [`LeaseOpenError`].
 pub(crate) async fn check(
     config: &LeaseStoreConfig,
-    shard: Option<ShardPlace>,
+    shard: Option<ShardIdentity>,
     clock: Clock,
 ) -> Result<(), LeaseOpenError> {
     let link = Link::new(EtcdSettings::new(config)?, clock.clone());
@@ -165,18 +165,18 @@ pub(crate) async fn find_shard(
         has_tokens |= !found.map_err(|fault| denied(&link, &keys, fault))?.is_empty();
     }
     // A store that was created without shards is its own only shard.
-    let place = meta.identity.map(|(identity, _)| {
+    let identity = meta.identity.map(|(identity, _)| {
         let installation = identity.installation.clone().unwrap_or_default();
-        let only_shard = ShardPlace::new(&installation, ShardIndex::new(0), 1);
+        let only_shard = ShardIdentity::new(&installation, ShardIndex::new(0), 1);
         identity.shard.unwrap_or(only_shard)
     });
-    Ok(FoundShard { place, has_tokens })
+    Ok(FoundShard { identity, has_tokens })
 }
 
 /// Another server may have created the store meanwhile.
 fn check_shard(
     keys: &Keys,
-    expected: Option<&ShardPlace>,
+    expected: Option<&ShardIdentity>,
     identity: &IdentityValue,
 ) -> Result<(), LeaseOpenError> {
     match (expected, &identity.shard) {

@@ -7,7 +7,7 @@ use super::EtcdStore;
 use super::identity::{read_page, run};
 use super::keys::KeyRange;
 use super::snapshot::read_results;
-use super::values::{IdempotencyValue, LeaseHome, decode};
+use super::values::{IdempotencyValue, LeaseRecord, decode};
 use crate::store::retention::{LeaseRetention, PruneCursor, keys_expired_before, rejections_recorded_before};
 use crate::store::{PruneProgress, StoreError};
 
@@ -72,8 +72,8 @@ impl EtcdStore {
         let due = retention.due(now);
         let mut deletions = Vec::new();
         for pair in &pairs {
-            let home: LeaseHome = decode(pair.key(), pair.value())?;
-            let is_due = home.ended.as_ref().and_then(super::values::LeaseValue::ended);
+            let record: LeaseRecord = decode(pair.key(), pair.value())?;
+            let is_due = record.ended.as_ref().and_then(super::values::LeaseValue::ended);
             if is_due.is_some_and(|(at, is_released)| {
                 at < due.ended_before || (is_released && at < due.released_before)
             }) {

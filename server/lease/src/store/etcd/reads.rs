@@ -13,7 +13,7 @@ use super::identity::run;
 use super::keys::KeyRange;
 use super::snapshot::{Snapshot, SnapshotRequest, get_range, parse_queue, read_results, replica};
 use super::store_clock::StoreReading;
-use super::values::{LeaseHome, StateValue, WaiterValue, decode};
+use super::values::{LeaseRecord, StateValue, WaiterValue, decode};
 use crate::operation::QueueHead;
 use crate::store::{HeldRow, Read, ResourceView, StoreError, WaiterView};
 
@@ -78,9 +78,9 @@ impl EtcdStore {
             let mut live = Vec::new();
             for (id, pairs) in ids.iter().zip(results) {
                 let Some(pair) = pairs.first() else { continue };
-                let home: LeaseHome = decode(pair.key(), pair.value())?;
-                let resource = Resource::from(home.resource.as_str());
-                match home.ended {
+                let record: LeaseRecord = decode(pair.key(), pair.value())?;
+                let resource = Resource::from(record.resource.as_str());
+                match record.ended {
                     Some(ended) => found.push((resource, ended.into_lease()?)),
                     None => live.push((*id, resource)),
                 }

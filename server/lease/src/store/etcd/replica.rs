@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::connection::Link;
-use super::fault::{EtcdFault, FaultKind};
+use super::error::{EtcdError, EtcdErrorKind};
 use super::keys::Keys;
 
 /// TTL of the etcd lease. etcd grants at least 1.5 election timeouts, which is 2 s unless configured.
@@ -72,7 +72,7 @@ impl Registration {
     ///
     /// # Errors
     /// etcd does not answer.
-    pub(super) async fn register(&self, link: &Link, keys: &Keys, replica: &str) -> Result<(), EtcdFault> {
+    pub(super) async fn register(&self, link: &Link, keys: &Keys, replica: &str) -> Result<(), EtcdError> {
         let granted =
             link.call(|mut client: Client| async move { client.lease_grant(LEASE_SECONDS, None).await });
         let lease = granted.await?.id();
@@ -108,7 +108,7 @@ impl Registration {
         keys: &Keys,
         replica: &str,
         seen: i64,
-    ) -> Result<(), EtcdFault> {
+    ) -> Result<(), EtcdError> {
         let _turn = self.turn.lock().await;
         if self.lease() == seen {
             self.register(link, keys, replica).await?;
@@ -126,7 +126,7 @@ impl Registration {
         keys: &Keys,
         replica: &str,
         now: Tick,
-    ) -> Result<(), EtcdFault> {
+    ) -> Result<(), EtcdError> {
         let is_due = |renewed: Tick| now.since(renewed) >= KEEP_ALIVE_INTERVAL_MS;
         if !self.renewed_at.lock().is_none_or(is_due) {
             return Ok(());
@@ -136,7 +136,7 @@ impl Registration {
             link.call(|mut client: Client| async move { client.lease_keep_alive(lease).await.map(drop) });
         match renewed.await {
             Ok(()) => {}
-            Err(fault) if fault.kind == FaultKind::NoLease => {
+            Err(fault) if fault.kind == EtcdErrorKind::NoLease => {
                 self.register_again(link, keys, replica, lease).await?;
             }
             Err(fault) => return Err(fault),

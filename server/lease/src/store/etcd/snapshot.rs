@@ -8,7 +8,7 @@ use domain::names::Resource;
 use etcd_client::{Compare, CompareOp, GetOptions, KeyValue, TxnOp, TxnOpResponse};
 
 use super::keys::{KeyRange, Keys};
-use super::values::{self, IdempotencyValue, LeaseHome, StateValue, WaiterValue, decode};
+use super::values::{self, IdempotencyValue, LeaseRecord, StateValue, WaiterValue, decode};
 use crate::batch::{ByLease, HeldLease, KeyRow, QueueEntry};
 use crate::operation::{KeyName, Operation};
 use crate::store::StoreError;
@@ -146,8 +146,8 @@ impl Snapshot {
         }
         for _ in &request.leases {
             if let Some(found) = next().first() {
-                let home: LeaseHome = decode(found.key(), found.value())?;
-                if let Some(lease) = home.ended {
+                let record: LeaseRecord = decode(found.key(), found.value())?;
+                if let Some(lease) = record.ended {
                     let lease = lease.into_lease()?;
                     snapshot.ended.insert(lease.id, lease);
                 }

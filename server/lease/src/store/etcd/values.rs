@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::HeldLease;
 use crate::operation::Rejection;
-use crate::shards::ShardPlace;
+use crate::shards::ShardIdentity;
 use crate::store::StoreError;
 use crate::store::rows::to_json;
 
@@ -70,7 +70,7 @@ enum EndHow {
 
 /// Of `leases/`: the resource of the lease, and the lease itself once it has ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct LeaseHome {
+pub(super) struct LeaseRecord {
     pub(super) resource: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ended: Option<LeaseValue>,
@@ -134,7 +134,7 @@ pub(super) struct IdentityValue {
     pub(super) installation: Option<String>,
     /// Of a store that is a shard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) shard: Option<ShardPlace>,
+    pub(super) shard: Option<ShardIdentity>,
     pub(super) epoch: i64,
     /// Tokens are above this number.
     pub(super) token_floor: u64,

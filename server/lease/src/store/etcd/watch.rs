@@ -7,7 +7,7 @@ use domain::names::Resource;
 use etcd_client::{Client, EventType, WatchOptions, WatchResponse, WatchStream};
 
 use super::EtcdStore;
-use super::fault::EtcdFault;
+use super::error::EtcdError;
 use super::values::{ClockValue, decode};
 use crate::operation::QueueHead;
 use crate::store::{StoreError, StoreNotification};
@@ -58,7 +58,7 @@ impl EtcdStore {
             *slot = Some(self.open_watch(index).await?);
             return Ok(missed());
         };
-        let message = watch.stream.message().await.map_err(EtcdFault::from)?;
+        let message = watch.stream.message().await.map_err(EtcdError::from)?;
         let Some(response) = message else {
             return Err(StoreError::Etcd("the watch ended".to_owned()));
         };

@@ -6,7 +6,7 @@ use etcd_client::{PutOptions, TxnOp};
 use super::keys::Keys;
 use super::snapshot::{Snapshot, SnapshotRequest};
 use super::values::{
-    IdempotencyValue, LeaseHome, LeaseValue, RejectionValue, StateValue, WaiterValue, encode,
+    IdempotencyValue, LeaseRecord, LeaseValue, RejectionValue, StateValue, WaiterValue, encode,
 };
 use crate::batch::BatchResult;
 use crate::store::StoreError;
@@ -70,11 +70,11 @@ pub(super) fn writes(
     for change in changes.leases.values() {
         let has_ended = change.lease.ending.is_some();
         if has_ended || change.is_new {
-            let home = LeaseHome {
+            let record = LeaseRecord {
                 resource: change.resource.text(),
                 ended: has_ended.then(|| LeaseValue::new(&change.lease)),
             };
-            operations.push(TxnOp::put(keys.lease(change.lease.id), encode(&home)?, None));
+            operations.push(TxnOp::put(keys.lease(change.lease.id), encode(&record)?, None));
         }
     }
     for (name, row) in &changes.keys {

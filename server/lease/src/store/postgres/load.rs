@@ -158,7 +158,7 @@ impl LoadRequest {
             floor: floor.unsigned_abs(),
             margin_ms: 0,
             resources,
-            homes: homes(&requested)?,
+            lease_resources: lease_resources(&requested)?,
             old_leases: leases(&older)?,
             keys: bound(&keys)?,
         };
@@ -170,7 +170,7 @@ impl LoadRequest {
     }
 }
 
-fn homes(text: &str) -> Result<ByLease<Resource>, StoreError> {
+fn lease_resources(text: &str) -> Result<ByLease<Resource>, StoreError> {
     let rows: Vec<(LeaseId, String)> = from_json(text)?;
     let entry = |(id, resource): (LeaseId, String)| (id, Resource::from(resource.as_str()));
     Ok(rows.into_iter().map(entry).collect())

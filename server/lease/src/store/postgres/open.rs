@@ -15,11 +15,11 @@ use super::super::moved::{moved_to, refuse_moved};
 use super::apply::ConflictBackoff;
 use super::epoch::{identify, is_behind, raise_epoch_once};
 use super::monotonic_clock::{MonotonicClock, STEP_MS};
-use super::shard::write_place;
+use super::shard::write_identity;
 use super::{PostgresStore, sql};
 use crate::check::{AuditRights, Examined};
 use crate::error::LeaseOpenError;
-use crate::shards::ShardPlace;
+use crate::shards::ShardIdentity;
 use runtime::clock::Clock;
 use runtime::db::schema::{MigrationStatus, may_migrate_postgres};
 use runtime::random;
@@ -46,7 +46,7 @@ impl PostgresStore {
     /// See [`LeaseOpenError`].
     pub(crate) async fn open_as(
         url: &str,
-        place: Option<(&ShardPlace, &str)>,
+        identity: Option<(&ShardIdentity, &str)>,
         clock: Clock,
     ) -> Result<Self, LeaseOpenError> {
         let options = options(url)?;
@@ -65,7 +65,7 @@ impl PostgresStore {
             .await
             .map_err(LeaseOpenError::Migration)?;
         refuse_moved(&mut first).await?;
-        write_place(&mut first, place).await?;
+        write_identity(&mut first, identity).await?;
         let identity = identify(&mut first).await?;
         let stepped = sqlx::query(sql::STEPPED_BACK_BEFORE).bind(STEP_MS);
         stepped.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
@@ -232,16 +232,19 @@ pub(crate) async fn time_ms(connection: &mut PgConnection) -> Result<i64, LeaseO
     time.fetch_one(connection).await.map_err(LeaseOpenError::Store)
 }
 
-/// Migrates the tables, and writes the place of a new shard.
+/// Migrates the tables, and writes the identity of a new shard.
 ///
 /// # Errors
 /// See [`LeaseOpenError`].
-pub(crate) async fn migrate(url: &str, place: Option<(&ShardPlace, &str)>) -> Result<(), LeaseOpenError> {
+pub(crate) async fn migrate(
+    url: &str,
+    identity: Option<(&ShardIdentity, &str)>,
+) -> Result<(), LeaseOpenError> {
     let mut connection = connect_for_tables(url).await?;
     runtime::db::schema::migrate_postgres(&mut connection)
         .await
         .map_err(LeaseOpenError::Migration)?;
-    write_place(&mut connection, place).await?;
+    write_identity(&mut connection, identity).await?;
     connection.close().await.map_err(LeaseOpenError::Store)
 }
 

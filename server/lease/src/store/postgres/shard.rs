@@ -5,7 +5,7 @@ use sqlx::postgres::PgConnection;
 
 use super::open::options;
 use crate::error::LeaseOpenError;
-use crate::shards::{FoundShard, ShardError, ShardIndex, ShardPlace};
+use crate::shards::{FoundShard, ShardError, ShardIdentity, ShardIndex};
 
 /// Reads the database without changing it.
 ///
@@ -24,7 +24,7 @@ pub(crate) async fn find_shard(url: &str) -> Result<FoundShard, LeaseOpenError> 
 
 async fn find(connection: &mut PgConnection) -> Result<FoundShard, sqlx::Error> {
     let read = "SELECT to_regclass('resource_tokens') IS NOT NULL, to_regclass('lease_shard') IS NOT NULL";
-    let (has_counters, has_place): (bool, bool) = sqlx::query_as(read).fetch_one(&mut *connection).await?;
+    let (has_counters, has_identity): (bool, bool) = sqlx::query_as(read).fetch_one(&mut *connection).await?;
     let has_tokens = match has_counters {
         true => {
             let issued = "SELECT EXISTS (SELECT FROM resource_tokens WHERE last_token > 0)";
@@ -32,18 +32,18 @@ async fn find(connection: &mut PgConnection) -> Result<FoundShard, sqlx::Error> 
         }
         false => false,
     };
-    let place = match has_place {
-        true => read_place(connection).await?,
+    let identity = match has_identity {
+        true => read_identity(connection).await?,
         false => None,
     };
-    Ok(FoundShard { place, has_tokens })
+    Ok(FoundShard { identity, has_tokens })
 }
 
-async fn read_place(connection: &mut PgConnection) -> Result<Option<ShardPlace>, sqlx::Error> {
+async fn read_identity(connection: &mut PgConnection) -> Result<Option<ShardIdentity>, sqlx::Error> {
     let read = "SELECT installation_id, shard_index, shard_count, name_hash FROM lease_shard";
     let row: Option<(String, i32, i32, String)> = sqlx::query_as(read).fetch_optional(connection).await?;
     let number = |number: i32| u32::try_from(number).unwrap_or(u32::MAX);
-    Ok(row.map(|(installation, index, shards, hash)| ShardPlace {
+    Ok(row.map(|(installation, index, shards, hash)| ShardIdentity {
         installation,
         index: ShardIndex::new(number(index)),
         shards: number(shards),
@@ -51,17 +51,17 @@ async fn read_place(connection: &mut PgConnection) -> Result<Option<ShardPlace>,
     }))
 }
 
-/// Writes the place of a new shard, and compares that of an existing one: another server may have created it meanwhile.
+/// Writes the identity of a new shard, and compares that of an existing one: another server may have created it meanwhile.
 /// A database that is opened as `store` itself is no shard, or the only one.
 ///
 /// # Errors
 /// See [`ShardError`]; the server does not answer.
-pub(super) async fn write_place(
+pub(super) async fn write_identity(
     connection: &mut PgConnection,
-    place: Option<(&ShardPlace, &str)>,
+    identity: Option<(&ShardIdentity, &str)>,
 ) -> Result<(), LeaseOpenError> {
-    let Some((place, address)) = place else {
-        let stored = read_place(connection).await.map_err(LeaseOpenError::Store)?;
+    let Some((identity, address)) = identity else {
+        let stored = read_identity(connection).await.map_err(LeaseOpenError::Store)?;
         return match stored.filter(|stored| stored.shards > 1) {
             Some(stored) => Err(LeaseOpenError::Shard(sharded_store_error(&stored))),
             None => Ok(()),
@@ -70,21 +70,21 @@ pub(super) async fn write_place(
     let write = "INSERT INTO lease_shard (only_row, installation_id, shard_index, shard_count, name_hash)
         VALUES (1, $1, $2, $3, $4) ON CONFLICT DO NOTHING";
     sqlx::query(write)
-        .bind(&place.installation)
-        .bind(place.index.get().cast_signed())
-        .bind(place.shards.cast_signed())
-        .bind(&place.hash)
+        .bind(&identity.installation)
+        .bind(identity.index.get().cast_signed())
+        .bind(identity.shards.cast_signed())
+        .bind(&identity.hash)
         .execute(&mut *connection)
         .await
         .map_err(LeaseOpenError::Store)?;
-    let stored = read_place(connection).await.map_err(LeaseOpenError::Store)?;
+    let stored = read_identity(connection).await.map_err(LeaseOpenError::Store)?;
     match stored {
-        Some(stored) => Ok(place.check(&stored, address)?),
+        Some(stored) => Ok(identity.check(&stored, address)?),
         None => Err(LeaseOpenError::Store(sqlx::Error::RowNotFound)),
     }
 }
 
-fn sharded_store_error(stored: &ShardPlace) -> ShardError {
+fn sharded_store_error(stored: &ShardIdentity) -> ShardError {
     ShardError {
         reason: format!(
             "the database of `store` holds the leases of shard {} of {} shards",

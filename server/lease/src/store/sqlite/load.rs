@@ -34,10 +34,12 @@ pub(super) fn load(
     ];
     let mut statement = connection.prepare_cached(sql::LOAD)?;
     let row = statement.query_row(params, |row| <Row>::try_from(row))?;
-    let (floor, homes, states, older, keys) = row;
-    let homes: Vec<(LeaseId, String)> = from_json(&homes)?;
-    let home = |(lease, name): (LeaseId, String)| (lease, Resource::from(name.as_str()));
-    loaded.homes.extend(homes.into_iter().map(home));
+    let (floor, lease_resources, states, older, keys) = row;
+    let lease_resources: Vec<(LeaseId, String)> = from_json(&lease_resources)?;
+    let lease_resource = |(lease, name): (LeaseId, String)| (lease, Resource::from(name.as_str()));
+    loaded
+        .lease_resources
+        .extend(lease_resources.into_iter().map(lease_resource));
     let states: Vec<StateRow> = from_json(&states)?;
     for state in states {
         let (resource, held) = state.into_held()?;

@@ -35,14 +35,14 @@ pub(super) const STATE: &str = concat!(
 /// Parameters: names, lease ids and keys as JSON arrays. Returns floor, resources of leases, states, leases that are
 /// not the newest of their resource, keys.
 pub(super) const LOAD: &str = concat!(
-    "WITH homes AS MATERIALIZED (SELECT l.lease_id, l.resource
+    "WITH lease_resources AS MATERIALIZED (SELECT l.lease_id, l.resource
             FROM json_each(?2) j CROSS JOIN leases l ON l.lease_id = j.value),
         bound AS MATERIALIZED (SELECT k.issuer, k.key, k.fingerprint, k.lease_id, k.is_claimed, k.created_at
             FROM json_each(?3) j CROSS JOIN idempotency_keys k ON k.issuer = j.value->>0 AND k.key = j.value->>1),
-        names AS (SELECT value AS name FROM json_each(?1) UNION SELECT resource FROM homes),
-        wanted AS (SELECT lease_id FROM homes UNION SELECT lease_id FROM bound)
+        names AS (SELECT value AS name FROM json_each(?1) UNION SELECT resource FROM lease_resources),
+        wanted AS (SELECT lease_id FROM lease_resources UNION SELECT lease_id FROM bound)
      SELECT (SELECT token_floor FROM store_meta),
-        (SELECT json_group_array(json_array(lease_id, resource)) FROM homes),
+        (SELECT json_group_array(json_array(lease_id, resource)) FROM lease_resources),
         (SELECT json_group_array(json(", state!(), ")) FROM names
             CROSS JOIN resource_tokens t ON t.resource = names.name LEFT JOIN leases l ON l.lease_id = t.lease_id),
         (SELECT json_group_array(json(", lease!(), ")) FROM wanted CROSS JOIN leases l ON l.lease_id = wanted.lease_id

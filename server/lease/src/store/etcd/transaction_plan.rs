@@ -9,21 +9,21 @@ use super::writes::RESOURCE_OPERATIONS_MAX;
 use crate::operation::{KeyName, Operation};
 
 /// Operations on one resource, in order.
-pub(super) struct Group<'a> {
+pub(super) struct ResourceGroup<'a> {
     pub(super) resource: Resource,
-    pub(super) places: Vec<usize>,
+    pub(super) positions: Vec<usize>,
     pub(super) operations: Vec<&'a Operation>,
 }
 
-/// Operations by resource, in waves that are applied one after the other: operations with one idempotency key on two
-/// resources are in different waves, so that the first of them binds it, and so are operations on a resource beyond the
+/// Operations by resource, in rounds that are applied one after the other: operations with one idempotency key on two
+/// resources are in different rounds, so that the first of them binds it, and so are operations on a resource beyond the
 /// limit of a transaction, and those of one waiter, which may leave and join again. Those on a lease that is not known are
 /// left out.
-pub(super) fn group_by_resource<'a>(
+pub(super) fn plan_transactions<'a>(
     operations: &'a [Operation],
-    homes: &HashMap<LeaseId, Resource>,
-) -> Vec<Vec<Group<'a>>> {
-    let mut waves: Vec<Vec<Group<'a>>> = Vec::new();
+    lease_resources: &HashMap<LeaseId, Resource>,
+) -> Vec<Vec<ResourceGroup<'a>>> {
+    let mut rounds: Vec<Vec<ResourceGroup<'a>>> = Vec::new();
     let mut resources: HashMap<Resource, (usize, usize)> = HashMap::new();
     let mut keys: HashMap<&KeyName, (Resource, usize)> = HashMap::new();
     let mut waiters: HashMap<LeaseId, usize> = HashMap::new();
@@ -37,8 +37,8 @@ pub(super) fn group_by_resource<'a>(
         .collect();
     // Claims of keys share transactions, under a name that no resource has.
     let claims = Resource::from("");
-    for (place, operation) in operations.iter().enumerate() {
-        let Some(resource) = resource_of(operation, homes, (&granted, &claims)) else {
+    for (position, operation) in operations.iter().enumerate() {
+        let Some(resource) = resource_of(operation, lease_resources, (&granted, &claims)) else {
             continue;
         };
         let last = resources.get(resource).copied();
@@ -46,46 +46,48 @@ pub(super) fn group_by_resource<'a>(
         let after_key =
             key.and_then(|key| keys.get(key)).map_or(
                 0,
-                |(other, wave)| {
-                    if other == resource { *wave } else { wave + 1 }
+                |(other, round)| {
+                    if other == resource { *round } else { round + 1 }
                 },
             );
         let is_full =
-            |(wave, at): (usize, usize)| waves[wave][at].operations.len() >= RESOURCE_OPERATIONS_MAX;
+            |(round, at): (usize, usize)| rounds[round][at].operations.len() >= RESOURCE_OPERATIONS_MAX;
         let after_full = last.map_or(0, |last| last.0 + usize::from(is_full(last)));
         let waiter = waiter_of(operation);
-        let after_waiter = waiter.and_then(|id| waiters.get(&id)).map_or(0, |wave| wave + 1);
-        let wave = after_full.max(after_key).max(after_waiter);
-        if waves.len() <= wave {
-            waves.resize_with(wave + 1, Vec::new);
+        let after_waiter = waiter
+            .and_then(|id| waiters.get(&id))
+            .map_or(0, |round| round + 1);
+        let round = after_full.max(after_key).max(after_waiter);
+        if rounds.len() <= round {
+            rounds.resize_with(round + 1, Vec::new);
         }
-        let groups = &mut waves[wave];
+        let groups = &mut rounds[round];
         let at = last
-            .filter(|(number, _)| *number == wave)
+            .filter(|(number, _)| *number == round)
             .map_or(groups.len(), |(_, at)| at);
         if at == groups.len() {
-            groups.push(Group {
+            groups.push(ResourceGroup {
                 resource: resource.clone(),
-                places: Vec::new(),
+                positions: Vec::new(),
                 operations: Vec::new(),
             });
         }
-        groups[at].places.push(place);
+        groups[at].positions.push(position);
         groups[at].operations.push(operation);
-        resources.insert(resource.clone(), (wave, at));
+        resources.insert(resource.clone(), (round, at));
         if let Some(key) = key {
-            keys.insert(key, (resource.clone(), wave));
+            keys.insert(key, (resource.clone(), round));
         }
         if let Some(waiter) = waiter {
-            waiters.insert(waiter, wave);
+            waiters.insert(waiter, round);
         }
     }
-    waves
+    rounds
 }
 
 fn resource_of<'a>(
     operation: &'a Operation,
-    homes: &'a HashMap<LeaseId, Resource>,
+    lease_resources: &'a HashMap<LeaseId, Resource>,
     (granted, claims): (&HashMap<LeaseId, &'a Resource>, &'a Resource),
 ) -> Option<&'a Resource> {
     match operation {
@@ -95,7 +97,9 @@ fn resource_of<'a>(
         Operation::ClaimKey(_) => Some(claims),
         Operation::Renew { lease, .. }
         | Operation::Release { lease, .. }
-        | Operation::Revoke { lease, .. } => homes.get(lease).or_else(|| granted.get(lease).copied()),
+        | Operation::Revoke { lease, .. } => {
+            lease_resources.get(lease).or_else(|| granted.get(lease).copied())
+        }
     }
 }
 
@@ -155,13 +159,13 @@ mod tests {
             acquire("c", None),
             acquire("a", Some("k")),
         ];
-        let waves = group_by_resource(&batch, &HashMap::new());
-        let places: Vec<Vec<Vec<usize>>> = waves
+        let rounds = plan_transactions(&batch, &HashMap::new());
+        let positions: Vec<Vec<Vec<usize>>> = rounds
             .iter()
-            .map(|groups| groups.iter().map(|group| group.places.clone()).collect())
+            .map(|groups| groups.iter().map(|group| group.positions.clone()).collect())
             .collect();
         assert_eq!(
-            places,
+            positions,
             [vec![vec![0, 2], vec![4]], vec![vec![1, 3]], vec![vec![5]]]
         );
     }
@@ -169,8 +173,8 @@ mod tests {
     #[test]
     fn a_full_transaction_is_followed_by_another() {
         let batch = vec![acquire("a", None); RESOURCE_OPERATIONS_MAX + 1];
-        let waves = group_by_resource(&batch, &HashMap::new());
-        let sizes: Vec<usize> = waves.iter().map(|groups| groups[0].operations.len()).collect();
+        let rounds = plan_transactions(&batch, &HashMap::new());
+        let sizes: Vec<usize> = rounds.iter().map(|groups| groups[0].operations.len()).collect();
         assert_eq!(sizes, [RESOURCE_OPERATIONS_MAX, 1]);
     }
 }

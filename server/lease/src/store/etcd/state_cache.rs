@@ -18,21 +18,21 @@ struct Remembered {
     free_revision: i64,
 }
 
-pub(super) struct StateMemory {
+pub(super) struct EtcdStateCache {
     resources: Generations<Resource, Remembered, std::hash::RandomState>,
-    homes: Generations<LeaseId, Resource, hashbrown::DefaultHashBuilder>,
+    lease_resources: Generations<LeaseId, Resource, hashbrown::DefaultHashBuilder>,
 }
 
-impl Default for StateMemory {
+impl Default for EtcdStateCache {
     fn default() -> Self {
         Self {
             resources: Generations::new(RESOURCES_MAX),
-            homes: Generations::new(RESOURCES_MAX),
+            lease_resources: Generations::new(RESOURCES_MAX),
         }
     }
 }
 
-impl StateMemory {
+impl EtcdStateCache {
     /// The remembered state of a resource, which is removed until [`put`](Self::put) restores it: the second of two
     /// concurrent writes reads. A lease of the request that is not the newest must be read; keys are assumed to be new.
     pub(super) fn take(&mut self, request: &SnapshotRequest) -> Option<Snapshot> {
@@ -64,13 +64,13 @@ impl StateMemory {
         self.resources.insert(resource, known);
     }
 
-    pub(super) fn home(&self, lease: LeaseId) -> Option<Resource> {
-        self.homes.get(&lease).cloned()
+    pub(super) fn lease_resource(&self, lease: LeaseId) -> Option<Resource> {
+        self.lease_resources.get(&lease).cloned()
     }
 
     /// The resource of a lease never changes.
-    pub(super) fn put_home(&mut self, lease: LeaseId, resource: Resource) {
-        self.homes.insert(lease, resource);
+    pub(super) fn put_lease_resource(&mut self, lease: LeaseId, resource: Resource) {
+        self.lease_resources.insert(lease, resource);
     }
 
     pub(super) fn clear(&mut self) {

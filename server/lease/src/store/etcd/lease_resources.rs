@@ -8,7 +8,7 @@ use etcd_client::TxnOp;
 
 use super::EtcdStore;
 use super::connection::Link;
-use super::values::{LeaseHome, decode, resource};
+use super::values::{LeaseRecord, decode, resource};
 use crate::operation::Operation;
 use crate::store::StoreError;
 
@@ -22,14 +22,14 @@ impl EtcdStore {
         link: &Link,
         operations: &[Operation],
     ) -> Result<HashMap<LeaseId, Resource>, StoreError> {
-        let mut homes = HashMap::new();
+        let mut lease_resources = HashMap::new();
         let mut missing = Vec::new();
         {
-            let memory = self.cache.lock();
+            let cache = self.cache.lock();
             for operation in operations {
                 if let Some(id) = lease_of(operation) {
-                    match memory.home(id) {
-                        Some(home) => drop(homes.insert(id, home)),
+                    match cache.lease_resource(id) {
+                        Some(resource) => drop(lease_resources.insert(id, resource)),
                         None => missing.push(id),
                     }
                 }
@@ -45,16 +45,16 @@ impl EtcdStore {
             let (_, results) = self.read(link, reads).await?;
             for (id, pairs) in ids.iter().zip(results) {
                 if let Some(pair) = pairs.first() {
-                    let home: LeaseHome = decode(pair.key(), pair.value())?;
-                    homes.insert(*id, resource(&home.resource));
+                    let record: LeaseRecord = decode(pair.key(), pair.value())?;
+                    lease_resources.insert(*id, resource(&record.resource));
                 }
             }
         }
-        let mut memory = self.cache.lock();
-        for (id, home) in &homes {
-            memory.put_home(*id, home.clone());
+        let mut cache = self.cache.lock();
+        for (id, resource) in &lease_resources {
+            cache.put_lease_resource(*id, resource.clone());
         }
-        Ok(homes)
+        Ok(lease_resources)
     }
 }
 

@@ -7,7 +7,7 @@ use super::connection::REPLY_TIMEOUT;
 use crate::store::StoreError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FaultKind {
+pub(super) enum EtcdErrorKind {
     /// Another member, connection or moment may succeed. The outcome of the call is unknown.
     Unavailable,
     /// The etcd lease of this replica is gone.
@@ -22,58 +22,58 @@ pub(super) enum FaultKind {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct EtcdFault {
-    pub(super) kind: FaultKind,
+pub(super) struct EtcdError {
+    pub(super) kind: EtcdErrorKind,
     pub(super) text: String,
 }
 
-impl EtcdFault {
+impl EtcdError {
     pub(super) fn no_answer() -> Self {
         Self {
-            kind: FaultKind::Unavailable,
+            kind: EtcdErrorKind::Unavailable,
             text: format!("no answer within {} ms", REPLY_TIMEOUT.as_millis()),
         }
     }
 }
 
-impl From<Error> for EtcdFault {
+impl From<Error> for EtcdError {
     fn from(error: Error) -> Self {
         let (kind, text) = match &error {
             Error::GRpcStatus(status) => (
                 classify(GrpcCode::from(i32::from(status.code())), status.message()),
                 status.message().to_owned(),
             ),
-            Error::LeaseKeepAliveError(_) => (FaultKind::NoLease, error.to_string()),
+            Error::LeaseKeepAliveError(_) => (EtcdErrorKind::NoLease, error.to_string()),
             Error::InvalidArgs(_) | Error::InvalidUri(_) | Error::InvalidMetadataValue(_) => {
-                (FaultKind::Refused, error.to_string())
+                (EtcdErrorKind::Refused, error.to_string())
             }
-            _ => (FaultKind::Unavailable, error.to_string()),
+            _ => (EtcdErrorKind::Unavailable, error.to_string()),
         };
         Self { kind, text }
     }
 }
 
-fn classify(code: GrpcCode, message: &str) -> FaultKind {
+fn classify(code: GrpcCode, message: &str) -> EtcdErrorKind {
     let has = |part: &str| message.contains(part);
     if has("database space exceeded") {
-        FaultKind::NoSpace
+        EtcdErrorKind::NoSpace
     } else if has("requested lease not found") {
-        FaultKind::NoLease
+        EtcdErrorKind::NoLease
     } else if has("has been compacted") {
-        FaultKind::Compacted
+        EtcdErrorKind::Compacted
     } else if has("authentication failed")
         || has("user name is empty")
         || has("authentication is not enabled")
     {
-        FaultKind::Denied
+        EtcdErrorKind::Denied
     } else if has("invalid auth token")
         || has("revision of auth store is old")
         || code == GrpcCode::Unauthenticated
     {
         // Log in again.
-        FaultKind::Unavailable
+        EtcdErrorKind::Unavailable
     } else if code == GrpcCode::PermissionDenied || has("permission denied") {
-        FaultKind::Denied
+        EtcdErrorKind::Denied
     } else if matches!(
         code,
         GrpcCode::Cancelled
@@ -82,14 +82,14 @@ fn classify(code: GrpcCode, message: &str) -> FaultKind {
             | GrpcCode::Internal
             | GrpcCode::Unavailable
     ) {
-        FaultKind::Unavailable
+        EtcdErrorKind::Unavailable
     } else {
-        FaultKind::Refused
+        EtcdErrorKind::Refused
     }
 }
 
-impl From<EtcdFault> for StoreError {
-    fn from(fault: EtcdFault) -> Self {
+impl From<EtcdError> for StoreError {
+    fn from(fault: EtcdError) -> Self {
         Self::Etcd(fault.text)
     }
 }

@@ -1,4 +1,4 @@
-//! The place of a store among the shards, as the store keeps it, and the refusal of a set that is not the created one.
+//! The identity of a store among the shards, as the store keeps it, and the refusal of a set that is not the created one.
 //!
 //! **Invariant:** a shard is created only while no shard has issued a token. So an empty store in the place of a shard
 //! that was lost is refused: its fencing counters would start again.
@@ -12,7 +12,7 @@ use super::map::{HASH, ShardIndex};
 /// What a shard keeps about itself from its creation on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ShardPlace {
+pub(crate) struct ShardIdentity {
     /// Id of the installation, from `store`.
     pub(crate) installation: String,
     pub(crate) index: ShardIndex,
@@ -25,7 +25,7 @@ pub(crate) struct ShardPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundShard {
     /// `None`: not created as a shard.
-    pub(crate) place: Option<ShardPlace>,
+    pub(crate) identity: Option<ShardIdentity>,
     /// Whether a fencing token was ever issued.
     pub(crate) has_tokens: bool,
 }
@@ -38,7 +38,7 @@ pub struct ShardError {
     pub remedy: String,
 }
 
-impl ShardPlace {
+impl ShardIdentity {
     pub(crate) fn new(installation: &str, index: ShardIndex, shards: u32) -> Self {
         Self {
             installation: installation.to_owned(),
@@ -48,7 +48,7 @@ impl ShardPlace {
         }
     }
 
-    /// Compares the place that a store keeps with this one, where the configuration names it.
+    /// Compares the identity that a store keeps with this one, where the configuration names it.
     pub(crate) fn check(&self, stored: &Self, address: &str) -> Result<(), ShardError> {
         // `leasehold doctor` does not know the installation.
         let is_foreign = !self.installation.is_empty() && stored.installation != self.installation;
@@ -97,14 +97,14 @@ impl ShardPlace {
 
 /// Checks the stores that answered, in the order of the configuration. `None`: did not answer.
 pub(super) fn check_all(
-    expected: &[(ShardPlace, String)],
+    expected: &[(ShardIdentity, String)],
     found: &[Option<FoundShard>],
 ) -> Result<(), ShardError> {
-    for ((place, address), found) in expected.iter().zip(found) {
+    for ((identity, address), found) in expected.iter().zip(found) {
         let Some(found) = found else { continue };
-        match &found.place {
-            Some(stored) => place.check(stored, address)?,
-            None if found.has_tokens && place.shards > 1 => {
+        match &found.identity {
+            Some(stored) => identity.check(stored, address)?,
+            None if found.has_tokens && identity.shards > 1 => {
                 return Err(ShardError {
                     reason: format!("{address} holds leases of a store without shards"),
                     remedy: "Its resources would move to shards without their fencing tokens: name an empty database \
@@ -115,7 +115,7 @@ pub(super) fn check_all(
             None => {}
         }
     }
-    let is_new = |found: &&Option<FoundShard>| found.as_ref().is_some_and(|found| found.place.is_none());
+    let is_new = |found: &&Option<FoundShard>| found.as_ref().is_some_and(|found| found.identity.is_none());
     let is_used = |found: &Option<FoundShard>| found.as_ref().is_none_or(|found| found.has_tokens);
     let new = found.iter().position(|found| is_new(&found));
     match (new, found.iter().position(is_used)) {
@@ -142,43 +142,43 @@ fn stores(shards: u32) -> String {
     }
 }
 
-/// The places of the stores that the configuration names, with their addresses.
-pub(super) fn expected(stores: &LeaseStores) -> Vec<(ShardPlace, String)> {
+/// The identities of the stores that the configuration names, with their addresses.
+pub(super) fn expected(stores: &LeaseStores) -> Vec<(ShardIdentity, String)> {
     let addresses = stores.addresses();
     let shards = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
-    let place = |(index, address)| {
-        let place = ShardPlace::new(stores.installation(), ShardIndex::new(index), shards);
-        (place, address)
+    let identity = |(index, address)| {
+        let identity = ShardIdentity::new(stores.installation(), ShardIndex::new(index), shards);
+        (identity, address)
     };
-    (0..).zip(addresses).map(place).collect()
+    (0..).zip(addresses).map(identity).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn expected(installation: &str, shards: u32) -> Vec<(ShardPlace, String)> {
+    fn expected(installation: &str, shards: u32) -> Vec<(ShardIdentity, String)> {
         (0..shards)
             .map(|index| {
-                let place = ShardPlace::new(installation, ShardIndex::new(index), shards);
-                (place, format!("db-{index}"))
+                let identity = ShardIdentity::new(installation, ShardIndex::new(index), shards);
+                (identity, format!("db-{index}"))
             })
             .collect()
     }
 
     fn found(installation: &str, index: u32, shards: u32) -> Option<FoundShard> {
         Some(FoundShard {
-            place: Some(ShardPlace::new(installation, ShardIndex::new(index), shards)),
+            identity: Some(ShardIdentity::new(installation, ShardIndex::new(index), shards)),
             has_tokens: true,
         })
     }
 
     const NEW: Option<FoundShard> = Some(FoundShard {
-        place: None,
+        identity: None,
         has_tokens: false,
     });
 
-    fn refusal(expected: &[(ShardPlace, String)], found: &[Option<FoundShard>]) -> String {
+    fn refusal(expected: &[(ShardIdentity, String)], found: &[Option<FoundShard>]) -> String {
         check_all(expected, found).unwrap_err().to_string()
     }
 
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_store_with_leases_does_not_become_a_shard() {
         let unsharded = Some(FoundShard {
-            place: None,
+            identity: None,
             has_tokens: true,
         });
         let error = refusal(&expected("a", 2), &[unsharded.clone(), NEW]);
