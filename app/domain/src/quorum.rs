@@ -24,9 +24,9 @@ crate::wire_enum! {
     }
 }
 
-/// Content of one node for the judgement.
+/// Reply of one node about one lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cell<V> {
+pub enum NodeReply<V> {
     Unreachable,
     Empty,
     Value(V),
@@ -43,10 +43,10 @@ pub const fn quorum_of(nodes: usize) -> usize {
 }
 
 /// Distinct values with the number of their nodes: most nodes first, then in order of the nodes.
-pub fn tally<V: PartialEq + Copy>(cells: &[Cell<V>]) -> Vec<(V, usize)> {
+pub fn tally<V: PartialEq + Copy>(replies: &[NodeReply<V>]) -> Vec<(V, usize)> {
     let mut counts: Vec<(V, usize)> = Vec::new();
-    for cell in cells {
-        if let Cell::Value(value) = cell {
+    for reply in replies {
+        if let NodeReply::Value(value) = reply {
             match counts.iter_mut().find(|(known, _)| known == value) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((*value, 1)),
@@ -59,13 +59,16 @@ pub fn tally<V: PartialEq + Copy>(cells: &[Cell<V>]) -> Vec<(V, usize)> {
 
 /// The state of one lock; `None` if no node that answers has the key. `was_held` tells whether
 /// a value has been seen on a quorum.
-pub fn judge<V: PartialEq + Copy>(cells: &[Cell<V>], was_held: impl Fn(V) -> bool) -> Option<QuorumState> {
-    let counts = tally(cells);
-    let needed = quorum_of(cells.len());
+pub fn judge<V: PartialEq + Copy>(
+    replies: &[NodeReply<V>],
+    was_held: impl Fn(V) -> bool,
+) -> Option<QuorumState> {
+    let counts = tally(replies);
+    let needed = quorum_of(replies.len());
     let &(value, count) = counts.first()?;
-    let silent = cells
+    let silent = replies
         .iter()
-        .filter(|cell| matches!(cell, Cell::Unreachable))
+        .filter(|reply| matches!(reply, NodeReply::Unreachable))
         .count();
     Some(if count >= needed {
         QuorumState::Held

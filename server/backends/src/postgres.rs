@@ -7,7 +7,9 @@
 //! statement of another account.
 
 mod advisory;
+mod blocker_tree;
 mod catalog;
+mod checked_table;
 mod column;
 mod connection;
 mod duplicate_rows;
@@ -18,7 +20,6 @@ mod known_keys;
 mod lease_tables;
 mod lock_participant;
 mod lossy_text;
-mod plan;
 mod pooler;
 mod preset;
 mod probe;
@@ -33,7 +34,6 @@ mod settings;
 mod snapshot;
 mod table;
 mod tls_server_name;
-mod tree;
 mod watch;
 
 use domain::backend::{BackendKind, BackendTraits, Capability};

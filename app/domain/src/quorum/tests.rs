@@ -1,12 +1,12 @@
 use super::*;
 
 /// `a`, `b`: a value; `.`: no key; `?`: unreachable.
-fn cells(text: &str) -> Vec<Cell<char>> {
+fn replies(text: &str) -> Vec<NodeReply<char>> {
     text.chars()
         .map(|letter| match letter {
-            '.' => Cell::Empty,
-            '?' => Cell::Unreachable,
-            value => Cell::Value(value),
+            '.' => NodeReply::Empty,
+            '?' => NodeReply::Unreachable,
+            value => NodeReply::Value(value),
         })
         .collect()
 }
@@ -33,10 +33,10 @@ fn every_distribution_of_values_has_one_state() {
         ("a...?", Some(QuorumState::Leftover), Some(QuorumState::Lost)),
         ("aa..?", Some(QuorumState::Unknown), Some(QuorumState::Unknown)),
     ] {
-        let cells = cells(text);
-        assert_eq!(judge(&cells, |_| false), fresh, "{text}");
+        let replies = replies(text);
+        assert_eq!(judge(&replies, |_| false), fresh, "{text}");
         assert_eq!(
-            judge(&cells, |value| value == 'a'),
+            judge(&replies, |value| value == 'a'),
             was_held,
             "{text} after a quorum"
         );
@@ -45,7 +45,7 @@ fn every_distribution_of_values_has_one_state() {
 
 #[test]
 fn values_are_counted_most_nodes_first() {
-    assert_eq!(tally(&cells("abb.c")), [('b', 2), ('a', 1), ('c', 1)]);
+    assert_eq!(tally(&replies("abb.c")), [('b', 2), ('a', 1), ('c', 1)]);
     assert_eq!((quorum_of(3), quorum_of(5), quorum_of(7)), (2, 3, 4));
 }
 

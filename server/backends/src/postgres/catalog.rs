@@ -4,11 +4,11 @@
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::checked_table::CheckedTable;
 use super::column::Column;
 use super::connection::Link;
 use super::error::StatementError;
 use super::ident;
-use super::plan::Plan;
 use super::table::LeaseTable;
 
 const COLUMNS: &str = "
@@ -55,23 +55,23 @@ pub(super) struct CatalogTable {
     pub(super) columns: Vec<Column>,
 }
 
-/// For each table the plan to read it, or the error with its remedy.
+/// Each table checked, or the error with its remedy.
 pub(super) async fn check(
     link: &mut Link<'_>,
     tables: &[LeaseTable],
-) -> Result<Vec<Result<Plan, String>>, StatementError> {
+) -> Result<Vec<Result<CheckedTable, String>>, StatementError> {
     if tables.is_empty() {
         return Ok(Vec::new());
     }
     let found = find(link, tables).await?;
-    let mut plans = Vec::with_capacity(tables.len());
+    let mut checked_tables = Vec::with_capacity(tables.len());
     for (table, found) in tables.iter().zip(found) {
-        plans.push(match found {
-            Some(found) => Plan::try_new(table, found),
+        checked_tables.push(match found {
+            Some(found) => CheckedTable::try_new(table, found),
             None => Err(missing_table(link, table).await?),
         });
     }
-    Ok(plans)
+    Ok(checked_tables)
 }
 
 async fn find(

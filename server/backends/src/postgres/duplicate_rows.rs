@@ -10,17 +10,20 @@ use domain::names::{OwnerId, Resource};
 use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
 use sqlx::{AssertSqlSafe, Row};
 
+use super::checked_table::CheckedTable;
 use super::connection::Link;
 use super::error::StatementError;
-use super::plan::Plan;
 
 /// Owners that a reason names.
 const OWNERS_NAMED: usize = 3;
 
 /// Resources with several rows; `None` if a unique index forbids them or the server refuses the
 /// count.
-pub(super) async fn names(link: &mut Link<'_>, plan: &Plan) -> Result<HashSet<Resource>, StatementError> {
-    let Some(select) = plan.repeated() else {
+pub(super) async fn names(
+    link: &mut Link<'_>,
+    checked: &CheckedTable,
+) -> Result<HashSet<Resource>, StatementError> {
+    let Some(select) = checked.repeated() else {
         return Ok(HashSet::new());
     };
     let rows = match link.rows(sqlx::query(AssertSqlSafe(select))).await {

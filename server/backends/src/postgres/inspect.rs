@@ -7,6 +7,7 @@ use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Inspection, Waiter};
 use domain::reported::Reported;
 
+use super::blocker_tree::Waits;
 use super::connection::Link;
 use super::error::StatementError;
 use super::lock_participant::Party;
@@ -14,7 +15,6 @@ use super::record::RelatedLocks;
 use super::release::blast_radius;
 use super::release_action::{self, RowAct};
 use super::snapshot::{self, LockRow, Snapshot};
-use super::tree::Waits;
 use super::{PostgresBackend, advisory, catalog, lease_tables, record, relation};
 use crate::BackendError;
 
@@ -48,11 +48,11 @@ async fn lease(
     let Some(table) = backend.table(source) else {
         return Ok(Inspection::default());
     };
-    let mut plans = catalog::check(link, std::slice::from_ref(table))
+    let mut checked_tables = catalog::check(link, std::slice::from_ref(table))
         .await
         .map_err(to_backend)?;
-    let plan = match plans.pop() {
-        Some(Ok(plan)) => plan,
+    let checked = match checked_tables.pop() {
+        Some(Ok(checked)) => checked,
         Some(Err(detail)) => {
             return Err(BackendError::Misconfigured {
                 detail,
@@ -62,18 +62,20 @@ async fn lease(
         None => return Ok(Inspection::default()),
     };
     let read = async {
-        let found = lease_tables::with_owners(link, &plan, &[resource]).await?.pop();
+        let found = lease_tables::with_owners(link, &checked, &[resource])
+            .await?
+            .pop();
         let (lock, owners) = found.map_or((None, Vec::new()), |(lock, owners)| (Some(lock), owners));
         if lock.is_none() {
             return Ok((lock, owners, Vec::new(), RowAct::Clear));
         }
-        let raw = record::row_fields(link, &plan, resource).await?;
-        Ok((lock, owners, raw, release_action::read(link, &plan).await?))
+        let raw = record::row_fields(link, &checked, resource).await?;
+        Ok((lock, owners, raw, release_action::read(link, &checked).await?))
     };
     let (lock, owners, raw, act) = match read.await {
         Ok(read) => read,
         Err(failure) => {
-            let detail = lease_tables::explain(link, &plan, failure)
+            let detail = lease_tables::explain(link, &checked, failure)
                 .await
                 .map_err(to_backend)?;
             return Err(BackendError::Misconfigured {
@@ -83,7 +85,7 @@ async fn lease(
         }
     };
     Ok(Inspection {
-        blast_radius: blast_radius::for_row(lock.as_ref(), &act, &plan),
+        blast_radius: blast_radius::for_row(lock.as_ref(), &act, &checked),
         lock,
         owners: truncated(owners),
         raw,

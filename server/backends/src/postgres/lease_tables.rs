@@ -11,10 +11,10 @@ use domain::tick::Tick;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row};
 
+use super::checked_table::CheckedTable;
 use super::connection::Link;
 use super::duplicate_rows;
 use super::error::{Refusal, StatementError};
-use super::plan::Plan;
 use super::rows::{self, Skipped};
 use crate::{Batch, Sink, SourcePass};
 use runtime::clock::Clock;
@@ -45,13 +45,13 @@ struct Tally {
 impl Tally {
     fn collect_rows(
         &mut self,
-        plan: &Plan,
+        checked: &CheckedTable,
         rows: &[PgRow],
         repeated: &HashSet<Resource>,
     ) -> Vec<ObservedLock> {
         let mut locks = Vec::with_capacity(rows.len());
         for row in rows {
-            match rows::lock(plan, row) {
+            match rows::lock(checked, row) {
                 // Read together, so that one resource is one lock.
                 Ok(lock) if repeated.contains(&lock.resource) => {}
                 Ok(lock) => locks.push(lock),
@@ -66,8 +66,8 @@ impl Tally {
         locks
     }
 
-    fn pass(self, plan: &Plan, cut: Option<String>) -> SourcePass {
-        let source = plan.table.source.clone();
+    fn pass(self, checked: &CheckedTable, cut: Option<String>) -> SourcePass {
+        let source = checked.table.source.clone();
         let skipped = self.skipped_why.map(|why| {
             let rows = format::counted(self.skipped, "row", "rows");
             match why {
@@ -77,7 +77,7 @@ impl Tally {
             }
         });
         let of = if cut.is_some() {
-            plan.found.row_estimate
+            checked.found.row_estimate
         } else {
             Some(self.seen + self.skipped)
         };
@@ -122,17 +122,17 @@ pub(super) fn unread(source: &Source, why: String) -> SourcePass {
 /// but leave no lock unread.
 pub(super) async fn list(
     link: &mut Link<'_>,
-    plan: &Plan,
+    checked: &CheckedTable,
     clock: &Clock,
     deadline: Tick,
     sink: &mut dyn Sink,
 ) -> Result<SourcePass, StatementError> {
     let mut tally = Tally::default();
     let sent_at = clock.tick();
-    let mut repeated = duplicate_rows::names(link, plan).await?;
+    let mut repeated = duplicate_rows::names(link, checked).await?;
     let mut cut_reason = None;
     if !repeated.is_empty() {
-        let read = read_named(link, plan, &repeated.iter().collect::<Vec<_>>()).await;
+        let read = read_named(link, checked, &repeated.iter().collect::<Vec<_>>()).await;
         let locks = match read {
             Ok(locks) => {
                 // A name without a row by now is listed with the others, should it be acquired again.
@@ -140,7 +140,7 @@ pub(super) async fn list(
                 locks
             }
             Err(StatementError::Refused(refusal)) => {
-                cut_reason = Some(reason(link, plan, &refusal).await?);
+                cut_reason = Some(reason(link, checked, &refusal).await?);
                 Vec::new()
             }
             Err(error) => return Err(error),
@@ -153,7 +153,7 @@ pub(super) async fn list(
         });
     }
     let mut listing = Listing {
-        plan,
+        checked,
         tally: &mut tally,
         repeated: &repeated,
     };
@@ -169,13 +169,13 @@ pub(super) async fn list(
         Ok(timed_out) => {
             let cut_reason = cut_reason.or(timed_out);
             if cut_reason.is_none() && !tally.has_hidden_lock {
-                sink.read_part(&plan.table.source, Arc::new(|_| true));
+                sink.read_part(&checked.table.source, Arc::new(|_| true));
             }
-            Ok(tally.pass(plan, cut_reason))
+            Ok(tally.pass(checked, cut_reason))
         }
         Err(StatementError::Refused(refusal)) => {
-            let why = reason(link, plan, &refusal).await?;
-            Ok(tally.pass(plan, Some(why)))
+            let why = reason(link, checked, &refusal).await?;
+            Ok(tally.pass(checked, Some(why)))
         }
         Err(error) => Err(error),
     }
@@ -183,7 +183,7 @@ pub(super) async fn list(
 
 /// One table while it is listed.
 struct Listing<'a> {
-    plan: &'a Plan,
+    checked: &'a CheckedTable,
     tally: &'a mut Tally,
     /// Skipped: read before.
     repeated: &'a HashSet<Resource>,
@@ -203,13 +203,15 @@ async fn batches(
     let sent_at = clock.tick();
     loop {
         let rows = if first {
-            link.first(&listing.plan.list(), rows_max).await?
+            link.first(&listing.checked.list(), rows_max).await?
         } else {
             link.fetch_more(rows_max).await?
         };
         first = false;
         let is_last = rows.len() < rows_max;
-        let locks = listing.tally.collect_rows(listing.plan, &rows, listing.repeated);
+        let locks = listing
+            .tally
+            .collect_rows(listing.checked, &rows, listing.repeated);
         rows_max = next_batch(&locks);
         if !locks.is_empty() {
             sink.accept(Batch {
@@ -235,10 +237,14 @@ fn next_batch(locks: &[ObservedLock]) -> usize {
 }
 
 /// The server's refusal as a sentence about this table.
-async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<String, StatementError> {
-    let table = &plan.found.shown;
+async fn reason(
+    link: &mut Link<'_>,
+    checked: &CheckedTable,
+    refusal: &Refusal,
+) -> Result<String, StatementError> {
+    let table = &checked.found.shown;
     if refusal.is_lock_timeout() {
-        return Ok(match blocker(link, plan).await? {
+        return Ok(match blocker(link, checked).await? {
             Some(blocker) => format!("table {table} is blocked by {blocker}"),
             None => format!("table {table} was blocked for a moment by another session's lock"),
         });
@@ -247,12 +253,12 @@ async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<S
         return Ok(format!("table {table} did not answer in time: raise `timeout`"));
     }
     if refusal.is_insufficient_privilege() {
-        let account = &plan.found.account;
+        let account = &checked.found.account;
         return Ok(format!(
             "this account may not read {table}: GRANT SELECT ON {table} TO {account};"
         ));
     }
-    if plan.table.held_when.is_some() && refusal.is_of_expression() {
+    if checked.table.held_when.is_some() && refusal.is_of_expression() {
         return Ok(format!(
             "`held_when` of table {table} cannot be evaluated: {} ({}): correct `held_when` in the configuration",
             refusal.message, refusal.code
@@ -265,8 +271,8 @@ async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<S
 }
 
 /// `pid 4711 (psql)`, the session whose lock blocks the read.
-async fn blocker(link: &mut Link<'_>, plan: &Plan) -> Result<Option<String>, StatementError> {
-    let rows = link.rows(sqlx::query(BLOCKER).bind(plan.found.oid)).await?;
+async fn blocker(link: &mut Link<'_>, checked: &CheckedTable) -> Result<Option<String>, StatementError> {
+    let rows = link.rows(sqlx::query(BLOCKER).bind(checked.found.oid)).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let name: String = row.try_get("name").unwrap_or_default();
     let waits = if row.try_get("granted").unwrap_or(true) {
@@ -283,17 +289,17 @@ async fn blocker(link: &mut Link<'_>, plan: &Plan) -> Result<Option<String>, Sta
 /// Current locks with these names.
 pub(super) async fn read_named(
     link: &mut Link<'_>,
-    plan: &Plan,
+    checked: &CheckedTable,
     resources: &[&Resource],
 ) -> Result<Vec<ObservedLock>, StatementError> {
-    let locks = with_owners(link, plan, resources).await?;
+    let locks = with_owners(link, checked, resources).await?;
     Ok(locks.into_iter().map(|(lock, _)| lock).collect())
 }
 
 /// The same, each with its owners.
 pub(super) async fn with_owners(
     link: &mut Link<'_>,
-    plan: &Plan,
+    checked: &CheckedTable,
     resources: &[&Resource],
 ) -> Result<Vec<(ObservedLock, Vec<OwnerId>)>, StatementError> {
     // A name that is not UTF-8 cannot be in a text column.
@@ -302,20 +308,20 @@ pub(super) async fn with_owners(
         .filter_map(|name| std::str::from_utf8(name.as_bytes()).ok())
         .collect();
     let rows = link
-        .rows(sqlx::query(AssertSqlSafe(plan.select_named())).bind(names))
+        .rows(sqlx::query(AssertSqlSafe(checked.select_named())).bind(names))
         .await?;
-    let rows = Tally::default().collect_rows(plan, &rows, &HashSet::new());
+    let rows = Tally::default().collect_rows(checked, &rows, &HashSet::new());
     Ok(duplicate_rows::fold(rows))
 }
 
 /// Sentence for a table that refused a read by name.
 pub(super) async fn explain(
     link: &mut Link<'_>,
-    plan: &Plan,
+    checked: &CheckedTable,
     failure: StatementError,
 ) -> Result<String, StatementError> {
     match failure {
-        StatementError::Refused(refusal) => reason(link, plan, &refusal).await,
+        StatementError::Refused(refusal) => reason(link, checked, &refusal).await,
         lost @ StatementError::Lost(_) => Err(lost),
     }
 }

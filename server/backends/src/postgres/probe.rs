@@ -51,15 +51,15 @@ async fn probe_server(backend: &PostgresBackend, link: &mut Link<'_>) -> Result<
         .and_then(|row| account(row).ok())
         .ok_or_else(unreadable)?;
     let mut rights = sessions(&account);
-    let plans = catalog::check(link, &backend.tables).await?;
-    for (table, plan) in backend.tables.iter().zip(plans) {
-        match plan {
-            Ok(plan) => {
-                let written = link.rows(sqlx::query(WRITES).bind(plan.found.oid)).await?;
+    let checked_tables = catalog::check(link, &backend.tables).await?;
+    for (table, checked) in backend.tables.iter().zip(checked_tables) {
+        match checked {
+            Ok(checked) => {
+                let written = link.rows(sqlx::query(WRITES).bind(checked.found.oid)).await?;
                 let may_write = written.first().and_then(|row| row.try_get::<bool, _>(0).ok());
                 rights.extend(table_permissions(
                     table,
-                    &plan.found.shown,
+                    &checked.found.shown,
                     &account.name,
                     may_write,
                 ));

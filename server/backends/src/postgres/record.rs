@@ -9,15 +9,15 @@ use sqlx::postgres::types::Oid;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::advisory::{self, AdvisoryKey};
+use super::blocker_tree;
+use super::checked_table::CheckedTable;
 use super::connection::Link;
 use super::error::StatementError;
 use super::known_keys::KeyName;
 use super::lock_participant::{self, Party};
-use super::plan::Plan;
 use super::pooler::Pooler;
 use super::relation;
 use super::snapshot::{LockRow, Snapshot};
-use super::tree;
 
 /// Longest value read of one column, in bytes.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
@@ -41,11 +41,11 @@ ORDER BY l.locktype, name, l.mode, l.classid, l.objid LIMIT $2";
 /// Every readable column, in the table's order.
 pub(super) async fn row_fields(
     link: &mut Link<'_>,
-    plan: &Plan,
+    checked: &CheckedTable,
     resource: &Resource,
 ) -> Result<Vec<RawField>, StatementError> {
     let text = resource.text();
-    let query = sqlx::query(AssertSqlSafe(plan.record(VALUE_BYTES_MAX))).bind(text);
+    let query = sqlx::query(AssertSqlSafe(checked.record(VALUE_BYTES_MAX))).bind(text);
     let rows = link.rows(query).await?;
     let Some(row) = rows.first() else {
         return Ok(Vec::new());
@@ -55,7 +55,7 @@ pub(super) async fn row_fields(
         name: name.to_owned(),
         value: value(at).unwrap_or_else(|| "NULL".to_owned()),
     };
-    Ok(plan.readable().enumerate().map(field).collect())
+    Ok(checked.readable().enumerate().map(field).collect())
 }
 
 fn field(name: &str, value: impl Into<String>) -> RawField {
@@ -114,7 +114,7 @@ fn name_fields(name: &KeyName) -> Vec<RawField> {
 pub(super) fn relation_fields(snapshot: &Snapshot, group: &relation::Group<'_>) -> Vec<RawField> {
     let mut raw = Vec::new();
     if let Some(row) = group.waiters.first() {
-        raw.push(field("first waiter waits for", tree::described(row)));
+        raw.push(field("first waiter waits for", blocker_tree::described(row)));
     }
     if let Some(party) = group.roots.first().and_then(|pid| snapshot.parties.get(pid)) {
         raw.extend(participant_fields(party));

@@ -7,9 +7,9 @@ use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Lifetime, ObservedLock};
 use domain::reported::Reported;
 
+use super::blocker_tree::Waits;
 use super::lock_participant::{self, Party};
 use super::snapshot::{LockRow, Relation, Snapshot};
-use super::tree::Waits;
 
 /// The object that a session waits for, as far as known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

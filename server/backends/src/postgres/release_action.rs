@@ -3,11 +3,11 @@
 
 use sqlx::Row;
 
+use super::checked_table::CheckedTable;
 use super::column::Column;
 use super::connection::Link;
 use super::error::StatementError;
 use super::ident::quoted;
-use super::plan::Plan;
 use super::preset::PresetRelease;
 use super::table::Role;
 use config::postgres::LeaseTableRelease;
@@ -45,31 +45,31 @@ fn refused(why: impl Into<String>, remedy: &str) -> RowAct {
 }
 
 /// The action for a table: from its preset, its configuration, and the source of its tokens.
-pub(super) async fn read(link: &mut Link<'_>, plan: &Plan) -> Result<RowAct, StatementError> {
-    let action = match plan.table.preset.release {
+pub(super) async fn read(link: &mut Link<'_>, checked: &CheckedTable) -> Result<RowAct, StatementError> {
+    let action = match checked.table.preset.release {
         PresetRelease::Refused { why, remedy } => return Ok(refused(why, remedy)),
         PresetRelease::By(release) => Some(release),
-        PresetRelease::ByTable => plan.table.release,
+        PresetRelease::ByTable => checked.table.release,
     };
     Ok(match action {
-        Some(LeaseTableRelease::Delete) => delete(plan),
-        Some(LeaseTableRelease::Expire) => expire(plan),
-        Some(LeaseTableRelease::Clear) => clear(plan),
-        None if delete(plan) == RowAct::Delete && outlives_the_row(link, plan).await? => RowAct::Delete,
-        None => expire(plan),
+        Some(LeaseTableRelease::Delete) => delete(checked),
+        Some(LeaseTableRelease::Expire) => expire(checked),
+        Some(LeaseTableRelease::Clear) => clear(checked),
+        None if delete(checked) == RowAct::Delete && outlives_the_row(link, checked).await? => RowAct::Delete,
+        None => expire(checked),
     })
 }
 
 /// A view, and a row with more columns than those of the lock, carry more than the lock.
-fn delete(plan: &Plan) -> RowAct {
-    let shown = &plan.found.shown;
-    if !plan.found.is_table {
+fn delete(checked: &CheckedTable) -> RowAct {
+    let shown = &checked.found.shown;
+    if !checked.found.is_table {
         return refused(
             format!("{shown} is a view: deleting its row would delete rows of other tables"),
             OTHER_RELEASE,
         );
     }
-    let unmapped = plan.unmapped();
+    let unmapped = checked.unmapped();
     if unmapped.is_empty() {
         return RowAct::Delete;
     }
@@ -92,8 +92,8 @@ fn delete(plan: &Plan) -> RowAct {
     )
 }
 
-fn expire(plan: &Plan) -> RowAct {
-    match plan.column(Role::ExpiresAt) {
+fn expire(checked: &CheckedTable) -> RowAct {
+    match checked.column(Role::ExpiresAt) {
         Some(_) => RowAct::Expire,
         None => refused(
             "this table has no expiry to set, and deleting the row could lose its token or other data",
@@ -103,17 +103,17 @@ fn expire(plan: &Plan) -> RowAct {
 }
 
 /// What identifies a holder must be removable.
-fn clear(plan: &Plan) -> RowAct {
+fn clear(checked: &CheckedTable) -> RowAct {
     let identity = [Role::Owner, Role::LeaseId]
         .into_iter()
-        .filter_map(|role| plan.column(role));
+        .filter_map(|role| checked.column(role));
     let fixed = identity.into_iter().find(|column| !column.may_be_null);
-    match (fixed, cleared(plan).is_empty(), plan.column(Role::Locked)) {
+    match (fixed, cleared(checked).is_empty(), checked.column(Role::Locked)) {
         (_, true, _) => refused("no column of this table can be cleared", OTHER_RELEASE),
         (Some(column), _, None) => refused(
             format!(
                 "column {} of {} may not be NULL, so it cannot be cleared",
-                column.name, plan.found.shown
+                column.name, checked.found.shown
             ),
             "Set `release = \"expire\"` or `release = \"delete\"` for this table.",
         ),
@@ -122,10 +122,11 @@ fn clear(plan: &Plan) -> RowAct {
 }
 
 /// Columns that a clear sets, with their new values.
-fn cleared(plan: &Plan) -> Vec<(&Column, &'static str)> {
+fn cleared(checked: &CheckedTable) -> Vec<(&Column, &'static str)> {
     let mut set: Vec<(&Column, &'static str)> = Vec::new();
     set.extend(
-        plan.column(Role::Locked)
+        checked
+            .column(Role::Locked)
             .and_then(|flag| Some((flag, flag.unset_flag_value()?))),
     );
     let roles = [
@@ -135,7 +136,7 @@ fn cleared(plan: &Plan) -> Vec<(&Column, &'static str)> {
         Role::CreatedAt,
         Role::Heartbeat,
     ];
-    for column in roles.into_iter().filter_map(|role| plan.column(role)) {
+    for column in roles.into_iter().filter_map(|role| checked.column(role)) {
         if column.may_be_null && set.iter().all(|(other, _)| other.name != column.name) {
             set.push((column, "NULL"));
         }
@@ -144,11 +145,11 @@ fn cleared(plan: &Plan) -> Vec<(&Column, &'static str)> {
 }
 
 /// Whether deleting the row loses no counter: there is no token, or a sequence issues it.
-async fn outlives_the_row(link: &mut Link<'_>, plan: &Plan) -> Result<bool, StatementError> {
-    let Some(token) = plan.column(Role::FencingToken) else {
+async fn outlives_the_row(link: &mut Link<'_>, checked: &CheckedTable) -> Result<bool, StatementError> {
+    let Some(token) = checked.column(Role::FencingToken) else {
         return Ok(true);
     };
-    let query = sqlx::query(DRAWN).bind(plan.found.oid).bind(&token.name);
+    let query = sqlx::query(DRAWN).bind(checked.found.oid).bind(&token.name);
     let rows = link.rows(query).await?;
     Ok(rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)))
 }
@@ -156,18 +157,18 @@ async fn outlives_the_row(link: &mut Link<'_>, plan: &Plan) -> Result<bool, Stat
 impl RowAct {
     /// The statement for resource `$1` and generation `$2`; returns one row per changed row.
     /// `Err`: why the row cannot be changed, and the remedy.
-    pub(super) fn statement(&self, plan: &Plan) -> Result<String, (&str, &str)> {
-        let (table, guard) = (plan.quoted_table(), plan.guard());
-        match (self, plan.column(Role::ExpiresAt)) {
+    pub(super) fn statement(&self, checked: &CheckedTable) -> Result<String, (&str, &str)> {
+        let (table, guard) = (checked.quoted_table(), checked.guard());
+        match (self, checked.column(Role::ExpiresAt)) {
             (Self::Delete, _) => Ok(format!("DELETE FROM {table} WHERE {guard} RETURNING 1")),
             (Self::Expire, Some(expiry)) => {
-                let (name, now) = (expiry.quoted(), expiry.now(plan.unit()));
+                let (name, now) = (expiry.quoted(), expiry.now(checked.unit()));
                 Ok(format!(
                     "UPDATE {table} SET {name} = {now} WHERE {guard} AND ({name} IS NULL OR {name} > {now}) RETURNING 1"
                 ))
             }
             (Self::Clear, _) => {
-                let set = cleared(plan).into_iter();
+                let set = cleared(checked).into_iter();
                 let set = set.map(|(column, value)| format!("{} = {value}", column.quoted()));
                 let set = set.collect::<Vec<_>>().join(", ");
                 Ok(format!("UPDATE {table} SET {set} WHERE {guard} RETURNING 1"))
@@ -178,39 +179,39 @@ impl RowAct {
     }
 
     /// The privilege that the statement needs, for GRANT.
-    pub(super) fn required_privilege(&self, plan: &Plan) -> String {
+    pub(super) fn required_privilege(&self, checked: &CheckedTable) -> String {
         let update = |columns: Vec<&Column>| {
             let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
             format!("SELECT, UPDATE ({})", names.join(", "))
         };
         match self {
             Self::Delete | Self::Refused { .. } => "SELECT, DELETE".to_owned(),
-            Self::Expire => update(plan.column(Role::ExpiresAt).into_iter().collect()),
-            Self::Clear => update(cleared(plan).into_iter().map(|(column, _)| column).collect()),
+            Self::Expire => update(checked.column(Role::ExpiresAt).into_iter().collect()),
+            Self::Clear => update(cleared(checked).into_iter().map(|(column, _)| column).collect()),
         }
     }
 
     /// What the review says of the row itself.
-    pub(super) fn warning(&self, plan: &Plan) -> Option<String> {
+    pub(super) fn warning(&self, checked: &CheckedTable) -> Option<String> {
         match self {
             Self::Delete => {
-                let columns: Vec<&str> = plan.found.columns.iter().map(|column| column.name.as_str()).collect();
+                let columns: Vec<&str> = checked.found.columns.iter().map(|column| column.name.as_str()).collect();
                 Some(format!(
                     "The row of {} is deleted, with all of its columns: {}.",
-                    plan.found.shown,
+                    checked.found.shown,
                     columns.join(", ")
                 ))
             }
-            Self::Expire if plan.column(Role::FencingToken).is_some() => Some(
+            Self::Expire if checked.column(Role::FencingToken).is_some() => Some(
                 "The row stays, expired, because it stores the token: a client that renews without comparing the expiry \
                  could reacquire it."
                     .to_owned(),
             ),
-            Self::Expire if plan.table.preset.release == PresetRelease::ByTable => Some(
+            Self::Expire if checked.table.preset.release == PresetRelease::ByTable => Some(
                 "The row stays, expired: a client that renews without comparing the expiry could reacquire it.".to_owned(),
             ),
             Self::Clear => {
-                let set = cleared(plan).into_iter();
+                let set = cleared(checked).into_iter();
                 let set = set.map(|(column, value)| format!("{} to {value}", column.name));
                 Some(format!(
                     "The row stays: {} is set. Its owner goes on until it reads the row again.",

@@ -12,7 +12,7 @@ use domain::token::FencingToken;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::plan::Plan;
+use super::checked_table::CheckedTable;
 use super::preset::PresetRelease;
 use super::table::Role;
 
@@ -26,7 +26,7 @@ enum Moment {
     Past,
 }
 
-/// A row of [`Plan::list`], borrowed from the answer.
+/// A row of [`CheckedTable::list`], borrowed from the answer.
 struct Fields<'r> {
     resource: Option<&'r str>,
     owner: Option<&'r str>,
@@ -47,7 +47,7 @@ pub(super) enum Skipped {
     Unreadable,
 }
 
-pub(super) fn lock(plan: &Plan, row: &PgRow) -> Result<ObservedLock, Skipped> {
+pub(super) fn lock(checked: &CheckedTable, row: &PgRow) -> Result<ObservedLock, Skipped> {
     let fields = fields(row).ok_or(Skipped::Unreadable)?;
     let name = match fields.resource {
         Some(name) => name,
@@ -55,17 +55,17 @@ pub(super) fn lock(plan: &Plan, row: &PgRow) -> Result<ObservedLock, Skipped> {
         None => return Err(Skipped::NoName),
     };
     Ok(ObservedLock {
-        source: plan.table.source.clone(),
+        source: checked.table.source.clone(),
         resource: Resource::from(name),
-        owner: owner(plan, &fields),
+        owner: owner(checked, &fields),
         owner_count: 1,
         sharers: Vec::new(),
-        lease_id: lease_id(plan, &fields),
-        generation: generation(plan, &fields),
-        fencing_token: token(plan, &fields),
-        acquired_at: acquired_at(plan, &fields),
-        renewed_at: renewed_at(plan, &fields),
-        lifetime: lifetime(plan, &fields),
+        lease_id: lease_id(checked, &fields),
+        generation: generation(checked, &fields),
+        fencing_token: token(checked, &fields),
+        acquired_at: acquired_at(checked, &fields),
+        renewed_at: renewed_at(checked, &fields),
+        lifetime: lifetime(checked, &fields),
         waiter_count: Reported::unknown("a lease table does not record waiters"),
         oldest_waiter_ms: None,
         line: Vec::new(),
@@ -105,20 +105,21 @@ fn date(moment: Option<Moment>) -> Option<DateTime<Utc>> {
 }
 
 /// Name of the column with a role, for reasons.
-fn column(plan: &Plan, role: Role) -> &str {
-    plan.table
+fn column(checked: &CheckedTable, role: Role) -> &str {
+    checked
+        .table
         .column(role)
         .map_or(role.as_str(), |name| name.text.as_str())
 }
 
-fn null<T>(plan: &Plan, role: Role) -> Reported<T> {
-    Reported::Unknown(format!("{} is NULL", column(plan, role)).into())
+fn null<T>(checked: &CheckedTable, role: Role) -> Reported<T> {
+    Reported::Unknown(format!("{} is NULL", column(checked, role)).into())
 }
 
-fn owner(plan: &Plan, fields: &Fields<'_>) -> Reported<OwnerId> {
+fn owner(checked: &CheckedTable, fields: &Fields<'_>) -> Reported<OwnerId> {
     match fields.owner {
         Some(owner) => Reported::Value(OwnerId::new(cut(owner, limits::OWNER_CHARS_MAX))),
-        None if plan.table.column(Role::Owner).is_some() => null(plan, Role::Owner),
+        None if checked.table.column(Role::Owner).is_some() => null(checked, Role::Owner),
         None => Reported::unknown("this table does not record the owner"),
     }
 }
@@ -133,20 +134,20 @@ fn is_cut(text: &str, chars_max: usize) -> bool {
     text.len() > chars_max && text.chars().count() > chars_max
 }
 
-fn lease_id(plan: &Plan, fields: &Fields<'_>) -> Reported<Box<str>> {
+fn lease_id(checked: &CheckedTable, fields: &Fields<'_>) -> Reported<Box<str>> {
     match fields.lease_id {
         Some(id) if is_cut(id, limits::OWNER_CHARS_MAX) => {
             Reported::unknown("the lease id is longer than 1024 characters")
         }
         Some(id) => Reported::Value(id.into()),
-        None if plan.table.column(Role::LeaseId).is_some() => null(plan, Role::LeaseId),
-        None => Reported::NotApplicable(format!("{} has no lease id", plan.table.preset.title).into()),
+        None if checked.table.column(Role::LeaseId).is_some() => null(checked, Role::LeaseId),
+        None => Reported::NotApplicable(format!("{} has no lease id", checked.table.preset.title).into()),
     }
 }
 
 /// The lease id; without one the owner with the acquisition time in microseconds; and the
-/// token, if there is one. `Plan::guard` builds the same text in SQL.
-fn generation(plan: &Plan, fields: &Fields<'_>) -> Reported<Generation> {
+/// token, if there is one. `CheckedTable::guard` builds the same text in SQL.
+fn generation(checked: &CheckedTable, fields: &Fields<'_>) -> Reported<Generation> {
     let is_complete = |text: &&str| !is_cut(text, limits::OWNER_CHARS_MAX);
     let holder = match (
         fields.lease_id.filter(is_complete),
@@ -157,7 +158,7 @@ fn generation(plan: &Plan, fields: &Fields<'_>) -> Reported<Generation> {
         (None, Some(owner), Some(Moment::At(micros))) => format!("owner:{owner}@{micros}"),
         (None, Some(owner), _) if fields.token.is_some() => format!("owner:{owner}"),
         (None, None, _) if fields.token.is_some() => String::new(),
-        _ => return no_generation(plan),
+        _ => return no_generation(checked),
     };
     Reported::Value(Generation::new(match fields.token {
         Some(token) => format!("{holder}#{token}"),
@@ -165,19 +166,19 @@ fn generation(plan: &Plan, fields: &Fields<'_>) -> Reported<Generation> {
     }))
 }
 
-fn no_generation(plan: &Plan) -> Reported<Generation> {
+fn no_generation(checked: &CheckedTable) -> Reported<Generation> {
     const NONE: &str = "no column of this row identifies the acquisition";
-    match plan.table.preset.release {
+    match checked.table.preset.release {
         PresetRelease::Refused { remedy, .. } => Reported::Unknown(format!("{NONE}. {remedy}").into()),
         PresetRelease::ByTable | PresetRelease::By(_) => Reported::unknown(NONE),
     }
 }
 
-fn token(plan: &Plan, fields: &Fields<'_>) -> Reported<FencingToken> {
+fn token(checked: &CheckedTable, fields: &Fields<'_>) -> Reported<FencingToken> {
     let Some(text) = fields.token else {
-        return match plan.table.column(Role::FencingToken) {
-            Some(_) => null(plan, Role::FencingToken),
-            None => Reported::NotApplicable(plan.table.no_token().into()),
+        return match checked.table.column(Role::FencingToken) {
+            Some(_) => null(checked, Role::FencingToken),
+            None => Reported::NotApplicable(checked.table.no_token().into()),
         };
     };
     // A numeric with decimals writes 7 as 7.00.
@@ -189,7 +190,7 @@ fn token(plan: &Plan, fields: &Fields<'_>) -> Reported<FencingToken> {
         Err(_) => Reported::Unknown(
             format!(
                 "{} is no token: {}",
-                column(plan, Role::FencingToken),
+                column(checked, Role::FencingToken),
                 escape::visible(cut(text, 40))
             )
             .into(),
@@ -197,37 +198,39 @@ fn token(plan: &Plan, fields: &Fields<'_>) -> Reported<FencingToken> {
     }
 }
 
-fn acquired_at(plan: &Plan, fields: &Fields<'_>) -> Reported<DateTime<Utc>> {
-    if plan.local_times {
+fn acquired_at(checked: &CheckedTable, fields: &Fields<'_>) -> Reported<DateTime<Utc>> {
+    if checked.local_times {
         return Reported::unknown(
             "Liquibase writes lockgranted in its client's own time zone, which it does not record",
         );
     }
-    match (date(fields.created), plan.table.column(Role::CreatedAt)) {
+    match (date(fields.created), checked.table.column(Role::CreatedAt)) {
         (Some(at), _) => Reported::Value(at),
-        (None, Some(_)) if fields.created.is_none() => null(plan, Role::CreatedAt),
-        (None, Some(_)) => Reported::Unknown(format!("{} is infinite", column(plan, Role::CreatedAt)).into()),
+        (None, Some(_)) if fields.created.is_none() => null(checked, Role::CreatedAt),
+        (None, Some(_)) => {
+            Reported::Unknown(format!("{} is infinite", column(checked, Role::CreatedAt)).into())
+        }
         (None, None) => Reported::unknown("this table does not record when a lock was acquired"),
     }
 }
 
-fn renewed_at(plan: &Plan, fields: &Fields<'_>) -> Reported<DateTime<Utc>> {
+fn renewed_at(checked: &CheckedTable, fields: &Fields<'_>) -> Reported<DateTime<Utc>> {
     match (
         date(fields.updated),
         date(fields.created),
-        plan.table.column(plan.table.sign_of_life()),
+        checked.table.column(checked.table.sign_of_life()),
     ) {
         (Some(updated), Some(created), _) if updated > created => Reported::Value(updated),
         (Some(_), Some(_), _) => Reported::unknown("not renewed since it was acquired"),
         (Some(updated), None, _) => Reported::Value(updated),
-        (None, _, Some(_)) => null(plan, plan.table.sign_of_life()),
+        (None, _, Some(_)) => null(checked, checked.table.sign_of_life()),
         (None, _, None) => Reported::unknown("this table does not record renewals"),
     }
 }
 
-fn lifetime(plan: &Plan, fields: &Fields<'_>) -> Lifetime {
-    let expires = column(plan, Role::ExpiresAt);
-    if let Some(alive) = heartbeat(plan, fields).filter(|_| fields.expires.is_none()) {
+fn lifetime(checked: &CheckedTable, fields: &Fields<'_>) -> Lifetime {
+    let expires = column(checked, Role::ExpiresAt);
+    if let Some(alive) = heartbeat(checked, fields).filter(|_| fields.expires.is_none()) {
         return alive;
     }
     match fields.expires {
@@ -249,13 +252,13 @@ fn lifetime(plan: &Plan, fields: &Fields<'_>) -> Lifetime {
                 ttl_ms,
             }
         }
-        None if plan.table.column(Role::ExpiresAt).is_some() => Lifetime::NoTtl {
+        None if checked.table.column(Role::ExpiresAt).is_some() => Lifetime::NoTtl {
             why: format!("{expires} is NULL").into(),
         },
         None => Lifetime::NoTtl {
             why: format!(
                 "{} records no expiry: it stays until it is released",
-                plan.table.preset.title
+                checked.table.preset.title
             )
             .into(),
         },
@@ -264,19 +267,19 @@ fn lifetime(plan: &Plan, fields: &Fields<'_>) -> Lifetime {
 
 /// The heartbeat in place of an expiry; `None` if the table has none configured or the row has
 /// no value.
-fn heartbeat(plan: &Plan, fields: &Fields<'_>) -> Option<Lifetime> {
-    let stale_after_ms = plan.table.stale_after_ms?;
-    let created = fields.created.filter(|_| !plan.local_times);
+fn heartbeat(checked: &CheckedTable, fields: &Fields<'_>) -> Option<Lifetime> {
+    let stale_after_ms = checked.table.stale_after_ms?;
+    let created = fields.created.filter(|_| !checked.local_times);
     let at = |moment: Option<Moment>| match moment {
         Some(Moment::At(micros)) => Some(micros),
         Some(Moment::Far | Moment::Past) | None => None,
     };
     let last_us = at(fields.updated).max(at(created))?;
-    let why = match plan.table.column(plan.table.sign_of_life()) {
+    let why = match checked.table.column(checked.table.sign_of_life()) {
         Some(sign) => format!("it has no expiry: {} is its heartbeat", sign.text),
         None => format!(
             "it has no expiry: its age by {} counts",
-            column(plan, Role::CreatedAt)
+            column(checked, Role::CreatedAt)
         ),
     };
     Some(Lifetime::Heartbeat {

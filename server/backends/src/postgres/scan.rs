@@ -40,7 +40,7 @@ async fn run(
     let mut sources = Vec::new();
     // Short sources with waiting users first.
     sessions(backend, link, sink, &mut sources).await?;
-    let plans = match catalog::check(link, &backend.tables).await {
+    let checked_tables = match catalog::check(link, &backend.tables).await {
         Err(StatementError::Refused(refusal)) => {
             let why = format!(
                 "the catalog cannot be read: {} ({})",
@@ -48,16 +48,16 @@ async fn run(
             );
             backend.tables.iter().map(|_| Err(why.clone())).collect()
         }
-        plans => plans?,
+        checked_tables => checked_tables?,
     };
-    for (table, plan) in backend.tables.iter().zip(plans) {
-        let pass = match plan {
+    for (table, checked) in backend.tables.iter().zip(checked_tables) {
+        let pass = match checked {
             Err(why) => unread(&table.source, why),
             Ok(_) if clock.tick() >= deadline => unread(
                 &table.source,
                 "the scan timed out; raise `scan_timeout`".to_owned(),
             ),
-            Ok(plan) => lease_tables::list(link, &plan, clock, deadline, sink).await?,
+            Ok(checked) => lease_tables::list(link, &checked, clock, deadline, sink).await?,
         };
         sources.push(pass);
     }
@@ -220,12 +220,12 @@ async fn read_named(
         .filter(|table| !names_of(&table.source).is_empty())
         .cloned()
         .collect();
-    for (table, plan) in tables.iter().zip(catalog::check(link, &tables).await?) {
+    for (table, checked) in tables.iter().zip(catalog::check(link, &tables).await?) {
         // The next scan reports a table that cannot be read; its rows stay and age.
-        let Ok(plan) = plan else { continue };
+        let Ok(checked) = checked else { continue };
         let requested = names_of(&table.source);
         let sent_at = backend.clock.tick();
-        match lease_tables::read_named(link, &plan, &requested).await {
+        match lease_tables::read_named(link, &checked, &requested).await {
             Ok(found) => deliver(sink, sent_at, &table.source, &requested, found),
             Err(StatementError::Refused(_)) => {}
             Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! One snapshot of `pg_locks` with the sessions behind it. `advisory`, `relation` and `tree`
+//! One snapshot of `pg_locks` with the sessions behind it. `advisory`, `relation` and `blocker_tree`
 //! are pure functions of it.
 //!
 //! Reading `pg_locks` waits for no lock. `pg_blocking_pids` is called only for waiting
@@ -15,12 +15,12 @@ use domain::reported::Reported;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::blocker_tree;
 use super::connection::Link;
 use super::error::{Refusal, StatementError};
 use super::lock_participant::{self, Party, PreparedRow, SessionRow};
 use super::lossy_text::lossy_text;
 use super::settings::APPLICATION_NAME;
-use super::tree;
 use config::postgres::QueryText;
 
 /// Waiting sessions whose blockers are read in one scan.
@@ -266,7 +266,7 @@ impl Snapshot {
         blockers.truncate(WAITERS_IDENTIFIED_MAX);
         WaitIdentity {
             party: Arc::new(party.wait_party()),
-            wants: Some(tree::described(row).into_boxed_str()),
+            wants: Some(blocker_tree::described(row).into_boxed_str()),
             blocked_by: blockers
                 .into_iter()
                 .map(|party| Arc::new(party.wait_party()))

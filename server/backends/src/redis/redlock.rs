@@ -7,11 +7,11 @@
 //! **Invariant:** a key that no reachable node has is gone only while fewer than a quorum of the
 //! nodes is silent: a held lock is then on at least one node that answers.
 
-mod cells;
 mod confirm;
 mod detail;
-mod memory;
 mod merge;
+mod node_reads;
+mod quorum_history;
 mod release;
 mod scan;
 
@@ -21,8 +21,8 @@ use domain::names::{Resource, Source};
 use domain::quorum::quorum_of;
 use parking_lot::Mutex;
 
-use self::cells::Connections;
-use self::memory::Memory;
+use self::node_reads::Connections;
+use self::quorum_history::QuorumHistory;
 use super::connection_config;
 use super::lookup;
 use super::node::Node;
@@ -41,7 +41,7 @@ pub(super) use scan::observe;
 pub(super) struct Redlock {
     pub(super) nodes: Vec<Node>,
     source: Source,
-    memory: Mutex<Memory>,
+    history: Mutex<QuorumHistory>,
 }
 
 impl Redlock {
@@ -59,7 +59,7 @@ impl Redlock {
                 .map(|(target, unlocks)| Node::new(target, unlocks))
                 .collect(),
             source: Source::fixed("redlock"),
-            memory: Mutex::default(),
+            history: Mutex::default(),
         })
     }
 

@@ -25,7 +25,7 @@ use super::redisson::RedissonLock;
 use super::server_info::text;
 use super::settings::Settings;
 use super::symfony::SymfonyLock;
-use super::wake;
+use super::waiter_signals;
 use super::{RedisBackend, error};
 use crate::BackendError;
 use crate::release::{Acted, confirm_release, explain_unlock_account};
@@ -258,7 +258,7 @@ async fn string_script(
         return Ok(None);
     }
     let salt = runtime::random::id();
-    let signal = wake::signal(wake, key);
+    let signal = waiter_signals::signal(wake, key);
     let wake_script = signal.as_ref().map_or("", |signal| signal.script);
     let mut script = ::redis::cmd("EVAL");
     script.arg(guarded(&format!("{STRING}{wake_script}{DELETE}"), guard));

@@ -12,9 +12,9 @@ use domain::names::{Resource, Source};
 use tokio::sync::Notify;
 
 use super::error;
+use super::keyspace_notifications::{Filter, NotificationSetting, RECOMMENDED_FLAGS};
 use super::limits::{BACKOFF_FIRST, BACKOFF_MAX, PING_POLLS, RECHECK_POLLS};
 use super::node::Node;
-use super::notify::{Filter, Setting, WANTED};
 use super::server_info::text;
 use super::settings::Settings;
 use crate::part_hints::PartHints;
@@ -143,15 +143,15 @@ async fn session(watched: Watched<'_>, hints: &PartHints, subscriber: &Arc<Subsc
         Ok(found) => found,
         Err(error) => return lost(node, &error),
     };
-    if setting == Setting::Off {
+    if setting == NotificationSetting::Off {
         return End::Off(format!(
             "keyspace notifications are off on this server (notify-keyspace-events is \"{flags}\"); polling finds \
-             changes. To turn them on: CONFIG SET notify-keyspace-events {WANTED}"
+             changes. To turn them on: CONFIG SET notify-keyspace-events {RECOMMENDED_FLAGS}"
         ));
     }
     subscriber
         .doubtful
-        .store(setting == Setting::Unknown, Ordering::Relaxed);
+        .store(setting == NotificationSetting::Unknown, Ordering::Relaxed);
     for channel in setting.channels(node.target.database, &settings.patterns) {
         match requests.psubscribe(&channel).await {
             Ok(()) => {}
@@ -165,7 +165,7 @@ async fn session(watched: Watched<'_>, hints: &PartHints, subscriber: &Arc<Subsc
         }
     }
     subscriber.subscribed.store(true, Ordering::Relaxed);
-    if setting == Setting::Unknown {
+    if setting == NotificationSetting::Unknown {
         log_once(node, SETTING_UNREADABLE);
         hints.state(WatchState::Off {
             why: SETTING_UNREADABLE.to_owned(),
@@ -183,7 +183,7 @@ async fn session(watched: Watched<'_>, hints: &PartHints, subscriber: &Arc<Subsc
 async fn listen(
     watched: Watched<'_>,
     mut connection: MultiplexedConnection,
-    expected: (Setting, String),
+    expected: (NotificationSetting, String),
     subscriber: &Subscriber,
 ) -> End {
     let mut pings: u32 = 0;
@@ -215,7 +215,9 @@ fn pause(poll: Duration) -> Duration {
 }
 
 /// The server's notification setting; a refused read is a valid result.
-async fn setting(connection: &mut MultiplexedConnection) -> Result<(Setting, String), RedisError> {
+async fn setting(
+    connection: &mut MultiplexedConnection,
+) -> Result<(NotificationSetting, String), RedisError> {
     let mut ask = ::redis::cmd("CONFIG");
     ask.arg("GET").arg("notify-keyspace-events");
     match ask.query_async::<Value>(connection).await {
@@ -225,24 +227,26 @@ async fn setting(connection: &mut MultiplexedConnection) -> Result<(Setting, Str
                 Value::Array(parts) => parts.get(1).and_then(text),
                 _ => None,
             };
-            Ok(flags.map_or((Setting::Unknown, String::new()), |flags| {
-                (Setting::parse(flags), flags.to_owned())
-            }))
+            Ok(
+                flags.map_or((NotificationSetting::Unknown, String::new()), |flags| {
+                    (NotificationSetting::parse(flags), flags.to_owned())
+                }),
+            )
         }
         // Refused, or a service without CONFIG.
         Err(error) if matches!(error.kind(), ErrorKind::Server(kind) if kind != ServerErrorKind::BusyLoading) => {
-            Ok((Setting::Unknown, String::new()))
+            Ok((NotificationSetting::Unknown, String::new()))
         }
         Err(error) => Err(error),
     }
 }
 
-fn described(setting: Setting, flags: &str) -> String {
+fn described(setting: NotificationSetting, flags: &str) -> String {
     let how = match setting {
-        Setting::Keyspace => "keyspace notifications, filtered by the server",
+        NotificationSetting::Keyspace => "keyspace notifications, filtered by the server",
         _ => "keyevent notifications of the whole database, filtered here",
     };
-    match Setting::missing_flags(flags).as_str() {
+    match NotificationSetting::missing_flags(flags).as_str() {
         "" => how.to_owned(),
         missing => {
             format!("{how}; classes {missing} are not sent, so some changes are found by polling only")

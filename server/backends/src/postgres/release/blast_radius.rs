@@ -4,8 +4,8 @@ use domain::force_release::{BlastRadius, CasualtyKind};
 use domain::observation::ObservedLock;
 use domain::reported::Reported;
 
+use crate::postgres::checked_table::CheckedTable;
 use crate::postgres::lock_participant::{HIDDEN, Party, SessionRow};
-use crate::postgres::plan::Plan;
 use crate::postgres::record::RelatedLocks;
 use crate::postgres::release_action::RowAct;
 use crate::postgres::snapshot::Snapshot;
@@ -15,7 +15,7 @@ const NO_NOTICE: &str = "The table does not notify the holder: it finds out at i
 pub(in crate::postgres) fn for_row(
     lock: Option<&ObservedLock>,
     act: &RowAct,
-    plan: &Plan,
+    checked: &CheckedTable,
 ) -> Reported<BlastRadius> {
     if lock.is_none() {
         return Reported::absent("the lock is free");
@@ -25,10 +25,10 @@ pub(in crate::postgres) fn for_row(
     }
     let mut radius = BlastRadius::default();
     radius.warn(NO_NOTICE);
-    if let Some(warning) = act.warning(plan) {
+    if let Some(warning) = act.warning(checked) {
         radius.warn(warning);
     }
-    if let Some(warning) = plan.table.preset.warning {
+    if let Some(warning) = checked.table.preset.warning {
         radius.warn(warning);
     }
     Reported::Value(radius)

@@ -10,9 +10,9 @@ use sqlx::AssertSqlSafe;
 use super::{acquire, before_the_act, refused};
 use crate::postgres::PostgresBackend;
 use crate::postgres::catalog;
+use crate::postgres::checked_table::CheckedTable;
 use crate::postgres::connection::{Link, Links};
 use crate::postgres::error::{Refusal, StatementError};
-use crate::postgres::plan::Plan;
 use crate::postgres::release_action::{self, RowAct};
 use crate::postgres::table::LeaseTable;
 use crate::release::{Acted, confirm_release};
@@ -67,9 +67,9 @@ async fn act(
     let Ok(name) = std::str::from_utf8(resource.as_bytes()) else {
         return Ok(Acted::Missed);
     };
-    let mut plans = catalog::check(link, std::slice::from_ref(table)).await?;
-    let plan = match plans.pop() {
-        Some(Ok(plan)) => plan,
+    let mut checked_tables = catalog::check(link, std::slice::from_ref(table)).await?;
+    let checked = match checked_tables.pop() {
+        Some(Ok(checked)) => checked,
         Some(Err(why)) => {
             let remedy = "Grant the account for forced unlocks the permissions in docs/backends/postgres.md.";
             return Ok(Acted::Refused {
@@ -79,8 +79,8 @@ async fn act(
         }
         None => return Ok(Acted::Missed),
     };
-    let act = release_action::read(link, &plan).await?;
-    let sql = match act.statement(&plan) {
+    let act = release_action::read(link, &checked).await?;
+    let sql = match act.statement(&checked) {
         Ok(sql) => sql,
         Err((why, remedy)) => {
             return Ok(Acted::Refused {
@@ -93,14 +93,14 @@ async fn act(
     Ok(match link.rows(query).await {
         Ok(touched) if touched.is_empty() => Acted::Missed,
         Ok(_) => Acted::Done,
-        Err(StatementError::Refused(refusal)) => explain_refusal(&refusal, &act, &plan),
+        Err(StatementError::Refused(refusal)) => explain_refusal(&refusal, &act, &checked),
         Err(lost @ StatementError::Lost(_)) => Acted::unanswered(&lost.into_backend(unlocks.timeout_ms())),
     })
 }
 
 /// The server refused the statement: nothing was changed.
-fn explain_refusal(refusal: &Refusal, act: &RowAct, plan: &Plan) -> Acted {
-    let (table, account) = (&plan.found.shown, &plan.found.account);
+fn explain_refusal(refusal: &Refusal, act: &RowAct, checked: &CheckedTable) -> Acted {
+    let (table, account) = (&checked.found.shown, &checked.found.account);
     if refusal.is_lock_timeout() || refusal.is_statement_timeout() {
         return Acted::Refused {
             why: format!(
@@ -112,7 +112,10 @@ fn explain_refusal(refusal: &Refusal, act: &RowAct, plan: &Plan) -> Acted {
     if refusal.is_insufficient_privilege() {
         return Acted::Refused {
             why: format!("the account {account} may not change {table}"),
-            remedy: format!("GRANT {} ON {table} TO {account};", act.required_privilege(plan)),
+            remedy: format!(
+                "GRANT {} ON {table} TO {account};",
+                act.required_privilege(checked)
+            ),
         };
     }
     refused(refusal, "Fix the error that the server reported, then try again.")

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Redlock;
-use super::cells::{self, Connections};
 use super::merge::{Merged, Merger};
+use super::node_reads::{self, Connections};
 use crate::BackendError;
 use crate::redis::limits::{CONFIRM_AFTER, CONFIRMS_MAX};
 use crate::redis::page::{Page, RedisKey};
@@ -25,16 +25,16 @@ pub(super) async fn read_once(
     keys: Vec<RedisKey>,
     earlier: &HashMap<RedisKey, u64>,
 ) -> Result<MergedPage, BackendError> {
-    let all = cells::read(settings, connections, keys).await?;
+    let all = node_reads::read(settings, connections, keys).await?;
     let merger = redlock.merger();
     let mut merged = MergedPage {
         page: Page::new(all.sent_at),
         unconfirmed: Vec::new(),
     };
     merged.page.troubles = all.troubles;
-    let mut memory = redlock.memory.lock();
+    let mut history = redlock.history.lock();
     for key in &all.keys {
-        let row = match merger.merge(key, &mut memory) {
+        let row = match merger.merge(key, &mut history) {
             Merged::Absent => continue,
             Merged::Row(row) => row,
             Merged::Unconfirmed { signature, row } => {
@@ -42,8 +42,8 @@ pub(super) async fn read_once(
                     merged.unconfirmed.push((key.key.clone(), signature));
                     continue;
                 }
-                let hash = memory.hash(&key.key);
-                memory.confirm(hash, signature);
+                let hash = history.hash(&key.key);
+                history.confirm(hash, signature);
                 row
             }
         };

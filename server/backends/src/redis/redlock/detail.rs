@@ -2,12 +2,12 @@
 
 use domain::names::{OwnerId, Resource};
 use domain::observation::{Inspection, Lifetime, ObservedLock, RawField};
-use domain::quorum::{self, Cell, NodeCell, Quorum, QuorumState};
+use domain::quorum::{self, NodeCell, NodeReply, Quorum, QuorumState};
 use domain::reported::Reported;
 
 use super::Redlock;
-use super::cells::{self, AllCells, Connections, KeyCells, NodeValue};
 use super::merge::Merged;
+use super::node_reads::{self, Connections, KeyReplies, NodeReads, NodeValue};
 use crate::BackendError;
 use crate::redis::release;
 use crate::redis::settings::Settings;
@@ -22,12 +22,12 @@ pub(in crate::redis) async fn inspect(
         return Ok(Inspection::default());
     }
     let connections = Connections::open(settings, &redlock.nodes, |node| &node.query_link).await?;
-    let all = cells::read(settings, &connections, vec![resource.as_bytes().to_vec()]).await?;
+    let all = node_reads::read(settings, &connections, vec![resource.as_bytes().to_vec()]).await?;
     let Some(key) = all.keys.first() else {
         return Ok(Inspection::default());
     };
     let merger = redlock.merger();
-    let merged = merger.merge(key, &mut redlock.memory.lock());
+    let merged = merger.merge(key, &mut redlock.history.lock());
     let row = match merged {
         Merged::Row(row) | Merged::Unconfirmed { row, .. } => merger.with_lifetime(*row, key),
         Merged::Absent => {
@@ -63,12 +63,12 @@ pub(in crate::redis) async fn inspect(
 }
 
 /// What a forced unlock does on the nodes.
-fn warnings(redlock: &Redlock, key: &KeyCells, unanswered: usize) -> Vec<String> {
+fn warnings(redlock: &Redlock, key: &KeyReplies, unanswered: usize) -> Vec<String> {
     let total = redlock.nodes.len();
     let values = key
-        .cells
+        .replies
         .iter()
-        .filter(|cell| matches!(cell, NodeValue::Value(_)))
+        .filter(|reply| matches!(reply, NodeValue::Value(_)))
         .count();
     let mut lines = vec![format!(
         "The release compares and deletes on all {total} nodes; {values} have a value now."
@@ -82,9 +82,9 @@ fn warnings(redlock: &Redlock, key: &KeyCells, unanswered: usize) -> Vec<String>
 }
 
 /// Each owner once, most nodes first.
-fn owners(key: &KeyCells) -> Vec<OwnerId> {
-    let found: Vec<Cell<&OwnerId>> = values(key)
-        .filter_map(|lock| lock.owner.known().map(Cell::Value))
+fn owners(key: &KeyReplies) -> Vec<OwnerId> {
+    let found: Vec<NodeReply<&OwnerId>> = values(key)
+        .filter_map(|lock| lock.owner.known().map(NodeReply::Value))
         .collect();
     quorum::tally(&found)
         .into_iter()
@@ -92,21 +92,21 @@ fn owners(key: &KeyCells) -> Vec<OwnerId> {
         .collect()
 }
 
-fn values(key: &KeyCells) -> impl Iterator<Item = &ObservedLock> {
-    key.cells.iter().filter_map(|cell| match cell {
+fn values(key: &KeyReplies) -> impl Iterator<Item = &ObservedLock> {
+    key.replies.iter().filter_map(|reply| match reply {
         NodeValue::Value(lock) => Some(&**lock),
         NodeValue::Unreachable | NodeValue::Empty => None,
     })
 }
 
-fn view(redlock: &Redlock, settings: &Settings, all: &AllCells, key: &KeyCells) -> Quorum {
-    let generations: Vec<Cell<&str>> = key
-        .cells
+fn view(redlock: &Redlock, settings: &Settings, all: &NodeReads, key: &KeyReplies) -> Quorum {
+    let generations: Vec<NodeReply<&str>> = key
+        .replies
         .iter()
-        .map(|cell| match cell {
-            NodeValue::Unreachable => Cell::Unreachable,
-            NodeValue::Empty => Cell::Empty,
-            NodeValue::Value(lock) => Cell::Value(
+        .map(|reply| match reply {
+            NodeValue::Unreachable => NodeReply::Unreachable,
+            NodeValue::Empty => NodeReply::Empty,
+            NodeValue::Value(lock) => NodeReply::Value(
                 lock.generation
                     .known()
                     .map_or("", domain::generation::Generation::as_str),
@@ -119,16 +119,16 @@ fn view(redlock: &Redlock, settings: &Settings, all: &AllCells, key: &KeyCells) 
         .collect();
     let state = redlock.state(key);
     let now = settings.clock.tick();
-    let cells = key.cells.iter().zip(&redlock.nodes).enumerate();
+    let replies = key.replies.iter().zip(&redlock.nodes).enumerate();
     Quorum {
         state: state.unwrap_or(QuorumState::Unknown),
         needed: u32::try_from(redlock.quorum()).unwrap_or(u32::MAX),
-        nodes: cells
-            .map(|(index, (cell, node))| {
+        nodes: replies
+            .map(|(index, (reply, node))| {
                 let health = node.health();
                 let mut view = NodeCell {
                     node: node.name().to_owned(),
-                    reachable: !matches!(cell, NodeValue::Unreachable),
+                    reachable: !matches!(reply, NodeValue::Unreachable),
                     rank: None,
                     value: None,
                     owner_id: None,
@@ -138,7 +138,7 @@ fn view(redlock: &Redlock, settings: &Settings, all: &AllCells, key: &KeyCells) 
                     clock_offset_ms: health.clock_offset_ms,
                     fault: health.fault,
                 };
-                if let NodeValue::Value(lock) = cell {
+                if let NodeValue::Value(lock) = reply {
                     let generation = lock
                         .generation
                         .known()
@@ -166,12 +166,12 @@ fn short_generation(generation: &str) -> String {
     digits.chars().take(8).collect()
 }
 
-fn raw(redlock: &Redlock, key: &KeyCells) -> Vec<RawField> {
-    let cells = key.cells.iter().zip(&redlock.nodes);
-    cells
-        .map(|(cell, node)| RawField {
+fn raw(redlock: &Redlock, key: &KeyReplies) -> Vec<RawField> {
+    let replies = key.replies.iter().zip(&redlock.nodes);
+    replies
+        .map(|(reply, node)| RawField {
             name: node.name().to_owned(),
-            value: match cell {
+            value: match reply {
                 NodeValue::Unreachable => "unreachable".to_owned(),
                 NodeValue::Empty => "no key".to_owned(),
                 NodeValue::Value(lock) => {

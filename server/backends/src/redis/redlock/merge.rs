@@ -1,15 +1,15 @@
-//! Turns the cells of one key into one row: the value on most nodes, with the state of the whole.
+//! Turns the replies of one key into one row: the value on most nodes, with the state of the whole.
 
 use std::borrow::Cow;
 
 use domain::generation::Generation;
 use domain::names::{OwnerId, Source};
 use domain::observation::{Lifetime, ObservedCondition, ObservedLock};
-use domain::quorum::{self, Cell, QuorumState};
+use domain::quorum::{self, NodeReply, QuorumState};
 use domain::reported::Reported;
 
-use super::cells::{KeyCells, NodeValue};
-use super::memory::{Memory, Verdict};
+use super::node_reads::{KeyReplies, NodeValue};
+use super::quorum_history::{QuorumHistory, QuorumVerdict};
 use crate::redis::fingerprint::Fingerprint;
 
 const NO_OWNER: &str = "no value is on a quorum of the nodes";
@@ -42,27 +42,27 @@ pub(super) struct Merger<'a> {
 }
 
 impl<'a> Merger<'a> {
-    pub(super) fn merge(&self, key: &'a KeyCells, memory: &mut Memory) -> Merged {
+    pub(super) fn merge(&self, key: &'a KeyReplies, history: &mut QuorumHistory) -> Merged {
         if let Some(row) = self.unrecognised(key) {
             return Merged::Row(Box::new(row));
         }
-        let cells: Vec<Cell<u64>> = key.cells.iter().map(|cell| hashed(cell, memory)).collect();
-        let key_hash = memory.hash(&key.key);
-        let Some(verdict) = memory.judge(key_hash, &cells) else {
+        let replies: Vec<NodeReply<u64>> = key.replies.iter().map(|reply| hashed(reply, history)).collect();
+        let key_hash = history.hash(&key.key);
+        let Some(verdict) = history.judge(key_hash, &replies) else {
             return Merged::Absent;
         };
-        let values = self.values(key, &cells);
+        let values = self.values(key, &replies);
         let Some(mut row) = self.row(&verdict, &values) else {
             return Merged::Absent;
         };
-        row.condition = self.condition(&verdict, &values, &cells);
+        row.condition = self.condition(&verdict, &values, &replies);
         let is_clear = verdict.state == QuorumState::Held && verdict.overtaken.is_none();
         if is_clear {
-            memory.unconfirm(key_hash);
+            history.unconfirm(key_hash);
             return Merged::Row(Box::new(row));
         }
-        let signature = memory.hash(cells.iter().map(signed).collect::<Vec<_>>());
-        if memory.is_confirmed(key_hash, signature) {
+        let signature = history.hash(replies.iter().map(signed).collect::<Vec<_>>());
+        if history.is_confirmed(key_hash, signature) {
             return Merged::Row(Box::new(row));
         }
         Merged::Unconfirmed {
@@ -72,8 +72,8 @@ impl<'a> Merger<'a> {
     }
 
     /// A key that is no lock on one of the nodes.
-    fn unrecognised(&self, key: &KeyCells) -> Option<ObservedLock> {
-        let unknown = key.cells.iter().find_map(|cell| match cell {
+    fn unrecognised(&self, key: &KeyReplies) -> Option<ObservedLock> {
+        let unknown = key.replies.iter().find_map(|reply| match reply {
             NodeValue::Value(lock) if !lock.generation.is_known() => Some(lock),
             _ => None,
         })?;
@@ -84,13 +84,13 @@ impl<'a> Merger<'a> {
     }
 
     /// Most nodes first.
-    fn values(&self, key: &'a KeyCells, cells: &[Cell<u64>]) -> Vec<Held<'a>> {
-        quorum::tally(cells)
+    fn values(&self, key: &'a KeyReplies, replies: &[NodeReply<u64>]) -> Vec<Held<'a>> {
+        quorum::tally(replies)
             .into_iter()
             .filter_map(|(value, _)| {
-                let on = |at: &usize| cells.get(*at) == Some(&Cell::Value(value));
-                let places: Vec<usize> = (0..cells.len()).filter(on).collect();
-                let lock = places.first().and_then(|at| match key.cells.get(*at) {
+                let on = |at: &usize| replies.get(*at) == Some(&NodeReply::Value(value));
+                let places: Vec<usize> = (0..replies.len()).filter(on).collect();
+                let lock = places.first().and_then(|at| match key.replies.get(*at) {
                     Some(NodeValue::Value(lock)) => Some(&**lock),
                     _ => None,
                 })?;
@@ -103,7 +103,7 @@ impl<'a> Merger<'a> {
             .collect()
     }
 
-    fn row(&self, verdict: &Verdict, values: &[Held<'_>]) -> Option<ObservedLock> {
+    fn row(&self, verdict: &QuorumVerdict, values: &[Held<'_>]) -> Option<ObservedLock> {
         let first = values.first()?;
         let mut row = ObservedLock {
             source: self.source.clone(),
@@ -123,18 +123,18 @@ impl<'a> Merger<'a> {
 
     fn condition(
         &self,
-        verdict: &Verdict,
+        verdict: &QuorumVerdict,
         values: &[Held<'_>],
-        cells: &[Cell<u64>],
+        replies: &[NodeReply<u64>],
     ) -> Option<ObservedCondition> {
         let total = self.names.len();
-        let unanswered = self.unanswered_text(cells);
+        let unanswered = self.unanswered_text(replies);
         let first = values.first()?;
         let on = first.nodes.join(", ");
         let count = first.nodes.len();
         Some(match verdict.state {
             QuorumState::Held => {
-                let why = self.two_owners(verdict.overtaken?, values, cells)?;
+                let why = self.two_owners(verdict.overtaken?, values, replies)?;
                 ObservedCondition::DualOwner { why: why.into() }
             }
             QuorumState::Split => {
@@ -164,11 +164,11 @@ impl<'a> Merger<'a> {
     }
 
     /// Empty if every node answers.
-    fn unanswered_text(&self, cells: &[Cell<u64>]) -> String {
-        let unanswered: Vec<&str> = cells
+    fn unanswered_text(&self, replies: &[NodeReply<u64>]) -> String {
+        let unanswered: Vec<&str> = replies
             .iter()
             .zip(&self.names)
-            .filter(|(cell, _)| **cell == Cell::Unreachable)
+            .filter(|(reply, _)| **reply == NodeReply::Unreachable)
             .map(|(_, name)| *name)
             .collect();
         if unanswered.is_empty() {
@@ -178,9 +178,11 @@ impl<'a> Merger<'a> {
         }
     }
 
-    fn two_owners(&self, before: u64, values: &[Held<'_>], cells: &[Cell<u64>]) -> Option<String> {
+    fn two_owners(&self, before: u64, values: &[Held<'_>], replies: &[NodeReply<u64>]) -> Option<String> {
         let first = values.first()?;
-        let place = cells.iter().position(|cell| *cell == Cell::Value(before))?;
+        let place = replies
+            .iter()
+            .position(|reply| *reply == NodeReply::Value(before))?;
         let name = self.names.get(place)?;
         let former = values.iter().find(|held| held.nodes.contains(name))?;
         Some(format!(
@@ -193,10 +195,10 @@ impl<'a> Merger<'a> {
         ))
     }
 
-    /// Sets the time left of a row from the cells that have its value.
-    pub(super) fn with_lifetime(&self, mut row: ObservedLock, key: &KeyCells) -> ObservedLock {
+    /// Sets the time left of a row from the replies that have its value.
+    pub(super) fn with_lifetime(&self, mut row: ObservedLock, key: &KeyReplies) -> ObservedLock {
         let is_same = |lock: &ObservedLock| lock.generation == row.generation;
-        let values = key.cells.iter().filter_map(|cell| match cell {
+        let values = key.replies.iter().filter_map(|reply| match reply {
             NodeValue::Value(lock) => Some(&**lock),
             NodeValue::Unreachable | NodeValue::Empty => None,
         });
@@ -237,22 +239,22 @@ fn left_ms(lifetime: &Lifetime) -> Option<Option<i64>> {
     }
 }
 
-fn hashed(cell: &NodeValue, memory: &Memory) -> Cell<u64> {
-    match cell {
-        NodeValue::Unreachable => Cell::Unreachable,
-        NodeValue::Empty => Cell::Empty,
+fn hashed(reply: &NodeValue, history: &QuorumHistory) -> NodeReply<u64> {
+    match reply {
+        NodeValue::Unreachable => NodeReply::Unreachable,
+        NodeValue::Empty => NodeReply::Empty,
         NodeValue::Value(lock) => match &lock.generation {
-            Reported::Value(generation) => Cell::Value(memory.hash(generation.as_str())),
-            Reported::Unknown(_) | Reported::NotApplicable(_) => Cell::Empty,
+            Reported::Value(generation) => NodeReply::Value(history.hash(generation.as_str())),
+            Reported::Unknown(_) | Reported::NotApplicable(_) => NodeReply::Empty,
         },
     }
 }
 
-const fn signed(cell: &Cell<u64>) -> (u8, u64) {
-    match cell {
-        Cell::Unreachable => (0, 0),
-        Cell::Empty => (1, 0),
-        Cell::Value(value) => (2, *value),
+const fn signed(reply: &NodeReply<u64>) -> (u8, u64) {
+    match reply {
+        NodeReply::Unreachable => (0, 0),
+        NodeReply::Empty => (1, 0),
+        NodeReply::Value(value) => (2, *value),
     }
 }
 
@@ -275,11 +277,11 @@ fn owner(lock: &ObservedLock) -> &str {
 
 impl super::Redlock {
     /// State of a reading, with what is remembered.
-    pub(super) fn state(&self, key: &KeyCells) -> Option<QuorumState> {
-        let mut memory = self.memory.lock();
-        let cells: Vec<Cell<u64>> = key.cells.iter().map(|cell| hashed(cell, &memory)).collect();
-        let key = memory.hash(&key.key);
-        memory.judge(key, &cells).map(|verdict| verdict.state)
+    pub(super) fn state(&self, key: &KeyReplies) -> Option<QuorumState> {
+        let mut history = self.history.lock();
+        let replies: Vec<NodeReply<u64>> = key.replies.iter().map(|reply| hashed(reply, &history)).collect();
+        let key = history.hash(&key.key);
+        history.judge(key, &replies).map(|verdict| verdict.state)
     }
 }
 

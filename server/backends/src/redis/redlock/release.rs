@@ -11,8 +11,8 @@ use domain::names::Resource;
 use futures::future::join_all;
 
 use super::Redlock;
-use super::cells::{self, Connections, KeyCells, NodeValue};
 use super::merge::split_generation;
+use super::node_reads::{self, Connections, KeyReplies, NodeValue};
 use crate::BackendError;
 use crate::redis::RedisBackend;
 use crate::redis::node::Node;
@@ -40,7 +40,7 @@ pub(in crate::redis) async fn release(
     if connections.unanswered_count() >= redlock.quorum() {
         return Ok(too_few(redlock, &connections));
     }
-    let all = cells::read(settings, &connections, vec![resource.as_bytes().to_vec()]).await?;
+    let all = node_reads::read(settings, &connections, vec![resource.as_bytes().to_vec()]).await?;
     let targets = all.keys.first().map(|key| targets(key, expected));
     let Some((key, values)) = all.keys.first().zip(targets.flatten()) else {
         return confirm_release(backend, &redlock.source, resource, expected, Acted::Missed).await;
@@ -56,9 +56,9 @@ pub(in crate::redis) async fn release(
         None => confirm_release(backend, &redlock.source, resource, expected, Acted::Missed).await?,
     };
     if result == Release::Released {
-        let mut memory = redlock.memory.lock();
-        let hash = memory.hash(&key.key);
-        memory.forget(hash);
+        let mut history = redlock.history.lock();
+        let hash = history.hash(&key.key);
+        history.forget(hash);
     }
     Ok(Release::OnNodes {
         result: Box::new(result),
@@ -83,9 +83,9 @@ fn too_few(redlock: &Redlock, connections: &Connections<'_>) -> Release {
 }
 
 /// The values to delete; `None` if the nodes have others by now.
-fn targets(key: &KeyCells, expected: &Generation) -> Option<BTreeSet<Box<str>>> {
+fn targets(key: &KeyReplies, expected: &Generation) -> Option<BTreeSet<Box<str>>> {
     let locks = || {
-        key.cells.iter().filter_map(|cell| match cell {
+        key.replies.iter().filter_map(|reply| match reply {
             NodeValue::Value(lock) => Some(&**lock),
             NodeValue::Unreachable | NodeValue::Empty => None,
         })
@@ -160,11 +160,11 @@ async fn try_delete(
 /// The result of all nodes; `None` if no node had the value any more.
 fn conclude(
     redlock: &Redlock,
-    key: &KeyCells,
+    key: &KeyReplies,
     values: &BTreeSet<Box<str>>,
     nodes: &[NodeRelease],
 ) -> Option<Release> {
-    let had = |cell: &NodeValue| match cell {
+    let had = |reply: &NodeValue| match reply {
         NodeValue::Unreachable => true,
         NodeValue::Empty => false,
         NodeValue::Value(lock) => lock
@@ -174,13 +174,13 @@ fn conclude(
     };
     let may_have: Vec<&NodeRelease> = nodes
         .iter()
-        .zip(&key.cells)
-        .filter(|(node, cell)| {
+        .zip(&key.replies)
+        .filter(|(node, reply)| {
             let is_open = matches!(
                 node.result,
                 NodeResult::Refused | NodeResult::Unreachable | NodeResult::Unknown
             );
-            is_open && had(cell)
+            is_open && had(reply)
         })
         .map(|(node, _)| node)
         .collect();

@@ -11,8 +11,8 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 
 use super::Redlock;
-use super::cells::Connections;
 use super::confirm;
+use super::node_reads::Connections;
 use crate::error::misconfigured;
 use crate::redis::node::Node;
 use crate::redis::page::{Page, RedisKey};
@@ -71,8 +71,8 @@ pub(in crate::redis) async fn observe(
     let seen = std::mem::take(&mut *reader.seen.lock());
     let is_decided = connections.unanswered_count() < redlock.quorum();
     if lists_every_lock(end, &counts) && is_decided {
-        redlock.memory.lock().keep(&seen);
-        // A key in motion may be held if a node is silent: attempts of another client change its cells.
+        redlock.history.lock().keep(&seen);
+        // A key in motion may be held if a node is silent: attempts of another client change its values.
         let covers = move |name: &[u8]| !in_motion.contains(name);
         progress.read_part(&redlock.source, Arc::new(covers));
     }
@@ -113,9 +113,9 @@ struct OnAllNodes<'a> {
 impl ReadKeys for OnAllNodes<'_> {
     async fn read(&self, mut keys: Vec<RedisKey>) -> Result<Page, BackendError> {
         {
-            let memory = self.redlock.memory.lock();
+            let history = self.redlock.history.lock();
             let mut seen = self.seen.lock();
-            keys.retain(|key| seen.insert(memory.hash(key)));
+            keys.retain(|key| seen.insert(history.hash(key)));
         }
         if keys.is_empty() {
             return Ok(Page::new(self.settings.clock.tick()));

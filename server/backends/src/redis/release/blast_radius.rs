@@ -6,7 +6,7 @@ use domain::names::OwnerId;
 use domain::observation::{ObservedCondition, ObservedLock};
 use domain::reported::Reported;
 
-use crate::redis::wake;
+use crate::redis::waiter_signals;
 
 /// Values up to this length, such as `1`, `true` or `locked`, are the same for every holder.
 const SHORT_VALUE_BYTES: usize = 6;
@@ -31,7 +31,7 @@ pub(in crate::redis) fn radius(
         );
     }
     radius.warn("Redis does not notify the holder: it continues until it reads its key.");
-    if lock.source.as_str() == "key" && wake::signal(wake, lock.resource.as_bytes()).is_none() {
+    if lock.source.as_str() == "key" && waiter_signals::signal(wake, lock.resource.as_bytes()).is_none() {
         radius.warn(NOT_WOKEN);
     }
     radius.warn(match lock.source.as_str() {

@@ -1,10 +1,10 @@
-//! Signals of libraries whose waiters sleep until a release: sent in the script that deletes, as the
+//! Waiter signals of libraries whose waiters sleep until a release: sent in the script that deletes, as the
 //! library's own release does. Redisson's are in its own script. Pure.
 
 use config::redis::RedisWake;
 
 /// What the script does before it deletes, and its second key.
-pub(super) struct Signal {
+pub(super) struct WaiterSignal {
     pub(super) script: &'static str,
     /// `None`: the script needs no key.
     pub(super) key: Option<Vec<u8>>,
@@ -24,7 +24,7 @@ const IOREDIS_MUTEX: &str = "
 redis.call('PUBLISH', 'mutex-unlock', KEYS[1])";
 
 /// `None`: no library is configured, or the key does not have the prefix that the library gives it.
-pub(super) fn signal(wake: RedisWake, key: &[u8]) -> Option<Signal> {
+pub(super) fn signal(wake: RedisWake, key: &[u8]) -> Option<WaiterSignal> {
     let with_prefix = |prefix: &[u8]| Some([prefix, key.strip_prefix(b"lock:")?].concat());
     let (script, key) = match wake {
         RedisWake::None => return None,
@@ -32,7 +32,7 @@ pub(super) fn signal(wake: RedisWake, key: &[u8]) -> Option<Signal> {
         RedisWake::Walrus => (WALRUS, Some(with_prefix(b"lock.event:")?)),
         RedisWake::IoredisMutex => (IOREDIS_MUTEX, None),
     };
-    Some(Signal { script, key })
+    Some(WaiterSignal { script, key })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The SELECT that lists a lease table, once its columns are validated; and the error texts if
-//! they are not.
+//! A configured lease table whose columns were checked against the catalog: the SELECT that lists it, and the error texts
+//! if they do not fit.
 
 use super::catalog::CatalogTable;
 use super::column::Column;
@@ -16,9 +16,9 @@ const REPEATED_NAME_BYTES_MAX: usize = 1_024;
 /// Characters read of a token: more than any number has.
 const TOKEN_CHARS_MAX: usize = 101;
 
-/// How to read one table.
+/// A lease table that can be read.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct CheckedTable {
     pub(super) table: LeaseTable,
     pub(super) found: CatalogTable,
     /// Selects the listing's columns, without WHERE.
@@ -34,8 +34,8 @@ pub(super) struct Plan {
     pub(super) local_times: bool,
 }
 
-impl Plan {
-    /// Plan for a configured table and its catalog entry, if they fit.
+impl CheckedTable {
+    /// From a configured table and its catalog entry, if they fit.
     pub(super) fn try_new(table: &LeaseTable, found: CatalogTable) -> Result<Self, String> {
         if !found.may_enter {
             return Err(format!(

@@ -4,11 +4,11 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, RandomState};
 
-use domain::quorum::{self, Cell, QuorumState};
+use domain::quorum::{self, NodeReply, QuorumState};
 
 /// Hashes stand for keys and values.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct QuorumHistory {
     hasher: RandomState,
     /// Per key, the last value on a quorum.
     held: HashMap<u64, u64>,
@@ -21,23 +21,23 @@ pub(super) struct Memory {
 
 /// Judgement of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct QuorumVerdict {
     pub(super) state: QuorumState,
     /// The former holder of a quorum that still has a node.
     pub(super) overtaken: Option<u64>,
 }
 
-impl Memory {
+impl QuorumHistory {
     pub(super) fn hash(&self, value: impl Hash) -> u64 {
         self.hasher.hash_one(value)
     }
 
     /// Judges a reading and remembers what is on a quorum. `None`: no key.
-    pub(super) fn judge(&mut self, key: u64, cells: &[Cell<u64>]) -> Option<Verdict> {
+    pub(super) fn judge(&mut self, key: u64, replies: &[NodeReply<u64>]) -> Option<QuorumVerdict> {
         let was = self.held.get(&key).copied();
-        let state = quorum::judge(cells, |value| was == Some(value))?;
-        let is_there = |value: u64| cells.contains(&Cell::Value(value));
-        let (top, _) = *quorum::tally(cells).first()?;
+        let state = quorum::judge(replies, |value| was == Some(value))?;
+        let is_there = |value: u64| replies.contains(&NodeReply::Value(value));
+        let (top, _) = *quorum::tally(replies).first()?;
         if state == QuorumState::Held {
             if let Some(before) = was.filter(|before| *before != top && is_there(*before)) {
                 self.overtaken.insert(key, before);
@@ -49,7 +49,7 @@ impl Memory {
         if overtaken.is_none() {
             self.overtaken.remove(&key);
         }
-        Some(Verdict { state, overtaken })
+        Some(QuorumVerdict { state, overtaken })
     }
 
     pub(super) fn is_confirmed(&self, key: u64, signature: u64) -> bool {
@@ -83,51 +83,51 @@ impl Memory {
 mod tests {
     use super::*;
 
-    const V: Cell<u64> = Cell::Value(1);
-    const W: Cell<u64> = Cell::Value(2);
+    const V: NodeReply<u64> = NodeReply::Value(1);
+    const W: NodeReply<u64> = NodeReply::Value(2);
 
-    fn state(memory: &mut Memory, cells: [Cell<u64>; 3]) -> (QuorumState, bool) {
-        let verdict = memory.judge(7, &cells).unwrap();
+    fn state(history: &mut QuorumHistory, replies: [NodeReply<u64>; 3]) -> (QuorumState, bool) {
+        let verdict = history.judge(7, &replies).unwrap();
         (verdict.state, verdict.overtaken.is_some())
     }
 
     #[test]
     fn a_value_that_had_a_quorum_is_lost_and_another_is_left_over() {
         // The same reading before and after.
-        let mut memory = Memory::default();
-        let single_copy = [V, Cell::Empty, Cell::Empty];
-        assert_eq!(state(&mut memory, single_copy), (QuorumState::Leftover, false));
-        state(&mut memory, [V, V, Cell::Empty]);
-        assert_eq!(state(&mut memory, single_copy), (QuorumState::Lost, false));
-        memory.forget(7);
-        assert_eq!(state(&mut memory, single_copy), (QuorumState::Leftover, false));
+        let mut history = QuorumHistory::default();
+        let single_copy = [V, NodeReply::Empty, NodeReply::Empty];
+        assert_eq!(state(&mut history, single_copy), (QuorumState::Leftover, false));
+        state(&mut history, [V, V, NodeReply::Empty]);
+        assert_eq!(state(&mut history, single_copy), (QuorumState::Lost, false));
+        history.forget(7);
+        assert_eq!(state(&mut history, single_copy), (QuorumState::Leftover, false));
     }
 
     #[test]
     fn former_holder_is_a_second_owner_until_its_key_is_gone() {
         // Two nodes lose their data, and another client gets both.
-        let mut memory = Memory::default();
-        state(&mut memory, [V, V, V]);
-        assert_eq!(state(&mut memory, [V, W, W]), (QuorumState::Held, true));
-        assert_eq!(state(&mut memory, [V, W, W]), (QuorumState::Held, true));
+        let mut history = QuorumHistory::default();
+        state(&mut history, [V, V, V]);
+        assert_eq!(state(&mut history, [V, W, W]), (QuorumState::Held, true));
+        assert_eq!(state(&mut history, [V, W, W]), (QuorumState::Held, true));
         assert_eq!(
-            state(&mut memory, [Cell::Empty, W, W]),
+            state(&mut history, [NodeReply::Empty, W, W]),
             (QuorumState::Held, false)
         );
         // An attempt without a quorum so far does not count.
         assert_eq!(
-            state(&mut memory, [Cell::Value(3), W, W]),
+            state(&mut history, [NodeReply::Value(3), W, W]),
             (QuorumState::Held, false)
         );
     }
 
     #[test]
     fn keys_that_are_gone_are_forgotten() {
-        let mut memory = Memory::default();
-        state(&mut memory, [V, V, V]);
-        memory.keep(&HashSet::new());
+        let mut history = QuorumHistory::default();
+        state(&mut history, [V, V, V]);
+        history.keep(&HashSet::new());
         assert_eq!(
-            state(&mut memory, [V, Cell::Empty, Cell::Empty]),
+            state(&mut history, [V, NodeReply::Empty, NodeReply::Empty]),
             (QuorumState::Leftover, false)
         );
     }

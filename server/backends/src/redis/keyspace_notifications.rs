@@ -5,7 +5,7 @@ use super::glob;
 
 /// Meaning of `notify-keyspace-events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Setting {
+pub(super) enum NotificationSetting {
     /// No notifications, or none about locks.
     Off,
     /// One channel per key: the server sends only keys that match our patterns.
@@ -19,14 +19,14 @@ pub(super) enum Setting {
 
 /// The recommended value: keyspace channels; generic commands, strings, hashes, expiry and
 /// eviction.
-pub(super) const WANTED: &str = "Kg$hxe";
+pub(super) const RECOMMENDED_FLAGS: &str = "Kg$hxe";
 
-impl Setting {
+impl NotificationSetting {
     pub(super) fn parse(flags: &str) -> Self {
         let has = |flag| flags.contains(flag);
-        let tells = has('A') || ['g', '$', 'h', 'x'].into_iter().any(has);
+        let has_any = has('A') || ['g', '$', 'h', 'x'].into_iter().any(has);
         match (has('K'), has('E')) {
-            _ if !tells => Self::Off,
+            _ if !has_any => Self::Off,
             (true, _) => Self::Keyspace,
             (false, true) => Self::Keyevent,
             (false, false) => Self::Off,
@@ -106,17 +106,17 @@ mod tests {
     fn a_setting_without_channels_or_without_classes_is_off() {
         // Redis accepts "K" alone and then sends nothing.
         for (flags, expected) in [
-            ("", Setting::Off),
-            ("K", Setting::Off),
-            ("Kl", Setting::Off),
-            ("AK", Setting::Keyspace),
-            ("AKE", Setting::Keyspace),
-            ("xE", Setting::Keyevent),
+            ("", NotificationSetting::Off),
+            ("K", NotificationSetting::Off),
+            ("Kl", NotificationSetting::Off),
+            ("AK", NotificationSetting::Keyspace),
+            ("AKE", NotificationSetting::Keyspace),
+            ("xE", NotificationSetting::Keyevent),
         ] {
-            assert_eq!(Setting::parse(flags), expected, "{flags}");
+            assert_eq!(NotificationSetting::parse(flags), expected, "{flags}");
         }
-        assert_eq!(Setting::missing_flags("xE"), "g$he");
-        assert_eq!(Setting::missing_flags(WANTED), "");
+        assert_eq!(NotificationSetting::missing_flags("xE"), "g$he");
+        assert_eq!(NotificationSetting::missing_flags(RECOMMENDED_FLAGS), "");
     }
 
     #[test]

@@ -98,16 +98,16 @@ pub(super) enum NodeValue {
 
 /// One key on all nodes, in configured order.
 #[derive(Debug)]
-pub(super) struct KeyCells {
+pub(super) struct KeyReplies {
     pub(super) key: RedisKey,
-    pub(super) cells: Vec<NodeValue>,
+    pub(super) replies: Vec<NodeValue>,
 }
 
 /// Several keys on all nodes.
-pub(super) struct AllCells {
+pub(super) struct NodeReads {
     /// Remaining times count from here.
     pub(super) sent_at: Tick,
-    pub(super) keys: Vec<KeyCells>,
+    pub(super) keys: Vec<KeyReplies>,
     pub(super) troubles: Troubles,
     /// Duration of the reading per node.
     pub(super) answer_ms: Vec<Option<i64>>,
@@ -122,7 +122,7 @@ pub(super) async fn read(
     settings: &Settings,
     connections: &Connections<'_>,
     keys: Vec<RedisKey>,
-) -> Result<AllCells, BackendError> {
+) -> Result<NodeReads, BackendError> {
     let pages = read_pages(settings, connections, &keys).await?;
     let sent_at = pages.iter().flatten().map(|(page, _)| page.sent_at).min();
     let sent_at = sent_at.unwrap_or_else(|| settings.clock.tick());
@@ -133,15 +133,15 @@ pub(super) async fn read(
             NodeValue::Unreachable
         }
     };
-    let cells: Vec<NodeValue> = pages.iter().map(empty).collect();
+    let replies: Vec<NodeValue> = pages.iter().map(empty).collect();
     let places: HashMap<RedisKey, usize> = keys.iter().cloned().zip(0..).collect();
-    let mut all = AllCells {
+    let mut all = NodeReads {
         sent_at,
         keys: keys
             .into_iter()
-            .map(|key| KeyCells {
+            .map(|key| KeyReplies {
                 key,
-                cells: cells.clone(),
+                replies: replies.clone(),
             })
             .collect(),
         troubles: Troubles::default(),
@@ -192,8 +192,8 @@ async fn read_pages(
     Ok(pages)
 }
 
-impl AllCells {
-    /// Puts the locks of one node into their cells, with times that count from `sent_at`.
+impl NodeReads {
+    /// Puts the locks of one node at its index, with times that count from `sent_at`.
     fn place(&mut self, index: usize, page: Page, places: &HashMap<RedisKey, usize>) {
         self.troubles.merge(page.troubles);
         let later_ms = page.sent_at.since(self.sent_at);
@@ -202,11 +202,11 @@ impl AllCells {
                 *remaining_ms += later_ms;
             }
             let place = places.get(lock.resource.as_bytes());
-            let cell = place
+            let reply = place
                 .and_then(|at| self.keys.get_mut(*at))
-                .and_then(|key| key.cells.get_mut(index));
-            if let Some(cell) = cell {
-                *cell = NodeValue::Value(Box::new(lock));
+                .and_then(|key| key.replies.get_mut(index));
+            if let Some(reply) = reply {
+                *reply = NodeValue::Value(Box::new(lock));
             }
         }
     }
