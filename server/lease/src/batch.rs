@@ -6,7 +6,7 @@
 //! transaction, and no result is returned before the commit.
 
 mod changes;
-mod keys;
+mod idempotency_keys;
 mod queue;
 
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ use domain::names::Resource;
 use domain::tick::Tick;
 use hashbrown::hash_map::Entry;
 
-use self::keys::Unbinding;
+use self::idempotency_keys::Unbinding;
 use super::activity_log::{Activity, ActivityEntry};
 use super::caller::LeasePrincipal;
 use super::operation::{AcquireOp, Applied, HeldUntil, Operation, OperationResult, QueueHead, Rejection};

@@ -6,20 +6,19 @@
 //!
 //! **Invariants:** at most one live lease per resource in commit order; tokens never repeat and
 //! never decrease; no answer before COMMIT; expiry is a predicate on the store's clock, the
-//! reaper only cleans up; waiters hold no connection.
+//! expiry recorder only cleans up; waiters hold no connection.
 
 mod acquire;
 mod activity_log;
 pub mod batch;
 mod batch_loops;
 mod caller;
-pub mod check;
 mod common;
 mod core;
 pub mod error;
 mod events;
 mod expiry_schedule;
-mod fence;
+mod fencing;
 mod grant_receiver;
 mod lane_route;
 mod maintenance;
@@ -31,6 +30,7 @@ mod rejections;
 mod shards;
 mod singleflight;
 pub mod store;
+pub mod store_inspection;
 #[cfg(test)]
 mod test_lease;
 mod trace_index;
@@ -62,7 +62,7 @@ pub use acquire::{AcquireRequest, Acquired};
 pub use activity_log::{Activity, ActivityEntry, ActivityLog, DrainedActivity, GrantedAfter};
 pub use caller::{LeaseCaller, LeasePrincipal};
 pub use error::{LeaseError, LeaseOpenError};
-pub use fence::{Checked, Report};
+pub use fencing::{FencingCheck, RejectionReport};
 pub use grant_receiver::PendingGrant;
 pub use metrics::LeaseMetrics;
 pub use move_leases::{MovedLeases, move_to_etcd};

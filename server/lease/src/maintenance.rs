@@ -12,9 +12,9 @@ use super::operation::Operation;
 use super::store::{Lane, LeaseRetention, PruneProgress};
 use runtime::tasks;
 
-const REAP_INTERVAL: Duration = Duration::from_millis(250);
+const RECORD_INTERVAL: Duration = Duration::from_millis(250);
 /// Expiries recorded per run.
-const REAP_MAX: u32 = 400;
+const RECORD_MAX: u32 = 400;
 /// Between sweeps, which find the expired leases that this process does not know of.
 const SWEEP_INTERVAL_MS: i64 = 1_000;
 /// A sweep reads every held lease: it takes at most 1/200 of the time.
@@ -30,11 +30,9 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(150);
 const HEARTBEAT_GAP_MS_MAX: i64 = 5_000;
 
 pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
-    supervise(
-        "lease expiry reaper",
-        core,
-        |core| async move { core.reap().await },
-    );
+    supervise("lease expiry recorder", core, |core| async move {
+        core.record_due_expiries().await
+    });
     supervise("lease store maintenance", core, move |core| async move {
         core.run_maintenance(&retention).await;
     });
@@ -69,10 +67,10 @@ fn supervise<Made: Future<Output = ()> + Send + 'static>(
 }
 
 impl Core {
-    /// **Invariant:** the reaper only cleans up. Each expiry is an operation like any other: the
+    /// **Invariant:** the expiry recorder only cleans up. Each expiry is an operation like any other: the
     /// state machine checks it again under the lock.
-    async fn reap(&self) {
-        let due_max = usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
+    async fn record_due_expiries(&self) {
+        let due_max = usize::try_from(RECORD_MAX).unwrap_or(usize::MAX);
         let mut sweep_at = self.clock.tick();
         loop {
             let due = self.expiries.take_due(self.clock.tick(), due_max);
@@ -81,7 +79,7 @@ impl Core {
             let started_at = self.clock.tick();
             if !is_full && started_at >= sweep_at {
                 // A failure is logged by `run_maintenance`, which queries the same store.
-                let found = self.store.expired_leases(REAP_MAX).await;
+                let found = self.store.expired_leases(RECORD_MAX).await;
                 let found = found.map_or_else(|_| Vec::new(), |found| found.value);
                 is_full = found.len() >= due_max;
                 if !is_full {
@@ -91,7 +89,7 @@ impl Core {
                 is_stored &= self.record_expiries(found).await;
             }
             if !is_full || !is_stored {
-                tokio::time::sleep(REAP_INTERVAL).await;
+                tokio::time::sleep(RECORD_INTERVAL).await;
             }
         }
     }

@@ -29,7 +29,7 @@ pub struct LeaseMetrics {
     pub hold_ms: Counter,
     pub renewals: Counter,
     pub releases: Counter,
-    /// Expired leases, counted when the expiry is recorded: by the reaper, a grant or a late
+    /// Expired leases, counted when the expiry is recorded: by the expiry recorder, a grant or a late
     /// call.
     pub expirations: Counter,
     /// Grants over an expired lease whose expiry was not yet recorded.

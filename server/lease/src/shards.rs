@@ -1,6 +1,6 @@
 //! The shards of the lease service: which store serves a resource, a lease id or an idempotency key, and reads of all.
 //!
-//! **Decision:** each shard is a whole [`Core`]: store, lanes, batches, waiters, reaper, clock, notifications and
+//! **Decision:** each shard is a whole [`Core`]: store, lanes, batches, waiters, expiry recorder, clock, notifications and
 //! fencing counters of its own. A router in front picks one. The alternative, one `Store` over several inner ones,
 //! would make a batch as slow and as available as the worst of its shards, and its single store time, token floor and
 //! rejection ids would be none of theirs. So a shard that does not answer fails its own operations only.

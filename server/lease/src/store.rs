@@ -11,10 +11,10 @@ mod moved;
 pub mod postgres;
 mod rejections;
 mod retention;
-mod rollback_guard;
 mod rows;
 pub mod sqlite;
 mod state_cache;
+mod witness_file;
 
 use std::sync::Arc;
 

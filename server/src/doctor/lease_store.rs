@@ -3,8 +3,8 @@
 use super::check_result::Finding;
 use super::store::examine_postgres;
 use config::{Config, LeaseStoreConfig, LeaseStores};
-use lease::store::etcd::{EtcdReport, examine};
-use lease::{LeaseOpenError, ShardError, check};
+use lease::store::etcd::{EtcdReport, inspect_store};
+use lease::{LeaseOpenError, ShardError, store_inspection};
 use runtime::clock::Clock;
 use secrecy::ExposeSecret as _;
 
@@ -38,9 +38,9 @@ pub(super) async fn examine_lease_store(config: &Config, clock: &Clock) -> Vec<F
     findings
 }
 
-/// The shards as a set; each of them was examined before.
+/// The shards as a set; each of them was inspected before.
 async fn compare_shards(config: &Config, shards: usize, clock: &Clock) -> Option<Finding> {
-    match check::shards(&config.lease, clock).await {
+    match store_inspection::shards(&config.lease, clock).await {
         Ok(()) => Some(Finding::ok(
             CHECK,
             format!("{shards} shards, in the order in which they were created"),
@@ -53,7 +53,7 @@ async fn compare_shards(config: &Config, shards: usize, clock: &Clock) -> Option
 }
 
 async fn examine_etcd(store: &LeaseStoreConfig, clock: &Clock) -> Vec<Finding> {
-    match examine(store, clock.clone()).await {
+    match inspect_store(store, clock.clone()).await {
         Ok(report) => judge(&report, clock.now().wall.timestamp_millis()),
         Err(LeaseOpenError::Etcd { reason, remedy, .. }) => vec![Finding::fault(CHECK, reason, remedy)],
         Err(error) => vec![Finding::fault(

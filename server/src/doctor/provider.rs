@@ -3,7 +3,7 @@
 use super::certificates;
 use super::check_result::Finding;
 use crate::identity::limits::SKEW_MAX;
-use crate::identity::oidc::check::{self, Examined};
+use crate::identity::oidc::check::{self, ProviderInspection};
 use config::Config;
 use runtime::clock::Clock;
 
@@ -16,9 +16,9 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let mut findings: Vec<Finding> = certificates::check_provider(oidc, clock.now().wall)
         .into_iter()
         .collect();
-    match check::examine(oidc).await {
-        Ok(examined) => {
-            let keys = domain::format::counted(examined.keys as u64, "key", "keys");
+    match check::inspect(oidc).await {
+        Ok(inspected) => {
+            let keys = domain::format::counted(inspected.keys as u64, "key", "keys");
             findings.push(Finding::ok(
                 CHECK,
                 format!(
@@ -26,7 +26,7 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
                     oidc.issuer
                 ),
             ));
-            findings.extend(clocks(&examined, clock));
+            findings.extend(clocks(&inspected, clock));
         }
         Err(unfit) => findings.push(Finding::fault(CHECK, unfit.why, unfit.remedy)),
     }
@@ -34,8 +34,8 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
 }
 
 /// A larger difference makes every sign-in fail.
-fn clocks(examined: &Examined, clock: &Clock) -> Option<Finding> {
-    let apart = examined.now? - clock.now().wall;
+fn clocks(inspected: &ProviderInspection, clock: &Clock) -> Option<Finding> {
+    let apart = inspected.now? - clock.now().wall;
     let most = i64::try_from(SKEW_MAX.as_secs()).unwrap_or(i64::MAX);
     let side = if apart.num_seconds() < 0 {
         "behind"

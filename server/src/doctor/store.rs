@@ -7,7 +7,7 @@ use secrecy::ExposeSecret as _;
 use super::check_result::{self, Finding};
 use super::{disk, ingress};
 use config::Config;
-use lease::check::{self, AuditRights, Examined};
+use lease::store_inspection::{self, AuditRights, StoreInspection};
 use runtime::clock::Clock;
 use runtime::db;
 use runtime::db::schema::MigrationStatus;
@@ -29,8 +29,8 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
 }
 
 /// Leases that were moved out of `store`.
-fn check_move(config: &Config, examined: &Examined) -> Option<Finding> {
-    let to = examined.moved_to.as_ref()?;
+fn check_move(config: &Config, inspected: &StoreInspection) -> Option<Finding> {
+    let to = inspected.moved_to.as_ref()?;
     let reason = format!("its leases were moved to {to}, or a move there has begun");
     let serves = config.lease.store.as_ref().map(|stores| stores.addresses());
     Some(match serves {
@@ -56,8 +56,8 @@ pub(super) async fn examine_postgres(
     config: &Config,
     clock: &Clock,
 ) -> Vec<Finding> {
-    let examined = match check::postgres(url).await {
-        Ok(examined) => examined,
+    let inspected = match store_inspection::postgres(url).await {
+        Ok(inspected) => inspected,
         Err(error) => {
             return vec![Finding::fault(
                 check,
@@ -67,38 +67,38 @@ pub(super) async fn examine_postgres(
         }
     };
     // The audit log is in `store`, whatever holds the leases, and leases are moved out of it alone.
-    let examined = Examined {
-        audit_rights: examined.audit_rights.filter(|_| check == CHECK),
-        moved_to: examined.moved_to.filter(|_| check == CHECK),
-        ..examined
+    let inspected = StoreInspection {
+        audit_rights: inspected.audit_rights.filter(|_| check == CHECK),
+        moved_to: inspected.moved_to.filter(|_| check == CHECK),
+        ..inspected
     };
-    let version = examined.version.as_deref().unwrap_or("Postgres");
+    let version = inspected.version.as_deref().unwrap_or("Postgres");
     let mut findings = vec![Finding::ok(check, format!("reached: {version}"))];
-    findings.extend(check_examined(check, location, &examined));
-    findings.extend(examined.now.map(|store_time| {
+    findings.extend(check_inspection(check, location, &inspected));
+    findings.extend(inspected.now.map(|store_time| {
         let offset = (store_time - clock.now().wall).num_milliseconds();
         check_result::clock(check, offset, 0)
     }));
-    findings.extend(check_roles(check, &examined));
-    findings.extend(check_move(config, &examined));
+    findings.extend(check_roles(check, &inspected));
+    findings.extend(check_move(config, &inspected));
     findings
 }
 
 /// One role that owns the tables and serves, or separate roles.
-fn check_roles(check: &str, examined: &Examined) -> Vec<Finding> {
+fn check_roles(check: &str, inspected: &StoreInspection) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_behind = matches!(
-        examined.migrations,
+        inspected.migrations,
         MigrationStatus::Fresh | MigrationStatus::Behind { .. }
     );
-    if is_behind && !examined.may_migrate {
+    if is_behind && !inspected.may_migrate {
         findings.push(Finding::fault(
             check,
             "the tables are not up to date, and this role may not change them",
             "leasehold migrate # as the owner of the tables, with the owner's address in LEASEHOLD_STORE",
         ));
     }
-    findings.extend(examined.audit_rights.map(|rights| match rights {
+    findings.extend(inspected.audit_rights.map(|rights| match rights {
         AuditRights::Appender => Finding::ok(
             check,
             "two roles: this one may only read and add entries of the audit log, and does not own the tables",
@@ -129,11 +129,11 @@ async fn check_file(path: &Path, config: &Config, clock: &Clock) -> Vec<Finding>
         ));
         return findings;
     }
-    match check::sqlite(path).await {
-        Ok(examined) => {
-            findings.extend(check_examined(CHECK, &location.to_string(), &examined));
-            findings.extend(check_clock_ahead(&examined, clock));
-            findings.extend(check_move(config, &examined));
+    match store_inspection::sqlite(path).await {
+        Ok(inspected) => {
+            findings.extend(check_inspection(CHECK, &location.to_string(), &inspected));
+            findings.extend(check_clock_ahead(&inspected, clock));
+            findings.extend(check_move(config, &inspected));
         }
         Err(error) => findings.push(unreadable_finding(path, &error_chain(&error))),
     }
@@ -147,7 +147,7 @@ async fn check_other_database(path: PathBuf) -> Option<Finding> {
     if !path.exists() {
         return None;
     }
-    Some(match check::migrations(&path).await {
+    Some(match store_inspection::migrations(&path).await {
         Ok(migrations) => check_tables(CHECK, &path.display().to_string(), &migrations),
         Err(error) => unreadable_finding(&path, &error.to_string()),
     })
@@ -160,9 +160,9 @@ fn unreadable_finding(path: &Path, why: &str) -> Finding {
     Finding::fault(CHECK, format!("{location} cannot be read: {why}"), remedy)
 }
 
-fn check_examined(check: &str, location: &str, examined: &Examined) -> Vec<Finding> {
-    let mut findings = vec![check_tables(check, location, &examined.migrations)];
-    findings.push(match &examined.not_durable {
+fn check_inspection(check: &str, location: &str, inspected: &StoreInspection) -> Vec<Finding> {
+    let mut findings = vec![check_tables(check, location, &inspected.migrations)];
+    findings.push(match &inspected.not_durable {
         Some(why) => Finding::fault(
             check,
             format!("its commits are not durable: {why}"),
@@ -170,7 +170,7 @@ fn check_examined(check: &str, location: &str, examined: &Examined) -> Vec<Findi
         ),
         None => Finding::ok(check, "commits are durable"),
     });
-    if let Some(why) = &examined.rewound {
+    if let Some(why) = &inspected.rewound {
         findings.push(Finding::fault(
             check,
             format!("it was rewound, perhaps restored from a backup: {why}"),
@@ -220,8 +220,8 @@ fn check_tables(check: &str, location: &str, migrations: &MigrationStatus) -> Fi
 }
 
 /// The store's time never goes back: if it is ahead, this machine's clock was set back or corrected.
-fn check_clock_ahead(examined: &Examined, clock: &Clock) -> Option<Finding> {
-    let ahead_ms = (examined.now? - clock.now().wall).num_milliseconds();
+fn check_clock_ahead(inspected: &StoreInspection, clock: &Clock) -> Option<Finding> {
+    let ahead_ms = (inspected.now? - clock.now().wall).num_milliseconds();
     (ahead_ms > 5_000).then(|| {
         Finding::fault(
             CHECK,

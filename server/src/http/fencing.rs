@@ -19,7 +19,7 @@ use super::json_body::{self, BodyError, FieldErrors};
 use crate::http::lease::context::Context;
 use crate::http::lease::dto::HolderDto;
 use crate::http::problem::Problem;
-use lease::{Checked, LeaseService, Report};
+use lease::{FencingCheck, LeaseService, RejectionReport};
 
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -155,7 +155,7 @@ impl Question {
     }
 }
 
-async fn parse(context: &Context, body: Body) -> Result<Report, BodyError> {
+async fn parse(context: &Context, body: Body) -> Result<RejectionReport, BodyError> {
     let body: RejectionDto = json_body::read(&context.headers, body).await?;
     let mut errors = FieldErrors::default();
     let resource = errors.check(names::resource(&body.resource));
@@ -170,7 +170,7 @@ async fn parse(context: &Context, body: Body) -> Result<Report, BodyError> {
     else {
         return Err(errors.into());
     };
-    Ok(Report {
+    Ok(RejectionReport {
         resource,
         token,
         highest,
@@ -201,8 +201,8 @@ fn moment(text: &str) -> Result<StoreTime, ValidationError> {
         .map_err(|_| ValidationError::new("at", "must be a time like 2026-04-30T23:59:01Z"))
 }
 
-impl From<Checked> for CheckedDto {
-    fn from(checked: Checked) -> Self {
+impl From<FencingCheck> for CheckedDto {
+    fn from(checked: FencingCheck) -> Self {
         Self {
             accepted: checked.accepted(),
             reason: checked.answer.verdict.reason(),

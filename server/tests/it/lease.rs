@@ -1,14 +1,15 @@
 //! The lease service over HTTP, the same tests on SQLite and on a real Postgres.
 
 mod batch;
-mod bound_keys;
 mod contract;
 mod cut_off_requests;
 mod direct_calls;
 mod durability;
+mod expiry_recorder;
 mod external_writer;
 mod faults;
 mod force_release;
+mod idempotency_keys;
 mod input;
 mod late_answers;
 mod leader_election;
@@ -18,7 +19,6 @@ mod metrics;
 mod model;
 mod move_to_etcd;
 mod ownership;
-mod reaper;
 mod rejections;
 mod reported_ends;
 mod retention;

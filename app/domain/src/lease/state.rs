@@ -76,7 +76,7 @@ impl EndCause {
 }
 
 impl Lease {
-    /// **Expiry is this predicate**, regardless of what the reaper has written.
+    /// **Expiry is this predicate**, regardless of what the expiry recorder has written.
     pub fn lives_at(&self, now: StoreTime) -> bool {
         self.ending.is_none() && self.held_until() > now
     }

@@ -63,7 +63,7 @@ mod tests;
 pub use cluster::EtcdReport;
 pub(crate) use import::Import;
 pub(crate) use open::{check, find_shard};
-pub use open::{examine, raise_epoch};
+pub use open::{inspect_store, raise_epoch};
 
 /// Batches in flight. Few, so that the operations that arrive meanwhile share a transaction: with 64 clients two lanes took
 /// 0.6 times the CPU time of sixteen.

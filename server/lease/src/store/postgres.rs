@@ -47,7 +47,7 @@ use crate::operation::{Applied, Operation, QueueHead};
 use runtime::clock::Clock;
 
 pub(crate) use move_guard::refuse_writes;
-pub use open::{examine, raise_epoch};
+pub use open::{inspect_store, raise_epoch};
 pub(crate) use open::{live_replicas, migrate, open_to_move, time_ms};
 pub(crate) use shard::find_shard;
 

@@ -28,8 +28,8 @@ use self::prune::PruneQueue;
 use self::store_clock::StoreClock;
 use self::writer::{Committed, Writer};
 use super::retention::LeaseRetention;
-use super::rollback_guard::RollbackGuard;
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
+use super::witness_file::WitnessFile;
 use super::{
     HeldRow, Lane, PruneProgress, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow,
     ResourceView, StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
@@ -38,7 +38,7 @@ use crate::operation::{Applied, Operation, QueueHead};
 
 pub(crate) use file_lock::lock_file;
 pub(crate) use open::open_to_move;
-pub use open::{examine, migrate_file, raise_epoch};
+pub use open::{inspect_store, migrate_file, raise_epoch};
 pub(crate) use store_clock::time_ms;
 
 pub struct SqliteStore {
@@ -48,7 +48,7 @@ pub struct SqliteStore {
     readers: SqlitePool,
     clock: StoreClock,
     replica: Arc<str>,
-    witness: Mutex<RollbackGuard>,
+    witness: Mutex<WitnessFile>,
     grants: AtomicI64,
     prune_queue: parking_lot::Mutex<PruneQueue>,
     /// The file lock, held while this process serves the file.

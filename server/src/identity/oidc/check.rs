@@ -15,7 +15,7 @@ use config::OidcConfig;
 
 /// Result of a successful check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
+pub struct ProviderInspection {
     /// Number of keys usable for ID tokens.
     pub keys: usize,
     /// The provider's clock from the `Date` header, in whole seconds.
@@ -31,7 +31,7 @@ pub struct ProviderFault {
 
 /// # Errors
 /// Sign-in is impossible; see [`ProviderFault`].
-pub async fn examine(config: &OidcConfig) -> Result<Examined, ProviderFault> {
+pub async fn inspect(config: &OidcConfig) -> Result<ProviderInspection, ProviderFault> {
     let http = http::client(config).map_err(|error| ProviderFault {
         why: error.to_string(),
         remedy: "write the authority's certificate as PEM into the file of oidc.ca_file".to_owned(),
@@ -95,7 +95,7 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, ProviderFault> {
             remedy: "give the client at the provider a signature by RS256, PS256, ES256 or EdDSA".to_owned(),
         });
     }
-    Ok(Examined {
+    Ok(ProviderInspection {
         keys,
         now: date.map(|date| date.with_timezone(&Utc)),
     })

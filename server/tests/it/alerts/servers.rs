@@ -7,7 +7,7 @@ use ::backends::misconfigured::BrokenBackend;
 use ::backends::{BackendError, BackendRegistry};
 use ::config::HistoryConfig;
 use ::inventory::Inventory;
-use ::lease::{LeaseCaller, LeaseConfig, LeasePrincipal, LeaseService, Report};
+use ::lease::{LeaseCaller, LeaseConfig, LeasePrincipal, LeaseService, RejectionReport};
 use domain::alerts::{Draft, SilenceDraft};
 use domain::backend::BackendKind;
 use domain::lease::Scope;
@@ -120,7 +120,7 @@ impl Server {
             principal: LeasePrincipal::new("test"),
             scope: Scope::everything(),
         };
-        let report = Report {
+        let report = RejectionReport {
             resource: Resource::from(resource),
             token: FencingToken::new(3),
             highest: Some(FencingToken::new(4)),

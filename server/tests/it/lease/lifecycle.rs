@@ -25,7 +25,7 @@ async fn until_free(server: &LeaseServer, resource: &str) {
     .await;
 }
 
-on_every_store!(a_lease_ends_by_the_clock_and_not_by_the_reaper, |store| {
+on_every_store!(a_lease_ends_by_the_clock_before_its_expiry_is_recorded, |store| {
     // Traps 20, 28: past its own TTL a renew is 410 and the next acquire gets the lock, whatever TTL it requests.
     let server = store.serve().await;
     let lease = server.acquire("r", "w1", 2).await;

@@ -118,7 +118,7 @@ on_every_store!(the_ends_of_leases_are_counted_by_their_kind, |store| {
         it.expirations.read() == 1
     })
     .await;
-    // Until a grant comes before the reaper has noted the end of the lease before it.
+    // Until a grant comes before the expiry recorder has noted the end of the lease before it.
     let mut rounds = 0;
     while metrics.reclaims.read() == 0 {
         rounds += 1;

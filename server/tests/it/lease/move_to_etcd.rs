@@ -11,7 +11,7 @@ use runtime::db::{Db, on_either};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use super::bound_keys::{hold, release};
+use super::idempotency_keys::{hold, release};
 use super::lease_server::{LeaseStore, StoreKind, is_granted, lease_stores, on_both_stores, token};
 
 /// More than are moved before the test kills the command.

@@ -43,7 +43,7 @@ async fn panicked_tasks_restart_and_the_backends_page_shows_it() {
         "user and token cache",
         "audit log verifier",
         "forced unlocks",
-        "lease expiry reaper",
+        "lease expiry recorder",
         "lease store maintenance",
         "lease watchers",
     ];

@@ -124,7 +124,7 @@ async fn prepare(
 ///
 /// # Errors
 /// See [`LeaseOpenError`].
-pub async fn examine(config: &LeaseStoreConfig, clock: Clock) -> Result<EtcdReport, LeaseOpenError> {
+pub async fn inspect_store(config: &LeaseStoreConfig, clock: Clock) -> Result<EtcdReport, LeaseOpenError> {
     let link = Link::new(EtcdSettings::new(config)?, clock);
     let keys = Keys::new(config.address.prefix.clone());
     let mut report = inspect(&link, &keys).await?;
@@ -132,7 +132,7 @@ pub async fn examine(config: &LeaseStoreConfig, clock: Clock) -> Result<EtcdRepo
     Ok(report)
 }
 
-/// As [`examine`], and creates a missing store.
+/// As [`inspect_store`], and creates a missing store.
 ///
 /// # Errors
 /// See [`LeaseOpenError`].

@@ -17,9 +17,9 @@ use super::epoch::{identify, is_behind, raise_epoch_once};
 use super::monotonic_clock::{MonotonicClock, STEP_MS};
 use super::shard::write_identity;
 use super::{PostgresStore, sql};
-use crate::check::{AuditRights, Examined};
 use crate::error::LeaseOpenError;
 use crate::shards::ShardIdentity;
+use crate::store_inspection::{AuditRights, StoreInspection};
 use runtime::clock::Clock;
 use runtime::db::schema::{MigrationStatus, may_migrate_postgres};
 use runtime::random;
@@ -252,15 +252,15 @@ pub(crate) async fn migrate(
 ///
 /// # Errors
 /// The server does not answer or refuses the connection.
-pub async fn examine(url: &str) -> Result<Examined, LeaseOpenError> {
+pub async fn inspect_store(url: &str) -> Result<StoreInspection, LeaseOpenError> {
     let options = options(url)?.options([("default_transaction_read_only", "on")]);
     let mut connection = options.connect().await.map_err(LeaseOpenError::Store)?;
-    let examined = read_all(&mut connection).await.map_err(LeaseOpenError::Store);
+    let inspected = read_all(&mut connection).await.map_err(LeaseOpenError::Store);
     let _closed = connection.close().await;
-    examined
+    inspected
 }
 
-async fn read_all(connection: &mut PgConnection) -> Result<Examined, sqlx::Error> {
+async fn read_all(connection: &mut PgConnection) -> Result<StoreInspection, sqlx::Error> {
     let migrations = runtime::db::schema::status_postgres(&mut *connection).await?;
     let read = "SELECT clock_timestamp(), current_setting('server_version'), current_setting('fsync')";
     let (now, version, fsync): (DateTime<Utc>, String, String) =
@@ -285,7 +285,7 @@ async fn read_all(connection: &mut PgConnection) -> Result<Examined, sqlx::Error
             domain::escape::visible(&resource)
         )
     });
-    Ok(Examined {
+    Ok(StoreInspection {
         not_durable,
         rewound,
         moved_to: match migrations.is_complete() {

@@ -13,13 +13,13 @@ use tokio::sync::Mutex;
 
 use super::super::StoreError;
 use super::super::moved::{self, refuse_moved};
-use super::super::rollback_guard::RollbackGuard;
+use super::super::witness_file::WitnessFile;
 use super::file_lock::{io, lock_file};
 use super::store_clock::StoreClock;
 use super::writer::Writer;
 use super::{SqliteStore, sql, wal_limit};
-use crate::check::Examined;
 use crate::error::LeaseOpenError;
+use crate::store_inspection::StoreInspection;
 use runtime::clock::Clock;
 use runtime::db::schema::MigrationStatus;
 use runtime::random;
@@ -46,7 +46,7 @@ impl SqliteStore {
         require_durable(&mut writer).await?;
         migrate(&mut writer).await?;
         refuse_moved(&mut writer).await?;
-        let witness = check_rollback(&mut writer, &path).await?;
+        let witness = check_witness(&mut writer, &path).await?;
         let clock = StoreClock::begin(&mut writer, clock)
             .await
             .map_err(LeaseOpenError::Store)?;
@@ -97,14 +97,14 @@ pub(crate) async fn open_to_move(path: &Path) -> Result<(SqliteConnection, File)
     let mut writer = options(&path).connect().await.map_err(LeaseOpenError::Store)?;
     require_durable(&mut writer).await?;
     migrate(&mut writer).await?;
-    check_rollback(&mut writer, &path).await?;
+    check_witness(&mut writer, &path).await?;
     Ok((writer, lock))
 }
 
 /// Refuses a rewound store, and raises the tokens of a copy.
-async fn check_rollback(writer: &mut SqliteConnection, path: &Path) -> Result<RollbackGuard, LeaseOpenError> {
+async fn check_witness(writer: &mut SqliteConnection, path: &Path) -> Result<WitnessFile, LeaseOpenError> {
     let (store_id, epoch, grants) = meta(&mut *writer).await?;
-    let witness = RollbackGuard {
+    let witness = WitnessFile {
         store_id,
         epoch,
         grants,
@@ -126,7 +126,7 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
     require_durable(&mut writer).await?;
     migrate(&mut writer).await?;
     let (store_id, epoch, grants) = meta(&mut writer).await?;
-    let seen = RollbackGuard::read(&path).map_or(epoch, |witness| witness.epoch.max(epoch));
+    let seen = WitnessFile::read(&path).map_or(epoch, |witness| witness.epoch.max(epoch));
     sqlx::query(sql::REPAIR_COUNTERS)
         .execute(&mut writer)
         .await
@@ -137,13 +137,13 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
         .await
         .map_err(LeaseOpenError::Store)?;
     writer.close().await.map_err(LeaseOpenError::Store)?;
-    let guard = RollbackGuard {
+    let witness = WitnessFile {
         store_id,
         epoch: seen + 1,
         grants,
     };
-    // Without it the next start would find no rollback guard and raise the tokens again.
-    guard.write(&path).map_err(|source| io(&path, source))?;
+    // Without it the next start would find no witness file and raise the tokens again.
+    witness.write(&path).map_err(|source| io(&path, source))?;
     Ok(seen + 1)
 }
 
@@ -158,14 +158,14 @@ async fn raise_floor(writer: &mut SqliteConnection, epoch: i64) -> Result<(), Le
     Ok(())
 }
 
-/// A store that has issued tokens and has no rollback guard of its own was copied here, perhaps from a backup that
+/// A store that has issued tokens and has no witness file of its own was copied here, perhaps from a backup that
 /// lacks the last tokens. Their number is unknown, so the floor is raised before any grant.
 async fn raise_floor_of_copy(
     writer: &mut SqliteConnection,
     path: &Path,
-    store: RollbackGuard,
-) -> Result<RollbackGuard, LeaseOpenError> {
-    let is_its_own = RollbackGuard::read(path).is_some_and(|witness| witness.store_id == store.store_id);
+    store: WitnessFile,
+) -> Result<WitnessFile, LeaseOpenError> {
+    let is_its_own = WitnessFile::read(path).is_some_and(|witness| witness.store_id == store.store_id);
     if is_its_own || store.grants == 0 {
         return Ok(store);
     }
@@ -175,7 +175,7 @@ async fn raise_floor_of_copy(
         epoch,
         "the store has no witness file, so it was copied here, perhaps from a backup: every fencing token is raised"
     );
-    Ok(RollbackGuard { epoch, ..store })
+    Ok(WitnessFile { epoch, ..store })
 }
 
 /// Migrates the tables of a file that no server has open.
@@ -194,7 +194,10 @@ pub async fn migrate_file(path: &Path) -> Result<(), LeaseOpenError> {
 ///
 /// # Errors
 /// The file cannot be read.
-pub async fn examine(reader: &mut SqliteConnection, path: &Path) -> Result<Examined, sqlx::Error> {
+pub async fn inspect_store(
+    reader: &mut SqliteConnection,
+    path: &Path,
+) -> Result<StoreInspection, sqlx::Error> {
     let migrations = runtime::db::schema::status_sqlite(&mut *reader).await?;
     let meta: Option<(String, i64, i64, i64)> = match migrations {
         MigrationStatus::Fresh => None,
@@ -203,7 +206,7 @@ pub async fn examine(reader: &mut SqliteConnection, path: &Path) -> Result<Exami
             sqlx::query_as(read).fetch_optional(&mut *reader).await?
         }
     };
-    let mut examined = Examined {
+    let mut inspected = StoreInspection {
         not_durable: None,
         rewound: None,
         moved_to: match migrations.is_complete() {
@@ -217,15 +220,15 @@ pub async fn examine(reader: &mut SqliteConnection, path: &Path) -> Result<Exami
         migrations,
     };
     if let Some((store_id, epoch, clock_ms, grants)) = meta {
-        let store = RollbackGuard {
+        let store = WitnessFile {
             store_id,
             epoch,
             grants,
         };
-        examined.now = DateTime::from_timestamp_millis(clock_ms);
-        examined.rewound = rewound(reader, path, &store).await?;
+        inspected.now = DateTime::from_timestamp_millis(clock_ms);
+        inspected.rewound = rewound(reader, path, &store).await?;
     }
-    Ok(examined)
+    Ok(inspected)
 }
 
 fn options(path: &Path) -> SqliteConnectOptions {
@@ -318,7 +321,7 @@ async fn meta(writer: &mut SqliteConnection) -> Result<Meta, LeaseOpenError> {
 async fn refuse_rewound(
     writer: &mut SqliteConnection,
     path: &Path,
-    store: &RollbackGuard,
+    store: &WitnessFile,
 ) -> Result<(), LeaseOpenError> {
     let why = rewound(writer, path, store)
         .await
@@ -330,9 +333,9 @@ async fn refuse_rewound(
 async fn rewound(
     reader: &mut SqliteConnection,
     path: &Path,
-    store: &RollbackGuard,
+    store: &WitnessFile,
 ) -> Result<Option<String>, sqlx::Error> {
-    if let Some(seen) = RollbackGuard::read(path)
+    if let Some(seen) = WitnessFile::read(path)
         && seen.is_ahead_of(store)
     {
         return Ok(Some(format!(

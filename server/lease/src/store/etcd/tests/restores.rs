@@ -47,7 +47,7 @@ async fn a_starting_replica_raises_the_epoch_of_a_restored_cluster() {
     assert_eq!(next_token(&store, "r").await, 2);
     store.close().await;
     etcd.restore(backup, options(&[])).await.unwrap();
-    let report = super::super::examine(&config(&etcd.addresses()), Clock::start())
+    let report = super::super::inspect_store(&config(&etcd.addresses()), Clock::start())
         .await
         .unwrap();
     assert!(report.rewound.is_some(), "{report:?}");

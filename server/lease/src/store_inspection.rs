@@ -15,7 +15,7 @@ use runtime::db::schema::{self, MigrationStatus};
 
 /// Result of the inspection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
+pub struct StoreInspection {
     pub migrations: MigrationStatus,
     /// Why a confirmed write could be lost, if it could.
     pub not_durable: Option<String>,
@@ -50,11 +50,11 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The file cannot be read or is not a store.
-pub async fn sqlite(path: &Path) -> Result<Examined, LeaseOpenError> {
+pub async fn sqlite(path: &Path) -> Result<StoreInspection, LeaseOpenError> {
     let mut connection = open_read_only(path).await.map_err(LeaseOpenError::Store)?;
-    let examined = store::sqlite::examine(&mut connection, path).await;
+    let inspected = store::sqlite::inspect_store(&mut connection, path).await;
     let _closed = connection.close().await;
-    examined.map_err(LeaseOpenError::Store)
+    inspected.map_err(LeaseOpenError::Store)
 }
 
 /// Migration status of any SQLite file of the product, read-only.
@@ -72,8 +72,8 @@ pub async fn migrations(path: &Path) -> Result<MigrationStatus, sqlx::Error> {
 ///
 /// # Errors
 /// The server does not answer or refuses the connection.
-pub async fn postgres(url: &str) -> Result<Examined, LeaseOpenError> {
-    let reply = tokio::time::timeout(REPLY_TIMEOUT, store::postgres::examine(url)).await;
+pub async fn postgres(url: &str) -> Result<StoreInspection, LeaseOpenError> {
+    let reply = tokio::time::timeout(REPLY_TIMEOUT, store::postgres::inspect_store(url)).await;
     reply.map_err(|_| LeaseOpenError::NoAnswer)?
 }
 

@@ -16,7 +16,7 @@ use runtime::change_signal::ChangeSignal;
 
 /// A rejection reported by a resource that compares tokens itself.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct RejectionReport {
     pub resource: Resource,
     pub token: FencingToken,
     pub highest: Option<FencingToken>,
@@ -27,7 +27,7 @@ pub struct Report {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Checked {
+pub struct FencingCheck {
     pub answer: FencingAnswer,
     pub now: ResourceNow,
 }
@@ -45,7 +45,7 @@ impl LeaseService {
         presented: FencingToken,
         owner: Option<OwnerId>,
         source: Option<String>,
-    ) -> Result<Checked, LeaseError> {
+    ) -> Result<FencingCheck, LeaseError> {
         let now = self.resource(caller, resource).await?;
         let state = ResourceState {
             last_token: now.last_token,
@@ -65,14 +65,14 @@ impl LeaseService {
             })
             .await?;
         }
-        Ok(Checked { answer, now })
+        Ok(FencingCheck { answer, now })
     }
 
     /// Stores a rejection that a resource made itself.
     ///
     /// # Errors
     /// `OutOfScope`, `Unavailable`.
-    pub async fn report(&self, caller: &LeaseCaller, report: Report) -> Result<(), LeaseError> {
+    pub async fn report(&self, caller: &LeaseCaller, report: RejectionReport) -> Result<(), LeaseError> {
         caller.may_name(&report.resource)?;
         self.record_rejection(Rejection {
             resource: report.resource,
@@ -102,7 +102,7 @@ impl LeaseService {
     }
 }
 
-impl Checked {
+impl FencingCheck {
     pub fn accepted(&self) -> bool {
         self.answer.verdict == FencingDecision::Accepted
     }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RollbackGuard {
+pub(super) struct WitnessFile {
     pub(super) store_id: String,
     pub(super) epoch: i64,
     pub(super) grants: i64,
 }
 
-impl RollbackGuard {
+impl WitnessFile {
     pub(super) fn path(store: &Path) -> PathBuf {
         let mut name = store.as_os_str().to_owned();
         name.push(".witness");

@@ -1,4 +1,4 @@
-//! The reaper only cleans up: it ends no live lease, however late it runs.
+//! The expiry recorder only cleans up: it ends no live lease, however late it runs.
 
 use ::lease::LeasePrincipal;
 use ::lease::operation::{AcquireMode, AcquireOp, Operation, OperationResult};
@@ -41,7 +41,7 @@ async fn one(store: &dyn Store, operation: Operation) -> OperationResult {
     applied.done.into_iter().next().unwrap()
 }
 
-on_both_stores!(a_stalled_reaper_ends_no_live_lease, |lease_store| {
+on_both_stores!(a_stalled_expiry_recorder_ends_no_live_lease, |lease_store| {
     // Trap 30: it finds an expired lease and stalls; meanwhile the next owner acquires and renews the lock.
     let store = lease_store.open(&Clock::start()).await;
     let expire = Operation::Expire {
@@ -49,7 +49,7 @@ on_both_stores!(a_stalled_reaper_ends_no_live_lease, |lease_store| {
     };
     let first = one(store.as_ref(), acquire(1, 1)).await;
     let found = || async { store.expired_leases(10).await.unwrap().value == [Resource::from("r")] };
-    eventually("the reaper finds it", found).await;
+    eventually("the expiry recorder finds it", found).await;
     let next = one(store.as_ref(), acquire(2, 30)).await;
     assert_eq!(
         one(store.as_ref(), expire.clone()).await,
