@@ -145,7 +145,7 @@ pub(crate) fn routes() -> AnyView {
             <Route path=path!("/alerts/rules/:id") view=RuleEditorPage ssr=SsrMode::Async/>
             <Route path=path!("/unlock/:backend/*resource") view=UnlockReviewPage ssr=SsrMode::Async/>
             <Route path=path!("/unlocks") view=BulkSelectPage ssr=SsrMode::Async/>
-            <Route path=path!("/unlocks/several") view=BulkConfirmPage ssr=SsrMode::Async/>
+            <Route path=path!("/unlocks/bulk") view=BulkConfirmPage ssr=SsrMode::Async/>
             <Route path=path!("/unlocks/:unlock_id") view=UnlockStepPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers") view=ReceiversPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>

@@ -179,8 +179,8 @@ routes! {
     POST "/unlock/{backend}/{*resource}" => May(Unlock), page(pages::unlock::review::begin);
     GET "/unlocks", "/api/unlock-candidates" => May(Unlock), leptos;
     POST "/unlocks" => May(Unlock), page(pages::unlock::bulk::begin);
-    GET "/unlocks/several", "/api/bulk-unlocks" => May(View), leptos;
-    POST "/unlocks/several" => May(Unlock), page(pages::unlock::bulk::confirm);
+    GET "/unlocks/bulk", "/api/bulk-unlocks" => May(View), leptos;
+    POST "/unlocks/bulk" => May(Unlock), page(pages::unlock::bulk::confirm);
     GET "/unlocks/{unlock_id}", "/api/unlock" => May(View), leptos;
     POST "/unlocks/{unlock_id}/confirm" => May(Unlock), page(pages::unlock::step::confirm);
     POST "/unlocks/{unlock_id}/approve" => May(Approve), page(pages::unlock::step::approve);

@@ -2,14 +2,14 @@
 
 mod console;
 mod demo_replay;
-mod ended;
+mod ended_alerts;
 mod floods;
 mod idle_load;
+mod observed_ttl;
 mod outage;
 mod page;
 mod preview;
 mod preview_parts;
 mod receivers;
 mod servers;
-mod ttl_seen;
 mod windows;

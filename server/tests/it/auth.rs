@@ -11,6 +11,6 @@ mod role_forms;
 mod settings;
 mod sign_in;
 mod sign_in_routes;
-mod successors;
 mod tenants;
+mod token_rotation;
 mod tokens;

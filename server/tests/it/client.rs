@@ -8,7 +8,7 @@ mod lease;
 mod lease_end;
 mod network_faults;
 mod patterns;
-mod paused;
+mod paused_holder;
 mod run;
 mod run_messages;
 mod stale_holder;

@@ -2,11 +2,11 @@
 //! it names. What has a place of its own is there: docs/security.md says where.
 
 pub(crate) mod canaries;
-mod documented;
-mod guessing;
+mod documented_controls;
 mod headers;
 mod limits;
-mod matrix;
+mod password_guessing;
+mod route_matrix;
 mod static_files;
-mod supply;
+mod supply_chain;
 mod tenant_matrix;

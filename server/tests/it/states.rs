@@ -2,9 +2,9 @@
 
 mod dead_holders;
 mod dual_owner;
+mod every_state;
 mod heartbeats;
 mod long_held;
 mod outages;
-mod reach;
-mod surfaces;
+mod state_agreement;
 mod systems;

@@ -3,12 +3,12 @@
 pub(crate) mod browser;
 pub(crate) mod caller;
 pub(crate) mod form;
+pub(crate) mod hostile_redis;
 pub(crate) mod html;
 pub(crate) mod lock_client;
 pub(crate) mod promtool;
 pub(crate) mod proxy;
 pub(crate) mod redis_keys;
-pub(crate) mod refusing;
 pub(crate) mod rng;
 pub(crate) mod routes;
 pub(crate) mod scale;

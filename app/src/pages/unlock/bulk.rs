@@ -17,7 +17,7 @@ pub use selected_holding::SelectedHolding;
 
 /// URLs of selection and confirmation.
 pub const SELECT: &str = "/unlocks";
-pub const CONFIRM: &str = "/unlocks/several";
+pub const CONFIRM: &str = "/unlocks/bulk";
 
 /// Names of the reply's values: a selected lock without an intent and the reason, once for each;
 /// and the URL where the others are confirmed.

@@ -207,7 +207,7 @@ pub struct CandidateRow {
     pub state: LockState,
 }
 
-/// `/unlocks/several`
+/// `/unlocks/bulk`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BulkConfirmData {
     pub items: Vec<BulkItem>,

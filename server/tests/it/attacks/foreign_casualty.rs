@@ -81,7 +81,7 @@ async fn an_unlock_counts_foreign_locks_without_their_names() {
     let paths = [
         format!("/v1/unlocks/{id}"),
         format!("/unlocks/{id}"),
-        format!("/unlocks/several?id={id}"),
+        format!("/unlocks/bulk?id={id}"),
         format!("/unlock/orders-db/{OWN}"),
     ];
     for path in &paths {

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::process::running_server::Running;
 use crate::support::form::Form as _;
-use crate::support::refusing::refusing_redis;
+use crate::support::hostile_redis::hostile_redis;
 use crate::support::webhook_sink::{Reply, WebhookSink};
 use testkit::eventually;
 
@@ -96,7 +96,7 @@ async fn send_texts(server: &Running) {
 /// The log once every text is in it.
 async fn log(format: &str) -> String {
     let postgres = refusing_postgres(&multiline("postgres")).await;
-    let redis = refusing_redis(&hostile("redis"));
+    let redis = hostile_redis(&hostile("redis"));
     let receiver = WebhookSink::open().await;
     receiver.answers((0..100).map(|_| Reply::Text(400, multiline("receiver"))));
     let url = postgres.superuser_url();

@@ -1,7 +1,7 @@
 //! A former admin made tokens for later. They go on working, so disabling the admin names them, and the page of the
 //! user revokes them.
 
-use super::token_offspring::{make, works};
+use super::credentials_of_stolen_token::{make, works};
 use crate::support::{Store, TestServer, on, reply};
 use crate::unlock::pages::{post, see};
 use domain::access::Role;

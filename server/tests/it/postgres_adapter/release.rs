@@ -1,7 +1,7 @@
 //! Forced unlocks of lease tables: the right statement for each kind of row, guarded by every column that identifies a
 //! holding, and never the next holder's.
 
-mod raced;
+mod races;
 
 use ::backends::postgres::PostgresBackend;
 use ::backends::{Backend, no_release};

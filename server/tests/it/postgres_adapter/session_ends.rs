@@ -1,7 +1,7 @@
 //! Forced unlocks that end sessions: only the observed one, only while it holds the observed lock, with its whole
 //! blast radius named.
 
-mod raced;
+mod races;
 
 use ::backends::Backend;
 use ::backends::postgres::PostgresBackend;

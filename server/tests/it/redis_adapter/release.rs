@@ -2,7 +2,7 @@
 
 mod inventory_refresh;
 mod libraries;
-mod raced;
+mod races;
 mod waiters;
 
 use std::time::Duration;

@@ -143,7 +143,7 @@ fn filled(planted: &Planted, path: &str) -> Vec<String> {
         "/locks" => &["?backend=cache", "?q=zebra"],
         "/locks/{backend}/{*resource}" => return vec![plain, "/locks/builtin/tenant_1:job".to_owned()],
         "/unlock/{backend}/{*resource}" => return vec![plain, "/unlock/builtin/tenant_1:job".to_owned()],
-        "/unlocks/several" => return vec![format!("{plain}?id={}", planted.unlock)],
+        "/unlocks/bulk" => return vec![format!("{plain}?id={}", planted.unlock)],
         "/v1/inventory/{backend}/{resource}" => {
             return vec![plain, "/v1/inventory/builtin/tenant_1:job".to_owned()];
         }

@@ -3,7 +3,7 @@
 use domain::state::LockState;
 use serde_json::json;
 
-use super::surfaces::{alert, detail, is_listed, lock, reason, shows};
+use super::state_agreement::{alert, detail, is_listed, lock, reason, shows};
 use super::systems::{Systems, execute};
 use testkit::eventually;
 

@@ -6,7 +6,7 @@ use domain::access::Role;
 use domain::state::LockState;
 use serde_json::json;
 
-use super::surfaces::{alert, detail, lock, reason, shows};
+use super::state_agreement::{alert, detail, lock, reason, shows};
 use super::systems::execute;
 use testkit::eventually;
 

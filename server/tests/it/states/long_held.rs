@@ -7,7 +7,7 @@ use domain::names::LockId;
 use domain::state::LockState;
 use serde_json::{Value, json};
 
-use super::surfaces::{alert, detail, lock, reason, shows};
+use super::state_agreement::{alert, detail, lock, reason, shows};
 use crate::support::redis_keys::hold_key;
 use testkit::eventually;
 

@@ -1,10 +1,10 @@
 //! The pages of the forced unlock: the same refusals and audit entries as in the API, each error at its field, and
 //! typed input kept.
 
+mod bulk;
 mod flow;
 mod protected;
 mod refused;
-mod several;
 
 use crate::support::{TestCaller, TestServer};
 use crate::unlock::requests::{HeldLock, REASON};

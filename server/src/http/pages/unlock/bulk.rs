@@ -1,4 +1,4 @@
-//! `/unlocks` and `/unlocks/several`: several forced unlocks, selected one by one and confirmed each by its own name. Each
+//! `/unlocks` and `/unlocks/bulk`: several forced unlocks, selected one by one and confirmed each by its own name. Each
 //! takes the same steps as a single one.
 
 use app::console::ConsoleError;

@@ -120,7 +120,7 @@ impl HostileConsole {
             format!("/unlock/{p}/{p}"),
             format!("/unlock/builtin/none-{p}"),
             format!("/unlocks/{p}"),
-            format!("/unlocks/several?id={p}"),
+            format!("/unlocks/bulk?id={p}"),
             format!("/settings?{p}"),
             "/settings/tokens".to_owned(),
             "/settings/roles".to_owned(),

@@ -5,7 +5,7 @@ use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 
-use crate::support::refusing::refusing_redis;
+use crate::support::hostile_redis::hostile_redis;
 use crate::support::webhook_sink::{Reply, WebhookSink};
 
 /// The receiver of notifications, which refuses each with the text.
@@ -58,7 +58,7 @@ impl Servers {
     }
 
     pub(super) fn toml(&self, p: &str) -> String {
-        let broken = refusing_redis(&format!("broken {p}"));
+        let broken = hostile_redis(&format!("broken {p}"));
         let (redis, etcd, postgres) = (
             self.redis.url(),
             self.etcd.endpoint(),

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tokio::task::JoinHandle;
 
 use super::long_held::rule;
-use super::surfaces::{detail, lock, shows};
+use super::state_agreement::{detail, lock, shows};
 use super::systems::{Systems, execute, session};
 
 /// Resources that must live while the states are checked.

@@ -54,7 +54,7 @@ async fn ticked_locks_are_confirmed_each_by_its_name() {
         both.chain([(fields[0].as_str(), "job:a"), (fields[1].as_str(), second)])
             .collect::<Vec<_>>()
     };
-    let half = post(&server, &ada, "/unlocks/several", &typed("job:a")).await;
+    let half = post(&server, &ada, "/unlocks/bulk", &typed("job:a")).await;
     half.is(422)
         .has("Confirm 1 unlock")
         .has("aria-invalid=\"true\"")
@@ -65,7 +65,7 @@ async fn ticked_locks_are_confirmed_each_by_its_name() {
         .into_iter()
         .filter(|(name, _)| *name != fields[0])
         .collect();
-    let done = post(&server, &ada, "/unlocks/several", &both).await;
+    let done = post(&server, &ada, "/unlocks/bulk", &both).await;
     assert_eq!(done.is(303).to, to);
     see(&server, &ada, &to).await.is(200).has("2 of 2 released");
     assert!(!server.is_held(&operator, &held[1]).await && server.is_held(&operator, &held[2]).await);
@@ -129,10 +129,10 @@ async fn an_unlock_that_cannot_be_read_is_unknown_and_not_gone() {
     let ada = server.user("ada", on(Role::Operator, None, None)).await;
     let held = server.hold(&operator, "r").await;
     let step = begun(&server, &ada, &held).await;
-    let several = format!("/unlocks/several?id={}", id(&step));
+    let bulk = format!("/unlocks/bulk?id={}", id(&step));
     let aside = "ALTER TABLE unlocks RENAME TO unlocks_aside";
     server.store.sql(aside).await;
-    for path in [step.as_str(), &several] {
+    for path in [step.as_str(), &bulk] {
         let page = see(&server, &ada, path).await;
         page.is(503).has("the state of the unlock is unknown");
         let claims = ["No unlock has this id", "Nothing to confirm"];
@@ -140,5 +140,5 @@ async fn an_unlock_that_cannot_be_read_is_unknown_and_not_gone() {
     }
     let back = "ALTER TABLE unlocks_aside RENAME TO unlocks";
     server.store.sql(back).await;
-    see(&server, &ada, &several).await.is(200).has("Confirm 1 unlock");
+    see(&server, &ada, &bulk).await.is(200).has("Confirm 1 unlock");
 }

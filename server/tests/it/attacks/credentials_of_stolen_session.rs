@@ -1,6 +1,6 @@
 //! A stolen session of an admin makes links and sessions to outlive itself. A new password and disabling end them.
 
-use super::token_offspring::{link, make, works};
+use super::credentials_of_stolen_token::{link, make, works};
 use crate::support::{PASSWORD, Store, TestCaller, TestServer, code, on};
 use crate::unlock::pages::see;
 use domain::access::Role;

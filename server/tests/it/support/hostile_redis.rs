@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 /// Returns its port. It serves until the process ends.
-pub(crate) fn refusing_redis(text: &str) -> u16 {
+pub(crate) fn hostile_redis(text: &str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let answer = format!("-ERR {text}\r\n");
