@@ -63,4 +63,4 @@ async function signIn(browser: Browser, { link, url }: Running): Promise<Session
 }
 
 export { expect };
-export { hydrated, open, openLive, liveBar, rows, accessible, fits, LOOKS, lookAt } from './fixtures';
+export { hydrated, open, openLive, liveBar, rows, accessible, fits, VIEWPORTS, checkAppearance } from './fixtures';

@@ -91,19 +91,19 @@ export async function fits(page: Page): Promise<void> {
   await expect.poll(wide, { message: 'wider than the window', timeout: 5_000 }).toEqual([]);
 }
 
-export const LOOKS = (['light', 'dark'] as const).flatMap((theme) => [1440, 390].map((width) => ({ theme, width })));
+export const VIEWPORTS = (['light', 'dark'] as const).flatMap((theme) => [1440, 390].map((width) => ({ theme, width })));
 
-/** Looks at the page that is open in both themes and both widths; pictures go to test-results. Another theme changes only colors. */
-export async function lookAt(page: Page, name: string, looks = LOOKS): Promise<void> {
+/** Checks the page that is open in both themes and both widths; pictures go to test-results. Another theme changes only colors. */
+export async function checkAppearance(page: Page, name: string, viewports = VIEWPORTS): Promise<void> {
   const checked = new Set<number>();
-  for (const { theme, width } of looks) {
+  for (const { theme, width } of viewports) {
     await test.step(`${theme}, ${width} wide`, async () => {
       await page.emulateMedia({ colorScheme: theme });
       await page.setViewportSize({ width, height: width > 600 ? 900 : 844 });
       await fits(page);
       await accessible(page, checked.has(width) ? OF_COLORS : []);
       checked.add(width);
-      await page.screenshot({ path: `test-results/looks/${name}-${theme}-${width}.png` });
+      await page.screenshot({ path: `test-results/appearance/${name}-${theme}-${width}.png` });
     });
   }
 }

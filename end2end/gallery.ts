@@ -33,4 +33,4 @@ async function change(gallery: Running, path: string): Promise<void> {
   expect(answer.status, path).toBe(204);
 }
 
-export { expect, hydrated, open, openLive, liveBar, rows, accessible, fits, LOOKS, lookAt } from './fixtures';
+export { expect, hydrated, open, openLive, liveBar, rows, accessible, fits, VIEWPORTS, checkAppearance } from './fixtures';

@@ -1,7 +1,7 @@
 // Alerts on real incidents: acknowledged and silenced; a rule is created from a chart, previewed and saved; invalid input is
 // reported at its field with the other input kept; by keyboard, without script, light and dark, on a phone.
 import type { Page } from '@playwright/test';
-import { accessible, expect, fits, hydrated, lookAt, test } from '../../demo';
+import { accessible, expect, fits, hydrated, checkAppearance, test } from '../../demo';
 
 interface Alerts { alerts: { rule: string; state: string; labels: Record<string, string> }[] }
 interface Rules { rules: { id: string; name: string; version: number; with: Record<string, string> }[] }
@@ -29,7 +29,7 @@ test('a group is acknowledged and undone in place, expands, and links its lock, 
   // The numbers of every row end below their heading.
   const ends = await page.locator('.ag-head > :nth-child(4), .ag-n').evaluateAll((all) => all.map((it) => Math.round(it.getBoundingClientRect().right)));
   expect(new Set(ends).size).toBe(1);
-  await lookAt(page, 'alerts');
+  await checkAppearance(page, 'alerts');
   await line(page).getByRole('button', { name: /^Acknowledge Fencing rejections/ }).click();
   await expect(page.getByRole('status').filter({ hasText: 'Acknowledged.' })).toBeVisible();
   await expect(line(page)).toContainText('by visitor');
@@ -45,7 +45,7 @@ test('a group is acknowledged and undone in place, expands, and links its lock, 
   await line(page).getByRole('link', { name: /^Expand Fencing rejections/ }).click();
   await expect(page).toHaveURL(/open=/);
   await expect(line(page).getByRole('table')).toContainText(REFUSED);
-  await lookAt(page, 'alerts-expanded');
+  await checkAppearance(page, 'alerts-expanded');
   // How long it fires runs without a reading: no event comes while nothing changes.
   await page.route('**/api/**', () => new Promise(() => {}));
   const past = line(page).getByRole('table').locator('tbody td.num').first();
@@ -140,7 +140,7 @@ test('a rule is created from a chart, rejected with its input kept, previewed, s
   await expect(page.getByLabel('Prefix', { exact: false }).first()).toHaveValue('nothing_there:');
   await expect(page.getByLabel('Message')).toHaveValue('Look at {resource}');
   await expect(page.getByText('covers no lock that is held or was seen')).toBeVisible();
-  await lookAt(page, 'alert-rule-refused');
+  await checkAppearance(page, 'alert-rule-refused');
   await page.getByLabel('At least … rejected writes', { exact: true }).fill('1');
   await page.getByLabel('Accept a prefix without locks').check();
   // The preview follows the form.
@@ -153,7 +153,7 @@ test('a rule is created from a chart, rejected with its input kept, previewed, s
   await page.getByLabel('At least … rejected writes', { exact: true }).fill('50');
   await expect(page.locator('.fig', { hasText: 'firings now' }).locator('b')).toHaveText(/[1-9]/);
   await expect(page.locator('.entry.is-changed')).toContainText('saved: 1');
-  await lookAt(page, 'alert-rule');
+  await checkAppearance(page, 'alert-rule');
   await page.getByRole('button', { name: 'Save as version 2' }).click();
   await expect(page.getByText('Rule, version 2').first()).toBeVisible();
   // The same URL as after the first save: the preview is no longer compared with the version before.
@@ -229,7 +229,7 @@ test('the threshold line is dragged by mouse and keyboard, previewed, overridden
   expect(await page.locator('.pv-now').evaluate((it) => getComputedStyle(it).getPropertyValue('--whole-int'))).toBe(dragged);
   // The field follows the line, and the preview the field.
   await expect(number).toHaveValue(dragged);
-  await lookAt(page, 'alert-line-dragged');
+  await checkAppearance(page, 'alert-line-dragged');
   await expect(page.locator('.pv figcaption')).toContainText(dragged);
   await expect(page.getByLabel('Name')).toHaveValue('By the line');
 
@@ -253,7 +253,7 @@ test('the threshold line is dragged by mouse and keyboard, previewed, overridden
   await expect(number).toHaveValue(wanted);
   await dragTo(page, 0.3);
   await expect(page.locator('.pv figcaption')).toContainText(`saved ${wanted} dashed`);
-  await lookAt(page, 'alert-line');
+  await checkAppearance(page, 'alert-line');
   await page.getByRole('button', { name: /^Remove the rule/ }).click();
 });
 
@@ -271,7 +271,7 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   const nine = async () => new Date(Number(await page.locator('input[name=nine]').inputValue()));
   await expect.poll(async () => (await nine()).getTime()).toBeGreaterThan(Date.now());
   expect(await page.evaluate((at) => new Date(at).toTimeString().slice(0, 8), (await nine()).getTime())).toBe('09:00:00');
-  await lookAt(page, 'alert-silence');
+  await checkAppearance(page, 'alert-silence');
   await page.getByLabel('Comment').fill('The ledger is being moved');
   await page.getByRole('radio', { name: 'custom…' }).check();
   await page.getByLabel('Custom length').fill('900d');
@@ -280,7 +280,7 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   const red = await page.locator('.lengths .fault').evaluate((it) => getComputedStyle(it).color);
   await expect(page.getByLabel('Custom length')).toHaveCSS('border-top-color', red);
   await expect(page.getByLabel('Comment')).toHaveValue('The ledger is being moved');
-  await lookAt(page, 'alert-silence-refused');
+  await checkAppearance(page, 'alert-silence-refused');
   await page.getByRole('radio', { name: '2 h', exact: true }).check();
   // The list follows the matchers.
   const count = page.locator('.drawer-body').getByRole('status').filter({ hasText: / now$/ });
@@ -298,7 +298,7 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   expect((await api<Alerts>('alerts')).alerts.some((it) => it.rule === 'fencing_rejections' && it.state === 'firing')).toBe(true);
   await page.getByRole('link', { name: /^silenced/ }).click();
   await expect(line(page)).toContainText('silenced');
-  await lookAt(page, 'alerts-silenced');
+  await checkAppearance(page, 'alerts-silenced');
   await kept.getByRole('button', { name: /^2 h from now/ }).click();
   await expect(page.getByText('The silence is extended.')).toBeVisible();
   await kept.getByRole('link', { name: /^Clone the silence/ }).click();

@@ -1,6 +1,6 @@
 // The audit log: navigation, filters, single entries, export; without script,
 // by keyboard, on a phone.
-import { accessible, expect, fits, lookAt, open, test } from '../../demo';
+import { accessible, expect, fits, checkAppearance, open, test } from '../../demo';
 import type { Page } from '@playwright/test';
 
 interface Unlock { unlockId: string; state: string }
@@ -45,7 +45,7 @@ test('the navigation leads to the audit log with its filter form', async ({ page
   await page.getByLabel('Resource begins with').fill('no such name');
   await page.getByRole('button', { name: 'Search' }).click();
   await expect(page.getByRole('heading', { name: 'No matching entries' })).toBeVisible();
-  await lookAt(page, 'audit-nothing-fits');
+  await checkAppearance(page, 'audit-nothing-fits');
   await page.getByRole('link', { name: 'All entries' }).click();
   await expect(page).toHaveURL('/audit');
 });
@@ -79,7 +79,7 @@ test('the steps of a forced unlock are grouped', async ({ page, demo, api }) => 
   const id = await unlock(demo.url, cookie, api);
   await page.goto('/audit');
   await expect(page.locator('tr.joined.first').first()).toContainText('released');
-  await lookAt(page, 'audit');
+  await checkAppearance(page, 'audit');
   await page.goto(`/audit?unlockId=${id}`);
   await expect(lines(page)).toHaveCount(3);
   const { entries: rows } = await api<{ entries: Row[] }>(`audit?unlockId=${id}`);
@@ -90,7 +90,7 @@ test('the steps of a forced unlock are grouped', async ({ page, demo, api }) => 
   await expect(page.locator('table.diff .differs').first()).toContainText('differs');
   await expect(page.locator('.hashes')).toContainText(rows[0]?.hash ?? 'no hash');
   await expect(page.getByText('Hash verified; the entry follows the previous one.')).toBeVisible();
-  await lookAt(page, 'audit-row');
+  await checkAppearance(page, 'audit-row');
 });
 
 test('the listed entries can be exported', async ({ page, api }) => {
@@ -111,7 +111,7 @@ test('an invalid filter is reported at its field, and a missing entry as missing
   await expect(page.getByText('is not a time like')).toBeVisible();
   const red = await page.getByText('is not a time like').evaluate((it) => getComputedStyle(it).color);
   await expect(page.getByLabel('From, UTC')).toHaveCSS('border-top-color', red);
-  await lookAt(page, 'audit-bad-question');
+  await checkAppearance(page, 'audit-bad-question');
   await page.goto('/audit/999999999');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Not found');
   await accessible(page);

@@ -1,6 +1,6 @@
 // Contention page: navigation, complete without script, state in the URL, the same numbers in
 // the heatmap and in its table; light and dark, on a phone.
-import { accessible, expect, fits, lookAt, test } from '../../demo';
+import { accessible, expect, fits, checkAppearance, test } from '../../demo';
 
 test('the heatmap fills within two minutes, and its cells equal its table', async ({ page }) => {
   test.setTimeout(180_000);
@@ -16,7 +16,7 @@ test('the heatmap fills within two minutes, and its cells equal its table', asyn
   const words = await table.locator('tbody tr').evaluateAll((rows) =>
     rows.flatMap((row) => [...row.querySelectorAll('td')].slice(1, -1).map((cell) => cell.textContent)));
   expect(drawn.map((title) => title.slice(title.indexOf(': ') + 2))).toEqual(words);
-  await lookAt(page, 'contention');
+  await checkAppearance(page, 'contention');
 });
 
 test('cell, order and range are in the URL', async ({ page }) => {
@@ -71,7 +71,7 @@ test('the keyboard passes the heatmap in a few stops and walks from cell to cell
     for (let presses = 0; presses < 3 && !await inSteps(); presses++) await page.keyboard.press('Tab');
     expect(await inSteps()).toBe(true);
   }).toPass({ timeout: 150_000 });
-  await lookAt(page, 'contention-cell');
+  await checkAppearance(page, 'contention-cell');
 });
 
 test('the page is live, and a prefix has its own hold and wait times', async ({ page }) => {

@@ -1,5 +1,5 @@
 // Fencing rejections of a real writer that lost its lock: navigation, filters, link to the lock's timeline.
-import { accessible, expect, fits, lookAt, test } from '../../demo';
+import { accessible, expect, fits, checkAppearance, test } from '../../demo';
 
 test('a writer that lost its lock is listed and linked to its timeline', async ({ page, forgive }) => {
   test.setTimeout(120_000);
@@ -9,7 +9,7 @@ test('a writer that lost its lock is listed and linked to its timeline', async (
   }).toPass({ timeout: 90_000 });
   await expect(page.locator('#over-time svg [href]')).not.toHaveCount(0);
   await expect(page.getByRole('group', { name: 'age of the data' })).toContainText('Live');
-  await lookAt(page, 'fencing');
+  await checkAppearance(page, 'fencing');
   await page.locator('#stale').getByRole('link').first().click();
   await expect(page).toHaveURL(/owner=/);
   await expect(page.locator('#rejections tbody tr').first()).toBeVisible();

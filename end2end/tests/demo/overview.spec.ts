@@ -1,5 +1,5 @@
 // The overview on real servers: worklist and backend health.
-import { type Backend, BACKENDS, expect, type Locks, lookAt, openLive, test } from '../../demo';
+import { type Backend, BACKENDS, expect, type Locks, checkAppearance, openLive, test } from '../../demo';
 
 test('the overview shows every backend with its real number of locks', async ({ page, api }) => {
   await expect.poll(async () => (await api<Backend[]>('backends')).filter((it) => it.locks > 0).map((it) => it.name), { timeout: 30_000 })
@@ -34,7 +34,7 @@ test('the number of locks equals that of the API', async ({ page, api }) => {
 test('pages of real locks are accessible and fit', async ({ page }) => {
   for (const [name, path] of [['overview', '/'], ['locks', '/locks'], ['backends', '/backends']] as const) {
     await openLive(page, path);
-    await lookAt(page, `demo-${name}`, [{ theme: 'dark', width: 1440 }, { theme: 'light', width: 390 }]);
+    await checkAppearance(page, `demo-${name}`, [{ theme: 'dark', width: 1440 }, { theme: 'light', width: 390 }]);
   }
 });
 
@@ -51,7 +51,7 @@ test('the tour leads to real locks and closes by keyboard, for good', async ({ p
   await theirs.getByRole('button', { name: 'Sign in' }).click();
   await expect(theirs).toHaveURL(`${demo.url}/`);
   await openLive(theirs, '/');
-  await lookAt(theirs, 'demo-tour', [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
+  await checkAppearance(theirs, 'demo-tour', [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
   const tour = theirs.getByRole('region', { name: 'Tour' });
   const hrefs = await tour.getByRole('link').evaluateAll((links) => links.map((it) => it.getAttribute('href') ?? ''));
   expect(hrefs).toHaveLength(4);

@@ -1,5 +1,5 @@
 // Receivers: the demo's own, one that is added and rejected, a test message with its request and response.
-import { expect, fits, lookAt, test } from '../../demo';
+import { expect, fits, checkAppearance, test } from '../../demo';
 
 const PATH = '/alerts/receivers';
 
@@ -26,7 +26,7 @@ test('the settings lead to the receivers, and the demo has a working one', async
   const marks = await row.evaluateAll((all) => all.map((it) => getComputedStyle(it).backgroundColor));
   expect(new Set(marks).size).toBe(1);
   expect(marks[0]).not.toBe('rgba(0, 0, 0, 0)');
-  await lookAt(page, 'receivers-test');
+  await checkAppearance(page, 'receivers-test');
 });
 
 test('an internal address is rejected at its field, and an unreachable one shows the reason', async ({ page, forgive }) => {
@@ -41,16 +41,16 @@ test('an internal address is rejected at its field, and an unreachable one shows
   await fill('https://169.254.169.254/latest');
   await expect(page.getByLabel('Address')).toHaveAttribute('aria-invalid', 'true');
   await expect(page.getByText('a cloud\'s metadata service')).toBeVisible();
-  await lookAt(page, 'receivers-refused');
+  await checkAppearance(page, 'receivers-refused');
   await fill('http://127.0.0.1:1/');
   await expect(page.getByText('Receiver added')).toBeVisible();
   await page.getByRole('button', { name: 'Test: away' }).click();
   await expect(page.getByRole('heading', { name: 'Test to away failed' })).toBeVisible();
   await page.goto(PATH);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Last notification to away failed');
-  await lookAt(page, 'receivers');
+  await checkAppearance(page, 'receivers');
   await page.getByRole('link', { name: 'away' }).click();
-  await lookAt(page, 'receiver');
+  await checkAppearance(page, 'receiver');
   await page.getByRole('button', { name: 'Remove receiver' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Notifications go to demo-webhook');
 });

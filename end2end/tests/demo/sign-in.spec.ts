@@ -1,5 +1,5 @@
 // Sign-in: required on every page, one-time links, accessible pages without script.
-import { expect, hydrated, liveBar, lookAt, openLive, test } from '../../demo';
+import { expect, hydrated, liveBar, checkAppearance, openLive, test } from '../../demo';
 
 test.describe('without a session', () => {
   test.use({ storageState: { cookies: [], origins: [] } });
@@ -19,7 +19,7 @@ test.describe('without a session', () => {
     await page.goto(demo.link ?? '');
     await expect(page.getByRole('heading', { name: 'Link no longer valid' })).toBeVisible();
     await expect(page.locator('pre')).toHaveText(/^\S+leasehold user link --name visitor --config \S+leasehold\.toml$/);
-    await lookAt(page, 'sign-in-link-used');
+    await checkAppearance(page, 'sign-in-link-used');
     await page.getByRole('link', { name: 'Sign in with a password' }).click();
     await expect(page.getByLabel('Name')).toBeVisible();
   });
@@ -35,14 +35,14 @@ test.describe('without a session', () => {
     await expect(page.getByRole('alert')).toHaveText('The name or the password is wrong.');
     await expect(page.getByLabel('Name')).toHaveValue('visitor');
     await expect(page.getByLabel('Password')).toHaveValue('');
-    await lookAt(page, 'sign-in-refused');
+    await checkAppearance(page, 'sign-in-refused');
   });
 
   test('the sign-in pages are accessible and fit', async ({ page, forgive }) => {
     forgive(/status of 410/);
     for (const [name, path] of [['sign-in', '/sign-in'], ['sign-in-link', '/sign-in?link=x'], ['setup-spent', '/setup?link=x']]) {
       await page.goto(path);
-      await lookAt(page, name);
+      await checkAppearance(page, name);
     }
   });
 });
@@ -65,7 +65,7 @@ test('every page names the user and offers to sign out', async ({ page, browser,
     await theirs.getByRole('button', { name: 'Your account' }).click();
     await expect(theirs.locator('#account')).toHaveText(/Signed in as leaver/);
   }
-  await lookAt(theirs, 'account');
+  await checkAppearance(theirs, 'account');
   const other = await context.newPage();
   await openLive(other, '/locks');
   const typing = await context.newPage();

@@ -1,7 +1,7 @@
 // Forced unlock of real locks of each backend: by mouse, by keyboard only, on a phone, and without JavaScript; and the errors
 // after wrong input.
 import type { Page } from '@playwright/test';
-import { accessible, expect, fits, hydrated, type Lock, type Locks, lookAt, openLive, test } from '../../demo';
+import { accessible, expect, fits, hydrated, type Lock, type Locks, checkAppearance, openLive, test } from '../../demo';
 
 const REASON = 'stuck since 03:00, its owner agrees';
 
@@ -43,7 +43,7 @@ for (const [backend, source] of [
   test(`a lock of ${backend} is released from its own page`, async ({ page, api }) => {
     const lock = await some(api, backend, source);
     await openLive(page, address('locks', lock));
-    if (backend === 'redis-cache') await lookAt(page, 'lock-with-unlock');
+    if (backend === 'redis-cache') await checkAppearance(page, 'lock-with-unlock');
     await page.getByRole('link', { name: /^Unlock/ }).click();
     await expect(page.getByRole('heading', { name: 'Lock to release' })).toBeVisible();
     await expect(page.getByRole('cell', { name: lock.resource, exact: true })).toBeVisible();
@@ -106,30 +106,30 @@ test('wrong input is reported at its field, kept, and releases nothing', async (
   await page.getByRole('button', { name: 'Continue to confirm' }).click();
   await expect(page.getByLabel('Reason')).toHaveValue('..........');
   await expect(page.getByLabel('Reason')).toHaveAccessibleDescription(/made of words/);
-  await lookAt(page, 'unlock-weak-reason');
+  await checkAppearance(page, 'unlock-weak-reason');
   await begin(page);
-  await lookAt(page, 'unlock-confirm');
+  await checkAppearance(page, 'unlock-confirm');
   await page.getByLabel('Type the name of the resource').fill(`${lock.resource}\u200b`);
   await page.getByRole('button', { name: 'Release this lock' }).click();
   await expect(page.getByLabel('Type the name of the resource')).toHaveAccessibleDescription(/U\+200B follows/);
-  await lookAt(page, 'unlock-wrong-name');
+  await checkAppearance(page, 'unlock-wrong-name');
   await page.getByRole('button', { name: 'Cancel, release nothing' }).click();
   await expect(page.getByRole('heading', { name: 'Cancelled' })).toBeVisible();
-  await lookAt(page, 'unlock-cancelled');
+  await checkAppearance(page, 'unlock-cancelled');
 });
 
 test('the first step and an outcome are accessible and fit', async ({ page, api }) => {
   const lock = await some(api, 'etcd-coord', 'mutex').catch(() => some(api, 'etcd-coord', 'key'));
   await page.goto(address('unlock', lock));
-  await lookAt(page, 'unlock-look');
+  await checkAppearance(page, 'unlock-look');
   const session = await some(api, 'orders-db', 'advisory').catch(() => lock);
   await page.goto(address('unlock', session));
-  await lookAt(page, 'unlock-session');
+  await checkAppearance(page, 'unlock-session');
   const other = await some(api, 'redis-cache', 'key');
   await page.goto(address('unlock', other));
   await begin(page);
   await confirm(page, other);
-  await lookAt(page, 'unlock-released');
+  await checkAppearance(page, 'unlock-released');
 });
 
 test('a protected name needs a second approver, and break-glass is flagged', async ({ page, api }) => {
@@ -138,21 +138,21 @@ test('a protected name needs a second approver, and break-glass is flagged', asy
   await page.getByRole('textbox', { name: 'Prefix' }).fill(lock.resource);
   await page.getByRole('button', { name: 'Set protection' }).click();
   await expect(page.getByRole('status').filter({ hasText: 'Protection saved' })).toBeVisible();
-  await lookAt(page, 'settings-protected-prefixes');
+  await checkAppearance(page, 'settings-protected-prefixes');
   await page.goto(address('unlock', lock));
   await expect(page.getByText('This name is protected.')).toBeVisible();
   await begin(page);
   await expect(page.getByRole('button', { name: 'Release this lock' })).toBeDisabled();
   await expect(page.getByLabel('Give this link to the second approver')).toHaveValue(page.url());
-  await lookAt(page, 'unlock-waiting');
+  await checkAppearance(page, 'unlock-waiting');
   await page.getByRole('link', { name: /Break-glass/ }).click();
-  await lookAt(page, 'unlock-alone');
+  await checkAppearance(page, 'unlock-alone');
   await page.getByLabel('Reason to act without a second approver').fill('no approver answers the pager at night');
   await page.getByLabel('Type the name of the resource').fill(lock.resource);
   await page.getByRole('button', { name: 'Release (break-glass)' }).click();
   await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeVisible();
   await expect(page.getByRole('status').filter({ hasText: 'not reviewed yet' })).toBeVisible();
-  await lookAt(page, 'unlock-flagged');
+  await checkAppearance(page, 'unlock-flagged');
   await page.goto('/settings/protected-prefixes');
   await page.getByRole('button', { name: /^Remove the protection/ }).click();
   await expect(page.getByText('no name is protected')).toBeVisible();
@@ -188,7 +188,7 @@ test('locks are ticked one by one, and unconfirmed ones are not touched', async 
   forgive(/status of 422/);
   const locks = await held(api, 'redis-cache', 'key', 2);
   await page.goto('/unlocks?backend=redis-cache');
-  await lookAt(page, 'unlock-several-choose');
+  await checkAppearance(page, 'unlock-several-choose');
   for (const { resource } of locks) {
     await page.getByRole('checkbox', { name: `unlock ${resource} on redis-cache`, exact: true }).check();
   }
@@ -205,7 +205,7 @@ test('locks are ticked one by one, and unconfirmed ones are not touched', async 
   for (const at of [0, 1]) await fields.nth(at).fill(first);
   await page.getByRole('button', { name: 'Release the locks with a typed name' }).click();
   await expect(page.getByRole('heading', { name: 'Confirm 1 unlock' })).toBeVisible();
-  await lookAt(page, 'unlock-several-half');
+  await checkAppearance(page, 'unlock-several-half');
   const [last] = await page.locator('.to-type').allTextContents();
   await fields.fill(last);
   await fields.press('Enter');
@@ -222,7 +222,7 @@ test('a form sent without a session keeps its input and is resent', async ({ pag
   await page.getByRole('button', { name: 'Continue to confirm' }).click();
   await expect(page.getByRole('alert').filter({ hasText: 'your session has ended' })).toBeVisible();
   await expect(page.getByLabel('Reason')).toHaveValue(REASON);
-  await lookAt(page, 'signed-out');
+  await checkAppearance(page, 'signed-out');
   await context.addCookies(session);
   await page.getByRole('button', { name: 'Continue to confirm' }).click();
   await page.waitForURL('**/unlocks/*');

@@ -1,6 +1,6 @@
 // Waits page with the demo's own deadlock across two systems, and a second one: two etcd sessions, each of which holds one mutex
 // and waits for the other's.
-import { type Backend, expect, lookAt, openLive, test } from '../../demo';
+import { type Backend, expect, checkAppearance, openLive, test } from '../../demo';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
@@ -44,7 +44,7 @@ test('a deadlock appears without a reload, is drawn with its releases, and goes 
   await expect(lanes.filter({ hasText: 'closes the cycle' })).toHaveCount(0);
   await expect(page.locator('main')).toContainText('the red line is when the last of these waits was seen');
   await expect(page.locator('main')).toContainText('Closed for at least');
-  await lookAt(page, 'waits-deadlock');
+  await checkAppearance(page, 'waits-deadlock');
 
   await openLive(page, '/');
   await expect(page.locator('.overview-deadlocks')).toContainText('etcd-coord');

@@ -1,6 +1,6 @@
 // Charts: complete without script, equal to their hidden tables, in both themes, on a phone.
 import type { Page } from '@playwright/test';
-import { accessible, expect, lookAt, open, test } from '../../gallery';
+import { accessible, expect, checkAppearance, open, test } from '../../gallery';
 
 const LOCK = '/locks/pg-orders/tenant_123:billing-close:2026-04';
 
@@ -53,9 +53,9 @@ test('the time range is a link, stays in the URL and works without a reload', as
 
 test('pages with charts are accessible and fit', async ({ page }) => {
   await open(page, LOCK);
-  await lookAt(page, 'charts-lock');
+  await checkAppearance(page, 'charts-lock');
   await open(page, '/');
-  await lookAt(page, 'charts-overview');
+  await checkAppearance(page, 'charts-overview');
 });
 
 test('a lock with a hostile name has charts', async ({ page }) => {

@@ -81,7 +81,7 @@ for (const [how, patience] of [['off', 5_000], ['silent', 20_000]] as const) {
     expect(veil, 'hatched').not.toBe('none');
     // Down to the end of the window, also below one row.
     expect(await page.locator('main').evaluate((it) => it.getBoundingClientRect().bottom - innerHeight)).toBeGreaterThan(-1);
-    await page.screenshot({ path: `test-results/looks/stream-${how}.png` });
+    await page.screenshot({ path: `test-results/appearance/stream-${how}.png` });
     const { fetches } = countFetches(page);
     await stream('on');
     await expect(liveBar(page)).toContainText('Live');

@@ -1,5 +1,5 @@
 // Waits page with a deadlock of three systems: its drawing, its ranked releases, its timeline, and what waits behind it.
-import { expect, lookAt, open, test } from '../../gallery';
+import { expect, checkAppearance, open, test } from '../../gallery';
 
 test('a deadlock of three systems is drawn with its releases and a timeline', async ({ page, scene }) => {
   await scene('deadlock');
@@ -18,7 +18,7 @@ test('a deadlock of three systems is drawn with its releases and a timeline', as
   await expect(lanes.filter({ hasText: '≤' })).toHaveCount(1);
   await expect(page.locator('main')).toContainText('migrate-1');
   await expect(page.locator('main')).not.toContainText('left out');
-  await lookAt(page, 'waits-deadlock');
+  await checkAppearance(page, 'waits-deadlock');
 });
 
 test('the overview leads to a deadlock of three systems', async ({ page, scene }) => {
@@ -26,7 +26,7 @@ test('the overview leads to a deadlock of three systems', async ({ page, scene }
   await open(page, '/');
   const deadlocks = page.locator('.overview-deadlocks');
   for (const backend of ['etcd-coord', 'pg-orders', 'builtin']) await expect(deadlocks).toContainText(backend);
-  await lookAt(page, 'overview-deadlock', [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
+  await checkAppearance(page, 'overview-deadlock', [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
 });
 
 test('the age of a reading runs without another one', async ({ page, scene }) => {

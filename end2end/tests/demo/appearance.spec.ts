@@ -1,5 +1,5 @@
 // Pages without a spec of their own, in both themes and widths: no console message, no axe violation, no overflow, a screenshot.
-import { expect, lookAt, open, test } from '../../demo';
+import { expect, checkAppearance, open, test } from '../../demo';
 
 const PAGES: Record<string, string> = {
   users: '/settings/users',
@@ -15,6 +15,6 @@ for (const [name, path] of Object.entries(PAGES)) {
   test(`${name} is accessible and fits in both themes and widths`, async ({ page }) => {
     await open(page, path);
     await expect(page.getByRole('heading', { level: 1 })).toHaveText(/\w/);
-    await lookAt(page, `page-${name}`);
+    await checkAppearance(page, `page-${name}`);
   });
 }

@@ -1,5 +1,5 @@
 // Every page in both themes and widths: no console message, no axe violation, no overflow, a screenshot.
-import { expect, fits, lookAt, open, test } from '../../gallery';
+import { expect, fits, checkAppearance, open, test } from '../../gallery';
 
 const PAGES: Record<string, string> = {
   overview: '/',
@@ -24,7 +24,7 @@ for (const [name, path] of Object.entries(PAGES)) {
     // This page answers 409, which browsers log to the console.
     if (name === 'lock-which-one') forgive(/status of 409/);
     await open(page, path);
-    await lookAt(page, name);
+    await checkAppearance(page, name);
   });
 }
 
@@ -33,7 +33,7 @@ for (const scene of SCENES) {
     await set(scene);
     for (const [name, path] of [['overview', '/'], ['locks', '/locks'], ['backends', '/backends']] as const) {
       await open(page, path);
-      await lookAt(page, `${scene}-${name}`, [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
+      await checkAppearance(page, `${scene}-${name}`, [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
     }
   });
 }
@@ -76,7 +76,7 @@ test('an unknown page and an unknown lock answer 404 with links', async ({ page,
     expect(answer?.status()).toBe(404);
     await expect(page.locator('html[data-hydrated]')).toBeAttached();
     await expect(page.getByRole('heading', { name: title })).toBeVisible();
-    await lookAt(page, name);
+    await checkAppearance(page, name);
   }
 });
 
