@@ -10,8 +10,8 @@ mod acknowledgements;
 mod alert_cache;
 mod ended_alerts;
 mod error;
-mod evaluation;
 mod evaluator;
+mod evaluator_monitor;
 mod event_source;
 mod firing_history;
 mod outbox;
@@ -43,7 +43,7 @@ use runtime::tasks;
 
 pub use acknowledgements::AlertSelection;
 pub use error::AlertError;
-pub use evaluation::Evaluation;
+pub use evaluator_monitor::EvaluatorMonitor;
 pub use event_source::{Ledger, ReadPositions, SqlLedger, Start};
 pub use firing_history::EndedFiring;
 pub use previews::{PreviewRun, PreviewSpan};
@@ -76,7 +76,7 @@ pub struct Alerts {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) backends: Arc<BackendRegistry>,
     pub(crate) clock: Clock,
-    evaluation: Arc<Evaluation>,
+    evaluation: Arc<EvaluatorMonitor>,
     cache: alert_cache::AlertCache,
     ended: ended_alerts::EndedAlertCache,
     previews: Previews,
@@ -93,7 +93,7 @@ pub struct AlertDeps {
     /// The configured backends.
     pub backends: Arc<BackendRegistry>,
     /// Records each evaluation, and is monitored.
-    pub evaluation: Arc<Evaluation>,
+    pub evaluation: Arc<EvaluatorMonitor>,
     pub clock: Clock,
     pub stop: CancellationToken,
 }

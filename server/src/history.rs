@@ -9,14 +9,14 @@
 mod bulk_insert;
 mod dropped_changes;
 pub mod events;
-mod grants;
+mod latest_grants;
 pub mod limits;
 mod metrics;
 pub mod past_events;
 mod prune;
 mod recorder;
+mod renewal_runs;
 mod rollups;
-mod runs;
 pub mod signals;
 pub mod simulation;
 mod store;

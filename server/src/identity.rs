@@ -6,9 +6,11 @@
 //! **Invariants:** secrets are stored as hashes only; every change of permissions is in the audit log, in the same
 //! transaction; there is no default password.
 
+mod access_change;
 mod active_tokens;
 mod cache_reload;
 mod commit;
+mod created_credentials;
 pub mod current_principal;
 mod error;
 mod hashing_queue;
@@ -16,8 +18,6 @@ mod last_admin;
 pub mod limits;
 mod lineage;
 mod names;
-mod notice;
-mod offspring;
 pub mod oidc;
 mod one_time_links;
 mod password;
@@ -29,7 +29,7 @@ mod secret;
 mod session_start;
 mod sessions;
 mod sign_in_attempt;
-mod throttle;
+mod sign_in_throttle;
 mod tokens;
 mod user_passwords;
 mod users;
@@ -39,16 +39,17 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use self::sign_in_throttle::SignInThrottle;
 use crate::audit::{Appended, Audit};
 use runtime::clock::Clock;
 use runtime::db::Db;
 use runtime::tasks;
 
+pub use access_change::AccessChange;
 pub use active_tokens::ActiveToken;
+pub use created_credentials::EndedAccess;
 pub use error::IdentityError;
 pub use lineage::{AccountChange, Lineage, find_tie, is_opened_by, recent_authors};
-pub use notice::AccessChange;
-pub use offspring::EndedAccess;
 pub use oidc::{Oidc, OidcError, OidcSetupError, Returned, StartedFlow};
 pub use principal::{Principal, Subject};
 pub use principal_cache::{Directory, Token, User};
@@ -64,7 +65,7 @@ pub struct Identity {
     directory: watch::Sender<Arc<Directory>>,
     /// Password hashing is deliberately expensive: the number of concurrent hashes is limited.
     hashing: hashing_queue::HashingQueue,
-    throttle: throttle::Throttle,
+    throttle: SignInThrottle,
     reread: cache_reload::Reread,
     /// Wakes the sender of notifications; absent in a CLI command, whose messages the server finds by polling.
     outbox: OnceLock<Arc<Notify>>,
@@ -109,7 +110,7 @@ impl Identity {
             clock,
             directory: watch::Sender::new(Arc::new(directory)),
             hashing: hashing_queue::HashingQueue::default(),
-            throttle: throttle::Throttle::default(),
+            throttle: SignInThrottle::default(),
             reread: cache_reload::Reread::default(),
             outbox: OnceLock::new(),
         })

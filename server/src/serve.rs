@@ -29,7 +29,7 @@ use self::listener::limits::Limits;
 use self::listener::tls::{Certificate, TlsError};
 use self::reload::Reloader;
 use self::shutdown::ShutdownSequence;
-use crate::alerts::{AlertDeps, Alerts, Evaluation};
+use crate::alerts::{AlertDeps, Alerts, EvaluatorMonitor};
 use crate::audit::{Audit, ChainCheckpoints, ChainVerifier};
 use crate::console::{ChartSources, Searches, ServerConsole};
 use crate::history::{History, Recording};
@@ -348,7 +348,7 @@ async fn open_authenticator(
         is_secure: access.is_secure,
         oidc,
         home: home.into(),
-        evaluation: Arc::new(Evaluation::new(clock.clone())),
+        evaluation: Arc::new(EvaluatorMonitor::new(clock.clone())),
         demo: demo.map(Arc::new),
     })
 }

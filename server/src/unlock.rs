@@ -16,7 +16,7 @@ mod claim;
 mod confirm;
 mod error;
 mod execute;
-mod finished;
+mod finished_unlocks;
 mod fresh_read;
 mod intent;
 pub mod limits;

@@ -15,7 +15,7 @@ use super::timer::Stopwatch;
 use backends::BackendRegistry;
 use inventory::Inventory;
 use lease::{LeaseConfig, LeaseService};
-use leasehold::alerts::{AlertDeps, Alerts, Evaluation, Notices};
+use leasehold::alerts::{AlertDeps, Alerts, EvaluatorMonitor, Notices};
 use leasehold::audit::{Audit, ChainCheckpoints};
 use leasehold::notify::Occasion;
 use runtime::clock::Clock;
@@ -91,7 +91,7 @@ async fn measure_week(week: Week, has_goal: bool) -> Result<Vec<Figure>, BenchEr
         leases: leases.clone(),
         notices: Arc::new(DiscardNotices),
         backends: BackendRegistry::new(Vec::new()),
-        evaluation: Arc::new(Evaluation::new(clock.clone())),
+        evaluation: Arc::new(EvaluatorMonitor::new(clock.clone())),
         clock: clock.clone(),
         stop: stop.clone(),
     });

@@ -1,8 +1,8 @@
 //! The evaluator: evaluates all rules once a second, and writes changes together with their notifications.
 
 mod change_detector;
+pub(super) mod counted_events;
 mod follow;
-pub(super) mod recorded;
 mod scan;
 mod waits;
 mod windows;
@@ -20,7 +20,7 @@ use domain::alerts::{
 use tokio_util::sync::CancellationToken;
 
 use self::change_detector::{ChangeDetector, Due};
-use self::recorded::Recorded;
+use self::counted_events::CountedEvents;
 use self::scan::{ScanSnapshot, evaluate_rules};
 use self::windows::WindowLearner;
 use super::{Alerts, Notices, path, store};
@@ -47,7 +47,7 @@ pub(super) struct Evaluator {
     has_caught_up: bool,
     /// More history exists than one round reads.
     is_behind: bool,
-    recorded: Recorded,
+    counted_events: CountedEvents,
     windows: WindowLearner,
     janitor: Janitor,
     changes: ChangeDetector,
@@ -69,7 +69,7 @@ impl Evaluator {
             position: None,
             has_caught_up: false,
             is_behind: false,
-            recorded: Recorded::default(),
+            counted_events: CountedEvents::default(),
             windows: WindowLearner::default(),
             janitor: Janitor::new("alerts", PRUNE_EVERY),
             changes: ChangeDetector::default(),
@@ -193,10 +193,10 @@ impl Evaluator {
         }
         let ledger = self.alerts.ledger.clone();
         if due.records {
-            self.recorded.read_records(&*ledger, rules, at).await?;
+            self.counted_events.read_records(&*ledger, rules, at).await?;
         }
         if due.signals
-            && let Some(read) = self.recorded.read_signals(&*ledger, rules, at).await?
+            && let Some(read) = self.counted_events.read_signals(&*ledger, rules, at).await?
         {
             let mut baseline = self.alerts.inventory.long_held().baseline_mut();
             baseline.refused(read.since, read.refused);
@@ -231,7 +231,7 @@ impl Evaluator {
         let mut snapshot = self.scan_locks(rules, before, now).await;
         let views = self.alerts.inventory.backends(now);
         self.scan_waits(rules, before, now, &mut snapshot);
-        let recorded = self.recorded.in_order();
+        let recorded = self.counted_events.in_order();
         let mut baseline = self.alerts.inventory.long_held().baseline_mut();
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
             match rule.condition.kind.about() {

@@ -6,7 +6,7 @@
 mod cache;
 mod checkpoints;
 mod current_state;
-mod replay;
+mod history_replay;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +20,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::cache::PreviewCache;
 use self::checkpoints::Checkpoints;
 pub(super) use self::current_state::Observed;
-use self::replay::Played;
+use self::history_replay::Played;
 use super::Alerts;
-use super::evaluator::recorded::split;
+use super::evaluator::counted_events::split;
 use lease::RejectionSpan;
 use runtime::db::Db;
 

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::dropped_changes::{DroppedChanges, LastWrite};
 use super::limits::{ALIVE_EVERY, ENTRIES_AT_ONCE, OWN_MAX, PRUNE_EVERY, STANDBY, SUMS_EVERY, WRITE_EVERY};
+use super::renewal_runs::Runs;
 use super::rollups::aggregate::Gatherer;
-use super::runs::Runs;
 use super::signals::Signals;
 use super::{prune, store};
 use crate::janitor::Janitor;

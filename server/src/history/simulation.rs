@@ -15,8 +15,8 @@ use domain::names::BackendName;
 
 use super::History;
 use super::limits::{SIMULATED_SAMPLE_MS, SIMULATED_WRITE_MS};
+use super::renewal_runs::Runs;
 use super::rollups::aggregate::Gatherer;
-use super::runs::Runs;
 use super::store;
 use inventory::{GroupReading, LockChange, WatchedBackend};
 use runtime::db::{Db, Tx, on_either};

@@ -29,7 +29,7 @@ use self::layer::Next;
 use self::route_permissions::{Access, Route, method_of};
 use self::sse_limits::StreamKind;
 use self::token_requests::bearer;
-use crate::alerts::Evaluation;
+use crate::alerts::EvaluatorMonitor;
 use crate::audit::{Audit, Entry, Origin};
 use crate::http::REQUEST_ID;
 use crate::http::demo_console::DemoConsole;
@@ -67,7 +67,7 @@ pub struct Authenticator {
     /// The public URL, without a trailing slash.
     pub home: Arc<str>,
     /// Whether alert rules are evaluated.
-    pub evaluation: Arc<Evaluation>,
+    pub evaluation: Arc<EvaluatorMonitor>,
     /// Set in the demo only.
     pub demo: Option<Arc<DemoConsole>>,
 }

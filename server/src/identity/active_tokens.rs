@@ -2,8 +2,8 @@
 //! them; it names them, so that an admin revokes those that the user knows.
 
 use super::Identity;
+use super::created_credentials::Creator;
 use super::error::IdentityError;
-use super::offspring::Creator;
 use runtime::db::{Tx, on_either};
 
 /// Created by the user, directly or through tokens and links.

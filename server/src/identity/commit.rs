@@ -4,8 +4,8 @@ use domain::audit::Action;
 use serde_json::Value;
 
 use super::Identity;
+use super::access_change::AccessChange;
 use super::error::IdentityError;
-use super::notice::AccessChange;
 use super::principal::Principal;
 use crate::audit::Entry;
 use crate::notify::enqueue;

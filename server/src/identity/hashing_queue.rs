@@ -1,7 +1,7 @@
 //! The queue for password hashing: bounded in length and time, with a share reserved for known users.
 //!
 //! A flood of attempts fills only the shared part. Users with a session, or who signed in from the same source
-//! before, have a queue and a permit of their own. Attempts are counted in `throttle`.
+//! before, have a queue and a permit of their own. Attempts are counted in `sign_in_throttle`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -28,7 +28,7 @@ use super::hashing_queue::whole_seconds;
 use super::principal::Principal;
 use super::session_start::Proof;
 use super::sessions::SignedIn;
-use super::throttle::Key;
+use super::sign_in_throttle::Key;
 use crate::audit::{Entry, Origin};
 use config::OidcConfig;
 

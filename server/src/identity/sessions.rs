@@ -16,7 +16,7 @@ use super::limits::{
 use super::names::is_storable;
 use super::principal::{Principal, Subject};
 use super::secret::{self, Secret};
-use super::throttle::Key;
+use super::sign_in_throttle::Key;
 use super::{Identity, User, password, principal_cache};
 use crate::audit::Entry;
 use runtime::db::on_either;

@@ -8,7 +8,7 @@ use super::Identity;
 use super::error::IdentityError;
 use super::hashing_queue::{QueueSlot, Share, in_time, whole_seconds};
 use super::password;
-use super::throttle::{Key, Reservation};
+use super::sign_in_throttle::{Key, Reservation};
 
 /// A counted attempt with a queue slot. It stays counted when dropped.
 pub(super) struct Attempt<'a> {

@@ -11,11 +11,11 @@ use domain::duration::millis;
 use serde_json::json;
 use sqlx::Row as _;
 
+use super::access_change::{leases_inherited, new_privileged_grants, roles_granted};
+use super::created_credentials::{Creator, EndedAccess, end_created, parent_id};
 use super::error::IdentityError;
 use super::limits::NAME_BYTES_MAX;
 use super::names::{check_name, is_storable};
-use super::notice::{leases_inherited, new_privileged_grants, roles_granted};
-use super::offspring::{Creator, EndedAccess, end_created, parent_id};
 use super::principal::Principal;
 use super::row_locks::{lock_creator, lock_session};
 use super::secret::{self, Secret};

@@ -6,10 +6,10 @@ use secrecy::SecretString;
 use serde_json::json;
 use sqlx::Row as _;
 
+use super::access_change::AccessChange;
 use super::error::IdentityError;
 use super::lineage::ChangeKind;
 use super::names::is_storable;
-use super::notice::AccessChange;
 use super::principal::Principal;
 use super::row_locks::{lock_creator, lock_sessions};
 use super::{Identity, User, principal_cache};

@@ -5,13 +5,13 @@ use domain::audit::Action;
 use secrecy::SecretString;
 use serde_json::json;
 
+use super::access_change::{new_privileged_grants, read_only_switched, roles_granted};
 use super::active_tokens::ActiveToken;
+use super::created_credentials::{Creator, end_created};
 use super::error::IdentityError;
 use super::last_admin::{is_admin, require_an_admin};
 use super::lineage::{AccountChange, ChangeKind, find_tie};
 use super::names::check_name;
-use super::notice::{new_privileged_grants, read_only_switched, roles_granted};
-use super::offspring::{Creator, end_created};
 use super::principal::Principal;
 use super::row_locks::{lock_creator, lock_session, lock_user};
 use super::{Identity, principal_cache};

@@ -12,7 +12,7 @@ use domain::unlock::UnlockState;
 use opentelemetry::metrics::AsyncInstrument;
 use opentelemetry::{KeyValue, StringValue};
 
-use crate::alerts::Evaluation;
+use crate::alerts::EvaluatorMonitor;
 use inventory::{BackendInfo, Inventory};
 use lease::{LeaseMetrics, LeaseService};
 use runtime::clock::Clock;
@@ -55,7 +55,7 @@ pub(super) fn zero_counters(backend: &BackendInfo) {
 }
 
 /// Age of the last alert evaluation by any replica.
-pub(super) fn evaluation(evaluation: &Arc<Evaluation>) {
+pub(super) fn evaluation(evaluation: &Arc<EvaluatorMonitor>) {
     let evaluation = Arc::downgrade(evaluation);
     let what = &metric_names::ALERT_EVALUATION_AGE;
     let gauge = instruments().meter.f64_observable_gauge(what.name);

@@ -15,7 +15,7 @@ use domain::names::{BackendName, OwnerId, Resource};
 use domain::notification::{Notice, NoticeStatus};
 use domain::token::FencingToken;
 use futures::future::BoxFuture;
-use leasehold::alerts::{AlertDeps, AlertError, Alerts, Evaluation, Notices};
+use leasehold::alerts::{AlertDeps, AlertError, Alerts, EvaluatorMonitor, Notices};
 use leasehold::audit::{Audit, ChainCheckpoints};
 use leasehold::history::{History, Recording};
 use leasehold::identity::Principal;
@@ -100,7 +100,7 @@ impl Server {
             leases: leases.clone(),
             notices: sent.clone(),
             backends: registry(),
-            evaluation: Arc::new(Evaluation::new(clock.clone())),
+            evaluation: Arc::new(EvaluatorMonitor::new(clock.clone())),
             clock,
             stop: stop.clone(),
         });

@@ -25,7 +25,7 @@ const LOG_EVERY_MS: i64 = 10 * 60_000;
 
 /// One per process, cheap to query.
 #[derive(Debug)]
-pub struct Evaluation {
+pub struct EvaluatorMonitor {
     clock: Clock,
     state: Mutex<State>,
 }
@@ -93,7 +93,7 @@ impl State {
     }
 }
 
-impl Evaluation {
+impl EvaluatorMonitor {
     pub fn new(clock: Clock) -> Self {
         let state = Mutex::new(State::new(clock.tick()));
         Self { clock, state }

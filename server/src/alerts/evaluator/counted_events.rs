@@ -18,7 +18,7 @@ const SIGNALS_REREAD_MS: i64 = 60_000;
 const WINDOW_MS: i64 = 300_000;
 
 #[derive(Default)]
-pub(super) struct Recorded {
+pub(super) struct CountedEvents {
     /// How far back rejections were read, and the position up to which they are final.
     settled: Option<(i64, RejectionPosition)>,
     rejections: Vec<Happened>,
@@ -36,7 +36,7 @@ pub(super) struct RefusedRead {
     pub(super) refused: Vec<RefusedAcquire>,
 }
 
-impl Recorded {
+impl CountedEvents {
     /// Ordered by time.
     pub(super) fn in_order(&self) -> Vec<&Happened> {
         let rejections = self.rejections.iter().chain(&self.rejections_young);

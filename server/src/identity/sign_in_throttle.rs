@@ -23,7 +23,7 @@ use runtime::client_network::ClientNetwork;
 use runtime::clock::Clock;
 
 #[derive(Debug, Default)]
-pub(super) struct Throttle {
+pub(super) struct SignInThrottle {
     state: Mutex<State>,
     /// An attempt in progress has ended.
     ended: Notify,
@@ -45,11 +45,11 @@ struct KnownPairs {
 /// A counted attempt. It stays counted when dropped: it failed, or its client disconnected.
 #[derive(Debug)]
 pub(super) struct Reservation<'a> {
-    throttle: &'a Throttle,
+    throttle: &'a SignInThrottle,
     keys: Vec<Key>,
 }
 
-impl Throttle {
+impl SignInThrottle {
     /// The buckets of an attempt, and whether this name has signed in from this source before.
     pub(super) fn keys(&self, source: ClientNetwork, name: &str) -> (Vec<Key>, bool) {
         let name: String = name.chars().take(NAME_CHARS_COUNTED).collect();
@@ -163,7 +163,7 @@ impl Drop for Reservation<'_> {
 
 /// A slot among the attempts waiting for a bucket.
 struct Waiting<'a> {
-    throttle: &'a Throttle,
+    throttle: &'a SignInThrottle,
     key: Key,
 }
 

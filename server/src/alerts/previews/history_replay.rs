@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::PreviewRun;
 use super::checkpoints::Checkpoint;
 use super::current_state::Observed;
-use crate::alerts::evaluator::recorded::split;
+use crate::alerts::evaluator::counted_events::split;
 use crate::history::past_events::{EventReader, EventScope, IDS_PER_READ};
 use runtime::db::Db;
 

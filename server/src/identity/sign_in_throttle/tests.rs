@@ -6,7 +6,7 @@ fn source(number: u32) -> ClientNetwork {
 }
 
 /// A failing attempt; returns the wait if it is refused.
-fn fail(throttle: &Throttle, keys: &[Key], now: Tick) -> Option<Duration> {
+fn fail(throttle: &SignInThrottle, keys: &[Key], now: Tick) -> Option<Duration> {
     match throttle.try_reserve(keys, now) {
         Ok(()) => {
             drop(Reservation {
@@ -22,7 +22,7 @@ fn fail(throttle: &Throttle, keys: &[Key], now: Tick) -> Option<Duration> {
 #[test]
 fn a_thousand_guesses_take_hours_and_lock_no_user_out() {
     // One source guesses at the maximum rate; the owner signs in from elsewhere; later the source may try again.
-    let throttle = Throttle::default();
+    let throttle = SignInThrottle::default();
     let mut now = Tick(0);
     let (attacker, _) = throttle.keys(source(1), "ada");
     let (owner, _) = throttle.keys(source(2), "ada");
@@ -40,7 +40,7 @@ fn a_thousand_guesses_take_hours_and_lock_no_user_out() {
 #[test]
 fn a_source_has_one_bucket_for_all_names() {
     // 10,000 names from one source: only the burst is evaluated.
-    let throttle = Throttle::default();
+    let throttle = SignInThrottle::default();
     let evaluated = (0..10_000)
         .filter(|number| {
             let (keys, _) = throttle.keys(source(1), &format!("name-{number}"));
@@ -53,7 +53,7 @@ fn a_source_has_one_bucket_for_all_names() {
 #[test]
 fn a_name_has_one_bucket_for_all_sources() {
     // One source per attempt, as in a botnet. A known pair does not wait.
-    let throttle = Throttle::default();
+    let throttle = SignInThrottle::default();
     throttle.remember(source(0), "ada");
     let evaluated = (1..1_000)
         .filter(|number| {
@@ -70,7 +70,7 @@ fn a_name_has_one_bucket_for_all_sources() {
 #[test]
 fn a_full_table_drops_its_oldest_and_still_counts() {
     // A hundred sources more than fit; then guesses from one of them.
-    let throttle = Throttle::default();
+    let throttle = SignInThrottle::default();
     for number in 0..u32::try_from(BUCKETS_MAX).unwrap() + 100 {
         let _counted = throttle.count(Key::Link(source(number)), Tick(0));
     }
@@ -86,7 +86,7 @@ fn a_full_table_drops_its_oldest_and_still_counts() {
 #[test]
 fn known_sources_are_bounded() {
     // One more than fits: the first is dropped.
-    let throttle = Throttle::default();
+    let throttle = SignInThrottle::default();
     for number in 0..=u32::try_from(KNOWN_PAIRS_MAX).unwrap() {
         throttle.remember(source(number), "ada");
     }
@@ -98,7 +98,7 @@ fn known_sources_are_bounded() {
 #[tokio::test]
 async fn right_passwords_at_the_same_time_do_not_block_each_other() {
     // Eight from one source: five are evaluated, three wait until those have succeeded.
-    let (throttle, clock) = (Throttle::default(), Clock::start());
+    let (throttle, clock) = (SignInThrottle::default(), Clock::start());
     let (keys, _) = throttle.keys(source(1), "ada");
     let attempts = (0..8).map(|_| async {
         let reservation = throttle.reserve(keys.clone(), &clock).await.unwrap();
