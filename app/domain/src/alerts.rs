@@ -13,7 +13,6 @@ mod deadlock_condition;
 mod evaluate;
 mod field_error;
 mod grouping;
-mod hold_times;
 mod holdings;
 mod labels;
 mod lock_conditions;
@@ -34,6 +33,7 @@ mod template;
 mod tests;
 mod threshold_slider;
 mod unit;
+mod usual_hold_time;
 mod visibility;
 mod window_conditions;
 
@@ -45,7 +45,6 @@ pub use deadlock_condition::{DeadlockedLocks, evaluate_deadlocks};
 pub use evaluate::{Active, EvaluationResult, NotifiedRoute, RoundOutcome, Subject, round};
 pub use field_error::FieldError;
 pub use grouping::{NotificationRound, group_of, notices, notified_fingerprint, notified_labels};
-pub use hold_times::{SAMPLES_MIN, UsualHold};
 pub use labels::{LABELS, Labels, fingerprint, labels};
 pub use lock_conditions::{LockSnapshot, evaluate_lock, holding, lock_sentence, may_be_same_holding};
 pub use long_held::{HeldLock, held_limit_ms};
@@ -60,6 +59,7 @@ pub use state_machine::{AlertPhase, AlertTransition, ConditionResult, Timing, st
 pub use template::{PLACEHOLDERS, Template};
 pub use threshold_slider::{ThresholdSlider, moved_to};
 pub use unit::Unit;
+pub use usual_hold_time::{SAMPLES_MIN, UsualHold};
 pub use visibility::{is_alert_visible, silence_stays_within, visible_why};
 
 /// Shown on pages, in the log and by `/readyz` while no server evaluates the rules.

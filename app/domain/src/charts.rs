@@ -3,8 +3,8 @@
 //! Pure: drawing and wording are in `app`. Positions are in per cent of the chart's width or
 //! height, so that one drawing fits every width.
 
+pub mod durations;
 pub mod held_locks;
-pub mod hold_time;
 pub mod path;
 pub mod range;
 pub mod scale;

@@ -8,7 +8,7 @@ pub use last_holding::LastHolding;
 
 use crate::backend::{BackendFailure, BackendStatus};
 use crate::blockers::Blocker;
-use crate::charts::hold_time::DurationChart;
+use crate::charts::durations::DurationChart;
 use crate::charts::shown_range::ShownRange;
 use crate::charts::timeline::Timeline;
 use crate::lock::Lock;

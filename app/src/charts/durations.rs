@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::charts::hold_time::{CurrentDuration, Distribution, DurationChart, DurationsOf, FEW};
+use domain::charts::durations::{CurrentDuration, Distribution, DurationChart, DurationsOf, FEW};
 use domain::charts::ticks;
 use domain::escape::visible;
 use domain::format;
@@ -231,7 +231,7 @@ const fn round(ms: i64) -> i64 {
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
-    use domain::charts::hold_time::Holds;
+    use domain::charts::durations::Holds;
 
     use super::*;
     use crate::charts::tests::html;

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::hold_times::{HoldTimes, UsualHold};
 use super::holdings::{Entry, Holdings, Occurrence};
 use super::refusal_counts::RefusalCounts;
 use super::rule_windows::{PrefixKey, RuleWindows};
+use super::usual_hold_time::{HoldTimes, UsualHold};
 use crate::history::HistoryEvent;
 use crate::history::template::template;
 use crate::names::{BackendName, LockId};

@@ -3,7 +3,7 @@
 //! **Invariant:** the length of a holding is known only if its end names the holder of its beginning: after a time
 //! without records, the end may be that of another holding.
 
-use super::hold_times::HoldLength;
+use super::usual_hold_time::HoldLength;
 use crate::fnv1a::fnv1a_64;
 use crate::history::HistoryEvent;
 use crate::lock_detail::EventKind;

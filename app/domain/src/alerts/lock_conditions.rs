@@ -2,10 +2,10 @@
 //! pages.
 
 use super::condition_kind::ConditionKind;
-use super::hold_times::UsualHold;
 use super::long_held::HeldLock;
 use super::rule::Condition;
 use super::state_machine::ConditionResult;
+use super::usual_hold_time::UsualHold;
 use crate::diagnosis::{self, Facts, LifetimeFacts};
 use crate::format;
 use crate::names::{BackendName, LockId, Resource, Source};

@@ -51,9 +51,9 @@ pub fn held_limit_ms(condition: &Condition, p95_ms: impl FnOnce() -> Option<i64>
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::hold_times::UsualHold;
     use super::super::lock_conditions::{LockSnapshot, evaluate_lock};
     use super::super::state_machine::ConditionResult;
+    use super::super::usual_hold_time::UsualHold;
     use super::*;
     use crate::diagnosis::{Facts, LifetimeFacts};
     use crate::names::Source;

@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 
 use super::condition_kind::ConditionKind;
-use super::hold_times::HoldLength;
 use super::holdings::Entry;
 use super::limits::EVALUATE_EVERY_MS;
 use super::lock_conditions::share;
 use super::rule::Condition;
 use super::sorted_values::SortedValues;
+use super::usual_hold_time::HoldLength;
 
 /// Window of conditions that have no window parameter, in milliseconds.
 const WINDOW_MS: i64 = 300_000;

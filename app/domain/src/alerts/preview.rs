@@ -17,14 +17,14 @@ mod count_replay;
 mod lock_replay;
 mod lock_table;
 mod prefix_replay;
-mod preview_track;
+mod preview_output;
 
 use std::sync::Arc;
 
 use self::lock_replay::LockReplay;
 use self::lock_table::LockTable;
 use self::prefix_replay::Prefixes;
-use self::preview_track::PreviewTrack;
+use self::preview_output::PreviewOutput;
 use super::backend_conditions::Happened;
 use super::baseline::RefusedAcquire;
 use super::condition_kind::{About, ConditionKind, HistorySource};
@@ -174,7 +174,7 @@ pub struct Playback {
 #[derive(Clone)]
 struct Replay {
     subjects: SubjectReplay,
-    preview: PreviewTrack,
+    preview: PreviewOutput,
 }
 
 #[derive(Clone)]
@@ -187,7 +187,7 @@ impl Playback {
     /// Rules whose past consists of events. `to_max` is the latest possible end.
     pub fn new<'r>(rules: impl IntoIterator<Item = &'r Rule>, from: i64, to_max: i64) -> Self {
         let replays = rules.into_iter().map(|rule| {
-            let preview = PreviewTrack::new(rule, from, to_max);
+            let preview = PreviewOutput::new(rule, from, to_max);
             let rule = Arc::new(rule.clone());
             let subjects = match rule.condition.kind.about() {
                 About::Prefix => SubjectReplay::Prefixes(Box::new(Prefixes::new(rule, from))),
@@ -322,7 +322,7 @@ impl Preview {
 
     /// Preview of a rule without history.
     pub fn unknown(rule: &Rule, (from, to): (i64, i64)) -> Self {
-        let mut preview = PreviewTrack::new(rule, from, to).finish(0, to);
+        let mut preview = PreviewOutput::new(rule, from, to).finish(0, to);
         if let HistorySource::NotKept(why) = rule.condition.kind.info().past {
             preview.unknown = Some(why.to_owned());
             preview.series.clear();

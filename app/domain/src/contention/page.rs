@@ -6,7 +6,7 @@ use super::recommendations::Advice;
 use super::selection::{Selection, is_prefix};
 use super::{By, Contention, ContentionQuery, ContentionRow, Others};
 use crate::blockers::Blocker;
-use crate::charts::hold_time::{DurationChart, DurationsOf, Holds};
+use crate::charts::durations::{DurationChart, DurationsOf, Holds};
 use crate::charts::shown_range::ShownRange;
 use crate::format;
 use crate::history::histogram::Histogram;

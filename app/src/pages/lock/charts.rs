@@ -1,6 +1,6 @@
 //! Charts of a lock's page. A part without data says so in its place.
 
-use domain::charts::hold_time::DurationChart;
+use domain::charts::durations::DurationChart;
 use domain::lock_detail::{LockDetail, LockHistory};
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;

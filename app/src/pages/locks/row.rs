@@ -12,8 +12,8 @@ use leptos::prelude::*;
 use super::row_buffer::{DisplayedRow, Listing};
 use crate::components::elapsed::Held;
 use crate::components::expiry_bar::ExpiryBar;
-use crate::components::known_value::KnownValue;
 use crate::components::reactive::changing;
+use crate::components::reported_value::ReportedValue;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::StateBadge;
 use crate::format;
@@ -124,7 +124,7 @@ fn cells(placed: Placed) -> AnyView {
         <td class="c-h num"><Held lock=lock.clone()/></td>
         <td class="c-rw"><ExpiryBar lock=lock.clone()/></td>
         <td class="c-w num">{waiters(&lock.waiter_count)}</td>
-        <td class="c-t num"><KnownValue value=token/></td>
+        <td class="c-t num"><ReportedValue value=token/></td>
         <td class="c-st">{badge}</td>
     }
     .into_any()
@@ -140,7 +140,7 @@ fn owner(lock: &Arc<Lock>) -> AnyView {
         .clone()
         .map(|owner| visible(owner.as_str()).into_owned());
     let title = owner.known().filter(|owner| owner.len() > 14).cloned();
-    view! { <span class="cut" title=title><bdi dir="ltr"><KnownValue value=owner/>{others}</bdi></span> }
+    view! { <span class="cut" title=title><bdi dir="ltr"><ReportedValue value=owner/>{others}</bdi></span> }
         .into_any()
 }
 
@@ -150,7 +150,7 @@ fn waiters(count: &Reported<u32>) -> AnyView {
         Reported::Value(count) => {
             view! { <span class="waiting wn">{format::count(u64::from(*count))}</span> }.into_any()
         }
-        unknown => view! { <KnownValue value=unknown.clone().map(|count| count.to_string())/> }.into_any(),
+        unknown => view! { <ReportedValue value=unknown.clone().map(|count| count.to_string())/> }.into_any(),
     }
 }
 

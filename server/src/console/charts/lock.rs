@@ -1,7 +1,7 @@
 //! Charts of one lock's page.
 
 use domain::access::Visible;
-use domain::charts::hold_time::{DurationChart, DurationsOf, FEW, Holds};
+use domain::charts::durations::{DurationChart, DurationsOf, FEW, Holds};
 use domain::charts::range::RangePreset;
 use domain::charts::shown_range::ShownRange;
 use domain::charts::timeline::{

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::preview_track::{FiringNumber, PreviewTrack};
+use super::preview_output::{FiringNumber, PreviewOutput};
 use super::{Preview, next_evaluation};
 use crate::alerts::backend_conditions::Happened;
 use crate::alerts::count_window::CountWindow;
@@ -23,7 +23,7 @@ struct Tracked {
 pub(super) fn preview(rule: &Rule, (from, to): (i64, i64), all: &[Happened]) -> Preview {
     let mut window = CountWindow::new(0, rule);
     let relevant: Vec<&Happened> = all.iter().filter(|event| window.accepts(event)).collect();
-    let mut preview = PreviewTrack::new(rule, from, to);
+    let mut preview = PreviewOutput::new(rule, from, to);
     preview.read(relevant.iter().map(|event| u64::from(event.times)).sum());
     let ends = relevant
         .iter()
@@ -52,7 +52,7 @@ fn step_subjects(
     found: Vec<EvaluationResult>,
     timing: Timing,
     now: i64,
-    preview: &mut PreviewTrack,
+    preview: &mut PreviewOutput,
 ) {
     run_due(tracked, timing, now, preview);
     let mut holding = HashSet::with_capacity(found.len());
@@ -90,7 +90,7 @@ fn step_subjects(
 
 /// Only time passes between two evaluations with changes: fires or resolves what became due in
 /// between.
-fn run_due(tracked: &mut HashMap<Subject, Tracked>, timing: Timing, now: i64, preview: &mut PreviewTrack) {
+fn run_due(tracked: &mut HashMap<Subject, Tracked>, timing: Timing, now: i64, preview: &mut PreviewOutput) {
     tracked.retain(|_, tracked| {
         let due = tracked.phase.due(tracked.sign, timing).map(next_evaluation);
         due.filter(|due| *due < now)
@@ -100,7 +100,7 @@ fn run_due(tracked: &mut HashMap<Subject, Tracked>, timing: Timing, now: i64, pr
 
 impl Tracked {
     /// Returns whether the subject is still tracked.
-    fn step(&mut self, timing: Timing, now: i64, preview: &mut PreviewTrack) -> bool {
+    fn step(&mut self, timing: Timing, now: i64, preview: &mut PreviewOutput) -> bool {
         let (phase, change) = step(Some(self.phase), self.sign, timing, now);
         match (change, self.firing) {
             (Some(AlertTransition::Fired), _) => {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use self::holding_replay::{HoldingContext, HoldingReplay};
 use super::lock_table::{LockRef, LockTable};
-use super::preview_track::PreviewTrack;
+use super::preview_output::PreviewOutput;
 use super::{HolderNow, PastEvent, Present};
-use crate::alerts::hold_times::{HoldLength, HoldTimes};
 use crate::alerts::holdings::{HoldStart, SHARES_MAX};
 use crate::alerts::rule::Rule;
+use crate::alerts::usual_hold_time::{HoldLength, HoldTimes};
 use crate::lock_detail::EventKind;
 
 #[derive(Clone)]
@@ -69,7 +69,7 @@ impl LockReplay {
         number: u32,
         lock: &LockRef<'_>,
         event: &PastEvent<'_>,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         let index = number as usize;
         if self.tracks.len() <= index {
@@ -90,7 +90,7 @@ impl LockReplay {
         table: &LockTable,
         present: &dyn Present,
         to: i64,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         let mut ends = HashMap::new();
         for (number, track) in (0_u32..).zip(&mut self.tracks) {
@@ -139,7 +139,7 @@ impl LockReplay {
 }
 
 impl Track {
-    fn event(&mut self, rule: &Rule, lock: &LockRef<'_>, event: &PastEvent<'_>, preview: &mut PreviewTrack) {
+    fn event(&mut self, rule: &Rule, lock: &LockRef<'_>, event: &PastEvent<'_>, preview: &mut PreviewOutput) {
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => self.acquired(rule, lock, event, preview),
             EventKind::ShareAcquired if self.hold_start.is_some() => {
@@ -173,7 +173,7 @@ impl Track {
         rule: &Rule,
         lock: &LockRef<'_>,
         event: &PastEvent<'_>,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         preview.acquired(event.has_limit());
         let previous = self.holding.take();
@@ -215,7 +215,7 @@ impl Track {
         rule: &Rule,
         lock: &LockRef<'_>,
         event: &PastEvent<'_>,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         let holder = event.holder();
         if let Some(place) = self.shares.iter().position(|share| share.start.holder == holder) {
@@ -246,7 +246,7 @@ impl Track {
         rule: &Rule,
         lock: &LockRef<'_>,
         event: &PastEvent<'_>,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         // A row of renewals is written after the event that ended them.
         let Some(mut holding) = self.holding.take_if(|holding| holding.is_renewed_by(event)) else {
@@ -269,7 +269,7 @@ impl Track {
         rule: &Rule,
         lock: &LockRef<'_>,
         event: &PastEvent<'_>,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         if let Some(ended) = self.holding.take() {
             let is_same_holder = self.is_holder(event);
@@ -282,7 +282,7 @@ impl Track {
         &mut self,
         starts: impl IntoIterator<Item = HoldStart>,
         event: &PastEvent<'_>,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         let end = (event.holder(), event.at, event.not_before.is_some());
         let length = starts.into_iter().find_map(|start| start.length(end));
@@ -328,7 +328,7 @@ fn end(
     context: &HoldingContext<'_>,
     event: &PastEvent<'_>,
     is_same_holder: bool,
-    preview: &mut PreviewTrack,
+    preview: &mut PreviewOutput,
 ) {
     match holding.is_over_gap(context) {
         true if !is_same_holder => holding.end_unobserved(context, preview),

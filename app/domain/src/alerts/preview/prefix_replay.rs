@@ -1,19 +1,19 @@
 //! Replay of conditions on a prefix: windows that slide from one event to the next.
 
-mod window;
+mod window_replay;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::window::{PrefixName, SlidingWindow};
+use self::window_replay::{PrefixName, SlidingWindow};
 use super::lock_table::{LockRef, LockTable};
-use super::preview_track::PreviewTrack;
+use super::preview_output::PreviewOutput;
 use super::{Gap, PastEvent, Present};
 use crate::alerts::baseline::RefusedAcquire;
-use crate::alerts::hold_times::HoldLength;
 use crate::alerts::holdings::{Entry, Holdings, Occurrence};
 use crate::alerts::rule::Rule;
 use crate::alerts::rule_windows::RuleWindows;
+use crate::alerts::usual_hold_time::HoldLength;
 
 #[derive(Clone)]
 pub(super) struct Prefixes {
@@ -97,7 +97,7 @@ impl Prefixes {
         number: u32,
         lock: &LockRef<'_>,
         event: &PastEvent<'_>,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         let index = number as usize;
         if self.tracks.len() <= index {
@@ -144,7 +144,7 @@ impl Prefixes {
         self.entries = entries;
     }
 
-    pub(super) fn gap(&mut self, table: &LockTable, gap: &Gap, preview: &mut PreviewTrack) {
+    pub(super) fn gap(&mut self, table: &LockTable, gap: &Gap, preview: &mut PreviewOutput) {
         self.for_each_window(table, |window, rule, name| {
             if gap.backend.as_ref().is_none_or(|backend| backend == name.0) {
                 window.gap(rule, name, (gap.began, gap.ended), preview);
@@ -157,7 +157,7 @@ impl Prefixes {
         table: &LockTable,
         present: &dyn Present,
         to: i64,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         self.for_each_window(table, |window, rule, name| {
             let unobserved = present.unobserved_since(name.0);

@@ -357,6 +357,6 @@ fn an_end_in_an_outage_is_a_window_and_the_hold_an_interval() {
     assert_eq!(found[0].length_range_ms(), (10 * MINUTE, 20 * MINUTE));
     let timeline = Timeline::new(&input, TimeScale::new(0, 60 * MINUTE), 60 * MINUTE);
     assert_eq!(timeline.gaps, [(20 * MINUTE, 30 * MINUTE)]);
-    let holds = crate::charts::hold_time::Holds::from_blocks(&found);
+    let holds = crate::charts::durations::Holds::from_blocks(&found);
     assert_eq!((holds.uncertain(), holds.percentile(50)), (1, Some(15 * MINUTE)));
 }

@@ -1,15 +1,15 @@
 //! Replay of one holding: when the condition of a rule begins and stops to hold.
 
 use super::super::lock_table::{LockRef, Span};
-use super::super::preview_track::{FiringNumber, PreviewTrack};
+use super::super::preview_output::{FiringNumber, PreviewOutput};
 use super::super::{PastEvent, last_evaluation, next_evaluation};
 use crate::alerts::condition_kind::ConditionKind;
 use crate::alerts::evaluate::{EvaluationResult, Subject};
-use crate::alerts::hold_times::HoldTimes;
 use crate::alerts::limits::EVALUATE_EVERY_MS;
 use crate::alerts::lock_conditions::{LockSnapshot, evaluate_lock, lock_sentence};
 use crate::alerts::rule::Rule;
 use crate::alerts::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
+use crate::alerts::usual_hold_time::HoldTimes;
 use crate::diagnosis::{self, CadenceFacts, Facts, LifetimeFacts};
 use crate::lock_detail::EventKind;
 use crate::renewal_interval::Cadence;
@@ -139,12 +139,12 @@ impl HoldingReplay {
         }
     }
 
-    pub(super) fn close(&mut self, context: &HoldingContext<'_>, at: i64, preview: &mut PreviewTrack) {
+    pub(super) fn close(&mut self, context: &HoldingContext<'_>, at: i64, preview: &mut PreviewOutput) {
         self.advance(context, at, preview);
         self.resolve(context, at.max(self.at), preview);
     }
 
-    fn resolve(&mut self, context: &HoldingContext<'_>, at: i64, preview: &mut PreviewTrack) {
+    fn resolve(&mut self, context: &HoldingContext<'_>, at: i64, preview: &mut PreviewOutput) {
         if let (Some(AlertPhase::Firing { .. }), Some(firing)) = (self.phase, self.firing) {
             preview.resolved(firing, next_evaluation(at) + context.rule.timing.keep_ms);
         }
@@ -162,7 +162,7 @@ impl HoldingReplay {
     }
 
     /// The same holder held it through the gaps.
-    pub(super) fn continue_after_gaps(&mut self, context: &HoldingContext<'_>, preview: &mut PreviewTrack) {
+    pub(super) fn continue_after_gaps(&mut self, context: &HoldingContext<'_>, preview: &mut PreviewOutput) {
         while let Some(span) = context.lock.gaps.get(self.next_gap) {
             self.skip_unobserved(context, *span, preview);
             if !span.is_outage {
@@ -174,7 +174,7 @@ impl HoldingReplay {
     }
 
     /// Its state is unknown within the span.
-    fn skip_unobserved(&mut self, context: &HoldingContext<'_>, span: Span, preview: &mut PreviewTrack) {
+    fn skip_unobserved(&mut self, context: &HoldingContext<'_>, span: Span, preview: &mut PreviewOutput) {
         self.advance_observed(context, span.began, preview);
         if self.phase.is_some() {
             let unknown = ConditionResult::Unknown;
@@ -185,7 +185,7 @@ impl HoldingReplay {
     }
 
     /// It ended in the first of the gaps.
-    pub(super) fn end_unobserved(&mut self, context: &HoldingContext<'_>, preview: &mut PreviewTrack) {
+    pub(super) fn end_unobserved(&mut self, context: &HoldingContext<'_>, preview: &mut PreviewOutput) {
         if let Some(span) = self.next_gap(context) {
             self.stop(context, preview);
             self.resolve(context, span.ended, preview);
@@ -193,7 +193,7 @@ impl HoldingReplay {
     }
 
     /// Its state is unknown from the first of the gaps on.
-    pub(super) fn stop(&mut self, context: &HoldingContext<'_>, preview: &mut PreviewTrack) {
+    pub(super) fn stop(&mut self, context: &HoldingContext<'_>, preview: &mut PreviewOutput) {
         if let Some(span) = self.next_gap(context) {
             self.advance(context, span.began, preview);
         }
@@ -205,7 +205,7 @@ impl HoldingReplay {
     }
 
     /// Advances to `to` without an event, over outages of its backend.
-    pub(super) fn advance(&mut self, context: &HoldingContext<'_>, to: i64, preview: &mut PreviewTrack) {
+    pub(super) fn advance(&mut self, context: &HoldingContext<'_>, to: i64, preview: &mut PreviewOutput) {
         let outage = |replay: &Self| {
             let next = context.lock.gaps.get(replay.next_gap);
             next.filter(|span| span.is_outage && span.began < to)
@@ -217,7 +217,7 @@ impl HoldingReplay {
     }
 
     /// Advances to `to` while the lock is observed.
-    fn advance_observed(&mut self, context: &HoldingContext<'_>, to: i64, preview: &mut PreviewTrack) {
+    fn advance_observed(&mut self, context: &HoldingContext<'_>, to: i64, preview: &mut PreviewOutput) {
         let from = self.at;
         if to <= from {
             return;
@@ -269,7 +269,7 @@ impl HoldingReplay {
         context: &HoldingContext<'_>,
         first: i64,
         last: i64,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) -> i64 {
         let (mut low, mut high) = (first, last);
         while low < high {
@@ -288,7 +288,7 @@ impl HoldingReplay {
         context: &HoldingContext<'_>,
         sign: ConditionResult,
         at: i64,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         let (phase, change) = step(self.phase, sign, context.rule.timing, at);
         self.phase = phase;
@@ -319,7 +319,7 @@ impl HoldingReplay {
         &self,
         context: &HoldingContext<'_>,
         at: i64,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) -> (ConditionResult, i64) {
         preview.evaluated();
         let usual = |_: &LockSnapshot<'_>| context.holds.usual();

@@ -84,6 +84,6 @@ fn a_lease_whose_end_was_not_observed_is_no_hold_time() {
         60 * MINUTE,
     );
     assert_eq!(found[0].end, End::Displaced);
-    let holds = crate::charts::hold_time::Holds::from_blocks(&found);
+    let holds = crate::charts::durations::Holds::from_blocks(&found);
     assert_eq!((holds.count(), holds.percentile(50)), (1, Some(2 * MINUTE)));
 }

@@ -1,7 +1,7 @@
 //! Replay of the window of one prefix: evaluates it whenever an entry enters or leaves it.
 
 use super::super::next_evaluation;
-use super::super::preview_track::{FiringNumber, PreviewTrack};
+use super::super::preview_output::{FiringNumber, PreviewOutput};
 use crate::alerts::evaluate::{EvaluationResult, Subject};
 use crate::alerts::holdings::Entry;
 use crate::alerts::prefix_window::PrefixWindow;
@@ -103,7 +103,7 @@ impl SlidingWindow {
         name: PrefixName<'_>,
         at: i64,
         entry: Entry,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         if !self.window.accepts(entry) {
             return;
@@ -130,7 +130,7 @@ impl SlidingWindow {
         rule: &Rule,
         name: PrefixName<'_>,
         limit: i64,
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         while let Some(now) = self.next_change(rule).filter(|next| *next <= limit) {
             self.slide(now);
@@ -145,7 +145,7 @@ impl SlidingWindow {
         self.not_before = now + 1;
     }
 
-    fn evaluate(&mut self, rule: &Rule, name: PrefixName<'_>, now: i64, preview: &mut PreviewTrack) {
+    fn evaluate(&mut self, rule: &Rule, name: PrefixName<'_>, now: i64, preview: &mut PreviewOutput) {
         preview.evaluated();
         self.draw_until(now, preview);
         let refused = self.refusals.times;
@@ -179,7 +179,7 @@ impl SlidingWindow {
     }
 
     /// The last measure applies until now.
-    fn draw_until(&mut self, now: i64, preview: &mut PreviewTrack) {
+    fn draw_until(&mut self, now: i64, preview: &mut PreviewOutput) {
         for at in preview.ends_between(self.measured_at, now) {
             preview.measured(at, self.measure);
         }
@@ -192,7 +192,7 @@ impl SlidingWindow {
         rule: &Rule,
         name: PrefixName<'_>,
         (began, ended): (i64, i64),
-        preview: &mut PreviewTrack,
+        preview: &mut PreviewOutput,
     ) {
         self.advance(rule, name, began, preview);
         self.draw_until(began, preview);
@@ -203,7 +203,7 @@ impl SlidingWindow {
         (self.due_at, self.not_before, self.measured_at) = (Some(first), first, first);
     }
 
-    pub(super) fn finish(&mut self, rule: &Rule, name: PrefixName<'_>, to: i64, preview: &mut PreviewTrack) {
+    pub(super) fn finish(&mut self, rule: &Rule, name: PrefixName<'_>, to: i64, preview: &mut PreviewOutput) {
         self.advance(rule, name, to - 1, preview);
         self.draw_until(to, preview);
     }

@@ -4,7 +4,7 @@ use domain::reported::Reported;
 use leptos::prelude::*;
 
 #[component]
-pub fn KnownValue(value: Reported<String>) -> impl IntoView {
+pub fn ReportedValue(value: Reported<String>) -> impl IntoView {
     match value {
         Reported::Value(value) => value.into_any(),
         Reported::Unknown(why) => {

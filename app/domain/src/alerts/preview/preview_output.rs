@@ -12,7 +12,7 @@ const POINTS: i64 = 240;
 const FIRINGS_MAX: usize = 1_000;
 
 #[derive(Clone)]
-pub(super) struct PreviewTrack {
+pub(super) struct PreviewOutput {
     /// Until it is finished, `to` is the latest possible end.
     preview: Preview,
     /// Backends of the rule; empty: all.
@@ -34,7 +34,7 @@ fn has_two_parts(rule: &Rule) -> bool {
     rule.condition.kind == ConditionKind::LongHeld && rule.condition.main_value().is_some()
 }
 
-impl PreviewTrack {
+impl PreviewOutput {
     pub(super) fn new(rule: &Rule, from: i64, to: i64) -> Self {
         let point = |index| SeriesPoint {
             at: from + (to - from) * (index + 1) / POINTS,
