@@ -1,7 +1,7 @@
 //! Made-up histories for the charts: a full timeline for one lock, and a single event for the others.
 
-use domain::charts::held_locks::{ChartEvent, HeldLocksChart, HeldNow};
 use domain::charts::durations::{DurationChart, DurationsOf, Holds};
+use domain::charts::held_locks::{ChartEvent, HeldLocksChart, HeldNow};
 use domain::charts::range::RangePreset;
 use domain::charts::shown_range::ShownRange;
 use domain::charts::timeline::{Holder, RejectedWrite, Revoked, Timeline, TimelineInput, TimelineWaiter};
