@@ -116,7 +116,7 @@ CREATE INDEX fencing_rejections_by_time ON fencing_rejections (at, id);
 --
 -- The batch may have been decided on reads without locks, or on a cache. So this function takes the row locks without waiting,
 -- then compares the rows with the expected values: every decision about a resource depends on these columns alone. Returns the
--- store's time, and a conflict or null. With a conflict nothing is written:
+-- store's time, and a conflict or null. With a conflict nothing is written, except the rows of token 0 of new resources:
 --   locked    another transaction holds one of the rows; waiting here would make the decision older
 --   late      the decision is further from now than allowed (the process was paused, or a clock was set)
 --   changed   a row differs from its expected values
@@ -147,7 +147,10 @@ CREATE FUNCTION save_lease_batch(
     -- The rarer rows, each kind as one JSON text; null for none.
     bound_keys json, keys_are_new boolean, unbound_keys json, left_waiters json, joined_waiters json, rejections json,
     OUT store_now bigint, OUT conflict text
-) LANGUAGE plpgsql AS $$
+) LANGUAGE plpgsql
+-- Leaves only bitmap lookups of the keys of a batch. A generic plan that was made while the tables were nearly empty would
+-- otherwise scan a whole index of `leases` for each batch, until the next autovacuum.
+SET enable_indexscan = off AS $$
 DECLARE
     rows_found     bigint;
     rows_same      bigint;

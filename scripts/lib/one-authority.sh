@@ -11,6 +11,8 @@ with_one_authority() {
   fi
   mkdir -p "$folder"
   one=$(cd "$folder" && pwd)/one-authority.pem
-  sed '/END CERTIFICATE/q' "$all" >"$one"
+  # Another run may be reading it.
+  sed '/END CERTIFICATE/q' "$all" >"$one.$$"
+  mv -f "$one.$$" "$one"
   SSL_CERT_FILE=$one SSL_CERT_DIR='' "$@"
 }

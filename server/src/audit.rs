@@ -6,7 +6,6 @@
 //! **Invariants:** entries are numbered 1, 2, 3, … in commit order; each holds the hash of the previous one; no
 //! statement of ours updates or deletes one, and the store rejects both.
 
-mod anonymous;
 mod append;
 pub mod background_verifier;
 pub mod chain;
@@ -15,6 +14,7 @@ pub mod export;
 mod filter;
 mod read;
 mod redaction;
+mod refusals;
 pub mod verify;
 
 use std::net::IpAddr;
@@ -40,13 +40,16 @@ pub struct Audit {
     clock: Clock,
     checkpoints: Arc<ChainCheckpoints>,
     published: ChangeSignal,
-    anonymous: anonymous::AnonymousCounts,
+    refusals: refusals::Refusals,
 }
+
+/// Id and name of the actor of a request without a session or a token.
+pub const ANONYMOUS: &str = "anonymous";
 
 /// The actor, from the session or the token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Actor {
-    /// Id of the user or the token; `anonymous`; `system` for automatic operations.
+    /// Id of the user or the token; [`ANONYMOUS`]; `system` for automatic operations.
     pub id: String,
     pub name: String,
     /// The role that allowed the operation, if any.
@@ -117,7 +120,7 @@ impl Audit {
             clock,
             checkpoints: Arc::new(checkpoints),
             published: ChangeSignal::default(),
-            anonymous: anonymous::AnonymousCounts::default(),
+            refusals: refusals::Refusals::default(),
         }
     }
 

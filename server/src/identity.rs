@@ -23,6 +23,7 @@ mod one_time_links;
 mod password;
 pub mod principal;
 mod principal_cache;
+mod prune;
 mod revalidation;
 mod row_locks;
 mod secret;
@@ -41,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::sign_in_throttle::SignInThrottle;
 use crate::audit::{Appended, Audit};
+use crate::janitor::Janitor;
 use runtime::clock::Clock;
 use runtime::db::Db;
 use runtime::tasks;
@@ -122,8 +124,10 @@ impl Identity {
     }
 
     async fn refresh_regularly(&self) {
+        let mut janitor = Janitor::new("sessions", limits::PRUNE_EVERY);
         loop {
             tokio::time::sleep(limits::DIRECTORY_POLL_INTERVAL).await;
+            janitor.run(self.clock.tick(), self.prune()).await;
             if let Err(error) = self.reload_if_changed().await {
                 tracing::warn!("cannot read users and tokens: {error}");
             }

@@ -333,7 +333,7 @@ async fn open_authenticator(
         clock.clone(),
         ChainCheckpoints::new(access.audit_checkpoint_file.clone()),
     );
-    audit.write_anonymous_counts(stop.clone());
+    audit.write_counted_refusals(stop.clone());
     let identity = Identity::start(db, audit.clone(), clock.clone(), stop.clone()).await?;
     let oidc = match &access.oidc {
         Some(config) => Some(Arc::new(Oidc::new(identity.clone(), config.clone(), home)?)),

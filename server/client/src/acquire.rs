@@ -9,6 +9,7 @@ use crate::dto::{Acquired, Grant};
 use crate::http_call::CallError;
 use crate::lease::Lease;
 use crate::request::{AcquireError, AcquireProgress, Request};
+use crate::withdrawal::PendingAcquire;
 use crate::{rng, schedule};
 
 /// Longest wait that the server accepts per request; a longer wait uses several requests.
@@ -19,10 +20,11 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 type Observer<'a> = &'a mut (dyn FnMut(AcquireProgress) + Send);
 
 /// Result of one idempotency key.
-enum Round {
+enum Round<'a> {
     Granted {
         grant: Grant,
         sent: Moment,
+        pending: PendingAcquire<'a>,
     },
     Refused(Acquired),
     /// Granted, and already lost.
@@ -32,8 +34,9 @@ enum Round {
 impl Client {
     /// Acquires the lock of a resource; the lease is then renewed until it is released, dropped or lost.
     ///
-    /// Dropping the future leaves the queue; if the response is already on its way, the lock may stay held without
-    /// an owner for one TTL at most.
+    /// Dropping the future leaves the queue, and releases in the background what an acquire without a wait is granted: see
+    /// [`withdrawn`](Self::withdrawn). If the answer to a wait is already on its way, the lock may stay held without an owner
+    /// for one TTL at most.
     ///
     /// # Errors
     /// See [`AcquireError`].
@@ -71,12 +74,14 @@ impl Client {
             let left = until.since(clock::now());
             let round = self.round(&request, left.min(wait_max), until, observe);
             let refused = match round.await? {
-                Round::Granted { grant, sent } => match self.renew_after_wait(&request, grant, sent).await {
-                    Some((grant, deadline)) => {
+                Round::Granted { grant, sent, pending } => {
+                    let held = self.renew_after_wait(&request, grant, sent).await;
+                    pending.settle();
+                    if let Some((grant, deadline)) = held {
                         return Ok(Lease::start(self, &request.resource, grant, deadline));
                     }
-                    None => None,
-                },
+                    None
+                }
                 Round::Refused(answer) => Some(answer),
                 Round::Gone => None,
             };
@@ -89,22 +94,22 @@ impl Client {
 
     /// Retries one key until the result is known, or until the patience after the whole wait ends: an outage in this round
     /// does not end a longer wait.
-    async fn round(
-        &self,
-        request: &Request,
+    async fn round<'a>(
+        &'a self,
+        request: &'a Request,
         wait: Duration,
         until: Moment,
         observe: Observer<'_>,
-    ) -> Result<Round, AcquireError> {
-        let key = rng::idempotency_key();
+    ) -> Result<Round<'a>, AcquireError> {
         let body = request.body(wait);
         let server_wait = Duration::from_secs(body.wait_seconds);
+        let mut pending = PendingAcquire::new(self, request, server_wait);
         let deadline = until.max(clock::now().plus(server_wait)).plus(self.patience);
         let mut failures = 0;
         loop {
             let sent = clock::now();
             let within = (server_wait + schedule::ANSWER_MAX).min(deadline.since(sent));
-            let answer = self.calls.acquire(&body, &key, within).await;
+            let answer = self.calls.acquire(&body, &pending.key, within).await;
             if failures > 0 && !matches!(answer, Err(CallError::Unknown { .. })) {
                 observe(AcquireProgress::Answered);
             }
@@ -114,11 +119,21 @@ impl Client {
                     acquired: true,
                     ..
                 }) => {
-                    return Ok(Round::Granted { grant, sent });
+                    pending.grant(&grant.lease_id);
+                    return Ok(Round::Granted { grant, sent, pending });
                 }
-                Ok(refused) => return Ok(Round::Refused(refused)),
-                Err(CallError::Lost(_) | CallError::LifetimeReached { .. }) => return Ok(Round::Gone),
-                Err(error @ CallError::Refused { .. }) => return Err(AcquireError::from_call(&error)),
+                Ok(refused) => {
+                    pending.settle();
+                    return Ok(Round::Refused(refused));
+                }
+                Err(CallError::Lost(_) | CallError::LifetimeReached { .. }) => {
+                    pending.settle();
+                    return Ok(Round::Gone);
+                }
+                Err(error @ CallError::Refused { .. }) => {
+                    pending.settle();
+                    return Err(AcquireError::from_call(&error));
+                }
                 Err(CallError::Unknown {
                     why,
                     is_unreachable,
@@ -128,6 +143,7 @@ impl Client {
             failures += 1;
             let pause = schedule::backoff(failures, rng::unit()).max(retry_after.unwrap_or_default());
             if deadline.since(clock::now()) <= pause {
+                pending.settle();
                 return Err(AcquireError::Unknown { why });
             }
             tracing::debug!(lock.resource = %request.resource, "acquire is retried: {why}");

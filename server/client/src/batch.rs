@@ -214,7 +214,9 @@ mod tests {
         assert_eq!(tokens, [1, 2, 3]);
         // Not shortened by the repeated answer.
         assert!(leases[0].checkpoint(Duration::from_secs(10)).is_ok());
-        let keys: Vec<String> = (0..2).map(|_| server.key_of_next_request()).collect();
+        let keys: Vec<String> = (0..2)
+            .map(|_| TestServer::key_of(&server.next_request()).to_owned())
+            .collect();
         assert_eq!(keys[0], keys[1]);
     }
 

@@ -7,6 +7,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Url, redirect};
 
 use crate::http_call::Calls;
+use crate::withdrawal::Withdrawals;
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 const PATIENCE_DEFAULT: Duration = Duration::from_secs(10);
@@ -17,6 +18,7 @@ pub struct Client {
     pub(crate) calls: Calls,
     pub(crate) patience: Duration,
     pub(crate) reads_events: bool,
+    pub(crate) withdrawals: Withdrawals,
 }
 
 /// Options of a [`Client`].
@@ -158,6 +160,7 @@ impl Builder {
             },
             patience: self.patience,
             reads_events: self.reads_events,
+            withdrawals: Withdrawals::default(),
         })
     }
 }

@@ -40,6 +40,7 @@ mod rng;
 mod schedule;
 #[cfg(test)]
 mod test_server;
+mod withdrawal;
 
 pub use client::{Builder, Client, ClientError};
 pub use clock::Moment;

@@ -37,11 +37,15 @@ impl TestServer {
         Self { address, requests }
     }
 
-    /// The idempotency key of the next request.
-    pub(crate) fn key_of_next_request(&self) -> String {
-        let request = self.requests.recv().unwrap();
+    /// The start of the next request.
+    pub(crate) fn next_request(&self) -> String {
+        self.requests.recv().unwrap()
+    }
+
+    /// The idempotency key of a request.
+    pub(crate) fn key_of(request: &str) -> &str {
         let mut lines = request.lines();
         let key = lines.find_map(|line| line.strip_prefix("idempotency-key: "));
-        key.unwrap().to_owned()
+        key.unwrap()
     }
 }

@@ -16,7 +16,7 @@ use super::core::{BatchReply, Core};
 use super::error::LeaseError;
 use super::grant_receiver::{GrantReceiver, PendingGrant};
 use super::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, Operation, OperationResult};
-use super::singleflight::{self, FlightRole, ResultSender};
+use super::singleflight::{self, FlightRole, FlightTask};
 use super::store::Lane;
 use super::{LeaseService, REPLY_TIMEOUT, events, waiters};
 use runtime::random;
@@ -147,40 +147,32 @@ impl LeaseService {
                     leader.finish(&result);
                     return result;
                 }
-                FlightRole::Task(result_tx, result_rx) => {
-                    self.spawn_acquire(core.clone(), key.clone(), op, wait, result_tx);
+                FlightRole::Task(task, result_rx) => {
+                    spawn_acquire(core.clone(), op, wait, task);
                     let result = singleflight::wait_for_result(result_rx).await;
-                    return result.unwrap_or(Err(LeaseError::ShuttingDown));
+                    return result.unwrap_or(Err(LeaseError::Unavailable));
                 }
             }
         }
     }
+}
 
-    fn spawn_acquire(
-        &self,
-        core: Arc<Core>,
-        key: IdempotencyKey,
-        op: Box<AcquireOp>,
-        wait: Duration,
-        result_tx: ResultSender,
-    ) {
-        let flights = self.flights.clone();
-        tasks::spawn(
-            "keyed acquire",
-            CancellationToken::new(),
-            async move {
-                let result = tokio::select! {
-                    biased;
-                    // All clients of this request have disconnected.
-                    () = result_tx.closed() => Err(LeaseError::Unavailable),
-                    result = run(core.clone(), op.clone(), wait) => result,
-                };
-                let grant = new_grant(core, op, &result);
-                flights.finish_task(&key, &result_tx, result, grant);
-            }
-            .in_current_span(),
-        );
-    }
+fn spawn_acquire(core: Arc<Core>, op: Box<AcquireOp>, wait: Duration, flight: FlightTask) {
+    tasks::spawn(
+        "keyed acquire",
+        CancellationToken::new(),
+        async move {
+            let result = tokio::select! {
+                biased;
+                // All clients of this request have disconnected.
+                () = flight.closed() => Err(LeaseError::Unavailable),
+                result = run(core.clone(), op.clone(), wait) => result,
+            };
+            let grant = new_grant(core, op, &result);
+            flight.finish(result, grant);
+        }
+        .in_current_span(),
+    );
 }
 
 /// The lease that this request was granted. One that was granted to an earlier request with its key is not included: this

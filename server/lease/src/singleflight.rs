@@ -18,7 +18,7 @@ use super::grant_receiver::PendingGrant;
 use super::operation::{IdempotencyKey, KeyName};
 
 type AcquireResult = Result<Acquired, LeaseError>;
-pub(super) type ResultSender = Arc<watch::Sender<Option<FlightResult>>>;
+type ResultSender = Arc<watch::Sender<Option<FlightResult>>>;
 type ResultReceiver = watch::Receiver<Option<FlightResult>>;
 
 /// The result of a flight, for each of its requests.
@@ -44,8 +44,8 @@ pub(super) enum FlightRole<'a> {
     /// The first request, which does not wait: it runs the acquire, then calls
     /// [`FlightLeader::finish`].
     Leader(FlightLeader<'a>),
-    /// The first request, which waits: its task calls [`Singleflight::finish_task`].
-    Task(ResultSender, ResultReceiver),
+    /// The first request, which waits: its task calls [`FlightTask::finish`].
+    Task(FlightTask, ResultReceiver),
     Follower(ResultReceiver),
     FingerprintMismatch,
 }
@@ -55,6 +55,13 @@ pub(super) struct FlightLeader<'a> {
     flights: &'a Singleflight,
     name: &'a KeyName,
     is_finished: bool,
+}
+
+/// Of a task. Dropped without a result, as by a panic, it makes its followers join again.
+pub(super) struct FlightTask {
+    flights: Arc<Singleflight>,
+    name: KeyName,
+    result_tx: ResultSender,
 }
 
 impl Flight {
@@ -73,7 +80,7 @@ impl Flight {
 
 impl Singleflight {
     /// `waits`: in the queue, if the lock is held.
-    pub(super) fn join<'a>(&'a self, key: &'a IdempotencyKey, waits: bool) -> FlightRole<'a> {
+    pub(super) fn join<'a>(self: &'a Arc<Self>, key: &'a IdempotencyKey, waits: bool) -> FlightRole<'a> {
         let mut flights = self.0.lock();
         match flights.entry(key.name.clone()) {
             Entry::Occupied(mut entry) if !entry.get().is_abandoned() => {
@@ -93,7 +100,14 @@ impl Singleflight {
                 let task = waits.then(|| flight.subscribe()).zip(flight.result_tx.clone());
                 entry.insert_entry(flight);
                 match task {
-                    Some((result_rx, result_tx)) => FlightRole::Task(result_tx, result_rx),
+                    Some((result_rx, result_tx)) => {
+                        let task = FlightTask {
+                            flights: self.clone(),
+                            name: key.name.clone(),
+                            result_tx,
+                        };
+                        FlightRole::Task(task, result_rx)
+                    }
                     None => FlightRole::Leader(FlightLeader {
                         flights: self,
                         name: &key.name,
@@ -102,31 +116,6 @@ impl Singleflight {
                 }
             }
         }
-    }
-
-    /// `grant`: the new lease of the result. It is released unless a request receives the result.
-    pub(super) fn finish_task(
-        &self,
-        key: &IdempotencyKey,
-        result_tx: &ResultSender,
-        result: AcquireResult,
-        grant: Option<PendingGrant>,
-    ) {
-        let mut flights = self.0.lock();
-        let is_current = |flight: &Flight| {
-            flight
-                .result_tx
-                .as_ref()
-                .is_some_and(|tx| Arc::ptr_eq(tx, result_tx))
-        };
-        if flights.get(&key.name).is_some_and(is_current) {
-            flights.remove(&key.name);
-        }
-        drop(flights);
-        result_tx.send_replace(Some(FlightResult {
-            result,
-            grant: grant.map(Arc::new),
-        }));
     }
 }
 
@@ -151,6 +140,41 @@ impl Drop for FlightLeader<'_> {
         if !self.is_finished {
             self.remove();
         }
+    }
+}
+
+impl FlightTask {
+    /// Once all clients have disconnected.
+    pub(super) async fn closed(&self) {
+        self.result_tx.closed().await;
+    }
+
+    /// `grant`: the new lease of the result. It is released unless a request receives the result.
+    pub(super) fn finish(self, result: AcquireResult, grant: Option<PendingGrant>) {
+        // First, so that a request after the result starts a flight of its own.
+        self.remove();
+        self.result_tx.send_replace(Some(FlightResult {
+            result,
+            grant: grant.map(Arc::new),
+        }));
+    }
+
+    /// Leaves the flight of a successor.
+    fn remove(&self) {
+        let mut flights = self.flights.0.lock();
+        let is_current = |flight: &Flight| {
+            let current = flight.result_tx.as_ref();
+            current.is_some_and(|tx| Arc::ptr_eq(tx, &self.result_tx))
+        };
+        if flights.get(&self.name).is_some_and(is_current) {
+            flights.remove(&self.name);
+        }
+    }
+}
+
+impl Drop for FlightTask {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 
@@ -188,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn duplicates_get_the_result_of_the_leader() {
-        let (flights, key, other) = (Singleflight::default(), key("a"), key("b"));
+        let (flights, key, other) = (Arc::new(Singleflight::default()), key("a"), key("b"));
         let FlightRole::Leader(leader) = flights.join(&key, false) else {
             panic!("not the leader");
         };
@@ -207,7 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn duplicates_join_again_after_the_leader_has_disconnected() {
-        let (flights, key) = (Singleflight::default(), key("a"));
+        let (flights, key) = (Arc::new(Singleflight::default()), key("a"));
         let role = flights.join(&key, false);
         let result_rx = follower(flights.join(&key, false));
         drop(role);
@@ -216,15 +240,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn duplicates_join_again_after_the_task_has_panicked() {
+        let (flights, key) = (Arc::new(Singleflight::default()), key("a"));
+        let FlightRole::Task(task, first) = flights.join(&key, true) else {
+            panic!("not a task");
+        };
+        let duplicate = follower(flights.join(&key, true));
+        let panicked = std::thread::spawn(move || {
+            let _task = task;
+            panic!("in the task of an acquire");
+        });
+        assert!(panicked.join().is_err());
+        for result_rx in [first, duplicate] {
+            assert_eq!(wait_for_result(result_rx).await, None);
+        }
+        assert!(flights.0.lock().is_empty());
+        assert!(matches!(flights.join(&key, true), FlightRole::Task(..)));
+    }
+
+    #[tokio::test]
     async fn abandoned_task_is_not_joined_and_its_successor_stays() {
-        let (flights, key) = (Singleflight::default(), key("a"));
-        let FlightRole::Task(result_tx, result_rx) = flights.join(&key, true) else {
+        let (flights, key) = (Arc::new(Singleflight::default()), key("a"));
+        let FlightRole::Task(task, result_rx) = flights.join(&key, true) else {
             panic!("not a task");
         };
         drop(result_rx);
         let successor = flights.join(&key, true);
         assert!(matches!(successor, FlightRole::Task(..)));
-        flights.finish_task(&key, &result_tx, Err(LeaseError::Unavailable), None);
+        task.finish(Err(LeaseError::Unavailable), None);
         // It can still be joined.
         follower(flights.join(&key, true));
     }
@@ -232,8 +275,8 @@ mod tests {
     #[tokio::test]
     async fn grant_that_one_of_the_duplicates_receives_is_kept() {
         for received in [true, false] {
-            let (flights, key) = (Singleflight::default(), key("a"));
-            let FlightRole::Task(result_tx, first) = flights.join(&key, true) else {
+            let (flights, key) = (Arc::new(Singleflight::default()), key("a"));
+            let FlightRole::Task(task, first) = flights.join(&key, true) else {
                 panic!("not a task");
             };
             let second = follower(flights.join(&key, true));
@@ -242,8 +285,7 @@ mod tests {
             let grant = PendingGrant::new(move || {
                 counted.fetch_add(1, Ordering::Relaxed);
             });
-            flights.finish_task(&key, &result_tx, Err(LeaseError::NotFound), Some(grant));
-            drop(result_tx);
+            task.finish(Err(LeaseError::NotFound), Some(grant));
             // Its client disconnects after the result was sent.
             drop(first);
             if received {

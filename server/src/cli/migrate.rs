@@ -34,7 +34,7 @@ pub struct Args {
     /// Configuration file; without it, leasehold.toml in this folder, where there is one
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
-    /// Raise every fencing token by 2^32, above any that the lost part of a restored store may have issued
+    /// Raise every fencing token by at least 2^32, above any that the lost part of a restored store may have issued
     #[arg(long)]
     raise_epoch: bool,
     /// With --raise-epoch: only this shard of `lease.store`, counted from 0
@@ -163,12 +163,12 @@ fn message(epochs: &[i64], json: bool) -> String {
         (epochs, true) => format!("{}\n", serde_json::json!({"migrated": true, "epochs": epochs})),
         ([], false) => "The tables are up to date.\n".to_owned(),
         ([epoch], false) => format!(
-            "The tables are up to date. Every fencing token is raised by 2^32: this is epoch {epoch}.\n"
+            "The tables are up to date. Every fencing token is raised by at least 2^32: this is epoch {epoch}.\n"
         ),
         (epochs, false) => {
             let epochs: Vec<String> = epochs.iter().map(ToString::to_string).collect();
             format!(
-                "The tables are up to date. Every fencing token of every shard is raised by 2^32: these are epochs {}.\n",
+                "The tables are up to date. Every fencing token of every shard is raised by at least 2^32: these are epochs {}.\n",
                 epochs.join(", ")
             )
         }

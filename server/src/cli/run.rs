@@ -129,8 +129,11 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             Ok(lease) => lease,
             Err(error) => return Ok(not_obtained(&args, &error).into()),
         },
-        // A cancelled request releases its grant.
-        signal = signals.terminating() => return Ok(died_by(signal?)),
+        signal = signals.terminating() => {
+            // Otherwise a lock that the server has granted meanwhile would stay held for one TTL.
+            client.withdrawn().await;
+            return Ok(died_by(signal?));
+        }
     };
     run_under_lease(&args, &lease, signals, messages).await
 }

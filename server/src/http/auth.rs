@@ -244,7 +244,7 @@ impl Authenticator {
         }
     }
 
-    /// Refused changes enter the audit log; those of anonymous clients at most once a minute for each source.
+    /// Refused changes enter the audit log, counted where there are many.
     async fn record_refusal(&self, who: &Principal, method: &Method, path: &str, refusal: Refusal) {
         let outcome = match refusal {
             _ if method.is_safe() => return,
@@ -262,10 +262,8 @@ impl Authenticator {
         };
         if who.is_anonymous() {
             self.audit.append_anonymous(entry, "").await;
-            return;
-        }
-        if let Err(error) = self.audit.append(entry).await {
-            tracing::error!("the audit entry of a rejected request could not be written: {error}");
+        } else {
+            self.audit.append_refused(entry).await;
         }
     }
 }

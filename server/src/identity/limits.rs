@@ -105,11 +105,18 @@ pub const BUCKET_WAITERS_MAX: u32 = 8;
 /// Sources and names of successful sign-ins in memory.
 pub const KNOWN_PAIRS_MAX: usize = 10_000;
 /// How far back they are read at start.
-pub const KNOWN_PAIRS_SINCE: Duration = Duration::from_secs(30 * 24 * 3600);
+pub const KNOWN_PAIRS_SINCE: Duration = ENDED_RETENTION;
+/// Sessions and one-time links are deleted so long after they were created or have expired.
+pub const ENDED_RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Interval between deletions.
+pub const PRUNE_EVERY: Duration = Duration::from_secs(3600);
+/// Rows per deletion.
+pub const PRUNED_MAX: i64 = 500;
 /// Characters of a name that are compared; no valid name is longer.
 pub const NAME_CHARS_COUNTED: usize = 64;
 
 const _: () = assert!(NAME_CHARS_COUNTED >= NAME_BYTES_MAX);
 const _: () = assert!(FRESH.as_secs() < SESSION_IDLE.as_secs());
 const _: () = assert!(SESSION_IDLE.as_secs() < SESSION_MAX.as_secs());
+const _: () = assert!(SESSION_MAX.as_secs() < ENDED_RETENTION.as_secs());
 const _: () = assert!(DIRECTORY_POLL_INTERVAL.as_millis() < 1_000);

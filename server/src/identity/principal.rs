@@ -7,7 +7,7 @@ use domain::lease::Scope;
 use domain::names::BackendName;
 
 use super::sessions::Session;
-use crate::audit::{Actor, Origin};
+use crate::audit::{ANONYMOUS, Actor, Origin};
 use lease::LeasePrincipal;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,6 @@ impl Subject {
     }
 }
 
-const ANONYMOUS: &str = "anonymous";
 /// Id for automatic operations and commands on the server.
 pub const SYSTEM_ID: &str = "system";
 

@@ -11,7 +11,7 @@ use super::lineage::Lineage;
 use super::secret::Secret;
 use super::sessions::SignedIn;
 use super::{Identity, User, password};
-use crate::audit::{Actor, Entry, Origin};
+use crate::audit::{ANONYMOUS, Actor, Entry, Origin};
 use runtime::db::{Tx, on_either};
 use runtime::random;
 
@@ -106,7 +106,7 @@ impl Identity {
             }
         }
         let actor = Actor {
-            id: "anonymous".to_owned(),
+            id: ANONYMOUS.to_owned(),
             name: name.replace('\0', "\\u{0}").chars().take(64).collect(),
             role: None,
         };

@@ -6,6 +6,7 @@ mod ended_session;
 mod last_admin;
 mod one_time_links;
 mod recorded_rejections;
+mod retention;
 mod revalidation;
 mod role_forms;
 mod settings;

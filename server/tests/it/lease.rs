@@ -19,6 +19,7 @@ mod metrics;
 mod model;
 mod move_to_etcd;
 mod ownership;
+mod query_plans;
 mod rejections;
 mod reported_ends;
 mod retention;

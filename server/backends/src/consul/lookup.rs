@@ -2,7 +2,7 @@
 
 use domain::names::{OwnerId, Resource, Source};
 use domain::observation::ObservedLock;
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 
 use super::ConsulBackend;
 use super::entry::{ConsulSession, HeldKey, KeyEntry};
@@ -109,6 +109,9 @@ impl ConsulBackend {
     }
 
     /// Reads these locks and delivers them; missing ones are delivered as gone.
+    ///
+    /// # Errors
+    /// The first lock that could not be read. The others are delivered.
     pub(super) async fn refresh_named(
         &self,
         names: &[(Source, Resource)],
@@ -116,28 +119,26 @@ impl ConsulBackend {
     ) -> Result<(), BackendError> {
         let sent_at = self.http.clock.tick();
         let reads = futures::stream::iter(names.to_vec()).map(|(source, resource)| async move {
-            let found = self.find(&source, &resource).await?;
-            Ok::<_, ConsulError>((source, resource, found))
+            let found = self.find(&source, &resource).await;
+            (source, resource, found)
         });
-        let reads: Vec<(Source, Resource, Lookup)> = reads
-            .buffer_unordered(PARALLEL_MAX)
-            .try_collect()
-            .await
-            .map_err(|fault: ConsulError| fault.error)?;
+        let reads: Vec<_> = reads.buffer_unordered(PARALLEL_MAX).collect().await;
         let mut batch = Batch {
             sent_at,
             locks: Vec::new(),
             gone: Vec::new(),
         };
+        let mut refreshed = Ok(());
         for (source, resource, found) in reads {
             match found {
-                Lookup::Held(found) => batch.locks.push(found.lock()),
-                Lookup::Delayed(lock) => batch.locks.push(*lock),
-                Lookup::Free => batch.gone.push((source, resource)),
+                Ok(Lookup::Held(found)) => batch.locks.push(found.lock()),
+                Ok(Lookup::Delayed(lock)) => batch.locks.push(*lock),
+                Ok(Lookup::Free) => batch.gone.push((source, resource)),
+                Err(fault) => refreshed = refreshed.and(Err(fault.error)),
             }
         }
         sink.accept(batch);
-        Ok(())
+        refreshed
     }
 }
 

@@ -113,6 +113,9 @@ pub(super) fn prefix_of<'a>(link: &'a Link, key: &[u8]) -> Option<&'a [u8]> {
 
 impl EtcdBackend {
     /// Reads these locks and delivers them; missing ones are delivered as gone. Queues of more pages are left out.
+    ///
+    /// # Errors
+    /// The first lock that could not be read. The others are delivered.
     pub(super) async fn refresh_named(
         &self,
         names: &[(Source, Resource)],
@@ -144,11 +147,13 @@ impl EtcdBackend {
             .buffer_unordered(PARALLEL_MAX);
         let mut rows = Vec::new();
         let mut gone = Vec::new();
+        let mut refreshed = Ok(());
         while let Some((source, resource, look)) = lookups.next().await {
-            match look.map_err(|fault| fault.error)? {
-                Lookup::There(found) => rows.push(found.row),
-                Lookup::Absent => gone.push((source, resource)),
-                Lookup::TooWide => {}
+            match look {
+                Ok(Lookup::There(found)) => rows.push(found.row),
+                Ok(Lookup::Absent) => gone.push((source, resource)),
+                Ok(Lookup::TooWide) => {}
+                Err(fault) => refreshed = refreshed.and(Err(fault.error)),
             }
         }
         if !gone.is_empty() {
@@ -158,9 +163,11 @@ impl EtcdBackend {
                 gone,
             });
         }
-        self.deliver_named(rows, last, sink)
+        let retries = self
+            .deliver_named(rows, last, sink)
             .await
-            .map_err(|fault| fault.error)
+            .map_err(|fault| fault.error)?;
+        refreshed.map(|()| retries)
     }
 
     async fn deliver_named(

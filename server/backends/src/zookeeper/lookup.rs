@@ -1,7 +1,7 @@
 //! Reads locks by name, after change notifications.
 
 use domain::names::{Resource, Source};
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 
 use super::ZookeeperBackend;
 use super::connection::IN_FLIGHT_MAX;
@@ -22,6 +22,9 @@ impl ZookeeperBackend {
     }
 
     /// Reads these locks and delivers them; missing ones are delivered as gone.
+    ///
+    /// # Errors
+    /// The first lock that could not be read. The others are delivered.
     pub(super) async fn refresh_named(
         &self,
         names: &[(Source, Resource)],
@@ -31,29 +34,27 @@ impl ZookeeperBackend {
         self.link.sync().await.map_err(|fault| fault.error)?;
         let started = self.link.clock.tick();
         let reads = futures::stream::iter(names.to_vec()).map(|(source, resource)| async move {
-            let found = self.find(&source, &resource).await?;
-            Ok::<_, ZookeeperError>((source, resource, found))
+            let found = self.find(&source, &resource).await;
+            (source, resource, found)
         });
-        let reads: Vec<(Source, Resource, Found)> = reads
-            .buffer_unordered(IN_FLIGHT_MAX)
-            .try_collect()
-            .await
-            .map_err(|fault: ZookeeperError| fault.error)?;
+        let reads: Vec<_> = reads.buffer_unordered(IN_FLIGHT_MAX).collect().await;
         let mut batch = Batch {
             sent_at: started,
             locks: Vec::new(),
             gone: Vec::new(),
         };
+        let mut refreshed = Ok(());
         for (source, resource, found) in reads {
             match found {
-                Found::Lock(node) => batch.locks.push(node.lock()),
+                Ok(Found::Lock(node)) => batch.locks.push(node.lock()),
                 // A configured path may be no lock, or a held one: the scan reports the error.
-                Found::Hidden(_) if self.link.settings.is_configured(&resource.text()) => {}
-                Found::Hidden(_) => batch.locks.push(row::hidden(&resource.text())),
-                Found::Free | Found::Missing => batch.gone.push((source, resource)),
+                Ok(Found::Hidden(_)) if self.link.settings.is_configured(&resource.text()) => {}
+                Ok(Found::Hidden(_)) => batch.locks.push(row::hidden(&resource.text())),
+                Ok(Found::Free | Found::Missing) => batch.gone.push((source, resource)),
+                Err(fault) => refreshed = refreshed.and(Err(fault.error)),
             }
         }
         sink.accept(batch);
-        Ok(())
+        refreshed
     }
 }

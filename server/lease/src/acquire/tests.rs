@@ -94,10 +94,10 @@ async fn a_waiting_keyed_grant_that_no_client_reads_is_released() {
     let core = service.shards.of_resource(&resource).unwrap().clone();
     let op = keyed(&resource);
     let (id, key) = (op.id, op.key.clone().unwrap());
-    let FlightRole::Task(result_tx, mut result_rx) = service.flights.join(&key, true) else {
+    let FlightRole::Task(flight, mut result_rx) = service.flights.join(&key, true) else {
         panic!("not the first request");
     };
-    service.spawn_acquire(core, key.clone(), op, Duration::from_secs(10), result_tx);
+    spawn_acquire(core, op, Duration::from_secs(10), flight);
     result_rx.changed().await.unwrap();
     assert_eq!(served.holder(&resource).await, Some(id));
     drop(result_rx);

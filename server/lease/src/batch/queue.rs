@@ -22,7 +22,7 @@ impl Run<'_> {
     }
 
     pub(super) fn leave(&mut self, resource: &Resource, waiter: LeaseId) -> OperationResult {
-        self.remove(resource, waiter);
+        self.delete_waiter(resource, waiter);
         let held = self.loaded.resources.entry(resource.clone()).or_default();
         OperationResult::Refused {
             refusal: lease::transition::refusal(&held.state, self.loaded.now),
@@ -31,11 +31,19 @@ impl Run<'_> {
         }
     }
 
-    /// Ends the wait of an operation that is answered. The row of a waiter is deleted even if it was not loaded: those of a replica
-    /// without a heartbeat are not, which may be this one.
+    /// Ends the wait of an operation that is answered.
     pub(super) fn end_wait(&mut self, op: &AcquireOp) {
-        if !self.remove(&op.resource, op.id) && op.mode == AcquireMode::Waiting {
-            self.ran.changes.left.push(op.id);
+        if op.mode == AcquireMode::Waiting {
+            self.delete_waiter(&op.resource, op.id);
+        } else {
+            self.remove(&op.resource, op.id);
+        }
+    }
+
+    /// The row is deleted even if it was not loaded: the waiters of a replica without a heartbeat are not, which may be this one.
+    fn delete_waiter(&mut self, resource: &Resource, waiter: LeaseId) {
+        if !self.remove(resource, waiter) {
+            self.ran.changes.left.push(waiter);
         }
     }
 

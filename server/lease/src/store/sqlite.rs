@@ -13,7 +13,7 @@ mod wal_limit;
 mod write;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -43,16 +43,37 @@ pub(crate) use store_clock::time_ms;
 
 pub struct SqliteStore {
     path: PathBuf,
-    /// `None` after an error: the next batch opens a new writer, so that no partial transaction is left in it.
-    writer: Mutex<Option<Writer>>,
+    writer: Mutex<WriterSlot>,
     readers: SqlitePool,
     clock: StoreClock,
     replica: Arc<str>,
     witness: Mutex<WitnessFile>,
     grants: AtomicI64,
     prune_queue: parking_lot::Mutex<PruneQueue>,
-    /// The file lock, held while this process serves the file.
-    _lock: std::fs::File,
+}
+
+/// The access of this process to the file.
+struct WriterSlot {
+    /// `None` after an error: the next batch opens a new writer, so that no partial transaction is left in it.
+    writer: Option<Writer>,
+    /// **Invariant:** this process writes the file only while it holds this lock. `None` once the store is closed.
+    lock: Option<std::fs::File>,
+}
+
+impl WriterSlot {
+    /// Removes the writer while it is in use: after an error it is dropped.
+    ///
+    /// # Errors
+    /// The store is closed, or the file cannot be opened.
+    fn take(&mut self, path: &Path) -> Result<Writer, StoreError> {
+        if self.lock.is_none() {
+            return Err(StoreError::Down(sqlx::Error::PoolClosed));
+        }
+        match self.writer.take() {
+            Some(writer) => Ok(writer),
+            None => Ok(Writer::new(open::writer(path)?)),
+        }
+    }
 }
 
 impl SqliteStore {
@@ -70,22 +91,14 @@ impl SqliteStore {
         Ok(ran.applied(now, read_at))
     }
 
-    fn write_once(
-        &self,
-        slot: &mut Option<Writer>,
-        operations: &[Operation],
-    ) -> Result<Committed, StoreError> {
-        // Removed from the slot while in use: after an error the writer is dropped.
-        let writer = match slot.take() {
-            Some(writer) => writer,
-            None => Writer::new(open::writer(&self.path)?),
-        };
+    fn write_once(&self, slot: &mut WriterSlot, operations: &[Operation]) -> Result<Committed, StoreError> {
+        let writer = slot.take(&self.path)?;
         let range = self.prune_queue.lock().take();
         let applied = writer.apply(operations, &self.replica, &self.clock, range.as_ref());
         let is_deleted = matches!(&applied, Ok((_, committed)) if committed.is_pruned);
         self.prune_queue.lock().finish(range, is_deleted);
         let (writer, committed) = applied?;
-        *slot = Some(writer);
+        slot.writer = Some(writer);
         Ok(committed)
     }
 }
@@ -225,12 +238,12 @@ impl Store for SqliteStore {
             prune::read_ahead(&self.readers, &self.prune_queue, retention, now).await?;
             let mut slot = self.writer.lock().await;
             let mut keys = PruneProgress::Done;
-            if let Some(writer) = slot.take() {
+            if let Some(writer) = slot.writer.take() {
                 let ranges = self.prune_queue.lock().take_idle();
                 let behind_ms = self.clock.unrecorded_behind_ms();
                 match writer.maintain(ranges.clone(), now, behind_ms).await {
                     Ok((writer, progress)) => {
-                        *slot = Some(writer);
+                        slot.writer = Some(writer);
                         keys = progress;
                         if let Some(behind_ms) = behind_ms {
                             self.clock.set_recorded(behind_ms);
@@ -278,8 +291,10 @@ impl Store for SqliteStore {
         Box::pin(async move {
             self.write_witness().await;
             self.readers.close().await;
+            let mut slot = self.writer.lock().await;
             // Closing the last connection checkpoints the WAL into the file.
-            drop(self.writer.lock().await.take());
+            slot.writer = None;
+            slot.lock = None;
         })
     }
 }

@@ -13,6 +13,9 @@ use super::stderr::write_stderr;
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(10);
 const POLL_INTERVAL_MAX: Duration = Duration::from_millis(160);
 
+/// A killed process of ordinary size is gone within milliseconds.
+const KILL_WAIT_MAX: Duration = Duration::from_secs(2);
+
 /// Whether this process has reported a signal that could not be sent.
 static HAS_REPORTED: AtomicBool = AtomicBool::new(false);
 
@@ -52,7 +55,14 @@ impl Group {
             self.send(Signal::TERM);
             self.emptied(kill_at).await;
         }
+        self.kill().await;
+    }
+
+    /// Sends SIGKILL, and waits until no process of the group runs any more. One in an uninterruptible system call ends later:
+    /// the wait is bounded.
+    pub(super) async fn kill(self) {
         self.send(Signal::KILL);
+        self.emptied(clock::now().plus(KILL_WAIT_MAX)).await;
     }
 
     /// Whether any process of the group is running. If unknown: yes.

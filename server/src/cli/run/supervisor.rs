@@ -172,7 +172,7 @@ impl SupervisedLease {
         let group = self.running.group();
         if self.guard.send(WatchdogCommand::End(kill_at)).await {
             group.emptied(kill_at).await;
-            group.send(Signal::KILL);
+            group.kill().await;
         } else {
             group.end(kill_at).await;
         }

@@ -1,4 +1,4 @@
-//! Audit entries of rejected sign-ins.
+//! Audit entries of refused requests.
 
 use domain::audit::AuditEntry;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::support::TestServer;
 
 impl TestServer {
-    /// Rejected anonymous requests with this outcome, as audit entries count them once a minute is over.
+    /// Refused requests with this outcome, as audit entries count them once a minute is over.
     pub(crate) async fn rejections_recorded(&self, outcome: &str) -> u64 {
         let entries = self.audit_entries().await;
         let times = |entry: &AuditEntry| {

@@ -113,6 +113,27 @@ async fn expired_and_unknown_tokens_are_refused_alike() {
 }
 
 #[tokio::test]
+async fn refused_requests_of_a_token_are_counted_once_they_are_many() {
+    // What a single viewer can make the audit log grow by is bounded; no request is lost from the count.
+    const REQUESTS: usize = 300;
+    let server = TestServer::builder().redis().start().await;
+    let viewer = server.token("viewer", on(Role::Viewer, None, None)).await;
+    for _ in 0..REQUESTS {
+        assert_eq!(server.as_user(&viewer).acquire("r").await.0, 403);
+    }
+    // The rest is written when the server ends.
+    let server = server.restart().await;
+    let entries = server.audit_entries().await;
+    let denied: Vec<_> = entries.iter().filter(|entry| entry.action == "DENY").collect();
+    assert!(
+        (200..250).contains(&denied.len()) && denied.iter().all(|entry| entry.actor_name == "viewer"),
+        "{}",
+        denied.len()
+    );
+    assert_eq!(server.rejections_recorded("forbidden").await, REQUESTS as u64);
+}
+
+#[tokio::test]
 async fn role_checks_hold_and_refusals_are_recorded() {
     // A viewer holds no leases; a client does; refusals are in the audit log with their path.
     let server = TestServer::builder().redis().start().await;

@@ -144,6 +144,22 @@ async fn ctrl_c_while_waiting_leaves_the_queue() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ctrl_c_during_the_acquire_leaves_no_lock() {
+    // The server has granted the lock, and its answer is held back on the way.
+    let server = ClientAndServer::start().await;
+    server.link.set(Link::OnlyToServer).await;
+    let mut run = server.run(&["--resource", "r", "--ttl", "60s"], "exec sleep 60");
+    eventually("it is granted", || async {
+        server.resource("r").await["holder"].is_object()
+    })
+    .await;
+    run.send(Signal::INT);
+    server.link.set(Link::Pass).await;
+    assert_eq!(run.ended().await.0, 130);
+    assert!(server.is_free("r").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn signals_reach_the_command_once() {
     // Each signal to `leasehold run` alone; then SIGINT to its whole group, as Ctrl-C in a terminal does.
     let server = ClientAndServer::start().await;

@@ -1,11 +1,13 @@
 //! Sessions that the token may not read, and lock-delays of a scan that may not read every prefix.
 
+use backends::{Backend as _, BackendError};
+use domain::names::{Resource, Source};
 use domain::observation::{Lifetime, ObservedCondition};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::watched_consul::{ConsulClient, ROOT_TOKEN, backend, consul};
-use crate::support::watching::{owner, refresh, scan};
+use crate::support::watching::{SeenLocks, owner, refresh, scan};
 
 const TOKEN: &str = "11111111-2222-3333-4444-555555555555";
 const RULES: &str = r#"key_prefix "locks/" { policy = "read" } session_prefix "" { policy = "read" }"#;
@@ -95,6 +97,16 @@ async fn a_partial_scan_shows_a_lock_delay() {
     let before = scan(&watched).await.unwrap();
     assert_eq!(before.names(), ["locks/job"]);
     assert!(!before.is_whole());
+    // By name, the key that may not be read is the error, and the other one is delivered.
+    let names =
+        ["unreadable/job", "locks/job"].map(|name| (Source::parse("kv").unwrap(), Resource::from(name)));
+    let mut named = SeenLocks::default();
+    let refreshed = watched.refresh(&names, &mut named).await;
+    assert!(
+        matches!(refreshed, Err(BackendError::Denied { .. })),
+        "{refreshed:?}"
+    );
+    assert_eq!(named.names(), ["locks/job"]);
     root.destroy(&session).await;
     let seen = scan(&watched).await.unwrap();
     let lock = seen.lock("locks/job");

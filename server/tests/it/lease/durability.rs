@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::lease::operation::Operation;
 use ::lease::store::sqlite::SqliteStore;
-use ::lease::store::{Lane, Store as _};
+use ::lease::store::{Lane, Store as _, StoreError};
 use ::lease::{LeaseConfig, LeaseOpenError, LeaseService, raise_epoch};
 use ::testkit::PostgresOptions;
 use domain::names::Resource;
@@ -50,7 +50,22 @@ async fn a_second_server_on_one_sqlite_file_is_refused_by_name() {
     .await;
     assert!(matches!(again.map(drop), Err(LeaseOpenError::InUse { .. })));
     server.close().await;
-    eventually("the lock is free", || async { open(&store).await.is_ok() }).await;
+    open(&store).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_sqlite_store_leaves_its_file_to_the_next() {
+    // A task that ends later still has the closed store, and a batch for it.
+    let lease_store = LeaseStore::new(StoreKind::Sqlite).await;
+    let closed = lease_store.open(&Clock::start()).await;
+    closed.close().await;
+    let next = lease_store.open(&Clock::start()).await;
+    let late = [Operation::Expire {
+        resource: Resource::from("late"),
+    }];
+    let answer = closed.apply(Lane::Main, &late).await;
+    assert!(matches!(answer, Err(StoreError::Down(_))), "{answer:?}");
+    next.close().await;
 }
 
 #[tokio::test]

@@ -10,6 +10,9 @@ use super::lease_server::{LeaseServer, LeaseStore, StoreKind, answer, is_granted
 use super::model::RETENTION;
 use super::retention::count;
 
+/// Longer than any retention.
+const STEP_MS: i64 = 7 * 86_400_000;
+
 /// An acquire with an idempotency key.
 async fn acquire_keyed(server: &LeaseServer, resource: &str) -> serde_json::Value {
     let body = json!({"resource": resource, "ownerId": "w1", "ttlSeconds": 600});
@@ -53,6 +56,36 @@ async fn a_restart_after_a_step_of_the_wall_clock_ends_no_lease() {
     server.delete(&held).await;
     assert!(is_granted(&server.acquire("held", "w2", 600).await));
     server.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_keeps_the_ended_lease_that_a_key_answers_with() {
+    let lease_store = LeaseStore::new(StoreKind::Sqlite).await;
+    let server = lease_store.serve().await;
+    for lease in [
+        acquire_keyed(&server, "keyed").await,
+        server.acquire("unkeyed", "w1", 600).await,
+    ] {
+        server.delete(&lease).await;
+    }
+    server.close().await;
+    lease_store
+        .sql(&format!(
+            "UPDATE leases SET acquired_at = acquired_at - {STEP_MS}, expires_at = expires_at - {STEP_MS},
+                renewed_at = renewed_at - {STEP_MS}, ended_at = ended_at - {STEP_MS};
+             UPDATE idempotency_keys SET created_at = created_at - {STEP_MS};
+             UPDATE store_meta SET clock_ms = clock_ms - {STEP_MS}, clock_behind_ms = {STEP_MS}"
+        ))
+        .await;
+    let store = lease_store.open(&Clock::start()).await;
+    // A range is read ahead by one run and deleted by the next.
+    for _ in 0..3 {
+        store.run_maintenance(&RETENTION).await.unwrap();
+    }
+    store.close().await;
+    let kept =
+        async |resource: &str| count(&lease_store, &format!("leases WHERE resource = '{resource}'")).await;
+    assert_eq!((kept("keyed").await, kept("unkeyed").await), (1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

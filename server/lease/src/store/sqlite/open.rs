@@ -17,7 +17,7 @@ use super::super::witness_file::WitnessFile;
 use super::file_lock::{io, lock_file};
 use super::store_clock::StoreClock;
 use super::writer::Writer;
-use super::{SqliteStore, sql, wal_limit};
+use super::{SqliteStore, WriterSlot, sql, wal_limit};
 use crate::error::LeaseOpenError;
 use crate::store_inspection::StoreInspection;
 use runtime::clock::Clock;
@@ -60,7 +60,10 @@ impl SqliteStore {
         writer.close().await.map_err(LeaseOpenError::Store)?;
         let writer = self::writer(&path).map_err(|error| LeaseOpenError::Writer(error.into()))?;
         Ok(Self {
-            writer: Mutex::new(Some(Writer::new(writer))),
+            writer: Mutex::new(WriterSlot {
+                writer: Some(Writer::new(writer)),
+                lock: Some(lock),
+            }),
             readers,
             clock,
             replica: "local".into(),
@@ -68,7 +71,6 @@ impl SqliteStore {
             witness: Mutex::new(witness),
             prune_queue: parking_lot::Mutex::default(),
             path,
-            _lock: lock,
         })
     }
 
@@ -78,12 +80,9 @@ impl SqliteStore {
     /// The writer cannot be opened or queried.
     pub async fn writer_settings(&self) -> Result<(String, i64), StoreError> {
         let mut slot = self.writer.lock().await;
-        let writer = match slot.take() {
-            Some(writer) => writer,
-            None => Writer::new(writer(&self.path)?),
-        };
+        let writer = slot.take(&self.path)?;
         let settings = writer.settings()?;
-        *slot = Some(writer);
+        slot.writer = Some(writer);
         Ok(settings)
     }
 }

@@ -114,6 +114,10 @@ pub(super) const SHIFT_LEASES: &str =
 pub(super) const SHIFT_LOCK_DELAYS: &str =
     "UPDATE resource_tokens SET locked_until = locked_until + ?2 WHERE locked_until > ?1";
 
+/// Before [`SHIFT_KEYS`], with its parameters: an ended lease is kept for as long as a key that answers with it.
+pub(super) const SHIFT_ENDED: &str = "UPDATE leases SET ended_at = ended_at + ?2
+     WHERE ended_at IS NOT NULL AND lease_id IN (SELECT lease_id FROM idempotency_keys WHERE created_at > ?1)";
+
 /// As [`SHIFT_LEASES`], with the time before which keys are past their window.
 pub(super) const SHIFT_KEYS: &str =
     "UPDATE idempotency_keys SET created_at = created_at + ?2 WHERE created_at > ?1";

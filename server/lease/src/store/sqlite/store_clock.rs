@@ -3,6 +3,7 @@
 //!
 //! A running server follows neither a wall clock that is set ahead nor the suspension of its machine; the next start does. It
 //! shifts the times of leases, lock-delays and keys that have not expired by the same amount, so that each keeps its time left.
+//! Ended leases are shifted only where a key answers with them; the others are deleted that much earlier.
 //!
 //! **Invariant:** store time never goes back.
 
@@ -114,6 +115,7 @@ async fn shift_times(writer: &mut SqliteConnection, from_ms: i64, to_ms: i64) ->
     for (statement, live_after_ms) in [
         (sql::SHIFT_LEASES, from_ms),
         (sql::SHIFT_LOCK_DELAYS, from_ms),
+        (sql::SHIFT_ENDED, keys_from_ms),
         (sql::SHIFT_KEYS, keys_from_ms),
     ] {
         let query = sqlx::query(statement).bind(live_after_ms).bind(shift_ms);

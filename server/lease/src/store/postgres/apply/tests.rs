@@ -72,10 +72,29 @@ impl Replicas {
         apply_one(&self.theirs, operation).await
     }
 
-    async fn sql(&self, sql: &'static str) {
+    async fn connect(&self) -> PgConnection {
         use sqlx::Connection as _;
-        let mut connection = PgConnection::connect(&self.server.superuser_url()).await.unwrap();
-        sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+        PgConnection::connect(&self.server.superuser_url()).await.unwrap()
+    }
+
+    async fn sql(&self, sql: &'static str) {
+        sqlx::raw_sql(sql)
+            .execute(&mut self.connect().await)
+            .await
+            .unwrap();
+    }
+
+    /// Hides the waiters of both.
+    async fn stop_heartbeats(&self) {
+        self.sql("UPDATE lease_replicas SET heartbeat_at = heartbeat_at - 7200000")
+            .await;
+    }
+
+    /// Rows of waiters, hidden or not.
+    async fn waiters_in(&self, resource: &str) -> i64 {
+        let query = sqlx::query_scalar("SELECT count(*) FROM lease_waiters WHERE resource = $1");
+        let count = query.bind(resource).fetch_one(&mut self.connect().await);
+        count.await.unwrap()
     }
 }
 
@@ -123,6 +142,13 @@ fn release(number: u8) -> Operation {
     }
 }
 
+fn leave(resource: &str, number: u8) -> Operation {
+    Operation::Leave {
+        resource: Resource::from(resource),
+        waiter: lease(number),
+    }
+}
+
 fn revoke(number: u8, delay_ms: i64) -> Operation {
     Operation::Revoke {
         lease: lease(number),
@@ -138,10 +164,6 @@ fn revoke(number: u8, delay_ms: i64) -> Operation {
 /// Resource, earlier operations, our operation, the other replica's operation before our write.
 fn conflicts() -> Vec<(&'static str, Vec<Operation>, Operation, Operation)> {
     let acquire_once = |resource, number| acquire(resource, number, AcquireMode::Once);
-    let leave = |resource: &str, number| Operation::Leave {
-        resource: Resource::from(resource),
-        waiter: lease(number),
-    };
     vec![
         (
             "both insert",
@@ -318,13 +340,10 @@ async fn concurrently_bound_key_rolls_back_the_batch() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_hidden_without_a_heartbeat_keeps_its_row() {
     // This process was paused: its waiter tries again before the first heartbeat is sent, and does not see itself in the queue.
-    use sqlx::Connection as _;
     let replicas = Replicas::start().await;
     apply_one(&replicas.ours, &acquire("r", 1, AcquireMode::Once)).await;
     apply_one(&replicas.ours, &acquire("r", 2, AcquireMode::OrWait)).await;
-    replicas
-        .sql("UPDATE lease_replicas SET heartbeat_at = heartbeat_at - 7200000")
-        .await;
+    replicas.stop_heartbeats().await;
     let batch = [
         acquire("r", 2, AcquireMode::Waiting),
         acquire("other", 3, AcquireMode::Once),
@@ -337,22 +356,20 @@ async fn a_waiter_hidden_without_a_heartbeat_keeps_its_row() {
         ),
         "{done:?}"
     );
-    let mut connection = PgConnection::connect(&replicas.server.superuser_url())
-        .await
-        .unwrap();
-    let count = "SELECT count(*) FROM lease_waiters WHERE resource = 'r'";
-    let rows: i64 = sqlx::query_scalar(count)
-        .fetch_one(&mut connection)
-        .await
-        .unwrap();
-    assert_eq!(rows, 1);
+    assert_eq!(replicas.waiters_in("r").await, 1);
     // Granted while it is hidden, it leaves no row behind.
     apply_one(&replicas.ours, &release(1)).await;
     let granted = apply_one(&replicas.ours, &batch[0]).await;
     assert!(matches!(granted, OperationResult::Acquired { .. }), "{granted:?}");
-    let rows: i64 = sqlx::query_scalar(count)
-        .fetch_one(&mut connection)
-        .await
-        .unwrap();
-    assert_eq!(rows, 0);
+    assert_eq!(replicas.waiters_in("r").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_that_leaves_while_it_is_hidden_leaves_no_row() {
+    let replicas = Replicas::start().await;
+    apply_one(&replicas.ours, &acquire("r", 1, AcquireMode::Once)).await;
+    apply_one(&replicas.ours, &acquire("r", 2, AcquireMode::OrWait)).await;
+    replicas.stop_heartbeats().await;
+    apply_one(&replicas.ours, &leave("r", 2)).await;
+    assert_eq!(replicas.waiters_in("r").await, 0);
 }

@@ -1,4 +1,4 @@
-//! Counts of anonymous requests and when each is due. Knows no store.
+//! Counts of refused requests and when each is due. Knows no store.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,41 @@ use domain::duration::millis;
 use domain::tick::Tick;
 use serde_json::{Map, Value};
 
-use super::super::{Actor, Entry, Origin};
+use super::super::{ANONYMOUS, Actor, Entry, Origin};
 use super::{BURST, ENTRY_INTERVAL, NAMES_MAX, SOURCE_ENTRY_INTERVAL, SOURCES_MAX};
 use runtime::client_network::ClientNetwork;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
-    source: ClientNetwork,
+    source: Source,
     action: Action,
     outcome: String,
     kind: &'static str,
+}
+
+/// Who sent a request.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Source {
+    Anonymous(ClientNetwork),
+    /// By id.
+    Principal(String),
+}
+
+impl Source {
+    fn from_entry(entry: &Entry) -> Self {
+        match entry.actor.id.as_str() {
+            ANONYMOUS => Self::Anonymous(entry.origin.network()),
+            id => Self::Principal(id.to_owned()),
+        }
+    }
+
+    /// The actor of an entry about several of them.
+    const fn several(&self) -> &'static str {
+        match self {
+            Self::Anonymous(_) => ANONYMOUS,
+            Self::Principal(_) => "several",
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +68,7 @@ struct Others {
     written_at: Option<Tick>,
     pending: u64,
     sources: u64,
+    actor: &'static str,
 }
 
 /// Member of `after` that holds the count.
@@ -54,14 +80,14 @@ impl Counts {
     /// Returns the entry if it is to be written now.
     pub(super) fn add(&mut self, entry: Entry, kind: &'static str, now: Tick) -> Option<Entry> {
         let key = Key {
-            source: entry.origin.network(),
+            source: Source::from_entry(&entry),
             action: entry.action,
             outcome: entry.outcome.clone(),
             kind,
         };
         let is_first = !self.by_key.contains_key(&key);
         if is_first && self.by_key.len() >= SOURCES_MAX {
-            self.others.add(1);
+            self.others.add(1, &key.source);
             return None;
         }
         if is_first && self.may_write(now) {
@@ -99,7 +125,7 @@ impl Counts {
                 self.by_key.insert(key, Count::new(count.last.clone(), now, 0));
                 entries.push((count.entry(), kind));
             } else {
-                self.others.add(count.pending);
+                self.others.add(count.pending, &key.source);
             }
         }
         if self.others.pending > 0 && self.others.written_at.is_none_or(is_due) {
@@ -115,7 +141,7 @@ impl Counts {
         let mut entries: Vec<_> = counts.map(|(key, count)| (count.entry(), key.kind)).collect();
         let excess = entries.split_off(entries.len().min(BURST as usize));
         for (entry, _) in excess {
-            self.others.add(times(&entry));
+            self.others.add(times(&entry), &Source::from_entry(&entry));
         }
         entries.extend(self.others.take());
         entries
@@ -125,14 +151,14 @@ impl Counts {
     pub(super) fn put_back(&mut self, entry: Entry, kind: &'static str) {
         let number = times(&entry);
         let key = Key {
-            source: entry.origin.network(),
+            source: Source::from_entry(&entry),
             action: entry.action,
             outcome: entry.outcome.clone(),
             kind,
         };
         match self.by_key.get_mut(&key) {
             Some(count) => count.pending += number,
-            None => self.others.add(number),
+            None => self.others.add(number, &key.source),
         }
     }
 
@@ -199,9 +225,10 @@ impl Count {
 }
 
 impl Others {
-    fn add(&mut self, number: u64) {
+    fn add(&mut self, number: u64, source: &Source) {
         self.pending += number;
         self.sources += 1;
+        self.actor = source.several();
     }
 
     fn take(&mut self) -> Option<(Entry, &'static str)> {
@@ -213,8 +240,8 @@ impl Others {
             return None;
         }
         let actor = Actor {
-            id: "anonymous".to_owned(),
-            name: "anonymous".to_owned(),
+            id: self.actor.to_owned(),
+            name: self.actor.to_owned(),
             role: None,
         };
         let after = Map::from_iter([

@@ -57,6 +57,21 @@ fn kinds_and_sources_are_counted_separately() {
 }
 
 #[test]
+fn principals_are_counted_separately_from_one_network() {
+    let mut counts = Counts::default();
+    for id in ["t1", "t2"] {
+        let mut refused = entry(1, "forbidden", id);
+        id.clone_into(&mut refused.actor.id);
+        assert!(counts.add(refused.clone(), "", at(0)).is_some());
+        assert!(counts.add(refused, "", at(1)).is_none());
+    }
+    let due = counts.due(at(60));
+    let mut ids: Vec<&str> = due.iter().map(|(entry, _)| entry.actor.id.as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["t1", "t2"]);
+}
+
+#[test]
 fn entries_and_memory_are_bounded_and_no_request_is_lost() {
     // An hour with 2,000 sources a minute: entries stay within the allowance and account for every request.
     let mut counts = Counts::default();

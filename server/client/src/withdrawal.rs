@@ -1,0 +1,169 @@
+//! Withdraws an acquire whose caller has dropped it: a lease that the server grants nevertheless is released.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::client::Client;
+use crate::clock;
+use crate::dto::Acquired;
+use crate::http_call::{CallError, Calls};
+use crate::request::Request;
+use crate::{rng, schedule};
+
+/// How long a withdrawal tries to reach the server.
+const WITHDRAW_MAX: Duration = Duration::from_secs(2);
+
+/// Number of withdrawals that are running.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Withdrawals(Arc<watch::Sender<usize>>);
+
+impl Withdrawals {
+    fn start(&self, work: impl Future<Output = ()> + Send + 'static) {
+        // Without a runtime the process is ending.
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let running = self.0.clone();
+        running.send_modify(|count| *count += 1);
+        runtime.spawn(async move {
+            let _ = tokio::time::timeout(WITHDRAW_MAX, work).await;
+            running.send_modify(|count| *count -= 1);
+        });
+    }
+
+    async fn finished(&self) {
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+impl Client {
+    /// Waits, for at most 2 s, until acquires that were dropped before their result have been withdrawn. Call it before the
+    /// process ends: otherwise a lock that was granted meanwhile stays held for one TTL.
+    pub async fn withdrawn(&self) {
+        self.withdrawals.finished().await;
+    }
+}
+
+/// One idempotency key whose result the caller has not received. Dropped before that, it is withdrawn.
+pub(crate) struct PendingAcquire<'a> {
+    client: &'a Client,
+    request: &'a Request,
+    wait: Duration,
+    pub(crate) key: String,
+    granted: Option<String>,
+    is_settled: bool,
+}
+
+impl<'a> PendingAcquire<'a> {
+    pub(crate) fn new(client: &'a Client, request: &'a Request, wait: Duration) -> Self {
+        Self {
+            client,
+            request,
+            wait,
+            key: rng::idempotency_key(),
+            granted: None,
+            is_settled: false,
+        }
+    }
+
+    /// The server has granted this lease.
+    pub(crate) fn grant(&mut self, lease_id: &str) {
+        self.granted = Some(lease_id.to_owned());
+    }
+
+    /// The caller has the result.
+    pub(crate) fn settle(mut self) {
+        self.is_settled = true;
+    }
+}
+
+impl Drop for PendingAcquire<'_> {
+    fn drop(&mut self) {
+        if self.is_settled {
+            return;
+        }
+        let calls = self.client.calls.clone();
+        if let Some(lease_id) = self.granted.take() {
+            let release = async move { release(&calls, &lease_id).await };
+            self.client.withdrawals.start(release);
+        } else if self.wait.is_zero() {
+            let (request, key) = (self.request.clone(), std::mem::take(&mut self.key));
+            let withdraw = async move { withdraw(&calls, &request, &key).await };
+            self.client.withdrawals.start(withdraw);
+        }
+        // A request that waits in the queue leaves it when its connection closes.
+    }
+}
+
+/// Learns the result of a key, and releases what it was granted.
+async fn withdraw(calls: &Calls, request: &Request, key: &str) {
+    let until = clock::now().plus(WITHDRAW_MAX);
+    let mut failures = 0;
+    loop {
+        let body = request.body(Duration::ZERO);
+        match calls.acquire(&body, key, until.since(clock::now())).await {
+            Ok(Acquired {
+                grant: Some(grant), ..
+            }) => return release(calls, &grant.lease_id).await,
+            Err(CallError::Unknown { .. }) => {}
+            Ok(_) | Err(_) => return,
+        }
+        failures += 1;
+        tokio::time::sleep(schedule::backoff(failures, rng::unit())).await;
+    }
+}
+
+async fn release(calls: &Calls, lease_id: &str) {
+    if let Err(error) = calls.release(lease_id, WITHDRAW_MAX).await {
+        tracing::debug!(lease.id = %lease_id, "a withdrawn lease could not be released: {}", error.sentence());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_server::TestServer;
+
+    const GRANT: &str =
+        r#"{"acquired":true,"leaseId":"l","fencingToken":1,"ttlSeconds":30,"remainingMs":30000}"#;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_acquire_that_is_dropped_while_it_is_repeated_is_released() {
+        // The outcome of the first request is unknown; the future is dropped in the pause after it.
+        let server = TestServer::start([
+            ("503 Service Unavailable\r\nretry-after: 5", ""),
+            ("200 OK", GRANT),
+            ("200 OK", "{}"),
+        ]);
+        let client = Client::builder(&server.address).without_events().build().unwrap();
+        let request = Request::new("r", Duration::from_secs(30));
+        let (failed, has_failed) = tokio::sync::oneshot::channel();
+        let mut failed = Some(failed);
+        let acquiring = client.acquire_observed(request, |_| {
+            let _ = failed.take().map(|failed| failed.send(()));
+        });
+        tokio::select! {
+            acquired = acquiring => panic!("{acquired:?}"),
+            _ = has_failed => {}
+        }
+        client.withdrawn().await;
+        let [first, repeated, released] = [(); 3].map(|()| server.next_request());
+        assert_eq!(TestServer::key_of(&first), TestServer::key_of(&repeated));
+        assert!(released.starts_with("DELETE /v1/locks/l "), "{released}");
+    }
+
+    #[tokio::test]
+    async fn a_settled_acquire_is_not_withdrawn() {
+        let client = Client::new("http://127.0.0.1:1").unwrap();
+        let request = Request::new("r", Duration::from_secs(30));
+        PendingAcquire::new(&client, &request, Duration::ZERO).settle();
+        assert_eq!(*client.withdrawals.0.borrow(), 0);
+        drop(PendingAcquire::new(&client, &request, Duration::from_secs(1)));
+        assert_eq!(*client.withdrawals.0.borrow(), 0);
+        drop(PendingAcquire::new(&client, &request, Duration::ZERO));
+        assert_eq!(*client.withdrawals.0.borrow(), 1);
+    }
+}
