@@ -21,7 +21,7 @@ use super::slab::Id;
 use backends::Batch;
 
 use self::events::{OwnersChange, ScannedLock, carry_over, event, record_change, share_event};
-use self::removal::take_unlocked;
+use self::removal::{take_unlocked, take_unlocked_before};
 
 pub(super) use self::removal::ReadSources;
 pub(super) use self::unidentified::Unidentified;
@@ -222,8 +222,12 @@ impl Shard {
         let generation = new.generation.as_deref().filter(|_| !is_same);
         let waited_ms = self.lines.waited(source, &old.name, generation, sent_at);
         self.lines.replace(source, &old.name, line, sent_at);
-        let may_be_unlocked = sharing.map_or(!is_same, Sharing::may_be_unlocked);
-        let is_unlocked = may_be_unlocked && take_unlocked(&mut self.unlocked, old);
+        let is_unlocked = if sharing.map_or(!is_same, Sharing::is_over) {
+            take_unlocked(&mut self.unlocked, old)
+        } else {
+            // After a forced release, new owners may hold the lock with some of those before; without one, owners join as well.
+            sharing.is_some_and(Sharing::has_begun) && take_unlocked_before(&mut self.unlocked, old, sent_at)
+        };
         let mut renewed = None;
         if is_same {
             new.seen_begin = old.seen_begin;

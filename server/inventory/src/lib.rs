@@ -50,6 +50,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::backend::{BackendKind, BackendTraits};
 use domain::names::BackendName;
+use domain::tick::Tick;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
@@ -127,11 +128,13 @@ impl Inventory {
         &self.journal
     }
 
-    /// Records a forced release: the later removal is reported as one.
-    pub fn record_unlocked(&self, backend: &BackendName, release: ForceRelease) {
+    /// Records a forced release that ended `at`: the later removal is reported as one.
+    pub fn record_unlocked(&self, backend: &BackendName, release: ForceRelease, at: Tick) {
         if let Some(slot) = self.slot(backend) {
             let mut state = slot.write();
-            state.shard.record_unlocked(&release.source, &release.resource);
+            state
+                .shard
+                .record_unlocked(&release.source, &release.resource, at);
         }
         self.record_force_release(backend, release);
     }

@@ -45,6 +45,7 @@ pub(super) struct SourceInfo {
 pub(super) struct Unlocked {
     pub(super) source: u16,
     pub(super) name: Box<[u8]>,
+    pub(super) at: Tick,
 }
 
 #[derive(Debug, Default)]
@@ -151,13 +152,13 @@ impl Shard {
     }
 
     /// The next end of this lock is reported as a forced release.
-    pub(super) fn record_unlocked(&mut self, source: &Source, resource: &Resource) {
+    pub(super) fn record_unlocked(&mut self, source: &Source, resource: &Resource, at: Tick) {
         let Some(source) = self.source_number(source) else {
             return;
         };
         let name: Box<[u8]> = resource.as_bytes().into();
         if self.lookup(source, &name).is_some() && self.unlocked.len() < UNLOCKED_MAX {
-            self.unlocked.push(Unlocked { source, name });
+            self.unlocked.push(Unlocked { source, name, at });
         }
     }
 

@@ -109,9 +109,8 @@ impl Sharing {
         self.ended.len() == self.before.len()
     }
 
-    /// A forced release can be between the two readings: after it, new owners may hold the lock with some of those before.
-    pub(super) fn may_be_unlocked(&self) -> bool {
-        self.is_over() || !self.begun.is_empty()
+    pub(super) fn has_begun(&self) -> bool {
+        !self.begun.is_empty()
     }
 
     /// Owners that no longer hold the lock, with their places before.

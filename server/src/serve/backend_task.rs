@@ -97,13 +97,14 @@ impl BackendTask {
         let hints = observer::start(adapter.clone(), feed, pace, clock.clone(), stop);
         let (of, clock) = (inventory.clone(), clock.clone());
         let unlocked = move |source: &Source, resource: &Resource, generation: &Generation| {
+            let now = clock.now();
             let release = ForceRelease {
                 source: source.clone(),
                 resource: resource.clone(),
                 generation: generation.clone(),
-                at: clock.now().wall,
+                at: now.wall,
             };
-            of.record_unlocked(&name, release);
+            of.record_unlocked(&name, release, now.tick);
         };
         Some(Arc::new(RefreshOnRelease::new(adapter, hints, unlocked)))
     }

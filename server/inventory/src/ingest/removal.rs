@@ -171,7 +171,13 @@ impl Shard {
 }
 
 pub(super) fn take_unlocked(unlocked: &mut Vec<Unlocked>, entry: &Entry) -> bool {
-    let is_entry = |item: &Unlocked| item.source == entry.source && item.name == entry.name;
+    take_unlocked_before(unlocked, entry, Tick(i64::MAX))
+}
+
+/// Only a release that ended at `until` or earlier.
+pub(super) fn take_unlocked_before(unlocked: &mut Vec<Unlocked>, entry: &Entry, until: Tick) -> bool {
+    let is_entry =
+        |item: &Unlocked| item.source == entry.source && item.name == entry.name && item.at <= until;
     let place = unlocked.iter().position(is_entry);
     place.map(|place| unlocked.swap_remove(place)).is_some()
 }

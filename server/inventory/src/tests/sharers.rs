@@ -157,6 +157,36 @@ fn a_waiter_that_joins_has_its_wait() {
     assert_eq!(changes(&inventory), expected);
 }
 
+/// Records a forced unlock of a and b.
+fn unlock(inventory: &Inventory, at: i64) {
+    let release = ForceRelease {
+        source: Source::parse("key").unwrap(),
+        resource: Resource::from("jobs"),
+        generation: Generation::new("a+b"),
+        at: now(at).wall,
+    };
+    inventory.record_unlocked(&name("one"), release, now(at).tick);
+}
+
+#[test]
+fn a_reading_sent_before_the_unlock_is_not_its_result() {
+    // c joined before the forced unlock, and the reading that shows it arrives after the unlock.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.journal().open();
+    let scan = |at, owners: &[&str]| scan(&feeds[0], at, owners, &[]);
+    scan(0, &[]);
+    scan(1_000, &["a", "b"]);
+    unlock(&inventory, 2_000);
+    scan(1_900, &["a", "b", "c"]);
+    changes(&inventory);
+    scan(3_000, &[]);
+    let ended = changes(&inventory);
+    assert!(
+        ended.iter().any(|(kind, ..)| *kind == EventKind::Revoked),
+        "{ended:?}"
+    );
+}
+
 #[test]
 fn a_later_release_of_unlocked_sharers_is_no_revocation() {
     // After the forced unlock of a and b, b holds it again with c before the next reading.
@@ -165,13 +195,7 @@ fn a_later_release_of_unlocked_sharers_is_no_revocation() {
     let scan = |at, owners: &[&str]| scan(&feeds[0], at, owners, &[]);
     scan(0, &[]);
     scan(1_000, &["a", "b"]);
-    let release = ForceRelease {
-        source: Source::parse("key").unwrap(),
-        resource: Resource::from("jobs"),
-        generation: Generation::new("a+b"),
-        at: now(2_000).wall,
-    };
-    inventory.record_unlocked(&name("one"), release);
+    unlock(&inventory, 2_000);
     scan(3_000, &["b", "c"]);
     changes(&inventory);
     scan(5_000, &[]);
