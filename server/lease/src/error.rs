@@ -102,7 +102,7 @@ pub enum LeaseOpenError {
     Etcd {
         reason: String,
         remedy: String,
-        /// It does not answer; nothing is known to be wrong with its data.
+        /// etcd does not answer; nothing is known to be wrong with its data.
         is_outage: bool,
     },
     /// The stores that the configuration names are not the shards that were created.

@@ -33,7 +33,7 @@ impl EtcdStore {
         Self::open_as(config, None, clock).await
     }
 
-    /// Opens a store in its place among the shards.
+    /// Opens a store as one of the shards.
     ///
     /// # Errors
     /// See [`LeaseOpenError`].

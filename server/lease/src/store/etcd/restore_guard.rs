@@ -44,7 +44,7 @@ pub(super) struct SentAt {
 /// Why a guarded transaction was not applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GuardVerdict {
-    /// Another comparison failed.
+    /// The store is the known one: another comparison failed.
     Holds,
     /// The epoch was raised by another replica.
     Renewed,
