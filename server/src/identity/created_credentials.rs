@@ -1,4 +1,5 @@
-//! What a user or an API token created, directly or through others: tokens, sign-in links, and the sessions that those opened.
+//! Credentials that a user or an API token created, directly or through others: tokens, sign-in links, and the sessions that
+//! those links opened.
 //!
 //! The parent of a token or a link is the principal that created it, or that principal's session if the link of another one opened
 //! it: such a session acts for the creator of that link. The parent of a session is that of its link. The columns `created_by_id`

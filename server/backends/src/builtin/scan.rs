@@ -21,7 +21,7 @@ const PAGE: u32 = 1_000;
 struct ShardRead {
     seen: u64,
     clock: Option<ClockReading>,
-    /// The time was not enough.
+    /// The scan timeout ran out.
     is_cut: bool,
 }
 

@@ -168,7 +168,7 @@ pub struct AuditRowsDto {
     outcome: Option<String>,
 }
 
-/// One holding of a lock, as far as it tells one from another.
+/// One holding of a lock: the values that identify it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HoldingDto {

@@ -1,8 +1,8 @@
-//! The direct way of acquire, renew and release, the calls that lease clients make all the time: the router and its layers put each
-//! request into a dozen boxes, a tenth of the processor time of such a call.
+//! The direct path of acquire, renew and release, which lease clients call most. It bypasses the router and its layers, which box
+//! each request a dozen times.
 //!
-//! **Invariant:** only a request that the router would let in goes the direct way, and has the same answer there; the router serves
-//! every other one.
+//! **Invariant:** only a request that the router would admit takes the direct path, where it gets the same response. The router
+//! serves every other request.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -30,7 +30,7 @@ use domain::lease::LeaseId;
 use runtime::clock::Stopwatch;
 use runtime::telemetry::instruments;
 
-/// A router with the direct way before it.
+/// A router with the direct path before it.
 #[derive(Clone)]
 pub struct WithDirectLeases {
     state: AppState,
