@@ -248,7 +248,7 @@ async fn a_name_that_is_not_utf8_is_listed_and_found_by_its_text_form() {
 
 #[tokio::test]
 async fn a_failed_backend_leaves_stale_rows_and_partial_coverage() {
-    // Redis is killed: its row stays, as stale; etcd's answers go on; back again, all is well.
+    // Redis is killed: its row stays as stale, and etcd is still read. After the restart everything is live.
     let (redis, etcd) = servers().await;
     redis_do(&redis, &["SET", "lock:a", "v", "PX", "600000"]).await;
     let console = TestServer::builder()

@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn only_acquire_renew_and_release_go_directly() {
-        // Fails if an escape, a segment more or another method goes past the router.
+        // Fails if an escape, another segment or another method bypasses the router.
         let id = LeaseId::from_parts(1_700_000_000_000, [7; 10]).to_string();
         let call = |method, path: &str| LeaseCall::parse(&method, path);
         assert_eq!(call(Method::POST, "/v1/locks/acquire"), Some(LeaseCall::Acquire));

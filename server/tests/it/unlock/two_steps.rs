@@ -1,4 +1,4 @@
-//! The two steps as they should go, and every way in which an intent ends.
+//! The two steps without a fault, and every way in which an intent ends.
 
 use crate::support::{Store, TestServer, code};
 use crate::unlock::requests::state;
@@ -117,7 +117,7 @@ async fn next_waiter_and_new_holder_are_reported() {
 
 #[tokio::test]
 async fn a_holder_that_changed_is_not_touched() {
-    // Released and taken by another between look and confirm: 409 with both, and the next one's lease lives.
+    // Released and acquired by another owner between review and confirm: 409 with both holders, and the next owner's lease stays.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let held = server.hold(&operator, "r").await;
