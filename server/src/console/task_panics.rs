@@ -31,7 +31,7 @@ fn fault(task: &PanickedTask) -> BackendFailure {
     let name = &task.name;
     let panics = match task.running_since {
         Some(since) => format!(
-            "it was restarted {} and has been running since {} UTC",
+            "it was restarted ({}), the last time at {} UTC",
             times(task.restarts),
             since.format("%Y-%m-%d %H:%M:%S")
         ),

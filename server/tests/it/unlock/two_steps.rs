@@ -71,13 +71,13 @@ async fn a_lease_is_looked_at_and_released_once(home: Store) {
 
 #[tokio::test]
 async fn a_lease_is_reviewed_and_released_once_on_sqlite() {
-    // See above.
+    // The same scenario on this store.
     a_lease_is_looked_at_and_released_once(Store::sqlite()).await;
 }
 
 #[tokio::test]
 async fn a_lease_is_reviewed_and_released_once_on_postgres() {
-    // See above.
+    // The same scenario on this store.
     a_lease_is_looked_at_and_released_once(Store::postgres().await).await;
 }
 
