@@ -13,7 +13,7 @@ use crate::store::etcd::Import;
 use crate::store::move_source::MoveSource;
 use crate::{Address, store_address};
 
-/// What was moved.
+/// Numbers of moved resources and leases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MovedLeases {
     /// Resources that were ever locked, each with its token.

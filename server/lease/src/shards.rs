@@ -58,7 +58,7 @@ pub struct ShardState {
     pub is_down: bool,
 }
 
-/// What the shards that answered have read. At least one has.
+/// Results of the shards that answered: at least one.
 #[derive(Debug, Clone)]
 pub struct ShardReads<T> {
     pub reads: Vec<T>,

@@ -1,8 +1,8 @@
 //! `/healthz`: the process answers. `/readyz`: every backend was tried once, so that the view is not empty after a start, and
 //! the process is not about to end.
 //!
-//! Public, but only the status. Readers of every backend also read which tasks panicked and which backends
-//! are awaited; the message of a panic is on the Backends page.
+//! Public: the status, and the error of an overdue evaluation of alert rules. Only principals that may view every lock also get
+//! the tasks that panicked and the backends that are not scanned yet; the message of a panic is on the Backends page.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,13 +19,13 @@ use crate::http::state::AppState;
 use crate::identity::Principal;
 use runtime::tasks;
 
-/// Only principals that may view every lock get more than the status.
+/// `status` and `errors` are public; only principals that may view every lock get the other members.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
     /// `ok`; from `/readyz` also `degraded`, `starting`, `stopping` or `failed`.
     status: &'static str,
-    /// Only from `/readyz`, with status `degraded`: what is broken on a server that still serves leases and pages.
+    /// Only from `/readyz`: faults that do not stop the server from serving leases and pages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<String>,
     /// Only from `/readyz`: seconds since any server evaluated the alert rules; before the first evaluation, since this server

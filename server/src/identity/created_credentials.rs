@@ -54,7 +54,7 @@ const SESSIONS: Table = Table {
     ended_at: "ended_at",
 };
 
-/// What ended with an API token or a user.
+/// Credentials that ended together with an API token or a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndedAccess {
     /// Names of the revoked tokens, sorted; none with a user, whose tokens stay.
@@ -62,7 +62,7 @@ pub struct EndedAccess {
     /// Only links and sessions that could still be used.
     pub links: u64,
     pub sessions: u64,
-    /// Of any of these, also those that had ended by time.
+    /// Number of rows of all three kinds, including those that had ended by time.
     rows: usize,
 }
 

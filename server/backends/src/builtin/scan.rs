@@ -16,7 +16,7 @@ use crate::{BackendError, Batch, Budget, ClockReading, NamePredicate, Pass, Sink
 
 const PAGE: u32 = 1_000;
 
-/// What one shard has shown.
+/// Result of one shard.
 #[derive(Default)]
 struct ShardRead {
     seen: u64,

@@ -75,7 +75,7 @@ pub struct EtcdStore {
     /// Connections of the lanes, which have a runtime of their own, and those of all other tasks.
     lanes: Link,
     readers: Link,
-    /// Of the members one by one, for the Backends page.
+    /// Reads the members one by one, for the Backends page.
     members: ClusterReader,
     guard: Guard,
     clock: Clock,

@@ -184,7 +184,7 @@ pub struct TokensDto {
     pub tokens: Vec<TokenDto>,
 }
 
-/// What ended together with a token.
+/// Tokens, links and sessions that ended together with a token.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(title = "RevokedToken")]

@@ -98,7 +98,7 @@ pub(in crate::http) struct WaitDto {
     lock: LockNameDto,
     waiter: String,
     holder: String,
-    /// What the waiter asks for, where the backend says it.
+    /// Mode that the waiter requests, if the backend reports it.
     wants: Option<String>,
     /// How the backend knows who waits for whom.
     evidence: String,

@@ -28,7 +28,7 @@ const DECISION_AGE_MS_MAX: i64 = 250;
 struct Pending {
     request: SnapshotRequest,
     operations: Vec<Operation>,
-    /// What is decided on; `None`: to be read.
+    /// State that the decision is based on; `None`: it has to be read.
     snapshot: Option<Snapshot>,
     /// The snapshot is from memory: a decision that writes nothing is not compared with the store, and must be made again on a
     /// read.

@@ -13,7 +13,7 @@ use super::keys::Keys;
 use super::values::IdentityValue;
 use crate::store::StoreError;
 
-/// What this replica knows of the store.
+/// Identity and revisions of the store as known to this replica.
 pub(super) struct Guard {
     known: Mutex<Known>,
     cluster_id: AtomicU64,

@@ -42,7 +42,7 @@ pub(super) struct LeaseValue {
     expires_at: i64,
     renewed_at: i64,
     renewals: i64,
-    /// Of the server that granted it: all servers wait for it.
+    /// Margin of the server that granted it, in milliseconds: all servers wait for it.
     margin_ms: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<EndValue>,
