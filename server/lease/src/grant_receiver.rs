@@ -21,7 +21,6 @@ impl<F: FnMut(LeaseId)> GrantReceiver<F> {
     }
 
     /// # Errors
-
     /// The error of the batch; `ShuttingDown` if there is no answer.
     pub(super) async fn receive(&mut self) -> Result<BatchReply, LeaseError> {
         (&mut self.answer).await.unwrap_or(Err(LeaseError::ShuttingDown))

@@ -98,7 +98,7 @@ pub(in crate::http) struct WaitDto {
     lock: LockNameDto,
     waiter: String,
     holder: String,
-    /// Mode that the waiter requests, if the backend reports it.
+    /// The request of the waiter, such as `ShareLock on transaction 812`; null if the backend does not report it.
     wants: Option<String>,
     /// How the backend knows who waits for whom.
     evidence: String,
