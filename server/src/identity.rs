@@ -138,7 +138,7 @@ impl Identity {
         loop {
             tokio::time::sleep(limits::TOKEN_USED_EVERY).await;
             if let Err(error) = self.record_uses().await {
-                tracing::warn!("cannot write down which tokens were used: {error}");
+                tracing::warn!("cannot record which tokens were used: {error}");
             }
         }
     }

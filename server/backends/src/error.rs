@@ -50,7 +50,7 @@ impl From<TlsFileError> for BackendError {
 }
 
 impl BackendError {
-    /// What a user can do.
+    /// The remedy for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Unreachable { .. } => {

@@ -50,7 +50,7 @@ pub trait Backend: Send + Sync + 'static {
     /// Declared capabilities of this adapter.
     fn capabilities(&self) -> Vec<Capability>;
 
-    /// What may be concluded from its observations.
+    /// Properties on which conclusions from its observations are based.
     fn traits(&self) -> BackendTraits;
 
     /// How far locks of one source may be trusted, and why.

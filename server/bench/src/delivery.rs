@@ -28,7 +28,7 @@ use crate::timer::{Stopwatch, micros, percentile};
 /// Messages sent one by one, and at once.
 const SINGLE: usize = 100;
 const MANY: usize = 2_000;
-/// A receiver that hears nothing for longer than this has failed.
+/// A receiver without a message for longer than this has failed.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const NAME: &str = "sink";
 

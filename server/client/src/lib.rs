@@ -1,15 +1,15 @@
-//! Holds leases of a Leasehold server, and says at once when one is lost.
+//! Holds leases of a Leasehold server, and reports immediately when one is lost.
 //!
 #![doc = concat!("```no_run\n", include_str!("../examples/hold.rs"), "```")]
 //!
 //! # What holds
 //! - A lease counts as held until its **deadline**: the moment *before* the last successful request was sent, plus the
-//!   `remainingMs` of its answer. Neither the time of the answer nor `expiresAt` counts, and the wall clock is never
-//!   read. With a server that keeps its promises, the deadline lies before the end that the server knows.
+//!   `remainingMs` of its answer. Neither the time of the answer nor `expiresAt` counts, and the wall clock is never read. So the
+//!   deadline is not later than the expiry on the server.
 //! - It is renewed after a third of the time left, with jitter. A renewal that fails (no connection, no answer, 5xx) is
 //!   tried again, with back-off, until the deadline and not past it; every request is bounded by what is left.
-//! - The server's word that the lease is gone (410, 404) ends it at once. So does its event stream, usually within
-//!   a second; nothing relies on that stream.
+//! - A response that the lease is gone (410, 404) ends it at once. So does its event stream, usually within a second; nothing
+//!   relies on that stream.
 //! - A loss is final: a response that arrives after the deadline revives nothing. Renewals and releases name only the
 //!   lease id, so an old lease never affects the next one of its resource.
 //!
@@ -19,10 +19,10 @@
 //! closes it, by comparing [`Lease::fencing_token`].
 //!
 //! # Clocks
-//! On Linux time is `CLOCK_BOOTTIME`: it goes on while the machine sleeps, so a lease whose time ran out during
-//! suspend is lost after it, before anything else happens. Timers of tokio do not count suspend: [`Lease::lost`] looks
-//! at the clock at least once a second, so it may be that late then; [`Lease::is_lost`] and [`Lease::checkpoint`] are
-//! never late. Elsewhere it is the monotonic clock of the standard library, which may stand still during suspend.
+//! On Linux time is `CLOCK_BOOTTIME`, which continues while the machine is suspended: a lease that expired during suspend is lost
+//! when the machine wakes, before anything else happens. Timers of tokio do not count suspend. [`Lease::lost`] therefore reads
+//! the clock at least once a second, and may be that late after a suspend; [`Lease::is_lost`] and [`Lease::checkpoint`] are never
+//! late. Elsewhere it is the monotonic clock of the standard library, which may stop during suspend.
 
 mod acquire;
 mod batch;

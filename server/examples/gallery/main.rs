@@ -2,8 +2,8 @@
 //! browser tests.
 //!
 //! `cargo run --example gallery -- [full|many|empty|down|starting|calm|unconfigured|deadlock]` prints its address. While it runs,
-//! `POST /gallery/scene/{scene}` changes the scene and `POST /gallery/stream/{on|off|silent}` the stream.
-//! No lock system is behind it: what is proven here is only how things look and move.
+//! `POST /gallery/scene/{scene}` changes the scene and `POST /gallery/stream/{on|off|silent}` the stream. No lock system is
+//! behind it: it shows only how the pages look and behave.
 
 mod backends;
 mod canned;

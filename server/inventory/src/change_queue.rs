@@ -32,13 +32,13 @@ pub struct LockChange {
     pub token: Option<u64>,
     /// Template of the name.
     pub template: Arc<str>,
-    /// From here on; `None` without a TTL or if it was not reported.
+    /// TTL after the change; `None` without a TTL or if it was not reported.
     pub ttl_ms: Option<u32>,
     /// If the TTL is not reported: the largest time left that was observed.
     pub ttl_seen_ms: Option<u32>,
     /// Without a TTL: silence longer than this counts as not renewing.
     pub stale_after_ms: Option<u32>,
-    /// From here on, if the backend reports it.
+    /// Waiters after the change, if the backend reports them.
     pub waiters: Option<u32>,
     /// Hold time of an ended holding, if its beginning is known.
     pub held_ms: Option<i64>,
@@ -67,7 +67,7 @@ pub struct ChangeBatch {
     pub outages: Vec<Outage>,
     /// Number of dropped changes.
     pub lost: u64,
-    /// Of names and owners of the changes.
+    /// Bytes of the names and owners of the changes.
     bytes: usize,
 }
 

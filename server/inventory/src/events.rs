@@ -24,13 +24,13 @@ pub(super) struct LockEvent {
     pub(super) owner: Option<Arc<str>>,
     pub(super) token: Option<u64>,
     pub(super) group: GroupId,
-    /// From here on; `None` without a TTL or if it was not reported.
+    /// TTL after the change; `None` without a TTL or if it was not reported.
     pub(super) ttl_ms: Option<u32>,
     /// If the TTL is not reported: the largest time left that was observed.
     pub(super) ttl_seen_ms: Option<u32>,
     /// Without a TTL: silence longer than this counts as not renewing.
     pub(super) stale_after_ms: Option<u32>,
-    /// From here on, if the backend reports it.
+    /// Waiters after the change, if the backend reports them.
     pub(super) waiters: Option<u32>,
     /// Hold time of an ended holding, if its beginning is known.
     pub(super) held_ms: Option<i64>,

@@ -1,5 +1,5 @@
-//! Which parts of a source were read before. A new lock of another part may have been held all the time, as every lock
-//! of a first scan: its acquisition is not recorded.
+//! The parts of a source that earlier scans have read. A lock that is first found in another part may have been held before, like
+//! every lock of a first scan, so its acquisition is not recorded.
 //!
 //! Adapters without parts, and parts that are listed but never completely, count as read: otherwise no acquisition of
 //! theirs would be recorded.
@@ -41,7 +41,7 @@ impl fmt::Debug for KnownParts {
 pub(super) struct PartialScan {
     /// Parts that it has read completely.
     pub(super) parts: Vec<(Source, NamePredicate)>,
-    /// Sources of which it does not show which other locks are held.
+    /// Sources for which it does not show whether locks that it has not found are held.
     pub(super) undecided: Vec<Source>,
 }
 

@@ -28,7 +28,7 @@ use super::slab::Id;
 
 /// No rule applies.
 pub(super) const NEVER: Tick = Tick(i64::MAX);
-/// Entries evaluated before the observer gets its turn.
+/// Entries evaluated at a time; between two chunks the observer can write.
 const CHUNK_ENTRIES: Id = 8 * 1024;
 /// For more changed locks than this, all locks are evaluated again.
 const SINGLY_MAX: usize = 2_000;
@@ -216,7 +216,7 @@ impl Inventory {
         }
     }
 
-    /// As after a change of the rules. In chunks, so that no reading waits for long.
+    /// Evaluates all locks again, as after a change of the rules. In chunks, so that no reading waits for long.
     pub fn reevaluate_all(&self) {
         for slot in self.slots().iter() {
             self.reevaluate_backend(slot);

@@ -25,7 +25,7 @@ enum Gap {
 pub(super) struct MissingReasons(Vec<Gap>);
 
 impl MissingReasons {
-    /// Separates a value from its reason. `spare` replaces a missing value.
+    /// Separates a value from the reason for its absence. `spare` replaces a missing value.
     pub(super) fn split<T>(&mut self, known: Reported<T>, spare: T) -> (T, GapId) {
         match known {
             Reported::Value(value) => (value, FILLED),

@@ -59,7 +59,7 @@ pub(super) struct Block {
     pub(super) acquired: Bounds,
     pub(super) deadline: Bounds,
     pub(super) waiting: Bounds,
-    /// Of all its locks; computed on first use after a change of the sums.
+    /// Fingerprint of all its locks; computed on first use after a change of the sums.
     fingerprint: OnceLock<Fingerprint>,
     /// The first expiry after the last reading in this block: from then on the sums of states
     /// are outdated.

@@ -1,7 +1,7 @@
 //! Locks whose fencing token decreased: the holder of an older token overwrote the record of a
 //! newer holder with a live lease. Both act as holders until that lease would have ended.
 //!
-//! Rare, so stored outside the entries: a million locks pay nothing for it.
+//! Rare, so stored outside the entries, which keeps the entry of a lock small.
 
 use std::collections::HashMap;
 

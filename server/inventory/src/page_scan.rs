@@ -19,7 +19,7 @@ use runtime::clock::ClockReading;
 
 pub(super) struct Scan<'a> {
     pub(super) query: &'a InventoryQuery,
-    /// Of the visible names that begin with the prefix.
+    /// Ranges of the visible names that begin with the prefix.
     pub(super) ranges: &'a [Range<IndexEntry>],
     pub(super) now: ClockReading,
     pub(super) abandon: &'a Abandon,

@@ -4,10 +4,10 @@
 use backends::NamePredicate;
 use domain::tick::Tick;
 
-/// Scans stored per source. If the last scan of a part is not stored, an older one counts: an earlier bound, and still true.
+/// Scans stored per source. If the last scan of a part is not stored, an older one is used: its bound is earlier but still valid.
 const READS_MAX: usize = 8;
-/// After as many such scans, every scan may list a part that none reads completely. One alone may be the first scan of a
-/// part that was away.
+/// After this many such scans in a row, every scan may list a part that none reads completely. A single one may be the first scan
+/// of a part that became available again.
 const LISTING_OTHERS_MIN: u32 = 2;
 
 #[derive(Clone, Default)]
@@ -54,7 +54,8 @@ impl PartReads {
 
     pub(super) fn add_partial(&mut self, began: Tick, parts: Vec<NamePredicate>, lists_others: bool) {
         let count = |read: &PartRead| read.parts.as_ref().map(Vec::len);
-        // Most likely of the same parts. The oldest stays: it covers the most.
+        // Equal numbers of parts are most likely the same parts: the new scan replaces the last. The oldest scan stays, because
+        // it covers the most.
         if self.reads.len() > 1 && self.reads.last().and_then(count) == Some(parts.len()) {
             self.reads.pop();
         }

@@ -27,7 +27,7 @@ pub(super) struct Share {
     pub(super) seen_begin: bool,
 }
 
-/// Of every lock with several owners, the recorded one first.
+/// Owners of every lock with several owners, the recorded one first.
 #[derive(Debug, Default)]
 pub(super) struct Sharers {
     locks: HashMap<Key, Vec<Share>>,

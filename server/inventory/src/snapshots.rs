@@ -12,7 +12,7 @@ use super::shard::{Shard, SourceInfo};
 use super::slab::Id;
 use runtime::clock::ClockReading;
 
-/// Entries visited before the observer gets its turn.
+/// Entries visited at a time; between two chunks the observer can write.
 const CHUNK_ENTRIES: Id = 8 * 1024;
 
 /// Inputs of a lock snapshot besides its entry.

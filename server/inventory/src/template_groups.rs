@@ -126,8 +126,7 @@ impl Groups {
         self.all[usize::from(id)].dual_owners += 1;
     }
 
-    /// Reads up to now; while the backend is unreachable, the time since the last reading does
-    /// not count.
+    /// Reads the integrals up to now. While the backend is unreachable, the time since the last reading does not count.
     pub(super) fn read(&mut self, now: Tick, is_blind: bool) -> Vec<GroupReading> {
         let readings = self.all.iter_mut().filter_map(|group| {
             if group.held == 0 {

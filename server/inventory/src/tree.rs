@@ -23,7 +23,7 @@ pub(super) struct Child {
 #[derive(Debug, Default)]
 struct Children {
     list: Vec<Child>,
-    /// Of their names.
+    /// Bytes of their names.
     bytes: usize,
 }
 

@@ -182,7 +182,7 @@ impl InventoryWriter {
             grain_ms,
             locks: 0,
             fault: None,
-            // The first scan left out no part of a source that appears later.
+            // A source that appears after the first scan had no locks in it, so all its parts count as read.
             known: match state.passes.count {
                 0 => KnownParts::default(),
                 _ => KnownParts::whole(),

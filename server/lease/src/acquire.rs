@@ -66,8 +66,8 @@ impl LeaseService {
         answer
     }
 
-    /// As [`acquire`](Self::acquire), for a client that is answered together with other operations. A grant without an
-    /// idempotency key, which no retry finds, comes with a [`PendingGrant`].
+    /// As [`acquire`](Self::acquire), for a client that gets one response for several operations. No retry finds a grant without
+    /// an idempotency key, so such a grant comes with a [`PendingGrant`].
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -175,8 +175,8 @@ fn spawn_acquire(core: Arc<Core>, op: Box<AcquireOp>, wait: Duration, flight: Fl
     );
 }
 
-/// The lease that this request was granted. One that was granted to an earlier request with its key is not included: this
-/// request has claimed it.
+/// The new lease of this request. `None` for a lease that was granted to an earlier request with the same key: this request has
+/// claimed it.
 fn new_grant(
     core: Arc<Core>,
     op: Box<AcquireOp>,

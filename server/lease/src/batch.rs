@@ -151,7 +151,7 @@ impl Run<'_> {
             Operation::Reject(rejection) => {
                 let now = self.loaded.now;
                 self.ran.changes.rejections.push(Rejection {
-                    // The clock of a resource may be ahead: a time in the future would count as recent until it is past.
+                    // The reporter's clock may be ahead: a time in the future would count as recent until it has passed.
                     at: rejection.at.map(|at| at.min(now)),
                     ..(**rejection).clone()
                 });
@@ -186,7 +186,8 @@ impl Run<'_> {
             let result = self.step(&op.resource, &Command::Acquire(self.request(op)))?;
             self.end_wait(op);
             if let (Some(key), OperationResult::Acquired { lease, .. }) = (&op.key, &result) {
-                // A waiter's client may be gone; the other kind of client retries and has to find its lease.
+                // Claimed at once unless the client waits: a waiter's client may be gone, and a client that does not wait may
+                // retry and has to find its lease.
                 self.bind(key, Some(lease.id), !op.mode.waits());
             }
             return Ok(result);

@@ -1,4 +1,4 @@
-//! What the cores of all shards share: clocks, counters, subscriptions and the ends of the service.
+//! State shared by the cores of all shards: clocks, counters, subscriptions, and the tokens that end the service.
 
 use std::sync::Arc;
 

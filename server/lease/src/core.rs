@@ -155,8 +155,8 @@ impl Core {
         self.enqueue(queue, operation, reply);
     }
 
-    /// As [`submit_and_wait`](Self::submit_and_wait) on the main lane, but with a full lane it waits for room: refused, a
-    /// waiter would leave its row in the queue, and the lock would stay reserved for it.
+    /// As [`submit_and_wait`](Self::submit_and_wait) on the main lane, but waits while the lane is full. A waiter that is refused
+    /// would leave its row in the queue, and the lock would stay reserved for it.
     pub(super) async fn submit_as_waiter(&self, operation: Operation) -> Result<BatchReply, LeaseError> {
         let (reply, answer) = oneshot::channel();
         let lane = self.main_of(|| route(&operation));

@@ -94,15 +94,15 @@ pub enum LeaseOpenError {
     #[error("lease.store names no etcd: set it in [lease] to the address that the leases are moved to")]
     NoTarget,
     #[error(
-        "a move fills one etcd, and lease.store names {0} shards: name one address, or create the shards empty and let the \
-         leases of this store end"
+        "leases can be moved to one etcd only, and lease.store names {0} shards: name one address, or create empty shards \
+         and let the leases of this store end"
     )]
     SeveralTargets(usize),
     #[error("etcd cannot hold the leases: {reason}. {remedy}")]
     Etcd {
         reason: String,
         remedy: String,
-        /// It does not answer; nothing is known to be wrong with its data.
+        /// etcd does not answer; nothing is known to be wrong with its data.
         is_outage: bool,
     },
     /// The stores that the configuration names are not the shards that were created.

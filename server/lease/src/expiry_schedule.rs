@@ -1,7 +1,6 @@
-//! When which lease expires, as far as this process knows: the leases that its batches granted and renewed, ordered by
-//! their ends. So recording expiries costs in proportion to what expires, however many leases are held. A regular sweep
-//! over the store finds the others: those of replicas that are gone, of the time before a restart, and of a clock that
-//! was set.
+//! The leases that the batches of this process granted and renewed, ordered by expiry: the cost of recording expiries depends on
+//! how many leases expire, not on how many are held. A regular sweep over the store finds the others: leases of replicas that are
+//! gone, leases from before a restart, and leases that expire early because a clock was set.
 //!
 //! **Invariant:** only the time of cleaning up depends on this. Whether a lease has expired is decided by the store.
 

@@ -1,5 +1,5 @@
-//! Receives the answer of an acquire. The sender of an answer learns that its receiver is gone only if it was gone before: a grant
-//! that was sent and is never read, because the client disconnected in between, is released here.
+//! Receives the answer of an acquire. If the client disconnects before the answer is sent, the sender releases the grant. If it
+//! disconnects after the answer was sent and before it was received, the grant is released here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +21,7 @@ impl<F: FnMut(LeaseId)> GrantReceiver<F> {
     }
 
     /// # Errors
-    /// That of the batch; `ShuttingDown` if there is no answer.
+    /// The error of the batch; `ShuttingDown` if there is no answer.
     pub(super) async fn receive(&mut self) -> Result<BatchReply, LeaseError> {
         (&mut self.answer).await.unwrap_or(Err(LeaseError::ShuttingDown))
     }
@@ -45,7 +45,8 @@ impl<F: FnMut(LeaseId)> Drop for GrantReceiver<F> {
     }
 }
 
-/// A grant on its way to its client, or to one of several: released when it is dropped before a client has received it.
+/// A grant that no client has received yet. Several clients may wait for it. It is released if it is dropped before one of them
+/// receives it.
 pub struct PendingGrant {
     release: Box<dyn Fn() + Send + Sync>,
     is_received: AtomicBool,

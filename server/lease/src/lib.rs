@@ -85,7 +85,7 @@ pub struct LeaseService {
     lock_delay: Duration,
     has_own_store: bool,
     rejected: ChangeSignal,
-    /// Held while `store` is an SQLite file, which one server uses, and the leases are elsewhere.
+    /// Lock of `store` if it is an SQLite file, which only one server may use, and the leases are in another store.
     store_file: Mutex<Option<std::fs::File>>,
 }
 

@@ -17,10 +17,10 @@ const RECORD_INTERVAL: Duration = Duration::from_millis(250);
 const RECORD_MAX: u32 = 400;
 /// Between sweeps, which find the expired leases that this process does not know of.
 const SWEEP_INTERVAL_MS: i64 = 1_000;
-/// A sweep reads every held lease: it takes at most 1/200 of the time.
+/// A sweep reads every held lease, so sweeps take at most 1/200 of the time.
 const SWEEP_SHARE: i64 = 200;
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(400);
-/// While rows past their retention are left.
+/// Interval while rows past their retention are left.
 const MAINTENANCE_INTERVAL_BUSY: Duration = Duration::from_millis(20);
 const MAINTENANCE_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 /// Together with `gone_after` of the SQL statements it stays below one second.

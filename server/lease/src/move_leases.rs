@@ -1,8 +1,8 @@
 //! Moves the leases of an SQL store to the etcd of `lease.store`, while no server runs.
 //!
-//! **Invariant**: no token repeats and none goes back. The old store is marked, and refuses the writes of a server that was only
-//! suspended, before anything is read from it; the new one can be served only after everything was written: at no time can both
-//! grant.
+//! **Invariant**: no token repeats and none goes back, because at no time can both stores grant. The old store is marked before
+//! anything is read from it, and then also refuses the writes of a server that was suspended. The new store can be served only
+//! after everything was written to it.
 
 use config::{LeaseConfig, LeaseStores};
 use runtime::clock::Clock;
@@ -13,7 +13,7 @@ use crate::store::etcd::Import;
 use crate::store::move_source::MoveSource;
 use crate::{Address, store_address};
 
-/// What was moved.
+/// Numbers of moved resources and leases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MovedLeases {
     /// Resources that were ever locked, each with its token.

@@ -216,7 +216,7 @@ pub struct Applied {
     pub heads: Vec<QueueHead>,
     /// Resources whose state changed.
     pub changed: Vec<Resource>,
-    /// Of the leases that were granted, renewed or ended.
+    /// Expiry of each lease that was granted, renewed or ended.
     pub held: Vec<HeldUntil>,
     /// Leases whose expiry this batch recorded.
     pub expired: Vec<Lease>,

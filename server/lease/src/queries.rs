@@ -19,7 +19,7 @@ use super::store::{HeldRow, Lane, Read};
 use super::watchers::LeaseEvent;
 use super::{LeaseChange, LeaseService, REPLY_TIMEOUT, submit};
 
-/// Pause before a reading that decided nothing is repeated.
+/// Pause before a read is repeated that did not show whether the lease has expired.
 const READING_PAUSE: Duration = Duration::from_millis(5);
 
 /// A lease as read from the store, aged to now.
@@ -306,12 +306,12 @@ impl Core {
     }
 }
 
-/// Repeats a reading that says `None`: the lease reached its expiry while it was read, or the store's writer does not
-/// count it as expired yet. The limit is a time, as neither a stall of this process nor the milliseconds between two
-/// clocks can be counted in readings.
+/// Repeats a read that returns `None`: the lease reached its expiry while it was read, or the store's writer does not count it as
+/// expired yet. The limit is a time and not a number of reads: any number of them can fall into a stall of this process, or
+/// between two clocks that differ by milliseconds.
 ///
 /// # Errors
-/// Those of the reading; `Unavailable` after [`REPLY_TIMEOUT`].
+/// Those of the read; `Unavailable` after [`REPLY_TIMEOUT`].
 async fn read_until_decided<T, F>(reading: impl Fn() -> F) -> Result<T, LeaseError>
 where
     F: Future<Output = Result<Option<T>, LeaseError>>,

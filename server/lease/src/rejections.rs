@@ -25,7 +25,7 @@ impl RejectionPosition {
         self.0.iter().all(Option::is_some)
     }
 
-    /// Where this one is unknown, the position of the other.
+    /// This position; in shards where it is unknown, that of `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         self.merge(other, |one, other| one.or(other))

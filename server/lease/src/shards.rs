@@ -1,14 +1,14 @@
 //! The shards of the lease service: which store serves a resource, a lease id or an idempotency key, and reads of all.
 //!
 //! **Decision:** each shard is a whole [`Core`]: store, lanes, batches, waiters, expiry recorder, clock, notifications and
-//! fencing counters of its own. A router in front picks one. The alternative, one `Store` over several inner ones,
-//! would make a batch as slow and as available as the worst of its shards, and its single store time, token floor and
-//! rejection ids would be none of theirs. So a shard that does not answer fails its own operations only.
+//! fencing counters of its own. A router in front picks one. The alternative, one `Store` over several inner ones, would make a
+//! batch as slow as its slowest shard and fail it with any of them, and its single store time, token floor and rejection ids
+//! would be wrong for each shard. With a router, a shard that does not answer fails its own operations only.
 //!
-//! A resource belongs to the shard that [`ShardMap`] names, always: its fencing counter never moves. A lease id holds the
-//! index of its shard. An idempotency key is bound, with its grant, in the shard of its resource, in one transaction
-//! as on a single store: at most one grant follows from that alone. Whether a key was used for another request, perhaps
-//! in another shard, is decided by the shard of the key, which binds it first ([`claim`]).
+//! A resource always belongs to the shard that [`ShardMap`] names, so its fencing counter never moves. A lease id holds the index
+//! of its shard. An idempotency key is bound, with its grant, in the shard of its resource, in one transaction as on a single
+//! store: at most one grant follows from that alone. Whether a key was used for another request, perhaps in another shard, is
+//! decided by the shard of the key, which binds it first ([`claim`]).
 
 mod claim;
 mod map;
@@ -58,7 +58,7 @@ pub struct ShardState {
     pub is_down: bool,
 }
 
-/// What the shards that answered have read. At least one has.
+/// Results of the shards that answered: at least one.
 #[derive(Debug, Clone)]
 pub struct ShardReads<T> {
     pub reads: Vec<T>,

@@ -50,14 +50,14 @@ pub(super) enum FlightRole<'a> {
     FingerprintMismatch,
 }
 
-/// Dropped without a result, it makes its followers join again.
+/// If it is dropped without a result, its followers join again.
 pub(super) struct FlightLeader<'a> {
     flights: &'a Singleflight,
     name: &'a KeyName,
     is_finished: bool,
 }
 
-/// Of a task. Dropped without a result, as by a panic, it makes its followers join again.
+/// The leader of a request that waits. If it is dropped without a result, for example by a panic, its followers join again.
 pub(super) struct FlightTask {
     flights: Arc<Singleflight>,
     name: KeyName,

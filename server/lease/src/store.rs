@@ -275,7 +275,7 @@ pub struct RejectionRange {
 pub struct RejectionCount {
     pub resource: String,
     pub owner: Option<String>,
-    /// Of the last of them.
+    /// Token of the last of them.
     pub token: i64,
     pub highest: Option<i64>,
     pub at: StoreTime,

@@ -1,6 +1,6 @@
 //! Grants that no client receives, and grants of which it is unknown whether they were committed. Each is released, and the
-//! release is repeated until the store has answered it: the reason is usually a store that does not answer, which would not
-//! answer the first release either.
+//! release is repeated until the store has answered it. The usual cause is a store that does not answer: it does not answer the
+//! first release either.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::caller::LeasePrincipal;
 use super::core::{Answer, Core};
 use super::operation::{AcquireOp, KeyName, Operation, OperationResult};
 
-/// Between two looks at the answers.
+/// Interval between two checks of the answers.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// A batch whose answer was lost may be committed so much later, in milliseconds: until then a lease that is not found may still
 /// appear.
 const COMMIT_MS_MAX: i64 = 5_000;
-/// Further ones are released once, without repetition.
+/// Grants beyond this number are released once, without repetition.
 const COUNT_MAX: usize = 10_000;
 
 #[derive(Default)]
@@ -37,7 +37,7 @@ struct UnclaimedGrant {
 }
 
 impl UnclaimedGrant {
-    /// Whether the release has to be sent again; `None`: no more.
+    /// Whether the release has to be sent again; `None`: it is finished.
     fn next(&mut self, now: Tick) -> Option<bool> {
         let answer = match self.answer.try_recv() {
             Err(TryRecvError::Empty) => return Some(false),

@@ -14,7 +14,7 @@ const ALERTS_MAX: usize = 20_000;
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Rows of one query.
 const QUERY_ROWS: i64 = 500;
-/// What ended this long before the last read, in milliseconds, is read again: the server that evaluates may have a clock that is
+/// Alerts that ended this long before the last read, in milliseconds, are read again: the clock of the evaluating server may be
 /// behind.
 const REREAD_MS: i64 = 5 * 60_000;
 

@@ -268,7 +268,7 @@ impl Evaluator {
                 }
             }
         }
-        // Windows and records keep what happened on a backend that is no longer configured: its alerts end.
+        // Windows and records still contain events of a backend that is no longer configured, but its alerts end.
         let configured: HashSet<String> = self.alerts.backends.names().into_iter().collect();
         snapshot
             .found

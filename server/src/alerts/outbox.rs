@@ -17,7 +17,7 @@ impl Notices for Notifier {
         now: i64,
     ) -> BoxFuture<'a, Result<(), sqlx::Error>> {
         Box::pin(async move {
-            // The number of receivers does not matter: without one, the alert is shown on the page.
+            // The number of receivers does not matter: without a receiver, the alert is shown on the page only.
             let _count = notify::enqueue_at(tx, notice, occasion, self.pacing(), now).await?;
             Ok(())
         })

@@ -13,7 +13,7 @@ use domain::escape::{is_hidden, visible};
 use self::expression::{PromExpr, translate};
 
 const HEAD: &str = "# Alerting rules for Prometheus over the metrics of Leasehold, made by `leasehold rules export --format prometheus`.
-# Prometheus stretches what a counter gained to the whole window: counts are close, not exact.
+# Prometheus extrapolates the increase of a counter to the whole window: counts are close, not exact.
 # Metrics know templates of names (tenant_*:ledger-post), never a lock, an owner or a token; the alerts in Leasehold do.
 groups:
   - name: leasehold

@@ -17,7 +17,7 @@ use runtime::random::prefixed_id;
 
 /// Active silences, all of which are read.
 const ACTIVE_MAX: i64 = 1_000;
-/// Of one author, who otherwise could use up the limit alone.
+/// Limit of one author, who otherwise could use up the limit for all.
 const ACTIVE_PER_AUTHOR_MAX: i64 = 100;
 
 impl Alerts {

@@ -194,7 +194,7 @@ impl AlertState {
         open
     }
 
-    /// Of visible alerts and rules. Readers with a scope see no silences.
+    /// Revision of the visible alerts and rules. Readers with a scope see no silences.
     fn scoped_revision(&self, visible: &Visible, open: &[OpenAlert]) -> u64 {
         let mut hasher = DefaultHasher::new();
         for open in open {

@@ -31,12 +31,12 @@ fn fault(task: &PanickedTask) -> BackendFailure {
     let name = &task.name;
     let panics = match task.running_since {
         Some(since) => format!(
-            "it was started again, {}, and runs since {} UTC",
+            "it was restarted ({}), the last time at {} UTC",
             times(task.restarts),
             since.format("%Y-%m-%d %H:%M:%S")
         ),
         None => format!(
-            "it is started again {} s after that",
+            "it is restarted {} s after the panic",
             task.restart_delay.as_secs_f64()
         ),
     };

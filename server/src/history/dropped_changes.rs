@@ -1,4 +1,4 @@
-//! Changes that a server drops while it does not lead, and the gap that they leave if no server has written them.
+//! Changes that a server drops while it is not the leader, and the gap that they leave if no server has written them.
 
 use std::collections::VecDeque;
 

@@ -49,7 +49,7 @@ pub use layer::AuthLayer;
 pub use sse_limits::{Streams, is_event_stream};
 pub use transport_security::OverTls;
 
-/// Of a path in an audit entry.
+/// Limit of a path in an audit entry.
 const PATH_BYTES_MAX: usize = 512;
 
 /// Dependencies of the authentication layer.
@@ -228,7 +228,7 @@ impl Authenticator {
     }
 
     fn check(&self, who: &Principal, access: Access, request: &Request) -> Result<(), Refusal> {
-        // Without a cookie there is nothing that another site could misuse; signing in is not to be forged either.
+        // Without a cookie there is nothing that another site could misuse. But a sign-in must not be forged either.
         let by_form = who.session.is_some() || who.is_anonymous();
         // An export is an entry of the audit log: another site must not cause one by a link.
         let is_recorded = !request.method().is_safe() || request.uri().path() == routes::AUDIT_EXPORT;

@@ -20,7 +20,7 @@ use crate::identity::Principal;
 use inventory::{BackendSummary, Summary};
 use runtime::change_signal::ChangeSignal;
 
-/// At most two hints a second, and at least one every five seconds so that a cut line shows.
+/// At most two hints a second, and at least one every five seconds, so that a client notices a broken connection.
 const GAP: Duration = Duration::from_millis(500);
 const HEARTBEAT_MS: i64 = 5_000;
 
@@ -28,15 +28,15 @@ const HEARTBEAT_MS: i64 = 5_000;
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hint {
-    /// Of the locks that the caller may see: changes outside of the caller's scope do not raise it.
+    /// Revision of the locks that the caller may see: changes outside of the caller's scope do not raise it.
     revision: u64,
-    /// Rows that appeared, went or changed what they say since the hint before. With a scope: a lower bound of their number.
+    /// Number of rows added, removed or changed since the previous hint; with a scope, a lower bound of it.
     changes: u64,
     held_total: u64,
     attention_total: u64,
     /// No server has evaluated the alert rules for more than 60 s.
     alerts_overdue: bool,
-    /// Of the alerts, rules and silences that the caller may see.
+    /// Revision of the alerts, rules and silences that the caller may see.
     alerts_revision: u64,
     /// Groups with an alert that fires and is neither silenced nor acknowledged, as far as the caller may see them.
     firing_groups: u32,

@@ -12,7 +12,7 @@ use crate::identity::IdentityError;
 
 /// The longest name percent-encoded, three bytes for each of its bytes, and room for the other fields.
 const BYTES_MAX: usize = 3 * RESOURCE_BYTES_MAX + 64 * 1024;
-/// Of a sender without a session. A stranger may have hundreds of bodies in flight on each connection.
+/// Limit for a sender without a session, who may have hundreds of bodies in flight on each connection.
 const ANONYMOUS_BYTES_MAX: usize = 16 * 1024;
 
 /// A posted form; empty when the body is not one. A body that cannot be read is an error: as an empty form it would remove all

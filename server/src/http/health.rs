@@ -1,8 +1,8 @@
 //! `/healthz`: the process answers. `/readyz`: every backend was tried once, so that the view is not empty after a start, and
 //! the process is not about to end.
 //!
-//! Public, but only the status. Readers of every backend also read which tasks panicked and which backends
-//! are awaited; the message of a panic is on the Backends page.
+//! Public: the status, and the error of an overdue evaluation of alert rules. Only principals that may view every lock also get
+//! the tasks that panicked and the backends that are not scanned yet; the message of a panic is on the Backends page.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,25 +19,26 @@ use crate::http::state::AppState;
 use crate::identity::Principal;
 use runtime::tasks;
 
-/// All but the status is for readers of everything, and absent for all others.
+/// `status` and `errors` are public; only principals that may view every lock get the other members.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
     /// `ok`; from `/readyz` also `degraded`, `starting`, `stopping` or `failed`.
     status: &'static str,
-    /// Of `/readyz`: what is broken on a server that serves leases and pages all the same, with status `degraded`.
+    /// Only from `/readyz`: faults that do not stop the server from serving leases and pages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<String>,
-    /// Of `/readyz`: how long ago any server evaluated the alert rules; since the start of this one, before the first time.
+    /// Only from `/readyz`: seconds since any server evaluated the alert rules; before the first evaluation, since this server
+    /// started.
     #[serde(skip_serializing_if = "Option::is_none")]
     alerts_evaluated_seconds_ago: Option<i64>,
-    /// Backends that were not tried to the end yet.
+    /// Backends whose first scan has not ended yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<Vec<String>>,
-    /// Tasks that live in this process now: connections, streams and background tasks.
+    /// Tasks that run in this process: connections, streams and background tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     tasks_alive: Option<usize>,
-    /// Background tasks that have panicked since the process started. They are started again, ever more slowly.
+    /// Background tasks that have panicked since the process started. They are restarted after a delay that grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     tasks: Option<Vec<TaskHealth>>,
 }
@@ -49,7 +50,7 @@ pub struct TaskHealth {
     /// Number of restarts.
     restarts: u64,
     panicked_at: DateTime<Utc>,
-    /// Since when it runs again; null while it rests before its next start.
+    /// Time of its last restart; null while it waits for its next one.
     running_since: Option<DateTime<Utc>>,
 }
 

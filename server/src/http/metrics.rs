@@ -10,7 +10,7 @@ use runtime::telemetry;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// Every metric, as text for Prometheus. Needs the right to look at every lock of every backend.
+/// Every metric, as text for Prometheus. Needs the permission to view every lock of every backend.
 #[utoipa::path(
     get, path = "/metrics", tag = "health",
     responses(

@@ -10,7 +10,7 @@ use super::routes::DESCRIPTION;
     info(
         title = "Leasehold",
         description = "Live state of distributed locks over several backends. Fields that are null are named in \
-                       `unknown` (it exists, and this backend or we cannot tell) or `absent` (there is none)."
+                       `unknown` (a value exists and is not known) or `absent` (there is no value)."
     ),
     tags(
         (name = "inventory", description = "Locks, the segment tree, backends"),

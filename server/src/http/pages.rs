@@ -115,8 +115,8 @@ async fn add_facts<S: PageSource>(source: S, mut request: Request, next: Next) -
     to_its_end(next.run(request)).await
 }
 
-/// Also if the browser disconnects. Parts of a page are rendered by tasks of their own, which would panic when the page's state is
-/// gone. Requests for data alone end with their client, and so do their searches and previews.
+/// Rendering continues if the browser disconnects: parts of a page are rendered by tasks of their own, which would panic when the
+/// page's state is dropped. Requests for data end with their client, and so do their searches and previews.
 async fn to_its_end(page: impl Future<Output = Response> + Send + 'static) -> Response {
     let (done, rendered) = tokio::sync::oneshot::channel();
     let page = AssertUnwindSafe(page.in_current_span()).catch_unwind();

@@ -389,7 +389,7 @@ pub(super) async fn no_such_method(headers: HeaderMap, method: axum::http::Metho
     Problem::no_such_method(&method).with_request_id(&headers)
 }
 
-/// A bug: said in the log by the panic hook, and without details to the caller.
+/// A bug. The panic hook logs it; the caller gets no details.
 pub(super) fn from_panic(_: Box<dyn std::any::Any + Send + 'static>) -> Response<Body> {
     let problem = Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,

@@ -9,13 +9,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// Of every answer, unless its handler sets another value.
+/// Headers of every answer, unless its handler sets another value.
 const ALWAYS: [(HeaderName, &str); 2] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-/// Of everything that a browser may show or load.
+/// Headers of everything that a browser may show or load.
 const FOR_BROWSERS: [(HeaderName, &str); 4] = [
     (header::REFERRER_POLICY, "same-origin"),
     (

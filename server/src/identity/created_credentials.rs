@@ -1,4 +1,5 @@
-//! What a user or an API token created, directly or through others: tokens, sign-in links, and the sessions that those opened.
+//! Credentials that a user or an API token created, directly or through others: tokens, sign-in links, and the sessions that
+//! those links opened.
 //!
 //! The parent of a token or a link is the principal that created it, or that principal's session if the link of another one opened
 //! it: such a session acts for the creator of that link. The parent of a session is that of its link. The columns `created_by_id`
@@ -53,7 +54,7 @@ const SESSIONS: Table = Table {
     ended_at: "ended_at",
 };
 
-/// What ended with an API token or a user.
+/// Credentials that ended together with an API token or a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndedAccess {
     /// Names of the revoked tokens, sorted; none with a user, whose tokens stay.
@@ -61,7 +62,7 @@ pub struct EndedAccess {
     /// Only links and sessions that could still be used.
     pub links: u64,
     pub sessions: u64,
-    /// Of any of these, also those that had ended by time.
+    /// Number of rows of all three kinds, including those that had ended by time.
     rows: usize,
 }
 

@@ -34,12 +34,12 @@ pub const SYSTEM_ID: &str = "system";
 pub struct Principal {
     pub subject: Subject,
     pub grants: Arc<Grants>,
-    /// Of a user with a cookie.
+    /// Session of a user with a cookie.
     pub session: Option<Arc<Session>>,
     /// Authenticated within the last 15 minutes; never a token.
     pub is_fresh: bool,
     pub origin: Origin,
-    /// Of a token: ids of its predecessors, the latest first. It owns their leases.
+    /// Ids of the predecessors of a token, the latest first. It owns their leases.
     pub predecessors: Arc<[Arc<str>]>,
     /// The console is read-only.
     pub read_only: bool,

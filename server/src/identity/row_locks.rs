@@ -1,4 +1,4 @@
-//! Rows of users and tokens that are locked for a change: the directory in memory may be half a second behind the store.
+//! Rows of users and tokens that are locked for a change, because the directory in memory may be a second behind the store.
 
 use std::sync::Arc;
 

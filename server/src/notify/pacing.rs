@@ -183,11 +183,11 @@ async fn alerts_of_dead_letters(
     Ok(notices.flat_map(|notice| notice.alerts).collect())
 }
 
-/// The ends of alerts that were sent as firing, and what fires; and whether any of it is new to the receiver. `waiting`
+/// The ends of alerts that were sent as firing, the alerts that fire, and whether any of them is new to the receiver. `waiting`
 /// are alerts of a message that waited, `dead` those of dead letters.
 ///
-/// An alert that was sent as firing, or waited to be, and is neither firing nor resolved in the notice is silenced
-/// since. It stays in the list, so that its end is sent.
+/// An alert that was sent as firing, or waited to be, and is neither firing nor resolved in the notice has been silenced since.
+/// It stays in the list, so that its end is sent.
 fn merge_changes(
     sent: &Notice,
     waiting: &[NoticeAlert],

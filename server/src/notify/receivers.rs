@@ -215,8 +215,8 @@ impl Notifier {
         self.commit_and_export(tx, appended).await
     }
 
-    /// Replaces addresses, secret, or both; an omitted one stays. A new origin needs the secret again, which otherwise
-    /// would be shown to it. Every receiver is notified, this one with its new address and secret.
+    /// Replaces addresses, secret, or both; an omitted one stays. For a new origin the secret must be entered again: otherwise
+    /// the stored one would be sent to that origin. Every receiver is notified, this one with its new address and secret.
     ///
     /// # Errors
     /// A field is invalid, or there is no such receiver.
@@ -345,7 +345,7 @@ fn entry(who: &Principal, action: Action, (before, after): (Option<Value>, Optio
     }
 }
 
-/// A receiver could be redirected or removed before another change, to hide it.
+/// The notification of a changed receiver: without it, a receiver could be redirected or removed to hide a later change.
 fn access_change<'a>(
     who: &'a Principal,
     change: &'static str,

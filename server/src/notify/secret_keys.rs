@@ -88,7 +88,8 @@ pub async fn open(db: &Db, store: &str, config: &NotifyConfig) -> Result<SecretB
     let is_any_sealed = held.iter().any(|secrets| is_sealed(&secrets.urls));
     let file = key_file(store);
     let keys = known(config, file.as_deref()).and_then(|keys| match &file {
-        // A new key would not decrypt existing secrets, and would be where the old one has to be restored.
+        // A new key would not decrypt the existing secrets, and its file would be in the place where the old one has to be
+        // restored.
         Some(file) if keys.is_empty() && !is_any_sealed => make_key(file).map(|key| vec![key]),
         _ => Ok(keys),
     });

@@ -129,8 +129,8 @@ impl Unlocks {
         })
     }
 
-    /// The claim may have waited for its turn: where a session is ended, what it holds is compared once more with what
-    /// was reviewed. `None` if it may be ended.
+    /// The claim may have waited for other transactions. If the release ends a session, the locks of that session are compared
+    /// once more with those that were reviewed. `None` if it may be ended.
     async fn compare_again(
         &self,
         backend: &dyn Backend,

@@ -18,7 +18,7 @@ pub const ACT_MAX: Duration = Duration::from_secs(60);
 pub const DEADLINE_SLACK: Duration = Duration::from_secs(5);
 /// Interval at which open unlocks are checked.
 pub const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(500);
-/// After an unknown outcome the lock is first read again after this time, and then every…
+/// After an unknown outcome the lock is read again after this time, and then every [`REREAD_EVERY`].
 pub const REREAD_FIRST: Duration = Duration::from_secs(2);
 pub const REREAD_EVERY: Duration = Duration::from_secs(5);
 /// If the same holder is still there after this time, a release whose answer was lost had no effect.

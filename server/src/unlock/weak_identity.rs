@@ -11,7 +11,7 @@ use domain::unlock::Observed;
 
 use super::{UnlockError, Unlocks};
 
-/// Error of two readings of a remaining time, in milliseconds.
+/// Combined error of two readings of a remaining time, in milliseconds.
 const TOLERANCE_MS: i64 = 1_000;
 
 impl Unlocks {

@@ -1,4 +1,4 @@
-//! Finds the servers' programs, or says which command installs them. Installs nothing.
+//! Finds the servers' programs, or names the command that installs them. Installs nothing.
 
 use std::{
     env,

@@ -220,7 +220,7 @@ async fn pages_follow_each_other_without_gap_or_repeat() {
 
 #[tokio::test]
 async fn a_name_that_is_not_utf8_is_listed_and_found_by_its_text_form() {
-    // Bytes 0xff and a backslash: the text form escapes both, `resourceBytes` holds the truth.
+    // Bytes 0xff and a backslash: the text form escapes both, `resourceBytes` has the exact bytes.
     let (redis, etcd) = servers().await;
     let client = redis::Client::open(redis.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
@@ -248,7 +248,7 @@ async fn a_name_that_is_not_utf8_is_listed_and_found_by_its_text_form() {
 
 #[tokio::test]
 async fn a_failed_backend_leaves_stale_rows_and_partial_coverage() {
-    // Redis is killed: its row stays, as stale; etcd's answers go on; back again, all is well.
+    // Redis is killed: its row stays as stale, and etcd is still read. After the restart everything is live.
     let (redis, etcd) = servers().await;
     redis_do(&redis, &["SET", "lock:a", "v", "PX", "600000"]).await;
     let console = TestServer::builder()
@@ -346,7 +346,7 @@ async fn shutdown_ends_open_streams_and_drains() {
 
 #[tokio::test]
 async fn an_address_other_than_loopback_is_refused_with_a_reason() {
-    // Without a certificate and without a proxy, asked for past the configuration.
+    // Without a certificate and without a proxy, requested directly and not by the configuration.
     let setup = leasehold::serve::Setup {
         store: "sqlite:never-opened.db".to_owned().into(),
         lease: lease::LeaseConfig::default(),

@@ -2,8 +2,8 @@
 //! between, and after each round demands that `GET /v1/inventory` shows exactly what is there: no ghost, none missing,
 //! the same owner and token, within 5 s; and that what the console cannot see meanwhile is stale, never gone.
 //!
-//! The seed is printed, and `LEASEHOLD_TEST_SEED` sets it: one seed makes the same changes and the same faults. (What
-//! races against them is not ours to repeat.)
+//! The seed is printed, and `LEASEHOLD_TEST_SEED` sets it: one seed makes the same changes and the same faults. (The timing of
+//! the systems cannot be repeated.)
 
 mod coordinator;
 mod fault;

@@ -1,8 +1,8 @@
 //! Histories of real server processes under faults, and the checker that judges them.
 //!
-//! Eight client processes, each through a fault proxy of its own, take 20 locks of two servers on one Postgres, or of one
-//! on SQLite: TTL 2 s, critical sections of 0 to 2 s. Every call and answer is written down with the times of its
-//! beginning and end. The seed is printed, and `LEASEHOLD_TEST_SEED` sets it.
+//! Eight client processes, each through a fault proxy of its own, acquire 20 locks of two servers on one Postgres, or of one on
+//! SQLite: TTL 2 s, critical sections of 0 to 2 s. Every call and answer is recorded with the times of its beginning and end. The
+//! seed is printed, and `LEASEHOLD_TEST_SEED` sets it.
 
 mod checker;
 mod client;

@@ -1,7 +1,7 @@
-//! Every path of the API as its own OpenAPI document describes it, generated well, badly and with ill will.
+//! Valid, invalid and hostile requests to every path of the API, generated from its own OpenAPI document.
 //!
-//! No answer is 5xx; each 4xx is a problem document with a code and the id of its request. The seed is fixed, so that a
-//! failure comes again; `LEASEHOLD_TEST_SEED` sets another.
+//! No answer is 5xx; each 4xx is a problem document with a code and the id of its request. The seed is fixed, so that a failure
+//! is reproducible; `LEASEHOLD_TEST_SEED` sets another.
 
 mod generate;
 

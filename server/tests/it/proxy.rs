@@ -1,4 +1,4 @@
-//! The fault proxy does to a real connection what it says.
+//! The fault proxy: each kind of link has its effect on a real connection.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -47,7 +47,7 @@ async fn redis_behind_proxy() -> (Redis, Proxy) {
 
 #[tokio::test]
 async fn an_open_link_forwards_both_directions_and_counts() {
-    // Including the orderly end of a connection, from either side.
+    // Also the orderly end of a connection.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
     assert_eq!(client.command("PING").await, "+PONG");
@@ -63,7 +63,7 @@ async fn an_open_link_forwards_both_directions_and_counts() {
 
 #[tokio::test]
 async fn a_cut_resets_open_and_refuses_new_connections() {
-    // Then the same address works again, for new connections.
+    // After the cut, the same address accepts new connections.
     let (_redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
     client.command("PING").await;
@@ -103,7 +103,7 @@ async fn a_blackhole_delays_all_bytes_and_loses_none() {
 
 #[tokio::test]
 async fn a_link_without_responses_loses_the_reply_after_the_commit() {
-    // The server has done it, the client cannot know.
+    // The server has executed the command, and the client gets no reply.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
     proxy.set(Link::OnlyToServer).await;
@@ -117,7 +117,7 @@ async fn a_link_without_responses_loses_the_reply_after_the_commit() {
 
 #[tokio::test]
 async fn a_link_that_turns_silent_delivers_the_last_request() {
-    // The first is answered; the second is executed, and its answer is lost.
+    // The first request is answered; the second is executed, and its answer is lost.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
     proxy.set(Link::SilentAfter(NonZeroU32::new(2).unwrap())).await;
@@ -144,7 +144,7 @@ async fn a_link_without_requests_delivers_server_messages() {
 
 #[tokio::test]
 async fn a_slow_link_delays_both_directions() {
-    // 200 ms there and 200 ms back: nothing after 300 ms.
+    // 200 ms in each direction: no answer within 300 ms.
     let (_redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
     proxy.set(Link::Slow(Duration::from_millis(200))).await;
@@ -155,7 +155,7 @@ async fn a_slow_link_delays_both_directions() {
 
 #[tokio::test]
 async fn connections_beyond_the_limit_are_refused() {
-    // And a place is free again when one ends.
+    // A new connection is accepted after another one has ended.
     let (redis, _) = redis_behind_proxy().await;
     let proxy = Proxy::start_with(redis.port(), 1).await;
     let mut first = Client::connect(proxy.port()).await;
@@ -188,7 +188,7 @@ async fn a_server_that_is_down_looks_down_through_the_proxy() {
 
 #[tokio::test]
 async fn a_dropped_proxy_ends_its_connections_and_its_port() {
-    // No task outlives it.
+    // No task outlives the proxy.
     let (_redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
     client.command("PING").await;

@@ -16,12 +16,12 @@ use crate::{BackendError, Batch, Budget, ClockReading, NamePredicate, Pass, Sink
 
 const PAGE: u32 = 1_000;
 
-/// What one shard has shown.
+/// Result of one shard.
 #[derive(Default)]
 struct ShardRead {
     seen: u64,
     clock: Option<ClockReading>,
-    /// The time was not enough.
+    /// The scan timeout ran out.
     is_cut: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What a token may do. Consul leaves out what a token may not read, without a word, so an empty
-//! list alone means nothing: this asks Consul for the permissions.
+//! What a token may do. Consul leaves out what a token may not read, without an error, so an empty list proves nothing: this
+//! reads the permissions.
 
 use reqwest::Method;
 use serde::{Deserialize, Serialize};

@@ -25,7 +25,7 @@ fn parse<'a, T: serde::Deserialize<'a>>(element: &'a [u8]) -> Result<T, ConsulEr
         .map_err(|error| ConsulError::protocol(format!("the answer is not Consul's: {error}")))
 }
 
-/// All keys below a prefix; returns whether Consul left some out. Values are passed over.
+/// All keys below a prefix; returns whether Consul left some out. Values are skipped.
 pub(super) async fn keys(http: &Http, prefix: &str, list: &mut KeyList) -> Result<bool, ConsulError> {
     let url = http.key_url(prefix, &[("recurse", "")]);
     let info = http

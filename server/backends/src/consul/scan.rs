@@ -27,7 +27,7 @@ const TIMED_OUT: &str = "the scan timed out; raise `scan_timeout` or narrow `pre
 /// Locks per batch.
 const BATCH_LOCKS: usize = 1_000;
 
-/// What a scan read.
+/// Result of a scan.
 struct Reading {
     list: KeyList,
     permissions: Permissions,

@@ -11,7 +11,7 @@ use super::range::{Cursor, Page};
 use super::record::Record;
 use super::row::{EtcdRow, Rows};
 
-/// What a list found.
+/// Result of a list.
 pub(super) struct Listing {
     pub(super) rows: Vec<EtcdRow>,
     /// Revision of the list; 0 if nothing could be read.

@@ -97,7 +97,7 @@ const LIQUIBASE: Preset = Preset {
     ],
     release: PresetRelease::By(LeaseTableRelease::Clear),
     warning: Some(
-        "A Liquibase run that is still alive goes on, and its end frees the lock of the next run. Stop it first.",
+        "A Liquibase run that is still alive continues, and at its end it releases the lock of the next run. Stop it first.",
     ),
     has_local_times: true,
     ..TABLE

@@ -178,7 +178,7 @@ pub(super) struct HeldLock {
     pub(super) resource: Option<Resource>,
 }
 
-/// What else ends with some sessions.
+/// Locks and transactions that also end with some sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct RelatedLocks {
     pub(super) transactions: Vec<String>,

@@ -214,7 +214,7 @@ impl RowAct {
                 let set = cleared(checked).into_iter();
                 let set = set.map(|(column, value)| format!("{} to {value}", column.name));
                 Some(format!(
-                    "The row stays: {} is set. Its owner goes on until it reads the row again.",
+                    "The row stays: {} is set. Its owner continues until it reads the row again.",
                     set.collect::<Vec<_>>().join(", ")
                 ))
             }

@@ -184,7 +184,7 @@ pub(super) async fn delete_if_same(
     }
 }
 
-/// What one server of a cluster did.
+/// Result on one server of a cluster.
 pub(super) enum Attempt {
     Acted(Acted),
     /// Nothing: another node has the key.

@@ -132,7 +132,7 @@ impl Rows {
             .map(|(token, _)| self.secret_owner(token.as_bytes()))
     }
 
-    /// Of a value that authorizes a release.
+    /// Owner of a lock whose value authorizes a release.
     fn secret_owner(&self, value: &[u8]) -> OwnerId {
         match self.values {
             RedisValues::Plain => OwnerId::new(owner_value::text(value)),

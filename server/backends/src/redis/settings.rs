@@ -1,4 +1,4 @@
-//! What all servers of a backend share.
+//! Settings shared by all servers of a backend.
 
 use std::time::Duration;
 

@@ -77,7 +77,7 @@ impl Link {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(fault)) if fault.kind != ZookeeperErrorKind::Transport => return Err(fault),
                 Ok(Err(fault)) => last = Some(fault),
-                // The reason of the first attempt says more than that the second had no time left.
+                // The error of the first attempt is more useful than that of the second, which had no time left.
                 Err(_) => {}
             }
             self.abandon(epoch);

@@ -1,5 +1,5 @@
-//! What never changes about contenders, kept from one scan to the next: an ephemeral sequential
-//! node of one parent is created once. Saves a request per contender and scan.
+//! Cache of the properties of contenders that never change, from one scan to the next: an ephemeral sequential node of one parent
+//! is created once. Saves a request per contender and scan.
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
@@ -17,7 +17,7 @@ struct NodeKey(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct NameKey(pub(super) u64);
 
-/// What a child with a sequence is.
+/// Kind of a child with a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     /// Ephemeral; the zxid that created it.
@@ -56,7 +56,7 @@ pub(super) struct ContenderCache {
 struct Entries {
     /// Found in this scan, or since the last one.
     found: HashMap<NodeKey, PackedChildren>,
-    /// Of the scan before, sorted; empty once replaced.
+    /// Entries of the scan before, sorted; empty once replaced.
     before: Box<[(NodeKey, PackedChildren)]>,
     /// How many more owners of contenders in a queue this scan may read.
     identify_left: usize,

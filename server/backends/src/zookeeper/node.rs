@@ -187,9 +187,9 @@ async fn judge(
     Ok((name, key, child))
 }
 
-/// Of the owner of a node: 0 is a persistent one. Containers and nodes with a TTL have numbers of their own (ZooKeeper's
-/// `EphemeralType`). Sessions of a server 255 begin with the same byte; they differ from a TTL once that server's host has run
-/// for 2^24 ms, 4.7 hours: bits 16 to 55 of the first one are its uptime.
+/// Whether the owner of a node is a session. 0 marks a persistent node; containers and nodes with a TTL have numbers of their own
+/// (ZooKeeper's `EphemeralType`). Session ids of the server 255 begin with the same byte as a TTL. They differ from a TTL once
+/// that server's host has run for 2^24 ms, 4.7 hours, because bits 16 to 55 of its first session id are its uptime.
 fn is_session(ephemeral_owner: i64) -> bool {
     let is_container = ephemeral_owner == i64::MIN;
     let has_ttl = ephemeral_owner.cast_unsigned() >> 40 == 0x00ff_0000;

@@ -1,4 +1,4 @@
-//! What is kept of the children of one node, in one block of bytes: an ensemble may have 100,000 contenders. Pure.
+//! Cached properties of the children of one node, in one block of bytes: an ensemble may have 100,000 contenders. Pure.
 
 use domain::names::OwnerId;
 
@@ -76,7 +76,7 @@ fn pack_number(number: i32, bytes: &mut Vec<u8>) {
     }
 }
 
-/// What is not unpacked yet.
+/// Bytes that are not unpacked yet.
 struct PackedBytes<'a>(&'a [u8]);
 
 impl<'a> PackedBytes<'a> {

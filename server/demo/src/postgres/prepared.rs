@@ -11,7 +11,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('ledger:export', 0));
 PREPARE TRANSACTION 'ledger-export-2026-04'";
 pub(crate) const NAME: &str = "ledger:export";
 
-/// Prepares the transaction if it does not exist, then waits behind it forever.
+/// Prepares the transaction if it does not exist, then waits for its lock until the end of the demo.
 pub(crate) async fn wait_for_owners(access: Access) -> Result<(), WorkloadError> {
     let mut coordinator = access.session("exporter-1").await?;
     let is_prepared: bool = sqlx::query_scalar(IS_PREPARED)

@@ -18,7 +18,7 @@ use crate::shard::{Shard, Unlocked};
 use crate::sharers::Share;
 use crate::slab::Id;
 
-/// What a scan has read completely.
+/// Sources and parts that a scan has read completely.
 pub(crate) struct ReadSources<'a> {
     pub(crate) complete: &'a [Source],
     /// Parts of the other sources, by name.

@@ -17,7 +17,7 @@ pub type ByLease<T> = hashbrown::HashMap<LeaseId, T>;
 pub struct Loaded {
     pub now: StoreTime,
     pub floor: u64,
-    /// Of the leases to be granted: see [`Lease::margin_ms`].
+    /// Margin of the leases to be granted: see [`Lease::margin_ms`].
     pub margin_ms: i64,
     pub resources: HashMap<Resource, HeldLease>,
     /// Resources of the leases requested by id; leases that are not the newest of their resource

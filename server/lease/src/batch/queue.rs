@@ -40,7 +40,8 @@ impl Run<'_> {
         }
     }
 
-    /// The row is deleted even if it was not loaded: the waiters of a replica without a heartbeat are not, which may be this one.
+    /// The row is deleted even if it was not loaded: the waiters of a replica without a heartbeat are not loaded, and that
+    /// replica may be this process.
     fn delete_waiter(&mut self, resource: &Resource, waiter: LeaseId) {
         if !self.remove(resource, waiter) {
             self.ran.changes.left.push(waiter);
@@ -65,8 +66,7 @@ impl Run<'_> {
         is_removed
     }
 
-    /// Marks the queue of a free lock as changed, so that its head is notified again in case it
-    /// missed its turn.
+    /// Marks the queue of a free lock as changed, so that its head is notified again in case an earlier notification was lost.
     pub(super) fn touched_line(&mut self, resource: &Resource) {
         let held = self.loaded.resources.get(resource);
         if held.is_some_and(|held| {

@@ -86,7 +86,7 @@ fn an_attempt_that_was_early_or_failed_is_repeated() {
 
 #[test]
 fn a_lease_of_another_replica_since_then_is_forgotten() {
-    // The store says that the lease has not expired, at a time at which the known one has.
+    // By the store the lease has not expired, although it has by the expiry that is known here.
     let schedule = schedule_of(vec![held("a", 1, Some(10))]);
     assert_eq!(due(&schedule, 10), [a()]);
     schedule.record_attempt(a(), Some(StoreTime::from_ms(10)));

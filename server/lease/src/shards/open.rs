@@ -28,7 +28,8 @@ use runtime::tasks;
 /// Between two attempts to open a shard that did not answer.
 const OPEN_AGAIN: Duration = Duration::from_secs(1);
 
-/// Boxed: opening is rare, and its futures are large. Not `Send`: the future of sqlx's migrator is not, for every lifetime.
+/// Boxed: opening is rare, and its futures are large. Not `Send`, because the future of sqlx's migrator is not `Send` for every
+/// lifetime.
 type Opening<'a, T> = LocalBoxFuture<'a, Result<T, LeaseOpenError>>;
 
 /// How one store is opened.

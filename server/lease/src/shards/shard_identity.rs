@@ -1,4 +1,4 @@
-//! The identity of a store among the shards, as the store keeps it, and the refusal of a set that is not the created one.
+//! The identity of a shard, which its store contains, and the refusal of a set of stores that is not the created one.
 //!
 //! **Invariant:** a shard is created only while no shard has issued a token. So an empty store in the place of a shard
 //! that was lost is refused: its fencing counters would start again.
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::map::{HASH, ShardIndex};
 
-/// What a shard keeps about itself from its creation on.
+/// Identity of a shard, stored in the shard when it is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShardIdentity {
@@ -226,7 +226,7 @@ mod tests {
         });
         let error = refusal(&expected("a", 2), &[unsharded.clone(), NEW]);
         assert!(error.contains("a store without shards"), "{error}");
-        // Alone it keeps all its resources.
+        // A store without shards, used as the only shard, keeps all its resources.
         assert_eq!(check_all(&expected("a", 1), &[unsharded]), Ok(()));
     }
 

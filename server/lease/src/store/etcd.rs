@@ -65,8 +65,7 @@ pub(crate) use import::Import;
 pub(crate) use open::{check, find_shard};
 pub use open::{inspect_store, raise_epoch};
 
-/// Batches in flight. Few, so that the operations that arrive meanwhile share a transaction: with 64 clients two lanes took
-/// 0.6 times the CPU time of sixteen.
+/// Batches in flight. Few, so that the operations that arrive meanwhile share a transaction, which saves CPU time.
 const MAIN_LANES: usize = 2;
 const BATCH_MAX: usize = 64;
 const OWN_REVISIONS_MAX: usize = 65_536;
@@ -76,7 +75,7 @@ pub struct EtcdStore {
     /// Connections of the lanes, which have a runtime of their own, and those of all other tasks.
     lanes: Link,
     readers: Link,
-    /// Of the members one by one, for the Backends page.
+    /// Reads the members one by one, for the Backends page.
     members: ClusterReader,
     guard: Guard,
     clock: Clock,
@@ -96,7 +95,8 @@ pub struct EtcdStore {
 }
 
 impl EtcdStore {
-    /// Remembers the revision of a commit of ours. Forgetting one costs a notification of ourselves.
+    /// Remembers the revision of one of our commits, so that the watch skips it. If one is forgotten, this process gets one
+    /// needless notification.
     fn remember_revision(&self, revision: i64) {
         let mut own = self.own_revisions.lock();
         if own.len() >= OWN_REVISIONS_MAX {

@@ -30,7 +30,7 @@ const STATES: &str = "SELECT t.resource, t.last_token, t.locked_until, l.lease_i
 
 pub(crate) struct MoveSource {
     connection: Connection,
-    /// Of an SQLite file, which no server may have open.
+    /// Lock of an SQLite file, which no server may have open.
     _lock: Option<File>,
     pub(crate) store_id: String,
     pub(crate) epoch: i64,
@@ -102,7 +102,7 @@ impl MoveSource {
         })
     }
 
-    /// From here on no server starts on this store, or changes its leases. Waits until those that have just stopped are gone.
+    /// Marks the store: from then on no server starts on it or changes its leases. First waits for servers that have just stopped.
     ///
     /// # Errors
     /// `Running`: the store is not marked. `Moved`: to another store.

@@ -97,7 +97,7 @@ fn acquire(resource: &str, id: u8) -> Box<AcquireOp> {
 
 #[tokio::test]
 async fn a_waiter_leaves_its_queue_through_a_full_lane() {
-    // Its client disconnects. Refused, its row would reserve the lock for it.
+    // Its client disconnects. If its removal were refused, its row would reserve the lock.
     let mut lane = ManualLane::start().await;
     let (mut waiter, answer, _) = lane.queued().await;
     lane.fill();
@@ -112,7 +112,7 @@ async fn a_waiter_leaves_its_queue_through_a_full_lane() {
 
 #[tokio::test]
 async fn a_waiter_keeps_its_place_while_its_lane_is_full() {
-    // Its turn comes: it is not answered `Overloaded`, with its row left in the queue.
+    // It is next in the queue: it must not be answered `Overloaded`, which would leave its row in the queue.
     let mut lane = ManualLane::start().await;
     let (mut waiter, mut answer, id) = lane.queued().await;
     lane.fill();

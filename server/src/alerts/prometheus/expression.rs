@@ -102,7 +102,7 @@ fn long_held(rule: &Rule, matchers: &[String]) -> PromExpr {
         rule.condition.value("longer_than"),
         rule.condition.value("at_least"),
     ) else {
-        return PromExpr::PassedOn("metrics do not know how long each lock is usually held");
+        return PromExpr::PassedOn("no metric has the usual hold time of each lock");
     };
     let limit = longer.max(at_least.unwrap_or(0));
     let expr = format!(
@@ -113,7 +113,7 @@ fn long_held(rule: &Rule, matchers: &[String]) -> PromExpr {
     if rule.condition.value("times_p95").is_some() {
         PromExpr::with_note(
             expr,
-            "without its p95, which metrics do not know of each lock: what is longer than the fixed time alone",
+            "without the p95 of each lock, which no metric has: only holds longer than the fixed time",
         )
     } else {
         PromExpr::over(expr)
@@ -125,7 +125,7 @@ const fn why_not(kind: ConditionKind) -> &'static str {
         ConditionKind::NearExpiry | ConditionKind::NotRenewing => {
             "it uses the renewal interval of each holder, and metrics have no label for a holder"
         }
-        ConditionKind::HoldNearTtl => "metrics do not know the TTL of a hold",
+        ConditionKind::HoldNearTtl => "no metric has the TTL of a hold",
         ConditionKind::WaiterAge => "metrics count waiters, not how long they wait",
         ConditionKind::ForcedUnlocks | ConditionKind::BreakGlass => {
             "it counts the forced unlocks of each lock, and metrics have no label for a lock"

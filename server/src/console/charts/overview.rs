@@ -22,7 +22,7 @@ use lease::LeaseError;
 
 /// Forced unlocks of visible locks that are counted.
 const UNLOCKS_MAX: usize = 1_000;
-/// URL parameter that asks for the same span before.
+/// URL parameter that adds the previous span of the same length.
 const COMPARE: (&str, &str) = (app::charts::held_locks::COMPARE, "before");
 /// Marks per kind below the lines.
 const MARKS_MAX: usize = 20;

@@ -123,7 +123,7 @@ pub(in crate::http) async fn preview(
         .map_err(|error| user.problem(error))
 }
 
-/// A part of a preview as a line of JSON. A store that fails ends the answer before its end.
+/// A part of a preview as a line of JSON. If the store fails, the response is cut off.
 async fn next_line(mut run: PreviewRun) -> Option<(Result<String, AlertError>, PreviewRun)> {
     let line = match run.next().await? {
         Ok(previews) => {

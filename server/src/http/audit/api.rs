@@ -12,7 +12,7 @@ use crate::http::state::AppState;
 
 /// Entries of the audit log, newest first, as far as the caller may read.
 ///
-/// A page is exact while rows are appended: `nextCursor` goes on below its last row.
+/// Pages are exact while entries are appended: `nextCursor` continues below the last entry of the page.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "audit",
     params(

@@ -1,4 +1,4 @@
-//! `GET /v1/audit/export`: the same rows as a file, row by row from the store to the wire. The export is an entry itself.
+//! `GET /v1/audit/export`: the same entries as a file, streamed from the store. The export is recorded as an entry itself.
 
 use app::console::ConsoleError;
 use axum::Extension;
@@ -72,9 +72,9 @@ impl Format {
     }
 }
 
-/// Every row that fits, newest first, as a file: CSV that no spreadsheet takes for formulas, or one JSON object a line.
+/// Every matching entry, newest first, as a file: CSV in which no spreadsheet runs a formula, or one JSON object per line.
 ///
-/// It holds the entries written before the request. The request is an entry too, and not in it.
+/// The file has the entries written before the request. The entry about the request itself is not in it.
 #[utoipa::path(
     get, path = "/v1/audit/export", tag = "audit",
     params(

@@ -45,7 +45,7 @@ pub(super) fn from_request(request: &Request, proxies: &Proxies) -> Origin {
     }
 }
 
-/// Of a `traceparent`; anything else that a client sends there is ignored.
+/// The trace id of a `traceparent`; any other value that a client sends there is ignored.
 fn trace_id(traceparent: &str) -> Option<&str> {
     let id = traceparent.split('-').nth(1)?;
     let is_valid = id.len() == TRACE_ID_DIGITS && id.bytes().all(|digit| digit.is_ascii_hexdigit());

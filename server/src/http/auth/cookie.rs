@@ -9,7 +9,7 @@ const SECURE: &str = "__Host-leasehold";
 /// Browsers keep `__Host-` cookies from plain HTTP; loopback needs no TLS.
 const PLAIN: &str = "leasehold";
 
-/// Of the way to the identity provider and back.
+/// Cookie of a sign-in in progress through the identity provider.
 const FLOW_SECURE: &str = "__Host-leasehold-oidc";
 const FLOW_PLAIN: &str = "leasehold-oidc";
 
@@ -44,7 +44,7 @@ pub fn set(secret: &Secret, is_secure: bool) -> Option<HeaderValue> {
     make(name(is_secure), secret.expose(), "", is_secure)
 }
 
-/// Lax, as the session's: the way back begins on the provider's page.
+/// `SameSite=Lax`, as for the session: the redirect back begins on the provider's page.
 pub fn set_flow(secret: &Secret, is_secure: bool) -> Option<HeaderValue> {
     let max_age = format!("; Max-Age={}", FLOW_MAX.as_secs());
     make(flow_name(is_secure), secret.expose(), &max_age, is_secure)

@@ -1,5 +1,5 @@
-//! The guard as a layer of its own: `axum::middleware::from_fn` would put the service behind it into a box, and the box into
-//! another, for each request.
+//! The authentication layer. It is not made by `axum::middleware::from_fn`, which would box the service behind it twice for each
+//! request.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -30,7 +30,7 @@ where
     }
 }
 
-/// Puts the guard before every route of a router.
+/// Puts the authentication layer before every route of a router.
 #[derive(Clone)]
 pub struct AuthLayer(pub AppState);
 

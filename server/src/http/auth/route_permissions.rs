@@ -42,15 +42,15 @@ impl RouteRow {
 pub struct Route {
     /// As in the table, for metrics: never a path from a request.
     pub pattern: &'static str,
-    /// None: no such route, and the request is refused.
+    /// `None`: there is no such route, and the request is refused.
     pub access: Option<Access>,
     /// Sessions must be fresh.
     pub is_for_fresh: bool,
-    /// With this method or some other.
+    /// The path exists, with this or another method.
     pub is_known: bool,
 }
 
-/// The rows of each path: a search through the whole table took 1% of the time of an acquire.
+/// The rows of each path. Every request looks up its route, and a search through the whole table would be measurable.
 static ROWS: LazyLock<HashMap<&'static str, Vec<&'static RouteRow>>> = LazyLock::new(|| {
     let paths = TABLE.iter().map(|row| row.path);
     paths.map(|path| (path, rows_of(path).collect())).collect()

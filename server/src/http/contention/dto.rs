@@ -17,9 +17,9 @@ pub(in crate::http) struct ContentionDto {
     to: String,
     /// Length of a cell.
     cell_ms: i64,
-    /// Spent waiting by all owners together, in the whole range.
+    /// Wait time of all owners together, in the whole range.
     waited_ms: u64,
-    /// A quantile is off by this share of itself at most.
+    /// Largest relative error of a quantile.
     quantile_error: f64,
     /// Worst first.
     prefixes: Vec<PrefixWaitDto>,
@@ -40,16 +40,16 @@ pub(in crate::http) struct PrefixWaitDto {
     wait_p50_ms: Option<i64>,
     wait_p95_ms: Option<i64>,
     acquired: u64,
-    /// Known of the lease service alone.
+    /// Only the lease service reports it.
     refused: Option<u64>,
     held_ms: u64,
     hold_p95_ms: Option<i64>,
-    /// Of the ended holds: those that began or ended in an outage of the backend, so that their length is an interval.
+    /// Number of ended holds that began or ended in an outage of the backend: their length is only known to be within an interval.
     holds_uncertain: u64,
-    /// The resource that was waited for most; at least so much of it was for this one.
+    /// The resource with the most wait time. Its share is a lower bound.
     heaviest: Option<HeaviestDto>,
     advice: Vec<AdviceDto>,
-    /// One for each cell, oldest first; null: not known.
+    /// One value for each cell, oldest first; null: unknown.
     waiting_ms: Vec<Option<u64>>,
 }
 
@@ -68,7 +68,7 @@ pub(in crate::http) struct AdviceDto {
     /// `queue_or_partition`, `is_it_needed`, `longer_ttl`, `renew_sooner`, `shorter_ttl`, `efficiency_only`.
     kind: &'static str,
     what: String,
-    /// The numbers behind it.
+    /// The numbers on which it is based.
     why: String,
 }
 

@@ -37,7 +37,7 @@ pub struct AlertDto {
     pub runbook: String,
 }
 
-/// A rule as it is written. What is left out is as in the built-in rule on its condition.
+/// A rule. A member that is left out has its value from the built-in rule for the same condition.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(title = "Rule", example = json!({"id": "billing_long", "name": "Long-held, billing", "condition": "long_held", "prefix": "billing:", "anyPrefix": true, "severity": "warning", "for": "2m", "with": {"longer_than": "2h"}}))]
@@ -74,13 +74,13 @@ pub struct RuleDto {
     /// Thresholds by name.
     #[serde(default)]
     with: BTreeMap<String, String>,
-    /// The version that is changed. If the rule has another version by now, or was removed, nothing is changed.
+    /// The version to change. If the rule has another version or was removed, nothing is changed.
     #[serde(default)]
     pub version: Option<i64>,
-    /// Also a prefix that covers nothing yet.
+    /// Also accepts a prefix that covers no lock yet.
     #[serde(default, skip_serializing)]
     pub any_prefix: bool,
-    /// Nothing is kept: the answer is the rule as it would be, with everything that was left out.
+    /// Saves nothing: the response is the rule as it would be saved, with all members.
     #[serde(default, skip_serializing)]
     pub dry_run: bool,
 }
@@ -152,7 +152,7 @@ pub struct RulesDto {
 #[serde(rename_all = "camelCase")]
 #[schema(title = "Preview")]
 pub struct PreviewDto {
-    /// Why history cannot answer; null if it can.
+    /// Why there is no preview; null if there is one.
     unknown: Option<String>,
     count: u64,
     /// Milliseconds since 1970, at most 1,000.
@@ -169,11 +169,11 @@ pub struct PreviewDto {
     acquisitions: u64,
     acquisitions_without_ttl: u64,
     gaps: u64,
-    /// Of single backends: nothing about their locks fires or resolves meanwhile.
+    /// Outages of single backends: no alert about their locks fires or resolves in these times.
     outages: u64,
-    /// Began or ended in an outage; they do not count for quantiles.
+    /// Holds that began or ended in an outage; they do not count for quantiles.
     holds_uncertain: u64,
-    /// Events of more prefixes than a rule counts.
+    /// Events that are not counted, because they are of more prefixes than a rule counts.
     uncounted: u64,
 }
 
@@ -234,7 +234,7 @@ pub struct MatcherDto {
 pub struct NewSilenceDto {
     #[serde(default, deserialize_with = "objects")]
     pub matchers: Vec<MatcherDto>,
-    /// From now: `2h`.
+    /// Duration from now, such as `2h`.
     #[serde(default)]
     pub lasts: String,
     #[serde(default)]

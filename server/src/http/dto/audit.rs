@@ -55,9 +55,9 @@ pub struct AuditEntryDto {
     request_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_id: Option<String>,
-    /// Of the row before it; zeros in the first one.
+    /// Hash of the previous entry; zeros in the first entry.
     prev_hash: String,
-    /// SHA-256 over the hash before it and every field, in hex.
+    /// SHA-256 of the previous hash and every field, in hex.
     hash: String,
 }
 

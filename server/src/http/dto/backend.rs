@@ -1,4 +1,4 @@
-//! A backend as `/v1/backends` tells it.
+//! The backend object of `/v1/backends`.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ pub struct CapabilityDto {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RightDto {
     what: String,
-    /// Null: it could not be found out.
+    /// Null: unknown.
     allowed: Option<bool>,
     wanted: bool,
     remedy: String,

@@ -1,4 +1,4 @@
-//! The members of a replicated backend as `/v1/backends` tells them.
+//! The members of a replicated backend in `/v1/backends`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::Missing;
 #[serde(rename_all = "camelCase")]
 #[schema(title = "Cluster")]
 pub struct ClusterDto {
-    /// Of a sharded lease store: index of the shard that the cluster holds; null for the others.
+    /// Index of the shard that the cluster stores; null unless the lease store is sharded.
     shard: Option<u32>,
     /// When the members were last asked.
     asked_at: DateTime<Utc>,
@@ -28,7 +28,7 @@ pub struct ClusterDto {
     leader_changes: u64,
     leader_changed_at: Option<DateTime<Utc>>,
     counted_since: DateTime<Utc>,
-    /// Those with problems first.
+    /// Members with problems first.
     members: Vec<ClusterMemberDto>,
     unknown: BTreeMap<String, String>,
 }
@@ -46,7 +46,7 @@ pub struct ClusterMemberDto {
     /// `leader`, `follower`, `learner` or `no_leader`.
     role: Option<&'static str>,
     version: Option<String>,
-    /// Of its database, in bytes.
+    /// Size of its database, in bytes.
     size_bytes: Option<u64>,
     /// At this size etcd refuses all writes.
     quota_bytes: Option<u64>,

@@ -33,13 +33,13 @@ pub struct LockDto {
     acquired_at: Option<DateTime<Utc>>,
     expires_at: Option<DateTime<Utc>>,
     held_ms: Option<i64>,
-    /// Since we first saw this acquisition: always known.
+    /// Time since this acquisition was first observed; always known.
     held_at_least_ms: i64,
     ttl_ms: Option<i64>,
     /// Negative once expired.
     remaining_ms: Option<i64>,
     waiter_count: Option<u32>,
-    /// The worst that holds.
+    /// The worst of the states that apply.
     state: &'static str,
     reasons: Vec<ReasonDto>,
     safety: SafetyDto,

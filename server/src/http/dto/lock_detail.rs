@@ -112,7 +112,7 @@ pub struct SeenDto {
     not_before: Option<DateTime<Utc>>,
     owner_id: Option<String>,
     fencing_token: Option<String>,
-    /// Of `granted_after_wait`: how long it waited in the queue.
+    /// For `granted_after_wait`: the time that it waited in the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     waited_ms: Option<i64>,
     /// The trace that did it, where its client was in one.

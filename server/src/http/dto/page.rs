@@ -17,7 +17,7 @@ pub struct PageDto {
     next_cursor: Option<String>,
     /// Locks that match, over all pages.
     total: u64,
-    /// Every backend that was asked is live and was seen whole.
+    /// Every backend of this list is live and was read completely.
     complete: bool,
     backends: Vec<BackendSummaryDto>,
 }

@@ -21,20 +21,20 @@ pub struct ReceiverDto {
     name: String,
     /// `alertmanager`, `webhook` or `slack`.
     kind: &'static str,
-    /// As far as they may be shown: of Slack the host, of others all but the query.
+    /// The parts that may be shown: for Slack the host, for others everything but the query.
     urls: Vec<String>,
     /// The secret itself is never shown.
     has_secret: bool,
     created_at: Option<DateTime<Utc>>,
     created_by: String,
-    /// When it last took a message.
+    /// When it last accepted a message.
     last_ok_at: Option<DateTime<Utc>>,
-    /// When it last did not.
+    /// When a message to it last failed.
     last_fault_at: Option<DateTime<Utc>>,
     last_fault: Option<String>,
-    /// Messages on their way.
+    /// Pending messages.
     waiting: u64,
-    /// Messages that were given up.
+    /// Dead letters.
     dead: u64,
 }
 
@@ -66,10 +66,11 @@ pub struct NewReceiverDto {
     pub name: String,
     /// `alertmanager`, `webhook` or `slack`.
     pub kind: String,
-    /// Of an Alertmanager every peer; of others one. HTTPS, or in a network that `[notify] allowed_networks` declares.
+    /// Every peer of an Alertmanager; one address for other kinds. HTTPS, or in a network that `[notify] allowed_networks`
+    /// declares.
     #[serde(default)]
     pub urls: Vec<String>,
-    /// Signs a webhook's messages: at least 16 bytes. Of an Alertmanager a bearer token. Not for Slack.
+    /// For a webhook: signs its messages, at least 16 bytes. For an Alertmanager: a bearer token. Not for Slack.
     pub secret: Option<String>,
 }
 
@@ -89,7 +90,7 @@ pub struct TrialsDto {
     pub trials: Vec<TrialDto>,
 }
 
-/// One request and its answer, without secrets.
+/// One request and its response, without secrets.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(title = "Trial")]
@@ -97,10 +98,10 @@ pub struct TrialDto {
     url: String,
     headers: Vec<HeaderDto>,
     body: String,
-    /// Null: there was no answer.
+    /// Null: there was no response.
     status: Option<u16>,
     answer: String,
-    /// Why it was not taken; null: it was.
+    /// Why it was not accepted; null: it was.
     fault: Option<String>,
 }
 
@@ -130,7 +131,7 @@ impl From<TestMessage> for TrialDto {
 #[schema(title = "Notifications")]
 pub struct NotificationsDto {
     pub notifications: Vec<NotificationDto>,
-    /// Give it as `before` for those below; null: these are the oldest.
+    /// Value of `before` for the next page; null: these are the oldest.
     pub next_cursor: Option<String>,
 }
 
@@ -146,7 +147,7 @@ pub struct NotificationDto {
     /// `firing` or `resolved`.
     status: Option<&'static str>,
     group: Option<String>,
-    /// How many are in it.
+    /// Number of alerts in the message.
     alerts: u64,
     /// Value of the header `X-Notification-Id`.
     notification_id: String,

@@ -56,7 +56,7 @@ pub struct ProtectionReasonDto {
     /// `resource`: the name itself is protected. `casualty`: a lock that would be released with it is. `unnamed_casualty`:
     /// not everything that would be released has a name, and this backend has protected names.
     because: &'static str,
-    /// Of a `casualty`: its name; null for readers who may not see it.
+    /// Name of a `casualty`; null for readers who may not see it.
     resource: Option<String>,
     sentence: String,
 }
@@ -168,7 +168,7 @@ pub struct AuditRowsDto {
     outcome: Option<String>,
 }
 
-/// One holding of a lock, as far as it tells one from another.
+/// One holding of a lock: the values that identify it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HoldingDto {

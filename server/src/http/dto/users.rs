@@ -153,7 +153,7 @@ pub struct TokenDto {
     root: Option<String>,
     /// Null: until it is revoked.
     expires_at: Option<DateTime<Utc>>,
-    /// To ten seconds; null: never.
+    /// Exact to ten seconds; null: never.
     used_at: Option<DateTime<Utc>>,
     revoked_at: Option<DateTime<Utc>>,
     /// Name of the token whose leases it inherits; null: none.
@@ -184,7 +184,7 @@ pub struct TokensDto {
     pub tokens: Vec<TokenDto>,
 }
 
-/// What ended with a token.
+/// Tokens, links and sessions that ended together with a token.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(title = "RevokedToken")]
@@ -222,7 +222,7 @@ pub struct SessionDto {
     /// `password`, `link` or `oidc`.
     way: String,
     created_at: Option<DateTime<Utc>>,
-    /// To the minute.
+    /// Exact to a minute.
     seen_at: Option<DateTime<Utc>>,
     ip: Option<String>,
     user_agent: Option<String>,

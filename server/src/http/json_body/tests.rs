@@ -46,7 +46,7 @@ async fn fault(body: &'static str) -> (String, String) {
 
 #[tokio::test]
 async fn invalid_json_and_a_body_that_is_no_object_differ() {
-    // Other kinds of values, among them the members in order; then text that breaks off or goes on.
+    // Other kinds of values, among them an array of the members in order; then text that is cut off or has more after its end.
     for body in ["[]", "\"text\"", "7", "null", "[{}]", "[\"a\", 1, null, []]"] {
         let (field, message) = fault(body).await;
         assert_eq!(

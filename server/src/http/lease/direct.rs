@@ -1,8 +1,8 @@
-//! The direct way of acquire, renew and release, the calls that lease clients make all the time: the router and its layers put each
-//! request into a dozen boxes, a tenth of the processor time of such a call.
+//! The direct path of acquire, renew and release, which lease clients call most. It bypasses the router and its layers, which box
+//! each request a dozen times.
 //!
-//! **Invariant:** only a request that the router would let in goes the direct way, and has the same answer there; the router serves
-//! every other one.
+//! **Invariant:** only a request that the router would admit takes the direct path, where it gets the same response. The router
+//! serves every other request.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -30,7 +30,7 @@ use domain::lease::LeaseId;
 use runtime::clock::Stopwatch;
 use runtime::telemetry::instruments;
 
-/// A router with the direct way before it.
+/// A router with the direct path before it.
 #[derive(Clone)]
 pub struct WithDirectLeases {
     state: AppState,
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn only_acquire_renew_and_release_go_directly() {
-        // Fails if an escape, a segment more or another method goes past the router.
+        // Fails if an escape, another segment or another method bypasses the router.
         let id = LeaseId::from_parts(1_700_000_000_000, [7; 10]).to_string();
         let call = |method, path: &str| LeaseCall::parse(&method, path);
         assert_eq!(call(Method::POST, "/v1/locks/acquire"), Some(LeaseCall::Acquire));

@@ -27,7 +27,7 @@ use crate::notify::{
 };
 
 const LIST: &str = "/alerts/receivers";
-/// Of each of the two lists.
+/// Limit of each of the two lists.
 const LISTED: i64 = 20;
 
 impl ReceiversPort for CallerData {

@@ -29,7 +29,7 @@ pub(in crate::http) struct SignInQuery {
     next: Option<String>,
 }
 
-/// Nothing of it is ever shown or logged but the name.
+/// Only the name is ever shown or logged.
 pub(in crate::http) struct SignInForm {
     name: String,
     password: SecretString,

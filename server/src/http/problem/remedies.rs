@@ -8,7 +8,7 @@ pub(super) fn find_remedy(code: &str) -> Option<&'static str> {
              load of the server and the latency of its store.",
         ),
         "shutting_down" => Some(
-            "Retry after the seconds in Retry-After: another server answers at once, this one after its start.",
+            "Retry after the seconds in Retry-After: another server answers at once, this one after its restart.",
         ),
         "store_unavailable" => Some(
             "Retry after the seconds in Retry-After, with the same Idempotency-Key. If it lasts, check the store: the log of \

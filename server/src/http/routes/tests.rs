@@ -8,7 +8,7 @@ use crate::http::auth::route_permissions;
 
 #[test]
 fn handlers_are_described_with_the_method_and_path_of_their_row() {
-    // A row whose handler says another path would be refused by the authentication layer: both lists are the same.
+    // The authentication layer would refuse a route whose handler declares another path than its row: both lists must be equal.
     let document = serde_json::to_value(&*DESCRIPTION).unwrap();
     let mut described = BTreeSet::new();
     for (path, calls) in document["paths"].as_object().unwrap() {

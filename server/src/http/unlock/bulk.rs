@@ -18,7 +18,7 @@ use crate::http::problem::Problem;
 use crate::unlock::limits::BULK_MAX;
 use crate::unlock::{Confirmation, UnlockError, UnlockRequest, Unlocks};
 
-/// One item's answer: the unlock, or the problem that it would have been alone.
+/// The result of one item: the unlock, or the problem of the same request for this lock alone.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct ItemDto {
@@ -45,7 +45,7 @@ pub(in crate::http) struct BulkUnlockRequestDto {
     /// 1 to 50.
     #[serde(deserialize_with = "objects")]
     items: Vec<BulkItemDto>,
-    /// Of all of them.
+    /// The reason for all of them.
     reason: String,
 }
 

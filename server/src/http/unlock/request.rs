@@ -22,7 +22,7 @@ pub(in crate::http) struct UnlockRequestDto {
     /// Needed where two sources hold the same name.
     source: Option<String>,
     resource: String,
-    /// Of the holding as shown: another one is never released.
+    /// Generation of the holding as shown: another holding is never released.
     generation: String,
     /// At least 10 characters, five of them letters or digits; at most 500. Recorded word for word.
     reason: String,

@@ -98,7 +98,7 @@ pub(in crate::http) struct WaitDto {
     lock: LockNameDto,
     waiter: String,
     holder: String,
-    /// What the waiter asks for, where the backend says it.
+    /// The request of the waiter, such as `ShareLock on transaction 812`; null if the backend does not report it.
     wants: Option<String>,
     /// How the backend knows who waits for whom.
     evidence: String,

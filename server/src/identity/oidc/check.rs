@@ -75,7 +75,7 @@ pub async fn inspect(config: &OidcConfig) -> Result<ProviderInspection, Provider
                 "its issuer is {actual}, not {}: every sign-in would be rejected",
                 config.issuer
             ),
-            remedy: format!("issuer = {actual:?} in [oidc], exactly so"),
+            remedy: format!("set issuer = {actual:?} in [oidc], exactly as written here"),
         });
     }
     let issuer = IssuerUrl::new(config.issuer.clone()).map_err(|error| ProviderFault {

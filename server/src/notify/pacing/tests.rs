@@ -77,7 +77,7 @@ fn an_alert_that_is_not_listed_is_not_resolved() {
 
 #[test]
 fn a_waiting_alert_that_is_silenced_stays_in_its_message() {
-    // It counts as notified: without its message it would not be sent after the silence either.
+    // The silenced alert counts as notified: if it were left out of the message, it would not be sent after the silence either.
     let sent = vec![alert("a", 50, None)];
     let waiting = vec![alert("a", 50, None), alert("b", 110, None)];
     let now = vec![alert("a", 50, None), alert("c", 120, None)];

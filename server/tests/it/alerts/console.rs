@@ -1,4 +1,4 @@
-//! A whole server: an alert comes, is seen in the API and on the page, acknowledged, silenced; rules are edited.
+//! A whole server: an alert fires, is shown by the API and on the page, is acknowledged and silenced; rules are edited.
 
 use crate::support::{TestServer, bearer, token};
 use domain::access::{Grant, Role};

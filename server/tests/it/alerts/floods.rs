@@ -15,7 +15,7 @@ use super::servers::{Server, firing, rounds};
 use crate::support::store::Store;
 use testkit::eventually;
 
-/// More than one page of the fencing ledger has.
+/// More than one page of fencing rejections.
 const FLOOD: usize = 1_600;
 
 async fn flood(server: &Server, resource: &str) {
@@ -68,7 +68,7 @@ async fn a_flood_of_rejections_hides_no_other_lock_on_postgres() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_with_threshold_1500_fires_at_1600_rejections() {
-    // The count of the rule is higher than one page of the fencing ledger.
+    // The count of the rule is higher than one page of fencing rejections.
     let home = Store::sqlite();
     let server = Server::start(&home).await;
     let mut draft = Draft::from(&rule(&server, "fencing_rejections").await);

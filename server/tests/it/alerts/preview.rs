@@ -1,4 +1,4 @@
-//! A preview of seven days of a thousand locks, out of the tables.
+//! A preview of seven days of a thousand locks, from the tables of history.
 
 use domain::alerts::builtin;
 use leasehold::alerts::PreviewSpan;
@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 use super::servers::Server;
 use crate::support::store::Store;
 
-/// A thousand locks, each taken every two hours and held for ten minutes; one of them once for an hour.
+/// A thousand locks, each acquired every two hours and held for ten minutes; one of them once for an hour.
 async fn fill(history: &Db, now: i64) {
     let Db::Sqlite(pool) = history else { return };
     let from = now - 7 * 24 * 3_600_000 + 60_000;

@@ -34,7 +34,7 @@ fn messages(sink: &WebhookSink) -> Vec<(String, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn earlier_receivers_of_a_rule_are_sent_the_end() {
-    // The new receiver is sent the firing alert, and both its end when the rule is removed.
+    // The new receiver gets the firing alert, and both receivers get its end when the rule is removed.
     let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
     let admin = server.token("admin", on(Role::Admin, None, None)).await;
     let client = server.token("client", on(Role::Client, None, None)).await;

@@ -72,7 +72,8 @@ async fn unused_links_end_with_a_new_password_or_disabling() {
 
 #[tokio::test]
 async fn disabling_ends_access_that_the_user_gave_to_others() {
-    // Ada opens the account of bob by a link, and as bob that of dave; what eve and ada's token did goes on.
+    // Ada opens the account of bob by a link, and as bob that of dave. The credentials that eve and ada's token created keep
+    // working.
     for home in [Store::sqlite(), Store::postgres().await] {
         let server = TestServer::builder().start_on(home).await;
         let ada = server.user("ada", on(Role::Admin, None, None)).await;

@@ -54,7 +54,8 @@ async fn remaining_ms(server: &TestServer, holder: &TestCaller, id: &str) -> i64
 
 #[tokio::test]
 async fn foreign_lease_is_like_an_unknown_id_for_every_role() {
-    // Role × scope × held and released × renew, release, get, events: always the answer for an id that was never issued.
+    // Each role, scope, held or released lease, and call (renew, release, get, events): always the answer for an id that was
+    // never issued.
     let server = TestServer::builder().redis().start().await;
     let holder = server.token("holder", on(Role::Client, None, None)).await;
     let held = lease_id(&server.as_user(&holder).acquire(RESOURCE).await.1);

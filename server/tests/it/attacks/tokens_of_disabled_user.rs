@@ -1,5 +1,5 @@
-//! A former admin made tokens for later. They go on working, so disabling the admin names them, and the page of the
-//! user revokes them.
+//! A former admin created tokens for later. They keep working, so disabling the admin lists them, and the page of the user
+//! revokes them.
 
 use super::credentials_of_stolen_token::{make, works};
 use crate::support::{Store, TestServer, on, reply};

@@ -120,7 +120,8 @@ async fn entries_of_a_long_name_are_linked() {
 
 #[tokio::test]
 async fn hostile_texts_are_shown_escaped() {
-    // In every field of a row, on the list and on the row's page: no element more, nothing that turns the line around.
+    // In every field of an entry, on the list and on the entry's page: no additional element, no character that changes the text
+    // direction.
     let server = AuditServer::on(Store::sqlite()).await;
     let auditor = server.auditor().await;
     let plain = server.audit.append(about("cache", "plain")).await.unwrap().seq;

@@ -53,7 +53,7 @@ async fn the_setup_link_creates_one_admin_once() {
 
 #[tokio::test]
 async fn sign_in_opens_the_pages_and_sign_out_closes_them() {
-    // Anonymous is led to the form and back to where it was going; the cookie is out of reach of scripts.
+    // An anonymous browser is redirected to the form, and from there to the page that it requested; scripts cannot read the cookie.
     let server = TestServer::builder().redis().start().await;
     server
         .add_user("ada", vec![Grant::everywhere(Role::Viewer)])

@@ -36,7 +36,8 @@ async fn every_described_route_is_in_the_permission_table() {
 
 #[tokio::test]
 async fn anonymous_requests_are_refused_on_every_route() {
-    // Anonymous on every line of the table: pages lead to signing in, everything else is 401; open lines stay open.
+    // Anonymous requests for every row of the table: pages redirect to the sign-in page, other routes answer 401, and public ones
+    // are served.
     let server = TestServer::builder().redis().start().await;
     let client = Client::builder()
         .redirect(reqwest::redirect::Policy::none())

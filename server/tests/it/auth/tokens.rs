@@ -13,7 +13,7 @@ use testkit::eventually;
 
 #[tokio::test]
 async fn a_token_is_good_until_it_is_revoked_by_another_process() {
-    // Made and revoked through another connection to the store, as `leasehold token` does: noticed within a second.
+    // Created and revoked through another connection to the store, as `leasehold token` does: effective within a second.
     let server = TestServer::builder().redis().start().await;
     let db = Db::open(&server.store.url).await.unwrap();
     let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());

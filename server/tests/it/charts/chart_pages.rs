@@ -54,7 +54,7 @@ impl ChartPages {
 
     pub(super) async fn page_as(&self, token: &TestCaller, path: &str) -> (StatusCode, String) {
         let (status, page) = self.server.as_user(token).text(path).await;
-        // Without the markers that part texts for the browser.
+        // Without the markers that separate texts for hydration.
         (StatusCode::from_u16(status).unwrap(), page.replace("<!>", ""))
     }
 

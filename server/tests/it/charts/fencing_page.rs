@@ -57,7 +57,7 @@ async fn refused_writes_are_counted_listed_and_filtered() {
 
 #[tokio::test]
 async fn a_tenant_viewer_sees_only_its_fencing_rejections() {
-    // The other tenant's writes are neither listed nor counted nor named; without own ones the page teaches.
+    // The other tenant's writes are neither listed nor counted nor named; a tenant without rejections gets the page without data.
     let pages = ChartPages::start().await;
     pages.refuse("tenant_1:a", 7, "ledger-db").await;
     pages.refuse("tenant_12:a", 7, "secret-source").await;

@@ -90,7 +90,7 @@ fn an_empty_variable_counts_as_unset() {
 
 #[test]
 fn accounts_of_a_missing_store_are_not_listed_as_empty() {
-    // In another folder than the server's. A first token may be created there, with a word about the new store.
+    // In another folder than the server's. A first token may be created there, with a message about the new store.
     let folder = tempfile::tempdir().unwrap();
     for kind in ["user", "token"] {
         let (code, out, err) = run(leasehold(folder.path()).args([kind, "list"]));

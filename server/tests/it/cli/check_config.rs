@@ -84,7 +84,7 @@ fn json_has_settings_and_errors_with_their_origins() {
 
 #[test]
 fn a_named_config_file_must_exist_but_none_is_required() {
-    // A missing file is named; with nothing at all there are the defaults, and a word about the missing backends.
+    // A missing file is named. Without any configuration the defaults apply, with a message about the missing backends.
     let folder = tempfile::tempdir().unwrap();
     let (code, out, err) = run(leasehold(folder.path()).args(["check-config", "--config", "nowhere.toml"]));
     assert_eq!((code, out.as_str()), (2, ""));

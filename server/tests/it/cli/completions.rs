@@ -1,4 +1,4 @@
-//! What the command line teaches: completions that a shell takes, man pages that a reader takes.
+//! Shell completions that a real shell loads, and man pages that a real reader renders.
 
 use std::process::Command;
 

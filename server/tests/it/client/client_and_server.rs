@@ -127,7 +127,7 @@ impl ClientAndServer {
         .await;
     }
 
-    /// The ledger of rejections, newest first: token, highest token, source, reason.
+    /// Fencing rejections, newest first: token, highest token, source, reason.
     pub(super) async fn ledger(&self) -> Vec<(i64, Option<i64>, String, String)> {
         let service = &self.server.as_ref().unwrap().serving.leases;
         let rows = service.rejections(None).await.unwrap();

@@ -229,7 +229,7 @@ async fn documented_rust_equals_the_tested_code() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shell_commands_of_the_fencing_page_write_and_report() {
-    // A document behind the page's own handler: written under token 1; then a refusal is reported to the ledger.
+    // A document behind the page's own handler: written under token 1; then a rejection is reported to the lease service.
     let running = ClientAndServer::start().await;
     let document = Arc::<Mutex<Document>>::default();
     let app = Router::new().route("/", put(write)).with_state(document.clone());

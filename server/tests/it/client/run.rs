@@ -81,7 +81,7 @@ async fn without_the_lock_the_exit_code_is_75() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn invalid_arguments_exit_2() {
-    // By the flags alone, and by the server's word.
+    // Rejected by the flags alone, and by the server.
     let server = ClientAndServer::start().await;
     for flags in [
         &["--resource", "r"][..],

@@ -1,4 +1,4 @@
-//! What `leasehold run` says on standard error about a server that does not answer.
+//! Messages of `leasehold run` on standard error about a server that does not answer.
 
 use std::time::Duration;
 

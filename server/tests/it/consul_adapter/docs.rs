@@ -97,7 +97,7 @@ async fn documented_tokens_see_and_unlock_and_can_do_little_else() {
     assert_eq!(root.holder("elsewhere/job").await, Some(session));
 }
 
-/// What the guide says that Consul refuses to the watching token.
+/// Requests that Consul refuses to the watching token, according to the guide.
 async fn denies(watch: &ConsulClient, session: &str) {
     for (method, path) in [
         (Method::PUT, "kv/locks/job".to_owned()),

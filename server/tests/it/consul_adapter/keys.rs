@@ -1,4 +1,4 @@
-//! What the adapter makes of keys and sessions.
+//! Keys and sessions as the adapter reports them.
 
 use ::backends::Backend;
 use domain::observation::{Lifetime, ObservedCondition};

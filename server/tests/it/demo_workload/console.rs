@@ -31,7 +31,7 @@ const STATES: [&str; 11] = [
     "healthy",
 ];
 
-/// In the ledger of the console's own file.
+/// Fencing rejections in the console's own file.
 async fn refusals(demo: &Demo) -> i64 {
     let file = demo.folder().join("leasehold.db");
     let options = SqliteConnectOptions::new().filename(file).read_only(true);

@@ -1,4 +1,4 @@
-//! The workload lives through its servers' faults, ends with its token, and costs little.
+//! The workload survives faults of its servers, ends with its token, and uses little CPU time.
 
 use std::fs;
 use std::time::Duration;

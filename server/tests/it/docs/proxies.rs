@@ -23,7 +23,7 @@ async fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// A server that believes a proxy on this machine.
+/// A server that trusts a proxy on this machine.
 async fn served(front: u16) -> TestServer {
     let server = TestServer::builder().config(&format!(
         "listen = \"127.0.0.1:0\"\npublic_url = \"https://localhost:{front}\"\n[proxy]\ntrusted = [\"127.0.0.1\"]\n"

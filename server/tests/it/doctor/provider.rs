@@ -27,7 +27,7 @@ async fn the_provider_check_equals_a_sign_in_request() {
     let named = provider.issuer().replace("127.0.0.1", "localhost");
     config_for(&named).doctor().await.has_one_fault(&[
         "oidc: its issuer is http://127.0.0.1:",
-        "→ issuer = \"http://127.0.0.1:",
+        "→ set issuer = \"http://127.0.0.1:",
     ]);
     let lost = format!("{}/nowhere", provider.issuer());
     config_for(&lost)

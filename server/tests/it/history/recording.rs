@@ -49,13 +49,13 @@ async fn outlives_its_process(home: HistoryStore) {
 
 #[tokio::test]
 async fn history_survives_a_restart_with_a_gap_on_sqlite() {
-    // See above.
+    // The same scenario on this store.
     outlives_its_process(HistoryStore::sqlite()).await;
 }
 
 #[tokio::test]
 async fn history_survives_a_restart_with_a_gap_on_postgres() {
-    // See above.
+    // The same scenario on this store.
     outlives_its_process(HistoryStore::postgres().await).await;
 }
 
@@ -214,13 +214,13 @@ async fn stores_other_events_with_a_long_name(home: HistoryStore) {
 
 #[tokio::test]
 async fn a_long_name_stops_no_recording_on_sqlite() {
-    // See above.
+    // The same scenario on this store.
     stores_other_events_with_a_long_name(HistoryStore::sqlite()).await;
 }
 
 #[tokio::test]
 async fn a_long_name_stops_no_recording_on_postgres() {
-    // See above.
+    // The same scenario on this store.
     stores_other_events_with_a_long_name(HistoryStore::postgres().await).await;
 }
 

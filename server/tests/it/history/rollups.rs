@@ -94,13 +94,13 @@ async fn renewals_are_one_row(home: HistoryStore) {
 
 #[tokio::test]
 async fn evenly_spaced_renewals_are_one_row_on_sqlite() {
-    // See above.
+    // The same scenario on this store.
     Box::pin(renewals_are_one_row(HistoryStore::sqlite())).await;
 }
 
 #[tokio::test]
 async fn evenly_spaced_renewals_are_one_row_on_postgres() {
-    // See above.
+    // The same scenario on this store.
     Box::pin(renewals_are_one_row(HistoryStore::postgres().await)).await;
 }
 
@@ -178,13 +178,13 @@ async fn check_sums_by_template(home: HistoryStore) {
 
 #[tokio::test]
 async fn sums_are_grouped_by_template_on_sqlite() {
-    // See above.
+    // The same scenario on this store.
     Box::pin(check_sums_by_template(HistoryStore::sqlite())).await;
 }
 
 #[tokio::test]
 async fn sums_are_grouped_by_template_on_postgres() {
-    // See above.
+    // The same scenario on this store.
     Box::pin(check_sums_by_template(HistoryStore::postgres().await)).await;
 }
 

@@ -1,4 +1,4 @@
-//! A simulated past, as the demo writes it: charts and timelines contain it and are marked; nothing else ever is.
+//! A simulated past, as the demo writes it: charts and timelines that contain it are marked, and no others.
 
 use crate::support::{Store, TestServer};
 

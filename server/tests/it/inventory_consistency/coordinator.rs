@@ -161,7 +161,7 @@ impl Coord {
         );
     }
 
-    /// Forgets all history up to now: a watch that was not there cannot go on where it was.
+    /// Drops all history up to now: a watch that was interrupted cannot continue from its last position.
     pub(super) async fn compact(&mut self) {
         let now = self
             .client

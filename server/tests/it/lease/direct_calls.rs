@@ -1,6 +1,6 @@
-//! The direct way of acquire, renew and release: the answers of the router, for requests that the router would let in.
+//! The direct path of acquire, renew and release: the same answers as the router's, for requests that the router would admit.
 //!
-//! Behind the direct way is an empty router here: what is left to it is answered 404 without a body.
+//! Behind the direct path is an empty router here, which answers every request that reaches it with 404 and no body.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -66,7 +66,7 @@ impl Ways {
         self.direct.clone().oneshot(request).await.unwrap()
     }
 
-    /// Whether the direct way leaves it to the router.
+    /// Whether the direct path passes the request on to the router.
     async fn is_left(&self, request: Request) -> bool {
         let answer = self.direct(request).await;
         let (is_missing, body) = (answer.status() == 404, to_bytes(answer.into_body(), 1).await);
@@ -91,7 +91,7 @@ async fn read(answer: Response) -> (u16, BTreeMap<String, String>, String) {
     )
 }
 
-/// One of the two ways, with a lease of its own.
+/// One of the two paths, with a lease of its own.
 struct Caller<'a> {
     ways: &'a Ways,
     way: &'static str,

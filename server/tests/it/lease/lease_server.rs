@@ -145,7 +145,7 @@ impl LeaseStore {
         sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
     }
 
-    /// One statement past the service, in each shard, as an operator's mistake or a restore would.
+    /// Runs one statement in each shard without the service, as an operator's mistake or a restore would.
     pub(super) async fn sql(&self, statement: &str) {
         use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
         let statement = || AssertSqlSafe(statement.to_owned());

@@ -1,4 +1,4 @@
-//! Leases moved from an SQL store to etcd: no token repeats, holders go on, and at no time can both stores grant.
+//! Leases moved from an SQL store to etcd: no token repeats, holders keep their leases, and at no time can both stores grant.
 
 use std::process::Stdio;
 

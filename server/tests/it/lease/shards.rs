@@ -116,7 +116,7 @@ async fn a_key_is_bound_to_one_request_over_all_shards() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_claimed_key_without_a_grant_is_granted_once() {
-    // As after a crash between the claim and the grant: the claim is all there is, and the retry goes on.
+    // As after a crash between the claim and the grant: only the claim exists, and the retry continues from it.
     let store = LeaseStore::new(StoreKind::PostgresShards).await;
     let server = store.serve().await;
     let mut claimed = 0;

@@ -78,7 +78,7 @@ async fn a_silent_member_is_first_with_its_age_and_remedy() {
     ] {
         assert!(page.contains(text), "{text} is not on the page");
     }
-    // Leases go on with the two others.
+    // The two other members still serve leases.
     let body = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 5});
     let acquire = server.client.post(server.url("/v1/locks/acquire")).json(&body);
     let granted: Value = acquire.send().await.unwrap().json().await.unwrap();

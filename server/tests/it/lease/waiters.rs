@@ -1,4 +1,4 @@
-//! Waiters: in order, one at a time, gone when they hang up, and never in the way of a renewal.
+//! Waiters: granted in order, one at a time; removed when they disconnect; and they never delay a renewal.
 
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ async fn two_replicas_share_one_queue() {
 }
 
 on_every_store!(a_disconnected_waiter_is_removed_and_never_granted, |store| {
-    // Trap 23: the first of two hangs up; it is out of the line within 1 s, and the release goes to the second.
+    // Trap 23: the first of two disconnects; it leaves the queue within 1 s, and the second is granted the released lock.
     let server = store.serve().await;
     let holder = server.acquire("r", "first", 60).await;
     let mut line = stand_in_order(&[&server], "r", 2).await;

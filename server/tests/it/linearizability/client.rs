@@ -2,7 +2,7 @@
 //! again with one ignored test. Each call goes to standard output in two lines, one before it is sent and one after its
 //! answer, so that a killed client's last call is known to have begun.
 //!
-//! It is naive on purpose: it never asks its own clock whether it still holds the lock before it writes.
+//! It is naive on purpose: before a write it does not check its own clock whether it still holds the lock.
 
 use crate::support::bearer;
 use std::io::Read as _;
@@ -160,7 +160,7 @@ impl Lane {
                 self.report(&held).await;
             }
         }
-        // Some forget to give it back: it runs out, and a few of them watch it.
+        // A few do not release the lease, so that it expires; some of these read it until it has ended.
         match self.dice.below(200) {
             0 => self.read_until_ended(&held).await,
             1..=3 => {}

@@ -1,4 +1,4 @@
-//! What is written down of a run: every call with its answer, what the protected resource was asked, what the store kept.
+//! The record of a run: every call with its answer, the requests to the protected resource, and the rows of the store.
 //!
 //! Times are microseconds of the clock that all processes of a machine share (`CLOCK_MONOTONIC`). A call without an
 //! answer has an unknown outcome, never a failed one.
@@ -15,7 +15,7 @@ pub(super) struct History {
     pub(super) accesses: Vec<Access>,
     /// The store's leases, as they are after the run.
     pub(super) rows: Vec<HistoryRow>,
-    /// Names of reporters in the store's ledger of rejections.
+    /// Names of reporters in the store's fencing rejections.
     pub(super) ledger: Vec<String>,
     pub(super) deaths: Vec<Death>,
     /// The longest life of a lease that the servers were configured with.
@@ -84,7 +84,7 @@ pub(super) enum RecordedAnswer {
     Renewed,
     /// Read, and live.
     Alive,
-    /// It lives, and cannot be prolonged any more.
+    /// Live, at its maximum lifetime: it cannot be renewed any more.
     AtCap,
     Released,
     /// Renew, release or reading found that it had ended.
@@ -98,7 +98,7 @@ pub(super) enum RecordedAnswer {
     Unexpected(String),
 }
 
-/// One question to a protected resource.
+/// One request to a protected resource.
 #[derive(Debug, Clone)]
 pub(super) struct Access {
     pub(super) resource: String,

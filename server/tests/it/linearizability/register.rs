@@ -1,8 +1,8 @@
 //! The protected resource: for each lock two registers, one that compares fencing tokens and one that does not.
 //!
-//! It runs in the test's own process and writes down every question in the order in which it decided. The one that
-//! compares refuses a token below the highest it has seen, on reads too: a newer holder's read must shut out the older
-//! one's write.
+//! It runs in the test's own process and records every request in the order of its decisions. The register that compares refuses
+//! a token below the highest that it has seen, on reads too: after a read by a newer holder, a write by an older one must be
+//! refused.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};

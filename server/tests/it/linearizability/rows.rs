@@ -31,7 +31,7 @@ fn is_of_a_client(row: &HistoryRow) -> bool {
     !row.resource.starts_with(LEADERSHIPS)
 }
 
-/// Leases, and the reporters of the ledger of rejections.
+/// Leases, and the reporters of fencing rejections.
 pub(super) async fn read(url: &str) -> (Vec<HistoryRow>, Vec<String>) {
     let (rows, ledger): (Vec<Tuple>, Vec<String>) = if url.starts_with("postgres") {
         let mut connection = sqlx::PgConnection::connect(url).await.unwrap();

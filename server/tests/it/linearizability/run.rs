@@ -98,7 +98,7 @@ impl RunCounts {
     }
 }
 
-/// Answers per second, once there are enough of them; a machine that cannot is no place for this proof.
+/// Answers per second, once there are enough of them. On a machine that is too slow for them, the run proves nothing.
 async fn rate(cluster: &Cluster) -> u64 {
     let mut best = 0;
     for _ in 0..WARM_MAX_S {

@@ -100,7 +100,7 @@ struct Behind {
     _hops: [DropGuard; 2],
 }
 
-/// Two hops before one console: the one that users shall use, and one in clear. 127.0.0.1 is the declared proxy.
+/// Two hops before one console: one with HTTPS for users, and one with plain HTTP. 127.0.0.1 is the declared proxy.
 async fn behind() -> Behind {
     let certs = Certs::make();
     let [safe, clear] = [

@@ -38,7 +38,7 @@ struct Open {
     address: SocketAddr,
     stop: CancellationToken,
     ended: JoinHandle<()>,
-    /// The endless answer was given up.
+    /// Whether the server has dropped the endless response.
     is_dropped: Arc<AtomicBool>,
 }
 
@@ -110,7 +110,7 @@ async fn rest(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Sends a byte at a time, until the other side has enough.
+/// Sends a byte at a time, until the other side closes the connection.
 async fn drip(stream: &mut TcpStream, text: &[u8]) {
     for byte in text.iter().cycle() {
         if stream.write_all(&[*byte]).await.is_err() {

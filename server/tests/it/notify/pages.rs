@@ -126,7 +126,7 @@ async fn a_new_host_without_the_secret_is_refused_at_its_field() {
 
 #[tokio::test]
 async fn hostile_names_in_messages_and_responses_are_escaped() {
-    // A resource that is markup and turns the line, an answer that is a script.
+    // A resource name with markup and a direction override, and a response with a script.
     let sink = WebhookSink::open().await;
     sink.answers([Reply::With(400, "content-type", "text/html".to_owned())]);
     let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;

@@ -94,7 +94,7 @@ async fn ends_follow_the_starts(store: Store, group_interval_ms: i64) {
     let sent = group.enqueue(Occasion::Reroute, &rerouted).await;
     assert_eq!(sent, [message("recent", &both)]);
     assert!(group.enqueue(Occasion::Reroute, &rerouted).await.is_empty());
-    // A lock that fires since is of no interest to the earlier receiver.
+    // The earlier receiver is not notified of a lock that fires afterwards.
     let three = [("a", FIRING), ("b", FIRING), ("c", FIRING)];
     let sent = group
         .enqueue(Occasion::Change, &notice(&["recent"], &three))

@@ -189,7 +189,7 @@ async fn provider_users_have_no_password() {
 
 #[tokio::test]
 async fn a_user_without_a_role_is_refused_and_loses_grants() {
-    // Out of every group that brings one: no session, and the rights of the open one are gone.
+    // A user in no group with a role: sign-in opens no session, and the open session has no permissions any more.
     let flow = ProviderSignIn::start().await;
     let session = flow.sign_in().await;
     flow.provider.visit(Visitor {

@@ -1,4 +1,4 @@
-//! Requests made from an OpenAPI document: right ones, ones with a single thing wrong, and ones that mean harm.
+//! Requests made from an OpenAPI document: valid ones, ones with a single mistake, and hostile ones.
 
 use serde_json::{Map, Value, json};
 
@@ -223,7 +223,7 @@ impl Generator {
         }
     }
 
-    /// The body's fields as they should be, then perhaps one thing wrong, then perhaps the text of it.
+    /// A valid body, then perhaps with one mistake in a field, then perhaps with one in its text.
     fn body(&mut self, fields: &[(String, String)]) -> Vec<u8> {
         let mut members = Vec::new();
         for (name, kind) in fields {

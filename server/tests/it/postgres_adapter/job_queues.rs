@@ -62,7 +62,7 @@ impl Jobs {
         lock
     }
 
-    /// A forced unlock names the library's own way; the job goes on.
+    /// A forced unlock is refused and names the library's own command; the job continues.
     async fn refused(&self, lock: &ObservedLock, remedy: &str) {
         let (source, resource) = id(&self.source, &lock.resource.text());
         let detail = self.backend.inspect(&source, &resource).await.unwrap();
@@ -153,7 +153,7 @@ async fn the_documented_view_shows_heartbeats_of_procrastinate() {
 
 #[tokio::test]
 async fn a_job_of_pgqueuer_is_picked_again_without_heartbeats() {
-    // The first worker ends without a word. A cancelled job is no longer held.
+    // The first worker is killed. A cancelled job is no longer held.
     let jobs = Jobs::start_on("public.pgqueuer", LeaseTablePreset::Pgqueuer).await;
     let mut first = jobs.start_worker("pgqueuer_worker.py", &["30"]).await;
     first.send("add").await;

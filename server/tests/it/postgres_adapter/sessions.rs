@@ -147,7 +147,7 @@ async fn excess_rights_are_reported_with_the_statement_to_revoke() {
 
 #[tokio::test]
 async fn reads_of_single_locks_leave_a_session_to_scans() {
-    // With a listening session and without one: as many reads as there are sessions have begun and do not go on.
+    // With a listening session and without one: as many reads as there are sessions have begun and are blocked.
     let server = server().await;
     run(&mut user(&server.superuser_url()).await, COMMON).await;
     for notify in [None, Some("locks".to_owned())] {

@@ -51,7 +51,7 @@ async fn rows() -> (Postgres, PostgresBackend) {
 
 #[tokio::test]
 async fn rows_of_the_common_table_have_owner_token_lease_and_time() {
-    // What is left is by the server's clock, negative once expired; what is NULL is unknown and says so.
+    // The time left is by the server's clock, and negative once expired; a NULL is unknown, with the reason.
     let (_server, backend) = rows().await;
     let observed = observe(&backend).await;
     assert!(
@@ -283,7 +283,7 @@ async fn a_refresh_reads_the_named_rows_and_reports_missing_ones() {
 
 #[tokio::test]
 async fn many_rows_arrive_in_batches_until_the_scan_timeout() {
-    // Every row once. With no time at all the pass is partial and says how much it saw.
+    // Every row once. With a scan timeout of zero the scan is partial and reports how much it has read.
     let server = server().await;
     let mut user = user(&server.superuser_url()).await;
     run(&mut user, COMMON).await;

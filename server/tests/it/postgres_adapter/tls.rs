@@ -53,7 +53,7 @@ async fn server_certificate_must_match_authority_and_name() {
     let stranger = refused(probe(&format!("{url}?sslmode=verify-full"), TlsConfig::default()).await);
     assert!(stranger.remedy().contains("ca_file"), "{stranger:?}");
     refused(probe(&url, named("db.example.com")).await);
-    // The name counts for a required connection too, and the authority does.
+    // A required connection checks the name and the authority too.
     refused(probe(&format!("{url}?sslmode=require"), named("db.example.com")).await);
     probe(&format!("{url}?sslmode=require"), ours()).await.unwrap();
     let lost = TlsConfig {

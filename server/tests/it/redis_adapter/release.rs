@@ -52,7 +52,7 @@ async fn message(channels: &mut redis::aio::PubSub) -> String {
 
 #[tokio::test]
 async fn every_string_lock_is_released_once() {
-    // Raw, JSON, bytes that are no text, without TTL; asked for again it is free.
+    // Raw, JSON, bytes that are no text, without a TTL. A second release finds the lock free.
     let redis = start().await;
     let mut driver = driver(&redis).await;
     let backend = unlocker(&redis);
@@ -91,7 +91,7 @@ async fn every_string_lock_is_released_once() {
 
 #[tokio::test]
 async fn next_holders_and_other_types_are_not_touched() {
-    // Between look and act: another value, a list under the same name; a key that fits no pattern; a type that is no lock.
+    // Between review and release: another value, a list under the same name. A key that fits no pattern; a type that is no lock.
     let redis = start().await;
     let mut driver = driver(&redis).await;
     let backend = unlocker(&redis);

@@ -1,4 +1,4 @@
-//! Passes over many keys, over changing keys, with overlapping patterns, and within a budget.
+//! Scans over many keys, over changing keys, with overlapping patterns, and within a scan timeout.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -124,7 +124,7 @@ async fn a_scan_that_times_out_is_partial_with_a_reason() {
 
 #[tokio::test]
 async fn flushdb_empties_the_next_scan_of_that_database() {
-    // A complete pass with nothing in it is what says that all locks are gone.
+    // Only a complete scan without a lock shows that all locks are gone.
     let redis = start().await;
     let mut driver = driver(&redis).await;
     fill(&mut driver, "lock:", 100).await;

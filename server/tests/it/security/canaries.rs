@@ -326,7 +326,7 @@ async fn secrets_are_planted_everywhere_and_found_nowhere() {
         }
     }
     for (what, text) in &responses.0 {
-        // What works well may say nothing.
+        // A command that succeeds may print nothing.
         assert!(
             !text.is_empty() || what.contains(".db") || what == "user add",
             "{what} says nothing"

@@ -32,7 +32,7 @@ async fn changes_nothing(endpoint: &str, protocol: &str) {
     .await;
     let page = server.text("/backends").await;
     assert!(page.contains("nothing has arrived yet"));
-    // Polls go on: the service's own backend is live.
+    // Scans continue: the service's own backend is live.
     eventually("the backend is live", async || {
         server.json("/v1/backends").await[0]["status"] == json!("live")
     })

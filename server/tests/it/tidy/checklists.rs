@@ -1,11 +1,12 @@
-//! The checklists of docs/contributing.md name files that exist, and what is added often needs few of them.
+//! The checklists of docs/contributing.md name existing files, and the lists for a page and for a column stay short.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::rust_files;
 
-/// A path begins with one of them; another name of a Rust file is that of a neighbour.
+/// A code span that begins with one of these folders is a path from the root. Any other span that ends in `.rs` must be the end
+/// of the path of some Rust file.
 const FOLDERS: [&str; 7] = [
     "app",
     "docs",
@@ -16,7 +17,7 @@ const FOLDERS: [&str; 7] = [
     "style",
 ];
 
-/// The most files that a page or a column needs, without its tests.
+/// Limit of files that a new page or a new column needs, without tests.
 const FILES_MAX: usize = 6;
 
 fn root() -> std::path::PathBuf {
@@ -36,7 +37,7 @@ fn is_path(span: &str) -> bool {
     first.is_some_and(|first| FOLDERS.contains(&first)) && !span.contains(' ')
 }
 
-/// The path before its first placeholder, which is in capitals: `KIND`, `PAGE`, `TOPIC`.
+/// The part of a path before its first placeholder. Placeholders are in capitals: `KIND`, `PAGE`, `TOPIC`.
 fn existing_part(path: &str) -> String {
     let is_fixed = |part: &&str| !part.contains(|c: char| c.is_ascii_uppercase());
     let parts: Vec<&str> = path.split('/').take_while(is_fixed).collect();
@@ -76,7 +77,7 @@ fn a_page_and_a_column_need_at_most_six_files() {
     for heading in ["## Add a page\n", "## Add a list column\n"] {
         let (_, section) = text.split_once(heading).unwrap();
         let section = section.split("\n## ").next().unwrap();
-        // The numbered steps; tests are named after them.
+        // Only the numbered steps: the paragraph after them names the tests.
         let (_, steps) = section.split_once("\n1. ").unwrap();
         let steps = steps.split("\n\n").next().unwrap();
         let files: BTreeSet<&str> = code_spans(steps).filter(|span| is_path(span)).collect();

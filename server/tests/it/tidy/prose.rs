@@ -1,9 +1,9 @@
-//! Refuses words without a meaning of the field in prose; the terms to use instead are in docs/glossary.md.
+//! Refuses words in prose that are not terms of the field; docs/glossary.md has the terms to use instead.
 
 use std::path::{Path, PathBuf};
 
-/// Files and folders of the repository. Markdown is checked whole, without its code blocks and code spans; of Rust files
-/// comments and sentences in strings: texts of pages, help, logs, errors; all other text files whole.
+/// Files and folders to check. Markdown: everything but code blocks and code spans. Rust: comments, and sentences in strings
+/// (texts of pages, help, logs, errors). Other text files: everything.
 const ROOTS: [&str; 13] = [
     "README.md",
     "Cargo.toml",
@@ -20,7 +20,7 @@ const ROOTS: [&str; 13] = [
     ".config",
 ];
 
-/// Without text of ours: built or installed files, and this folder, which names the words.
+/// Folders that are not checked: built or installed files, and this folder, which contains the banned words.
 const SKIPPED: [&str; 5] = [
     "target",
     "node_modules",

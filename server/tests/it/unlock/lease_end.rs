@@ -1,11 +1,11 @@
-//! How a lease ended, read past the server.
+//! Reads the end of a lease from the database, without the server.
 
 use sqlx::Connection as _;
 
 use crate::support::Store;
 
 impl Store {
-    /// How a lease ended, and by which audit entry, as its table says.
+    /// The columns `ended_how` and `audit_id` of a lease.
     pub(crate) async fn lease_ending(&self, lease: &str) -> (Option<String>, Option<String>) {
         let select = "SELECT ended_how, audit_id FROM leases WHERE lease_id = $1";
         if self.is_postgres() {

@@ -18,7 +18,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// A space in `words` is also one without a line break.
+    /// A space in `words` also matches a no-break space.
     pub(crate) fn has(&self, words: &str) -> &Self {
         assert!(
             self.text.replace('\u{a0}', " ").contains(words),

@@ -1,4 +1,4 @@
-//! The two steps as they should go, and every way in which an intent ends.
+//! The two steps without a fault, and every way in which an intent ends.
 
 use crate::support::{Store, TestServer, code};
 use crate::unlock::requests::state;
@@ -71,13 +71,13 @@ async fn a_lease_is_looked_at_and_released_once(home: Store) {
 
 #[tokio::test]
 async fn a_lease_is_reviewed_and_released_once_on_sqlite() {
-    // See above.
+    // The same scenario on this store.
     a_lease_is_looked_at_and_released_once(Store::sqlite()).await;
 }
 
 #[tokio::test]
 async fn a_lease_is_reviewed_and_released_once_on_postgres() {
-    // See above.
+    // The same scenario on this store.
     a_lease_is_looked_at_and_released_once(Store::postgres().await).await;
 }
 
@@ -117,7 +117,7 @@ async fn next_waiter_and_new_holder_are_reported() {
 
 #[tokio::test]
 async fn a_holder_that_changed_is_not_touched() {
-    // Released and taken by another between look and confirm: 409 with both, and the next one's lease lives.
+    // Released and acquired by another owner between review and confirm: 409 with both holders, and the next owner's lease stays.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let held = server.hold(&operator, "r").await;

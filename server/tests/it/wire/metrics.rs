@@ -1,4 +1,4 @@
-//! Names, kinds and help of the metrics, as a scrape shows them.
+//! Names, kinds and help texts of the metrics in a scrape.
 
 /// The `# HELP` and `# TYPE` lines of a scrape, sorted.
 pub(crate) fn assert_metrics_snapshot(page: &str) {

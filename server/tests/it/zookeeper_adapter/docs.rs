@@ -93,7 +93,7 @@ async fn documented_accounts_see_and_unlock_and_can_do_little_else() {
     powerless(&cluster).await;
 }
 
-/// What the guide says that ZooKeeper refuses to the watching account.
+/// Requests that ZooKeeper refuses to the watching account, according to the guide.
 async fn denies(watch: &Client) {
     let any = CreateMode::Persistent.with_acls(Acls::anyone_all());
     assert_eq!(

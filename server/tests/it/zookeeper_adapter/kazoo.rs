@@ -51,7 +51,7 @@ fn waits(seen: &SeenLocks, path: &str, count: u32) -> bool {
 
 #[tokio::test]
 async fn a_forced_unlock_wakes_the_next_waiter_of_kazoo() {
-    // A holder and two waiters; the evicted holder lets go of nothing; the queue goes on.
+    // A holder and two waiters. The late release of the evicted holder releases nothing, and the queue continues.
     let watched = WatchedZookeeper::start().await;
     let cluster = watched.zookeeper.cluster();
     let start = |identifier| KazooLock::start(&cluster, "Lock", "/locks/job", identifier);

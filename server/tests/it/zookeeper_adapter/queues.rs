@@ -1,4 +1,4 @@
-//! What the adapter makes of nodes: locks, queues, readers, folders, and nodes that are no locks.
+//! Nodes as the adapter reports them: locks, queues, readers, folders, and nodes that are no locks.
 
 use std::time::Duration;
 

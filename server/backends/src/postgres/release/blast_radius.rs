@@ -34,7 +34,7 @@ pub(in crate::postgres) fn for_row(
     Reported::Value(radius)
 }
 
-/// Of the sessions that an unlock would end, with everything else that they hold.
+/// Blast radius of the sessions that an unlock would end, with everything else that they hold.
 pub(in crate::postgres) fn for_sessions(
     snapshot: &Snapshot,
     pids: &[i32],

@@ -134,7 +134,7 @@ fn demoted(node: &Node, replica: &Replica) -> BackendError {
     }
 }
 
-/// Moves as each node that takes part in one reports them.
+/// The moves of slots, as reported by each node that takes part in one.
 async fn moves(cluster: &Cluster, settings: &Settings, map: &ClusterMap) -> Vec<Move> {
     let views = map.masters.iter().map(|master| async move {
         let node = cluster.node(&master.host, master.port).ok()?;

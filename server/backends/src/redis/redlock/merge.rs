@@ -34,7 +34,7 @@ struct Held<'a> {
     nodes: Vec<&'a str>,
 }
 
-/// What is the same for all keys of a reading.
+/// Values that are the same for all keys of a reading.
 pub(super) struct Merger<'a> {
     pub(super) source: &'a Source,
     /// Names of the nodes.

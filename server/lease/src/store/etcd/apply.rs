@@ -1,6 +1,6 @@
-//! How operations are applied: those on one resource in one transaction, which compares the revisions of the state that it
-//! is based on; if they differ it reads the state instead, and is decided again. The transactions of many resources are
-//! sent as one, nested: each has comparisons and results of its own, and they share one entry of etcd's log.
+//! Applies operations. Those on one resource share one transaction, which compares the revisions of the state that it is based
+//! on. If the revisions differ, it reads the state instead, and the operations are decided again. The transactions of several
+//! resources are nested in one: each has comparisons and results of its own, and all share one entry of etcd's log.
 //!
 //! **Invariant**: no result is returned before the answer of its transaction, which follows the sync of a majority. A
 //! conflict costs the operations on its resource only.
@@ -28,9 +28,10 @@ const DECISION_AGE_MS_MAX: i64 = 250;
 struct Pending {
     request: SnapshotRequest,
     operations: Vec<Operation>,
-    /// What is decided on; `None`: to be read.
+    /// State that the decision is based on; `None`: it has to be read.
     snapshot: Option<Snapshot>,
-    /// The snapshot is from memory, so a decision that writes nothing is compared with nothing.
+    /// The snapshot is from memory: a decision that writes nothing is not compared with the store, and must be made again on a
+    /// read.
     is_remembered: bool,
     ran: Option<BatchResult>,
     done: Option<Result<BatchResult, StoreError>>,

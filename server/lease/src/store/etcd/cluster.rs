@@ -1,5 +1,5 @@
-//! What an etcd cluster and the keys below the prefix look like before they are used: what start refuses, and what
-//! `leasehold doctor` shows.
+//! Inspects an etcd cluster and the keys below the prefix before they are used: for the start, which refuses an unsuitable
+//! cluster, and for `leasehold doctor`.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::keys::Keys;
 use crate::error::LeaseOpenError;
 use crate::store::StoreError;
 
-/// Oldest version with all that is used here.
+/// Oldest version of etcd with all features that are used here.
 const VERSION_MIN: (u32, u32) = (3, 4);
 /// An election takes one or two seconds with etcd's defaults; without a majority it never ends.
 const ELECTION_MAX: Duration = Duration::from_secs(5);

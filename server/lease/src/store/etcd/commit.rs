@@ -14,7 +14,7 @@ use super::writes::{WriteOrigin, writes};
 use crate::batch::BatchResult;
 use crate::store::StoreError;
 
-/// What is to be written of one resource.
+/// A decision on one resource, to be written.
 pub(super) struct Decision<'a> {
     pub(super) request: &'a SnapshotRequest,
     pub(super) snapshot: &'a Snapshot,
@@ -25,7 +25,7 @@ pub(super) struct Decision<'a> {
 pub(super) enum Committed {
     /// At this revision.
     At(i64),
-    /// The state had changed: as it is now.
+    /// The state had changed; the current state.
     Conflict(Box<Snapshot>),
     /// Read it again.
     Retry,
@@ -35,7 +35,7 @@ impl EtcdStore {
     /// Commits decisions on different resources. Each compares the state of its own resource; all of them compare the
     /// identity and the clock of the store.
     ///
-    /// `None`: etcd refuses to do all of them at once, and has done none.
+    /// `None`: etcd refuses a transaction of all of them, and has written nothing.
     ///
     /// # Errors
     /// etcd does not answer, or refuses a transaction of one resource.
@@ -77,7 +77,7 @@ impl EtcdStore {
         {
             outcomes.push(match response {
                 TxnOpResponse::Txn(response) if response.succeeded() => Committed::At(revision),
-                // What cannot be read is read again: that failure is of one resource.
+                // A failure to read the current state concerns one resource only: that resource is read again.
                 TxnOpResponse::Txn(response) => self
                     .conflict(link, decision.request, id, &response, revision)
                     .await

@@ -29,7 +29,7 @@ pub(super) struct StoreMeta {
 }
 
 impl StoreMeta {
-    /// The store's time without servers, in milliseconds.
+    /// The store's time if no server runs, in milliseconds.
     pub(super) fn continued_ms(&self, wall_ms: i64) -> i64 {
         let clock = self.clock.as_ref();
         clock.map_or(wall_ms, |(clock, _)| clock.continued_ms(wall_ms))

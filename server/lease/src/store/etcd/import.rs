@@ -22,12 +22,12 @@ use crate::store::StoreError;
 /// Resources of one transaction, which writes two keys for each; etcd allows 128 operations.
 const RESOURCES_MAX: usize = 60;
 
-/// Of `meta/move`, while a move has not finished.
+/// Value of `meta/move`, which exists while a move has not finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MoveValue {
-    /// Of the store that the leases come from.
+    /// Id of the store that the leases come from.
     pub(super) source: String,
-    /// Of this attempt.
+    /// Id of this attempt.
     attempt: String,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Import {
     keys: Keys,
     mark: Vec<u8>,
     installation: Option<String>,
-    /// Of the leases that are held.
+    /// Margin of the leases that are held, in milliseconds.
     margin_ms: i64,
 }
 

@@ -33,7 +33,7 @@ impl EtcdStore {
         Self::open_as(config, None, clock).await
     }
 
-    /// Opens a store in its place among the shards.
+    /// Opens a store as one of the shards.
     ///
     /// # Errors
     /// See [`LeaseOpenError`].
@@ -146,7 +146,7 @@ pub(crate) async fn check(
     prepare(&link, &keys, (config, shard), &clock).await
 }
 
-/// What the store keeps about itself as a shard, without changing it.
+/// Reads the identity of the store as a shard, without changing the store.
 ///
 /// # Errors
 /// See [`LeaseOpenError`].

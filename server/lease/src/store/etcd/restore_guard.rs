@@ -13,7 +13,7 @@ use super::keys::Keys;
 use super::values::IdentityValue;
 use crate::store::StoreError;
 
-/// What this replica knows of the store.
+/// Identity and revisions of the store as known to this replica.
 pub(super) struct Guard {
     known: Mutex<Known>,
     cluster_id: AtomicU64,
@@ -44,7 +44,7 @@ pub(super) struct SentAt {
 /// Why a guarded transaction was not applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GuardVerdict {
-    /// Another comparison failed.
+    /// The store is the known one: another comparison failed.
     Holds,
     /// The epoch was raised by another replica.
     Renewed,

@@ -1,10 +1,11 @@
 //! The store's clock on etcd: each replica's monotonic clock with an offset that only grows.
 //!
-//! The offset comes from the wall clock when the first replica starts, and from the other replicas while there are any
-//! (see `clock_sync`): a wall clock that is set has no effect on a running replica. Each records how far the store's time is
-//! behind its wall clock, and a start without other replicas keeps that difference, so that no lease ends early. A replica follows
-//! the most advanced one that it hears of, so two of them differ by the delay of a message. A lease stays held for `max_clock_skew`
-//! after its expiry, so that the most advanced one ends none that lives by the clock of the replica that granted it.
+//! The offset comes from the wall clock when the first replica starts, and from the other replicas while there are any (see
+//! `clock_sync`): a wall clock that is set has no effect on a running replica. Each records how far the store's time is behind
+//! its wall clock, and a start without other replicas keeps that difference, so that no lease ends early. A replica follows the
+//! most advanced clock that it receives, so two replicas differ by the delay of a message. A lease stays held for
+//! `max_clock_skew` after its expiry, so that the replica with the most advanced clock ends no lease that is live by the clock of
+//! the replica that granted it.
 //!
 //! **Invariant**: store time never goes back.
 
@@ -81,7 +82,7 @@ impl StoreClock {
         StoreReading { now, ..reading }
     }
 
-    /// Another replica's clock showed this time before now.
+    /// Follows the clock of another replica, which showed this time before now.
     pub(super) fn follow(&self, ms: i64) {
         let tick = self.clock.tick();
         let mut offset_ms = self.offset_ms.lock();

@@ -15,10 +15,9 @@ pub(super) struct ResourceGroup<'a> {
     pub(super) operations: Vec<&'a Operation>,
 }
 
-/// Operations by resource, in rounds that are applied one after the other: operations with one idempotency key on two
-/// resources are in different rounds, so that the first of them binds it, and so are operations on a resource beyond the
-/// limit of a transaction, and those of one waiter, which may leave and join again. Those on a lease that is not known are
-/// left out.
+/// Groups operations by resource, in rounds that are applied one after the other. Three kinds are in different rounds: operations
+/// with one idempotency key on two resources, so that the first binds the key; operations on one resource beyond the limit of a
+/// transaction; operations of one waiter, which may leave and join again. Operations on an unknown lease are left out.
 pub(super) fn plan_transactions<'a>(
     operations: &'a [Operation],
     lease_resources: &HashMap<LeaseId, Resource>,

@@ -16,7 +16,7 @@ use crate::shards::ShardIdentity;
 use crate::store::StoreError;
 use crate::store::rows::to_json;
 
-/// Of `free/` and `held/`.
+/// Value of the keys `free/…` and `held/…`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct StateValue {
     token: u64,
@@ -42,7 +42,7 @@ pub(super) struct LeaseValue {
     expires_at: i64,
     renewed_at: i64,
     renewals: i64,
-    /// Of the server that granted it: all servers wait for it.
+    /// Margin of the server that granted it, in milliseconds: all servers wait for it.
     margin_ms: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<EndValue>,
@@ -68,7 +68,7 @@ enum EndHow {
     Revoked,
 }
 
-/// Of `leases/`: the resource of the lease, and the lease itself once it has ended.
+/// Value of the keys `leases/…`: the resource of the lease, and the lease itself once it has ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct LeaseRecord {
     pub(super) resource: String,
@@ -76,7 +76,7 @@ pub(super) struct LeaseRecord {
     pub(super) ended: Option<LeaseValue>,
 }
 
-/// Of `queue/`.
+/// Value of the keys `queue/…`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct WaiterValue {
     pub(super) owner: String,
@@ -86,7 +86,7 @@ pub(super) struct WaiterValue {
     pub(super) place: u32,
 }
 
-/// Of `keys/`.
+/// Value of the keys `keys/…`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct IdempotencyValue {
     pub(super) fingerprint: String,
@@ -95,7 +95,7 @@ pub(super) struct IdempotencyValue {
     pub(super) created_at: i64,
 }
 
-/// Of `rejections/`.
+/// Value of the keys `rejections/…`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RejectionValue {
     pub(super) resource: String,
@@ -110,7 +110,7 @@ pub(super) struct RejectionValue {
     pub(super) place: u32,
 }
 
-/// Of `meta/clock`.
+/// Value of the key `meta/clock`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ClockValue {
     /// The store's time.
@@ -118,27 +118,27 @@ pub(super) struct ClockValue {
     /// How far it was behind the wall clock of the server that wrote it.
     #[serde(default)]
     pub(super) behind_ms: i64,
-    /// Of the cluster when it was written: a restored cluster begins with smaller ones.
+    /// Index and term of the cluster's log when this was written: a restored cluster begins with smaller ones.
     pub(super) raft_index: u64,
     pub(super) raft_term: u64,
 }
 
-/// Of `meta/identity`.
+/// Value of the key `meta/identity`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct IdentityValue {
     /// Layout of the keys.
     pub(super) layout: u32,
     pub(super) store_id: String,
-    /// Of the console that the leases belong to.
+    /// Id of the console that the leases belong to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) installation: Option<String>,
-    /// Of a store that is a shard.
+    /// Identity of a store that is a shard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) shard: Option<ShardIdentity>,
     pub(super) epoch: i64,
     /// Tokens are above this number.
     pub(super) token_floor: u64,
-    /// Of etcd, as hexadecimal digits.
+    /// Id of the etcd cluster, in hexadecimal digits.
     pub(super) cluster_id: String,
 }
 

@@ -41,9 +41,9 @@ pub(super) async fn is_behind(connection: &mut PgConnection, known_floor: i64) -
         .await
 }
 
-/// Raises the epoch when the identity has changed, by the first replica that detects it, and when the store is below a floor
-/// that it had before. The others wait for its row lock before they read any counter: sessions that are opened again and again
-/// meanwhile do not all read the table.
+/// Raises the epoch if the identity has changed or the store is below a floor that it had before. The first replica that detects
+/// this raises it. The others wait for its row lock before they read any counter, so that sessions that are opened again and
+/// again meanwhile do not all read the table.
 pub(super) async fn raise_epoch_once(
     connection: &mut PgConnection,
     identity: &str,
@@ -73,8 +73,8 @@ pub(super) async fn raise_epoch_once(
     Ok(())
 }
 
-/// How often the tokens must be raised: once, and once more for each timeline of this cluster in between. That one was served,
-/// and had raised them too, before it was given up for the present one.
+/// How often the tokens must be raised: once, and once more for each timeline of this cluster in between. Such a timeline was
+/// served and had raised the tokens too, before it was abandoned for the present one.
 fn lost_epochs(recorded: &str, current: &str) -> i64 {
     match (timeline(recorded), timeline(current)) {
         (Some((cluster, from)), Some((same, to))) if cluster == same => (to - from).clamp(1, LOST_EPOCHS_MAX),

@@ -34,7 +34,7 @@ pub(super) struct LoadedState {
     pub(super) token: Vec<i64>,
     pub(super) lease_id: Vec<Option<String>>,
     pub(super) locked_until: Vec<Option<i64>>,
-    /// Of a lease without an ending; an ended lease never changes.
+    /// Renewals of a lease without an ending; an ended lease never changes.
     pub(super) renewals: Vec<Option<i64>>,
     pub(super) expires_at: Vec<Option<i64>>,
     pub(super) waiters: Vec<i64>,

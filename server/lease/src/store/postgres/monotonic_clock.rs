@@ -1,13 +1,12 @@
 //! The store's clock on Postgres: the server's clock made monotonic. When it is set back, all
 //! replicas add the difference.
 //!
-//! Each reading is compared with the previous one and with our own monotonic clock before a
-//! batch uses it. A step back is added to `store_meta.clock_offset_ms` once, by the first replica
-//! that detects it; when the server's clock is corrected later, the shift is reduced
-//! accordingly. A clock set ahead is accepted, because that cannot be distinguished from a
-//! machine that was suspended. A process that made no reading in the meantime never removes a
-//! shift that was added after its last reading, and none while another process has saved a time that is ahead of its own
-//! clock: then its own machine was suspended.
+//! Each reading is compared with the previous one and with our own monotonic clock before a batch uses it. A step back is added
+//! to `store_meta.clock_offset_ms` once, by the first replica that detects it; when the server's clock is corrected later, the
+//! shift is reduced accordingly. A clock set ahead is accepted, because that cannot be distinguished from a machine that was
+//! suspended. A process that made no reading in the meantime never removes a shift that was added after its last reading. Nor
+//! does it remove one while another process has saved a time that is ahead of its own clock, because then its own machine was
+//! suspended.
 //!
 //! **Invariant:** a batch that read the time of a step is rolled back and repeated.
 

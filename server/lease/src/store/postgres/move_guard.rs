@@ -1,5 +1,5 @@
-//! Refuses the writes of a server that was suspended while the leases of its store were moved: it has sent no heartbeat by which
-//! the move could see it, and has checked the mark of the store when it started.
+//! Refuses the writes of a server that was suspended while the leases of its store were moved. The move could not detect that
+//! server, which sent no heartbeat, and the server checks the mark of the store only when it starts.
 
 use sqlx::postgres::PgConnection;
 

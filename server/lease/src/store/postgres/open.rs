@@ -40,7 +40,7 @@ impl PostgresStore {
         Self::open_as(url, None, clock).await
     }
 
-    /// Opens a database in its place among the shards, with its address for messages.
+    /// Opens a database as one of the shards, with its address for messages.
     ///
     /// # Errors
     /// See [`LeaseOpenError`].

@@ -1,5 +1,5 @@
-//! Deletes what is past its retention, in steps, on a connection of its own whose commits do not wait for the disk: a
-//! deletion that a crash takes back is repeated. Several replicas skip the rows of each other.
+//! Deletes what is past its retention, in steps, on a connection of its own whose commits do not wait for the disk: a deletion
+//! that a crash takes back is repeated. A replica skips rows that another replica is deleting.
 
 use domain::lease::StoreTime;
 use sqlx::postgres::PgConnection;

@@ -1,4 +1,4 @@
-//! What a Postgres database keeps about itself as a shard: read before it is opened, written when it is created.
+//! The identity of a Postgres database as a shard: read before it is opened, written when it is created.
 
 use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgConnection;

@@ -1,9 +1,10 @@
 //! The store's clock: begins at the wall clock, is driven by the process's monotonic clock, and is never behind the last time
 //! recorded in the file.
 //!
-//! A running server follows neither a wall clock that is set ahead nor the suspension of its machine; the next start does. It
-//! shifts the times of leases, lock-delays and keys that have not expired by the same amount, so that each keeps its time left.
-//! Ended leases are shifted only where a key answers with them; the others are deleted that much earlier.
+//! While a server runs, its store time does not follow a wall clock that is set ahead, and does not count a suspension of the
+//! machine; the next start adds both. It shifts the times of leases, lock-delays and keys that have not expired by the same
+//! amount, so that each keeps its time left. Ended leases are shifted only where a key answers with them; the others are deleted
+//! that much earlier.
 //!
 //! **Invariant:** store time never goes back.
 

@@ -120,7 +120,7 @@ fn heading(events: &[Event<'_>]) -> String {
     title
 }
 
-/// As the usual viewers make it; but a heading that begins with a word of code is found by that word alone.
+/// As in common Markdown viewers, except that the anchor of a heading which begins with a code span is that span alone.
 fn anchor(events: &[Event<'_>], title: &str) -> String {
     if let Some(Event::Code(code)) = events.first()
         && code

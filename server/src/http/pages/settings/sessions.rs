@@ -23,7 +23,7 @@ impl Services {
     }
 }
 
-/// As a page shows it.
+/// The row of a session on the page.
 pub(super) fn row(state: &Services, who: &Principal, session: SessionView) -> SessionRow {
     let directory = state.directory();
     let user = directory.users.get(&session.user_id);

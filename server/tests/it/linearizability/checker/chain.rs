@@ -11,7 +11,7 @@
 //! - renewed, read alive, or refused because of token n: at some moment of that call, n was live: n's grant is not after
 //!   the call's end, and n's end not before the call's beginning;
 //! - a rejected caller's lease, if it had one, was released or expired before the response;
-//! - a lost lease: its end is not after the answer; a look at a free resource: likewise, and before the next grant.
+//! - a lost lease: its end is not after the answer; a read of a free resource: likewise, and before the next grant.
 //!
 //! The events of one lease between its grant and its end change nothing that another of them sees, so they need no order
 //! among themselves, and a chain of windows has moments if and only if taking the earliest possible one each time never

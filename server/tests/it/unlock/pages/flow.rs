@@ -67,7 +67,7 @@ async fn three_pages_unlock_a_lock_and_reloads_repeat_nothing() {
 
 #[tokio::test]
 async fn a_new_holder_is_shown_and_not_touched() {
-    // It changes hands between the lock's page and the look, between look and intent, and between intent and act.
+    // Another owner acquires it between the lock's page and the review, between review and intent, and between intent and release.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let ada = server.user("ada", on(Role::Operator, None, None)).await;

@@ -190,7 +190,7 @@ async fn an_exhausted_quota_grants_nothing_until_there_is_space() {
         matches!(&refused, Err(StoreError::Etcd(why)) if why.contains("space")),
         "{refused:?}"
     );
-    // Reads go on, and nothing was granted.
+    // Reads still work, and nothing was granted.
     assert_eq!(store.leases(&[held.id]).await.unwrap().value.len(), 1);
     assert!(
         store
