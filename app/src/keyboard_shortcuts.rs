@@ -17,11 +17,11 @@ const KEYS: [(&[&str], &str); 8] = [
     (&["/"], "search"),
     (&["j", "k"], "next and previous row"),
     (&["↵"], "open the row"),
-    (&["u"], "unlock the lock, or the row"),
+    (&["u"], "unlock this lock, or the lock of the focused row"),
     (&["a"], "acknowledge the focused alert"),
     (&["s"], "silence the focused alert"),
-    (&["p"], "pause, and go on"),
-    (&["?"], "this list"),
+    (&["p"], "pause or resume live updates"),
+    (&["?"], "show this list"),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -49,7 +49,8 @@ fn Notices() -> impl IntoView {
         })
     });
     let read_only = changing(move || {
-        let text = "The console is read-only: locks cannot be released until an admin turns this off.";
+        let text =
+            "The console is read-only: locks cannot be released until an admin turns read-only mode off.";
         read_only
             .get()
             .then(|| view! { <p class="notice warning" role="status">{text}</p> }.into_any())

@@ -109,7 +109,7 @@ fn cross(pointer: Pointer, label: Signal<String>) -> AnyView {
         awake().then(|| {
             reading.with(|reading| {
                 let text = reading.as_ref().map(Reading::text);
-                text.unwrap_or_else(|| "arrow keys read the values".to_owned())
+                text.unwrap_or_else(|| "use the arrow keys to read the values".to_owned())
             })
         })
     };

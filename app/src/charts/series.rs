@@ -33,7 +33,7 @@ pub struct Panel {
     pub draw: Draw,
     pub height: u32,
     pub drawn: Drawn,
-    /// The same span before, on the same scale.
+    /// The preceding span of the same length, on the same scale.
     pub before: Option<Drawn>,
 }
 

@@ -188,14 +188,7 @@ fn table(deadlock: &DeadlockView) -> Table {
         };
         vec![owner(at), lock, backend, owner(at + 1), how, since]
     };
-    let head = [
-        "waiter",
-        "lock",
-        "backend",
-        "holder",
-        "believed because of",
-        "waits for",
-    ];
+    let head = ["waiter", "lock", "backend", "holder", "evidence", "waits for"];
     Table {
         caption: deadlock.title(),
         head: head.map(str::to_owned).into(),

@@ -51,7 +51,7 @@ pub fn timeline_note(deadlock: &DeadlockView) -> String {
         None => "when the last of these waits was seen",
     };
     let longest = format::duration(longest_ms(deadlock));
-    format!("{longest}, UTC; the red line is {mark}")
+    format!("{longest}, UTC; the red line marks {mark}")
 }
 
 fn longest_ms(deadlock: &DeadlockView) -> i64 {

@@ -89,7 +89,7 @@ pub fn ToastMessage() -> impl IntoView {
     .into_any()
 }
 
-/// With a script the message of the URL is a toast as well: it ends, and does not return after a later one.
+/// The message to show. With a script, the message of the URL is shown for a limited time too, and only once.
 fn message(
     toast: Option<&'static str>,
     of_url: Option<&'static str>,
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn the_message_of_a_url_does_not_return_after_another() {
-        // A receiver was removed, another is added on the same page; its message ends.
-        let removed = Some("Removed.");
+        // A receiver was removed, another one is added on the same page, and the timer of the second message ends.
+        let removed = Some("Receiver removed.");
         assert_eq!(message(None, removed, false), removed);
         let added = Some("Receiver added.");
         assert_eq!(message(added, removed, true), added);

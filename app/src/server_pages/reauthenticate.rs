@@ -80,7 +80,7 @@ fn sheet(visitor: &Visitor, title: &'static str, content: AnyView) -> String {
         .then(|| view! { <p class="notice critical" role="alert">{OVERDUE}</p> });
     let read_only = visitor.is_read_only.then(|| {
         view! {
-            <p class="notice warning" role="status">"The console is read-only: locks cannot be released until an admin turns this off."</p>
+            <p class="notice warning" role="status">"The console is read-only: locks cannot be released until an admin turns read-only mode off."</p>
         }
     });
     let content = view! {

@@ -291,7 +291,7 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await expect(page.locator('[data-kept]')).toHaveText(/^0\salerts match now$/);
   await page.getByLabel('Value of matcher 1, * as wildcard').fill('fencing_*');
   await page.getByRole('button', { name: /^Silence \d+\salerts? for 2\sh/ }).click();
-  await expect(page.getByText('Silenced. New matching alerts are not notified')).toBeVisible();
+  await expect(page.getByText('Silenced: new matching alerts send no notification')).toBeVisible();
   const kept = page.locator('.al-q', { hasText: 'The ledger is being moved' });
   await expect(kept).toContainText('visitor');
   await expect(kept).toContainText(/ends in (1\sh\s59\sm|2\sh)/);
@@ -299,8 +299,8 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await page.getByRole('link', { name: /^silenced/ }).click();
   await expect(line(page)).toContainText('silenced');
   await checkAppearance(page, 'alerts-silenced');
-  await kept.getByRole('button', { name: /^2 h from now/ }).click();
-  await expect(page.getByText('The silence is extended.')).toBeVisible();
+  await kept.getByRole('button', { name: /^End in 2 h/ }).click();
+  await expect(page.getByText('The end of the silence is changed.')).toBeVisible();
   await kept.getByRole('link', { name: /^Clone the silence/ }).click();
   await expect(page.getByLabel('Comment')).toHaveValue('The ledger is being moved');
   await page.getByRole('link', { name: 'Close', exact: true }).click();

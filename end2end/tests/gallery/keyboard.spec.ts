@@ -72,7 +72,7 @@ test('the question mark lists the shortcuts, Escape closes the list and restores
   await page.keyboard.press('?');
   const list = page.getByRole('dialog', { name: 'Keys' });
   await expect(list).toBeVisible();
-  for (const what of ['search', 'next and previous row', 'open the row', 'pause, and go on', 'Overview', 'Contention', 'Backends', 'Alerts']) {
+  for (const what of ['search', 'next and previous row', 'open the row', 'pause or resume live updates', 'Overview', 'Contention', 'Backends', 'Alerts']) {
     await expect(list).toContainText(what);
   }
   await page.keyboard.press('Escape');

@@ -50,7 +50,7 @@ pub(super) fn chain_facts(chain: &ChainStatus, now: i64) -> AnyView {
     };
     let store_fault = chain
         .is_unreadable
-        .then_some("the store did not answer the last time");
+        .then_some("the store did not answer at the last check");
     let head = if chain.verified == 0 {
         "none".to_owned()
     } else {

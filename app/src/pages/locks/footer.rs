@@ -112,8 +112,8 @@ fn order(sort: Sort) -> &'static str {
         (SortKey::Resource, true) => "by name, backwards",
         (SortKey::Held, true) => "longest held first",
         (SortKey::Held, false) => "latest first",
-        (SortKey::Remaining, false) => "least left first",
-        (SortKey::Remaining, true) => "most left first",
+        (SortKey::Remaining, false) => "least time left first",
+        (SortKey::Remaining, true) => "most time left first",
         (SortKey::Waiters, true) => "most waiters first",
         (SortKey::Waiters, false) => "fewest waiters first",
     }

@@ -130,7 +130,7 @@ fn cells(placed: Placed) -> AnyView {
     .into_any()
 }
 
-const GONE: &str = "Released, or moved in the list; the row goes when the pointer leaves the table";
+const GONE: &str = "Released, or moved in the list; the row disappears when the pointer leaves the table";
 
 fn owner(lock: &Arc<Lock>) -> AnyView {
     let others = (lock.owner_count > 1 && lock.owner_id.is_known())

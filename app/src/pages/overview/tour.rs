@@ -36,7 +36,7 @@ fn steps(links: TourLinks, session: CurrentSession) -> AnyView {
         (
             links.alert,
             "Alert",
-            "A rule with its threshold, previewed on the past.",
+            "A rule with its threshold, previewed on past data.",
         ),
     ];
     let steps = steps.map(|(href, title, text)| {

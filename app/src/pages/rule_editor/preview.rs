@@ -134,9 +134,10 @@ fn figures(data: &RulePreview, edited: &PreviewData) -> AnyView {
         format::counted(edited.events, "event", "events"),
         data.took_ms
     );
-    let cut = edited
-        .is_cut
-        .then(|| view! { <span>" The event limit of a preview is reached."</span> }.into_any());
+    let cut = edited.is_cut.then(|| {
+        view! { <span>" A preview reads a limited number of events: older ones are left out."</span> }
+            .into_any()
+    });
     view! { <div class="figs">{figures}<p class="small ink2 figs-note">{cost}{cut}</p></div> }.into_any()
 }
 

@@ -71,7 +71,7 @@ fn Body(data: Signal<UserData>) -> impl IntoView {
             <p><a class="link" href="/settings/users">"All users"</a></p>
             {changing(move || secret.get().map(|secret| view! {
                 <SecretPanel state=link title=format!("Sign-in link for {}", name.get_untracked()) secret
-                    note="Valid once, within an hour; earlier links are void."/>
+                    note="Valid once, within an hour; earlier links of the user stop working."/>
             }.into_any()))}
             {changing(move || data.with(facts))}
             <section class="sec">

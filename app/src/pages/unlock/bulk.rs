@@ -51,12 +51,16 @@ fn not_begun(reasons: &[String], confirm: Option<&str>) -> AnyView {
     let items = reasons
         .iter()
         .map(|why| view! { <li>{notice(why)}</li> }.into_any());
-    let title = format::counted(reasons.len() as u64, "lock has no intent", "locks have no intent");
+    let title = format::counted(
+        reasons.len() as u64,
+        "lock cannot be unlocked now",
+        "locks cannot be unlocked now",
+    );
     let confirm = confirm
         .map(|href| view! { <p><a class="btn" href=href.to_owned()>"Confirm the others"</a></p> }.into_any());
     view! {
         <div class="notice critical refusal" role="alert">
-            <p><b>{format!("{title}, and stays as it is")}</b></p>
+            <p><b>{title}</b></p>
             <ul>{items.collect_view()}</ul>
             {confirm}
         </div>

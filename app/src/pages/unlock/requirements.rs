@@ -140,7 +140,7 @@ fn proof_line(step: &UnlockStep) -> AnyView {
             "pending",
             "blind",
             "Authenticate again",
-            "last more than 15 m ago",
+            "the last time is more than 15 m ago",
         ),
     }
 }
@@ -164,7 +164,7 @@ fn approval_line(step: &UnlockStep) -> AnyView {
             "pending",
             "blind",
             "A second approver approves",
-            &format!("may: {}", step.approvers.join(", ")),
+            &format!("may approve: {}", step.approvers.join(", ")),
         ),
     }
 }
@@ -210,7 +210,7 @@ fn waiting(link: String, of: &RequirementOf) -> AnyView {
         </div>
         <div class="do">
             <button class="btn wide" r#type="button" disabled=true aria-describedby="opens"><Shape name="unlock"/>"Release this lock"</button>
-            <p class="small ink2" id="opens">"Opens when a second approver has approved."</p>
+            <p class="small ink2" id="opens">"Available after a second approver has approved."</p>
         </div>
     }
     .into_any()

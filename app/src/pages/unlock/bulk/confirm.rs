@@ -98,7 +98,7 @@ fn lead(data: &BulkConfirmData) -> Option<String> {
     let open = data.items.iter().filter(|item| item.is_open());
     let first = open.map(|item| item.unlock.expires_at).min()?;
     let text = format!(
-        "Type the name of each lock; the first expires at {}. Locks with an empty field are not released.",
+        "Type the name of each lock; the first request expires at {}. Locks with an empty field are not released.",
         time_format::timed(first)
     );
     Some(format::unbroken(&text).into_owned())

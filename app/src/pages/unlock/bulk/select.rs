@@ -154,7 +154,7 @@ fn List(
             <div class="panel p2">
                 <TextArea name="reason" label="Reason, for all of them" help="10 to 500 characters, recorded verbatim for each lock."/>
                 <div class="do"><SubmitButton>"Continue to confirm"</SubmitButton></div>
-                <p class="small ink2">"Next you type the name of each, within 2 minutes for all: select few at a time."</p>
+                <p class="small ink2">"Next, you type the name of each lock. You have 2 minutes for all of them: select few at a time."</p>
             </div>
         </ConsoleForm>
     }
