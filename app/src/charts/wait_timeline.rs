@@ -15,7 +15,7 @@ const LANE: u32 = 44;
 const TIMES_MAX: usize = 6;
 /// Part of the longest wait that is shown before it began.
 const BEFORE: i64 = 10;
-/// Beyond this position, in per cent, the time of a wait is written at its left.
+/// Position, in per cent, beyond which the time of a wait is written at its left.
 const RIGHT_MAX: f64 = 62.0;
 
 /// `now`: when the lengths of the waits were read, in milliseconds since 1970.
