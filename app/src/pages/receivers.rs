@@ -208,7 +208,7 @@ fn Add() -> impl IntoView {
     .into_any()
 }
 
-/// Addresses may be secrets: what was typed is never repeated.
+/// Addresses may be secrets: a refused form does not repeat what was typed.
 #[component]
 fn Urls(#[prop(into)] help: String, is_required: bool) -> impl IntoView {
     view! {

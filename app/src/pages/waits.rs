@@ -95,7 +95,7 @@ fn notices(data: &Page) -> AnyView {
     view! { {help}{texts} }.into_any()
 }
 
-/// Rebuilt when a deadlock changes, and not while only time passes: a control in it keeps the focus.
+/// Created again only when a deadlock changes, not when only its times change, so that a control in it keeps the focus.
 #[component]
 fn Deadlocks(data: Signal<Page>) -> impl IntoView {
     let steady = Memo::new(move |_| {

@@ -86,7 +86,7 @@ fn title(row: &ReceiverRow) -> String {
     }
 }
 
-/// What a removal loses.
+/// Messages and notifications that are lost by removing the receiver.
 fn removal_note(row: &ReceiverRow) -> String {
     let lost = match row.waiting {
         0 => "No message is pending".to_owned(),

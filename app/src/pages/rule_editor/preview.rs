@@ -44,7 +44,7 @@ pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl I
     .into_any()
 }
 
-/// What a screen reader announces of a new preview: not its charts and tables. Nothing before it is complete.
+/// Text that a screen reader announces for a new preview, without its charts and tables. Empty until the preview is complete.
 fn spoken(data: &RulePreview) -> String {
     let Some(edited) = data.edited.as_ref().filter(|edited| !edited.is_partial) else {
         return match data.faults.is_empty() {
@@ -141,7 +141,7 @@ fn figures(data: &RulePreview, edited: &PreviewData) -> AnyView {
     view! { <div class="figs">{figures}<p class="small ink2 figs-note">{cost}{cut}</p></div> }.into_any()
 }
 
-/// `7 days`; less if more events happened than a preview reads.
+/// Range of the preview: `7 days`, or less if the history has more events than a preview reads.
 fn span(preview: &PreviewData) -> String {
     const DAY_MS: i64 = 24 * 3_600_000;
     let ms = preview.to - preview.from;
@@ -152,7 +152,7 @@ fn span(preview: &PreviewData) -> String {
     }
 }
 
-/// What the preview does not know.
+/// Data that the preview does not have.
 fn exclusions_note(preview: &PreviewData) -> AnyView {
     let ttl = (preview.without_ttl > 0).then(|| {
         format!(

@@ -15,7 +15,7 @@ use crate::forms::console_form::{ConsoleForm, FormState};
 use crate::forms::field::{SubmitButton, TextArea};
 use crate::pages::unlock::data::UnlockStep;
 
-/// Leads back to the step without the key of this form, where the result is.
+/// Success leads to the step's URL without the key of this form, which shows the result.
 pub(super) fn form(id: &str, wanted: String, receivers: u64, state: FormState) -> AnyView {
     let unlock_path = path(id);
     view! {

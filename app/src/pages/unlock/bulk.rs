@@ -1,5 +1,5 @@
 //! Bulk unlock: several forced unlocks, selected one by one, each confirmed by its own name.
-//! Only selected locks are affected, however the page is reloaded, shared or filtered.
+//! Only selected locks are affected, also after the page is reloaded, shared or filtered.
 
 pub mod confirm;
 pub mod select;
@@ -19,7 +19,7 @@ pub use selected_holding::SelectedHolding;
 pub const SELECT: &str = "/unlocks";
 pub const CONFIRM: &str = "/unlocks/bulk";
 
-/// Names of the reply's values: a selected lock without an intent and the reason, once for each;
+/// Names of the reply's values: for each selected lock without an intent, its name and the reason;
 /// and the URL where the others are confirmed.
 pub const NOT_BEGUN: &str = "not_begun";
 pub const CONFIRM_URL: &str = "confirm_url";

@@ -20,14 +20,14 @@ use crate::pages::unlock::data::{Proof, UnlockStep};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Requirement {
-    /// The requester cannot confirm it any more.
+    /// The requester can no longer confirm it; the reason.
     Hindered(String),
     TypeName,
     Authenticate(Proof),
     BreakGlass {
         receivers: u64,
     },
-    /// A second approver approves.
+    /// Waits for a second approver, who gets this link.
     Wait {
         link: String,
     },
@@ -84,7 +84,7 @@ impl Requirement {
     }
 }
 
-/// What every requirement of one unlock needs.
+/// Data and state shared by all requirements of one unlock.
 #[derive(Clone)]
 pub(super) struct RequirementOf {
     pub(super) id: String,

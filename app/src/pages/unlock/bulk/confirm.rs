@@ -45,7 +45,7 @@ pub fn BulkConfirmPage() -> impl IntoView {
 #[component]
 fn Body(data: Signal<BulkConfirmData>, read: Callback<()>) -> impl IntoView {
     let state = FormState::of_action(CONFIRM);
-    // Some of them may be released although others were refused.
+    // Reads the unlocks again after a refusal: some of them may have been released.
     Effect::new(move |before: Option<()>| {
         if state.reply().is_some() && before.is_some() {
             read.run(());
@@ -127,7 +127,7 @@ fn Open(data: Signal<BulkConfirmData>, state: FormState, read: Callback<()>) -> 
     .into_any()
 }
 
-/// Keyed, so that a refetch keeps what is being typed.
+/// The unlocks, keyed by id so that a refetch keeps what is being typed.
 #[component]
 fn Items(data: Signal<BulkConfirmData>) -> impl IntoView {
     let items = move || data.with(|data| data.items.clone());
