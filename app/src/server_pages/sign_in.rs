@@ -97,7 +97,7 @@ pub fn by_link(link: String, next: String) -> String {
 pub struct SpentLink {
     /// Prints another link, on the server's machine.
     pub command: String,
-    /// The part of the command that the user must replace.
+    /// How to adapt the command.
     pub hint: Option<&'static str>,
     /// This browser has a session already.
     pub is_signed_in: bool,

@@ -200,9 +200,9 @@ fn check_tables(check: &str, location: &str, migrations: &MigrationStatus) -> Fi
         MigrationStatus::Ahead { version } => Finding::warning(
             check,
             format!(
-                "{location} is at migration {version}, which is newer than this binary and only adds to it"
+                "{location} is at migration {version}, which is newer than this binary and compatible with it"
             ),
-            "install the newer version when the upgrade is done; this one works meanwhile",
+            "install the newer version to complete the upgrade; this version works until then",
         ),
         MigrationStatus::TooNew { version, description } => Finding::fault(
             check,
