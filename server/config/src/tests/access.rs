@@ -13,7 +13,7 @@ fn listening_beyond_loopback_is_refused_with_the_reason() {
             &[
                 "open to other hosts",
                 "unencrypted",
-                "[tls] cert_file and key_file",
+                "cert_file and key_file in [tls]",
             ],
         ),
         (

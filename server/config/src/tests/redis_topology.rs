@@ -35,7 +35,7 @@ fn keys_of_a_redis_backend_must_fit_its_mode() {
         ),
         (
             redis("mode = \"cluster\"").replace("c:6379", "c:6379/3"),
-            &["a database is named", "database 0 only"],
+            &["names a database", "database 0 only"],
         ),
         (
             redis("mode = \"cluster\"\nunlock_url = \"redis://u@c\""),
