@@ -3,7 +3,7 @@ import type { Page } from '@playwright/test';
 import { expect, open, rows, test } from '../../gallery';
 
 const PAGES = ['/', '/locks', '/backends'];
-/** What a console that cannot see must never say. */
+/** Claims that a console without data must never make. */
 const ALL_IS_WELL = /\bno locks?\b(?! (that can be seen|is known|matches))|no holder|nothing needs attention|\b0\slocks\b|all \d+ backends answer/i;
 
 const said = (page: Page) => page.locator('main').innerText();
