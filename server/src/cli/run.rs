@@ -130,7 +130,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             Err(error) => return Ok(not_obtained(&args, &error).into()),
         },
         signal = signals.terminating() => {
-            // Otherwise a lock that the server has granted meanwhile would stay held for one TTL.
+            // Withdraws the request: a lock that the server has granted in the meantime would stay held for one TTL.
             client.withdrawn().await;
             return Ok(died_by(signal?));
         }

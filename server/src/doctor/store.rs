@@ -66,7 +66,7 @@ pub(super) async fn examine_postgres(
             )];
         }
     };
-    // The audit log is in `store`, whatever holds the leases, and leases are moved out of it alone.
+    // Only `store` has the audit log, wherever the leases are, and only out of `store` can leases be moved.
     let inspected = StoreInspection {
         audit_rights: inspected.audit_rights.filter(|_| check == CHECK),
         moved_to: inspected.moved_to.filter(|_| check == CHECK),
@@ -110,7 +110,7 @@ fn check_roles(check: &str, inspected: &StoreInspection) -> Vec<Finding> {
         ),
         AuditRights::Writer => Finding::warning(
             check,
-            "this role does not own the audit log, and may change or delete its rows",
+            "this role does not own the audit log, but may change or delete its entries",
             "psql -f docs/deploy/postgres-roles.sql # as a superuser, in the database of the store",
         ),
     }));

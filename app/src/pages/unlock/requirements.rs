@@ -71,7 +71,9 @@ impl Requirement {
 
     pub(super) fn view(self, of: &RequirementOf) -> AnyView {
         match self {
-            Self::Hindered(why) => view! { <p class="go"><b>"Not now: "</b>{notice(&why)}</p> }.into_any(),
+            Self::Hindered(why) => {
+                view! { <p class="go"><b>"Cannot be unlocked now: "</b>{notice(&why)}</p> }.into_any()
+            }
             Self::TypeName => type_the_name(of),
             Self::Authenticate(proof) => authenticate(&proof, of),
             Self::BreakGlass { receivers } => {

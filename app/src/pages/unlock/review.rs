@@ -165,9 +165,9 @@ fn Holding(lock: Signal<ReviewedLock>, read: Callback<()>) -> impl IntoView {
 fn reading(lock: &ReviewedLock) -> AnyView {
     let at = time(lock.holder.read_at);
     if lock.is_fresh {
-        view! { "read fresh at "{at} }.into_any()
+        view! { "read from the backend at "{at} }.into_any()
     } else {
-        view! { "as last seen at "{at}", not read fresh" }.into_any()
+        view! { "last observed at "{at}", not read for this page" }.into_any()
     }
 }
 
@@ -221,7 +221,7 @@ fn hindrance_notice(hindrance: &Hindrance) -> AnyView {
     view! {
         <div class="go">
             <button class="btn wide" r#type="button" disabled=true aria-describedby="no-unlock"><Shape name="unlock"/>"Continue to confirm"</button>
-            <p id="no-unlock"><b>"Not now: "</b>{notice(&hindrance.why)}</p>
+            <p id="no-unlock"><b>"Cannot be unlocked now: "</b>{notice(&hindrance.why)}</p>
             {remedy}
         </div>
     }

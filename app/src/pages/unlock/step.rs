@@ -173,7 +173,7 @@ fn reviewed_lock(unlock: &UnlockData, today: NaiveDate) -> AnyView {
         <section class="panel" aria-labelledby="what-title">
             <header>
                 <h2 id="what-title"><span class="n" aria-hidden="true">"1"</span>"Reviewed lock"</h2>
-                <span class="small ink3">"read fresh at "{time_on(unlock.holder.read_at, today)}", not refreshed since"</span>
+                <span class="small ink3">"read from the backend at "{time_on(unlock.holder.read_at, today)}", not refreshed since"</span>
             </header>
             {facts(&unlock.holder)}
             {effects(&unlock.lock, &unlock.holder, &unlock.effects)}

@@ -156,7 +156,7 @@ fn panel(item: &BulkItem) -> AnyView {
         format!("panel out {hue}")
     };
     let note = if is_pending {
-        view! { "read fresh at "{time(unlock.holder.read_at)} }.into_any()
+        view! { "read from the backend at "{time(unlock.holder.read_at)} }.into_any()
     } else {
         note.into_any()
     };
