@@ -41,7 +41,7 @@ test('locks of a backend that went down stay listed as stale', async ({ page, sc
   await notices.getByRole('link', { name: 'Reason: pg-orders' }).click();
   await expect(page).toHaveURL(/\/backends#pg-orders$/);
   await open(page, '/locks?backend=etcd-coord');
-  await expect(notices).toContainText('etcd-coord down. Its 3 locks are listed as they were last seen');
+  await expect(notices).toContainText('etcd-coord down. Its 3 locks are listed as last observed');
 });
 
 test('a filter on a backend that is down shows no empty list', async ({ page, scene }) => {
