@@ -137,8 +137,8 @@ impl Live {
             },
             arrived_at: clock::now_ms(),
         }));
-        // Fetches changes between the first HTML and the opening of the stream, but only once: the revisions of a restarted
-        // server begin at 0, so its data stays behind until its first event.
+        // Fetches changes between the first HTML and the opening of the stream, but only once: a restarted server counts its
+        // revisions again from the start, so its data stays behind until its first event.
         let was_behind = before.is_some_and(|before| {
             before.topics.has(Topics::INVENTORY) && before.revisions.inventory < seen.inventory
         });
@@ -251,7 +251,7 @@ impl Live {
     }
 
     /// Age of the data on screen: since the last event if the data has the revision of that event, otherwise since its arrival.
-    /// Revisions are compared for equality, because they begin at 0 again when the server restarts.
+    /// Revisions are compared for equality, because a restarted server counts them again from the start.
     pub fn data_age_ms(self) -> Option<i64> {
         let now = self.now.get()?;
         let shown = self.shown.get()?;
