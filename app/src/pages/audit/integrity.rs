@@ -41,10 +41,10 @@ pub(super) fn chain_facts(chain: &ChainStatus, now: i64) -> AnyView {
         format!("1 to {}", chain.verified)
     };
     let unverified = match (unverified, chain.checked_at) {
-        (0, _) => "the last entry".to_owned(),
-        (rows, None) => format!("{} left", count(rows)),
+        (0, _) => "all entries".to_owned(),
+        (rows, None) => format!("{} not verified yet", count(rows)),
         (rows, Some(_)) => format!(
-            "{} since",
+            "{} added since",
             format::counted(rows.unsigned_abs(), "entry", "entries")
         ),
     };
