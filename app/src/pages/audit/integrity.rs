@@ -41,7 +41,7 @@ pub(super) fn chain_facts(chain: &ChainStatus, now: i64) -> AnyView {
         format!("1 to {}", chain.verified)
     };
     let unverified = match (unverified, chain.checked_at) {
-        (0, _) => "all entries".to_owned(),
+        (0, _) => "no entry left to verify".to_owned(),
         (rows, None) => format!("{} not verified yet", count(rows)),
         (rows, Some(_)) => format!(
             "{} added since",
