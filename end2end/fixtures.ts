@@ -6,7 +6,7 @@ import type { AxeResults, RunOptions } from 'axe-core';
 
 interface Watched {
   quiet: void;
-  /** Lets messages pass that the test itself provokes: a refused stream, a 404. */
+  /** Accepts messages that the test itself provokes: a refused stream, a 404. */
   forgive: (pattern: RegExp) => void;
 }
 
@@ -35,7 +35,7 @@ export const test = base.extend<Watched>({
 
 export { expect };
 
-/** Until the browser half has taken over. */
+/** Waits until the page is hydrated. */
 export async function hydrated(page: Page): Promise<void> {
   await expect(page.locator('html[data-hydrated]')).toBeAttached();
 }
@@ -45,7 +45,7 @@ export async function open(page: Page, path: string): Promise<void> {
   await hydrated(page);
 }
 
-/** Hydrated, and events of the stream arrive. */
+/** Waits until the page is hydrated and events of the stream arrive. */
 export async function openLive(page: Page, path: string): Promise<void> {
   await open(page, path);
   await expect(liveBar(page)).toContainText('Live');
@@ -56,13 +56,13 @@ export const liveBar = (page: Page) => page.getByRole('group', { name: 'age of t
 /** Rows of the list that are drawn. */
 export const rows = (page: Page) => page.locator('table.locks tr[data-row]');
 
-/** What depends on colors. */
+/** The axe rules that depend on colors. */
 const OF_COLORS = ['color-contrast', 'link-in-text-block'];
 
 /** Defines `axe` in a page. */
 const AXE = readFileSync(new URL('node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 
-/** No accessibility violation at all; of a part of the rules if they are named. Pages have no frames, so one run sees all. */
+/** No accessibility violation of all rules, or of the named ones. Pages have no frames, so one run checks the whole page. */
 export async function accessible(page: Page, rules: string[] = []): Promise<void> {
   if (!await page.evaluate(() => 'axe' in window)) await page.evaluate(AXE);
   // Nodes that pass are checked and not described: the selectors of thousands of them take longer than the rules.
@@ -79,9 +79,9 @@ export async function accessible(page: Page, rules: string[] = []): Promise<void
   expect.soft(messages, 'accessibility').toEqual([]);
 }
 
-/** Nothing sticks out sideways: a phone never scrolls the page across. Says what does. */
+/** No element is wider than the page, so that a phone does not scroll it sideways. The failure names the elements. */
 export async function fits(page: Page): Promise<void> {
-  // Asked again: a page whose style sheet is still applied has another width for a moment.
+  // Polled: while the style sheet is being applied, the page has another width for a moment.
   const wide = () => page.evaluate(() => {
     const width = document.documentElement.clientWidth;
     if (document.documentElement.scrollWidth <= width) return [];

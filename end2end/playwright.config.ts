@@ -1,4 +1,4 @@
-// Configuration of the browser tests: Debian's Chromium in its build without a window, which starts sooner and takes less time; one
+// Configuration of the browser tests: Debian's headless build of Chromium, which starts sooner and takes less time; one
 // project with one worker per program under test. A failure is not retried. Figures for the record come from `--project demo` or
 // `--project gallery` alone.
 import { defineConfig } from '@playwright/test';

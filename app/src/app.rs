@@ -19,10 +19,12 @@ use crate::pages::routes;
 use crate::refusal_pages::Refused;
 use crate::session::{CurrentSession, FirstRender, Refusal};
 
-/// Sets the theme before the first paint, and handles `.turn` with and without hydration. If
-/// storage is refused, the choice lasts for the page. A page that answers a form gets its own
-/// path. After another user has signed in, the page of the former one in another tab is loaded again: its
-/// requests are the new user's.
+/// Script of every page, with and without hydration.
+///
+/// - Sets the theme before the first paint, and switches it on a click on `.turn`. Without storage the choice lasts until
+///   the page is left.
+/// - Puts the page's own path into the address bar after a form was answered under the path of the form.
+/// - Reloads the tabs of the previous user after another user has signed in: their requests have the new user's session.
 pub const THEME: &str = "{const r=document.documentElement,k='theme',p=r.dataset.path,u=r.dataset.user;let t=null;\
     if(p)history.replaceState(null,'',p);\
     if(u){const c=new BroadcastChannel('user');c.postMessage(u);\
@@ -37,7 +39,7 @@ pub(crate) const SPRITE: &str = include_str!("components/sprite.svg");
 
 /// The document around the app. Rendered on the server only.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
-    // A form that was refused was sent to a path of its own: the page has another one.
+    // The answer to a refused form has the URL of the form, not of the page.
     let first = use_context::<FirstRender>().unwrap_or_default();
     let path = (first.reply.is_some() || first.refusal.is_some())
         .then(|| use_context::<PagePath>().map(|PagePath(path)| path))
@@ -92,7 +94,7 @@ pub fn App() -> impl IntoView {
     }
 }
 
-/// The routes; in place of the first page its refusal, until the reader opens another page.
+/// The routes. A refusal replaces the first page until the user opens another one.
 #[component]
 fn Content(refusal: Option<(Refusal, FormReply)>, reply: FirstReply) -> impl IntoView {
     reply.forget_on_leave();

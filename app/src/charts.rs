@@ -1,7 +1,7 @@
 //! Charts as views: complete in the first HTML, each with a title, a tooltip per mark and a
 //! table of the same numbers; in the browser also with the values under the pointer.
 //!
-//! `domain::charts` computes the geometry; the data crosses as it is, without HTML.
+//! `domain::charts` computes the geometry. The server sends the data of a chart, and the browser builds the same view from it.
 
 pub mod bars;
 pub mod chart_frame;

@@ -82,7 +82,7 @@ pub enum ConsoleError {
     Ambiguous { sources: Vec<Source> },
     /// The limit of concurrent searches is reached.
     #[error(
-        "this server runs as many searches as it can at once: try again in {retry_after_s} s, or narrow the search"
+        "the limit of concurrent searches is reached: try again in {retry_after_s} s, or narrow the search"
     )]
     Busy { retry_after_s: u32 },
     /// The caller may not read this: the label of the missing permission.
@@ -91,7 +91,7 @@ pub enum ConsoleError {
     /// The data cannot be read now.
     #[error("{what}")]
     Unavailable { what: String },
-    /// No scan tells whether the lock is held.
+    /// No scan has read this part of the backend: it is unknown whether the lock is held.
     #[error("{what}")]
     Unread { what: String },
 }

@@ -8,14 +8,14 @@ const MESSAGES: [(&str, &str, &str); 20] = [
     (
         "/alerts",
         "silenced",
-        "Silenced. New matching alerts are not notified until it ends.",
+        "Silenced: new matching alerts send no notification until the silence ends.",
     ),
     (
         "/alerts",
         "ended",
-        "The silence has ended. Alerts that still fire are notified.",
+        "The silence has ended. Notifications are sent for alerts that still fire.",
     ),
-    ("/alerts", "extended", "The silence is extended."),
+    ("/alerts", "extended", "The end of the silence is changed."),
     (
         "/alerts",
         "removed",
@@ -36,7 +36,7 @@ const MESSAGES: [(&str, &str, &str); 20] = [
         "changed",
         "Receiver changed. Send a test message.",
     ),
-    ("/alerts/receivers", "removed", "Removed."),
+    ("/alerts/receivers", "removed", "Receiver removed."),
     (
         "/settings",
         "changed",
@@ -69,7 +69,7 @@ const MESSAGES: [(&str, &str, &str); 20] = [
         "set",
         "Protection saved. It is in effect.",
     ),
-    ("/settings/protected-prefixes", "removed", "Removed."),
+    ("/settings/protected-prefixes", "removed", "Protection removed."),
     ("/alerts/receivers", "retried", "Queued for delivery again."),
 ];
 
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_nearest_page_has_the_message() {
         assert_eq!(find("/alerts", "?rule=a&acked"), Some("Acknowledged."));
-        assert_eq!(find("/alerts/receivers", "removed"), Some("Removed."));
+        assert_eq!(find("/alerts/receivers", "removed"), Some("Receiver removed."));
         assert_eq!(find("/alerts", "ackedx"), None);
         assert_eq!(find("/locks", "acked"), None);
     }

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
-/// Successors that say where the reader is.
+/// Selector of successors that are headings: a screen reader then announces the current section.
 pub const HEADINGS: &str = "h1, h2, h3";
 
 thread_local! {
@@ -21,7 +21,8 @@ pub fn focus(element: &Element) {
     }
 }
 
-/// Focuses the element if the control that had the focus was removed; a screen reader announces the element then.
+/// Focuses the element if no element has the focus, because the control that had it was removed. A screen reader then
+/// announces the element.
 pub fn focus_if_lost(element: &Element) {
     if focused().is_none() {
         if !element.has_attribute("tabindex") {
@@ -31,7 +32,8 @@ pub fn focus_if_lost(element: &Element) {
     }
 }
 
-/// Call it before elements are moved in the document, where one loses the focus: it gets it back, without a scroll.
+/// Call it before elements are moved in the document, which takes the focus away: the focused element gets it back,
+/// without a scroll.
 pub fn keep_focus() {
     // Only a browser has a focus.
     if cfg!(feature = "ssr") {
@@ -54,11 +56,11 @@ fn focused() -> Option<Element> {
     active.filter(|active| active.tag_name() != "BODY")
 }
 
-/// Call it before a form does what may remove its row. A row of a keyed list is out of the document before its cleanup
-/// runs, which then finds neither the focus nor the list.
+/// Call it before a form is sent that may remove its own row. A row of a keyed list leaves the document before its cleanup
+/// runs, so the cleanup can find neither the focus nor the list.
 pub fn record_parents(form: &Element) {
     let parents = collect_parents(form).into_iter();
-    // Another page is no place to return to.
+    // Stops at the page: outside of it, the focus would land on another page.
     SUBMITTED_IN.set(parents.take_while(|parent| parent.tag_name() != "MAIN").collect());
 }
 
@@ -89,7 +91,7 @@ pub fn pass_on_focus(focused: &'static str, successor: &'static str) {
         if parents.is_empty() {
             return;
         }
-        // After the replacement is in the document.
+        // One frame later the replacement is in the document.
         request_animation_frame(move || {
             if let Some(parent) = parents.into_iter().find(|parent| parent.is_connected()) {
                 let found = parent.query_selector(successor).ok().flatten();

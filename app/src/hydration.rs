@@ -1,8 +1,8 @@
-//! Loads the browser's half after the first paint, so that its download does not delay the text of the page. In a tab that is not
-//! shown there is no paint to wait for.
+//! Loads the wasm after the first paint, so that its download does not delay the text of the page. A hidden tab is never
+//! painted: there the wasm is loaded at once.
 //!
-//! Until then the browser follows links and history by itself. Back and forward within one document change only the address: the
-//! page is then not the one that the server rendered, and hydrating it would fail. It is loaded again.
+//! Until then the browser itself follows links and history. Back and forward within one document change only the address: the
+//! page is then not the one that the server rendered, and hydrating it would fail. The script reloads the page instead.
 
 use leptos::config::LeptosOptions;
 use leptos::prelude::*;

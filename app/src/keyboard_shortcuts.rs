@@ -17,11 +17,11 @@ const KEYS: [(&[&str], &str); 8] = [
     (&["/"], "search"),
     (&["j", "k"], "next and previous row"),
     (&["↵"], "open the row"),
-    (&["u"], "unlock the lock, or the row"),
+    (&["u"], "unlock this lock, or the lock of the focused row"),
     (&["a"], "acknowledge the focused alert"),
     (&["s"], "silence the focused alert"),
-    (&["p"], "pause, and go on"),
-    (&["?"], "this list"),
+    (&["p"], "pause or resume live updates"),
+    (&["?"], "show this list"),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,8 @@ fn command(before: Option<char>, key: &str) -> Option<Command> {
     }
 }
 
-/// The key, unless a field, a dialog, the browser or an earlier listener handles it: `a` after `g`
-/// opens the alerts, and does not acknowledge one.
+/// The key of the event; `None` if a field, a dialog, the browser or an earlier listener handles it.
+/// For example, `a` after `g` opens the alerts and does not acknowledge an alert.
 pub fn plain_key(event: &KeyboardEvent) -> Option<String> {
     let is_handled = event.default_prevented() || event.is_composing();
     if is_handled || event.ctrl_key() || event.meta_key() || event.alt_key() {

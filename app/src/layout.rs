@@ -20,7 +20,7 @@ pub fn Layout(children: Children) -> impl IntoView {
     let (header, tabs) = if is_signed_in {
         (view! { <Nav/> }.into_any(), view! { <Tabs/><Keys/> }.into_any())
     } else {
-        // A visitor without a session: the product and one form.
+        // Without a session the header has only the product name and the theme switch.
         let bar = view! { <header class="bar"><Brand/><div class="end"><ThemeSwitch/></div></header> };
         (bar.into_any(), ().into_any())
     };
@@ -37,7 +37,7 @@ pub fn Layout(children: Children) -> impl IntoView {
     .into_any()
 }
 
-/// What every page must say.
+/// Notices on every page: alert rules that are not evaluated, and read-only mode.
 #[component]
 fn Notices() -> impl IntoView {
     let session = use_session();
@@ -49,7 +49,8 @@ fn Notices() -> impl IntoView {
         })
     });
     let read_only = changing(move || {
-        let text = "The console is read-only: locks cannot be released until an admin turns this off.";
+        let text =
+            "The console is read-only: locks cannot be released until an admin turns read-only mode off.";
         read_only
             .get()
             .then(|| view! { <p class="notice warning" role="status">{text}</p> }.into_any())

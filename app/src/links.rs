@@ -193,20 +193,20 @@ fn resource_path(name: &str) -> String {
     encode(name, if foldable { b":,@" } else { b":,@/" })
 }
 
-/// The router in the browser decodes a URL once before it navigates, which would change names
-/// with these characters: the browser itself follows such links.
+/// Whether a link to this name is followed by the browser and not by the router, which decodes a URL once more before it
+/// navigates and would change names with these characters.
 pub fn needs_browser(name: &str) -> bool {
     name.contains(['%', '\\']) || name.chars().any(char::is_control) || name.trim() != name
 }
 
-/// Of one byte, as `\xff`.
+/// Length of one escaped byte, such as `\xff`.
 const ESCAPE_LEN: usize = 4;
 
 /// The name, or as much of its beginning as a filter accepts.
 pub fn filter_value(name: &str) -> &str {
     let start = &name[..name.floor_char_boundary(QUERY_BYTES_MAX)];
     match start.rfind('\\') {
-        // Maybe the first characters of an escaped byte.
+        // The cut may be inside an escaped byte: the partial escape is removed.
         Some(at) if start.len() < name.len() && at + ESCAPE_LEN > start.len() => &start[..at],
         _ => start,
     }
@@ -221,7 +221,7 @@ pub fn prefix(text: &str) -> String {
     }
 }
 
-/// A sentence to be continued.
+/// The sentence without its full stop, to be continued.
 pub(crate) fn without_full_stop(text: &str) -> &str {
     text.strip_suffix('.').unwrap_or(text)
 }

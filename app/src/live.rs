@@ -20,9 +20,9 @@ use topics::{Revisions, Topics};
 
 use crate::session::{CurrentSession, Session};
 
-/// Silence of the stream after which data no longer counts as live.
+/// Time without an event after which the connection counts as lost and data does not count as live.
 pub const SILENCE_MS_MAX: i64 = 12_000;
-/// Interval at which the page asks why the server refuses the stream: the reason may change.
+/// Interval at which the page requests the reason for a refused stream, which may change.
 const REFUSAL_CHECK_MS: i64 = 15_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub struct Live {
     seen: StoredValue<Revisions>,
     fetching: StoredValue<Fetching>,
     rest: StoredValue<Rest>,
-    /// The last fetch of the page for the reason of a refused stream; `None`: not refused.
+    /// When the reason for a refused stream was last requested; `None`: the stream is not refused.
     refusal_checked_at: RwSignal<Option<i64>>,
     session: CurrentSession,
 }
@@ -77,11 +77,11 @@ pub struct Live {
 struct ShownData {
     topics: Topics,
     revisions: Revisions,
-    /// Its arrival.
+    /// When the data arrived.
     arrived_at: i64,
 }
 
-/// Fetches in progress; later events wait for them, so that slow responses are not starved.
+/// Fetches in progress. Later events wait for them: a refetch for each event would never let a slow response arrive.
 #[derive(Debug, Clone, Copy, Default)]
 struct Fetching {
     running: u32,
@@ -137,8 +137,8 @@ impl Live {
             },
             arrived_at: clock::now_ms(),
         }));
-        // Changes between the first HTML and the opening of the stream. Once: a restarted server starts its revisions
-        // again, and is behind until its first event.
+        // Fetches changes between the first HTML and the opening of the stream, but only once: a restarted server counts its
+        // revisions again from the start, so its data stays behind until its first event.
         let was_behind = before.is_some_and(|before| {
             before.topics.has(Topics::INVENTORY) && before.revisions.inventory < seen.inventory
         });
@@ -147,7 +147,8 @@ impl Live {
         }
     }
 
-    /// For data without a revision: as new as the last event; before the first event, older than any.
+    /// Records the arrival of data without a revision: it counts as being as new as the last event, and before the first event
+    /// as older than any event.
     pub fn set_arrived(self, topics: Topics) {
         let mut revisions = self.seen.get_value();
         if self.last_event.with_untracked(Option::is_none) {
@@ -160,8 +161,8 @@ impl Live {
         }));
     }
 
-    /// Refetches the data of these topics. Ignored while paused: resuming refetches everything. During a fetch one
-    /// refetch waits for its end.
+    /// Refetches the data of these topics. Ignored while paused, because resuming refetches everything. Changes that arrive
+    /// during a fetch cause one refetch after it.
     fn on_change(self, topics: Topics) {
         if topics.is_none() || self.paused.get_untracked() {
             return;
@@ -178,8 +179,8 @@ impl Live {
         }
     }
 
-    /// A refused stream has no reason in the browser. The page's own requests have it, such as a session that has
-    /// ended, so they are sent again, at an interval that an overloaded server can answer.
+    /// The browser does not report why a stream was refused. The response to a request of the page has the reason, such as a
+    /// session that has ended, so the page's data is fetched again, at an interval that an overloaded server can answer.
     fn on_refused(self, now: i64) {
         let checked_at = self.refusal_checked_at.try_get_untracked().flatten();
         if checked_at.is_none_or(|at| now - at >= REFUSAL_CHECK_MS) {
@@ -249,8 +250,8 @@ impl Live {
         }
     }
 
-    /// Age of the data on screen: since the last event if it has that event's revision, otherwise since its arrival. A
-    /// lower revision confirms nothing: a restarted server starts them again.
+    /// Age of the data on screen: since the last event if the data has the revision of that event, otherwise since its arrival.
+    /// Revisions are compared for equality, because a restarted server counts them again from the start.
     pub fn data_age_ms(self) -> Option<i64> {
         let now = self.now.get()?;
         let shown = self.shown.get()?;

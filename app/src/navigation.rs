@@ -7,8 +7,8 @@ use leptos_router::hooks::use_location;
 
 use crate::pages::{PAGES, SETTINGS};
 
-/// The query string of this page. During navigation a page outlives its URL for a moment: the query
-/// of the next page is not its own.
+/// The query string of the page at `path`. During navigation the page stays for a moment under the URL of the next one: it then
+/// keeps its last query string.
 pub fn use_search_of(path: &'static str) -> Memo<String> {
     let location = use_location();
     Memo::new(move |before: Option<&String>| match before {
@@ -42,7 +42,7 @@ pub enum NavCount {
     FiringGroups,
 }
 
-/// One for those who may `permission`, behind `More` on a phone.
+/// An entry for users with `permission`; on a phone it is behind `More`.
 pub(crate) const fn page(
     path: &'static str,
     label: &'static str,
@@ -71,7 +71,7 @@ pub struct SettingsEntry {
     pub needs_fresh: bool,
 }
 
-/// One for admins.
+/// An entry for admins.
 pub(crate) const fn section(path: &'static str, label: &'static str, needs_fresh: bool) -> SettingsEntry {
     SettingsEntry {
         path,

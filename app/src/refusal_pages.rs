@@ -1,5 +1,5 @@
-//! Pages in place of a page: without permission, after the session ended, for a request of
-//! another site. A form's input is shown, and sent again where it holds no secret.
+//! Pages shown in place of a refused page: missing permission, ended session, request of another
+//! site. The input of a refused form is shown, and can be sent again if it holds no secret.
 
 use domain::escape::visible;
 use leptos::prelude::*;
@@ -76,7 +76,7 @@ fn signed_out(sign_in: String, reply: &FormReply) -> AnyView {
     .into_any()
 }
 
-/// Posted by another site. Its input is not shown: no user typed it here.
+/// A form that another site posted. Its input is not shown, because the user did not type it.
 fn from_elsewhere() -> AnyView {
     view! {
         <PageTitle text="Request from another site"/>

@@ -1,4 +1,4 @@
-//! Server-rendered pages without script: sign-in, first set-up, authentication once more.
+//! Server-rendered pages without script: sign-in, setup, authenticating again.
 //!
 //! Not part of the hydrated app, so they add nothing to the wasm. Each is a function from plain
 //! data to a document; the server handles posts and redirects.

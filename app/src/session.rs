@@ -1,4 +1,4 @@
-//! What the layout knows of the user: from the server's first HTML, kept up to date by the event
+//! Facts about the user for the layout: from the server's first HTML, kept up to date by the event
 //! stream.
 
 use domain::access::Permission;
@@ -62,7 +62,7 @@ impl Session {
     }
 }
 
-/// What a page shows in place of its content.
+/// Reason why a page shows a refusal in place of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
     /// The label of the missing permission.
@@ -73,7 +73,7 @@ pub enum Refusal {
     FromElsewhere,
 }
 
-/// What the server's first HTML knows besides the page's data; serialized into it.
+/// Facts that the server serializes into the first HTML in addition to the page's data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstRender {
     pub session: Session,

@@ -15,7 +15,7 @@ const PATHS = [
 
 interface Scores { performance: number; accessibility: number; practices: number; paintMs: number; interactiveMs: number; blockedMs: number; shift: number; failed: string[] }
 
-/** The elements that an audit complains of. */
+/** The elements that an audit reports. */
 function places(details: unknown): string {
   const { items = [] } = (details ?? {}) as { items?: { node?: { selector?: string } }[] };
   return items.map(({ node }) => node?.selector).slice(0, 3).join(' and ');
@@ -27,12 +27,12 @@ async function measure(url: string, port: number, cookie: string, isPhone: boole
     logLevel: 'error' as const,
     extraHeaders: { cookie },
     onlyCategories: ['performance', 'accessibility', 'best-practices'],
-    // The event stream of a live page stays open, so the network never falls silent.
+    // The event stream of a live page stays open, so the network is never idle.
     maxWaitForLoad: 10_000,
   };
   const attempt = async () => (await lighthouse(url, settings, isPhone ? undefined : desktopConfig))?.lhr;
   let report = await attempt();
-  // Now and then Chromium's trace lacks its beginning; such a report has no scores.
+  // Sometimes Chromium's trace lacks its beginning. Such a report has no scores.
   if (report?.runtimeError) report = await attempt();
   if (!report || report.runtimeError) throw new Error(`${url}: ${report?.runtimeError?.message ?? 'no report'}`);
   const { categories, audits } = report;
@@ -63,7 +63,7 @@ function missed(of: Scores): string[] {
 
 test('every page meets the goals of Lighthouse', async ({ demo, api }) => {
   test.setTimeout(3_600_000);
-  // Until a backend of the demo is stale: a notice that appears meanwhile would count as the page's last paint.
+  // Waits until a backend of the demo is stale: a notice that appears during a run would count as the page's last paint.
   await expect.poll(async () => (await api<Backend[]>('backends')).map((it) => it.status), { timeout: 60_000 }).toContain('stale');
   const lock = (await api<Locks>('inventory?limit=500')).locks.find((it) => it.waiterCount);
   const alerts = await api<{ alerts: { rule: string }[] }>('alerts');

@@ -1,4 +1,4 @@
-// The README's pictures, light and dark: the demo once several kinds of trouble are visible, and the gallery without any.
+// The README's pictures, light and dark: the demo when several problems are visible, and the gallery without problems.
 import { type Page } from '@playwright/test';
 import { type Detail, expect, type Locks, openLive, test } from '../demo';
 import { test as gallery } from '../gallery';
@@ -38,6 +38,6 @@ test('overview, lock and alerts of the demo', async ({ page, api }) => {
 gallery('overview of healthy backends', async ({ page, scene }) => {
   await scene('calm');
   await openLive(page, '/');
-  // Without the charts below, whose made-up past belongs to another scene.
+  // Without the charts below, whose generated history is of another scene.
   await picture(page, 'overview-healthy', 672);
 });

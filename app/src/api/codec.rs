@@ -15,7 +15,7 @@ use thiserror::Error;
 /// changed comment changes it too, which is harmless.
 const STAMP: [u8; 4] = *include_bytes!(concat!(env!("OUT_DIR"), "/payload_stamp"));
 
-/// Whether it may begin with a stamp of any build, as no text does.
+/// Whether the payload may begin with the stamp of some build. The first byte of a stamp begins no UTF-8 text.
 pub(crate) fn is_stamped(payload: &[u8]) -> bool {
     matches!(payload.first(), Some(0x80..=0xbf))
 }
@@ -32,9 +32,9 @@ pub type EncodedResponse = Post<Payload>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PayloadError {
-    #[error("the console is another version by now; reload this page")]
+    #[error("the console has another version now; reload this page")]
     OtherBuild,
-    #[error("what it sent cannot be read")]
+    #[error("the response of the console cannot be read")]
     Malformed,
 }
 

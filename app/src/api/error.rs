@@ -97,7 +97,7 @@ impl ApiError {
         }
     }
 
-    /// A retry may succeed; an invalid query stays invalid.
+    /// Whether a retry may succeed. It cannot for an invalid query, a missing lock or a missing permission.
     pub const fn is_passing(&self) -> bool {
         matches!(
             self,
@@ -124,7 +124,7 @@ pub fn set_status(status: u16) {
 /// A call of the ports that sets the response status.
 pub struct Ports {
     pub console: SharedConsole,
-    /// `None`: the console has no data besides locks.
+    /// `None`: the console has data of locks only.
     pub pages: Option<SharedPageData>,
     /// Taken before the first await: the context is available only at the call.
     status: Option<SetStatus>,
@@ -178,12 +178,12 @@ mod tests {
 
     #[test]
     fn the_error_page_of_a_proxy_is_no_new_version() {
-        // Only a new version reloads the page, which then shows the proxy's error page.
+        // `OtherBuild` reloads the page: the reload would replace it with the proxy's error page.
         for body in ["<html>502 Bad Gateway", "\u{feff}no healthy upstream", ""] {
             let error = ApiError::de(Bytes::from_static(body.as_bytes()));
             assert!(matches!(error, ApiError::Unreachable(_)), "{body:?}: {error}");
         }
-        // The rest of its stamp is text.
+        // A stamp of another build: its first byte is not text, the others are.
         let other_build = Bytes::from_static(&[0xbb, b'h', b't', b'm', 2]);
         assert_eq!(ApiError::de(other_build), ApiError::OtherBuild);
     }

@@ -60,9 +60,9 @@ pub struct BarChart {
 const GROUND: f64 = 120.0;
 const HIGHEST: f64 = 100.0;
 const HEIGHT: u32 = 148;
-/// Least height of a bar above zero.
+/// Minimum height of a bar with a value above zero.
 const LOWEST: f64 = 2.0;
-/// Closer to an edge than this, in per cent, a label does not fit on that side.
+/// Distance from an edge, in per cent, below which a label does not fit on that side.
 const EDGE: f64 = 24.0;
 
 impl BarChart {

@@ -1,8 +1,8 @@
 //! Values under the pointer of a chart: mouse, touch and keyboard, in the browser only.
 //!
-//! A chart gives its readings: rows of places, each with what it shows there. The plot stays in
-//! the document while the drawing inside it changes, and so does the place that is read. With
-//! [`Plot`]'s `span` a dragged span opens its URL: the page narrows to it.
+//! A chart provides its readings: rows of places, each with the values at that place. The plot
+//! and the selected place stay in the document while the drawing inside changes. With [`Plot`]'s
+//! `span`, dragging over a span opens its URL, which limits the page to that time range.
 
 mod pointer;
 
@@ -19,7 +19,7 @@ use crate::components::reactive::changing;
 use crate::live::use_live;
 use pointer::Pointer;
 
-/// What a chart shows at one place.
+/// The values of a chart at one place.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reading {
     /// Left edge and width, in per cent of the chart.
@@ -54,11 +54,11 @@ type Place = (usize, usize);
 pub fn Plot(
     /// CSS class of the drawing's container.
     class: &'static str,
-    /// Accessible name: what is read.
+    /// Accessible name: the measured quantity.
     #[prop(into)]
     label: Signal<String>,
     readings: Readings,
-    /// `None`: a part cannot be selected.
+    /// `None`: no span can be selected.
     #[prop(optional)]
     span: Option<SpanUrl>,
     children: Children,
@@ -109,7 +109,7 @@ fn cross(pointer: Pointer, label: Signal<String>) -> AnyView {
         awake().then(|| {
             reading.with(|reading| {
                 let text = reading.as_ref().map(Reading::text);
-                text.unwrap_or_else(|| "arrow keys read the values".to_owned())
+                text.unwrap_or_else(|| "use the arrow keys to read the values".to_owned())
             })
         })
     };
@@ -176,7 +176,7 @@ fn reading_view(reading: Reading, row: usize, rows: usize, pointer: Pointer) -> 
         })
     });
     let top = percent(row as f64 * height);
-    // Next to its row; a single row has the values at its top.
+    // The values are above or below their row. With a single row they are at its top.
     let (above, below) = match rows {
         ..=1 => (None, Some("0".to_owned())),
         _ if row * 2 < rows => (None, Some(percent((row + 1) as f64 * height))),

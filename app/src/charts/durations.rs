@@ -124,7 +124,7 @@ fn chart_note(measure: Measure, chart: &DurationChart) -> String {
         return subject(&chart.of);
     }
     let (singular, plural) = measure.nouns();
-    // Drawn at the middle of their bounds.
+    // A duration of uncertain length is drawn at the middle of its bounds.
     let uncertain = match chart.uncertain {
         0 => String::new(),
         count => format!(

@@ -8,7 +8,7 @@ use super::chart_frame::Table;
 use super::crosshair::Reading;
 use super::svg::{linked_untabbed, percent};
 
-/// One cell with what it says.
+/// One cell and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     /// 0 to 5; `None`: unknown.

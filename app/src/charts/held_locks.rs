@@ -16,7 +16,7 @@ use super::series::{Draw, Event, Panel, SeriesChart};
 use crate::components::reactive::changing;
 use crate::links::{PageUrl, named, with_query};
 
-/// URL parameter that draws the same span before as well.
+/// URL parameter that also draws the preceding span of the same length.
 pub const COMPARE: &str = "compare";
 
 #[component]
@@ -63,11 +63,11 @@ pub fn HeldLocks(
 fn compare_link(chart: &HeldLocksChart, url: &PageUrl) -> AnyView {
     let is_compared = chart.before.is_some();
     let (label, value) = if is_compared {
-        ("Without the span before", "")
+        ("Stop comparing", "")
     } else {
         ("Compare", "before")
     };
-    let title = "draws the same span before as a dashed line";
+    let title = "draws the preceding time span as a dashed line";
     let href = url.with(&[(COMPARE, value)]).href();
     view! { <a class="link" href=href title=title data-noscroll="">{label}</a> }.into_any()
 }
@@ -158,7 +158,7 @@ fn entries(chart: &HeldLocksChart) -> Vec<LegendEntry> {
         (
             chart.before.is_some(),
             Swatch::Line("ser before"),
-            "the same span before",
+            "preceding time span",
         ),
         (has("reclaim"), Swatch::Shape("reclaim", ""), "reclaim"),
         (has("revoke"), Swatch::Shape("revoke", ""), "forced unlock"),

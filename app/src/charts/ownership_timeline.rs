@@ -181,7 +181,7 @@ fn role(lane: &Lane) -> String {
     });
     let longest = lane.zombies.iter().map(|zombie| zombie.until - zombie.from).max();
     let wrote = match longest {
-        // Closer together than two scans: the length is unknown.
+        // The loss and the last write are closer together than two scans: the time between them is unknown.
         Some(..=0) => Some("wrote later".to_owned()),
         Some(late) => Some(format!("wrote for {} more", format::age(late))),
         None => (!lane.refused.is_empty()).then(|| "write rejected".to_owned()),

@@ -33,7 +33,7 @@ pub struct Panel {
     pub draw: Draw,
     pub height: u32,
     pub drawn: Drawn,
-    /// The same span before, on the same scale.
+    /// The preceding span of the same length, on the same scale.
     pub before: Option<Drawn>,
 }
 
@@ -189,7 +189,7 @@ impl SeriesChart {
     /// A reading per span, with the values of all panels and the events in it.
     pub fn readings(&self, href: Option<HrefOf<'_>>) -> Vec<Reading> {
         let spans = self.spans().iter().enumerate();
-        // The future part of the last cell is no place to read.
+        // Spans in the future have no values.
         let known = spans.filter(|(_, span)| span.from < self.scale.until());
         known
             .map(|(place, span)| self.reading(place, span, href))

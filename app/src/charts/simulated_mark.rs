@@ -1,4 +1,4 @@
-//! The mark of charts that contain simulated data: a demo has a past that did not happen.
+//! Mark of charts with simulated data: the demo simulates its history before the start.
 
 use leptos::prelude::*;
 

@@ -81,7 +81,7 @@ fn drawing(class: &'static str, layout: &CycleLayout, deadlock: &DeadlockView, h
     .into_any()
 }
 
-/// Place of a wait's release in the list of suggested releases.
+/// Number of the wait's release in the list of suggested releases.
 fn number(place: usize, (x, y): (f64, f64)) -> AnyView {
     view! {
         <rect class="no" x=x - 9.5 y=y - 10.5 width="19" height="21" rx="3"></rect>
@@ -130,7 +130,7 @@ fn lines(hop: &CycleHop, at: Anchor) -> AnyView {
     .into_any()
 }
 
-/// How the wait is known, and how old or partial that is.
+/// Source of the wait, and whether its data is partial or stale.
 pub fn evidence(wait: &WaitView) -> String {
     match wait.trust {
         EdgeTrust::Current => wait.evidence.clone(),
@@ -188,14 +188,7 @@ fn table(deadlock: &DeadlockView) -> Table {
         };
         vec![owner(at), lock, backend, owner(at + 1), how, since]
     };
-    let head = [
-        "waiter",
-        "lock",
-        "backend",
-        "holder",
-        "believed because of",
-        "waits for",
-    ];
+    let head = ["waiter", "lock", "backend", "holder", "evidence", "waits for"];
     Table {
         caption: deadlock.title(),
         head: head.map(str::to_owned).into(),

@@ -15,7 +15,7 @@ const LANE: u32 = 44;
 const TIMES_MAX: usize = 6;
 /// Part of the longest wait that is shown before it began.
 const BEFORE: i64 = 10;
-/// Beyond this position, in per cent, the time of a wait is written at its left.
+/// Position, in per cent, beyond which the time of a wait is written at its left.
 const RIGHT_MAX: f64 = 62.0;
 
 /// `now`: when the lengths of the waits were read, in milliseconds since 1970.
@@ -51,7 +51,7 @@ pub fn timeline_note(deadlock: &DeadlockView) -> String {
         None => "when the last of these waits was seen",
     };
     let longest = format::duration(longest_ms(deadlock));
-    format!("{longest}, UTC; the red line is {mark}")
+    format!("{longest}, UTC; the red line marks {mark}")
 }
 
 fn longest_ms(deadlock: &DeadlockView) -> i64 {

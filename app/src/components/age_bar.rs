@@ -15,7 +15,7 @@ pub fn AgeBar(backend: BackendView) -> impl IntoView {
     let Some(age_ms) = backend.age_ms else {
         return view! {
             <svg class="agebar" height="8" role="img">
-                <title>"Never observed."</title>
+                <title>"Never read."</title>
                 <rect class="void" x="0.5" y="2.5" width="99.5%" height="3"></rect>
             </svg>
         }

@@ -71,7 +71,7 @@ fn Age(backend: BackendView) -> impl IntoView {
     };
     let figure = match backend.age_ms {
         Some(ms) => view! { <b><AgeText ms/></b> }.into_any(),
-        None => view! { <b class="never">"never seen"</b> }.into_any(),
+        None => view! { <b class="never">"never read"</b> }.into_any(),
     };
     view! { <div class="age-of">{figure}<span class="ink2 small">{note}</span></div> }
 }

@@ -13,7 +13,7 @@ pub fn CopyButton(#[prop(into)] text: Signal<String>, #[prop(into)] label: Strin
         let written = window().navigator().clipboard().write_text(&text.get_untracked());
         leptos::task::spawn_local(async move {
             let done = wasm_bindgen_futures::JsFuture::from(written).await.is_ok();
-            // The page may have been left by now.
+            // `try_set`: the user may have left the page in the meantime.
             copied.try_set(done);
             set_timeout(
                 move || {

@@ -1,7 +1,7 @@
 //! Expiry bar of one row: the time left as a bar that shrinks to the left.
 //!
-//! Complete in the first HTML. Between two readings only the bar's width and the number change;
-//! every other part follows the next reading. Lengths are SVG attributes in per cent, because
+//! Complete in the first HTML. Between two readings only the bar's width and the number change.
+//! All other parts change with the next reading. Lengths are SVG attributes in per cent, because
 //! the content security policy forbids style attributes.
 
 use std::sync::Arc;

@@ -74,7 +74,7 @@ fn OldestBackend(live: Live) -> impl IntoView {
             .get()
             .filter(|oldest| oldest.status != BackendStatus::Live)?;
         let (shape, hue, label) = status_badge(oldest.status);
-        let age = oldest.age_ms.map_or_else(|| "never seen".to_owned(), seconds);
+        let age = oldest.age_ms.map_or_else(|| "never read".to_owned(), seconds);
         Some(
             view! {
                 <span class=format!("lv-old {hue}")>

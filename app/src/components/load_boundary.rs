@@ -33,7 +33,7 @@ enum Phase {
 #[component]
 pub fn LoadBoundary<T, F, V>(
     load: Load<T>,
-    /// The page's age is that of this data, which has no revision of its own.
+    /// Kinds of this data, if it has no revision of its own: the page's age is then that of the last response.
     #[prop(optional)]
     shows: Topics,
     /// A part of a page that has its own heading.
@@ -196,7 +196,7 @@ pub fn Failed(error: ApiError, retry: Callback<()>, whole: bool) -> impl IntoVie
             format!("Invalid filter {field:?}")
         }
         ApiError::Console(ConsoleError::NotFound { .. }) => "Not found".to_owned(),
-        ApiError::Console(ConsoleError::Ambiguous { .. }) => "This name is held more than once".to_owned(),
+        ApiError::Console(ConsoleError::Ambiguous { .. }) => "Several locks have this name".to_owned(),
         ApiError::Console(ConsoleError::Busy { .. }) => "Too many searches at once".to_owned(),
         ApiError::Console(ConsoleError::Forbidden { permission }) => return forbidden(permission),
         ApiError::Console(ConsoleError::Unavailable { .. }) => "No data".to_owned(),
@@ -232,7 +232,7 @@ fn forbidden(permission: &str) -> AnyView {
     .into_any()
 }
 
-/// What ends the error, if not time.
+/// Link that removes the cause of the error, where a retry does not.
 fn remedy(error: &ApiError) -> AnyView {
     match error {
         // In another tab: nothing on this page is lost.
@@ -245,7 +245,7 @@ fn remedy(error: &ApiError) -> AnyView {
     }
 }
 
-/// A page of the version before: loads itself again, once. One with unsaved input has a link for it instead.
+/// Reloads a page of the previous version, once. A page with unsaved input is not reloaded: it shows a link.
 fn reload_once() {
     const KEY: &str = "reloaded";
     if has_unsaved_input() {
@@ -262,8 +262,8 @@ fn reload_once() {
     }
 }
 
-/// Input in a form that is not sent yet, or a secret that is shown once. A browser without these selectors counts as
-/// having some: `:is` would ignore them, `:not` fails.
+/// Whether the page has input of a form that is not sent yet, or a secret that is shown once. A browser that does not know
+/// `:user-valid` counts as having input: an unknown selector fails in `:not`, while `:is` would ignore it.
 fn has_unsaved_input() -> bool {
     const UNSAVED: &str = ".once, main form[method=post] :is(input, textarea, select)\
         :not(:not(:focus, :user-valid, :user-invalid))";

@@ -40,7 +40,7 @@ fn cell(x: usize, node: &NodeCell) -> AnyView {
     }
 }
 
-/// For readers that cannot see the cells.
+/// Text alternative of the cells, for screen readers.
 fn label(quorum: &Quorum) -> String {
     let labels: Vec<String> = quorum
         .nodes

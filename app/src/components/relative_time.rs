@@ -43,7 +43,7 @@ pub fn age(at: Option<i64>, now: i64, none: &'static str) -> AnyView {
 
 fn distance(past_ms: i64) -> String {
     if past_ms < 0 {
-        // A token for 90 days expires in 90 days a second later, too.
+        // Rounded, so that a token created for 90 days still shows 90 days one second later.
         let left = past_ms.saturating_abs();
         return format!(
             "in {}",

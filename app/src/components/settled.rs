@@ -1,8 +1,8 @@
-//! A view that waits for nothing: the server writes it at once.
+//! A view without pending resources, which the server renders in one pass.
 //!
-//! On the server, a view inside of a boundary is otherwise walked three times: to find what it waits for, to await it, and
-//! to write it. Each walk calls every reactive closure below, and the second makes a future of every node. For a list of
-//! 1,000 rows that is most of the page's time. The browser build needs none of it.
+//! On the server, a view inside a boundary is otherwise walked three times: to find its pending resources, to await them, and
+//! to write the HTML. Each walk calls every reactive closure of the view, and the second creates a future for every node. For
+//! a list of 1,000 rows this is most of the page's render time. The browser build does not need it.
 
 use leptos::prelude::*;
 

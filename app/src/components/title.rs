@@ -26,7 +26,7 @@ pub fn TitleFormat() -> impl IntoView {
     let session = use_session();
     let first = session.with_untracked(|session| session.firing_groups);
     let formatter = move |page: String| {
-        // The server formats after the page's state is gone.
+        // The server calls this after the page's signals were disposed of.
         let groups = if is_html { first } else { session.firing_groups() };
         let title = with_count(groups, full(&page));
         if is_html {
@@ -45,7 +45,7 @@ pub fn TitleFormat() -> impl IntoView {
     reason = "the formatter of TitleFormat escapes the text"
 )]
 pub fn PageTitle(#[prop(into)] text: TextProp) -> impl IntoView {
-    // The server writes the title after another page may have continued on its thread, whose values would then be read.
+    // Evaluated now: the server writes the title later, when its thread may run another page, whose values would be read.
     let text = if cfg!(feature = "ssr") {
         text.get().into()
     } else {

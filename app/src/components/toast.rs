@@ -16,7 +16,7 @@ const SHOWN_FOR: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy)]
 pub struct Toast(RwSignal<(u32, Option<&'static str>)>);
 
-/// Requires the app, which provides it.
+/// Available below the app, which provides it.
 pub fn use_toast() -> Toast {
     use_context::<Toast>().unwrap_or_default()
 }
@@ -65,14 +65,14 @@ pub fn ToastMessage() -> impl IntoView {
         let path = location.pathname.get();
         let message = of_url.get();
         let is_relevant = message.is_some() || before.is_some_and(|before| before != path);
-        // The form that led here has shown it.
+        // Not shown twice: the form that led to this page has shown its message already.
         if is_relevant && toast.0.get_untracked().1 != message {
             toast.show(message);
         }
         path
     });
     let shown = Memo::new(move |_| message(toast.0.get().1, of_url.get(), live.is_awake()));
-    // Each message is an element of its own: a screen reader announces the same text again.
+    // Each message is a new element, so that a screen reader also announces a repeated text.
     let keys = Memo::new(move |_| {
         let number = toast.0.get().0;
         shown
@@ -89,7 +89,7 @@ pub fn ToastMessage() -> impl IntoView {
     .into_any()
 }
 
-/// With a script the message of the URL is a toast as well: it ends, and does not return after a later one.
+/// The message to show. With a script, the message of the URL is shown for a limited time too, and only once.
 fn message(
     toast: Option<&'static str>,
     of_url: Option<&'static str>,
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn the_message_of_a_url_does_not_return_after_another() {
-        // A receiver was removed, another is added on the same page; its message ends.
-        let removed = Some("Removed.");
+        // A receiver was removed, another one is added on the same page, and the timer of the second message ends.
+        let removed = Some("Receiver removed.");
         assert_eq!(message(None, removed, false), removed);
         let added = Some("Receiver added.");
         assert_eq!(message(added, removed, true), added);

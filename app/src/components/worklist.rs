@@ -31,12 +31,12 @@ pub fn Worklist(
     empty: ViewFn,
 ) -> impl IntoView {
     let (pointed, focused) = (RwSignal::new(false), RwSignal::new(false));
-    // Rows added later are marked; those of the first paint are not.
+    // Rows added after the first paint are marked.
     let settled = StoredValue::new(false);
     Effect::new(move |_| settled.set_value(true));
     let ids = held_back(locks, Signal::derive(move || pointed.get() || focused.get()));
     let is_empty = Memo::new(move |_| ids.with(Vec::is_empty));
-    // A table that is removed sends no pointer or focus event.
+    // A removed table sends no event when the pointer or focus leaves it, so the hold is ended here.
     Effect::new(move |_| {
         if is_empty.get() {
             pointed.set(false);
@@ -79,7 +79,7 @@ pub fn Worklist(
     changing(move || if is_empty.get() { empty.run() } else { table() })
 }
 
-/// One row, whose values follow the readings. Its last values stay while its removal waits.
+/// One row; its values change with each reading. A removed lock keeps its last values while rows are held back.
 fn row(locks: Signal<Vec<Lock>>, id: LockId, came_late: bool) -> impl IntoView {
     let lock = Memo::new(move |before: Option<&Option<Lock>>| {
         let now = locks.with(|locks| locks.iter().find(|lock| lock.id == id).cloned());

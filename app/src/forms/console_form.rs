@@ -114,7 +114,7 @@ impl FormState {
         self.clear_failure();
     }
 
-    /// Forgets a request without a reply: the page shows what it did.
+    /// Removes the message of a request without a reply, because the page now shows the effect of that request.
     pub fn clear_failure(self) {
         self.failure.set(None);
     }
@@ -147,7 +147,7 @@ pub fn ConsoleForm(
         false => FormState::of_action(&action),
     });
     if stays {
-        // What it did may leave no place for the form.
+        // The action may remove the form from the page.
         pass_on_focus("form:has(:focus)", HEADINGS);
     }
     let done = on_success(stays, on_done);
@@ -165,7 +165,7 @@ pub fn ConsoleForm(
             record_parents(form.form());
         }
         leptos::task::spawn_local(async move {
-            // The event of the change may arrive before the answer, on a page that is about to close.
+            // The event of the change may arrive before the reply, while the page is about to be left.
             let guard = live.hold_refetches();
             let outcome = form.send().await;
             state.is_sending.try_set(false);
@@ -199,7 +199,7 @@ pub fn ConsoleForm(
     .into_any()
 }
 
-/// Shows the result; whether another page opens.
+/// Shows the result. Returns whether another page opens.
 fn on_success(stays: bool, on_done: Option<Callback<()>>) -> Callback<String, bool> {
     let (live, toast, navigate) = (use_live(), use_toast(), use_navigate());
     let current_path = use_location().pathname;
@@ -211,7 +211,7 @@ fn on_success(stays: bool, on_done: Option<Callback<()>>) -> Callback<String, bo
         }
         // Also if it is the URL of this page, as after the second save of a rule.
         toast.show_for(&to);
-        // Another page fetches its data by itself, and what this one shows may be gone.
+        // Another page fetches its own data. On this page, the data may be of an object that the action removed.
         if !opens_page {
             live.show_waiting();
         }
@@ -234,7 +234,7 @@ pub fn FormAlert() -> impl IntoView {
     .into_any()
 }
 
-/// The reply of the first HTML to one of many forms with the same path.
+/// Shows the reply in the first HTML if it is to a row form, one of many with the same path.
 #[component]
 pub fn PageReply(
     /// Path of a form of the page that shows its reply itself.
@@ -253,7 +253,7 @@ fn done_note(text: String) -> AnyView {
     view! { <p class="notice healthy" role="status">{text}</p> }.into_any()
 }
 
-/// A request that got no reply of the form's handler. Everything typed is still in the form.
+/// Message for a request without a reply of the form's handler. The form keeps its input.
 fn failure(error: SendError) -> AnyView {
     let link = error.link().map(|(href, label)| {
         view! { " "<a class="link" href=href target="_blank" rel="noopener external">{label}</a> }.into_any()

@@ -131,8 +131,8 @@ pub fn TextArea(
     .into_any()
 }
 
-/// Content of a `<textarea>`. Where a browser reads it in a document, it drops the first line break:
-/// an extra one preserves the text. Where a script sets it, it drops none.
+/// Content of a `<textarea>`. The HTML parser of a browser drops the first line break, so HTML gets an extra one. A value that
+/// a script sets keeps all line breaks.
 pub fn textarea_html(value: &str) -> String {
     let extra = if cfg!(feature = "ssr") { "\n" } else { "" };
     format!("{extra}{}", escape_html(value))

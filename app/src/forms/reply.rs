@@ -24,7 +24,7 @@ pub struct FormReply {
     pub status: u16,
     /// Error of the whole form.
     pub alert: Option<String>,
-    /// Message that names something, or of a form that was not sent to be executed; others are in `done_messages`.
+    /// Success message that contains a name, or of a form that only previewed. Fixed messages are in `done_messages`.
     pub done: Option<String>,
     /// Name of the field, and its error.
     pub faults: Vec<(String, String)>,

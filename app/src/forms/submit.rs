@@ -36,13 +36,13 @@ pub enum SendError {
     Refused(String),
     /// The request may have arrived: the handler may have run.
     #[error(
-        "Outcome unknown: {0}. It may have been done. Everything typed is still here: check before you submit again."
+        "Outcome unknown: {0}. The action may have run. Everything typed is still here: check before you submit again."
     )]
     OutcomeUnknown(String),
 }
 
 impl SendError {
-    /// Where the reader removes the cause, in another tab.
+    /// Link to open in another tab, where the user removes the cause.
     pub fn link(&self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::SignedOut => Some(("/sign-in", "Sign in, in a new tab")),
@@ -162,9 +162,9 @@ async fn refusal(response: &Response) -> SendError {
     classify(response.status(), text("code").as_deref(), detail)
 }
 
-/// Below status 500 the request was refused before its handler ran. So it was with `store_unavailable`, which is from
-/// the check of the session: a handler has errors of the store in its reply. From 500 on, nothing else tells how far
-/// it came.
+/// Below status 500 the request was refused before its handler ran. `store_unavailable` is also from before the handler, from
+/// the check of the session: a handler puts errors of the store into its reply. With any other status from 500 on it is
+/// unknown how far the handler came.
 fn classify(status: u16, code: Option<&str>, detail: Option<String>) -> SendError {
     let why = detail.map_or_else(
         || format!("the console answered with status {status}"),

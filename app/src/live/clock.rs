@@ -1,17 +1,17 @@
-//! The clock of everything that ages on a page: the monotonic clock of the browser, and the sleep of the computer.
+//! The clock for all ages on a page: the monotonic clock of the browser plus the time that the computer slept.
 
 use std::cell::Cell;
 
 use leptos::prelude::*;
 
-/// Difference of the two clocks that is no correction of the wall clock.
+/// Minimum difference of the two clocks that counts as sleep. A smaller one is a correction of the wall clock.
 const SLEEP_MS_MIN: i64 = 2_000;
 
 thread_local! {
     static CLOCK: Cell<Clock> = const { Cell::new(Clock { slept_ms: 0, last: None }) };
 }
 
-/// `performance.now()` stops while some systems sleep: a woken page would take the data of before for live.
+/// On some systems `performance.now()` stops during sleep: without this correction, data from before the sleep would look live.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
     /// Sleep since the page opened, in milliseconds.
@@ -21,8 +21,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// A wall clock that is set forward looks like sleep: the data looks old, and is fetched again. One that is set
-    /// back changes nothing.
+    /// A wall clock that is set forward looks like sleep: the data then looks old and is fetched again. A wall clock that is set
+    /// back has no effect.
     fn read(&mut self, wall_ms: i64, monotonic_ms: i64) -> i64 {
         if let Some((wall, monotonic)) = self.last {
             let difference = (wall_ms - wall) - (monotonic_ms - monotonic);
@@ -54,7 +54,7 @@ pub fn now_ms() -> i64 {
     now
 }
 
-/// When the first HTML arrived: its durations run since then, also while the script is on its way. In the browser only.
+/// When the first HTML arrived: its durations run from then on, also before the script has loaded. In the browser only.
 pub(super) fn received_ms() -> i64 {
     let now = now_ms();
     received().map_or(now, |at| at.clamp(0, now))

@@ -80,7 +80,7 @@ fn get(object: &JsValue, name: &str) -> Option<JsValue> {
     Reflect::get(object, &name.into()).ok()
 }
 
-/// 0 without the member.
+/// A number of the event; 0 if the member is missing.
 fn total(object: &JsValue, name: &str) -> u64 {
     integer(object, name).map_or(0, i64::unsigned_abs)
 }

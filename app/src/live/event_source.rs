@@ -16,10 +16,10 @@ use super::{Live, SILENCE_MS_MAX, Stream};
 const ADDRESS: &str = "/v1/events";
 const TICK: Duration = Duration::from_millis(250);
 const TICK_CALM: Duration = Duration::from_secs(1);
-/// Age of activity that is fetched again without an event: events carry no activity of other
-/// servers, and none at all to users with a limited scope.
+/// Age at which data about activity is refetched without an event: events do not report activity of
+/// other servers, and no activity to users with a limited scope.
 const ACTIVITY_AGE_MS_MAX: i64 = 5_000;
-/// The same of other data: charts and what else is shown of the last hours change with time alone.
+/// Age at which other data is refetched: charts and other data of the last hours change with time, without an event.
 const OTHER_AGE_MS_MAX: i64 = 60_000;
 /// Interval between attempts to reopen a stream that the browser gave up.
 const REOPEN_MS: i64 = 3_000;
@@ -79,7 +79,7 @@ fn open(live: Live) -> Option<Source> {
     let source = EventSource::new(ADDRESS).ok()?;
     let (slept_ms, stream) = (clock::slept_ms(), source.clone());
     let on_message = move |message: MessageEvent| {
-        // Received before the computer slept, or over a connection that the sleep may have cut.
+        // The computer has slept since the stream opened: the event may be from before the sleep.
         if clock::slept_ms() - slept_ms > SILENCE_MS_MAX {
             return;
         }
@@ -139,7 +139,7 @@ fn on_event(live: Live, event: LiveEvent) {
     live.seen.try_set_value(revisions);
     live.last_event.try_set(Some(event));
     live.stream.try_set(Stream::Open);
-    // A hidden tab is fetched again when it is shown: until then its session is not in use.
+    // A hidden tab refetches its data when it is shown. Until then it sends no requests, so that its session can end unused.
     if !live.rest.try_get_value().is_some_and(Rest::is_resting) {
         live.on_change(if was_cut { Topics::ALL } else { changed });
     }
@@ -158,7 +158,7 @@ fn mark_cut(live: Live) {
 fn on_tick(live: Live, source: StoredValue<Option<Source>, LocalStorage>) {
     let now = now_ms();
     live.now.try_set(Some(now));
-    // A paused one counts the changes that wait.
+    // A paused page keeps its stream open, to count the waiting changes.
     let is_hidden = document().hidden() && live.paused.try_get_untracked() != Some(true);
     let step = live.rest.try_update_value(|rest| rest.next(is_hidden, now));
     match step.unwrap_or(RestStep::Awake) {
@@ -205,7 +205,7 @@ fn check_stream(live: Live, source: StoredValue<Option<Source>, LocalStorage>, n
     }
 }
 
-/// At the same interval if it fails.
+/// Refetches data that is too old. A failed refetch is repeated at the same interval.
 pub(super) fn refetch_old(live: Live, now: i64) {
     let is_open = matches!(live.stream.try_get_untracked(), Some(Stream::Open));
     let Some(shown) = live.shown.try_get_untracked().flatten().filter(|_| is_open) else {

@@ -5,11 +5,11 @@
 
 /// How long a tab is hidden before it rests.
 const REST_AFTER_MS: i64 = 30_000;
-/// Interval of the events of a resting tab: its title has the number of firing alert groups. A little less than the
-/// minute in which browsers run the timers of a hidden tab.
+/// Interval at which a resting tab opens the stream for one event, which updates the number of firing alert groups in its
+/// title. A little less than a minute, the interval at which browsers run the timers of a hidden tab.
 const CHECK_MS: i64 = 55_000;
 
-/// What a tick does.
+/// Action of one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RestStep {
     /// The stream is kept open.

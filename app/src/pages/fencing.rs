@@ -123,16 +123,16 @@ fn is_filtered(url: &PageUrl) -> bool {
         .any(|name| !url.value(name).is_empty())
 }
 
-/// Against the same span before.
+/// Comparison with the preceding span of the same length.
 fn compared(data: &Page) -> Option<String> {
     let before = data.before?;
     let difference = data.total.abs_diff(before);
     Some(match difference {
-        0 => " As many as in the same span before.".to_owned(),
+        0 => " As many as in the preceding period.".to_owned(),
         _ => {
             let comparison = if data.total > before { "more" } else { "fewer" };
             format!(
-                " {} {comparison} than in the same span before.",
+                " {} {comparison} than in the preceding period.",
                 format::count(difference)
             )
         }

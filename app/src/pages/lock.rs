@@ -95,8 +95,8 @@ fn Found(answer: Signal<LookupResult>) -> impl IntoView {
     })
 }
 
-/// What to show after one more response. A lock that disappears while displayed stays, marked
-/// as gone.
+/// The detail to show after a response. A lock that is released while displayed stays, marked as
+/// gone.
 fn followed(before: Option<&LockDetail>, answer: LookupResult) -> Option<LockDetail> {
     match answer {
         LookupResult::Lock(detail) => Some(*detail),

@@ -46,7 +46,7 @@ pub struct Loaded {
 pub fn LocksPage() -> impl IntoView {
     let location = use_location();
     let address = Memo::new(move |before: Option<&Address>| match before {
-        // During navigation the URL already belongs to another page.
+        // During navigation the URL is already that of another page.
         Some(before)
             if location
                 .pathname

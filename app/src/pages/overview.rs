@@ -166,7 +166,7 @@ fn nothing_to_do(none: &'static str) -> AnyView {
     view! {
         <p class="calm healthy">
             <Shape name="ok"/>
-            <span>{none}" silent, expired, without a TTL or contended. Such locks are listed here, worst first, with the reason."</span>
+            <span>{none}" contended, expired, not renewed or without a TTL. Such locks are listed here, worst first, with the reason."</span>
         </p>
     }
     .into_any()

@@ -201,14 +201,14 @@ fn Add() -> impl IntoView {
                 <Urls help="HTTPS. Alertmanager: every peer, one per line. Slack: the webhook URL." is_required=true/>
                 <Secret help="Webhook: key that signs each message, at least 16 bytes (openssl rand -hex 32). Alertmanager: optional bearer token. Not shown again."/>
                 <div class="do"><SubmitButton>"Add receiver"</SubmitButton></div>
-                <p class="small ink2">"Internal addresses are refused unless [notify] allowed_networks contains them. Then send a test: it shows the request and the response."</p>
+                <p class="small ink2">"Internal addresses are refused unless [notify] allowed_networks contains them. After you add the receiver, send a test: it shows the request and the response."</p>
             </ConsoleForm>
         </section>
     }
     .into_any()
 }
 
-/// Addresses may be secrets: what was typed is never repeated.
+/// Addresses may be secrets: a refused form does not repeat what was typed.
 #[component]
 fn Urls(#[prop(into)] help: String, is_required: bool) -> impl IntoView {
     view! {

@@ -48,9 +48,9 @@ const TYPING_PAUSE: Duration = Duration::from_millis(300);
 #[derive(Clone, Copy)]
 pub struct PreviewRequest {
     fields: RwSignal<String>,
-    /// A preview of these fields is on its way.
+    /// A preview of these fields is being computed.
     is_pending: RwSignal<bool>,
-    /// The newest part is asked for first, while the reader types.
+    /// While the user types, only the newest part of the preview is requested, because it is fast.
     is_newest: RwSignal<bool>,
     /// Highest value or threshold of each part so far: the scale does not shrink below a line that is being dragged.
     scale: StoredValue<Vec<(String, i64)>>,
@@ -71,7 +71,7 @@ impl PreviewRequest {
         }
     }
 
-    /// Another rule: its preview follows from the URL again.
+    /// Resets the request for another rule, whose first preview is that of the URL.
     fn reset(self) {
         self.is_newest.set(false);
         self.scale.set_value(Vec::new());
@@ -79,9 +79,9 @@ impl PreviewRequest {
         self.line.reset();
     }
 
-    /// Follows the response to `fields`: after the newest part, everything is asked for.
+    /// Records the response to `fields`. After a preview of the newest part, requests the complete one.
     fn record_response(self, fields: &str, preview: &Result<RulePreview, ApiError>) {
-        // The server renders one preview, which nothing follows.
+        // The server renders one preview and sends no further request.
         if cfg!(feature = "ssr") || self.fields.try_with_untracked(|now| now == fields) != Some(true) {
             return;
         }
@@ -90,7 +90,7 @@ impl PreviewRequest {
         if !is_partial {
             self.is_pending.try_set(false);
         }
-        // Once the response is the page's data.
+        // Runs after the response has become the page's data.
         let arrived = move || {
             self.line.arrived();
             if is_partial {
@@ -113,7 +113,7 @@ impl PreviewRequest {
 
     /// Requests the preview of the form as it is.
     fn follow_form(self) {
-        // The threshold line is a field of the form that is not inside it.
+        // By its id, because the threshold line belongs to the form but is outside of its element.
         let form = document()
             .get_element_by_id(FORM_ID)
             .and_then(|form| form.dyn_into::<HtmlFormElement>().ok());
@@ -168,7 +168,7 @@ pub fn RuleEditorPage() -> impl IntoView {
     // As last read; `None` before the page is hydrated.
     let last_read = StoredValue::new(None::<RuleEditorData>);
     let load = load_rule(address, last_read);
-    // Refused, because the rule was removed.
+    // The form was refused because the rule was removed: fetches the data again, which is then that of a new rule.
     Effect::new(move |_| {
         if is_refused_as_removed(form.reply().as_ref()) {
             load.refetch();
@@ -230,7 +230,7 @@ fn load_rule(
     )
 }
 
-/// A rule that is removed while its page is open: the form stays, with what is typed in it, as that of a new rule.
+/// If the rule is removed while its page is open, returns the last data as a new rule: the form keeps its input.
 fn unless_removed(
     read: Result<RuleEditorData, ApiError>,
     last: Option<RuleEditorData>,

@@ -63,7 +63,7 @@ pub fn SilencePage() -> impl IntoView {
         <section class="drawer" aria-labelledby="silence-title">
             <header>
                 <div><h1 id="silence-title">"New silence"</h1>
-                    <p class="small ink2">"Alerts stay on the page and in the history. What begins to fire is not notified until the silence ends; the end of an alert that was notified is."</p></div>
+                    <p class="small ink2">"Silenced alerts stay on the page and in the history. An alert that begins to fire sends no notification until the silence ends. An alert that has already sent one still notifies when it resolves."</p></div>
                 <a class="icon" href="/alerts" aria-label="Close"><span aria-hidden="true">"×"</span></a>
             </header>
             <div class="drawer-body" on:input=summary.follow(search)>

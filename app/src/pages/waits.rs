@@ -76,7 +76,7 @@ fn notices(data: &Page) -> AnyView {
     });
     let mut texts: Vec<String> = Vec::new();
     if data.is_limited {
-        texts.push("You see a part of the names: a lock out of your scope has no name here.".to_owned());
+        texts.push("Locks outside your scope are shown without their names.".to_owned());
     }
     match data.cut {
         Some(Cut::Waits(waits)) => texts.push(format!(
@@ -95,7 +95,7 @@ fn notices(data: &Page) -> AnyView {
     view! { {help}{texts} }.into_any()
 }
 
-/// Rebuilt when a deadlock changes, and not while only time passes: a control in it keeps the focus.
+/// Created again only when a deadlock changes, not when only its times change, so that a control in it keeps the focus.
 #[component]
 fn Deadlocks(data: Signal<Page>) -> impl IntoView {
     let steady = Memo::new(move |_| {
@@ -117,7 +117,7 @@ fn Deadlocks(data: Signal<Page>) -> impl IntoView {
 }
 
 fn no_deadlock(title: String) -> AnyView {
-    let text = "A cycle of waits would be drawn here, with the release that frees most owners.";
+    let text = "A deadlock would be drawn here, with the release that frees most owners.";
     view! { <section class="sec"><div class="empty"><h2>{title}</h2><p>{text}</p></div></section> }.into_any()
 }
 

@@ -80,7 +80,7 @@ fn sheet(visitor: &Visitor, title: &'static str, content: AnyView) -> String {
         .then(|| view! { <p class="notice critical" role="alert">{OVERDUE}</p> });
     let read_only = visitor.is_read_only.then(|| {
         view! {
-            <p class="notice warning" role="status">"The console is read-only: locks cannot be released until an admin turns this off."</p>
+            <p class="notice warning" role="status">"The console is read-only: locks cannot be released until an admin turns read-only mode off."</p>
         }
     });
     let content = view! {
@@ -120,7 +120,7 @@ fn by_password(prove: &Prove, action: &str, hidden: AnyView) -> AnyView {
     .into_any()
 }
 
-/// At the provider, or by a new link: in another tab if a form waits here.
+/// Link to sign in again, at the provider or here. It opens another tab if this page has a form with input.
 fn sign_in(at_provider: bool, next: &str, in_new_tab: bool) -> AnyView {
     let href = if at_provider {
         links::with_query("/sign-in/oidc", [("again", "1"), ("next", next)])

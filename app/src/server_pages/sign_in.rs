@@ -78,7 +78,7 @@ fn by_provider(provider: Provider) -> AnyView {
     .into_any()
 }
 
-/// A one-time link was opened: opening it must not use it up, so that the user confirms.
+/// Page of a one-time link. A button uses the link, because programs that only open it (previews) must not use it up.
 pub fn by_link(link: String, next: String) -> String {
     let content = view! {
         <form class="sheet" method="post" action="/sign-in">
@@ -97,7 +97,7 @@ pub fn by_link(link: String, next: String) -> String {
 pub struct SpentLink {
     /// Prints another link, on the server's machine.
     pub command: String,
-    /// What is left for the reader to change in the command.
+    /// How to adapt the command.
     pub hint: Option<&'static str>,
     /// This browser has a session already.
     pub is_signed_in: bool,

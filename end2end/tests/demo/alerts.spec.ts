@@ -8,7 +8,7 @@ interface Rules { rules: { id: string; name: string; version: number; with: Reco
 
 const REFUSED = 'tenant_408:ledger:2026-04';
 
-/** The zombie's late write comes every minute and fires for five. */
+/** The zombie writes late every minute, and the alert fires for five minutes. */
 async function refusedWriteFires(page: Page): Promise<void> {
   await expect(async () => {
     await page.goto('/alerts');
@@ -33,7 +33,7 @@ test('a group is acknowledged and undone in place, expands, and links its lock, 
   await line(page).getByRole('button', { name: /^Acknowledge Fencing rejections/ }).click();
   await expect(page.getByRole('status').filter({ hasText: 'Acknowledged.' })).toBeVisible();
   await expect(line(page)).toContainText('by visitor');
-  // The key acknowledges, and withdraws nothing.
+  // The key acknowledges, and never withdraws an acknowledgement.
   const posts: string[] = [];
   page.on('request', (request) => { if (request.method() === 'POST') posts.push(new URL(request.url()).pathname); });
   await line(page).getByRole('link', { name: /^Expand Fencing rejections/ }).focus();
@@ -46,7 +46,7 @@ test('a group is acknowledged and undone in place, expands, and links its lock, 
   await expect(page).toHaveURL(/open=/);
   await expect(line(page).getByRole('table')).toContainText(REFUSED);
   await checkAppearance(page, 'alerts-expanded');
-  // How long it fires runs without a reading: no event comes while nothing changes.
+  // The firing time counts up without a reading: no event arrives while there is no change.
   await page.route('**/api/**', () => new Promise(() => {}));
   const past = line(page).getByRole('table').locator('tbody td.num').first();
   await expect(past).not.toHaveText(await past.innerText());
@@ -56,7 +56,7 @@ test('a group is acknowledged and undone in place, expands, and links its lock, 
   await expect(page).toHaveURL(/\/docs\/alerts#fencing_rejections$/);
   await accessible(page);
   await page.goBack();
-  // Between two rounds of the zombie its lock is free: then the page shows its history.
+  // Between two rounds of the zombie its lock is free: the page then shows its history.
   await line(page).locator('.ag-w .al-of').click();
   await expect(page.locator('h1')).toHaveText(REFUSED);
   await expect(page.locator('#ownership')).toBeVisible();
@@ -97,7 +97,7 @@ test('a page is opened from a focused group, whose own keys are other ones', asy
   await expect(page).toHaveURL(/\/settings$/);
 });
 
-test('the fields of one line of a rule are level', async ({ page }) => {
+test('the fields of one row of a rule are aligned', async ({ page }) => {
   // Two of these labels have two lines.
   await page.goto('/alerts/rules/new?condition=long_held');
   for (const [left, right] of [['severity', 'receivers'], ['group_by', 'runbook']]) {
@@ -170,15 +170,15 @@ test('a rule is created from a chart, rejected with its input kept, previewed, s
   await expect(page.getByText('The rule is removed')).toBeVisible();
 });
 
-/** Height of the threshold line over the preview's chart, from its foot. */
+/** Height of the threshold line above the bottom of the preview's chart. */
 async function share(page: Page): Promise<number> {
   return page.getByLabel(/^Threshold line/).evaluate((it: HTMLInputElement) => (Number(it.value) - Number(it.min)) / (Number(it.max) - Number(it.min)));
 }
 
-/** Takes the line with the mouse and lets it go at a share of the chart's height; `held` runs before. */
+/** Drags the line with the mouse and releases it at a share of the chart's height. `held` runs before the release. */
 async function dragTo(page: Page, to: number, held: () => Promise<void> = async () => {}): Promise<void> {
   const plot = page.locator('.pv-plot');
-  // A preview that arrives in the moment of the press draws another line.
+  // A preview that arrives at the moment of the press draws another line.
   await expect(async () => {
     await plot.scrollIntoViewIfNeeded();
     const box = await plot.boundingBox();
@@ -204,18 +204,18 @@ test('the threshold line is dragged by mouse and keyboard, previewed, overridden
     await page.goto('/alerts/rules/new?condition=fencing_rejections&with.count=20');
     await expect(page.locator('.pv-drag')).toBeVisible({ timeout: 1_000 });
   }).toPass({ timeout: 90_000 });
-  // The line follows the pointer in the form that the browser has taken over, and once the first preview has set its scale.
+  // The line follows the pointer only in a hydrated form, and after the first preview has set its scale.
   await hydrated(page);
   await expect(page.locator('.pv figcaption')).toContainText('20');
   const number = page.getByLabel('At least … rejected writes', { exact: true });
   const line = page.getByLabel(/^Threshold line/);
   await expect(line).toHaveValue('20');
-  // The preview of the typed name arrives while the line is held: it is not taken out of the reader's hand.
+  // The preview of the typed name arrives while the line is being dragged, and does not replace the line.
   const previewed = page.waitForResponse((it) => it.url().includes('/api/rule-preview') && it.url().includes('By'));
   await page.getByLabel('Name').fill('By the line');
   await dragTo(page, 0.6, async () => {
     await (await previewed).finished();
-    // Until the page has drawn what it is about to draw.
+    // Waits until pending changes are drawn.
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     const { x, width, y, height } = (await page.locator('.pv-plot').boundingBox()) ?? { x: 0, width: 0, y: 0, height: 0 };
     await page.mouse.move(x + width / 2, y + height / 2, { steps: 5 });
@@ -267,7 +267,7 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await expect(page.getByRole('heading', { name: /alerts? match(es)? now/ })).toBeVisible();
   // The running times of the matching alerts are not announced.
   await expect(page.locator('.drawer [aria-live] table, .drawer [role=status] table')).toHaveCount(0);
-  // "until 09:00" is a moment of the reader, on whichever side of a change of clocks.
+  // "until 09:00" is in the time zone of the browser, also across a change of clocks.
   const nine = async () => new Date(Number(await page.locator('input[name=nine]').inputValue()));
   await expect.poll(async () => (await nine()).getTime()).toBeGreaterThan(Date.now());
   expect(await page.evaluate((at) => new Date(at).toTimeString().slice(0, 8), (await nine()).getTime())).toBe('09:00:00');
@@ -291,7 +291,7 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await expect(page.locator('[data-kept]')).toHaveText(/^0\salerts match now$/);
   await page.getByLabel('Value of matcher 1, * as wildcard').fill('fencing_*');
   await page.getByRole('button', { name: /^Silence \d+\salerts? for 2\sh/ }).click();
-  await expect(page.getByText('Silenced. New matching alerts are not notified')).toBeVisible();
+  await expect(page.getByText('Silenced: new matching alerts send no notification')).toBeVisible();
   const kept = page.locator('.al-q', { hasText: 'The ledger is being moved' });
   await expect(kept).toContainText('visitor');
   await expect(kept).toContainText(/ends in (1\sh\s59\sm|2\sh)/);
@@ -299,8 +299,8 @@ test('a silence requires an end, shows its matches, suppresses and is ended', as
   await page.getByRole('link', { name: /^silenced/ }).click();
   await expect(line(page)).toContainText('silenced');
   await checkAppearance(page, 'alerts-silenced');
-  await kept.getByRole('button', { name: /^2 h from now/ }).click();
-  await expect(page.getByText('The silence is extended.')).toBeVisible();
+  await kept.getByRole('button', { name: /^End in 2 h/ }).click();
+  await expect(page.getByText('The end of the silence is changed.')).toBeVisible();
   await kept.getByRole('link', { name: /^Clone the silence/ }).click();
   await expect(page.getByLabel('Comment')).toHaveValue('The ledger is being moved');
   await page.getByRole('link', { name: 'Close', exact: true }).click();
@@ -372,7 +372,7 @@ test.describe('without a script, on a phone', () => {
     await page.goto('/alerts');
     await fits(page);
     await page.getByRole('link', { name: 'Long-held', exact: true }).last().click();
-    // Once its style sheet is loaded.
+    // Waits for the load event, and so for the style sheet.
     await page.waitForURL(/\/alerts\/rules\//);
     await fits(page);
     await page.getByRole('button', { name: 'Preview' }).click();

@@ -8,7 +8,7 @@ interface Row { id: string; phase: string; outcome: string; hash: string }
 
 const lines = (page: Page) => page.locator('table.rec tbody tr');
 
-/** Releases some lock of the lease service by force, as its page would; answers the unlock's id. */
+/** Releases a lock of the lease service by force, with the requests of its page. Returns the unlock's id. */
 async function unlock(url: string, cookie: string, api: <T>(path: string) => Promise<T>): Promise<string> {
   const post = async <T>(path: string, body: unknown): Promise<[number, T]> => {
     const answer = await fetch(`${url}/v1/${path}`, {
@@ -17,7 +17,7 @@ async function unlock(url: string, cookie: string, api: <T>(path: string) => Pro
     return [answer.status, await answer.json() as T];
   };
   let id = '';
-  // Its holder releases and acquires it all the time: the reviewed holding must still be current.
+  // The holder releases and acquires it often: retried until the reviewed holding is still current at the confirmation.
   await expect(async () => {
     const { locks } = await api<{ locks: { resource: string; source: string; generation: string }[] }>('inventory?backend=builtin&limit=50');
     const lock = locks.find((it) => it.generation);
@@ -64,7 +64,7 @@ test('newer entries leave the focus on its entry', async ({ page, demo }) => {
   await silence();
   await expect(first).not.toHaveAttribute('aria-label', label);
   await expect(page.getByRole('link', { name: label, exact: true })).toBeFocused();
-  // Two in one reading, for which its row is moved in the document.
+  // Two new entries in one reading, for which the row is moved in the document.
   await page.keyboard.press('p');
   const newest = await first.getAttribute('aria-label') ?? '';
   await silence();

@@ -6,7 +6,7 @@ test('each backend shows the probed permissions of its account', async ({ page, 
   await expect.poll(async () => (await watched()).filter((it) => it.rights.length > 0).length, { timeout: 30_000 }).toBe(BACKENDS.length);
   const backends = await watched();
   await openLive(page, '/backends');
-  // What is as it should be is folded, and stays unfolded over the scans.
+  // Permissions without a problem are folded; once unfolded they stay so over scans.
   for (const folded of await page.locator('.backend details > summary').all()) await folded.click();
   for (const { name, rights, address } of backends) {
     const section = page.getByRole('region', { name, exact: true });

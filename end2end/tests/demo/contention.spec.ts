@@ -21,7 +21,7 @@ test('the heatmap fills within two minutes, and its cells equal its table', asyn
 
 test('cell, order and range are in the URL', async ({ page }) => {
   test.setTimeout(180_000);
-  // Not the first ones: with the next minute they are out of the range.
+  // Not the first cells: they leave the range with the next minute.
   const cell = page.locator('.hmap svg a').nth(5);
   await expect(async () => {
     await page.goto('/contention?range=1h');
@@ -31,7 +31,7 @@ test('cell, order and range are in the URL', async ({ page }) => {
   await page.goto(href ?? '');
   await expect(page).toHaveURL(/range=1h.*prefix=.*at=/);
   await expect(page.locator('#cell')).toContainText('waited');
-  // A cell that the range does not show any more.
+  // A cell outside of the range.
   await page.goto((href ?? '').replace(/at=\d{4}/, 'at=2020'));
   await expect(page.locator('#cell')).toContainText(/2020-.*\sUTC.*not in this range/);
   await page.locator('#cell').getByRole('link', { name: 'longest wait' }).click();
@@ -50,7 +50,7 @@ test('the keyboard passes the heatmap in a few stops and walks from cell to cell
   test.setTimeout(180_000);
   const steps = page.getByRole('navigation', { name: 'neighbouring cells' });
   const inSteps = () => steps.evaluate((it) => it.contains(document.activeElement));
-  // The newest cell is unknown until its minute is summed; without neighbours, retry.
+  // The newest cell is unknown until its minute is summed. Polled until the cell has neighbours.
   await expect(async () => {
     await page.goto('/contention?range=1h');
     await expect(steps.getByRole('link').first()).toBeVisible({ timeout: 1_000 });

@@ -14,7 +14,7 @@ test('a writer that lost its lock is listed and linked to its timeline', async (
   await expect(page).toHaveURL(/owner=/);
   await expect(page.locator('#rejections tbody tr').first()).toBeVisible();
   await page.locator('#rejections tbody tr').first().locator('.res').click();
-  // Between two writers the lock is free for a while: its page shows the next holder by itself.
+  // Between two writers the lock is free for a while. Its page shows the next holder without a reload.
   forgive(/404/);
   await expect(page.locator('#ownership')).toBeVisible({ timeout: 60_000 });
 });
@@ -64,7 +64,7 @@ test('the navigation leads to the rejections, with range and filters in the URL'
 test.describe('without a script', () => {
   test.use({ javaScriptEnabled: false });
 
-  test('the ledger is whole', async ({ page }) => {
+  test('the page is complete', async ({ page }) => {
     await page.goto('/fencing?range=1h');
     await expect(page.locator('#grants tbody tr').first()).toBeVisible();
     await expect(page.getByRole('navigation', { name: 'time range' }).locator('[aria-current]')).toHaveText('1 h');

@@ -7,7 +7,7 @@ test('the settings lead to the receivers, and the demo has a working one', async
   await page.goto('/settings');
   await page.getByRole('navigation', { name: 'settings' }).getByRole('link', { name: 'Receivers' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Notifications go to demo-webhook');
-  // A screen reader announces what changes in an element that was there before.
+  // A screen reader announces changes only in an element that existed before.
   const status = page.getByRole('row', { name: 'demo-webhook' }).getByRole('status');
   await expect(status).toHaveText('');
   await status.evaluate((it) => it.setAttribute('data-kept', ''));

@@ -46,7 +46,7 @@ test('the focus stays in the list whose row was removed', async ({ page, demo })
   await expect(page.locator('.st-table tbody')).toBeFocused();
   await page.keyboard.press('Tab');
   await expect(remove('focus-b:')).toBeFocused();
-  // The list goes with its last row.
+  // The list is removed with its last row.
   await page.keyboard.press('Enter');
   await expect(page.getByText('no name is protected')).toBeVisible();
   await expect(page.getByRole('heading', { name: 'Protected prefixes', exact: true })).toBeFocused();
@@ -67,7 +67,7 @@ test('a second save is announced, and its message has its whole time', async ({ 
   await message.evaluate((it) => it.setAttribute('data-first', ''));
   await page.clock.fastForward(6_000);
   await save('saved-b:');
-  // An element of its own, and not ended by the timer of the first.
+  // The second message is a new element, and the timer of the first does not remove it.
   await expect(page.locator('.toast .notice:not([data-first])')).toHaveText('Protection saved. It is in effect.');
   await expect(page.locator('[data-first]')).toHaveCount(0);
   await page.clock.fastForward(5_000);

@@ -77,12 +77,12 @@ test('every page names the user and offers to sign out', async ({ page, browser,
   await expect(liveBar(other)).toContainText('disconnected');
   await expect(other.getByRole('status').filter({ hasText: 'your session has ended' }).first()).toBeVisible();
   await expect(other.getByRole('link', { name: 'Sign in, in a new tab' }).first()).toBeVisible();
-  // One with a typed reason too, and keeps it.
+  // So does a tab with a typed reason, which it keeps.
   await expect(typing.getByRole('status').filter({ hasText: 'your session has ended' })).toBeVisible();
   await expect(typing.getByLabel('Reason')).toHaveValue('typed before the session ended');
   await theirs.goto('/locks');
   await expect(theirs).toHaveURL('/sign-in?next=%2Flocks');
-  // Signed in again, the tabs keep what is typed; as another user, they are that user's.
+  // After the same user has signed in again, the tabs keep their input. After another user, they show that user's pages.
   const signIn = async (id: string) => {
     const answer = await page.request.post(`/v1/users/${id}/link`, { headers });
     await context.clearCookies();

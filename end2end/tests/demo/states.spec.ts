@@ -19,7 +19,7 @@ const PLAYED: Record<string, string> = {
 for (const [state, word] of Object.entries(PLAYED)) {
   test(`within 90 s a lock is ${word}, with its reason on the page`, async ({ page, api }) => {
     test.setTimeout(120_000);
-    // A transient lock may be gone before the page has loaded: then the next one counts.
+    // A transient lock may be gone before the page has loaded: then the next one is tried.
     await expect(async () => {
       await expect.poll(async () => (await api<Locks>(`inventory?state=${state}`)).total, { timeout: 60_000, intervals: [250] })
         .toBeGreaterThan(0);

@@ -184,7 +184,7 @@ test('a page that waits for approval shows the outcome of another tab without a 
   await expect(page.getByText('no name is protected')).toBeVisible();
 });
 
-test('locks are ticked one by one, and unconfirmed ones are not touched', async ({ page, api, forgive }) => {
+test('locks are selected one by one, and unconfirmed ones are not touched', async ({ page, api, forgive }) => {
   forgive(/status of 422/);
   const locks = await held(api, 'redis-cache', 'key', 2);
   await page.goto('/unlocks?backend=redis-cache');
@@ -240,7 +240,7 @@ test('a release whose reply is lost is not called undone, and the notice goes wi
       return answer;
     };
   });
-  // Paused: only the reply could show the result.
+  // Paused, so that only the reply can show the result.
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByLabel('Type the name of the resource').fill(lock.resource);
   await page.getByRole('button', { name: 'Release this lock' }).click();

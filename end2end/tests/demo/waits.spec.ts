@@ -24,7 +24,7 @@ test('a deadlock appears without a reload, is drawn with its releases, and goes 
   await enqueue('left', left, 'exporter-1');
   await enqueue('right', right, 'importer-2');
   await enqueue('right', left, 'exporter-1');
-  // Seen before the wait that closes the cycle.
+  // The first wait is observed before the wait that closes the cycle.
   await expect(page.locator('table.ws')).toContainText('/locks/e2e:right');
   await enqueue('left', right, 'importer-2');
 
@@ -39,7 +39,7 @@ test('a deadlock appears without a reload, is drawn with its releases, and goes 
   expect(numbers).toHaveLength(2);
   const lanes = after('Cycle timeline').locator('.lane:not(.ax)');
   await expect(lanes).toHaveCount(2);
-  // etcd does not report since when a key waits: which wait closed the cycle is not claimed.
+  // etcd does not report when a wait began, so the page does not say which wait closed the cycle.
   await expect(lanes.filter({ hasText: '≤' })).toHaveCount(2);
   await expect(lanes.filter({ hasText: 'closes the cycle' })).toHaveCount(0);
   await expect(page.locator('main')).toContainText('the red line is when the last of these waits was seen');

@@ -22,7 +22,7 @@ test('the timeline shows holders, evictions and late writes', async ({ page }) =
   await expect(lanes.first()).toHaveText('worker-7');
   await expect(chart).toContainText('force-released');
   await expect(chart.locator('.legend')).toContainText('zombie window');
-  // Both charts are of one reading, and their times run on: read in one step, because the page redraws in between.
+  // Both charts show the same reading, and their times run: read in one step, because the page redraws between two steps.
   await expect(async () => {
     const [marked, drawn] = await page.evaluate(() => [
       document.querySelector('#hold-time .rule.now text')?.textContent ?? '',
@@ -83,11 +83,11 @@ test.describe('values under the pointer', () => {
     await page.mouse.move(box.x + box.width * share, box.y + box.height / 2);
   };
 
-  test('the mouse reads the values of its place, which are those of the table', async ({ page }) => {
+  test('the mouse shows the values at its place, equal to those of the table', async ({ page }) => {
     await open(page, '/');
     await pointAt(page, '#held', 0.4);
     const reading = page.locator('#held .reading');
-    // The chart moves on with the time, also between the two.
+    // The chart moves with time, also between the two reads.
     await expect(async () => {
       const read = (await reading.textContent()) ?? '';
       const { rows } = await both(page, '#held', 'rect > title');
@@ -99,7 +99,7 @@ test.describe('values under the pointer', () => {
     await expect(page.locator('#held .reading')).toHaveCount(0);
   });
 
-  test('the keyboard reads from place to place', async ({ page }) => {
+  test('arrow keys show the values from place to place', async ({ page }) => {
     await open(page, '/');
     const slider = page.locator('#held').getByRole('slider', { name: 'held and waiting over time' });
     await slider.focus();
@@ -143,7 +143,7 @@ test.describe('values under the pointer', () => {
 
   test.describe('by touch', () => {
     test.use({ hasTouch: true, viewport: { width: 390, height: 844 } });
-    test('a tap reads and stays', async ({ page }) => {
+    test('a tap shows values, which stay', async ({ page }) => {
       await open(page, '/');
       // `tap` measures the position itself, because rows above may still move. The crosshair lets the pointer through to the
       // drawing, so `force` skips the check that it receives the tap.

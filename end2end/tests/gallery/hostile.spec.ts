@@ -2,7 +2,7 @@
 import type { Page } from '@playwright/test';
 import { expect, fits, liveBar, open, rows, test } from '../../gallery';
 
-/** As a user must see them, in full: what hides is written out, what would be markup is text. */
+/** The full names as a user must see them: hidden characters are written out, and markup is text. */
 const SEEN = [
   'hostile:<img src=x onerror=alert(1)>',
   'hostile:</title></script><script>alert(1)</script>&amp;',
@@ -28,7 +28,7 @@ function title(seen: string): string {
   return `${end}, redis-cache · Leasehold`.replace(/ +/g, ' ').trim();
 }
 
-/** Elements that a name could have smuggled in, and characters that no text or label on the page may hold. */
+/** Elements that a name could have added, and characters that no text or label on the page may contain. */
 async function injected(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const found = [...document.querySelectorAll('img, iframe, object, embed, base, main script, main style, main b > script, meta[http-equiv]')]

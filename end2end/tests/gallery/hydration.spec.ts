@@ -1,8 +1,8 @@
-// The browser's half arrives after the page. Until then the browser itself follows links and history.
+// The wasm loads after the page. Until then the browser itself follows links and history.
 import type { Page } from '@playwright/test';
 import { expect, hydrated, openLive, rows, test } from '../../gallery';
 
-/** Holds the wasm of the following pages until the returned function is called. */
+/** Delays the wasm of the following pages until the returned function is called. */
 async function holdWasm(page: Page): Promise<() => void> {
   let release = () => {};
   const held = new Promise<void>((resolve) => { release = resolve; });
@@ -45,7 +45,7 @@ test('a link that is clicked before the page is live opens its page', async ({ p
 
 test('durations run from the arrival of the page, not of its script', async ({ page }) => {
   const release = await holdWasm(page);
-  // A later reading has the time by itself.
+  // A later reading would contain the elapsed time.
   await page.route('**/api/**', () => new Promise(() => {}));
   await page.goto('/locks/builtin/tenant_123:ledger-post?source=lease', { waitUntil: 'domcontentloaded' });
   const age = async () => Number(/as observed ([\d.]+)/.exec(await page.locator('dl.facts').innerText())?.[1]);

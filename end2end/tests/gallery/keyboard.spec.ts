@@ -72,7 +72,7 @@ test('the question mark lists the shortcuts, Escape closes the list and restores
   await page.keyboard.press('?');
   const list = page.getByRole('dialog', { name: 'Keys' });
   await expect(list).toBeVisible();
-  for (const what of ['search', 'next and previous row', 'open the row', 'pause, and go on', 'Overview', 'Contention', 'Backends', 'Alerts']) {
+  for (const what of ['search', 'next and previous row', 'open the row', 'pause or resume live updates', 'Overview', 'Contention', 'Backends', 'Alerts']) {
     await expect(list).toContainText(what);
   }
   await page.keyboard.press('Escape');
@@ -118,7 +118,7 @@ test('Tab reaches the skip link first, every stop shows its focus, and the skip 
 test('"Try again" of a failed part passes the focus on to what replaces it', async ({ page, forgive }) => {
   forgive(/Failed to load resource/);
   await openLive(page, '/');
-  // No event retries by itself.
+  // Paused, so that no event causes a refetch.
   await page.keyboard.press('p');
   await expect(liveBar(page)).toContainText('Paused');
   await page.route('**/api/inventory*', (route) => route.abort());
@@ -140,7 +140,7 @@ test('"Try again" of failed rows passes the focus on to the number of rows', asy
   await expect(liveBar(page)).toContainText('Paused');
   const retry = page.locator('.foot').getByRole('button', { name: 'Try again' });
   await expect(retry).toBeVisible();
-  // Rows that a scroll fetches in this moment remove the button: the focus passes on then too.
+  // A scroll may fetch rows at this moment and remove the button: the focus passes on in this case too.
   await retry.focus();
   await page.unroute(later);
   await page.keyboard.press('Enter');

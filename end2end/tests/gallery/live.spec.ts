@@ -2,11 +2,11 @@
 import type { Page } from '@playwright/test';
 import { expect, hydrated, liveBar, openLive, rows, test } from '../../gallery';
 
-/** Its waiters change with every beat of the gallery. */
+/** A lock whose waiters change with every event of the gallery. */
 const CHANGING = '/locks?q=tenant_123:ledger-post';
 const waiters = (page: Page) => rows(page).first().locator('.c-w').textContent();
 
-/** Counts what the page asks the server for. */
+/** Counts the requests of the page. */
 function countFetches(page: Page): { fetches: () => number } {
   let fetches = 0;
   page.on('request', (request) => { if (new URL(request.url()).pathname.startsWith('/api/')) fetches += 1; });
@@ -79,7 +79,7 @@ for (const [how, patience] of [['off', 5_000], ['silent', 20_000]] as const) {
     expect(await page.locator('main').evaluate((it) => getComputedStyle(it).filter)).not.toBe(live);
     const veil = await page.locator('main').evaluate((it) => getComputedStyle(it, '::after').backgroundImage);
     expect(veil, 'hatched').not.toBe('none');
-    // Down to the end of the window, also below one row.
+    // The hatch reaches to the end of the window, also below a single row.
     expect(await page.locator('main').evaluate((it) => it.getBoundingClientRect().bottom - innerHeight)).toBeGreaterThan(-1);
     await page.screenshot({ path: `test-results/appearance/stream-${how}.png` });
     const { fetches } = countFetches(page);
@@ -109,7 +109,7 @@ test('one tab has one stream over many pages', async ({ page }) => {
     await expect(liveBar(page)).toContainText('Live');
   }
   expect(streams).toBe(1);
-  // A hidden tab gives its connection back, and is live again as soon as it is shown.
+  // A hidden tab closes its connection, and is live again as soon as it is shown.
   const hide = (isHidden: boolean) => page.evaluate((value) => {
     Object.defineProperty(document, 'hidden', { value, configurable: true });
     document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));

@@ -3,7 +3,7 @@ import type { Page } from '@playwright/test';
 import { expect, open, rows, test } from '../../gallery';
 
 const PAGES = ['/', '/locks', '/backends'];
-/** What a console that cannot see must never say. */
+/** Claims that a console without data must never make. */
 const ALL_IS_WELL = /\bno locks?\b(?! (that can be seen|is known|matches))|no holder|nothing needs attention|\b0\slocks\b|all \d+ backends answer/i;
 
 const said = (page: Page) => page.locator('main').innerText();
@@ -41,7 +41,7 @@ test('locks of a backend that went down stay listed as stale', async ({ page, sc
   await notices.getByRole('link', { name: 'Reason: pg-orders' }).click();
   await expect(page).toHaveURL(/\/backends#pg-orders$/);
   await open(page, '/locks?backend=etcd-coord');
-  await expect(notices).toContainText('etcd-coord down. Its 3 locks are listed as they were last seen');
+  await expect(notices).toContainText('etcd-coord down. Its 3 locks are listed as last observed');
 });
 
 test('a filter on a backend that is down shows no empty list', async ({ page, scene }) => {

@@ -17,7 +17,7 @@ const WORDS: Record<string, string> = {
   healthy: 'healthy',
 };
 
-test('every state has its shape and its word in rows and facets', async ({ page }) => {
+test('every state has its shape and its label in rows and facets', async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 2200 });
   await open(page, '/locks?sort=-state');
   for (const [state, word] of Object.entries(WORDS)) {

@@ -14,7 +14,7 @@ test('a deadlock of three systems is drawn with its releases and a timeline', as
   expect(numbers).toHaveLength(3);
   const lanes = page.locator('.wait-times .lane:not(.ax)');
   await expect(lanes).toHaveCount(3);
-  // Of etcd only an upper bound of the beginning is known.
+  // etcd reports only the latest possible start of a wait.
   await expect(lanes.filter({ hasText: '≤' })).toHaveCount(1);
   await expect(page.locator('main')).toContainText('migrate-1');
   await expect(page.locator('main')).not.toContainText('left out');
@@ -29,7 +29,7 @@ test('the overview leads to a deadlock of three systems', async ({ page, scene }
   await checkAppearance(page, 'overview-deadlock', [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
 });
 
-test('the age of a reading runs without another one', async ({ page, scene }) => {
+test('the age of a reading runs without a new reading', async ({ page, scene }) => {
   await scene('deadlock');
   await page.route('**/api/**', () => new Promise(() => {}));
   await open(page, '/waits');

@@ -60,7 +60,7 @@ impl AccessConfig {
             public_url: public_url.cloned(),
         };
         if asks_for_tls && public_url.is_some() && !is_https {
-            let remedy = "Write it with https, or remove it: with a certificate there is no plain HTTP.";
+            let remedy = "Write it with https, or remove it: with a certificate the console does not serve plain HTTP.";
             root.error_at(
                 "public_url",
                 &root.place_of("public_url"),
@@ -71,7 +71,7 @@ impl AccessConfig {
         if access.oidc.is_some() && public_url.is_none() && !listen.ip().is_loopback() {
             root.report_missing(
                 "public_url",
-                "Write it: the identity provider sends users back there.",
+                "Set it to the console's https address, to which the identity provider sends users back.",
             );
         }
         // An invalid [tls] section is already reported.
@@ -99,9 +99,9 @@ impl AccessConfig {
             ),
             (true, _) => (
                 "and passwords, tokens and locks would cross the network unencrypted",
-                "Give [tls] cert_file and key_file; or, behind a proxy that terminates HTTPS, its address in [proxy] \
-                 trusted \
-                 and public_url with https; or listen on 127.0.0.1 or [::1], and reach it through ssh -L.",
+                "Set cert_file and key_file in [tls]. Or, behind a proxy that terminates HTTPS, set trusted in [proxy] to \
+                 the proxy's address, and public_url to its https address. Or listen on 127.0.0.1 or [::1], and connect \
+                 through ssh -L.",
             ),
         };
         Some(Refusal {

@@ -56,8 +56,8 @@ pub struct LeaseStoreConfig {
     pub max_clock_skew: Duration,
     /// Not a key: the id of the installation, from `store`. A prefix of another installation is refused.
     pub installation: Option<String>,
-    /// Not a key: the highest token floor that a server has seen in this store, from `store`. etcd is behind it only after
-    /// an old snapshot was restored.
+    /// Not a key: the highest token floor that a server has seen in this store, from `store`. The floor in etcd is lower only
+    /// after an old snapshot was restored.
     pub known_floor: u64,
 }
 

@@ -87,7 +87,7 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     /// `[[backend]]`
     pub backends: Vec<BackendConfig>,
-    /// `[[identity]]`: which owners of different backends are one. Default none: none are.
+    /// `[[identity]]`: which owners of different backends are one program. Default none: no owners are joined.
     pub identity_rules: Vec<IdentityRule>,
 }
 
@@ -160,7 +160,7 @@ pub fn read(sources: &ConfigSources) -> Loaded {
     let mut tree = match parsed.transpose() {
         Ok(tree) => tree.unwrap_or_default(),
         Err(errors) => {
-            // Further errors would only follow from the syntax error.
+            // Stops here: further errors would only follow from the syntax error.
             return Loaded {
                 config: Err(ConfigErrors(errors)),
                 entries: Vec::new(),

@@ -7,15 +7,15 @@ use std::time::Duration;
 pub const STALE_AFTER: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
 /// `poll_interval`: a shorter one only loads the backend, a longer one shows outdated locks.
 pub const POLL_INTERVAL: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
-/// `timeout`: one answer of a backend.
+/// `timeout`: limit of one response of a backend.
 pub const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(120);
-/// `scan_timeout`: one pass over all locks of a backend.
+/// `scan_timeout`: limit of one scan of a backend.
 pub const SCAN_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
 /// `requests_per_second` of a ZooKeeper backend.
 pub const REQUESTS_PER_SECOND: RangeInclusive<u32> = 100..=1_000_000;
 /// `lease.max_ttl`: longest TTL that a client may ask for.
 pub const MAX_TTL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
-/// `lease.max_lifetime`: longest life of one lease by renewal.
+/// `lease.max_lifetime`: longest lifetime of one lease with renewals.
 pub const MAX_LIFETIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
 /// `lease.max_clock_skew`: a larger one only delays the next owner of an expired lock.
@@ -39,12 +39,12 @@ pub const HISTORY_ROLLUP_RETENTION: RangeInclusive<Duration> =
     Duration::from_secs(3600)..=Duration::from_secs(366 * 24 * 3600);
 /// `notify.resend_interval`: an alert lapses in an Alertmanager after four intervals without a resend.
 pub const NOTIFY_RESEND: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(180);
-/// `notify.max_retry_time`: how long a message is tried.
+/// `notify.max_retry_time`: how long a message is retried.
 pub const NOTIFY_MAX_RETRY_TIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(7 * 24 * 3600);
 /// `notify.growth_factor`: a group of alerts that has grown by it is notified again.
 pub const NOTIFY_GROWTH_FACTOR: RangeInclusive<u32> = 2..=1_000;
-/// `notify.group_interval`: time between two messages about one group; 0: none.
+/// `notify.group_interval`: time between two messages about one group; 0: no pause.
 pub const NOTIFY_GROUP_INTERVAL: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(24 * 3600);
 /// Elements of one list: backends, patterns, tables, names.
 pub const LIST_MAX: usize = 1000;

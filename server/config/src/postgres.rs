@@ -33,11 +33,11 @@ pub struct PostgresConfig {
     pub advisory_names: Vec<AdvisoryNameConfig>,
     /// `names`: texts that programs hash to advisory keys.
     pub names: Vec<String>,
-    /// `poolers`: where the sessions of poolers in transaction or statement mode come from.
+    /// `poolers`: client addresses of poolers in transaction or statement mode.
     pub poolers: Vec<PoolerAddress>,
 }
 
-/// Where a pooler's sessions come from.
+/// Client address of a pooler's sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolerAddress {
     Network(Network),

@@ -76,7 +76,7 @@ impl Unknown {
                 Some((table, _)) => format!("It belongs to [{table}]."),
                 None => "It belongs to the top level, above the first [table].".to_owned(),
             },
-            (None, None) => format!("There are {}.", self.siblings.join(", ")),
+            (None, None) => format!("Known keys here: {}.", self.siblings.join(", ")),
         };
         ConfigError {
             key: join(&self.path, &self.key),

@@ -185,8 +185,8 @@ pub(super) fn hidden(_secret: &str) -> String {
     "***".to_owned()
 }
 
-/// Redacts credentials of a URL: passwords, users where systems accept a bare one as a password, and the whole text
-/// if it is not clearly a URL.
+/// Redacts the credentials of a URL: the password; the user where a system accepts a user alone as a password; and the
+/// whole text if it is not clearly a URL.
 pub(super) fn without_credentials(secret: &str) -> String {
     let Ok(mut url) = Url::parse(secret) else {
         return hidden(secret);

@@ -53,8 +53,8 @@ impl ConfigSources {
     }
 }
 
-/// `leasehold.toml` of the current folder, if it exists. A link without its target exists too: to read it is an error,
-/// because a server on defaults alone would watch nothing.
+/// `leasehold.toml` of the current folder, if it exists. A symbolic link without its target counts as existing, so that reading
+/// it fails: with the defaults alone a server would watch no backend.
 pub fn default_file() -> Option<PathBuf> {
     let found = Path::new(FILE_DEFAULT).symlink_metadata();
     let is_absent = found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);

@@ -21,7 +21,7 @@ use runtime::db::{Db, DbError};
 /// The store of users.
 #[derive(Debug, clap::Args)]
 pub(super) struct AccountStore {
-    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    /// Configuration file [default: leasehold.toml in the current folder, if it exists]
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
 }
@@ -37,7 +37,7 @@ impl AccountStore {
             })
     }
 
-    /// The store must exist: a new one would be empty.
+    /// Opens an existing store. A missing one is an error, because a new store would have no users.
     async fn open(&self) -> Result<Identity, Exit> {
         Self::open_store(self.load()?).await
     }
@@ -47,8 +47,8 @@ impl AccountStore {
         open_identity(db, config).await
     }
 
-    /// Accounts may be added before the first start of the server. A new store in another folder than the server's is a
-    /// mistake, so it is reported.
+    /// Opens the store, or creates it: accounts may be added before the first start of the server. A created store is
+    /// reported, because it may be in another folder than the server's by mistake.
     async fn open_or_create(&self) -> Result<Identity, Exit> {
         let config = self.load()?;
         let store = config.store.expose_secret();

@@ -14,7 +14,7 @@ pub struct Page {
     pub locks: Vec<Value>,
     pub next_cursor: Option<String>,
     pub total: u64,
-    /// A missing value counts as false: only an explicit true means complete.
+    /// Missing counts as false: only an explicit `true` means complete.
     pub complete: bool,
     pub backends: Vec<Value>,
 }

@@ -38,7 +38,7 @@ enum Command {
 /// Location of the audit log.
 #[derive(Debug, clap::Args)]
 struct Place {
-    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    /// Configuration file [default: leasehold.toml in the current folder, if it exists]
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
 }

@@ -14,12 +14,12 @@ use config::{self, ConfigError, ConfigErrors, ConfigSources, Loaded, Origin};
 #[command(after_help = concat!(
     "Opens no connections. Secrets are never shown. A running server reloads its configuration on SIGHUP\n",
     "(systemctl reload leasehold): backends, identity rules, log and oidc.client_secret then change at once,\n",
-    "anything else at the next start.\n\n",
+    "all other settings at the next start.\n\n",
     "Example:\n  leasehold check-config --config leasehold.toml\n\n",
     "Exit codes: 0 no error, 2 wrong usage or configuration.",
 ))]
 pub struct Args {
-    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    /// Configuration file [default: leasehold.toml in the current folder, if it exists]
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     pub config: Option<PathBuf>,
     /// Print JSON: {ok, access, file, settings: [{key, value, origin}], errors: [{key, origin, message, remedy}]}
@@ -96,7 +96,7 @@ fn json(file: Option<&str>, loaded: &Loaded) -> String {
 fn text(file: Option<&str>, loaded: &Loaded) -> String {
     let mut out = match file {
         Some(file) => format!("Read {file}, then the environment.\n"),
-        // The file or a variable cannot be read: nothing was.
+        // Nothing was read, because the file or a variable cannot be read.
         None if loaded.entries.is_empty() => String::new(),
         None => "Read no file, only the environment.\n".to_owned(),
     };
@@ -114,7 +114,8 @@ fn text(file: Option<&str>, loaded: &Loaded) -> String {
         out.push_str(&config.access.explain(config.listen));
         out.push('\n');
         out.push_str(&match config.backends.len() {
-            0 => "No errors, but there is no [[backend]]: the console would show no locks.\n".to_owned(),
+            0 => "No errors, but no [[backend]] is configured: the console will show only its own leases.\n"
+                .to_owned(),
             count => format!(
                 "No errors. {}.\n",
                 domain::format::counted(count as u64, "backend", "backends")

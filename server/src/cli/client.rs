@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// A forced unlock may take its backend up to a minute.
 const ACT_TIMEOUT: Duration = Duration::from_secs(75);
-/// Of an answer that is not an event stream: a page of locks with long names is the largest.
+/// Size limit of a response that is not an event stream. The largest is a page of locks with long names.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Error)]
@@ -154,7 +154,7 @@ impl Client {
             .query(pairs)
             .timeout(ANSWER_TIMEOUT);
         let body = self.read(self.send(request).await?).await?;
-        serde_json::from_slice(&body).map_err(|_| self.not_ours("this is not an inventory"))
+        serde_json::from_slice(&body).map_err(|_| self.not_ours("its response is not an inventory"))
     }
 
     /// A response that is not JSON, unchanged.
@@ -165,7 +165,7 @@ impl Client {
     ) -> Result<String, ClientError> {
         let request = self.http.get(self.url(path)).query(query).timeout(ANSWER_TIMEOUT);
         let body = self.read(self.send(request).await?).await?;
-        String::from_utf8(body).map_err(|_| self.not_ours("this is not a text"))
+        String::from_utf8(body).map_err(|_| self.not_ours("its response is not UTF-8 text"))
     }
 
     /// The event stream, until the connection ends.
@@ -184,7 +184,7 @@ impl Client {
             .map_err(move |error| client.unreachable(&error)))
     }
 
-    /// A call whose refusals the caller distinguishes; a missing sign-in is an error.
+    /// A request whose caller handles refusals itself. A missing sign-in is an error.
     pub(super) async fn call(
         &self,
         method: Method,

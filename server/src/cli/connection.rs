@@ -11,7 +11,7 @@ pub struct Connection {
     /// API token. Prefer the environment variable, which other users of this machine cannot read
     #[arg(long, value_name = "TOKEN", env = "LEASEHOLD_TOKEN", hide_env_values = true, value_parser = parse_token)]
     pub token: Option<SecretString>,
-    /// Send the token over plain HTTP to another machine
+    /// Allow sending the token over plain HTTP to another machine
     #[arg(long)]
     pub insecure_http: bool,
     /// Go through the proxy of `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY`, which are ignored otherwise

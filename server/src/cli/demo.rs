@@ -54,7 +54,7 @@ pub struct Args {
 }
 
 /// # Errors
-/// None of the servers is installed, one of them does not start, or the port cannot be had.
+/// None of the servers is installed, one of them does not start, or the console cannot listen on the port.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let folder = demo::create_folder()?;
     let files = DemoFiles::new(folder.path(), args.verbose);
@@ -208,7 +208,7 @@ impl DemoFiles {
             format!("Log: {}\n", self.log().display())
         };
         format!(
-            "{log}Another link: {}\nPress Ctrl-C to stop the demo and to remove its files. This link signs you in once, as its admin:\n\n",
+            "{log}Another link: {}\nPress Ctrl-C to stop the demo and to remove its files. This link signs you in once, as the demo's admin:\n\n",
             self.link_command()
         )
     }

@@ -20,7 +20,7 @@ use runtime::clock::Clock;
     "Exit codes: 0 no fault (warnings are possible), 1 a fault, 2 wrong usage or configuration.",
 ))]
 pub struct Args {
-    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    /// Configuration file [default: leasehold.toml in the current folder, if it exists]
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
     /// Print JSON: {ok, faults, warnings, findings: [{check, level, found, remedy?}]}

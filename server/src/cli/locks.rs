@@ -27,7 +27,7 @@ use super::{terminal, watch};
     "4 done, but a backend is stale, down or partly read: standard error says which.",
 ))]
 pub struct Args {
-    /// Only resources that begin with this
+    /// Only resources that begin with this prefix
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Option<String>,
     /// Only this backend; may be given several times
@@ -45,7 +45,7 @@ pub struct Args {
     /// Maximum number of rows
     #[arg(long, value_name = "ROWS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Print JSON: {locks, total, complete, backends}; with --watch, one object a line
+    /// Print JSON: {locks, total, complete, backends}; with --watch, one object per line
     #[arg(long)]
     pub json: bool,
     /// Show changes until Ctrl-C
@@ -53,7 +53,7 @@ pub struct Args {
     pub watch: bool,
     #[command(flatten)]
     pub connection: Connection,
-    /// No colours; the variable counts with any value but the empty one
+    /// No colours; the variable has this effect with any value except an empty one
     #[arg(long, env = "NO_COLOR", hide_env_values = true, value_name = "ANY", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub no_color: Option<String>,
 }

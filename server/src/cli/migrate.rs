@@ -14,15 +14,14 @@ use lease::{self, LeaseConfig, LeaseOpenError, MovedLeases, ShardIndex};
 use runtime::clock::Clock;
 use runtime::db::Db;
 
-/// Migrate the store's tables; after a restored backup, raise every fencing token; move the leases to etcd.
+/// Migrate the store's tables, raise every fencing token after a restored backup, or move the leases to etcd.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Starting a server migrates by itself. Use this command to migrate earlier or with another account. On Postgres\n",
-    "servers may run meanwhile; a store on SQLite must not be in use. With --raise-epoch or --to no server may run on\n",
-    "either.\n\n",
+    "A server migrates at its start. Use this command to migrate earlier or with another account. Servers may run\n",
+    "meanwhile on Postgres, but not on SQLite. With --raise-epoch or --to, stop all servers first.\n\n",
     "--to etcd moves the leases from `store` to the etcd that `lease.store` names, which must not have a lease store yet:\n",
-    "every fencing token, and each held lease with its id, so that its holder renews it after the move. Waiters and\n",
-    "idempotency keys stay behind. It may be repeated after an interruption. The old store is marked as moved:\n",
+    "every fencing token, and each held lease with its id, so that its holder can renew it after the move. Waiters and\n",
+    "idempotency keys are not moved. After an interruption, run the command again. The old store is marked as moved:\n",
     "no server grants from it until --raise-epoch, without `lease.store`, removes the mark.\n\n",
     "Examples:\n",
     "  leasehold migrate --config leasehold.toml\n",
@@ -31,7 +30,7 @@ use runtime::db::Db;
     "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration.",
 ))]
 pub struct Args {
-    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    /// Configuration file [default: leasehold.toml in the current folder, if it exists]
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
     /// Raise every fencing token by at least 2^32, above any that the lost part of a restored store may have issued
@@ -75,7 +74,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         .filter(|index| usize::try_from(*index).is_ok_and(|index| index >= stores))
     {
         report(&format!(
-            "--shard {index}: lease.store names {stores}, counted from 0"
+            "--shard {index} does not exist: the number of shards is {stores}, and they are counted from 0"
         ));
         return Ok(Exit::Usage.into());
     }
@@ -151,7 +150,7 @@ fn in_use(error: LeaseOpenError) -> anyhow::Error {
     let is_in_use = matches!(error, LeaseOpenError::InUse { .. });
     let error = anyhow::Error::from(error);
     match is_in_use {
-        true => error.context("the server must be stopped first"),
+        true => error.context("stop the server first"),
         false => error,
     }
 }

@@ -20,7 +20,7 @@ use super::output::report;
     "  leasehold rules export > rules.toml\n",
     "  leasehold rules import rules.toml --dry-run\n",
     "  leasehold rules export --format prometheus > leasehold.rules.yml\n\n",
-    "Exit codes: 0 done, also without changes, 1 failure, 2 wrong usage or an invalid rule,\n",
+    "Exit codes: 0 done or nothing to change, 1 failure, 2 wrong usage or an invalid rule,\n",
     "3 server unreachable.",
 ))]
 pub struct Args {

@@ -36,11 +36,11 @@ use domain::escape::visible;
 /// Run a command while holding a lock.
 ///
 /// The command gets LEASEHOLD_RESOURCE, LEASEHOLD_LEASE_ID and LEASEHOLD_FENCING_TOKEN. It runs in a process group of
-/// its own, to which signals are forwarded; like under `timeout`, it cannot read from the terminal. When it ends, what
-/// is left of its process group is ended too, and only then the lock is released.
+/// its own, to which signals are forwarded. As under `timeout`, it cannot read from the terminal. When the command ends,
+/// the rest of its process group is ended too, and only then the lock is released.
 ///
-/// When the lease is lost, or may be, the command gets SIGTERM, and SIGKILL after the grace. No lock can stop what the
-/// command has sent already: let the resource compare LEASEHOLD_FENCING_TOKEN.
+/// When the lease is lost or may be lost, the command gets SIGTERM, and SIGKILL after the grace period. No lock can stop
+/// writes that the command has already sent: let the resource compare LEASEHOLD_FENCING_TOKEN.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "Examples:\n",
@@ -130,7 +130,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             Err(error) => return Ok(not_obtained(&args, &error).into()),
         },
         signal = signals.terminating() => {
-            // Otherwise a lock that the server has granted meanwhile would stay held for one TTL.
+            // Withdraws the request: a lock that the server has granted in the meantime would stay held for one TTL.
             client.withdrawn().await;
             return Ok(died_by(signal?));
         }

@@ -20,13 +20,13 @@ use runtime::tasks;
 /// Serve the console.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = concat!(
-    "SIGHUP reloads the configuration: backends, identity rules, log and oidc.client_secret change at once, anything\n",
-    "else at the next start; connections and leases continue.\n\n",
+    "SIGHUP reloads the configuration: backends, identity rules, log and oidc.client_secret change at once, all other\n",
+    "settings at the next start. Connections and leases continue.\n\n",
     "Example:\n  leasehold serve --config leasehold.toml\n\n",
     "Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 failure, 2 wrong usage or configuration.",
 ))]
 pub struct Args {
-    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    /// Configuration file [default: leasehold.toml in the current folder, if it exists]
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     pub config: Option<PathBuf>,
     /// Address and port, instead of the configured ones

@@ -42,7 +42,7 @@ pub(super) struct RenderOptions {
     pub(super) columns: Option<usize>,
     /// Milliseconds since the rows were read: remaining times are reduced by it.
     pub(super) age_ms: i64,
-    /// The server does not answer any more: every row is stale.
+    /// The server no longer answers: every row is shown as stale.
     pub(super) disconnected: bool,
 }
 

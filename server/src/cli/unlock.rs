@@ -107,7 +107,7 @@ impl Flow {
         let id = text(&unlock, "unlockId");
         if id.is_empty() {
             return Err(Stop::Message(
-                "the server's answer has no unlock id".to_owned(),
+                "the response of the server has no unlock id".to_owned(),
                 Exit::Failure,
             ));
         }
@@ -117,8 +117,8 @@ impl Flow {
             let (backend, name) = (&self.args.backend, text(&unlock, "resource"));
             let why = unlock["protectionReason"]["sentence"].as_str();
             let message = format!(
-                "{name}: {}. It needs a user who has just authenticated, and a second one who approves. Do it at {}, on \
-                 the page of {name} on {backend}. Nothing was released",
+                "{name}: {}. Nothing was released. The unlock needs a user who has authenticated within the last 15 \
+                 minutes and a second approver: use the console at {}, on the page of {name} on {backend}",
                 domain::escape::visible(why.unwrap_or("it is protected")),
                 self.client.name()
             );

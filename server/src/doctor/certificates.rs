@@ -19,7 +19,7 @@ const LEFT_WARN: i64 = 14;
 
 /// The server's certificate.
 pub(super) fn check_server(config: &Config, now: DateTime<Utc>) -> Vec<Finding> {
-    let renewed = "it is shown within seconds, without a restart";
+    let renewed = "the server uses the new file within seconds, without a restart";
     let tls = config.access.tls.as_ref();
     tls.map(|files| check_pair("tls", files, renewed, now))
         .unwrap_or_default()

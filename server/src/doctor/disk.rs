@@ -50,14 +50,14 @@ fn check_writable(folder: &Path) -> Finding {
         Err(why) => Finding::fault(
             CHECK,
             format!("{path} cannot be written: {why}"),
-            format!("chown $(id -un) {path} # as root, for the user that serves"),
+            format!("chown USER {path} # as root; USER is the user that serves"),
         ),
     }
 }
 
 fn check_free_space(folder: &Path) -> Option<Finding> {
     let free = disk::free(folder)?;
-    let found = format!("{} MB are free in {}", free >> 20, folder.display());
+    let found = format!("{} MiB are free in {}", free >> 20, folder.display());
     let remedy = "free disk space, or lower `retention` and `rollup_retention` in [history]";
     Some(match free {
         free if free < FREE_FAULT => Finding::fault(CHECK, found, remedy),

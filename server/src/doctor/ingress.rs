@@ -42,7 +42,7 @@ async fn listening(config: &Config) -> Finding {
     match tokio::time::timeout(KNOCK, TcpStream::connect(address)).await {
         Ok(Ok(_)) => Finding::ok(
             "listen",
-            format!("{summary} A server answers there already; it should be Leasehold."),
+            format!("{summary} A server already answers there: check that it is Leasehold."),
         ),
         _ => Finding::ok("listen", format!("{summary} Nothing listens there yet.")),
     }

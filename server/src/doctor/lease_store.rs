@@ -81,7 +81,7 @@ fn judge(report: &EtcdReport, now_ms: i64) -> Vec<Finding> {
         findings.push(Finding::warning(
             CHECK,
             format!("{address} does not answer: {why}"),
-            "etcdctl endpoint health --cluster # the others serve meanwhile, while they are a majority",
+            "etcdctl endpoint health --cluster # the lease service works while a majority of members answers",
         ));
     }
     for alarm in &report.alarms {
@@ -118,7 +118,7 @@ fn judge(report: &EtcdReport, now_ms: i64) -> Vec<Finding> {
         findings.push(Finding::fault(
             CHECK,
             format!(
-                "its time is {} s ahead of this machine's clock: leases would live longer by that",
+                "its time is {} s ahead of this machine's clock: leases would live longer by that amount",
                 ahead_ms / 1_000
             ),
             "timedatectl set-ntp true # if this clock is right, wait until it has caught up",

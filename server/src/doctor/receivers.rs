@@ -19,7 +19,7 @@ pub(super) async fn examine(config: &Config) -> Vec<Finding> {
     db.close().await;
     match reached {
         Ok(reached) => reached.into_iter().map(finding).collect(),
-        // A store that was never served has no such table.
+        // A store that no server has used yet has no such table.
         Err(sqlx::Error::Database(error)) if is_no_table(&*error) => Vec::new(),
         Err(error) => vec![Finding::warning(
             CHECK,

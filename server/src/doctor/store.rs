@@ -66,7 +66,7 @@ pub(super) async fn examine_postgres(
             )];
         }
     };
-    // The audit log is in `store`, whatever holds the leases, and leases are moved out of it alone.
+    // Only `store` has the audit log, wherever the leases are, and only out of `store` can leases be moved.
     let inspected = StoreInspection {
         audit_rights: inspected.audit_rights.filter(|_| check == CHECK),
         moved_to: inspected.moved_to.filter(|_| check == CHECK),
@@ -110,7 +110,7 @@ fn check_roles(check: &str, inspected: &StoreInspection) -> Vec<Finding> {
         ),
         AuditRights::Writer => Finding::warning(
             check,
-            "this role does not own the audit log, and may change or delete its rows",
+            "this role does not own the audit log, but may change or delete its entries",
             "psql -f docs/deploy/postgres-roles.sql # as a superuser, in the database of the store",
         ),
     }));
@@ -200,9 +200,9 @@ fn check_tables(check: &str, location: &str, migrations: &MigrationStatus) -> Fi
         MigrationStatus::Ahead { version } => Finding::warning(
             check,
             format!(
-                "{location} is at migration {version}, which is newer than this binary and only adds to it"
+                "{location} is at migration {version}, which is newer than this binary and compatible with it"
             ),
-            "install the newer version when the upgrade is done; this one works meanwhile",
+            "install the newer version to complete the upgrade; this version works until then",
         ),
         MigrationStatus::TooNew { version, description } => Finding::fault(
             check,

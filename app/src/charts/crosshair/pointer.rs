@@ -1,5 +1,5 @@
-//! The place that is read and the span that is dragged. Late events may find the plot disposed
-//! of.
+//! The selected place and the dragged span. Events may arrive after the plot was disposed of,
+//! so signals are read and set with `try_`.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) struct Pointer {
     pub(super) place: RwSignal<Option<Place>>,
     /// Start and end of the drag, in per cent.
     pub(super) dragged: RwSignal<Option<(f64, f64)>>,
-    /// The last press was by touch: it reads, and does not open.
+    /// The last press was by touch, which selects a place and opens no link.
     pub(super) is_touch: StoredValue<bool>,
     pub(super) area: NodeRef<Div>,
     pub(super) span: StoredValue<Option<SpanUrl>>,
@@ -44,7 +44,7 @@ impl Pointer {
         self.rows.with(|rows| rows.iter().map(Vec::len).sum())
     }
 
-    /// Number of the place that is read; without one, the last of the first row.
+    /// Number of the selected place; without a selection, of the last place of the first row.
     pub(super) fn number(self) -> usize {
         let place = self.place.get();
         self.rows.with(|rows| match place {
@@ -57,7 +57,7 @@ impl Pointer {
         self.is_touch.try_get_value() == Some(true)
     }
 
-    /// URL of the place alone.
+    /// URL of the page with the time range of this place only.
     pub(super) fn narrowed(self, reading: &Reading) -> Option<String> {
         self.url(reading.at, reading.at + reading.width)
     }
@@ -99,7 +99,7 @@ impl Pointer {
         self.is_touch.try_set_value(is_touch);
         let place = self.place_of(event);
         if is_touch {
-            // A tap outside of the plot takes the focus away and ends the reading.
+            // With the focus on the plot, a later tap elsewhere blurs it and clears the selection.
             if let Some(area) = self
                 .area
                 .try_get_untracked()
@@ -113,7 +113,7 @@ impl Pointer {
             let can_select = self.span.try_with_value(Option::is_some) == Some(true);
             let at = self.position(event).filter(|_| can_select).map(|(x, _)| x);
             self.dragged.try_set(at.map(|at| (at, at)));
-            // A drag may leave the plot.
+            // The pointer may leave the plot during a drag.
             let plot = event
                 .current_target()
                 .and_then(|plot| plot.dyn_into::<web_sys::Element>().ok());
@@ -123,7 +123,7 @@ impl Pointer {
         }
     }
 
-    /// A tap keeps the focus on the plot: the browser would move it with the mouse event that follows.
+    /// Keeps the focus on the plot after a tap: the mouse event that follows a tap would move it.
     pub(super) fn pressed(self, event: &MouseEvent) {
         if self.is_touched() {
             event.prevent_default();
@@ -151,7 +151,7 @@ impl Pointer {
         let dragged = self.dragged.try_get_untracked().flatten();
         let long = dragged.filter(|(from, until)| (until - from).abs() >= DRAGGED_MIN);
         match long {
-            // The click that follows finds the drag and ends it.
+            // `dragged` stays set: the click that follows resets it and opens no link.
             Some((from, until)) => {
                 if let Some(href) = self.url(from, until) {
                     self.open(&href);
@@ -212,7 +212,7 @@ impl Pointer {
             let (row, at) = place.unwrap_or((0, rows.first().map_or(0, Vec::len)));
             let row = row.saturating_add_signed(down).min(rows.len().checked_sub(1)?);
             let last = rows.get(row)?.len().checked_sub(1)?;
-            // Without a place, any key reads the last one.
+            // Without a selection, any key selects the last place.
             let right = if place.is_none() && right > 0 { 0 } else { right };
             Some((row, at.saturating_add_signed(right).min(last)))
         });
@@ -246,7 +246,7 @@ impl Pointer {
             .flatten()
     }
 
-    /// Opens the selected span, or the place that is read.
+    /// Opens the selected span, or else the selected place.
     pub(super) fn enter(self) -> bool {
         let span = self.dragged.try_get_untracked().flatten();
         let place = self.place.try_get_untracked().flatten();

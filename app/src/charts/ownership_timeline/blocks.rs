@@ -12,13 +12,12 @@ use super::MarkLinks;
 use crate::charts::svg::{anchored, linked, percent, shape, stretched};
 use crate::links;
 
-/// Narrower than this, in per cent, a block has no room for its token, or for its label;
-/// likewise on a phone.
+/// Minimum width of a block, in per cent, for its token, and for its label; then the same on a phone.
 const TOKEN_WIDTH: f64 = 4.0;
 const TOKEN_WIDTH_PHONE: f64 = 15.0;
 const WORDS_WIDTH: f64 = 9.0;
 const WORDS_WIDTH_PHONE: f64 = 30.0;
-/// Labels next to a mark need room up to the end of the chart.
+/// Position, in per cent, beyond which a label next to a mark does not fit.
 const ASIDE_MAX: f64 = 84.0;
 
 pub(super) fn block(block: &Block, scale: TimeScale, links: &MarkLinks) -> AnyView {
@@ -148,7 +147,7 @@ pub(super) fn wait(wait: &Wait, scale: TimeScale) -> AnyView {
 pub(super) fn zombie(zombie: &Zombie, scale: TimeScale) -> AnyView {
     let (at, width) = (scale.at(zombie.from), scale.width(zombie.from, zombie.until));
     let writes = format::counted(zombie.writes as u64, "write", "writes");
-    // Without room, the lane's label has the text.
+    // Without room here, the text is in the label of the lane only.
     let text = (at + width <= ASIDE_MAX).then(|| {
         let late = format!("zombie window {}", format::age(zombie.until - zombie.from));
         let rejected = format!("{writes} with {} rejected", zombie.token);

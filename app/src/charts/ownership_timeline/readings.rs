@@ -11,7 +11,7 @@ use crate::charts::crosshair::Reading;
 /// Places of a timeline; a pointer cannot distinguish more.
 const PLACES_MAX: usize = 240;
 
-/// A reading per time between two changes.
+/// One reading for each interval between two changes.
 pub(super) fn readings(timeline: &Timeline) -> Vec<Reading> {
     let stops = stops(timeline);
     let pairs = stops.windows(2).map(|pair| (pair[0], pair[1]));
@@ -38,7 +38,7 @@ fn stops(timeline: &Timeline) -> Vec<i64> {
         .chain([scale.from(), scale.until()])
         .collect();
     stops.sort_unstable();
-    // Closer together than a pixel they are one place.
+    // Changes closer together than a pixel become one place.
     stops.dedup_by_key(|at| scale.part(*at, PLACES_MAX));
     if let Some(last) = stops.last_mut() {
         *last = scale.until();

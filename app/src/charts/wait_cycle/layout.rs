@@ -19,7 +19,7 @@ pub(super) struct CycleLayout {
     pub(super) edges: Vec<EdgeLayout>,
     /// On each arrow, the middle of the number of its release.
     pub(super) numbers: Vec<(f64, f64)>,
-    /// The remark that the list begins again.
+    /// Position of the remark that the last owner waits for the first one.
     pub(super) closed: Option<(f64, f64)>,
 }
 

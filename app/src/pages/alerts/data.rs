@@ -10,7 +10,7 @@ use crate::api::codec::EncodedResponse;
 use crate::api::error::ApiError;
 use crate::console::ConsoleFuture;
 
-/// Resolved alerts that are read, the newest; a filter, or what the reader may see, selects among them.
+/// Number of the newest resolved alerts that are read. The filter and the scope of the user select among them.
 pub const RESOLVED_READ_MAX: usize = 1_000;
 /// Bars of the last hour, each of 2 minutes.
 pub const RECENT_BARS: usize = 30;
@@ -195,7 +195,7 @@ pub struct SilencePreview {
     /// Limited.
     pub alerts: Vec<AlertMember>,
     pub total: u32,
-    /// The covered groups, and how many alerts are listed, if not all.
+    /// Number of covered groups, and the number of listed alerts if not all are listed.
     pub extent: String,
     /// Receivers of the covered alerts, and whether other groups still notify them.
     pub receivers: Vec<(String, bool)>,

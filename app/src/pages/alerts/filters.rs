@@ -123,7 +123,7 @@ fn Selects(data: Signal<AlertsData>, filter: Memo<AlertFilter>) -> impl IntoView
             let chosen = filter.with(|filter| chosen(filter).clone());
             let mut options = vec![(String::new(), all.to_owned())];
             options.extend(data.with(choices));
-            // A choice that no alert has now stays chosen.
+            // The selected value stays in the list, also if no alert has it now.
             if !options.iter().any(|(value, _)| *value == chosen) {
                 options.push((chosen.clone(), chosen.clone()));
             }

@@ -126,7 +126,7 @@ fn summary(group: &AlertGroup) -> AnyView {
     .into_any()
 }
 
-/// How long the group fires, running; of a pending one, how much of `for` has passed.
+/// How long the group has been firing, counting up; for a pending group, how much of `for` has passed.
 fn since(group: &AlertGroup, now: i64) -> AnyView {
     let (began, for_ms, is_firing) = (group.since, group.for_ms, group.worst.is_firing);
     let elapsed = use_live().elapsed();
@@ -196,7 +196,7 @@ fn AckForm(
     label: &'static str,
     #[prop(into)] aria_label: String,
 ) -> impl IntoView {
-    // The key `a` withdraws nothing: another user may have acknowledged the group a moment before.
+    // The key `a` never withdraws an acknowledgement: another user may have set it a moment before.
     let is_key_target = (action == ACK).then_some("");
     view! {
         <ConsoleForm action stays=true is_row=true>

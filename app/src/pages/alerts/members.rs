@@ -1,4 +1,4 @@
-//! Alerts of an expanded group, each with its own actions, and the ways to the cause.
+//! Alerts of an expanded group, each with its own actions, and links to the cause.
 
 use domain::escape::visible;
 use leptos::prelude::*;

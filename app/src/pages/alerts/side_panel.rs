@@ -165,7 +165,7 @@ fn Silences(data: Signal<AlertsData>) -> impl IntoView {
     let none = move || {
         let text = match data.with(|data| data.is_limited) {
             true => "Only roles that cover every lock see silences. Silenced alerts are marked.",
-            false => "Firing alerts are sent to their receivers.",
+            false => "No silences: every firing alert notifies its receivers.",
         };
         ids.with(Vec::is_empty)
             .then(|| view! { <p class="al-none ink2">{text}</p> }.into_any())
@@ -200,13 +200,13 @@ fn Silence(id: String, data: Signal<AlertsData>) -> impl IntoView {
         let of = row.matchers;
         let extend = format!("/alerts/silences/{id}/extend");
         let end = format!("/alerts/silences/{id}/end");
-        let extend_label = format!("2 h from now: the end of the silence on {of}");
+        let extend_label = format!("End in 2 h: the silence on {of}");
         let end_label = format!("End now: the silence on {of}");
         view! {
             <span class="al-acts">
                 <ConsoleForm action=extend stays=true>
                     <input r#type="hidden" name="lasts" value="2h"/>
-                    <SubmitButton class="link" aria_label=extend_label>"2\u{a0}h from now"</SubmitButton>
+                    <SubmitButton class="link" aria_label=extend_label>"End in 2\u{a0}h"</SubmitButton>
                     <FormAlert/>
                 </ConsoleForm>
                 <a class="link" href=row.clone_path aria-label=format!("Clone the silence on {of}")>"Clone"</a>

@@ -64,12 +64,12 @@ fn entry(data: &AuditEntryData) -> AnyView {
                 form(id, FormState::of_action(&review_action(id)))
             }
             ReviewRight::Own => view! { <span class="ink2">"Another user must review it."</span> }.into_any(),
-            ReviewRight::Others => view! { <span class="ink2">"An approver of this lock reviews it."</span> }.into_any(),
+            ReviewRight::Others => view! { <span class="ink2">"Only an approver of this lock may review it."</span> }.into_any(),
         };
         view! { <div class="notice warning"><span>"Break-glass unlock without a second approver, not reviewed yet."</span>{act}</div> }.into_any()
     });
     let open = (row.outcome == "outcome_unknown").then(|| {
-        view! { <p class="notice is-stale">"The backend did not answer: outcome unknown. A later entry records it once the lock is read again."</p> }.into_any()
+        view! { <p class="notice is-stale">"The backend did not answer: outcome unknown. A later entry records the outcome once the lock has been read again."</p> }.into_any()
     });
     let lead = format!("{}, {}.", time_format::dated(row.at), outcome_label(&row.outcome));
     view! {
@@ -217,7 +217,7 @@ fn hash_chain(data: &AuditEntryData) -> AnyView {
     let verdict = match (data.is_hash_valid, data.follows_previous) {
         (true, true) => view! { <p class="notice healthy" role="status">"Hash verified; the entry follows the previous one."</p> }.into_any(),
         (false, _) => view! { <p class="notice critical" role="alert">"Hash mismatch: this entry was changed after it was written."</p> }.into_any(),
-        (true, false) => view! { <p class="notice critical" role="alert">"It does not follow the previous entry: an entry was changed, removed or inserted."</p> }.into_any(),
+        (true, false) => view! { <p class="notice critical" role="alert">"This entry does not follow the previous one: an entry was changed, removed or inserted."</p> }.into_any(),
     };
     let neighbours: Vec<AuditTableRow> = data.newer.iter().chain(&data.older).cloned().collect();
     let neighbours = (!neighbours.is_empty()).then(|| table(&neighbours));

@@ -41,16 +41,16 @@ pub(super) fn chain_facts(chain: &ChainStatus, now: i64) -> AnyView {
         format!("1 to {}", chain.verified)
     };
     let unverified = match (unverified, chain.checked_at) {
-        (0, _) => "the last entry".to_owned(),
-        (rows, None) => format!("{} left", count(rows)),
+        (0, _) => "no entry left to verify".to_owned(),
+        (rows, None) => format!("{} not verified yet", count(rows)),
         (rows, Some(_)) => format!(
-            "{} since",
+            "{} added since",
             format::counted(rows.unsigned_abs(), "entry", "entries")
         ),
     };
     let store_fault = chain
         .is_unreadable
-        .then_some("the store did not answer the last time");
+        .then_some("the store did not answer at the last check");
     let head = if chain.verified == 0 {
         "none".to_owned()
     } else {

@@ -93,7 +93,8 @@ fn review(unlock: &PendingReview, state: FormState) -> AnyView {
             view! { <span class="small ink2">"Another user must review your unlock."</span> }.into_any()
         }
         ReviewRight::Others => {
-            view! { <span class="small ink2">"An approver of this lock reviews it."</span> }.into_any()
+            view! { <span class="small ink2">"Only an approver of this lock may review it."</span> }
+                .into_any()
         }
     }
 }

@@ -50,7 +50,7 @@ impl AuditFilters {
     }
 }
 
-/// Built again only when the filters of the URL change: what is being typed stays.
+/// Created again only when the filters in the URL change, so that other updates keep what is being typed.
 #[component]
 pub fn Search(data: Signal<AuditData>) -> impl IntoView {
     let shown = Memo::new(move |_| data.with(|data| (data.filters.clone(), data.backends.clone())));

@@ -47,7 +47,8 @@ pub(super) fn table(entries: &[AuditTableRow]) -> AnyView {
     frame(rows.collect_view().into_any())
 }
 
-/// Of entries that are read again: newer ones move a row down, and its elements with it, so that the focus stays on its entry.
+/// A table whose entries are refetched. Each row keeps its elements when newer entries move it down, so that the focus stays on
+/// its entry.
 #[component]
 pub(super) fn LiveTable(rows: Memo<Vec<AuditTableRow>>) -> impl IntoView {
     let ids =

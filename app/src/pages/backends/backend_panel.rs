@@ -24,7 +24,7 @@ pub fn OneBackend(backend: Memo<BackendView>) -> impl IntoView {
         false => "sec backend",
     };
     let part = move |view: fn(&BackendView) -> AnyView| changing(move || backend.with(view));
-    // Not built again by each scan: an unfolded list stays so.
+    // Created again only when the permissions change, so that an unfolded list stays open over scans.
     let rights =
         Memo::new(move |_| backend.with(|backend| (!backend.is_limited).then(|| backend.rights.clone())));
     let capabilities = Memo::new(move |_| backend.with(|backend| backend.capabilities.clone()));
@@ -138,7 +138,7 @@ fn Present(fault: BackendFailure, blind: bool) -> impl IntoView {
     };
     let times = (fault.times > 1).then(|| format!(", {} times in a row", fault.times));
     let remedy = (!fault.remedy.is_empty()).then(|| {
-        // Text between backticks is to be typed; the command line prints the same text.
+        // Text between backticks is code. The command line prints the same remedy.
         let parts = visible(&fault.remedy)
             .split('`')
             .enumerate()

@@ -67,7 +67,7 @@ fn age(backend: &BackendView) -> AnyView {
             view! { <b><Age ms/></b><span class="ink2 small">"old, polled every "{poll}{at}</span> }
                 .into_any()
         }
-        _ => view! { <b class="never">"never seen"</b><span class="ink2 small">"polled every "{poll}</span> }
+        _ => view! { <b class="never">"never read"</b><span class="ink2 small">"polled every "{poll}</span> }
             .into_any(),
     }
 }

@@ -33,7 +33,7 @@ pub fn Sources(sources: Vec<SourceView>, is_seen: bool) -> impl IntoView {
     .into_any()
 }
 
-/// Problems first; what is as it should be is folded.
+/// Permissions with a problem first; those without one are folded.
 #[component]
 pub fn Rights(rights: Vec<AccountPermission>) -> impl IntoView {
     let is_met = |right: &AccountPermission| matches!(right.allowed, Reported::Value(allowed) if allowed == right.wanted);
@@ -79,7 +79,7 @@ fn permission_table(rights: Vec<AccountPermission>) -> AnyView {
     .into_any()
 }
 
-/// A missing permission and one too many are both faults, with different badges.
+/// Missing and excess permissions are both problems, with different badges.
 fn permission_status(right: &AccountPermission) -> (&'static str, &'static str, &'static str) {
     match (&right.allowed, right.wanted) {
         (Reported::Value(true), true) => ("ok", "healthy quiet", "granted"),

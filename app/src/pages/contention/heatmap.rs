@@ -44,7 +44,7 @@ pub fn MapSection(data: Signal<ContentionPage>, url: Signal<PageUrl>) -> impl In
                     view! { <Map data url/> }.into_any()
                 } else {
                     view! {
-                        <div class="empty"><h3>"No data in this range"</h3><p>"Data starts when the console starts."</p></div>
+                        <div class="empty"><h3>"No data in this range"</h3><p>"Waits are recorded only while a Leasehold server runs."</p></div>
                     }
                     .into_any()
                 }

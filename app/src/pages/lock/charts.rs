@@ -1,4 +1,4 @@
-//! Charts of a lock's page. A part without data says so in its place.
+//! Charts of a lock's page. A section without data is replaced with a message.
 
 use domain::charts::durations::DurationChart;
 use domain::lock_detail::{LockDetail, LockHistory};
@@ -51,7 +51,7 @@ pub fn HoldTimes(detail: Signal<LockDetail>) -> impl IntoView {
     })
 }
 
-/// Nothing as long as no wait of this lock is known.
+/// Wait times of this lock; nothing if no wait is known.
 #[component]
 pub fn WaitTimes(detail: Signal<LockDetail>) -> impl IntoView {
     let waits = history(detail, |history| history.wait_times.clone());

@@ -76,7 +76,7 @@ fn renewing(lock: &Lock) -> AnyView {
     })
 }
 
-/// "Held until, as observed at", never "safe".
+/// The observed expiry. It is labelled as an observation, because a renewal or a release may have followed.
 fn until(lock: &Lock) -> AnyView {
     let age = lock.age_ms;
     let backend = lock.id.backend.to_string();

@@ -158,7 +158,7 @@ fn shared_with_siblings(name: &str) -> usize {
     name_tree::boundary(&bytes[..trimmed])
 }
 
-/// The row's state first, even if its reasons only list earlier states.
+/// The current state first, even if the reasons list only the states before it.
 fn states(lock: &Lock) -> Vec<StateReason> {
     let mut reasons = lock.reasons.clone();
     if reasons.first().is_none_or(|reason| reason.state != lock.state) {

@@ -56,10 +56,10 @@ pub fn Choose(backend: String, resource: String, sources: Vec<Source>) -> impl I
         })
         .collect_view();
     view! {
-        <PageTitle text="Which one?"/>
+        <PageTitle text="Several locks have this name"/>
         <Empty title="Several locks have this name" whole=true>
             <p><ResourceName name=resource/></p>
-            <p>{visible(&backend).into_owned()}" holds it in more than one source. Which one do you mean?"</p>
+            <p>{visible(&backend).into_owned()}" holds it in more than one source. Select one:"</p>
             <ul class="choices">{choices}</ul>
         </Empty>
     }

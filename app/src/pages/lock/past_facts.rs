@@ -17,7 +17,7 @@ pub fn PastFacts(#[prop(into)] detail: Signal<LockDetail>) -> impl IntoView {
     view! { <dl class="facts">{changing(cells)}</dl> }.into_any()
 }
 
-/// The holder: free if the fresh reading says so, unknown without one.
+/// The facts. The holder is "no holder" only if a fresh reading found the lock free; without one it is unknown.
 fn cells(detail: &LockDetail, past: &PastLock) -> Vec<AnyView> {
     // As of the last reading.
     let read_at = detail.lock.observed_at;
@@ -57,7 +57,8 @@ fn free_since(last: &LastHolding, holder: &Reported<()>, read_at: DateTime<Utc>)
         (_, Reported::Unknown(_)) => missing("unknown", "free or held: unknown".to_owned()),
         (Some((_, at)), _) => {
             let ms = (read_at - at).num_milliseconds().max(0);
-            view! { {time(at)}<small>{format!("for {} by then", format::age(ms))}</small> }.into_any()
+            view! { {time(at)}<small>{format!("for {} at the last reading", format::age(ms))}</small> }
+                .into_any()
         }
         (None, _) => missing("unknown", "end of the last hold not observed".to_owned()),
     }
@@ -166,7 +167,7 @@ mod tests {
         ];
         let html = facts(LastHolding::from_events(&seen), Reported::absent("free"));
         assert!(
-            html.contains("no holder") && html.contains("for 1\u{a0}m\u{a0}00\u{a0}s by then"),
+            html.contains("no holder") && html.contains("for 1\u{a0}m\u{a0}00\u{a0}s at the last reading"),
             "{html}"
         );
         assert!(

@@ -43,7 +43,7 @@ const SORTS: [(&str, Sort); 5] = [
         },
     ),
     (
-        "least left",
+        "least time left",
         Sort {
             key: SortKey::Remaining,
             descending: false,

@@ -49,7 +49,7 @@ pub fn Foot(paging: LockPaging, loaded: Signal<Loaded>, address: Memo<Address>) 
     }
 }
 
-/// Rows in the middle or at the end of the list could not be fetched: without it the list would look complete.
+/// Notice that some rows could not be fetched. Without it the list would look complete.
 #[component]
 fn FailedPages(paging: LockPaging) -> impl IntoView {
     let failure = Memo::new(move |_| paging.failure());
@@ -85,7 +85,7 @@ fn Pages(listing: RwSignal<Listing>, loaded: Signal<Loaded>, address: Memo<Addre
     // would run after its signals were disposed of.
     let next = Memo::new(move |_| {
         let cursor = loaded.with(|loaded| loaded.page.next_cursor.clone());
-        // While scrolling fetches, one page is as long as the list.
+        // With a script, scrolling fetches more rows: no link is needed once the list is complete.
         let shown = !live.is_awake() || listing.with(|listing| listing.next_cursor().is_some());
         cursor.filter(|_| shown).map(|cursor| {
             address.with(|address| {
@@ -112,8 +112,8 @@ fn order(sort: Sort) -> &'static str {
         (SortKey::Resource, true) => "by name, backwards",
         (SortKey::Held, true) => "longest held first",
         (SortKey::Held, false) => "latest first",
-        (SortKey::Remaining, false) => "least left first",
-        (SortKey::Remaining, true) => "most left first",
+        (SortKey::Remaining, false) => "least time left first",
+        (SortKey::Remaining, true) => "most time left first",
         (SortKey::Waiters, true) => "most waiters first",
         (SortKey::Waiters, false) => "fewest waiters first",
     }

@@ -93,14 +93,14 @@ fn coverage_line(backend: &BackendView) -> Option<Line> {
         .as_ref()
         .map(|fault| format!(": {}", fault.message))
         .unwrap_or_default();
-    let locks = domain::format::counted(backend.locks, "lock", "locks");
+    let locks_are = domain::format::counted(backend.locks, "lock is", "locks are");
     let what = match (backend.status, &backend.coverage) {
         (BackendStatus::Starting, _) => "First scan in progress; its locks are not listed yet.".to_owned(),
         (BackendStatus::Down, _) if backend.age_ms.is_none() => {
             format!("No data since this console started{why}. Its locks are unknown.")
         }
         (BackendStatus::Down | BackendStatus::Stale, _) => {
-            format!("Its {locks} are listed as they were last seen{why}.")
+            format!("Its {locks_are} listed as last observed{why}.")
         }
         (BackendStatus::Live | BackendStatus::Partial, Coverage::Partial { .. }) if backend.is_limited => {
             "Partial coverage.".to_owned()
@@ -164,13 +164,16 @@ fn empty_text(page: &InventoryPage, address: &Address) -> (&'static str, String)
         (false, _) => ("No known locks", format!("Coverage is incomplete: {unseen}")),
         (true, 0) => (
             "No matching locks",
-            format!("{} are held.", format::counted(page.held_total, "lock", "locks")),
+            format!(
+                "{} held.",
+                format::counted(page.held_total, "lock is", "locks are")
+            ),
         ),
         (true, _) => (
             "No matching known locks",
             format!(
-                "{} are known; {unseen}",
-                format::counted(page.held_total, "lock", "locks")
+                "{} known; {unseen}",
+                format::counted(page.held_total, "lock is", "locks are")
             ),
         ),
     }

@@ -12,7 +12,8 @@ use crate::api::ApiError;
 use crate::live::{Live, clock};
 use crate::pages::locks::data::inventory;
 
-/// A page after the first that could not be fetched. By its index: its cursor may change with the page before.
+/// A page after the first that could not be fetched. Identified by its index, because its cursor changes when the page before
+/// it changes.
 #[derive(Debug, Clone, PartialEq)]
 struct FailedPage {
     index: usize,
@@ -27,7 +28,7 @@ pub struct LockPaging {
     address: Memo<Address>,
     /// A next page is being fetched.
     fetching: StoredValue<bool>,
-    /// The latest failure is the last.
+    /// In order of failure, the latest last.
     failed: RwSignal<Vec<FailedPage>>,
 }
 

@@ -53,7 +53,7 @@ pub fn LockRow(
 ) -> impl IntoView {
     let live = use_live();
     let placed = Memo::new(move |_| listing.with(|listing| placed(listing, index)));
-    // Only a row with a change follows the ticker.
+    // Only a row with a recent change reads the ticker, so that the others are not computed at each tick.
     let is_marked = move |row: &DisplayedRow| {
         let changed_at = row.changed_at;
         changed_at.is_some_and(|at| live.now_ms().is_some_and(|now| now - at < MARKED_MS))
@@ -130,7 +130,7 @@ fn cells(placed: Placed) -> AnyView {
     .into_any()
 }
 
-const GONE: &str = "Released, or moved in the list; the row goes when the pointer leaves the table";
+const GONE: &str = "Released, or moved in the list; the row disappears when the pointer leaves the table";
 
 fn owner(lock: &Arc<Lock>) -> AnyView {
     let others = (lock.owner_count > 1 && lock.owner_id.is_known())

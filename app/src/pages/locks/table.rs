@@ -128,7 +128,7 @@ impl Hold {
     }
 
     fn pointer(self, event: &PointerEvent, inside: bool) {
-        // Touch points only while it lasts, and sends no leave event.
+        // A touch does not hover and sends no leave event: it would hold the rows without end.
         if event.pointer_type() != "touch" {
             self.pointed.try_set_value(inside);
             self.announce();
@@ -153,7 +153,7 @@ impl Hold {
         self.announce();
     }
 
-    /// Events may arrive while the page is being disposed of.
+    /// Applies the state of the hold. Uses `try_`, because events may arrive while the page is being disposed of.
     fn announce(self) {
         let held = self.pointed.try_get_value() == Some(true) || self.focused.try_get_value() == Some(true);
         self.listing

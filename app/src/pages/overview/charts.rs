@@ -1,4 +1,4 @@
-//! Charts and recent incidents of the overview. A part without data says so in its place.
+//! Charts and recent incidents of the overview. A section without data is replaced with a message.
 
 use domain::overview::OverviewCharts;
 use leptos::prelude::*;

@@ -1,4 +1,4 @@
-//! Deadlocks, each with its cycle drawn; nothing without one.
+//! Deadlocks, each with its cycle drawn. Nothing is shown if there is no deadlock.
 
 use domain::overview::Overview;
 use domain::waits::page::DeadlockView;

@@ -51,7 +51,7 @@ fn row(alert: &FiringAlert) -> AnyView {
     view! {
         <li>
             <span class=hue><Shape name="not_renewing"/><bdi>{visible(&alert.rule).into_owned()}</bdi></span>
-            // A moment, not an age: unchanged alerts stay as they are.
+            // A moment and not an age, so that the text of an unchanged alert does not change.
             <span class="small ink2">"since "{short_time(alert.since, true)}</span>
             <p>{subject}</p>
             <p class="small ink2"><bdi>{format::prose(&alert.why)}</bdi></p>

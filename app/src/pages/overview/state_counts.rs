@@ -27,7 +27,7 @@ pub fn States(data: Signal<Overview>) -> impl IntoView {
     .into_any()
 }
 
-/// `None`: nothing was ever observed, so even zero would be a claim.
+/// `None`: no backend was ever observed, so zero is not known either.
 fn rows(counts: Option<StateCounts>) -> AnyView {
     let Some(counts) = counts else {
         return view! { <li class="none ink3">"No data: no backend has been read."</li> }.into_any();
@@ -64,7 +64,7 @@ pub fn Waiting(data: Signal<Overview>) -> impl IntoView {
         };
         data.with(pick)
     });
-    // Names the part that the sum covers: backends without a report do not count as zero.
+    // The note says whether the sum covers all backends: one that reports no waiters does not count as zero.
     let note = move || {
         let total = format::count(total.get());
         backends.with(|backends| {

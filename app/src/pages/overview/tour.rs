@@ -8,7 +8,7 @@ use crate::focus::focus;
 use crate::forms::console_form::ConsoleForm;
 use crate::session::{CurrentSession, TourLinks, use_session};
 
-/// Nothing outside of the demo.
+/// Shown in the demo only.
 #[component]
 pub fn Tour() -> impl IntoView {
     let session = use_session();
@@ -36,7 +36,7 @@ fn steps(links: TourLinks, session: CurrentSession) -> AnyView {
         (
             links.alert,
             "Alert",
-            "A rule with its threshold, previewed on the past.",
+            "A rule with its threshold, previewed on past data.",
         ),
     ];
     let steps = steps.map(|(href, title, text)| {

@@ -40,13 +40,13 @@ fn Line(backend: BackendView) -> impl IntoView {
         (Some(_), _) => format!(", {}", locks(&backend)),
     };
     let seen = match backend.observed_at {
-        Some(at) => view! { "last seen at "{observed_time(at, backend.age_ms)}"." }.into_any(),
+        Some(at) => view! { "last read at "{observed_time(at, backend.age_ms)}"." }.into_any(),
         None => "never read, its locks are unknown.".into_any(),
     };
     let then = match backend.needing_attention {
         0 => None,
-        1 => Some(" One needed attention then.".to_owned()),
-        many => Some(format!(" {} needed attention then.", format::count(many))),
+        1 => Some(" One lock needed attention then.".to_owned()),
+        many => Some(format!(" {} locks needed attention then.", format::count(many))),
     };
     let status = if backend.status == BackendStatus::Down {
         BackendStatus::Down

@@ -86,7 +86,7 @@ fn title(row: &ReceiverRow) -> String {
     }
 }
 
-/// What a removal loses.
+/// Messages and notifications that are lost by removing the receiver.
 fn removal_note(row: &ReceiverRow) -> String {
     let lost = match row.waiting {
         0 => "No message is pending".to_owned(),
@@ -95,7 +95,7 @@ fn removal_note(row: &ReceiverRow) -> String {
             format!("{messages} not sent")
         }
     };
-    format!("{lost}. When an alert that it was sent resolves, it is not notified.")
+    format!("{lost}. The receiver is not notified when alerts that it has received resolve.")
 }
 
 fn facts(data: &ReceiverData) -> AnyView {
@@ -134,7 +134,7 @@ mod tests {
                 ..ReceiverRow::default()
             })
         };
-        let end = ". When an alert that it was sent resolves, it is not notified.";
+        let end = ". The receiver is not notified when alerts that it has received resolve.";
         assert_eq!(note(0), format!("No message is pending{end}"));
         assert_eq!(note(1), format!("1\u{a0}pending message is not sent{end}"));
         assert_eq!(note(3), format!("3\u{a0}pending messages are not sent{end}"));

@@ -88,7 +88,7 @@ fn results(name: &str, reply: &FormReply) -> AnyView {
     view! {
         <section class="trials">
             <h2>{title}</h2>
-            <p class="small ink2">"One message marked as a test, sent without the outbox."</p>
+            <p class="small ink2">"One message marked as a test, sent once and not retried."</p>
             {peers}
         </section>
     }

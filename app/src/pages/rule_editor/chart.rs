@@ -9,7 +9,7 @@ use crate::pages::rule_editor::data::{PreviewData, PreviewPart};
 
 const WIDTH: i64 = 600;
 const HEIGHT: i64 = 130;
-/// Closer labels would overlap.
+/// Minimum distance of two labels, in pixels: closer ones overlap.
 const WORDS: i64 = 14;
 const DAYS: i64 = 7;
 
@@ -38,7 +38,7 @@ pub(super) fn highest_measure(part: &PreviewPart) -> i64 {
 #[component]
 pub(super) fn PartChart(
     part: PreviewPart,
-    /// The vertical range reaches this value at least.
+    /// The vertical range reaches at least this value.
     most: i64,
     range: (i64, i64),
     gaps: Vec<(i64, i64)>,
@@ -117,7 +117,7 @@ fn part_unit(part: &PreviewPart, param: Option<&'static Param>) -> Unit {
     }
 }
 
-/// Labels of the values, the first ones first where they would overlap.
+/// Labels of the values. Where labels would overlap, the earlier value has precedence.
 fn marks(span: Span, unit: Unit, is_moving: bool, values: &[Option<i64>]) -> AnyView {
     let mut label_positions: Vec<i64> = Vec::new();
     let marks: Vec<AnyView> = values

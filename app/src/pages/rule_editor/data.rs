@@ -17,7 +17,7 @@ pub const REMOVED_NOTE: &str =
 pub struct RuleEditorData {
     /// Empty: a new rule.
     pub id: String,
-    /// Wire name of the condition; empty or unknown: it is picked first.
+    /// Wire name of the condition; empty or unknown: the page first offers a choice of conditions.
     pub condition: String,
     /// `None`: a new rule.
     pub version: Option<i64>,
@@ -64,7 +64,7 @@ pub struct PreviewData {
     pub is_cut: bool,
     /// The newest part only: the complete preview takes longer.
     pub is_partial: bool,
-    /// Why history cannot answer.
+    /// Why the history has no data for this preview.
     pub unknown: Option<String>,
     /// Firings; each is one notification, or part of one.
     pub count: u64,

@@ -44,7 +44,7 @@ pub fn PreviewView(data: Signal<RulePreview>, request: PreviewRequest) -> impl I
     .into_any()
 }
 
-/// What a screen reader announces of a new preview: not its charts and tables. Nothing before it is complete.
+/// Text that a screen reader announces for a new preview, without its charts and tables. Empty until the preview is complete.
 fn spoken(data: &RulePreview) -> String {
     let Some(edited) = data.edited.as_ref().filter(|edited| !edited.is_partial) else {
         return match data.faults.is_empty() {
@@ -134,13 +134,14 @@ fn figures(data: &RulePreview, edited: &PreviewData) -> AnyView {
         format::counted(edited.events, "event", "events"),
         data.took_ms
     );
-    let cut = edited
-        .is_cut
-        .then(|| view! { <span>" The event limit of a preview is reached."</span> }.into_any());
+    let cut = edited.is_cut.then(|| {
+        view! { <span>" A preview reads a limited number of events: older ones are left out."</span> }
+            .into_any()
+    });
     view! { <div class="figs">{figures}<p class="small ink2 figs-note">{cost}{cut}</p></div> }.into_any()
 }
 
-/// `7 days`; less if more events happened than a preview reads.
+/// Range of the preview: `7 days`, or less if the history has more events than a preview reads.
 fn span(preview: &PreviewData) -> String {
     const DAY_MS: i64 = 24 * 3_600_000;
     let ms = preview.to - preview.from;
@@ -151,7 +152,7 @@ fn span(preview: &PreviewData) -> String {
     }
 }
 
-/// What the preview does not know.
+/// Data that the preview does not have.
 fn exclusions_note(preview: &PreviewData) -> AnyView {
     let ttl = (preview.without_ttl > 0).then(|| {
         format!(

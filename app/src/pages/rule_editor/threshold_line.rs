@@ -1,5 +1,5 @@
-//! The threshold line in the preview's chart: a slider whose number field follows it at once. Each preview redraws it, so from
-//! its first movement on no preview is shown until the one for the value at which it was released.
+//! The threshold line in the preview's chart: a slider that updates its number field at once. Each preview redraws the line.
+//! So while the line moves no preview is shown, until the one for the value at which it was released has arrived.
 
 use leptos::ev::{self, Event};
 use leptos::prelude::*;
@@ -10,11 +10,11 @@ use web_sys::HtmlInputElement;
 enum Movement {
     #[default]
     Still,
-    /// A pointer holds it.
+    /// Dragged by a pointer.
     Held,
-    /// Let go, or moved by keyboard.
+    /// Released by the pointer, or moved by keyboard.
     Moved,
-    /// The preview of where it is now is on its way.
+    /// The preview of its current value is requested and has not arrived.
     Requested,
 }
 
@@ -27,14 +27,14 @@ impl ThresholdLine {
         self.0.get() == Movement::Still
     }
 
-    /// A pointer takes the line.
+    /// A pointer begins to drag the line.
     pub fn hold(self, event: &Event) {
         if line_of(event).is_some() {
             self.0.try_set(Movement::Held);
         }
     }
 
-    /// The line moves, and its number field with it.
+    /// Updates the number field when the line moves.
     pub fn follow(self, event: &Event) {
         let Some(line) = line_of(event) else { return };
         if self.0.try_get_untracked() != Some(Movement::Held) {
@@ -43,7 +43,7 @@ impl ThresholdLine {
         set_threshold(&line);
     }
 
-    /// Calls `then` when the pointer lets the line go, wherever the pointer is. In the browser only.
+    /// Calls `then` when the pointer releases the line, also outside of the chart. In the browser only.
     pub fn on_release(self, then: impl Fn() + Copy + 'static) {
         let release = move || {
             if self.replace(Movement::Held, Movement::Moved) {
@@ -60,7 +60,7 @@ impl ThresholdLine {
         });
     }
 
-    /// The preview of the fields as they are was requested; `is_known`: they are those of the last request.
+    /// The preview of the current fields was requested. `is_known`: they equal those of the last request.
     pub fn requested(self, is_known: bool) {
         let next = if is_known {
             Movement::Still
@@ -70,13 +70,13 @@ impl ThresholdLine {
         self.replace(Movement::Moved, next);
     }
 
-    /// The preview of the fields as they are has arrived.
+    /// The preview of the current fields has arrived.
     pub fn arrived(self) {
         self.replace(Movement::Requested, Movement::Still);
     }
 
-    /// After a preview is drawn: the line is where it was drawn, although it was moved before (a moved slider ignores its
-    /// `value` attribute), and one that replaces a line with the keyboard focus takes the focus.
+    /// Call it after a preview is drawn. Moves the slider to its drawn value, because a slider that was moved ignores its `value`
+    /// attribute. If the line that was replaced had the keyboard focus, the new line gets it.
     pub fn sync_after_redraw(self) {
         if cfg!(feature = "ssr") {
             return;
@@ -96,7 +96,7 @@ impl ThresholdLine {
         });
     }
 
-    /// It belongs to another rule now.
+    /// Resets the state, for another rule.
     pub fn reset(self) {
         self.0.try_set(Movement::Still);
     }

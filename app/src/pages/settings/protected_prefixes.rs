@@ -47,7 +47,7 @@ fn Body(data: Signal<ProtectedPrefixesData>) -> impl IntoView {
                         <header><h2>"Protected prefixes"</h2><span class="end">{move || data.with(|data| format::counted(data.rows.len() as u64, "row", "rows"))}</span></header>
                         <List data/>
                     </section>
-                    <p class="ink2">"The longest matching prefix applies; at equal length the backend's own, then the stricter one. All other names are standard: one user, a reason and the typed name."</p>
+                    <p class="ink2">"The longest matching prefix applies. At equal length, an entry for one backend takes precedence over one for every backend, then the stricter one. All other names are standard: one user, a reason and the typed name."</p>
                 </div>
                 {form(backends)}
             </div>

@@ -36,7 +36,7 @@ fn Body(data: Signal<SessionsData>) -> impl IntoView {
     view! {
         <div class="pagehead">
             <h1>{move || data.with(|data| title(&data.rows))}</h1>
-            <p>"A session ends after 30 minutes without use and after 12 hours; one that is ended here stops within a second."</p>
+            <p>"A session ends after 30 minutes without use and after 12 hours. A session that you end here stops within a second."</p>
         </div>
         <SettingsLayout>
             <section class="sec">

@@ -58,8 +58,8 @@ fn Body(data: Signal<UserData>) -> impl IntoView {
         if is_managed.get() {
             return managed(data);
         }
-        // Other grants, after a save or by another admin, replace the initial values, also those of a refused save: a
-        // later save must not restore what was revoked.
+        // Changed grants, by a save or by another admin, replace the values of the form, also after a refused save. Otherwise a
+        // later save would restore a revoked grant.
         if grants.with(|grants| *grants != first_grants) {
             roles.clear();
         }
@@ -71,7 +71,7 @@ fn Body(data: Signal<UserData>) -> impl IntoView {
             <p><a class="link" href="/settings/users">"All users"</a></p>
             {changing(move || secret.get().map(|secret| view! {
                 <SecretPanel state=link title=format!("Sign-in link for {}", name.get_untracked()) secret
-                    note="Valid once, within an hour; earlier links are void."/>
+                    note="Valid once, within an hour; earlier links of the user stop working."/>
             }.into_any()))}
             {changing(move || data.with(facts))}
             <section class="sec">
@@ -97,7 +97,7 @@ fn facts(data: &UserData) -> AnyView {
     view! { <Facts cells/> }.into_any()
 }
 
-/// Tokens that go on working when the user is disabled.
+/// Tokens that stay valid when the user is disabled.
 #[component]
 fn ActiveTokens(data: Signal<UserData>) -> impl IntoView {
     let tokens = Signal::derive(move || data.with(|data| data.active_tokens.clone()));

@@ -94,9 +94,9 @@ fn row(alert: &AlertMember, now: i64) -> AnyView {
 
 fn receiver((name, is_notified): &(String, bool)) -> AnyView {
     let text = if *is_notified {
-        view! { <span class="st healthy quiet"><Shape name="healthy"/>"still notified of other alerts"</span> }.into_any()
+        view! { <span class="st healthy quiet"><Shape name="healthy"/>"still notified about other alerts"</span> }.into_any()
     } else {
-        view! { <span class="ink2">"only the ends of alerts that it was sent"</span> }.into_any()
+        view! { <span class="ink2">"notified only when earlier alerts resolve"</span> }.into_any()
     };
     view! { <li><span class="mono small">{name.clone()}</span><span></span><span class="small dl-w">{text}</span></li> }.into_any()
 }

@@ -110,8 +110,8 @@ impl SilenceFields {
     }
 }
 
-/// Milliseconds until `nine`, at least a minute. If it is not the next 09:00, it has the hour of the next one. A day on
-/// which clocks change has up to an hour more.
+/// Milliseconds until `nine`, at least a minute. If `nine` has passed or is more than a day away, until the next moment of the
+/// same hour. On a day with a change of clocks the result may be up to an hour longer than a day.
 pub fn until_nine(now: i64, nine: i64) -> i64 {
     let left = nine.saturating_sub(now);
     if (MINUTE_MS..=DAY_MS + HOUR_MS).contains(&left) {

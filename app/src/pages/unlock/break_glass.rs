@@ -15,13 +15,13 @@ use crate::forms::console_form::{ConsoleForm, FormState};
 use crate::forms::field::{SubmitButton, TextArea};
 use crate::pages::unlock::data::UnlockStep;
 
-/// Leads back to the step without the key of this form, where the result is.
+/// Success leads to the step's URL without the key of this form, which shows the result.
 pub(super) fn form(id: &str, wanted: String, receivers: u64, state: FormState) -> AnyView {
     let unlock_path = path(id);
     view! {
         <ConsoleForm class="type" action=format!("{unlock_path}/confirm") state>
             <p class="protection"><b>"You are about to act without a second approver. "</b>{notice_text(receivers)}" The unlock stays flagged in the audit log until another user has reviewed it."</p>
-            <TextArea name="breakGlassReason" label="Reason to act without a second approver" help="A second reason, at least 10 characters, other than the first."/>
+            <TextArea name="breakGlassReason" label="Reason to act without a second approver" help="A second reason, at least 10 characters, different from the first."/>
             <NameField wanted is_first=false/>
             <div class="do"><SubmitButton><Shape name="unlock"/>"Release (break-glass)"</SubmitButton></div>
             <p class="small"><a class="link" href=unlock_path>"Wait for a second approver instead"</a></p>

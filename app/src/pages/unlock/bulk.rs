@@ -1,5 +1,5 @@
 //! Bulk unlock: several forced unlocks, selected one by one, each confirmed by its own name.
-//! Only selected locks are affected, however the page is reloaded, shared or filtered.
+//! Only selected locks are affected, also after the page is reloaded, shared or filtered.
 
 pub mod confirm;
 pub mod select;
@@ -19,7 +19,7 @@ pub use selected_holding::SelectedHolding;
 pub const SELECT: &str = "/unlocks";
 pub const CONFIRM: &str = "/unlocks/bulk";
 
-/// Names of the reply's values: a selected lock without an intent and the reason, once for each;
+/// Names of the reply's values: for each selected lock without an intent, its name and the reason;
 /// and the URL where the others are confirmed.
 pub const NOT_BEGUN: &str = "not_begun";
 pub const CONFIRM_URL: &str = "confirm_url";
@@ -51,12 +51,16 @@ fn not_begun(reasons: &[String], confirm: Option<&str>) -> AnyView {
     let items = reasons
         .iter()
         .map(|why| view! { <li>{notice(why)}</li> }.into_any());
-    let title = format::counted(reasons.len() as u64, "lock has no intent", "locks have no intent");
+    let title = format::counted(
+        reasons.len() as u64,
+        "lock cannot be unlocked now",
+        "locks cannot be unlocked now",
+    );
     let confirm = confirm
         .map(|href| view! { <p><a class="btn" href=href.to_owned()>"Confirm the others"</a></p> }.into_any());
     view! {
         <div class="notice critical refusal" role="alert">
-            <p><b>{format!("{title}, and stays as it is")}</b></p>
+            <p><b>{title}</b></p>
             <ul>{items.collect_view()}</ul>
             {confirm}
         </div>

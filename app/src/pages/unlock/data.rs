@@ -1,5 +1,5 @@
-//! Data of the forced unlock's pages. Protection and hindrances are text: their types have no
-//! form that a payload without field names can carry.
+//! Data of the forced unlock's pages. Protection and hindrances are text, because postcard cannot
+//! encode their types.
 
 use chrono::{DateTime, Utc};
 use domain::force_release::{CasualtyKind, Holding};

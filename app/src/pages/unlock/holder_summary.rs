@@ -67,7 +67,7 @@ fn renewing(seen: &HolderData) -> AnyView {
     })
 }
 
-/// As of the reading: it does not run.
+/// Time left at the reading; it does not count down.
 fn time_left(seen: &HolderData) -> AnyView {
     let (Reported::Value(left), Reported::Value(ttl)) = (&seen.remaining_ms, &seen.ttl_ms) else {
         let text = match &seen.remaining_ms {
@@ -164,7 +164,7 @@ pub(super) fn next_up(effects: &ReleaseEffects, backend: &BackendName) -> AnyVie
     view! { <h3>"Next in the queue"</h3>{rows}{more}{order} }.into_any()
 }
 
-/// No lock stops a holder that does not check it.
+/// Warns that the holder may still write: no lock stops a holder that does not check it.
 fn late_write_warning(seen: &HolderData, effects: &ReleaseEffects, backend: &BackendName) -> AnyView {
     let question = match &seen.owner_id {
         Reported::Value(owner) => view! { "Can "{name(owner.as_str())}" still write?" }.into_any(),

@@ -50,7 +50,7 @@ pub(super) fn choose(name: &str, sources: &[Source]) -> AnyView {
         <PageTitle text="Several locks have this name"/>
         <Empty title="Several locks have this name" whole=true>
             <p><bdi class="mono">{name}</bdi></p>
-            <p>"Which one do you mean?"</p>
+            <p>"Select one:"</p>
             <ul class="choices">{choices}</ul>
         </Empty>
     }

@@ -9,7 +9,7 @@ use crate::components::reactive::changing;
 use crate::live::use_live;
 use crate::pages::locks::data::prefixes;
 
-/// Changes nothing else of the page.
+/// The notice; the rest of the page keeps its input.
 #[component]
 pub fn RefusedStream() -> impl IntoView {
     let live = use_live();
@@ -20,7 +20,7 @@ pub fn RefusedStream() -> impl IntoView {
             return;
         }
         spawn_local(async move {
-            // Any request: its refusal has the reason that the stream does not have.
+            // Any request serves: its response has the reason, which the browser does not report for the stream.
             failure.try_set(prefixes(String::new()).await.err());
         });
     });

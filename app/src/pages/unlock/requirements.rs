@@ -20,14 +20,14 @@ use crate::pages::unlock::data::{Proof, UnlockStep};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Requirement {
-    /// The requester cannot confirm it any more.
+    /// The requester can no longer confirm it; the reason.
     Hindered(String),
     TypeName,
     Authenticate(Proof),
     BreakGlass {
         receivers: u64,
     },
-    /// A second approver approves.
+    /// Waits for a second approver, who gets this link.
     Wait {
         link: String,
     },
@@ -71,7 +71,9 @@ impl Requirement {
 
     pub(super) fn view(self, of: &RequirementOf) -> AnyView {
         match self {
-            Self::Hindered(why) => view! { <p class="go"><b>"Not now: "</b>{notice(&why)}</p> }.into_any(),
+            Self::Hindered(why) => {
+                view! { <p class="go"><b>"Cannot be unlocked now: "</b>{notice(&why)}</p> }.into_any()
+            }
             Self::TypeName => type_the_name(of),
             Self::Authenticate(proof) => authenticate(&proof, of),
             Self::BreakGlass { receivers } => {
@@ -84,7 +86,7 @@ impl Requirement {
     }
 }
 
-/// What every requirement of one unlock needs.
+/// Data and state shared by all requirements of one unlock.
 #[derive(Clone)]
 pub(super) struct RequirementOf {
     pub(super) id: String,
@@ -140,7 +142,7 @@ fn proof_line(step: &UnlockStep) -> AnyView {
             "pending",
             "blind",
             "Authenticate again",
-            "last more than 15 m ago",
+            "the last time is more than 15 m ago",
         ),
     }
 }
@@ -164,7 +166,7 @@ fn approval_line(step: &UnlockStep) -> AnyView {
             "pending",
             "blind",
             "A second approver approves",
-            &format!("may: {}", step.approvers.join(", ")),
+            &format!("may approve: {}", step.approvers.join(", ")),
         ),
     }
 }
@@ -210,7 +212,7 @@ fn waiting(link: String, of: &RequirementOf) -> AnyView {
         </div>
         <div class="do">
             <button class="btn wide" r#type="button" disabled=true aria-describedby="opens"><Shape name="unlock"/>"Release this lock"</button>
-            <p class="small ink2" id="opens">"Opens when a second approver has approved."</p>
+            <p class="small ink2" id="opens">"Available after a second approver has approved."</p>
         </div>
     }
     .into_any()

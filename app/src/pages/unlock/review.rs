@@ -28,7 +28,7 @@ use crate::live::use_live;
 use crate::pages::unlock::data::{Hindrance, ReviewData, ReviewedLock, unlock_review};
 use crate::pages::unlock::refused_stream::RefusedStream;
 
-/// Path of this form in replies: the URL of the page may name its lock in several ways.
+/// Path of this form in replies. Fixed, because several URLs of the page name the same lock.
 pub const REVIEW_FORM: &str = "/unlock";
 
 #[component]
@@ -101,7 +101,7 @@ fn Review(first: ReviewedLock, data: Signal<ReviewData>, read: Callback<()>) -> 
     let has_changed = Memo::new(move |_| {
         lock.with(|lock| lock.has_changed || is_other(lock.generation.as_ref(), first_generation.as_ref()))
     });
-    // Refused: the lock is another one than shown.
+    // Reads the lock again after a refusal: its holder may have changed.
     Effect::new(move |before: Option<()>| {
         if is_refused(state) && before.is_some() {
             read.run(());
@@ -132,7 +132,7 @@ fn Review(first: ReviewedLock, data: Signal<ReviewData>, read: Callback<()>) -> 
     .into_any()
 }
 
-/// A reading without a generation, because of a hindrance, tells nothing about the holder.
+/// Whether the holder changed. Unknown, and so false, if a reading has no generation because of a hindrance.
 fn is_other(now: Option<&String>, first: Option<&String>) -> bool {
     now.is_some() && first.is_some() && now != first
 }
@@ -165,9 +165,9 @@ fn Holding(lock: Signal<ReviewedLock>, read: Callback<()>) -> impl IntoView {
 fn reading(lock: &ReviewedLock) -> AnyView {
     let at = time(lock.holder.read_at);
     if lock.is_fresh {
-        view! { "read fresh at "{at} }.into_any()
+        view! { "read from the backend at "{at} }.into_any()
     } else {
-        view! { "as last seen at "{at}", not read fresh" }.into_any()
+        view! { "last observed at "{at}", not read for this page" }.into_any()
     }
 }
 
@@ -201,7 +201,7 @@ fn Request(id: LockId, lock: Signal<ReviewedLock>, state: FormState) -> impl Int
     .into_any()
 }
 
-/// Once it is shown it stays, with what is typed in it: the next reading may be without the hindrance.
+/// Whether the form is shown. Once shown it stays and keeps its input, also if a later reading has a hindrance, which may pass.
 fn form_shown(hindrance: Signal<Option<Hindrance>>, has_reply: bool) -> Memo<bool> {
     Memo::new(move |before: Option<&bool>| {
         has_reply || before == Some(&true) || hindrance.with(Option::is_none)
@@ -221,7 +221,7 @@ fn hindrance_notice(hindrance: &Hindrance) -> AnyView {
     view! {
         <div class="go">
             <button class="btn wide" r#type="button" disabled=true aria-describedby="no-unlock"><Shape name="unlock"/>"Continue to confirm"</button>
-            <p id="no-unlock"><b>"Not now: "</b>{notice(&hindrance.why)}</p>
+            <p id="no-unlock"><b>"Cannot be unlocked now: "</b>{notice(&hindrance.why)}</p>
             {remedy}
         </div>
     }

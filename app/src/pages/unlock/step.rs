@@ -100,7 +100,8 @@ impl StepForms {
         }
     }
 
-    /// After a change of the unlock. What a lost confirmation did is known only with another state.
+    /// Removes messages of lost requests after the unlock has changed. The effect of a lost confirmation or cancellation is known
+    /// only after the state has changed, so their messages stay until then.
     fn clear_failures(self, is_other_state: bool) {
         for form in [self.approve, self.prove, self.review] {
             form.clear_failure();
@@ -130,7 +131,7 @@ fn Step(first: UnlockStep, data: Signal<StepData>, read: Callback<()>) -> impl I
             .unwrap_or_else(|| first.clone())
     });
     let is_pending = Memo::new(move |_| step.with(|step| step.unlock.state == UnlockState::Pending));
-    // Each has another panel, form or flag.
+    // Any of these changes replaces a panel, a form or the flag.
     Effect::new(move |before: Option<(UnlockState, Requirement, bool)>| {
         let now = step.with(|step| (step.unlock.state, Requirement::next(step, false), step.may_review));
         if let Some(before) = before.filter(|before| *before != now) {
@@ -172,7 +173,7 @@ fn reviewed_lock(unlock: &UnlockData, today: NaiveDate) -> AnyView {
         <section class="panel" aria-labelledby="what-title">
             <header>
                 <h2 id="what-title"><span class="n" aria-hidden="true">"1"</span>"Reviewed lock"</h2>
-                <span class="small ink3">"read fresh at "{time_on(unlock.holder.read_at, today)}", not refreshed since"</span>
+                <span class="small ink3">"read from the backend at "{time_on(unlock.holder.read_at, today)}", not refreshed since"</span>
             </header>
             {facts(&unlock.holder)}
             {effects(&unlock.lock, &unlock.holder, &unlock.effects)}
@@ -186,7 +187,7 @@ fn reviewed_lock(unlock: &UnlockData, today: NaiveDate) -> AnyView {
 
 #[component]
 fn Outcome(step: Signal<UnlockStep>, read: Callback<()>) -> impl IntoView {
-    // Of the clock of each response only the day: the panel is created again when the unlock changes.
+    // Only the day of each response's clock, so that the panel is created again only when the unlock or the day changes.
     let shown = Memo::new(move |_| {
         step.with(|step| (step.unlock.clone(), step.may_read_audit, step.now.date_naive()))
     });
@@ -276,7 +277,8 @@ fn events(step: &UnlockStep) -> Vec<StepTime> {
     } else if step.protection.is_some() && unlock.break_glass.is_none() {
         events.push(("A second approver approves".to_owned(), None));
     }
-    // Also without an act: the lock was free, held by another, or more would have been released than was shown.
+    // An unlock may end without a release: the lock was free, had another holder, or the release would have ended more than
+    // was shown.
     let is_unreleased = unlock.acted_at.is_none() && unlock.ended_at.is_some();
     if is_unreleased || matches!(unlock.state, UnlockState::Expired | UnlockState::Cancelled) {
         events.push(("Ended without a release".to_owned(), unlock.ended_at));

@@ -12,8 +12,8 @@ use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::links;
 
-/// `deadlock` is without its times: what shows them reads the deadlock at place `at` of `page`. `is_one_of_many`: with its own
-/// title.
+/// `deadlock` has no times: parts that show times read them from the deadlock at index `at` of the page's data. `is_one_of_many`:
+/// it has a title of its own.
 pub fn deadlock_sections(
     at: usize,
     deadlock: &DeadlockView,

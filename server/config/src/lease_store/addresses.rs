@@ -87,7 +87,9 @@ fn parse_all(texts: &[(String, Origin)]) -> Result<Addresses, Mistake> {
     if !number.is_power_of_two() || number > SHARDS_MAX {
         return Err((
             origin.clone(),
-            format!("names {number} stores, and a number of shards is a power of two, at most {SHARDS_MAX}"),
+            format!(
+                "names {number} stores, but the number of shards must be a power of two, at most {SHARDS_MAX}"
+            ),
             "Name 1, 2, 4, 8, 16, 32 or 64 stores; the number cannot change after the first lease."
                 .to_owned(),
         ));
@@ -116,7 +118,7 @@ fn check_kind(text: &str, origin: &Origin, is_etcd: bool) -> Result<(), Mistake>
             "Use either Postgres databases or etcd clusters for all shards.".to_owned(),
         ),
         _ if text.starts_with("sqlite:") => (
-            format!("{shown} is an SQLite file, which one server uses"),
+            format!("{shown} is an SQLite file, which only one server can use"),
             "Remove lease.store: leases in SQLite are in the file of `store`.".to_owned(),
         ),
         _ => (

@@ -1,5 +1,5 @@
-//! `held_when`: one SQL expression. The database checks its names and types; here it is checked
-//! that it cannot end the parentheses which it is put into.
+//! `held_when`: one SQL expression, which is put into parentheses. The rule here refuses an expression
+//! that could end these parentheses. The database checks its names and types.
 
 use crate::value_parsers::{self, Rule};
 

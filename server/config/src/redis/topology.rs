@@ -21,14 +21,14 @@ impl RedisConfig {
             RedisMode::Standalone if count > 1 => error(
                 section,
                 urls_key(section),
-                format!("there are {count} of them, and mode is \"standalone\""),
-                "Write one, or set mode to \"cluster\", \"sentinel\" or \"redlock\".",
+                format!("has {count} addresses, but mode is \"standalone\""),
+                "Write one address, or set mode to \"cluster\", \"sentinel\" or \"redlock\".",
             ),
             RedisMode::Redlock if count < REDLOCK_NODES_MIN || count.is_multiple_of(2) => error(
                 section,
                 urls_key(section),
-                format!("there are {count} nodes, and mode is \"redlock\""),
-                "Name all nodes: an odd number, at least 3, so that one more than half is a quorum.",
+                format!("has {count} nodes, but mode is \"redlock\""),
+                "Name all nodes of the Redlock: an odd number, at least 3, of which more than half are a quorum.",
             ),
             _ => {}
         }
@@ -46,20 +46,20 @@ impl RedisConfig {
             error(
                 section,
                 urls_key(section),
-                "a database is named, and mode is \"cluster\"".to_owned(),
+                "names a database, but mode is \"cluster\"".to_owned(),
                 "Remove the path: a cluster has database 0 only.",
             );
         }
     }
 
-    /// The signal is another key, which a cluster may store elsewhere.
+    /// The waiters' signal is in a key of its own, which a cluster may store on another node.
     fn check_wake(&self, section: &Section<'_>) {
         let is_several = matches!(self.mode, RedisMode::Cluster | RedisMode::Redlock);
         if self.wake != RedisWake::None && is_several {
             error(
                 section,
                 "wake",
-                format!("mode is {:?}", self.mode.as_str()),
+                format!("is set, but mode is {:?}", self.mode.as_str()),
                 "Remove it: these libraries use one server.",
             );
         }
@@ -82,8 +82,8 @@ impl RedisConfig {
             error(
                 section,
                 key,
-                format!("it names one server, and mode is {:?}", self.mode.as_str()),
-                "Write unlock_user and unlock_password instead: the account on every data node.",
+                format!("names one server, but mode is {:?}", self.mode.as_str()),
+                "Write unlock_user and unlock_password instead, the account for forced unlocks on every data node.",
             );
         }
         if self.mode == RedisMode::Sentinel {
@@ -99,7 +99,7 @@ impl RedisConfig {
                 error(
                     section,
                     key,
-                    format!("mode is {:?}", self.mode.as_str()),
+                    format!("is set, but mode is {:?}", self.mode.as_str()),
                     "Remove it, or set mode = \"sentinel\".",
                 );
             }
@@ -120,8 +120,9 @@ impl RedisConfig {
             error(
                 section,
                 urls_key(section),
-                "an address has a user or a password, and mode is \"sentinel\"".to_owned(),
-                "Write user and password for the data nodes, sentinel_user and sentinel_password for the Sentinels.",
+                "an address has a user or a password, but mode is \"sentinel\"".to_owned(),
+                "Remove it from the address. Write user and password for the data nodes, and sentinel_user and \
+                 sentinel_password for the Sentinels.",
             );
         }
     }

@@ -13,12 +13,12 @@ fn listening_beyond_loopback_is_refused_with_the_reason() {
             &[
                 "open to other hosts",
                 "unencrypted",
-                "[tls] cert_file and key_file",
+                "cert_file and key_file in [tls]",
             ],
         ),
         (
             "listen = \"[::]:3000\"".to_owned(),
-            &["open to other hosts", "127.0.0.1 or [::1]", "[proxy] trusted"],
+            &["open to other hosts", "127.0.0.1 or [::1]", "trusted in [proxy]"],
         ),
         (
             "listen = \"192.168.1.5:3000\"".to_owned(),
@@ -30,7 +30,7 @@ fn listening_beyond_loopback_is_refused_with_the_reason() {
         ),
         (
             "listen = \"[::]:3000\"\npublic_url = \"https://locks.example.com\"".to_owned(),
-            &["open to other hosts", "[proxy] trusted"],
+            &["open to other hosts", "trusted in [proxy]"],
         ),
         (
             "[proxy]\ntrusted = [\"0.0.0.0/0\"]".to_owned(),

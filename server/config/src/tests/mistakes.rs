@@ -48,7 +48,7 @@ fn unknown_keys_name_the_nearest_known_one() {
         ),
         (
             redis("colour = \"red\""),
-            &["There are name, kind, poll_interval,"],
+            &["Known keys here: name, kind, poll_interval,"],
         ),
         (redis("max_ttl = \"1h\""), &["belongs to [lease]"]),
         (
@@ -195,7 +195,7 @@ fn required_keys_of_each_kind_are_reported() {
         ),
         (
             redis("").replace("[\"redis", "[\"redis://a\", \"redis"),
-            &["there are 2 of them"],
+            &["has 2 addresses, but mode is \"standalone\""],
         ),
         (redis("patterns = []"), &["the list is empty"]),
         (redis("patterns = [\"\"]"), &["matches no key"]),

@@ -20,14 +20,14 @@ fn keys_of_a_redis_backend_must_fit_its_mode() {
         ),
         (
             redis("mode = \"redlock\"").replace("[\"redis", "[\"redis://a\", \"redis"),
-            &["there are 2 nodes", "an odd number, at least 3"],
+            &["has 2 nodes", "an odd number, at least 3"],
         ),
         (
             redis("mode = \"redlock\"").replace(
                 "[\"redis",
                 "[\"redis://a\", \"redis://b\", \"redis://d\", \"redis",
             ),
-            &["there are 4 nodes", "an odd number, at least 3"],
+            &["has 4 nodes", "an odd number, at least 3"],
         ),
         (
             redis("mode = \"redlock\"").replace("[\"redis", "[\"redis://a\", \"redis://A:6379/2\", \"redis"),
@@ -35,11 +35,11 @@ fn keys_of_a_redis_backend_must_fit_its_mode() {
         ),
         (
             redis("mode = \"cluster\"").replace("c:6379", "c:6379/3"),
-            &["a database is named", "database 0 only"],
+            &["names a database", "database 0 only"],
         ),
         (
             redis("mode = \"cluster\"\nunlock_url = \"redis://u@c\""),
-            &["it names one server", "unlock_user"],
+            &["names one server", "unlock_user"],
         ),
         (
             redis("unlock_user = \"u\"\nunlock_url = \"redis://u@c\""),

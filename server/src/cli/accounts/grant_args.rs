@@ -6,7 +6,7 @@ use domain::names::BackendName;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Granted {
-    /// What they may do
+    /// Role: what the user or token may do
     #[arg(long, value_name = "ROLE", hide_possible_values = false, value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
     role: String,
     /// Only on this backend; may be given several times

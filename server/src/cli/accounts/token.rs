@@ -41,7 +41,7 @@ enum Command {
         name: String,
         #[command(flatten)]
         granted: Granted,
-        /// Lifetime, 1s to 10years, such as 30d; without it, until it is revoked
+        /// Lifetime from 1s to 10years, such as 30d [default: valid until it is revoked]
         #[arg(long, value_name = "TIME", value_parser = parse_lifetime)]
         expires: Option<Duration>,
         /// Name or id of the token that it replaces: the new one inherits its leases
@@ -117,7 +117,7 @@ async fn create(
     };
     match created {
         Ok(secret) => {
-            // Also of a closed pipe: this is the only copy.
+            // A closed pipe is an error here too: this is the only copy of the secret.
             write(&format!("{}\n", secret.expose())).with_context(|| {
                 format!(
                     "the token was created and cannot be printed: revoke it (leasehold token revoke --name {name}) \

@@ -159,7 +159,7 @@ async fn link(place: &AccountStore, name: &str) -> anyhow::Result<Result<(), Exi
     let id = directory.user_named(name).map_or(name, |user| user.id.as_str());
     match identity.user_link(&command_line(), id).await {
         Ok(link) => {
-            // Also of a closed pipe: the link is not stored.
+            // A closed pipe is an error here too: the link is not stored.
             write(&format!("{home}/sign-in?link={}\n", link.expose()))
                 .context("the link cannot be printed: create another")?;
             Ok(Ok(()))

@@ -90,7 +90,7 @@ fn read(file: &Path) -> Result<Vec<Draft>, String> {
         }
         if drafts[..index].iter().any(|other| other.id == draft.id) {
             return Err(format!(
-                "{path}: rule {number} has the id of another: {}",
+                "{path}: rule {number} has the id of an earlier rule: {}",
                 visible(&draft.id)
             ));
         }

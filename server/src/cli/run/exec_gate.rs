@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 fn wait_for_the_watcher(parent: i32) -> std::io::Result<()> {
-    // If the parent died now, no process would wake or end this one.
+    // Until the watcher knows this process, SIGKILL on the parent's death: no other process would continue or end it.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Pid::from_raw(parent) {
         return Err(std::io::Error::other("the process that started it has exited"));

@@ -81,7 +81,7 @@ impl ServerMessages {
     }
 }
 
-/// For display. Beyond the calendar: its end.
+/// The wall-clock time for display. A moment beyond the range of dates is shown as its end.
 fn wall_time(moment: Moment) -> String {
     let left = TimeDelta::from_std(moment.since(clock::now())).unwrap_or(TimeDelta::MAX);
     let now = Clock::start().now().wall;

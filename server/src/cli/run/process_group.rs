@@ -58,8 +58,8 @@ impl Group {
         self.kill().await;
     }
 
-    /// Sends SIGKILL, and waits until no process of the group runs any more. One in an uninterruptible system call ends later:
-    /// the wait is bounded.
+    /// Sends SIGKILL, and waits until no process of the group runs any more. The wait is bounded, because a process in an
+    /// uninterruptible system call ends only after the call.
     pub(super) async fn kill(self) {
         self.send(Signal::KILL);
         self.emptied(clock::now().plus(KILL_WAIT_MAX)).await;

@@ -182,7 +182,7 @@ impl SupervisedLease {
         while !self.running.has_ended()? {
             self.running.changed().await;
         }
-        // Only now may the process id be reused.
+        // Before `reap`: after it the system may reuse the process id, which the watcher would then signal.
         self.guard.dismiss().await;
         Ok(self.running.reap()?)
     }

@@ -37,7 +37,7 @@ pub(super) fn holding_text(unlock: &Value) -> String {
         known(held, "fencingToken", |value| value.as_str().map(str::to_owned)),
     );
     line(
-        "left",
+        "time left",
         known(held, "remainingMs", |value| value.as_i64().map(format::duration)),
     );
     line(
@@ -45,7 +45,7 @@ pub(super) fn holding_text(unlock: &Value) -> String {
         known(held, "renewing", |value| {
             value
                 .as_bool()
-                .map(|yes| if yes { "yes" } else { "not any more" }.to_owned())
+                .map(|yes| if yes { "yes" } else { "no longer" }.to_owned())
         }),
     );
     let next = unlock["next"].as_str().map(str::to_owned);
@@ -63,12 +63,12 @@ pub(super) fn holding_text(unlock: &Value) -> String {
         .map(Vec::as_slice)
         .unwrap_or_default();
     if casualties.is_empty() {
-        line("with it", "nothing else ends".to_owned());
+        line("also ends", "nothing".to_owned());
     }
     for casualty in casualties {
         line(
-            "with it",
-            format!("{} ends: {}", text(casualty, "kind"), text(casualty, "what")),
+            "also ends",
+            format!("{}: {}", text(casualty, "kind"), text(casualty, "what")),
         );
     }
     let warnings = unlock["warnings"]
@@ -182,7 +182,7 @@ mod tests {
             "lock       lock:\\u{1b}[2Ja on cache (key)",
             "held for   unknown: Redis does not tell",
             "token      none: Redis issues none",
-            "with it    session ends: pid 7\\u{202e}",
+            "also ends  session: pid 7\\u{202e}",
         ] {
             assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
         }

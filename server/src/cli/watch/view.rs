@@ -120,7 +120,7 @@ impl View {
                 backend.status.as_deref().unwrap_or("unknown")
             };
             let age_text = backend.age_ms.map_or_else(
-                || "never seen".to_owned(),
+                || "never read".to_owned(),
                 |ms| format::duration(ms.saturating_add(age)),
             );
             visible(&format!("{} {status} {age_text}", backend.name)).into_owned()

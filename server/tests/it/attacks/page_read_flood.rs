@@ -25,7 +25,11 @@ async fn reads_for_pages_do_not_delay_a_forced_unlock() {
     })
     .await;
     let preview = see(&server, &operator, &address(&held)).await;
-    assert!(!preview.text.contains("read fresh at"), "{}", preview.text);
+    assert!(
+        !preview.text.contains("read from the backend at"),
+        "{}",
+        preview.text
+    );
     let id = server.begun(&operator, &held).await;
     let (status, unlock) = server.confirm(&operator, &id, "jobs/close").await;
     assert_eq!(status, 200, "{unlock}");

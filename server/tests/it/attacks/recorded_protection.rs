@@ -91,7 +91,7 @@ async fn break_glass_is_reviewed_by_an_approver_of_all_it_ended() {
     let narrow = server.user("narrow", grants(Some(OPEN))).await;
     let (_, page) = server.as_user(&narrow).text("/audit").await;
     assert!(
-        page.contains("An approver of this lock reviews it") && !page.contains("Mark as reviewed"),
+        page.contains("Only an approver of this lock may review it") && !page.contains("Mark as reviewed"),
         "{page}"
     );
     let refused = server.unlock_step(&narrow, &id, "review").await;

@@ -68,7 +68,9 @@ async fn break_glass_stays_flagged_until_another_user_reviews() {
     let (_, page) = server.as_user(&auditor).text("/audit").await;
     assert!(page.contains("1\u{a0}break-glass unlock awaits review"), "{page}");
     assert!(page.contains(ALONE) && page.contains("no approver answers the pager"));
-    assert!(page.contains("An approver of this lock reviews it") && !page.contains("Mark as reviewed"));
+    assert!(
+        page.contains("Only an approver of this lock may review it") && !page.contains("Mark as reviewed")
+    );
     let (_, own) = server.as_user(&eve).text("/audit").await;
     assert!(own.contains("Another user must review your unlock"), "{own}");
     let path = format!("/audit/unlocks/{id}/review");

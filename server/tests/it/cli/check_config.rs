@@ -92,7 +92,7 @@ fn a_named_config_file_must_exist_but_none_is_required() {
     let (code, out, _) = run(leasehold(folder.path()).arg("check-config"));
     assert_eq!(code, 0);
     assert!(
-        out.contains("Read no file") && out.contains("there is no [[backend]]"),
+        out.contains("Read no file") && out.contains("no [[backend]] is configured"),
         "{out}"
     );
 }

@@ -70,7 +70,7 @@ async fn a_script_confirms_by_name_and_prints_the_outcome() {
     let (code, out, err) = unlock(&console, &args).await;
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(
-        out.contains("held by    worker-7") && out.contains("with it    nothing else ends"),
+        out.contains("held by    worker-7") && out.contains("also ends  nothing"),
         "{out}"
     );
     assert!(

@@ -45,7 +45,7 @@ pub fn BulkConfirmPage() -> impl IntoView {
 #[component]
 fn Body(data: Signal<BulkConfirmData>, read: Callback<()>) -> impl IntoView {
     let state = FormState::of_action(CONFIRM);
-    // Some of them may be released although others were refused.
+    // Reads the unlocks again after a refusal: some of them may have been released.
     Effect::new(move |before: Option<()>| {
         if state.reply().is_some() && before.is_some() {
             read.run(());
@@ -98,7 +98,7 @@ fn lead(data: &BulkConfirmData) -> Option<String> {
     let open = data.items.iter().filter(|item| item.is_open());
     let first = open.map(|item| item.unlock.expires_at).min()?;
     let text = format!(
-        "Type the name of each lock; the first expires at {}. Locks with an empty field are not released.",
+        "Type the name of each lock; the first request expires at {}. Locks with an empty field are not released.",
         time_format::timed(first)
     );
     Some(format::unbroken(&text).into_owned())
@@ -127,7 +127,7 @@ fn Open(data: Signal<BulkConfirmData>, state: FormState, read: Callback<()>) -> 
     .into_any()
 }
 
-/// Keyed, so that a refetch keeps what is being typed.
+/// The unlocks, keyed by id so that a refetch keeps what is being typed.
 #[component]
 fn Items(data: Signal<BulkConfirmData>) -> impl IntoView {
     let items = move || data.with(|data| data.items.clone());
@@ -156,7 +156,7 @@ fn panel(item: &BulkItem) -> AnyView {
         format!("panel out {hue}")
     };
     let note = if is_pending {
-        view! { "read fresh at "{time(unlock.holder.read_at)} }.into_any()
+        view! { "read from the backend at "{time(unlock.holder.read_at)} }.into_any()
     } else {
         note.into_any()
     };

@@ -74,7 +74,7 @@ fn Body(data: Signal<BulkSelectData>, read: Callback<()>) -> impl IntoView {
     .into_any()
 }
 
-/// A backend that is not read never reads as one without locks.
+/// Text of an empty list. It distinguishes "no lock matches" from a backend that was not read.
 fn empty_text(data: &BulkSelectData) -> String {
     match (data.total, data.is_complete) {
         (0, true) => "No held lock matches.".to_owned(),
@@ -154,7 +154,7 @@ fn List(
             <div class="panel p2">
                 <TextArea name="reason" label="Reason, for all of them" help="10 to 500 characters, recorded verbatim for each lock."/>
                 <div class="do"><SubmitButton>"Continue to confirm"</SubmitButton></div>
-                <p class="small ink2">"Next you type the name of each, within 2 minutes for all: select few at a time."</p>
+                <p class="small ink2">"Next, you type the name of each lock. You have 2 minutes for all of them: select few at a time."</p>
             </div>
         </ConsoleForm>
     }
@@ -186,7 +186,7 @@ fn selection(row: &CandidateRow) -> Reported<String> {
     row.generation.clone().map(value)
 }
 
-/// Another holding is another row, which nothing has selected.
+/// Key of a row. It contains the generation: another holding of the same lock is a new row, which is not selected.
 fn row_key(row: &CandidateRow) -> String {
     let lock = links::lock_path(&row.id);
     let generation = row.generation.known().map(ToString::to_string);

@@ -97,7 +97,10 @@ async fn refused_items_are_listed_and_input_is_kept() {
     let stale = tick(&list, &two).replace(two.generation.as_str(), "lse_01ARZ3NDEKTSV4RRFFQ69G5FAV");
     let mixed = [("item", good.as_str()), ("item", &stale), ("reason", REASON)];
     let begun = post(&server, &ada, "/unlocks", &mixed).await;
-    begun.is(200).has("1 lock has no intent").has("Confirm 1 unlock");
+    begun
+        .is(200)
+        .has("1 lock cannot be unlocked now")
+        .has("Confirm 1 unlock");
     assert!(server.is_held(&operator, &one).await && server.is_held(&operator, &two).await);
     // A number that is no tick of ours is not acted on.
     post(&server, &ada, "/unlocks", &[("item", "on"), ("reason", REASON)])

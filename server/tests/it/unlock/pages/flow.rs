@@ -19,7 +19,7 @@ async fn three_pages_unlock_a_lock_and_reloads_repeat_nothing() {
         .has("worker-7")
         .has("Also released")
         .has("reports no waiters")
-        .has("read fresh at");
+        .has("read from the backend at");
     assert_eq!(look.hidden("generation"), held.generation);
     let step = begun(&server, &ada, &held).await;
     let confirm = see(&server, &ada, &step).await;
@@ -193,7 +193,7 @@ async fn the_lock_page_links_the_unlock_or_the_reason() {
     assert!(!seen.text.contains("data-unlock"));
     let look = see(&server, &vera, &address(&held)).await;
     look.is(200)
-        .has("Not now:")
+        .has("Cannot be unlocked now:")
         .has("This needs the permission `unlock` on this resource.");
     assert!(!look.text.contains("Also released"));
     let system = leasehold::identity::Principal::system("test");
@@ -202,5 +202,8 @@ async fn the_lock_page_links_the_unlock_or_the_reason() {
         .await
         .is(200)
         .has("the console is read-only for now");
-    see(&server, &ada, &address(&held)).await.is(200).has("Not now:");
+    see(&server, &ada, &address(&held))
+        .await
+        .is(200)
+        .has("Cannot be unlocked now:");
 }

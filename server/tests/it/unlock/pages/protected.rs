@@ -46,7 +46,7 @@ async fn second_approver_approves_on_the_linked_page() {
     waiting
         .has("The next step appears here after the approval")
         .has("A second approver approves")
-        .has("may: bob")
+        .has("may approve: bob")
         .has(&server.url(&step));
     assert!(!waiting.text.contains("name=\"resource\""), "{}", waiting.text);
     let path = format!("{step}/confirm");
