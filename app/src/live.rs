@@ -147,8 +147,7 @@ impl Live {
         }
     }
 
-    /// Records the arrival of data without a revision: it counts as being as new as the last event, and before the first event
-    /// as older than any event.
+    /// For data without a revision: it counts as new as the last event, and before the first event as older than any.
     pub fn set_arrived(self, topics: Topics) {
         let mut revisions = self.seen.get_value();
         if self.last_event.with_untracked(Option::is_none) {

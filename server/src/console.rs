@@ -38,7 +38,7 @@ use crate::history::History;
 use crate::identity::Principal;
 use crate::unlock;
 use backends::BackendRegistry;
-use inventory::{Abandon, Inventory};
+use inventory::{Cancellation, Inventory};
 use runtime::clock::Clock;
 use runtime::tasks;
 use runtime::telemetry;
@@ -146,7 +146,7 @@ impl ServerConsole {
     async fn compute_list_page(&self, query: InventoryQuery) -> Result<InventoryPage, ConsoleError> {
         let (inventory, now) = (self.inventory.clone(), self.clock.now());
         let page = if reads_every_name(&query) {
-            let search = move |abandon: &Abandon| inventory.page_unless(&query, now, abandon);
+            let search = move |abandon: &Cancellation| inventory.page_unless(&query, now, abandon);
             self.searches.run(search).await?
         } else {
             inventory.page(&query, now)

@@ -3,7 +3,7 @@
 
 use domain::access::Visible;
 use domain::contention::recommendations::{self, Advice, Retained};
-use domain::contention::{By, Contention, ROWS_MAX, worst};
+use domain::contention::{Contention, ContentionSort, ROWS_MAX, worst};
 use domain::history::series::{HistorySeries, HistorySpan, WatchedSpans};
 use domain::names::BackendName;
 
@@ -30,9 +30,13 @@ impl ContentionReader<'_> {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn read(&self, span: HistorySpan, by: By) -> Result<(Contention, Contention), sqlx::Error> {
+    pub async fn read(
+        &self,
+        span: HistorySpan,
+        by: ContentionSort,
+    ) -> Result<(Contention, Contention), sqlx::Error> {
         let mut series = self.history.series(span).await?.seen_by(self.visible);
-        let by_wait = worst(&series, By::Wait, ROWS_MAX);
+        let by_wait = worst(&series, ContentionSort::Wait, ROWS_MAX);
         let mut indexes = by_wait.clone();
         let by_order = worst(&series, by, ROWS_MAX);
         indexes.extend(by_order.iter().filter(|index| !by_wait.contains(index)));

@@ -37,10 +37,10 @@ mod usual_hold_time;
 mod visibility;
 mod window_conditions;
 
-pub use backend_conditions::{Counts, Happened, evaluate_backends, evaluate_counts};
+pub use backend_conditions::{CountedEvent, Counts, evaluate_backends, evaluate_counts};
 pub use baseline::{Baseline, RefusedAcquire};
 pub use builtin::builtin;
-pub use condition_kind::{About, ConditionKind, HistorySource, Param};
+pub use condition_kind::{ConditionKind, HistorySource, Param, SubjectKind};
 pub use deadlock_condition::{DeadlockedLocks, evaluate_deadlocks};
 pub use evaluate::{Active, EvaluationResult, NotifiedRoute, RoundOutcome, Subject, round};
 pub use field_error::FieldError;
@@ -50,7 +50,9 @@ pub use lock_conditions::{LockSnapshot, evaluate_lock, holding, lock_sentence, m
 pub use long_held::{HeldLock, held_limit_ms};
 pub use omitted_groups::LeftOut;
 pub use pattern::Pattern;
-pub use preview::{Firing, Gap, HolderNow, PastEvent, Playback, Present, Preview, ScanTimes, SeriesPoint};
+pub use preview::{
+    CurrentState, Firing, Gap, HolderNow, PastEvent, Playback, Preview, ScanTimes, SeriesPoint,
+};
 pub use rule::{AlertSeverity, Condition, GroupBy, Rule, RuleId, RuleScope};
 pub use rule_input::{Draft, DraftChange, KnownNames, parse};
 pub use rule_windows::{RuleWindows, evaluate_windows};

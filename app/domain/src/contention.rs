@@ -29,7 +29,7 @@ const UNOBSERVED_PREFIXES_MAX: usize = 2;
 crate::wire_enum! {
     /// Sort order of the rows.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-    pub enum By {
+    pub enum ContentionSort {
         #[default]
         Wait = "wait",
         Refusals = "refusals",
@@ -70,13 +70,13 @@ pub struct Others {
 }
 
 /// Indexes in `series` of the worst prefixes, worst first.
-pub fn worst(series: &HistorySeries, by: By, most: usize) -> Vec<usize> {
+pub fn worst(series: &HistorySeries, by: ContentionSort, most: usize) -> Vec<usize> {
     let reports_waiters =
         |of: &PrefixSeries| series.watched(&of.backend).is_some_and(|it| it.reports_waiters());
     let weight = |of: &PrefixSeries| match by {
-        By::Wait => (of.total.waiting_ms, of.total.refused),
-        By::Refusals => (of.total.refused, of.total.waiting_ms),
-        By::Held => (of.total.held_ms, of.total.waiting_ms),
+        ContentionSort::Wait => (of.total.waiting_ms, of.total.refused),
+        ContentionSort::Refusals => (of.total.refused, of.total.waiting_ms),
+        ContentionSort::Held => (of.total.held_ms, of.total.waiting_ms),
     };
     let mut indexes: Vec<usize> = (0..series.prefixes.len()).collect();
     indexes.sort_by(|left, right| {
@@ -283,7 +283,7 @@ mod tests {
         // One resource, one prefix of many, many prefixes, no waits, and an unobserved range.
         let title = |prefixes: Vec<PrefixSeries>| {
             let series = series(prefixes);
-            let indexes = worst(&series, By::Wait, ROWS_MAX);
+            let indexes = worst(&series, ContentionSort::Wait, ROWS_MAX);
             contention(&series, &indexes).title("last 6 h")
         };
         assert_eq!(
@@ -317,7 +317,7 @@ mod tests {
             of.total.waiting_ms = ms;
             let mut series = series(vec![of]);
             series.backends.clear();
-            let all = contention(&series, &worst(&series, By::Wait, ROWS_MAX));
+            let all = contention(&series, &worst(&series, ContentionSort::Wait, ROWS_MAX));
             assert!(!all.is_known);
             (all.title("last 6 h"), all.lead("last 6 h"))
         };
@@ -337,7 +337,7 @@ mod tests {
             prefix("b", 2, "b"),
             prefix("c", 1, "c"),
         ]);
-        let all = contention(&series, &worst(&series, By::Wait, 2));
+        let all = contention(&series, &worst(&series, ContentionSort::Wait, 2));
         let names: Vec<_> = all.rows.iter().map(|row| row.prefix.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert!(all.rows[0].cells[0].is_some() && all.rows[0].cells[1].is_none());

@@ -121,7 +121,7 @@ impl std::fmt::Display for ProtectionReason {
 /// The lock as read for the intent; the unlock is bound to it. Never read again for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Observed {
+pub struct ObservedHolding {
     pub owner_id: Reported<OwnerId>,
     pub owner_count: u32,
     pub lease_id: Reported<String>,
@@ -144,7 +144,7 @@ pub struct Observed {
     pub read_at: DateTime<Utc>,
 }
 
-impl Observed {
+impl ObservedHolding {
     pub fn holding(&self) -> Holding {
         Holding {
             owner_id: self.owner_id.clone(),
@@ -210,7 +210,7 @@ pub struct Unlock {
     pub source: Source,
     pub resource: Resource,
     pub reason: String,
-    pub observed: Observed,
+    pub observed: ObservedHolding,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
     /// Wrong names typed so far; the third one cancels it.

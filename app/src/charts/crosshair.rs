@@ -47,7 +47,7 @@ pub type Readings = Arc<dyn Fn() -> Vec<Vec<Reading>> + Send + Sync>;
 pub type SpanUrl = Arc<dyn Fn(f64, f64) -> String + Send + Sync>;
 
 /// Row and place in the row.
-type Place = (usize, usize);
+type Position = (usize, usize);
 
 /// A chart whose values can be read.
 #[component]

@@ -8,17 +8,17 @@ use super::decorator::{BackendDecorator, BackendFuture};
 use super::{Backend, BackendError};
 use runtime::clock::Stopwatch;
 use runtime::telemetry::instruments;
-use runtime::telemetry::instruments::Of;
+use runtime::telemetry::instruments::BackendAttributes;
 
 /// Forwards every call.
 pub struct Instrumented {
     inner: Arc<dyn Backend>,
-    of: Of,
+    of: BackendAttributes,
 }
 
 impl Instrumented {
     pub fn new(name: &BackendName, inner: Arc<dyn Backend>) -> Self {
-        let of = Of {
+        let of = BackendAttributes {
             name: name.as_str().into(),
             system: inner.kind().as_str(),
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::backend::{BackendKind, BackendTraits};
-use domain::contention::{By, ROWS_MAX, worst};
+use domain::contention::{ContentionSort, ROWS_MAX, worst};
 use domain::generation::Generation;
 use domain::history::histogram::Histogram;
 use domain::history::series::HistorySpan;
@@ -243,7 +243,7 @@ async fn read_month(history: &History, now: i64) -> Result<f64, BenchError> {
         let mut series = history
             .series(HistorySpan::new(now - DAYS * DAY_MS, now, now))
             .await?;
-        let places = worst(&series, By::Wait, ROWS_MAX);
+        let places = worst(&series, ContentionSort::Wait, ROWS_MAX);
         history.load_histograms(&mut series, &places).await?;
         all.push(watch.ms());
     }

@@ -5,23 +5,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Checked between two blocks of a search, which then returns its results so far.
 #[derive(Debug, Clone, Default)]
-pub struct Abandon(Arc<AtomicBool>);
+pub struct Cancellation(Arc<AtomicBool>);
 
 /// Cancels the search when dropped. Owned by the future of the request.
 #[derive(Debug)]
-pub struct AbandonOnDrop(Abandon);
+pub struct CancelOnDrop(Cancellation);
 
-impl Abandon {
-    pub fn on_drop(&self) -> AbandonOnDrop {
-        AbandonOnDrop(self.clone())
+impl Cancellation {
+    pub fn on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
     }
 
-    pub fn is_abandoned(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for AbandonOnDrop {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }

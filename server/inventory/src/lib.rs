@@ -55,7 +55,7 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 
 pub use backend_state::BackendInfo;
-pub use cancellation::{Abandon, AbandonOnDrop};
+pub use cancellation::{CancelOnDrop, Cancellation};
 pub use change_queue::{ChangeBatch, ChangeQueue, LockChange, Outage};
 pub use force_released::{FORCE_RELEASES_MAX, ForceRelease};
 pub use long_held::{Alerted, LongHeld};

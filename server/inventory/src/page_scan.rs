@@ -9,7 +9,7 @@ use domain::state::{LockState, StateCounts};
 use memchr::memmem::Finder;
 
 use super::backend_state::{Slot, SlotState};
-use super::cancellation::Abandon;
+use super::cancellation::Cancellation;
 use super::cursor::Cursor;
 use super::entry::Entry;
 use super::name_index::{Aggregates, IndexEntry};
@@ -22,7 +22,7 @@ pub(super) struct Scan<'a> {
     /// Ranges of the visible names that begin with the prefix.
     pub(super) ranges: &'a [Range<IndexEntry>],
     pub(super) now: ClockReading,
-    pub(super) abandon: &'a Abandon,
+    pub(super) abandon: &'a Cancellation,
 }
 
 /// A row with its sort key.
@@ -71,7 +71,7 @@ impl Slot {
         } else {
             let is_match = filter(scan.query, shard);
             for (block, range) in shard.order.blocks_of_all(scan.ranges) {
-                if scan.abandon.is_abandoned() {
+                if scan.abandon.is_cancelled() {
                     return;
                 }
                 let ids = shard.order.slice(block, range).iter();

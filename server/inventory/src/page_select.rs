@@ -12,7 +12,7 @@ use domain::query::{Sort, SortKey};
 use domain::state::LockState;
 use domain::tick::Tick;
 
-use super::cancellation::Abandon;
+use super::cancellation::Cancellation;
 use super::entry::Entry;
 use super::name_index::{Block, IndexEntry, acquired_key, deadline_key, waiting_key};
 use super::shard::Shard;
@@ -42,7 +42,7 @@ pub(super) struct Selection<'a> {
     /// Sorted and disjoint.
     pub(super) ranges: &'a [Range<IndexEntry>],
     /// Checked between two blocks.
-    pub(super) abandon: &'a Abandon,
+    pub(super) abandon: &'a Cancellation,
     pub(super) sort: Sort,
     /// States to select; empty: all.
     pub(super) states: &'a [LockState],
@@ -188,7 +188,7 @@ impl Shard {
     ) -> Vec<PageResult> {
         let mut found = Vec::new();
         for (number, range) in self.order.blocks_of_all(ranges) {
-            if selection.abandon.is_abandoned() {
+            if selection.abandon.is_cancelled() {
                 break;
             }
             if only.is_some_and(|state| !self.may_hold(number, state, selection))
@@ -227,7 +227,7 @@ impl Shard {
             ranges.retain(|range| range.start < range.end);
         }
         for (number, range) in self.order.blocks_of_all(&ranges).rev() {
-            if selection.abandon.is_abandoned() {
+            if selection.abandon.is_cancelled() {
                 break;
             }
             for id in self.order.slice(number, range).iter().rev() {
@@ -311,7 +311,7 @@ impl Shard {
         // Max-heap: the worst row on top.
         let mut best_rows: BinaryHeap<(Rank, &[u8], u16, Id)> = BinaryHeap::new();
         for (best, number, range) in blocks {
-            if selection.abandon.is_abandoned() {
+            if selection.abandon.is_cancelled() {
                 break;
             }
             let ids = self.order.slice(number, range);

@@ -16,7 +16,7 @@ use domain::query::{InventoryPage, InventoryQuery, QueryError};
 use domain::state::{LockState, StateCounts};
 
 use super::backend_state::{Slot, SlotState};
-use super::cancellation::Abandon;
+use super::cancellation::Cancellation;
 use super::cursor::Cursor;
 use super::entry::Entry;
 use super::name_index::Aggregates;
@@ -44,7 +44,7 @@ impl Inventory {
     /// # Errors
     /// Names the field: an unknown backend, a cursor of another query.
     pub fn page(&self, query: &InventoryQuery, now: ClockReading) -> Result<InventoryPage, QueryError> {
-        self.page_unless(query, now, &Abandon::default())
+        self.page_unless(query, now, &Cancellation::default())
     }
 
     /// As [`Self::page`]. Once cancelled, it returns early with an incomplete page.
@@ -55,7 +55,7 @@ impl Inventory {
         &self,
         query: &InventoryQuery,
         now: ClockReading,
-        abandon: &Abandon,
+        abandon: &Cancellation,
     ) -> Result<InventoryPage, QueryError> {
         let revision = self.revision_of(&query.visible, now);
         for name in &query.backends {

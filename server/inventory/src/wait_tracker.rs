@@ -14,10 +14,10 @@ const PLACES_MAX: usize = domain::limits::WAITERS_KEPT_MAX;
 
 /// By the number of the source and the name.
 #[derive(Debug, Default)]
-pub(super) struct WaitTracker(HashMap<u16, HashMap<Box<[u8]>, Vec<Place>>>);
+pub(super) struct WaitTracker(HashMap<u16, HashMap<Box<[u8]>, Vec<ObservedWait>>>);
 
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ObservedWait {
     generation: Box<str>,
     pub(super) since: Tick,
     pub(super) is_since_reported: bool,
@@ -52,7 +52,7 @@ impl WaitTracker {
         let place = |waiter: InLine| {
             let generation = waiter.generation.as_str();
             let waits_since = waiter.waited_ms.map(|ms| at.plus(-ms));
-            Place {
+            ObservedWait {
                 since: waits_since
                     .or_else(|| before.get(generation).copied())
                     .unwrap_or(at),
@@ -66,7 +66,7 @@ impl WaitTracker {
     }
 
     /// Every lock with waiters: the number of its source, its name, and its waiters in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &[u8], &[Place])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &[u8], &[ObservedWait])> {
         self.0.iter().flat_map(|(source, lines)| {
             lines
                 .iter()

@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use super::Inventory;
 use super::backend_state::{Slot, SlotState};
 use super::missing_reasons::FILLED;
-use super::wait_tracker::Place;
+use super::wait_tracker::ObservedWait;
 use runtime::clock::ClockReading;
 
 /// A graph without writes since is built again after this time, in milliseconds: backends become
@@ -92,7 +92,7 @@ impl Slot {
         &self,
         state: &SlotState,
         (source, name): (u16, &[u8]),
-        places: &[Place],
+        places: &[ObservedWait],
         now: ClockReading,
     ) -> Option<LockWaits> {
         let shard = &state.shard;
@@ -100,7 +100,7 @@ impl Slot {
         let info = shard.source(entry)?;
         let acquired_at = (entry.gaps.acquired_at == FILLED).then_some(entry.acquired_at);
         let backend_now = now.wall.timestamp_millis() + state.clock().offset_ms;
-        let waiting = |place: &Place| {
+        let waiting = |place: &ObservedWait| {
             let identity = place.identity.as_ref()?;
             Some(WaitingParty {
                 party: identity.party.clone(),

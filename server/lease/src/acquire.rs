@@ -22,7 +22,7 @@ use super::{LeaseService, REPLY_TIMEOUT, events, waiters};
 use runtime::random;
 use runtime::tasks;
 use runtime::telemetry::instruments;
-use runtime::telemetry::instruments::Of;
+use runtime::telemetry::instruments::BackendAttributes;
 
 /// While a free lock is reserved for the first waiter, an acquire that does not wait is repeated for this many milliseconds:
 /// until that waiter has acquired the lock or has left the queue. On SQL stores that includes the waiters of a killed server.
@@ -199,7 +199,7 @@ fn count_unanswered(resource: &Resource, error: &LeaseError) {
         _ => "error",
     };
     let template = Arc::from(template::template(resource.as_bytes()));
-    instruments().acquired(&Of::builtin(), &template, outcome, 1);
+    instruments().acquired(&BackendAttributes::builtin(), &template, outcome, 1);
 }
 
 /// Identifies requests of equal meaning, independent of the order of JSON members.

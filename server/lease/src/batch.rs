@@ -186,8 +186,7 @@ impl Run<'_> {
             let result = self.step(&op.resource, &Command::Acquire(self.request(op)))?;
             self.end_wait(op);
             if let (Some(key), OperationResult::Acquired { lease, .. }) = (&op.key, &result) {
-                // Claimed at once unless the client waits: a waiter's client may be gone, and a client that does not wait may
-                // retry and has to find its lease.
+                // Claimed at once unless the client waits, which may be gone: one that does not wait retries to find its lease.
                 self.bind(key, Some(lease.id), !op.mode.waits());
             }
             return Ok(result);

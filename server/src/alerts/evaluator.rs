@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use domain::alerts::limits::{EVALUATE_EVERY_MS, UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
 use domain::alerts::{
-    About, Active, Baseline, ConditionKind, ConditionResult, Rule, RuleId, Subject, evaluate_backends,
+    Active, Baseline, ConditionKind, ConditionResult, Rule, RuleId, Subject, SubjectKind, evaluate_backends,
     evaluate_counts, evaluate_windows, notices, round, step,
 };
 use tokio_util::sync::CancellationToken;
@@ -235,7 +235,7 @@ impl Evaluator {
         let mut baseline = self.alerts.inventory.long_held().baseline_mut();
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
             match rule.condition.kind.about() {
-                About::Prefix => {
+                SubjectKind::Prefix => {
                     let found = evaluate_windows(index, rule, &mut baseline, at);
                     if found.is_none() || !self.has_caught_up {
                         let of_rule = before.iter().filter(|alert| alert.rule == rule.id);
@@ -248,7 +248,7 @@ impl Evaluator {
                         .found
                         .extend(found.filter(|alert| !snapshot.blind.contains(alert.subject.backend())));
                 }
-                About::Backend => {
+                SubjectKind::Backend => {
                     for (backend, sign, found) in evaluate_backends(index, rule, &views) {
                         if sign == ConditionResult::Unknown {
                             snapshot
@@ -261,7 +261,7 @@ impl Evaluator {
                         .found
                         .extend(evaluate_counts(index, rule, recorded.iter().copied(), at));
                 }
-                About::Lock => {
+                SubjectKind::Lock => {
                     snapshot
                         .found
                         .extend(evaluate_counts(index, rule, recorded.iter().copied(), at));
@@ -282,7 +282,7 @@ impl Evaluator {
             .iter()
             .cloned()
             .enumerate()
-            .filter(|(_, rule)| rule.is_enabled && rule.condition.kind.about() == About::Lock)
+            .filter(|(_, rule)| rule.is_enabled && rule.condition.kind.about() == SubjectKind::Lock)
             .collect();
         let known: HashMap<(RuleId, Subject), String> = before
             .iter()

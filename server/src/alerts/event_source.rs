@@ -2,7 +2,7 @@
 
 mod sql;
 
-use domain::alerts::{Gap, Happened};
+use domain::alerts::{CountedEvent, Gap};
 use domain::history::HistoryEvent;
 use futures::future::BoxFuture;
 
@@ -48,10 +48,10 @@ pub trait Ledger: Send + Sync {
     fn signals(&self, since: i64) -> Answer<'_, Vec<Signal>>;
 
     /// Forced unlocks since a time.
-    fn unlocks(&self, since: i64) -> Answer<'_, Vec<Happened>>;
+    fn unlocks(&self, since: i64) -> Answer<'_, Vec<CountedEvent>>;
 
     /// Fencing rejections, counted by lock, owner and second.
-    fn rejections(&self, span: RejectionSpan) -> Answer<'_, Vec<Happened>>;
+    fn rejections(&self, span: RejectionSpan) -> Answer<'_, Vec<CountedEvent>>;
 
     /// Position of the last rejection recorded before a time.
     fn last_rejection_before(&self, at: i64) -> Answer<'_, RejectionPosition>;

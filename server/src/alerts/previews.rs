@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::alerts::limits::PREVIEW_MS;
-use domain::alerts::{Happened, HistorySource, Preview, Rule};
+use domain::alerts::{CountedEvent, HistorySource, Preview, Rule};
 use domain::lease::StoreTime;
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::cache::PreviewCache;
 use self::checkpoints::Checkpoints;
-pub(super) use self::current_state::Observed;
+pub(super) use self::current_state::InventoryState;
 use self::history_replay::Played;
 use super::Alerts;
 use super::evaluator::counted_events::split;
@@ -224,7 +224,7 @@ impl PreviewRun {
     /// Preview of a rule that counts records instead of events; `None` for other rules.
     async fn counted(&self, rule: &Rule) -> Result<Option<Preview>, sqlx::Error> {
         let (ledger, PreviewSpan { from, to, .. }) = (&self.alerts.ledger, self.span);
-        let recorded: Vec<Happened> = match rule.condition.kind.info().past {
+        let recorded: Vec<CountedEvent> = match rule.condition.kind.info().past {
             HistorySource::Events => return Ok(None),
             HistorySource::NotKept(_) => return Ok(Some(Preview::unknown(rule, (from, to)))),
             HistorySource::Rejections => {

@@ -37,7 +37,7 @@ enum Command {
 
 /// Location of the audit log.
 #[derive(Debug, clap::Args)]
-struct Place {
+struct LogLocation {
     /// Configuration file [default: leasehold.toml in the current folder, if it exists]
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
@@ -52,7 +52,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-impl Place {
+impl LogLocation {
     async fn open(&self) -> Result<Audit, Exit> {
         let sources = ConfigSources::gather(self.config.as_deref(), Vec::new());
         let config = sources

@@ -8,7 +8,7 @@ use app::console::ConsoleError;
 use domain::query::{InventoryQuery, SortKey};
 use tokio::sync::Semaphore;
 
-use inventory::Abandon;
+use inventory::Cancellation;
 
 /// How long a search waits for a permit.
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -57,7 +57,7 @@ impl Searches {
     /// Too many searches are running.
     pub async fn run<T: Send + 'static>(
         &self,
-        search: impl FnOnce(&Abandon) -> T + Send + 'static,
+        search: impl FnOnce(&Cancellation) -> T + Send + 'static,
     ) -> Result<T, ConsoleError> {
         let busy = ConsoleError::Busy {
             retry_after_s: RETRY_AFTER_S,
@@ -66,7 +66,7 @@ impl Searches {
         let Ok(Ok(permit)) = permit.await else {
             return Err(busy);
         };
-        let abandon = Abandon::default();
+        let abandon = Cancellation::default();
         let _abandoned_on_drop = abandon.on_drop();
         let running = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -124,7 +124,7 @@ mod tests {
         let searches = Searches::with(1, Duration::from_secs(60));
         {
             let search = searches.run(|abandon| {
-                while !abandon.is_abandoned() {
+                while !abandon.is_cancelled() {
                     std::thread::yield_now();
                 }
             });

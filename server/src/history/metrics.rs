@@ -10,7 +10,7 @@ use domain::names::BackendName;
 use inventory::LockChange;
 use lease::{Activity, ActivityEntry};
 use runtime::telemetry::instruments;
-use runtime::telemetry::instruments::Of;
+use runtime::telemetry::instruments::BackendAttributes;
 
 /// Activity of the local lease service, summed before it is recorded: an instrument looks its attributes up for each value.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub(super) struct ActivitySums {
 }
 
 impl ActivitySums {
-    pub(super) fn add(&mut self, of: &Of, template: &Arc<str>, one: &ActivityEntry) {
+    pub(super) fn add(&mut self, of: &BackendAttributes, template: &Arc<str>, one: &ActivityEntry) {
         match &one.what {
             Activity::Granted { reclaimed, .. } => {
                 self.acquired(template, "acquired");
@@ -52,7 +52,7 @@ impl ActivitySums {
         self.holds.entry((template.clone(), end)).or_default().push(ms);
     }
 
-    pub(super) fn record(self, of: &Of) {
+    pub(super) fn record(self, of: &BackendAttributes) {
         let meters = instruments();
         for ((template, outcome), times) in self.acquires {
             meters.acquired(of, &template, outcome, times);
@@ -72,7 +72,7 @@ pub(super) fn changed(kind: Option<BackendKind>, change: &LockChange) {
     };
     let (meters, of) = (
         instruments(),
-        Of {
+        BackendAttributes {
             name: change.backend.as_str().into(),
             system: kind.as_str(),
         },

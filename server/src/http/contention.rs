@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use domain::access::Visible;
 use domain::charts::range::{RangePreset, TimeRange};
-use domain::contention::{By, ContentionQuery};
+use domain::contention::{ContentionQuery, ContentionSort};
 use domain::history::series::HistorySpan;
 
 use self::dto::ContentionDto;
@@ -53,7 +53,7 @@ pub(in crate::http) async fn list(
         user.problem(Problem::store_unavailable())
     })?;
     Ok(Json(ContentionDto::from_contention(match query.by {
-        By::Wait => found,
-        By::Refusals | By::Held => top,
+        ContentionSort::Wait => found,
+        ContentionSort::Refusals | ContentionSort::Held => top,
     })))
 }

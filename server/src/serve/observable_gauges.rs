@@ -17,7 +17,7 @@ use inventory::{BackendInfo, Inventory};
 use lease::{LeaseMetrics, LeaseService};
 use runtime::clock::Clock;
 use runtime::telemetry::instruments;
-use runtime::telemetry::instruments::{Instruments, Of, seconds};
+use runtime::telemetry::instruments::{BackendAttributes, Instruments, seconds};
 use runtime::telemetry::metric_names::{self, Metric};
 
 /// Registers the gauges, which hold only weak references.
@@ -47,7 +47,7 @@ pub(super) fn zero_counters(backend: &BackendInfo) {
         UnlockState::OutcomeUnknown,
     ]
     .map(UnlockState::as_str);
-    let attributes = Of {
+    let attributes = BackendAttributes {
         name: backend.name.as_str().into(),
         system: backend.kind.as_str(),
     };
@@ -70,8 +70,8 @@ pub(super) fn evaluation(evaluation: &Arc<EvaluatorMonitor>) {
         .build();
 }
 
-fn attributes_for(view: &BackendView) -> Of {
-    Of {
+fn attributes_for(view: &BackendView) -> BackendAttributes {
+    BackendAttributes {
         name: view.name.as_str().into(),
         system: view.kind.as_str(),
     }
@@ -226,7 +226,10 @@ fn attempts(
         .with_callback(move |observer| {
             let Some(leases) = leases.upgrade() else { return };
             for (outcome, count) in read(leases.metrics()) {
-                observer.observe(count, &Of::builtin().and(metric_names::OUTCOME, outcome));
+                observer.observe(
+                    count,
+                    &BackendAttributes::builtin().and(metric_names::OUTCOME, outcome),
+                );
             }
         })
         .build();

@@ -9,7 +9,7 @@ use super::Unlocks;
 use super::intent::may_unlock;
 use super::limits::BULK_MAX;
 use crate::identity::Principal;
-use inventory::Abandon;
+use inventory::Cancellation;
 
 /// Locks of one query, and queries at most: of many locks that are visible, few may be ones that the caller may unlock.
 const PAGE: u32 = 500;
@@ -39,7 +39,7 @@ impl Unlocks {
         &self,
         who: &Principal,
         filter: CandidateFilter,
-        abandon: &Abandon,
+        abandon: &Cancellation,
     ) -> BulkCandidates {
         let mut query = InventoryQuery {
             backends: filter.backend.into_iter().collect(),

@@ -14,7 +14,7 @@ use crate::audit::{Actor, Entry, Origin};
 use crate::identity::Principal;
 use backends::{Backend, BackendError};
 use runtime::telemetry::instruments;
-use runtime::telemetry::instruments::{Of, Protected};
+use runtime::telemetry::instruments::{BackendAttributes, Protected};
 use tracing::Instrument as _;
 
 /// An outcome that is not yet written.
@@ -92,7 +92,7 @@ impl Unlocks {
         let Some(kind) = self.inventory.kind_of(&unlock.backend) else {
             return;
         };
-        let of = Of {
+        let of = BackendAttributes {
             name: unlock.backend.as_str().into(),
             system: kind.as_str(),
         };

@@ -11,7 +11,7 @@ use domain::names::{BackendName, Resource, Source};
 use domain::observation::{Inspection, Lifetime, ObservedLock};
 use domain::reported::Reported;
 use domain::state::LockState;
-use domain::unlock::Observed;
+use domain::unlock::ObservedHolding;
 
 use super::limits::{FRESH_READ_TIMEOUT, SECOND_READ_DELAY};
 use super::{UnlockError, Unlocks};
@@ -204,7 +204,7 @@ pub(super) fn observed(
     watched: &Lock,
     generation: Generation,
     read_at: chrono::DateTime<chrono::Utc>,
-) -> Observed {
+) -> ObservedHolding {
     let is_same = watched.generation.known() == Some(&generation);
     let (remaining_ms, ttl_ms) = match fresh.lifetime {
         Lifetime::Leased { remaining_ms, ttl_ms } => (Reported::Value(remaining_ms), ttl_ms),
@@ -223,7 +223,7 @@ pub(super) fn observed(
         .reasons
         .iter()
         .any(|reason| reason.state == LockState::NotRenewing);
-    Observed {
+    ObservedHolding {
         owner_id: fresh.owner,
         owner_count: fresh.owner_count,
         lease_id: fresh.lease_id.map(String::from),

@@ -9,7 +9,7 @@ use domain::lock::Lock;
 use domain::names::{BackendName, Source};
 use domain::quorum::Quorum;
 use domain::reported::Reported;
-use domain::unlock::{Observed, ProtectionLevel, ProtectionReason};
+use domain::unlock::{ObservedHolding, ProtectionLevel, ProtectionReason};
 
 use super::fresh_read::{
     check_release_supported, check_scan_is_recent, match_holding, no_answer, observed, within_limit,
@@ -30,7 +30,7 @@ pub struct Preview {
     /// `None` if the level is `standard`.
     pub protection_reason: Option<ProtectionReason>,
     /// Fresh read; `None` if it failed or is not sufficient to act on.
-    pub observed: Option<Observed>,
+    pub observed: Option<ObservedHolding>,
     /// Why the caller cannot unlock it now.
     pub blocked_reason: Option<UnlockError>,
 }
@@ -89,7 +89,7 @@ impl Unlocks {
         })
     }
 
-    async fn observe(&self, watched: &Lock) -> Result<Observed, UnlockError> {
+    async fn observe(&self, watched: &Lock) -> Result<ObservedHolding, UnlockError> {
         let id = &watched.id;
         let backend = self.unlockable_backend(&id.backend)?;
         let read_at = self.clock.now().wall;
@@ -120,9 +120,13 @@ impl Unlocks {
 }
 
 /// Removes the blast radius if `hindrance` is `Forbidden`; otherwise limits it and the nodes to `scope`.
-fn limit_to_permissions(observed: Observed, hindrance: Option<&UnlockError>, scope: &Scope) -> Observed {
+fn limit_to_permissions(
+    observed: ObservedHolding,
+    hindrance: Option<&UnlockError>,
+    scope: &Scope,
+) -> ObservedHolding {
     if matches!(hindrance, Some(UnlockError::Forbidden { .. })) {
-        return Observed {
+        return ObservedHolding {
             blast_radius: BlastRadius::default(),
             ..observed
         };
@@ -130,7 +134,7 @@ fn limit_to_permissions(observed: Observed, hindrance: Option<&UnlockError>, sco
     if scope.is_everything() {
         return observed;
     }
-    Observed {
+    ObservedHolding {
         blast_radius: limit_radius(observed.blast_radius, scope),
         quorum: observed.quorum.map(Quorum::limited),
         ..observed

@@ -3,7 +3,9 @@
 
 use chrono::{DateTime, Utc};
 use domain::names::{BackendName, Resource, Source};
-use domain::unlock::{Approval, BreakGlass, EndedHolding, Observed, ProtectionLevel, Unlock, UnlockState};
+use domain::unlock::{
+    Approval, BreakGlass, EndedHolding, ObservedHolding, ProtectionLevel, Unlock, UnlockState,
+};
 
 use runtime::db::{Db, Tx, from_row, on_either};
 
@@ -81,7 +83,7 @@ impl UnlockRow {
             backend: BackendName::parse(&self.backend).ok()?,
             source: Source::parse(&self.source).ok()?,
             resource: serde_json::from_str::<Resource>(&self.resource).ok()?,
-            observed: serde_json::from_str::<Observed>(&self.observed).ok()?,
+            observed: serde_json::from_str::<ObservedHolding>(&self.observed).ok()?,
             ending: serde_json::from_str::<EndedHolding>(&self.ending).ok()?,
             approval: user(self.approver_id, self.approver_name, self.approved_at),
             break_glass: self

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use domain::lease::Scope;
 use domain::names::LockId;
 use domain::observation::{Lifetime, ObservedLock};
-use domain::unlock::Observed;
+use domain::unlock::ObservedHolding;
 
 use super::{UnlockError, Unlocks};
 
@@ -17,7 +17,7 @@ const TOLERANCE_MS: i64 = 1_000;
 impl Unlocks {
     /// Notes that other locks of the scope have the same identity now. Reads every lock of the backend, so not on a thread
     /// of the runtime.
-    pub(super) async fn note_weak_identity(&self, id: &LockId, scope: Scope, observed: &mut Observed) {
+    pub(super) async fn note_weak_identity(&self, id: &LockId, scope: Scope, observed: &mut ObservedHolding) {
         let is_identified = observed.lease_id.is_known() || observed.fencing_token.is_known();
         if is_identified || observed.blast_radius.weak_identity.is_some() {
             return;
@@ -40,7 +40,7 @@ impl Unlocks {
 /// # Errors
 /// The holding looks like the reviewed one, and is more likely another.
 pub(super) fn check_weak_identity(
-    reviewed: &Observed,
+    reviewed: &ObservedHolding,
     fresh: &ObservedLock,
     now: DateTime<Utc>,
 ) -> Result<(), UnlockError> {

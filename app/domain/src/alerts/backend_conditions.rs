@@ -12,7 +12,7 @@ use crate::names::{BackendName, LockId};
 
 /// A recorded event that a condition counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Happened {
+pub struct CountedEvent {
     pub at: i64,
     pub what: Counts,
     /// `None`: the event concerns the backend as a whole.
@@ -150,7 +150,7 @@ fn unreachable(view: &BackendView) -> String {
 pub fn evaluate_counts<'h>(
     index: usize,
     rule: &'h Rule,
-    happened: impl IntoIterator<Item = &'h Happened>,
+    happened: impl IntoIterator<Item = &'h CountedEvent>,
     now: i64,
 ) -> Vec<EvaluationResult> {
     let mut window = CountWindow::new(index, rule);
@@ -163,7 +163,7 @@ pub fn evaluate_counts<'h>(
     window.found()
 }
 
-impl Happened {
+impl CountedEvent {
     pub(super) fn subject(&self) -> Subject {
         match &self.lock {
             Some(lock) => Subject::Lock(lock.clone()),

@@ -1,6 +1,6 @@
 //! The rules of a new installation: one per condition, all enabled.
 
-use super::condition_kind::{About, ConditionKind};
+use super::condition_kind::{ConditionKind, SubjectKind};
 use super::rule::{Condition, GroupBy, Rule, RuleId, RuleScope};
 use super::state_machine::Timing;
 
@@ -24,8 +24,8 @@ pub(super) fn builtin_rule(kind: ConditionKind) -> Option<Rule> {
         },
         // One cause, such as a dead host, raises alerts on many locks of several owners.
         group_by: match info.about {
-            About::Lock | About::Prefix => Vec::new(),
-            About::Backend => vec![GroupBy::Backend],
+            SubjectKind::Lock | SubjectKind::Prefix => Vec::new(),
+            SubjectKind::Backend => vec![GroupBy::Backend],
         },
         receivers: Vec::new(),
         runbook: String::new(),

@@ -36,7 +36,7 @@ crate::wire_enum! {
 
 /// Subject of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum About {
+pub enum SubjectKind {
     Lock,
     Prefix,
     Backend,
@@ -77,7 +77,7 @@ pub struct KindInfo {
     pub title: &'static str,
     /// Completes "fires when".
     pub when: &'static str,
-    pub about: About,
+    pub about: SubjectKind,
     pub severity: AlertSeverity,
     pub for_ms: i64,
     pub keep_ms: i64,
@@ -297,7 +297,7 @@ const WAITS_NOT_KEPT: HistorySource =
 const BACKENDS: HistorySource = HistorySource::NotKept("history has lock events, not backend health");
 
 impl ConditionKind {
-    pub fn about(self) -> About {
+    pub fn about(self) -> SubjectKind {
         self.info().about
     }
 
@@ -330,7 +330,7 @@ impl ConditionKind {
     fn lock_info(self) -> KindInfo {
         use AlertSeverity::{Critical, Info, Warning};
         let row = |title, when, severity, for_ms, past, params| KindInfo {
-            title, when, about: About::Lock, severity, for_ms, keep_ms: 0, past, params,
+            title, when, about: SubjectKind::Lock, severity, for_ms, keep_ms: 0, past, params,
         };
         match self {
             Self::NearExpiry => row("Near expiry", "a holder missed a renewal, or a lease that never renews is about to expire", Warning, 30 * S, HistorySource::Events, NEAR),
@@ -351,7 +351,7 @@ impl ConditionKind {
     #[rustfmt::skip]
     fn prefix_info(self) -> KindInfo {
         let row = |title, when, for_ms, keep_ms, params| KindInfo {
-            title, when, about: About::Prefix, severity: AlertSeverity::Warning, for_ms, keep_ms, past: HistorySource::Events, params,
+            title, when, about: SubjectKind::Prefix, severity: AlertSeverity::Warning, for_ms, keep_ms, past: HistorySource::Events, params,
         };
         match self {
             Self::HoldNearTtl => row("Holds close to the TTL", "work takes nearly as long as the lease TTL", 30 * M, 5 * M, HOLD_TTL),
@@ -364,7 +364,7 @@ impl ConditionKind {
     #[rustfmt::skip]
     fn record_info(self) -> KindInfo {
         let row = |title, when, severity, past, params| KindInfo {
-            title, when, about: About::Lock, severity, for_ms: 0, keep_ms: 0, past, params,
+            title, when, about: SubjectKind::Lock, severity, for_ms: 0, keep_ms: 0, past, params,
         };
         match self {
             Self::FencingRejections => row("Fencing rejections", "writes with a stale token are rejected: a former owner still writes", AlertSeverity::Critical, HistorySource::Rejections, REJECTIONS),
@@ -376,7 +376,7 @@ impl ConditionKind {
     #[rustfmt::skip]
     fn backend_info(self) -> KindInfo {
         let row = |title, when, severity, for_ms, past, params| KindInfo {
-            title, when, about: About::Backend, severity, for_ms, keep_ms: 0, past, params,
+            title, when, about: SubjectKind::Backend, severity, for_ms, keep_ms: 0, past, params,
         };
         match self {
             Self::RenewalFailures => row("Renewal failures", "renewals are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, RENEWALS),

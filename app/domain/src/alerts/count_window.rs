@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::backend_conditions::{Happened, WINDOW_MS, counts, sentence};
+use super::backend_conditions::{CountedEvent, WINDOW_MS, counts, sentence};
 use super::evaluate::{EvaluationResult, Subject};
 use super::rule::Rule;
 
@@ -13,14 +13,14 @@ pub(super) struct CountWindow<'h> {
     rule: &'h Rule,
     window_ms: i64,
     count_min: i64,
-    entries: VecDeque<&'h Happened>,
+    entries: VecDeque<&'h CountedEvent>,
     by_subject: HashMap<Subject, SubjectCount<'h>>,
     total: i64,
 }
 
 struct SubjectCount<'h> {
     times: i64,
-    last: &'h Happened,
+    last: &'h CountedEvent,
 }
 
 impl<'h> CountWindow<'h> {
@@ -49,13 +49,13 @@ impl<'h> CountWindow<'h> {
     }
 
     /// Whether the rule counts this event.
-    pub(super) fn accepts(&self, event: &Happened) -> bool {
+    pub(super) fn accepts(&self, event: &CountedEvent) -> bool {
         counts(self.rule.condition.kind, event.what) && event.is_in_scope(self.rule)
     }
 
     /// Adds an event that the rule [`accepts`](Self::accepts) and that is not older than those
     /// before it.
-    pub(super) fn add(&mut self, event: &'h Happened) {
+    pub(super) fn add(&mut self, event: &'h CountedEvent) {
         debug_assert!(self.entries.back().is_none_or(|last| last.at <= event.at));
         let times = i64::from(event.times);
         self.total += times;

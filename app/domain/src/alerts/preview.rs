@@ -25,9 +25,9 @@ use self::lock_replay::LockReplay;
 use self::lock_table::LockTable;
 use self::prefix_replay::Prefixes;
 use self::preview_output::PreviewOutput;
-use super::backend_conditions::Happened;
+use super::backend_conditions::CountedEvent;
 use super::baseline::RefusedAcquire;
-use super::condition_kind::{About, ConditionKind, HistorySource};
+use super::condition_kind::{ConditionKind, HistorySource, SubjectKind};
 use super::evaluate::Subject;
 use super::holdings::HolderKey;
 use super::limits::EVALUATE_EVERY_MS;
@@ -155,7 +155,7 @@ pub enum HolderNow {
 }
 
 /// Current state that a preview needs.
-pub trait Present {
+pub trait CurrentState {
     fn scan_times(&self, backend: &BackendName, source: &Source) -> Option<ScanTimes>;
 
     fn holder(&self, lock: &LockId) -> HolderNow;
@@ -190,8 +190,10 @@ impl Playback {
             let preview = PreviewOutput::new(rule, from, to_max);
             let rule = Arc::new(rule.clone());
             let subjects = match rule.condition.kind.about() {
-                About::Prefix => SubjectReplay::Prefixes(Box::new(Prefixes::new(rule, from))),
-                About::Lock | About::Backend => SubjectReplay::Locks(Box::new(LockReplay::new(rule))),
+                SubjectKind::Prefix => SubjectReplay::Prefixes(Box::new(Prefixes::new(rule, from))),
+                SubjectKind::Lock | SubjectKind::Backend => {
+                    SubjectReplay::Locks(Box::new(LockReplay::new(rule)))
+                }
             };
             Replay { subjects, preview }
         });
@@ -222,7 +224,7 @@ impl Playback {
     /// The next event, in recorded order. Events with an invalid backend name are skipped.
     pub fn event(
         &mut self,
-        present: &dyn Present,
+        present: &dyn CurrentState,
         (backend, source): (&str, &str),
         resource: &[u8],
         event: &PastEvent<'_>,
@@ -282,7 +284,7 @@ impl Playback {
     }
 
     /// Ends at `to`.
-    pub fn finish(self, present: &dyn Present, to: i64) -> Vec<Preview> {
+    pub fn finish(self, present: &dyn CurrentState, to: i64) -> Vec<Preview> {
         let Self { table, replays } = self;
         let done = replays.into_iter().map(
             |Replay {
@@ -316,7 +318,7 @@ impl Playback {
 
 impl Preview {
     /// Preview of a rule that counts records other than events. `all` is sorted by time.
-    pub fn of_counts(rule: &Rule, (from, to): (i64, i64), all: &[Happened]) -> Self {
+    pub fn of_counts(rule: &Rule, (from, to): (i64, i64), all: &[CountedEvent]) -> Self {
         count_replay::preview(rule, (from, to), all)
     }
 

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::baseline::{Baseline, PREFIXES_MAX};
-use super::condition_kind::{About, ConditionKind};
+use super::condition_kind::{ConditionKind, SubjectKind};
 use super::evaluate::{EvaluationResult, Subject};
 use super::holdings::Entry;
 use super::pattern::Pattern;
@@ -135,7 +135,7 @@ impl Baseline {
 
 /// Whether the rule is evaluated on windows of prefixes.
 fn has_windows(rule: &Rule) -> bool {
-    rule.is_enabled && rule.condition.kind.about() == About::Prefix
+    rule.is_enabled && rule.condition.kind.about() == SubjectKind::Prefix
 }
 
 /// Every prefix for which the rule's condition holds now; `None` if its past is not known yet.

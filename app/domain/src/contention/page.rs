@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::recommendations::Advice;
 use super::selection::{Selection, is_prefix};
-use super::{By, Contention, ContentionQuery, ContentionRow, Others};
+use super::{Contention, ContentionQuery, ContentionRow, ContentionSort, Others};
 use crate::blockers::Blocker;
 use crate::charts::durations::{DurationChart, DurationsOf, Holds};
 use crate::charts::shown_range::ShownRange;
@@ -25,7 +25,7 @@ pub struct ContentionPage {
     pub map: Vec<MapRow>,
     pub others: Option<Others>,
     /// Order of `top`.
-    pub by: By,
+    pub by: ContentionSort,
     pub top: Vec<TopPrefix>,
     pub selected: Selection,
     /// Of the selected row, or of all locks.

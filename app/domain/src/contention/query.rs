@@ -1,6 +1,6 @@
 //! Query of the contention page and its API, parsed from a URL.
 
-use super::By;
+use super::ContentionSort;
 use crate::audit::parse_moment;
 use crate::charts::range::TimeRange;
 use crate::query::QueryError;
@@ -9,7 +9,7 @@ use crate::query::QueryError;
 pub struct ContentionQuery {
     /// `None`: fitted to the data.
     pub range: Option<TimeRange>,
-    pub by: By,
+    pub by: ContentionSort,
     /// Backend and template of the selected row.
     pub prefix: Option<(String, String)>,
     /// Begin of the selected cell, in milliseconds since 1970.
@@ -40,7 +40,7 @@ impl ContentionQuery {
                 .map(|(_, value)| value)
         };
         let by = value_of("by").map(|text| {
-            By::parse(text).ok_or_else(|| QueryError::new("by", "must be wait, refusals or held"))
+            ContentionSort::parse(text).ok_or_else(|| QueryError::new("by", "must be wait, refusals or held"))
         });
         let at = value_of("at").map(|text| {
             let at = parse_moment(text).map(|at| at.timestamp_millis());
@@ -79,7 +79,7 @@ mod tests {
     fn a_row_or_a_cell_can_be_selected() {
         let row = parse(&[("backend", "b"), ("prefix", "p"), ("by", "held"), ("range", "")]).unwrap();
         assert_eq!(row.prefix, Some(("b".to_owned(), "p".to_owned())));
-        assert_eq!((row.by, row.at, row.range), (By::Held, None, None));
+        assert_eq!((row.by, row.at, row.range), (ContentionSort::Held, None, None));
         let cell = parse(&[("backend", "b"), ("prefix", "p"), ("at", "1970-01-01T00:01:00Z")]);
         assert_eq!(cell.unwrap().at, Some(60_000));
     }

@@ -1,7 +1,7 @@
 //! Worst prefixes with figures and recommendations.
 
 use domain::charts::shown_range::ShownRange;
-use domain::contention::{By, ContentionPage, TopPrefix, rounded};
+use domain::contention::{ContentionPage, ContentionSort, TopPrefix, rounded};
 use domain::escape::visible;
 use leptos::prelude::*;
 
@@ -19,9 +19,9 @@ const ROWS: usize = 10;
 pub fn TopPrefixes(data: Signal<ContentionPage>, url: Signal<PageUrl>) -> impl IntoView {
     let by = Memo::new(move |_| data.with(|data| data.by));
     let title = move || match by.get() {
-        By::Wait => "Top prefixes by wait",
-        By::Refusals => "Top prefixes by refusals",
-        By::Held => "Top prefixes by time held",
+        ContentionSort::Wait => "Top prefixes by wait",
+        ContentionSort::Refusals => "Top prefixes by refusals",
+        ContentionSort::Held => "Top prefixes by time held",
     };
     let range = Memo::new(move |_| data.with(|data| data.range.clone()));
     let orders = move || orders(by.get(), &url.get());
@@ -40,13 +40,13 @@ pub fn TopPrefixes(data: Signal<ContentionPage>, url: Signal<PageUrl>) -> impl I
 }
 
 /// Links to the other orders.
-fn orders(by: By, url: &PageUrl) -> Vec<AnyView> {
-    let others = By::ALL.into_iter().filter(|other| *other != by);
-    let link = |other: By| {
+fn orders(by: ContentionSort, url: &PageUrl) -> Vec<AnyView> {
+    let others = ContentionSort::ALL.into_iter().filter(|other| *other != by);
+    let link = |other: ContentionSort| {
         let label = match other {
-            By::Wait => "By wait",
-            By::Refusals => "By refusals",
-            By::Held => "By time held",
+            ContentionSort::Wait => "By wait",
+            ContentionSort::Refusals => "By refusals",
+            ContentionSort::Held => "By time held",
         };
         let href = url.with(&[("by", other.as_str())]).href();
         view! { <a class="link" href=href data-noscroll="">{label}</a>" " }.into_any()
@@ -65,9 +65,9 @@ fn content(data: &ContentionPage, url: &PageUrl) -> AnyView {
     let most = rows.iter().map(|row| weight(row, by)).max().unwrap_or(0).max(1);
     if rows.is_empty() {
         let none = match by {
-            By::Wait => "No waits",
-            By::Refusals => "No refusals",
-            By::Held => "No held locks",
+            ContentionSort::Wait => "No waits",
+            ContentionSort::Refusals => "No refusals",
+            ContentionSort::Held => "No held locks",
         };
         let why = "As the backends report; only the lease service reports refusals.";
         return view! { <div class="empty"><h3>{none}</h3><p>{why}</p></div> }.into_any();
@@ -76,7 +76,11 @@ fn content(data: &ContentionPage, url: &PageUrl) -> AnyView {
         .into_iter()
         .map(|row| table_row(row, by, most, url))
         .collect();
-    let head = if by == By::Held { "held" } else { "waited" };
+    let head = if by == ContentionSort::Held {
+        "held"
+    } else {
+        "waited"
+    };
     view! {
         <table class="t tp">
             <thead>
@@ -96,22 +100,22 @@ fn content(data: &ContentionPage, url: &PageUrl) -> AnyView {
     .into_any()
 }
 
-const fn weight(row: &TopPrefix, by: By) -> u64 {
+const fn weight(row: &TopPrefix, by: ContentionSort) -> u64 {
     match by {
-        By::Wait => row.waited_ms,
-        By::Refusals => row.refused,
-        By::Held => row.held_ms,
+        ContentionSort::Wait => row.waited_ms,
+        ContentionSort::Refusals => row.refused,
+        ContentionSort::Held => row.held_ms,
     }
 }
 
-fn table_row(row: &TopPrefix, by: By, most: u64, url: &PageUrl) -> AnyView {
+fn table_row(row: &TopPrefix, by: ContentionSort, most: u64, url: &PageUrl) -> AnyView {
     const NONE: &str = "\u{2013}";
     let backend = row.backend.as_str();
     let known = |text: String| if row.is_known { text } else { "unknown".to_owned() };
     let latency = |ms: Option<i64>| ms.map_or_else(|| NONE.to_owned(), format::latency);
     let total = match by {
-        By::Held => format::period(rounded(row.held_ms)),
-        By::Wait | By::Refusals => known(format::period(rounded(row.waited_ms))),
+        ContentionSort::Held => format::period(rounded(row.held_ms)),
+        ContentionSort::Wait | ContentionSort::Refusals => known(format::period(rounded(row.waited_ms))),
     };
     let refused = row.refused_permille.map_or_else(|| "unknown".to_owned(), share);
     let figures = [

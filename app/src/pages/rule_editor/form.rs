@@ -1,7 +1,7 @@
 //! The form of a rule: condition and thresholds, timing, scope, notification. A field that
 //! differs from the saved version says so.
 
-use domain::alerts::{About, ConditionKind};
+use domain::alerts::{ConditionKind, SubjectKind};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
@@ -220,9 +220,9 @@ fn scope(kind: ConditionKind, data: Draft) -> AnyView {
             view! { <label class="al-tick"><input r#type="checkbox" name="any_prefix" value="yes"/>" Accept a prefix without locks"</label> }.into_any()
         })
     });
-    let by_name = (about != About::Backend)
+    let by_name = (about != SubjectKind::Backend)
         .then(|| view! { <Line name="prefix" label="Prefix, with * for ids" data/>{anyway} }.into_any());
-    let by_lock = (about == About::Lock).then(|| {
+    let by_lock = (about == SubjectKind::Lock).then(|| {
         view! {
             <Line name="owner" label="Owner" data/>
             <Select name="safety" label="Safety class" options=classes data/>

@@ -10,13 +10,13 @@ pub(super) struct JsonElements {
     element: Vec<u8>,
     /// Brackets open inside the array.
     depth: usize,
-    place: Place,
+    place: ElementState,
     in_text: bool,
     is_escaped: bool,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Place {
+enum ElementState {
     #[default]
     Before,
     Inside,
@@ -31,14 +31,14 @@ impl JsonElements {
     ) -> Result<(), ConsulError> {
         for byte in bytes {
             match (&self.place, byte) {
-                (Place::Before, b'[') => self.place = Place::Inside,
-                (Place::Before | Place::After, byte) if byte.is_ascii_whitespace() => {}
-                (Place::Before | Place::After, _) => {
+                (ElementState::Before, b'[') => self.place = ElementState::Inside,
+                (ElementState::Before | ElementState::After, byte) if byte.is_ascii_whitespace() => {}
+                (ElementState::Before | ElementState::After, _) => {
                     return Err(ConsulError::protocol(
                         "the answer is not a list, so this is not Consul",
                     ));
                 }
-                (Place::Inside, byte) => self.inside(*byte, take)?,
+                (ElementState::Inside, byte) => self.inside(*byte, take)?,
             }
         }
         Ok(())
@@ -57,7 +57,7 @@ impl JsonElements {
                 b'"' => self.in_text = true,
                 b'{' | b'[' => self.depth += 1,
                 b']' if self.depth == 0 => {
-                    self.place = Place::After;
+                    self.place = ElementState::After;
                     return self.finish(take);
                 }
                 b'}' | b']' => self.depth = self.depth.saturating_sub(1),
@@ -82,7 +82,7 @@ impl JsonElements {
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.place == Place::After
+        self.place == ElementState::After
     }
 }
 

@@ -13,7 +13,7 @@ use domain::tick::Tick;
 use proptest::prelude::*;
 
 use super::{Modelled, complete, inventory, name, now, observed};
-use crate::{Abandon, Inventory, InventoryWriter};
+use crate::{Cancellation, Inventory, InventoryWriter};
 use backends::Batch;
 
 fn viewer(prefixes: &[&str]) -> Visible {
@@ -181,7 +181,7 @@ fn scoped_counts_read_only_locks_in_scope() {
 fn an_abandoned_search_ends_at_once() {
     // In every order.
     let (inventory, _feeds) = filled(&(0..100).map(|number| format!("a:{number}")).collect::<Vec<_>>());
-    let abandon = Abandon::default();
+    let abandon = Cancellation::default();
     drop(abandon.on_drop());
     for key in SortKey::ALL {
         for descending in [false, true] {

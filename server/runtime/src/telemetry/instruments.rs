@@ -38,12 +38,12 @@ pub struct Instruments {
 
 /// Attributes of a backend: configured name and kind.
 #[derive(Debug, Clone)]
-pub struct Of {
+pub struct BackendAttributes {
     pub name: Arc<str>,
     pub system: &'static str,
 }
 
-impl Of {
+impl BackendAttributes {
     pub fn builtin() -> Self {
         Self {
             name: BUILTIN.into(),
@@ -90,7 +90,7 @@ impl Instruments {
     }
 
     /// Initializes counters that alerts depend on with 0: otherwise the first event would not be an increase.
-    pub fn zero(&self, labels: &Of, unlock_outcomes: &[&'static str]) {
+    pub fn zero(&self, labels: &BackendAttributes, unlock_outcomes: &[&'static str]) {
         for (counter, causes) in [
             (&self.expirations, &["ttl"][..]),
             (&self.reclaims, &["expired"][..]),
@@ -118,7 +118,7 @@ impl Instruments {
 
     fn with_prefix(
         &self,
-        labels: &Of,
+        labels: &BackendAttributes,
         template: &Arc<str>,
         key: &'static str,
         value: &'static str,
@@ -133,53 +133,72 @@ impl Instruments {
         ]
     }
 
-    pub fn acquired(&self, labels: &Of, template: &Arc<str>, outcome: &'static str, times: u64) {
+    pub fn acquired(
+        &self,
+        labels: &BackendAttributes,
+        template: &Arc<str>,
+        outcome: &'static str,
+        times: u64,
+    ) {
         let pairs = self.with_prefix(labels, template, metric_names::OUTCOME, outcome);
         self.acquires.add(times, &pairs);
     }
 
-    pub fn waited(&self, labels: &Of, template: &Arc<str>, outcome: &'static str, ms: i64) {
+    pub fn waited(&self, labels: &BackendAttributes, template: &Arc<str>, outcome: &'static str, ms: i64) {
         let pairs = self.with_prefix(labels, template, metric_names::OUTCOME, outcome);
         self.waits.record(seconds(ms), &pairs);
     }
 
     /// `holds`: milliseconds.
-    pub fn record_holds(&self, labels: &Of, template: &Arc<str>, end: &'static str, holds: &[i64]) {
+    pub fn record_holds(
+        &self,
+        labels: &BackendAttributes,
+        template: &Arc<str>,
+        end: &'static str,
+        holds: &[i64],
+    ) {
         let pairs = self.with_prefix(labels, template, metric_names::END, end);
         for ms in holds {
             self.holds.record(seconds(*ms), &pairs);
         }
     }
 
-    pub fn expired(&self, labels: &Of, times: u64) {
+    pub fn expired(&self, labels: &BackendAttributes, times: u64) {
         self.expirations
             .add(times, &labels.and(metric_names::CAUSE, "ttl"));
     }
 
-    pub fn reclaimed(&self, labels: &Of, times: u64) {
+    pub fn reclaimed(&self, labels: &BackendAttributes, times: u64) {
         self.reclaims
             .add(times, &labels.and(metric_names::CAUSE, "expired"));
     }
 
     pub fn lost(&self, cause: &'static str) {
-        self.losses.add(1, &Of::builtin().and(metric_names::CAUSE, cause));
+        self.losses
+            .add(1, &BackendAttributes::builtin().and(metric_names::CAUSE, cause));
     }
 
     pub fn rejected(&self, cause: &'static str) {
         self.rejections
-            .add(1, &Of::builtin().and(metric_names::CAUSE, cause));
+            .add(1, &BackendAttributes::builtin().and(metric_names::CAUSE, cause));
     }
 
-    pub fn suspected(&self, labels: &Of, times: u64) {
+    pub fn suspected(&self, labels: &BackendAttributes, times: u64) {
         self.suspicions
             .add(times, &labels.and(metric_names::DETECTOR, "observation"));
     }
 
-    pub fn unlocked(&self, labels: &Of, outcome: &'static str, protected: Protected) {
+    pub fn unlocked(&self, labels: &BackendAttributes, outcome: &'static str, protected: Protected) {
         self.unlocks.add(1, &unlock(labels, outcome, protected));
     }
 
-    pub fn operation(&self, labels: &Of, operation: &'static str, error: Option<&'static str>, seconds: f64) {
+    pub fn operation(
+        &self,
+        labels: &BackendAttributes,
+        operation: &'static str,
+        error: Option<&'static str>,
+        seconds: f64,
+    ) {
         let [name, system, operation] = labels.and(metric_names::OPERATION, operation);
         match error {
             None => self.operations.record(seconds, &[name, system, operation]),
@@ -235,7 +254,7 @@ domain::wire_enum! {
     }
 }
 
-fn unlock(labels: &Of, outcome: &'static str, protected: Protected) -> [KeyValue; 4] {
+fn unlock(labels: &BackendAttributes, outcome: &'static str, protected: Protected) -> [KeyValue; 4] {
     let [name, system] = labels.pairs();
     [
         name,

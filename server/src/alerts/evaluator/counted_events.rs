@@ -1,7 +1,7 @@
 //! Records within the longest window of any rule: forced unlocks, fencing rejections, refused acquires, failed
 //! calls. Read incrementally and grouped by second, so that a flood on one lock does not hide another.
 
-use domain::alerts::{ConditionKind, Counts, Happened, RefusedAcquire, Rule};
+use domain::alerts::{ConditionKind, CountedEvent, Counts, RefusedAcquire, Rule};
 use domain::lease::StoreTime;
 use domain::names::BackendName;
 
@@ -21,11 +21,11 @@ const WINDOW_MS: i64 = 300_000;
 pub(super) struct CountedEvents {
     /// How far back rejections were read, and the position up to which they are final.
     settled: Option<(i64, RejectionPosition)>,
-    rejections: Vec<Happened>,
+    rejections: Vec<CountedEvent>,
     /// Rejections after that position.
-    rejections_young: Vec<Happened>,
-    unlocks: Vec<Happened>,
-    failures: Vec<Happened>,
+    rejections_young: Vec<CountedEvent>,
+    unlocks: Vec<CountedEvent>,
+    failures: Vec<CountedEvent>,
     /// How far back signals were read, and when all of them were.
     signals: Option<(i64, i64)>,
 }
@@ -38,9 +38,9 @@ pub(super) struct RefusedRead {
 
 impl CountedEvents {
     /// Ordered by time.
-    pub(super) fn in_order(&self) -> Vec<&Happened> {
+    pub(super) fn in_order(&self) -> Vec<&CountedEvent> {
         let rejections = self.rejections.iter().chain(&self.rejections_young);
-        let mut all: Vec<&Happened> = rejections.chain(&self.unlocks).chain(&self.failures).collect();
+        let mut all: Vec<&CountedEvent> = rejections.chain(&self.unlocks).chain(&self.failures).collect();
         all.sort_by_key(|record| record.at);
         all
     }
@@ -125,7 +125,7 @@ impl CountedEvents {
 }
 
 /// Refused acquires and failed calls, each ordered by time.
-pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<RefusedAcquire>, Vec<Happened>) {
+pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<RefusedAcquire>, Vec<CountedEvent>) {
     let (mut refused, mut failed) = (Vec::new(), Vec::new());
     for signal in signals {
         let counter = match signal.kind {
@@ -141,7 +141,7 @@ pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<RefusedAcquire>, Ve
             SignalKind::RenewalFailed => Counts::RenewalFailed,
             SignalKind::ReleaseFailed => Counts::ReleaseFailed,
         };
-        failed.push(Happened {
+        failed.push(CountedEvent {
             at: signal.at,
             what: counter,
             lock: None,

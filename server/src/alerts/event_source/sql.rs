@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::alerts::{Counts, Gap, Happened};
+use domain::alerts::{CountedEvent, Counts, Gap};
 use domain::history::{HistoryEvent, Run};
 use domain::lease::StoreTime;
 use domain::lock_detail::EventKind;
@@ -130,7 +130,7 @@ impl SqlLedger {
             .await?))
     }
 
-    async fn read_unlocks(&self, since: i64) -> Result<Vec<Happened>, sqlx::Error> {
+    async fn read_unlocks(&self, since: i64) -> Result<Vec<CountedEvent>, sqlx::Error> {
         let select =
             "SELECT acted_at, backend, source, resource, by_name, break_glass_reason IS NOT NULL FROM unlocks
             WHERE acted_at >= $1 AND state IN ('released', 'outcome_unknown') ORDER BY acted_at";
@@ -147,7 +147,7 @@ impl SqlLedger {
                     continue;
                 };
                 let is_alone: bool = row.try_get(5)?;
-                all.push(Happened {
+                all.push(CountedEvent {
                     at: row.try_get(0)?,
                     what: Counts::Unlock { is_alone },
                     lock: Some(LockId {
@@ -172,7 +172,7 @@ impl SqlLedger {
         Ok(all)
     }
 
-    async fn read_rejections(&self, span: &RejectionSpan) -> Result<Vec<Happened>, sqlx::Error> {
+    async fn read_rejections(&self, span: &RejectionSpan) -> Result<Vec<CountedEvent>, sqlx::Error> {
         let counts = self.leases.rejection_counts(span).await.map_err(lease_store)?;
         Ok(counts.into_iter().map(rejected).collect())
     }
@@ -182,12 +182,12 @@ fn lease_store(error: LeaseError) -> sqlx::Error {
     sqlx::Error::AnyDriverError(Box::new(error))
 }
 
-fn rejected(count: RejectionCount) -> Happened {
+fn rejected(count: RejectionCount) -> CountedEvent {
     let how = match count.highest.filter(|_| count.is_older) {
         Some(highest) => format!("with token {} after {highest} was granted", count.token),
         None => format!("with token {}", count.token),
     };
-    Happened {
+    CountedEvent {
         at: count.at.ms(),
         what: Counts::Rejection {
             is_older: count.is_older,
@@ -326,12 +326,12 @@ impl Ledger for SqlLedger {
         Box::pin(signals::read(&self.history, since))
     }
 
-    fn unlocks(&self, since: i64) -> Answer<'_, Vec<Happened>> {
+    fn unlocks(&self, since: i64) -> Answer<'_, Vec<CountedEvent>> {
         self.count_query();
         Box::pin(self.read_unlocks(since))
     }
 
-    fn rejections(&self, span: RejectionSpan) -> Answer<'_, Vec<Happened>> {
+    fn rejections(&self, span: RejectionSpan) -> Answer<'_, Vec<CountedEvent>> {
         self.count_query();
         Box::pin(async move { self.read_rejections(&span).await })
     }

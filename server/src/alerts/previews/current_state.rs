@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use domain::alerts::{HolderNow, Present, ScanTimes};
+use domain::alerts::{CurrentState, HolderNow, ScanTimes};
 use domain::names::{BackendName, LockId, Source};
 
 use inventory::Inventory;
 use runtime::clock::ClockReading;
 
-pub(in crate::alerts) struct Observed {
+pub(in crate::alerts) struct InventoryState {
     pub(in crate::alerts) inventory: Arc<Inventory>,
     pub(in crate::alerts) now: ClockReading,
 }
 
-impl Present for Observed {
+impl CurrentState for InventoryState {
     fn scan_times(&self, backend: &BackendName, source: &Source) -> Option<ScanTimes> {
         self.inventory.scan_times(backend, source)
     }

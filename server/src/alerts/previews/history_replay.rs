@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::PreviewRun;
 use super::checkpoints::Checkpoint;
-use super::current_state::Observed;
+use super::current_state::InventoryState;
 use crate::alerts::evaluator::counted_events::split;
 use crate::history::past_events::{EventReader, EventScope, IDS_PER_READ};
 use runtime::db::Db;
@@ -36,7 +36,7 @@ struct Work {
     /// Ordered by time.
     gaps: Arc<[Gap]>,
     refused: Vec<RefusedAcquire>,
-    present: Observed,
+    present: InventoryState,
     stop: CancellationToken,
     rows_read: Arc<AtomicU64>,
 }
@@ -117,7 +117,7 @@ impl PreviewRun {
             gaps: ledger.gaps(begin.start_at).await?.into(),
             begin,
             refused,
-            present: Observed {
+            present: InventoryState {
                 inventory: alerts.inventory.clone(),
                 now: alerts.clock.now(),
             },

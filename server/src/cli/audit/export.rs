@@ -7,7 +7,7 @@ use domain::audit::{Action, AuditEntry, AuditQuery};
 
 use super::super::exit_code::Exit;
 use super::super::output::{print, report};
-use super::Place;
+use super::LogLocation;
 use crate::audit::Entry;
 use crate::audit::export::{csv_header, csv_row};
 use crate::http::dto::audit::AuditEntryDto;
@@ -23,7 +23,7 @@ const ROWS_OF_ONE_PAGE: u32 = 1_000;
 ))]
 pub(super) struct Args {
     #[command(flatten)]
-    place: Place,
+    place: LogLocation,
     /// csv for spreadsheets, json for one object per line
     #[arg(long, value_name = "FORMAT", default_value = "json")]
     format: Format,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use super::super::exit_code::Exit;
 use super::super::output::{print, report};
 use super::super::terminal;
-use super::Place;
+use super::LogLocation;
 use crate::audit::checkpoints;
 
 /// Verify every entry of the audit log and report the first invalid one.
@@ -19,7 +19,7 @@ use crate::audit::checkpoints;
 ))]
 pub(super) struct Args {
     #[command(flatten)]
-    place: Place,
+    place: LogLocation,
     /// Copy of the checkpoint file, `entry hash` per line, from a place that writers of the store cannot change
     #[arg(long, value_name = "FILE")]
     checkpoints: Option<PathBuf>,

@@ -20,7 +20,7 @@ use crate::history::metrics::ActivitySums;
 use inventory::{GROUPS_MAX, LockChange, OTHER, WatchedBackend};
 use lease::{Activity, ActivityEntry};
 use runtime::telemetry::instruments;
-use runtime::telemetry::instruments::Of;
+use runtime::telemetry::instruments::BackendAttributes;
 
 /// Resource names with a cached template.
 const TEMPLATES_KEPT: usize = 20_000;
@@ -129,7 +129,7 @@ impl Gatherer {
                 let times = current.dual_owners.saturating_sub(previous.dual_owners);
                 if times > 0 {
                     instruments().suspected(
-                        &Of {
+                        &BackendAttributes {
                             name: backend.name.as_str().into(),
                             system: backend.kind.as_str(),
                         },
@@ -261,7 +261,7 @@ impl Gatherer {
     /// Adds the activity of the local lease service; returns the refused acquires by template.
     pub(in crate::history) fn add_activity(&mut self, all: &[ActivityEntry]) -> HashMap<Arc<str>, u64> {
         let mut refused: HashMap<Arc<str>, u64> = HashMap::new();
-        let (of, builtin) = (Of::builtin(), BackendName::builtin());
+        let (of, builtin) = (BackendAttributes::builtin(), BackendName::builtin());
         let mut metrics = ActivitySums::default();
         for entry in all {
             let key = (builtin.clone(), self.template_of(&entry.resource));
@@ -308,7 +308,7 @@ impl Gatherer {
     /// Adds how long the owner held a lost lease; once per lease.
     fn add_lost_hold(
         &mut self,
-        of: &Of,
+        of: &BackendAttributes,
         template: &Arc<str>,
         (resource, token): (&Resource, FencingToken),
         ms: Option<i64>,

@@ -5,7 +5,7 @@ use domain::force_release::{Casualty, Holding, NodeRelease};
 use domain::names::Resource;
 use domain::observation::Waiter;
 use domain::reported::Reported;
-use domain::unlock::{Approval, Observed, ProtectionLevel, ProtectionReason, UnlockState};
+use domain::unlock::{Approval, ObservedHolding, ProtectionLevel, ProtectionReason, UnlockState};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -198,8 +198,8 @@ impl From<&Approval> for ActorDto {
     }
 }
 
-impl From<Observed> for ObservedDto {
-    fn from(seen: Observed) -> Self {
+impl From<ObservedHolding> for ObservedDto {
+    fn from(seen: ObservedHolding) -> Self {
         let mut missing = Missing::default();
         Self {
             owner_id: missing.take("ownerId", seen.owner_id.map(|id| id.to_string())),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ::config::NotifyConfig;
 use domain::alerts::{
-    About, Active, EvaluationResult, LeftOut, Rule, Subject, builtin, group_of, labels, notices, round,
+    Active, EvaluationResult, LeftOut, Rule, Subject, SubjectKind, builtin, group_of, labels, notices, round,
 };
 use domain::names::{BackendName, LockId, Resource, Source};
 use leasehold::notify::{Occasion, ReceiverKind, enqueue_at};
@@ -60,12 +60,12 @@ fn held(rules: &[Rule], line: &str) -> Option<Held> {
     let rule = rules.iter().position(|known| known.id.as_str() == rule)?;
     let backend = BackendName::parse(backend).unwrap();
     let subject = match rules[rule].condition.kind.about() {
-        About::Backend => Subject::Backend(backend),
-        About::Prefix => Subject::Prefix {
+        SubjectKind::Backend => Subject::Backend(backend),
+        SubjectKind::Prefix => Subject::Prefix {
             backend,
             prefix: name.to_owned(),
         },
-        About::Lock => Subject::Lock(LockId {
+        SubjectKind::Lock => Subject::Lock(LockId {
             backend,
             source: Source::parse(source).unwrap(),
             resource: Resource::from(name),

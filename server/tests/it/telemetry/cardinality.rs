@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::history::template::template;
 use runtime::telemetry::cardinality::PER_BACKEND_MAX;
-use runtime::telemetry::instruments::Of;
+use runtime::telemetry::instruments::BackendAttributes;
 use runtime::telemetry::{instruments, scrape};
 
 /// In letters alone, so that each name is a template of its own: the worst case.
@@ -20,7 +20,7 @@ fn name(mut number: usize) -> String {
 #[test]
 fn a_hundred_thousand_names_make_a_hundred_series() {
     // Each acquired, waited for and released once.
-    let (meters, of) = (instruments(), Of::builtin());
+    let (meters, of) = (instruments(), BackendAttributes::builtin());
     for number in 0..100_000 {
         let template: Arc<str> = template(name(number).as_bytes()).into();
         meters.acquired(&of, &template, "acquired", 1);

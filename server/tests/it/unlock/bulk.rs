@@ -2,7 +2,7 @@
 
 use crate::support::{TestServer, code};
 use crate::unlock::requests::{HeldLock, REASON};
-use ::inventory::Abandon;
+use ::inventory::Cancellation;
 use leasehold::identity::Principal;
 use leasehold::unlock::CandidateFilter;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ async fn a_cancelled_search_for_locks_to_unlock_ends() {
     let server = TestServer::start().await;
     let operator = server.operator().await;
     server.hold(&operator, "a").await;
-    let find = |abandon: &Abandon| {
+    let find = |abandon: &Cancellation| {
         let filter = CandidateFilter {
             owner: "worker-7".to_owned(),
             ..CandidateFilter::default()
@@ -68,7 +68,7 @@ async fn a_cancelled_search_for_locks_to_unlock_ends() {
         let unlocks = &server.serving.unlocks;
         unlocks.find_candidates(&Principal::system("test"), filter, abandon)
     };
-    let abandon = Abandon::default();
+    let abandon = Cancellation::default();
     assert_eq!(find(&abandon).locks.len(), 1);
     drop(abandon.on_drop());
     assert!(find(&abandon).locks.is_empty());

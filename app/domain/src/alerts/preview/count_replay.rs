@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::preview_output::{FiringNumber, PreviewOutput};
 use super::{Preview, next_evaluation};
-use crate::alerts::backend_conditions::Happened;
+use crate::alerts::backend_conditions::CountedEvent;
 use crate::alerts::count_window::CountWindow;
 use crate::alerts::evaluate::{EvaluationResult, Subject};
 use crate::alerts::rule::Rule;
@@ -20,9 +20,9 @@ struct Tracked {
     firing: Option<FiringNumber>,
 }
 
-pub(super) fn preview(rule: &Rule, (from, to): (i64, i64), all: &[Happened]) -> Preview {
+pub(super) fn preview(rule: &Rule, (from, to): (i64, i64), all: &[CountedEvent]) -> Preview {
     let mut window = CountWindow::new(0, rule);
-    let relevant: Vec<&Happened> = all.iter().filter(|event| window.accepts(event)).collect();
+    let relevant: Vec<&CountedEvent> = all.iter().filter(|event| window.accepts(event)).collect();
     let mut preview = PreviewOutput::new(rule, from, to);
     preview.read(relevant.iter().map(|event| u64::from(event.times)).sum());
     let ends = relevant

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use self::holding_replay::{HoldingContext, HoldingReplay};
 use super::lock_table::{LockRef, LockTable};
 use super::preview_output::PreviewOutput;
-use super::{HolderNow, PastEvent, Present};
+use super::{CurrentState, HolderNow, PastEvent};
 use crate::alerts::holdings::{HoldStart, SHARES_MAX};
 use crate::alerts::rule::Rule;
 use crate::alerts::usual_hold_time::{HoldLength, HoldTimes};
@@ -88,7 +88,7 @@ impl LockReplay {
     pub(super) fn finish(
         &mut self,
         table: &LockTable,
-        present: &dyn Present,
+        present: &dyn CurrentState,
         to: i64,
         preview: &mut PreviewOutput,
     ) {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
-use super::{Gap, Present, ScanTimes};
+use super::{CurrentState, Gap, ScanTimes};
 use crate::alerts::baseline::{LOCKS_MAX, PREFIXES_MAX};
 use crate::history::template::template;
 use crate::names::{BackendName, LockId, Resource, Source};
@@ -122,7 +122,7 @@ impl LockTable {
     /// `None`: the backend or source name is invalid.
     pub(super) fn add(
         &mut self,
-        present: &dyn Present,
+        present: &dyn CurrentState,
         (backend, source): (&str, &str),
         resource: &[u8],
     ) -> Option<u32> {

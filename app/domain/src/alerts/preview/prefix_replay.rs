@@ -8,7 +8,7 @@ use std::sync::Arc;
 use self::window_replay::{PrefixName, SlidingWindow};
 use super::lock_table::{LockRef, LockTable};
 use super::preview_output::PreviewOutput;
-use super::{Gap, PastEvent, Present};
+use super::{CurrentState, Gap, PastEvent};
 use crate::alerts::baseline::RefusedAcquire;
 use crate::alerts::holdings::{Entry, Holdings, Occurrence};
 use crate::alerts::rule::Rule;
@@ -155,7 +155,7 @@ impl Prefixes {
     pub(super) fn finish(
         &mut self,
         table: &LockTable,
-        present: &dyn Present,
+        present: &dyn CurrentState,
         to: i64,
         preview: &mut PreviewOutput,
     ) {

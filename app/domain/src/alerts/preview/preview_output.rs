@@ -54,7 +54,7 @@ impl PreviewOutput {
             preview,
             backends: rule.scope.backends.clone(),
             is_falling: rule.condition.kind == ConditionKind::NearExpiry,
-            is_of_windows: rule.condition.kind.about() == crate::alerts::About::Prefix,
+            is_of_windows: rule.condition.kind.about() == crate::alerts::SubjectKind::Prefix,
             step: ((to - from) / POINTS).max(1),
         }
     }

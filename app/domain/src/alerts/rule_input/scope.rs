@@ -1,6 +1,6 @@
 //! Parses the scope, the receivers and the message of a rule.
 
-use super::super::condition_kind::{About, ConditionKind};
+use super::super::condition_kind::{ConditionKind, SubjectKind};
 use super::super::limits::{NAME_CHARS_MAX, RECEIVERS_MAX, TEXT_CHARS_MAX};
 use super::super::pattern::Pattern;
 use super::super::rule::{AlertSeverity, GroupBy, RuleScope};
@@ -45,7 +45,7 @@ impl Reader<'_> {
             }),
         };
         let about = ConditionKind::parse(self.draft.condition.trim()).map(ConditionKind::about);
-        let is_of_lock = about == Some(About::Lock);
+        let is_of_lock = about == Some(SubjectKind::Lock);
         for (field, text) in [("owner", &self.draft.owner), ("safety", &self.draft.safety)] {
             if !is_of_lock && !text.trim().is_empty() {
                 self.fault(
@@ -55,7 +55,7 @@ impl Reader<'_> {
                 );
             }
         }
-        if about == Some(About::Backend) && !prefix.is_everything() {
+        if about == Some(SubjectKind::Backend) && !prefix.is_everything() {
             self.fault(
                 "prefix",
                 "does not fit: this condition is about whole backends",

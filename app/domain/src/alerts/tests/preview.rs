@@ -2,7 +2,7 @@
 
 use super::state_machine::{immediate, lock, rule};
 use crate::alerts::{
-    Condition, Counts, Gap, Happened, HolderNow, PastEvent, Pattern, Playback, Present, Preview,
+    Condition, CountedEvent, Counts, CurrentState, Gap, HolderNow, PastEvent, Pattern, Playback, Preview,
     RefusedAcquire, Rule, ScanTimes,
 };
 use crate::history::{HistoryEvent, Run};
@@ -15,7 +15,7 @@ pub(super) const H: i64 = 3_600 * S;
 /// Every lock is held by this owner now, or free.
 pub(super) struct Now(pub(super) Option<&'static str>);
 
-impl Present for Now {
+impl CurrentState for Now {
     fn scan_times(&self, _: &BackendName, _: &Source) -> Option<ScanTimes> {
         Some(ScanTimes {
             poll_interval_ms: 2 * S,
@@ -279,9 +279,9 @@ fn refused_acquires_count_as_contention_of_their_template() {
     assert_eq!((fires(""), fires("jobs/"), fires("jobs/1")), (1, 1, 0));
 }
 
-fn rejection(at: i64, name: &str, times: u32) -> Happened {
+fn rejection(at: i64, name: &str, times: u32) -> CountedEvent {
     let id = lock(name);
-    Happened {
+    CountedEvent {
         at,
         what: Counts::Rejection { is_older: true },
         backend: id.backend.clone(),
@@ -298,7 +298,7 @@ fn a_flood_of_one_lock_hides_no_rejection_of_another() {
     // minutes.
     let mut rule = rule("fencing_rejections");
     rule.condition = Condition::default_of(rule.condition.kind);
-    let mut all: Vec<Happened> = (0..2_000).map(|n| rejection(H + n * S, "loud", 8)).collect();
+    let mut all: Vec<CountedEvent> = (0..2_000).map(|n| rejection(H + n * S, "loud", 8)).collect();
     all.insert(500, rejection(H + 499 * S + 1, "quiet", 1));
     let preview = Preview::of_counts(&rule, (0, 3 * H), &all);
     let of = |name: &str| {

@@ -23,7 +23,7 @@ use crate::http::unlock::status;
 use crate::identity::Principal;
 use crate::unlock::limits::BULK_MAX;
 use crate::unlock::{CandidateFilter, Confirmation, UnlockError, UnlockRequest, UnlockStatus};
-use inventory::Abandon;
+use inventory::Cancellation;
 
 impl Services {
     pub(super) async fn unlock_candidates_data(
@@ -46,7 +46,8 @@ impl Services {
             owner: owner.clone(),
         };
         let (unlocks, principal) = (self.unlocks.clone(), who.clone());
-        let search = move |abandon: &Abandon| unlocks.find_candidates(&principal, candidate_filter, abandon);
+        let search =
+            move |abandon: &Cancellation| unlocks.find_candidates(&principal, candidate_filter, abandon);
         let found = self.unlock_searches.run(search).await?;
         Ok(BulkSelectData {
             backends: self.backend_choices(who, Permission::View),

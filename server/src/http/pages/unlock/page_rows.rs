@@ -6,13 +6,13 @@ use app::pages::unlock::data::{
 use domain::lock::Lock;
 use domain::names::LockId;
 use domain::state::LockState;
-use domain::unlock::{Observed, Unlock};
+use domain::unlock::{ObservedHolding, Unlock};
 
 use super::why;
 use crate::http::unlock::status;
 use crate::unlock::UnlockError;
 
-pub(super) fn holder(observed: &Observed) -> HolderData {
+pub(super) fn holder(observed: &ObservedHolding) -> HolderData {
     HolderData {
         owner_id: observed.owner_id.clone(),
         owner_count: observed.owner_count,
@@ -48,7 +48,7 @@ pub(super) fn last_holder(lock: &Lock) -> HolderData {
     }
 }
 
-pub(super) fn effects(observed: &Observed) -> ReleaseEffects {
+pub(super) fn effects(observed: &ObservedHolding) -> ReleaseEffects {
     let radius = &observed.blast_radius;
     let casualties = radius.dies.iter().map(|casualty| CasualtyRow {
         kind: casualty.kind,
