@@ -29,7 +29,7 @@ crate::wire_enum! {
 }
 
 impl Permission {
-    /// Permissions that change something are refused while the console is read-only.
+    /// Whether requests that need this permission change something.
     pub const fn mutates(self) -> bool {
         match self {
             Self::View | Self::AuditRead => false,

@@ -22,7 +22,7 @@ pub const PAGE_MAX: usize = 10_000;
 pub const OWN_MAX: usize = 10_000;
 /// Milliseconds between two samples after which the time counts as unobserved.
 pub const SAMPLE_MS_MAX: i64 = 5_000;
-/// Maximum number of events, which is estimated: some 4 GB in SQLite, 187 MB per million with indexes.
+/// Maximum number of events, which is estimated: some 4 GB in SQLite, 180 MB per million with indexes.
 pub const EVENTS_MAX: i64 = 20_000_000;
 /// Longest name whose events are stored, in bytes. An index entry of Postgres has at most 2,704, and has backend and source
 /// too; a name in SQLite is stored up to three times.
