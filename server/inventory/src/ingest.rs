@@ -214,7 +214,6 @@ impl Shard {
         new.seen_begin = outage.is_none();
         let owners = self.compare_owners(id, &mut new, sharers);
         let info = &self.sources[usize::from(source)];
-        let grain_ms = info.grain_ms;
         let Some(old) = self.slab.get_mut(id) else { return };
         new.group = old.group;
         let sharing = owners.as_ref().map(|owners| &owners.sharing);
@@ -222,16 +221,16 @@ impl Shard {
         let generation = new.generation.as_deref().filter(|_| !is_same);
         let waited_ms = self.lines.waited(source, &old.name, generation, sent_at);
         self.lines.replace(source, &old.name, line, sent_at);
+        // Owners join without a forced release as well, which the reading may have been sent before.
         let is_unlocked = if sharing.map_or(!is_same, Sharing::is_over) {
             take_unlocked(&mut self.unlocked, old)
         } else {
-            // After a forced release, new owners may hold the lock with some of those before; without one, owners join as well.
             sharing.is_some_and(Sharing::has_begun) && take_unlocked_before(&mut self.unlocked, old, sent_at)
         };
         let mut renewed = None;
         if is_same {
             new.seen_begin = old.seen_begin;
-            renewed = carry_over(old, &mut new, renewed_at, grain_ms, context);
+            renewed = carry_over(old, &mut new, renewed_at, info.grain_ms, context);
             outcome.touched |= renewed.is_some();
         } else if !is_unlocked {
             self.overwrites.record(old, &new, sent_at, context);
@@ -239,7 +238,7 @@ impl Shard {
         new.long_after = context.long_after(&new, is_same.then_some(&*old), info);
         self.overwrites.mark(&mut new, sent_at, context);
         let recheck_at;
-        (new.state, recheck_at) = new.diagnose_ahead(&self.gaps, grain_ms, context.poll_interval_ms);
+        (new.state, recheck_at) = new.diagnose_ahead(&self.gaps, info.grain_ms, context.poll_interval_ms);
         self.rechecks.add(recheck_at, id);
         let is_unchanged = is_same
             && new.owner == old.owner

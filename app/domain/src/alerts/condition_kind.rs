@@ -379,7 +379,7 @@ impl ConditionKind {
             title, when, about: SubjectKind::Backend, severity, for_ms, keep_ms: 0, past, params,
         };
         match self {
-            Self::RenewalFailures => row("Renewal failures", "renewals are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, RENEWALS),
+            Self::RenewalFailures => row("Renewal failures", "renewals come after their lease has ended", AlertSeverity::Warning, 0, HistorySource::Counted, RENEWALS),
             Self::ReleaseFailures => row("Release failures", "releases are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, RELEASES),
             Self::BackendUnreachable => row("Backend stale or unreachable", "a backend does not answer", AlertSeverity::Critical, 0, BACKENDS, &[]),
             Self::Coverage => row("Coverage too low", "coverage of a backend is partial", AlertSeverity::Warning, M, BACKENDS, COVERAGE),

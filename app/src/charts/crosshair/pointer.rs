@@ -8,7 +8,7 @@ use leptos::html::Div;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::{Place, Reading, SpanUrl};
+use super::{Position, Reading, SpanUrl};
 
 /// Shortest dragged span, in per cent: less is a click.
 const DRAGGED_MIN: f64 = 1.0;
@@ -18,7 +18,7 @@ type Open = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone, Copy)]
 pub(super) struct Pointer {
     pub(super) rows: Memo<Vec<Vec<Reading>>>,
-    pub(super) place: RwSignal<Option<Place>>,
+    pub(super) place: RwSignal<Option<Position>>,
     /// Start and end of the drag, in per cent.
     pub(super) dragged: RwSignal<Option<(f64, f64)>>,
     /// The last press was by touch, which selects a place and opens no link.
@@ -279,7 +279,7 @@ impl Pointer {
         ))
     }
 
-    fn place_of(self, event: &PointerEvent) -> Option<Place> {
+    fn place_of(self, event: &PointerEvent) -> Option<Position> {
         let (x, y) = self.position(event)?;
         self.rows
             .try_with_untracked(|rows| place_at(rows, x, y))
@@ -288,7 +288,7 @@ impl Pointer {
 }
 
 /// The place that contains a position, or the nearest one of its row; `None` outside.
-fn place_at(rows: &[Vec<Reading>], x: f64, y: f64) -> Option<Place> {
+fn place_at(rows: &[Vec<Reading>], x: f64, y: f64) -> Option<Position> {
     const MARGIN: f64 = 1.0;
     let is_inside = |at: f64| (-MARGIN..=100.0 + MARGIN).contains(&at);
     if !is_inside(x) || !is_inside(y) {
