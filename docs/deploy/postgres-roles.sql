@@ -1,8 +1,8 @@
--- Two roles for a store on Postgres: leasehold_owner owns the tables and runs `leasehold migrate`; leasehold serves, may not
--- change tables, and may only read and append to the audit log.
+-- Two roles for a store on Postgres: leasehold_owner owns the tables and runs `leasehold migrate`. The server uses leasehold, which
+-- cannot change the definition of a table, and can only read and append to the audit log.
 --
--- Run it as a superuser in the database of the store, before the first `leasehold migrate` and again after it and after
--- each later one. Every statement may be repeated. Tables owned by leasehold, from a store with one role, get the new owner.
+-- Run this file as a superuser in the database of the store: before the first `leasehold migrate`, and after each one. Every
+-- statement may be repeated. Tables that leasehold owns, from a store with one role, get the new owner.
 
 DO $$
 BEGIN
@@ -10,12 +10,12 @@ BEGIN
     IF to_regrole('leasehold') IS NULL THEN CREATE ROLE leasehold LOGIN; END IF;
 END $$;
 
--- From one role to two. Before the grants: those of a former owner of the database would become the new owner's.
+-- Converts a store with one role. This must precede the grants, because the privileges of an owner pass to the new owner.
 REASSIGN OWNED BY leasehold TO leasehold_owner;
 
 DO $$
 BEGIN
-    -- No other role may connect, so that none can hold locks in this database.
+    -- Other roles cannot connect, so they cannot hold locks in this database.
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM leasehold', current_database());
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO leasehold_owner, leasehold', current_database());
@@ -25,7 +25,7 @@ REVOKE ALL ON SCHEMA public FROM PUBLIC, leasehold;
 GRANT USAGE, CREATE ON SCHEMA public TO leasehold_owner;
 GRANT USAGE ON SCHEMA public TO leasehold;
 
--- Existing tables, and those of later migrations.
+-- Grants on existing tables, and on those that later migrations create.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO leasehold;
 GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO leasehold;
 ALTER DEFAULT PRIVILEGES FOR ROLE leasehold_owner IN SCHEMA public
