@@ -5,7 +5,7 @@ use domain::alerts::{Playback, Rule, RuleWindows};
 use tokio::runtime::Handle;
 
 use super::{Evaluator, LEARN_MS};
-use crate::alerts::previews::ObservedHolding;
+use crate::alerts::previews::InventoryState;
 use crate::history::past_events::{EventReader, EventScope, IDS_PER_READ};
 
 /// Ids per round and rule set.
@@ -74,7 +74,7 @@ impl Evaluator {
 
     async fn read_past(&self, mut replay: Replay, to: i64) -> Result<Replay, sqlx::Error> {
         let history = self.alerts.previews.history().clone();
-        let present = ObservedHolding {
+        let present = InventoryState {
             inventory: self.alerts.inventory.clone(),
             now: self.alerts.clock.now(),
         };
