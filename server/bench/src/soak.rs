@@ -83,7 +83,7 @@ pub(crate) async fn measure(
 }
 
 /// Samples at the start that are ignored while caches fill: with a hundred new names a second, the alert baselines
-/// need seventeen minutes. At least 20 minutes, or half of a shorter run.
+/// need seventeen minutes. A third of the run, or half of one that is shorter than an hour.
 const fn warm_up_samples(samples: usize) -> usize {
     if samples < 60 { samples / 2 } else { samples / 3 }
 }

@@ -30,7 +30,7 @@ pub enum WeakReason {
     Long(usize),
     #[error("a reason has no characters that cannot be seen")]
     Hidden,
-    #[error("acting alone needs a second reason, and this is the first one")]
+    #[error("break-glass needs a second reason, and this is the first one")]
     Same,
 }
 
