@@ -1,6 +1,7 @@
 //! Sessions and one-time links are deleted 30 days after their end, except those through which a creator is found.
 
 use domain::access::Role;
+use runtime::clock::Clock;
 use runtime::db::{Db, on_either};
 
 use crate::support::{Store, TestServer, on};
@@ -31,7 +32,7 @@ async fn old_sessions_and_links_are_deleted(store: Store) {
     let server = TestServer::builder().start_on(store).await;
     server.add_user("ada", on(Role::Viewer, None, None)).await;
     server.token("t", on(Role::Viewer, None, None)).await;
-    let now = chrono::Utc::now().timestamp_millis().to_string();
+    let now = Clock::start().now().wall.timestamp_millis().to_string();
     server.store.sql(&ROWS.replace("NOW", &now)).await;
     // The first deletion is soon after a start.
     let server = server.restart().await;

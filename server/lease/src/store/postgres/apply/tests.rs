@@ -93,8 +93,8 @@ impl Replicas {
     /// Rows of waiters, hidden or not.
     async fn waiters_in(&self, resource: &str) -> i64 {
         let query = sqlx::query_scalar("SELECT count(*) FROM lease_waiters WHERE resource = $1");
-        let count = query.bind(resource).fetch_one(&mut self.connect().await);
-        count.await.unwrap()
+        let mut connection = self.connect().await;
+        query.bind(resource).fetch_one(&mut connection).await.unwrap()
     }
 }
 
