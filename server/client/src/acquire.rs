@@ -76,7 +76,7 @@ impl Client {
             let refused = match round.await? {
                 Round::Granted { grant, sent, pending } => {
                     let held = self.renew_after_wait(&request, grant, sent).await;
-                    pending.settle();
+                    pending.finish();
                     if let Some((grant, deadline)) = held {
                         return Ok(Lease::start(self, &request.resource, grant, deadline));
                     }
@@ -123,15 +123,15 @@ impl Client {
                     return Ok(Round::Granted { grant, sent, pending });
                 }
                 Ok(refused) => {
-                    pending.settle();
+                    pending.finish();
                     return Ok(Round::Refused(refused));
                 }
                 Err(CallError::Lost(_) | CallError::LifetimeReached { .. }) => {
-                    pending.settle();
+                    pending.finish();
                     return Ok(Round::Gone);
                 }
                 Err(error @ CallError::Refused { .. }) => {
-                    pending.settle();
+                    pending.finish();
                     return Err(AcquireError::from_call(&error));
                 }
                 Err(CallError::Unknown {
@@ -143,7 +143,7 @@ impl Client {
             failures += 1;
             let pause = schedule::backoff(failures, rng::unit()).max(retry_after.unwrap_or_default());
             if deadline.since(clock::now()) <= pause {
-                pending.settle();
+                pending.finish();
                 return Err(AcquireError::Unknown { why });
             }
             tracing::debug!(lock.resource = %request.resource, "acquire is retried: {why}");

@@ -54,7 +54,7 @@ pub(crate) struct PendingAcquire<'a> {
     wait: Duration,
     pub(crate) key: String,
     granted: Option<String>,
-    is_settled: bool,
+    is_finished: bool,
 }
 
 impl<'a> PendingAcquire<'a> {
@@ -65,7 +65,7 @@ impl<'a> PendingAcquire<'a> {
             wait,
             key: rng::idempotency_key(),
             granted: None,
-            is_settled: false,
+            is_finished: false,
         }
     }
 
@@ -75,14 +75,14 @@ impl<'a> PendingAcquire<'a> {
     }
 
     /// The caller has the result.
-    pub(crate) fn settle(mut self) {
-        self.is_settled = true;
+    pub(crate) fn finish(mut self) {
+        self.is_finished = true;
     }
 }
 
 impl Drop for PendingAcquire<'_> {
     fn drop(&mut self) {
-        if self.is_settled {
+        if self.is_finished {
             return;
         }
         let calls = self.client.calls.clone();
@@ -156,10 +156,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_settled_acquire_is_not_withdrawn() {
+    async fn a_finished_acquire_is_not_withdrawn() {
         let client = Client::new("http://127.0.0.1:1").unwrap();
         let request = Request::new("r", Duration::from_secs(30));
-        PendingAcquire::new(&client, &request, Duration::ZERO).settle();
+        PendingAcquire::new(&client, &request, Duration::ZERO).finish();
         assert_eq!(*client.withdrawals.0.borrow(), 0);
         drop(PendingAcquire::new(&client, &request, Duration::from_secs(1)));
         assert_eq!(*client.withdrawals.0.borrow(), 0);

@@ -72,13 +72,16 @@ async fn a_step_keeps_the_ended_lease_that_a_key_answers_with() {
     lease_store
         .sql(&format!(
             "UPDATE leases SET acquired_at = acquired_at - {STEP_MS}, expires_at = expires_at - {STEP_MS},
-                renewed_at = renewed_at - {STEP_MS}, ended_at = ended_at - {STEP_MS};
-             UPDATE idempotency_keys SET created_at = created_at - {STEP_MS};
+                renewed_at = renewed_at - {STEP_MS}, ended_at = ended_at - {STEP_MS},
+                lease_id = '00000000-0001-7000-8000-00000000000' || length(resource);
+             UPDATE resource_tokens SET lease_id = (SELECT lease_id FROM leases WHERE leases.resource = resource_tokens.resource);
+             UPDATE idempotency_keys SET created_at = created_at - {STEP_MS},
+                lease_id = (SELECT lease_id FROM leases WHERE resource = 'keyed');
              UPDATE store_meta SET clock_ms = clock_ms - {STEP_MS}, clock_behind_ms = {STEP_MS}"
         ))
         .await;
     let store = lease_store.open(&Clock::start()).await;
-    // A range is read ahead by one run and deleted by the next.
+    // Ids of leases contain the time of their creation. A range is read ahead by one run and deleted by the next.
     for _ in 0..3 {
         store.run_maintenance(&RETENTION).await.unwrap();
     }
