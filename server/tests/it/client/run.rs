@@ -1,5 +1,6 @@
 //! `leasehold run` without faults, and when the lock is not available: exit codes, environment, signals.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use leasehold_client::Request;
@@ -153,7 +154,11 @@ async fn ctrl_c_during_the_acquire_leaves_no_lock() {
         server.resource("r").await["holder"].is_object()
     })
     .await;
+    let accepted = || server.link.traffic().accepted.load(Ordering::Relaxed);
+    let before = accepted();
     run.send(Signal::INT);
+    // On a new connection, since the first one waits for its answer.
+    eventually("the acquire is repeated", async || accepted() > before).await;
     server.link.set(Link::Pass).await;
     assert_eq!(run.ended().await.0, 130);
     assert!(server.is_free("r").await);
