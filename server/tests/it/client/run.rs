@@ -1,6 +1,5 @@
 //! `leasehold run` without faults, and when the lock is not available: exit codes, environment, signals.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use leasehold_client::Request;
@@ -154,7 +153,7 @@ async fn ctrl_c_during_the_acquire_leaves_no_lock() {
         server.resource("r").await["holder"].is_object()
     })
     .await;
-    let accepted = || server.link.traffic().accepted.load(Ordering::Relaxed);
+    let accepted = || server.link.traffic().accepted();
     let before = accepted();
     run.send(Signal::INT);
     // On a new connection, since the first one waits for its answer.
