@@ -15,7 +15,24 @@ CREATE TABLE store_meta (
     -- not decrease it.
     clock_offset_raised_at bigint NOT NULL DEFAULT 0,
     -- The latest time of the store's clock, for a process that starts after the clock was set back.
-    clock_ms               bigint NOT NULL DEFAULT 0
+    clock_ms               bigint NOT NULL DEFAULT 0,
+    -- Where the leases were moved to: a server refuses to grant from this store again.
+    moved_to               text
+);
+
+-- What a database keeps about itself when it is a shard of the lease service. Without a row it is not a shard. One server uses an
+-- SQLite file, so it is never one of several shards.
+CREATE TABLE lease_shard (
+    only_row        int  PRIMARY KEY CHECK (only_row = 1),
+    -- Of the console that the leases belong to.
+    installation_id text NOT NULL,
+    -- Position in `lease.store`, from 0.
+    shard_index     int  NOT NULL,
+    -- Fixed at creation: another number would move resources away from their fencing counters.
+    shard_count     int  NOT NULL,
+    -- The function from names to shards.
+    name_hash       text NOT NULL,
+    CHECK (shard_index >= 0 AND shard_index < shard_count)
 );
 
 -- One row for each resource that was ever granted. Never deleted: a deleted counter would repeat fencing tokens.

@@ -60,7 +60,8 @@ CREATE TABLE unlocks (
 );
 
 CREATE INDEX unlocks_open ON unlocks (state, expires_at) WHERE state IN ('pending', 'outcome_unknown');
-CREATE INDEX unlocks_by_resource ON unlocks (resource, created_at);
+-- Over hashes, for one name: a name may be longer than an index entry.
+CREATE INDEX unlocks_by_resource_hash ON unlocks USING hash (resource);
 -- Break-glass unlocks that wait for a review.
 CREATE INDEX unlocks_unreviewed ON unlocks (acted_at) WHERE break_glass_reason IS NOT NULL AND reviewed_at IS NULL;
 -- Each server passes new forced releases to its inventory, a few times a second.

@@ -10,7 +10,12 @@ CREATE TABLE store_meta (
     clock_ms    INTEGER NOT NULL,
     -- All grants since the store exists. The witness file next to the store holds the same number: an older copy of the
     -- store is recognized by it.
-    grant_count INTEGER NOT NULL
+    grant_count INTEGER NOT NULL,
+    -- How far the store's clock is behind the wall clock, in milliseconds: a running server does not follow a wall clock that is
+    -- set ahead. The next start does, and moves the leases that have not expired along. Servers on Postgres follow its clock.
+    clock_behind_ms INTEGER NOT NULL DEFAULT 0,
+    -- Where the leases were moved to: a server refuses to grant from this store again.
+    moved_to    TEXT
 ) STRICT;
 
 -- One row for each resource that was ever granted. Never deleted: a deleted counter would repeat fencing tokens.

@@ -18,12 +18,7 @@ macro_rules! files {
             "0004_unlocks",
             "0005_history",
             "0006_alerts",
-            "0007_notifications",
-            "0008_lease_store_moved",
-            "0009_lease_shards",
-            "0010_store_clock_behind",
-            "0011_long_names",
-            "0012_session_parents"
+            "0007_notifications"
         )
     };
     ($store:literal, $($name:literal),+) => {
