@@ -121,7 +121,7 @@ async fn an_invalid_rules_file_changes_nothing_and_names_the_line() {
     let good = "[[rule]]\nid = \"good\"\ncondition = \"coverage\"\n\n";
     for (bad, why) in [
         ("[[rule]]\ncondition = \"coverage\"\n", "rule 2 has no id"),
-        (good, "the id of another: good"),
+        (good, "the id of an earlier rule: good"),
         (
             "[[rule]]\nid = \"bad\"\ncondition = \"coverage\"\nwith = { below = \"300%\" }\n",
             "rule bad: ",

@@ -56,7 +56,7 @@ async fn old_new_and_partial_schemas_are_distinguished() {
     sql(&config, &NEWER.replace("DESCRIPTION", "add a column")).await;
     is_warned(
         &config.doctor().await,
-        &["migration 9001, which is newer than this binary and only adds"],
+        &["migration 9001, which is newer than this binary and compatible with it"],
     );
     let config = migrated().await;
     sql(
