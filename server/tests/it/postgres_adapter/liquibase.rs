@@ -56,7 +56,10 @@ async fn the_end_of_an_evicted_liquibase_frees_the_next_run() {
     );
     assert!(lock.acquired_at.why().unwrap().contains("time zone"), "{lock:?}");
     let warnings = seen.blast_radius.known().unwrap().warnings.join(" ");
-    assert!(warnings.contains("releases the lock of the next run"), "{warnings}");
+    assert!(
+        warnings.contains("releases the lock of the next run"),
+        "{warnings}"
+    );
 
     assert_eq!(unlock(&backend, &source, &resource).await, Release::Released);
     eventually("the second run hangs too", async || is_hanging("2").await).await;
