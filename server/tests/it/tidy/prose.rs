@@ -72,11 +72,11 @@ fn banned_words_are_found_with_their_line() {
     // A word in prose, a phrase over two lines, a code span, a code block, a longer word, Rust strings and code.
     let text = "Users are Told.\nThey wait in\nline. `told`\n```\ntold\n```\nrecommend amendments\n";
     assert_eq!(banned_words(&markdown(text)), [(1, "told"), (2, "in line")]);
-    let code =
-        "let told = \"whoever\"; // somebody\n/// stands\nfn mend() { \"a url http://h is told so\" }\n";
+    let code = "let told = \"whoever\"; // somebody\n/// stands\nfn mend() { \"a url http://h is told so\" }\n\
+        let text = \"two lines \\\n with nobody in them\"; \"told\"\n";
     assert_eq!(
         banned_words(&rust(code)),
-        [(1, "somebody"), (2, "stands"), (3, "told")]
+        [(1, "somebody"), (2, "stands"), (3, "told"), (5, "nobody")]
     );
 }
 
@@ -140,7 +140,8 @@ fn markdown(text: &str) -> Vec<String> {
 
 /// Comments and sentences in strings, without code spans.
 fn rust(text: &str) -> Vec<String> {
-    let prose = text.lines().map(rust_line);
+    let mut continued = None;
+    let prose = text.lines().map(|line| rust_line(line, &mut continued));
     prose.map(|line| without_code_spans(&line)).collect()
 }
 
@@ -148,8 +149,11 @@ fn without_code_spans(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("`")
 }
 
-fn rust_line(line: &str) -> String {
-    let (mut prose, mut string, mut is_string) = (String::new(), String::new(), false);
+/// Prose of a line. `continued`: the beginning of a string that goes on in this line; set if it goes on in the next one.
+fn rust_line(line: &str, continued: &mut Option<String>) -> String {
+    let mut is_string = continued.is_some();
+    let mut string = continued.take().unwrap_or_default();
+    let mut prose = String::new();
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
@@ -180,6 +184,9 @@ fn rust_line(line: &str) -> String {
             c if is_string => string.push(c),
             _ => {}
         }
+    }
+    if is_string && line.ends_with('\\') {
+        *continued = Some(string);
     }
     prose
 }
