@@ -97,7 +97,7 @@ impl ServerConsole {
         since.into_iter().chain(oldest).min()
     }
 
-    /// Rejections of the same span before; `None` if the data does not go back that far.
+    /// Rejections of the preceding period; `None` if the data does not go back that far.
     async fn count_before(
         &self,
         sources: &ChartSources,

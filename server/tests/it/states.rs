@@ -5,6 +5,7 @@ mod dual_owner;
 mod every_state;
 mod heartbeats;
 mod long_held;
+mod no_locks;
 mod outages;
 mod state_agreement;
 mod systems;

@@ -16,7 +16,7 @@ const COLUMNS: usize = 600;
 pub struct HeldLocksChart {
     pub held: Drawn,
     pub waiting: Drawn,
-    /// Held and waiting of the same span before, moved onto this one; `None`: not requested.
+    /// Held and waiting of the preceding period, moved onto this one; `None`: not requested.
     pub before: Option<(Drawn, Drawn)>,
     pub now: HeldNow,
     pub events: Vec<ChartEvent>,

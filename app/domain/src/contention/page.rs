@@ -79,7 +79,7 @@ pub struct PageInput<'a> {
     pub top: Contention,
     /// Holds and waits of all visible locks.
     pub all: AllLocks,
-    /// Wait of the same span before; `None`: it was not observed.
+    /// Wait of the preceding period; `None`: it was not observed.
     pub before_ms: Option<u64>,
     pub is_cut: bool,
 }
@@ -149,7 +149,7 @@ fn range_label(range: &ShownRange) -> String {
     }
 }
 
-/// Against the span before: from a tenth on, differences are worth a sentence.
+/// Compared with the preceding period: differences from a tenth on are worth a sentence.
 fn compared(waited_ms: u64, before_ms: Option<u64>) -> String {
     let Some(before) = before_ms else {
         return String::new();
@@ -159,12 +159,12 @@ fn compared(waited_ms: u64, before_ms: Option<u64>) -> String {
         return if waited_ms.max(before) < 1_000 {
             String::new()
         } else {
-            " About as much as in the same span before.".to_owned()
+            " About as much as in the preceding period.".to_owned()
         };
     }
     let comparison = if waited_ms > before { "more" } else { "less" };
     let length = format::period(super::rounded(difference));
-    format!(" {length} {comparison} than in the same span before.")
+    format!(" {length} {comparison} than in the preceding period.")
 }
 
 fn durations(total: &Rollup, prefix: &str) -> (DurationChart, DurationChart) {
@@ -331,12 +331,12 @@ mod tests {
         );
         assert!(!lead(None).contains("before"));
         assert!(
-            lead(Some(75_000)).ends_with(" 1 m more than in the same span before."),
+            lead(Some(75_000)).ends_with(" 1 m more than in the preceding period."),
             "{}",
             lead(Some(75_000))
         );
-        assert!(lead(Some(195_000)).ends_with(" 1 m less than in the same span before."));
-        assert!(lead(Some(134_000)).ends_with(" About as much as in the same span before."));
+        assert!(lead(Some(195_000)).ends_with(" 1 m less than in the preceding period."));
+        assert!(lead(Some(134_000)).ends_with(" About as much as in the preceding period."));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct FencingPage {
     pub title: String,
     /// All matches of the range.
     pub total: u64,
-    /// Rejections of the same span before; `None`: there is no data of it.
+    /// Rejections of the preceding period; `None`: there is no data of it.
     pub before: Option<u64>,
     /// Per equal part of the range.
     pub counts: Vec<u64>,

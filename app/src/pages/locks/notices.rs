@@ -157,6 +157,10 @@ fn empty_text(page: &InventoryPage, address: &Address) -> (&'static str, String)
             "Reading the backends",
             "First scan in progress. The list updates by itself.".to_owned(),
         ),
+        (false, 0) if all == 1 => (
+            "No held locks",
+            "The backend answers, and holds no lock.".to_owned(),
+        ),
         (false, 0) => (
             "No held locks",
             format!("All {all} backends answer, and none of them holds a lock."),
