@@ -42,7 +42,7 @@ test('a deadlock appears without a reload, is drawn with its releases, and goes 
   // etcd does not report when a wait began, so the page does not say which wait closed the cycle.
   await expect(lanes.filter({ hasText: '≤' })).toHaveCount(2);
   await expect(lanes.filter({ hasText: 'closes the cycle' })).toHaveCount(0);
-  await expect(page.locator('main')).toContainText('the red line is when the last of these waits was seen');
+  await expect(page.locator('main')).toContainText('the red line marks when the last of these waits was seen');
   await expect(page.locator('main')).toContainText('Closed for at least');
   await checkAppearance(page, 'waits-deadlock');
 
