@@ -86,6 +86,8 @@ CREATE TABLE one_time_links (
     used_at       bigint 
 );
 
+CREATE INDEX one_time_links_by_creator ON one_time_links (created_by_id) WHERE created_by_id IS NOT NULL;
+
 -- Actions of one principal that let it act as another user, or made that user an approver.
 CREATE TABLE account_changes (
     id         text    PRIMARY KEY,

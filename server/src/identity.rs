@@ -93,7 +93,7 @@ impl Identity {
         });
         // A separate task, because it writes: waiting for the store must not delay a revocation.
         let tokens = identity.clone();
-        tasks::spawn_supervised("token last use", stop, move || {
+        tasks::spawn_supervised("token last use and old sessions", stop, move || {
             let tokens = tokens.clone();
             async move { tokens.record_uses_regularly().await }
         });
@@ -124,10 +124,8 @@ impl Identity {
     }
 
     async fn refresh_regularly(&self) {
-        let mut janitor = Janitor::new("sessions", limits::PRUNE_EVERY);
         loop {
             tokio::time::sleep(limits::DIRECTORY_POLL_INTERVAL).await;
-            janitor.run(self.clock.tick(), self.prune()).await;
             if let Err(error) = self.reload_if_changed().await {
                 tracing::warn!("cannot read users and tokens: {error}");
             }
@@ -135,8 +133,10 @@ impl Identity {
     }
 
     async fn record_uses_regularly(&self) {
+        let mut janitor = Janitor::new("sessions", limits::PRUNE_EVERY);
         loop {
             tokio::time::sleep(limits::TOKEN_USED_EVERY).await;
+            janitor.run(self.clock.tick(), self.prune()).await;
             if let Err(error) = self.record_uses().await {
                 tracing::warn!("cannot record which tokens were used: {error}");
             }

@@ -109,6 +109,7 @@ impl Client {
         loop {
             let sent = clock::now();
             let within = (server_wait + schedule::ANSWER_MAX).min(deadline.since(sent));
+            let had_arrived = pending.begin();
             let answer = self.calls.acquire(&body, &pending.key, within).await;
             if failures > 0 && !matches!(answer, Err(CallError::Unknown { .. })) {
                 observe(AcquireProgress::Answered);
@@ -137,13 +138,18 @@ impl Client {
                 Err(CallError::Unknown {
                     why,
                     is_unreachable,
+                    is_unsent,
                     retry_after,
-                }) => (why, is_unreachable, retry_after),
+                }) => {
+                    if is_unsent {
+                        pending.set_unsent(had_arrived);
+                    }
+                    (why, is_unreachable, retry_after)
+                }
             };
             failures += 1;
             let pause = schedule::backoff(failures, rng::unit()).max(retry_after.unwrap_or_default());
             if deadline.since(clock::now()) <= pause {
-                pending.finish();
                 return Err(AcquireError::Unknown { why });
             }
             tracing::debug!(lock.resource = %request.resource, "acquire is retried: {why}");

@@ -33,6 +33,8 @@ pub(crate) enum CallError {
         why: String,
         /// The server was not reached, or the connection broke; otherwise it answered with an error.
         is_unreachable: bool,
+        /// There was no connection to send it on.
+        is_unsent: bool,
         retry_after: Option<Duration>,
     },
 }
@@ -190,6 +192,7 @@ fn classify(status: StatusCode, problem: Problem, retry_after: Option<Duration>)
         (StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT, _) => CallError::Unknown {
             why: describe(status, &problem),
             is_unreachable: false,
+            is_unsent: false,
             retry_after,
         },
         _ if is_ours && status.is_client_error() => CallError::Refused {
@@ -199,6 +202,7 @@ fn classify(status: StatusCode, problem: Problem, retry_after: Option<Duration>)
         _ => CallError::Unknown {
             why: describe(status, &problem),
             is_unreachable: false,
+            is_unsent: false,
             retry_after,
         },
     }
@@ -219,6 +223,7 @@ fn unknown(why: &str) -> CallError {
     CallError::Unknown {
         why: why.to_owned(),
         is_unreachable: false,
+        is_unsent: false,
         retry_after: None,
     }
 }
@@ -237,6 +242,7 @@ fn unreachable(error: &reqwest::Error) -> CallError {
     CallError::Unknown {
         why,
         is_unreachable: true,
+        is_unsent: error.is_connect(),
         retry_after: None,
     }
 }

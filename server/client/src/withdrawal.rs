@@ -16,9 +16,15 @@ use crate::{rng, schedule};
 /// How long a withdrawal tries to reach the server.
 const WITHDRAW_MAX: Duration = Duration::from_secs(2);
 
+/// Withdrawals at once. A caller that drops acquires faster than the server answers leaves the others to their TTL.
+const WITHDRAWALS_MAX: usize = 64;
+
 /// Number of withdrawals that are running.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Withdrawals(Arc<watch::Sender<usize>>);
+
+/// Counted until it is dropped.
+struct Running(Withdrawals);
 
 impl Withdrawals {
     fn start(&self, work: impl Future<Output = ()> + Send + 'static) {
@@ -26,16 +32,26 @@ impl Withdrawals {
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
-        let running = self.0.clone();
-        running.send_modify(|count| *count += 1);
+        if *self.0.borrow() >= WITHDRAWALS_MAX {
+            return;
+        }
+        self.0.send_modify(|count| *count += 1);
+        let running = Running(self.clone());
         runtime.spawn(async move {
+            let _running = running;
             let _ = tokio::time::timeout(WITHDRAW_MAX, work).await;
-            running.send_modify(|count| *count -= 1);
         });
     }
 
     async fn finished(&self) {
-        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+        let mut running = self.0.subscribe();
+        let _ = tokio::time::timeout(WITHDRAW_MAX, running.wait_for(|count| *count == 0)).await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count -= 1);
     }
 }
 
@@ -54,6 +70,8 @@ pub(crate) struct PendingAcquire<'a> {
     wait: Duration,
     pub(crate) key: String,
     granted: Option<String>,
+    /// Whether the server may have received it.
+    may_have_arrived: bool,
     is_finished: bool,
 }
 
@@ -65,8 +83,19 @@ impl<'a> PendingAcquire<'a> {
             wait,
             key: rng::idempotency_key(),
             granted: None,
+            may_have_arrived: false,
             is_finished: false,
         }
+    }
+
+    /// An attempt begins. Returns whether the server may have received an earlier one.
+    pub(crate) fn begin(&mut self) -> bool {
+        std::mem::replace(&mut self.may_have_arrived, true)
+    }
+
+    /// The attempt that was begun was not sent.
+    pub(crate) fn set_unsent(&mut self, may_have_arrived: bool) {
+        self.may_have_arrived = may_have_arrived;
     }
 
     /// The server has granted this lease.
@@ -89,7 +118,7 @@ impl Drop for PendingAcquire<'_> {
         if let Some(lease_id) = self.granted.take() {
             let release = async move { release(&calls, &lease_id).await };
             self.client.withdrawals.start(release);
-        } else if self.wait.is_zero() {
+        } else if self.wait.is_zero() && self.may_have_arrived {
             let (request, key) = (self.request.clone(), std::mem::take(&mut self.key));
             let withdraw = async move { withdraw(&calls, &request, &key).await };
             self.client.withdrawals.start(withdraw);
@@ -156,14 +185,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_finished_acquire_is_not_withdrawn() {
+    async fn only_what_may_have_been_granted_is_withdrawn() {
         let client = Client::new("http://127.0.0.1:1").unwrap();
         let request = Request::new("r", Duration::from_secs(30));
-        PendingAcquire::new(&client, &request, Duration::ZERO).finish();
-        assert_eq!(*client.withdrawals.0.borrow(), 0);
-        drop(PendingAcquire::new(&client, &request, Duration::from_secs(1)));
-        assert_eq!(*client.withdrawals.0.borrow(), 0);
+        let begun = |wait| {
+            let mut pending = PendingAcquire::new(&client, &request, wait);
+            pending.begin();
+            pending
+        };
+        let running = || *client.withdrawals.0.borrow();
+        begun(Duration::ZERO).finish();
+        drop(begun(Duration::from_secs(1)));
         drop(PendingAcquire::new(&client, &request, Duration::ZERO));
-        assert_eq!(*client.withdrawals.0.borrow(), 1);
+        let mut unsent = begun(Duration::ZERO);
+        unsent.set_unsent(false);
+        drop(unsent);
+        assert_eq!(running(), 0);
+        for _ in 0..WITHDRAWALS_MAX * 2 {
+            drop(begun(Duration::ZERO));
+        }
+        assert_eq!(running(), WITHDRAWALS_MAX);
     }
 }

@@ -21,7 +21,7 @@ use super::slab::Id;
 use backends::Batch;
 
 use self::events::{OwnersChange, ScannedLock, carry_over, event, record_change, share_event};
-use self::removal::{take_unlocked, take_unlocked_before};
+use self::removal::ended_by_unlock;
 
 pub(super) use self::removal::ReadSources;
 pub(super) use self::unidentified::Unidentified;
@@ -221,12 +221,7 @@ impl Shard {
         let generation = new.generation.as_deref().filter(|_| !is_same);
         let waited_ms = self.lines.waited(source, &old.name, generation, sent_at);
         self.lines.replace(source, &old.name, line, sent_at);
-        // Owners join without a forced release as well, which the reading may have been sent before.
-        let is_unlocked = if sharing.map_or(!is_same, Sharing::is_over) {
-            take_unlocked(&mut self.unlocked, old)
-        } else {
-            sharing.is_some_and(Sharing::has_begun) && take_unlocked_before(&mut self.unlocked, old, sent_at)
-        };
+        let is_unlocked = ended_by_unlock(&mut self.unlocked, old, (is_same, sharing), sent_at);
         let mut renewed = None;
         if is_same {
             new.seen_begin = old.seen_begin;

@@ -196,7 +196,7 @@ impl Run<'_> {
         let others = held.queue.len() - usize::from(place.is_some());
         let waiters = u32::try_from(others).unwrap_or(u32::MAX);
         self.touched_line(&op.resource);
-        if !op.mode.waits() {
+        if !op.mode.waits() || (place.is_none() && queue::is_full(op, others)) {
             // Not counted as refused: the caller retries until the first waiter has acquired the
             // lock or left.
             if !reserved_for_waiter {

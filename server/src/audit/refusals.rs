@@ -57,19 +57,28 @@ impl Audit {
     /// Counts a refused anonymous request, and writes the entry if it is the first of its source. `kind` separates
     /// entries of the same action and outcome. An entry that cannot be written stays counted.
     pub async fn append_anonymous(&self, entry: Entry, kind: &'static str) {
-        self.count(entry, kind, &self.refusals.anonymous).await;
+        let audit = self.clone();
+        to_its_end(async move {
+            audit.count(entry, kind, &audit.refusals.anonymous).await;
+        })
+        .await;
     }
 
     /// Writes the entry of a refused request of a user or a token, or counts it if there were many. An entry that cannot be
     /// written is counted.
     pub async fn append_refused(&self, entry: Entry) {
-        let is_allowed = self
-            .refusals
-            .allowances
-            .lock()
-            .take(&entry.actor.id, self.clock.tick());
-        if !is_allowed || self.append(entry.clone()).await.is_err() {
-            self.count(entry, "", &self.refusals.principals).await;
+        let audit = self.clone();
+        to_its_end(async move { audit.append_or_count(entry).await }).await;
+    }
+
+    async fn append_or_count(&self, entry: Entry) {
+        let (now, refusals) = (self.clock.tick(), &self.refusals);
+        let is_allowed = refusals.allowances.lock().take(&entry.actor.id, now);
+        if !is_allowed {
+            self.count(entry, "", &refusals.principals).await;
+        } else if let Err(error) = self.append(entry.clone()).await {
+            log_unwritten(&error);
+            refusals.principals.lock().defer(entry, "", now);
         }
     }
 
@@ -110,8 +119,18 @@ impl Audit {
 
     async fn write_counted(&self, (entry, kind, counts): CountedEntry<'_>) {
         if let Err(error) = self.append(entry.clone()).await {
-            tracing::error!("the audit entry of a refused request could not be written yet: {error}");
+            log_unwritten(&error);
             counts.lock().put_back(entry, kind);
         }
     }
+}
+
+/// Also when the client of the refused request disconnects meanwhile.
+async fn to_its_end(work: impl Future<Output = ()> + Send + 'static) {
+    // A panic is logged by the task.
+    let _ = tasks::spawn("refused request", CancellationToken::new(), work).await;
+}
+
+fn log_unwritten(error: &sqlx::Error) {
+    tracing::error!("the audit entry of a refused request could not be written yet: {error}");
 }

@@ -124,13 +124,17 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::watch()?;
     let mut messages = ServerMessages::new(args.resource.clone(), client::name(&connection.server));
     let acquiring = client.acquire_observed(args.request(), |progress| messages.acquiring(progress));
+    // An acquire without a result is withdrawn: a lock that the server has granted in the meantime would stay held for one TTL.
     let lease = tokio::select! {
         acquired = acquiring => match acquired {
             Ok(lease) => lease,
-            Err(error) => return Ok(not_obtained(&args, &error).into()),
+            Err(error) => {
+                let exit = not_obtained(&args, &error);
+                client.withdrawn().await;
+                return Ok(exit.into());
+            }
         },
         signal = signals.terminating() => {
-            // Withdraws the request: a lock that the server has granted in the meantime would stay held for one TTL.
             client.withdrawn().await;
             return Ok(died_by(signal?));
         }

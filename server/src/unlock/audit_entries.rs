@@ -80,11 +80,9 @@ pub(super) fn actor_and_origin(who: &Principal, permission: Permission, unlock: 
 pub(super) fn before(unlock: &Unlock) -> Option<Value> {
     let observed = &unlock.observed;
     let mut value = holding(&observed.holding());
-    let waiters: Vec<&str> = observed
-        .waiters
-        .iter()
-        .map(|waiter| waiter.owner_id.as_str())
-        .collect();
+    let waiters = observed.waiters.iter().take(WAITERS_RECORDED_MAX);
+    let waiters: Vec<&str> = waiters.map(|waiter| waiter.owner_id.as_str()).collect();
+    let more_waiters = observed.waiters.len() - waiters.len();
     let casualties = observed.blast_radius.dies.iter();
     let casualties: Vec<String> = casualties
         .map(|casualty| format!("{}: {}", casualty.kind.as_str(), casualty.what))
@@ -94,6 +92,9 @@ pub(super) fn before(unlock: &Unlock) -> Option<Value> {
     value["renewing"] = json!(observed.renewing.known());
     value["readAt"] = json!(observed.read_at);
     value["waiters"] = json!(waiters);
+    if more_waiters > 0 {
+        value["moreWaiters"] = json!(more_waiters);
+    }
     value["dies"] = json!(casualties);
     Some(value)
 }
@@ -144,7 +145,7 @@ impl Unlocks {
                 actor_and_origin(who, permission, unlock),
             )
         };
-        self.append_or_log(entry).await;
+        self.audit.append_refused(entry).await;
     }
 
     /// Records a refused step without an intent.
@@ -172,16 +173,12 @@ impl Unlocks {
             after: Some(json!({"why": error.to_string()})),
             ..Entry::new(Action::ForceUnlock, error.code(), actor, who.origin.clone())
         };
-        self.append_or_log(entry).await;
-    }
-
-    pub(super) async fn append_or_log(&self, entry: Entry) {
-        if let Err(error) = self.audit.append(entry).await {
-            tracing::error!("the audit entry of a rejected forced unlock could not be written: {error}");
-        }
+        self.audit.append_refused(entry).await;
     }
 }
 
+/// Names of waiters in an entry, from the head of the queue; the others are counted. Names are as long as clients choose.
+const WAITERS_RECORDED_MAX: usize = 100;
 /// Characters of a refused reason that are recorded.
 const REASON_SHOWN_MAX: usize = domain::unlock::REASON_CHARS_MAX;
 

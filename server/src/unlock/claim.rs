@@ -1,6 +1,6 @@
 //! The claim: one transaction that records the execution, checks permissions for the last time and takes the intent.
 //!
-//! Every change of users, tokens, roles and the read-only switch appends to the audit log, and appends are
+//! Every change of users, tokens, roles, protected prefixes and the read-only switch appends to the audit log, and appends are
 //! serialized: values read here after this append cannot change before the commit.
 
 use domain::access::Permission;
@@ -12,8 +12,9 @@ use serde_json::json;
 use super::confirm::Ready;
 use super::intent::stays_in_scope;
 use super::limits::{ACT_MAX, MISMATCHES_MAX};
+use super::protection::protection_of_unlock;
 use super::store::{self, Value};
-use super::{UnlockError, Unlocks, audit_entries, break_glass_alert};
+use super::{UnlockError, Unlocks, audit_entries, break_glass_alert, protected_prefixes};
 use crate::audit::Entry;
 use crate::identity::{Principal, current_principal};
 use crate::notify::enqueue;
@@ -36,7 +37,6 @@ impl Unlocks {
         let approver = unlock.approval.as_ref().map_or("", |approval| &approval.by_id);
         let reason = serde_json::to_string(&ready.protection.reason);
         let reason = reason.map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
-        let now = self.now_ms();
         let act_max = millis(ACT_MAX);
         let after = break_glass_reason.map(|reason| json!({"breakGlass": reason.as_str()}));
         let entry = Entry {
@@ -51,6 +51,8 @@ impl Unlocks {
         };
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
+        // After the wait for other appends.
+        let now = self.now_ms();
         self.recheck(&mut tx, who, unlock, ready).await?;
         let values = [
             Value::Int(now),
@@ -88,10 +90,10 @@ impl Unlocks {
     }
 
     /// Checks that the confirming user and the approver still have their permissions, in the store and not in the
-    /// cached directory.
+    /// cached directory, and that the lock has not become protected.
     ///
     /// # Errors
-    /// A permission was removed, or the store does not answer: the transaction must be rolled back.
+    /// A permission was removed, a protection was added, or the store does not answer: the transaction must be rolled back.
     async fn recheck(
         &self,
         tx: &mut Tx,
@@ -113,13 +115,20 @@ impl Unlocks {
             .filter(|grants| grants.may(Permission::Unlock, backend, &name))
             .ok_or_else(|| UnlockError::forbidden("this needs the permission `unlock` on this resource"))?;
         stays_in_scope(&grants, backend, &ready.radius)?;
-        if !ready.protection.is_protected() || ready.break_glass_reason.is_some() {
+        let rules = protected_prefixes::all_in(tx).await?;
+        let protection = protection_of_unlock(&rules, unlock, &ready.radius);
+        if protection.is_protected() && !ready.protection.is_protected() {
+            return Err(UnlockError::NeedsApproval {
+                why: "this lock has just become protected; confirm again".to_owned(),
+            });
+        }
+        if !protection.is_protected() || ready.break_glass_reason.is_some() {
             return Ok(());
         }
         let approver = unlock.approval.as_ref().map_or("", |approval| &approval.by_id);
         let grants = current_principal::grants(tx, approver, self.now_ms()).await?;
         match grants {
-            Some(grants) if ready.protection.may_be_approved_with(&grants, unlock) => Ok(()),
+            Some(grants) if protection.may_be_approved_with(&grants, unlock) => Ok(()),
             _ => Err(UnlockError::approval_lapsed()),
         }
     }

@@ -151,8 +151,7 @@ impl Unlocks {
                     Some(Release::HolderChanged { now })
                 }
                 Err(UnlockError::HolderChanged { now: None, .. }) => Some(Release::AlreadyFree),
-                // The adapter compares the holder itself.
-                Err(_) => None,
+                Err(error) => Some(Release::refused(error.to_string(), WIDER_REMEDY)),
             },
         )
     }

@@ -42,7 +42,7 @@ impl Unlocks {
                 who.origin.clone(),
             )
         };
-        self.append_or_log(entry).await;
+        self.audit.append_refused(entry).await;
         Err(error)
     }
 }

@@ -92,23 +92,31 @@ pub(super) fn strictest_of_backend(rules: &[ProtectedPrefix], backend: &BackendN
     protected_prefixes.max().unwrap_or(ProtectionLevel::Standard)
 }
 
-pub(super) async fn all(db: &Db) -> Result<Vec<ProtectedPrefix>, sqlx::Error> {
-    let mut rules = Vec::new();
-    on_either!(db, Db, |pool| {
-        let select = "SELECT id, backend, prefix, protection FROM protected_prefixes ORDER BY prefix, id";
-        for row in sqlx::query(select).fetch_all(pool).await? {
-            let backend: Option<String> = row.try_get(1)?;
-            let protection: String = row.try_get(3)?;
-            rules.push(ProtectedPrefix {
-                id: row.try_get(0)?,
-                backend: RuleBackend::from_column(backend),
-                prefix: row.try_get(2)?,
-                // A level written by a newer version counts as protected.
-                protection: ProtectionLevel::parse(&protection).unwrap_or(ProtectionLevel::Protected),
-            });
+const SELECT: &str = "SELECT id, backend, prefix, protection FROM protected_prefixes ORDER BY prefix, id";
+
+type RuleTuple = (String, Option<String>, String, String);
+
+impl From<RuleTuple> for ProtectedPrefix {
+    fn from((id, backend, prefix, protection): RuleTuple) -> Self {
+        Self {
+            id,
+            backend: RuleBackend::from_column(backend),
+            prefix,
+            // A level written by a newer version counts as protected.
+            protection: ProtectionLevel::parse(&protection).unwrap_or(ProtectionLevel::Protected),
         }
-    });
-    Ok(rules)
+    }
+}
+
+pub(super) async fn all(db: &Db) -> Result<Vec<ProtectedPrefix>, sqlx::Error> {
+    let rules: Vec<RuleTuple> = on_either!(db, Db, |pool| sqlx::query_as(SELECT).fetch_all(pool).await?);
+    Ok(rules.into_iter().map(ProtectedPrefix::from).collect())
+}
+
+/// The same in the transaction of a change.
+pub(super) async fn all_in(tx: &mut Tx) -> Result<Vec<ProtectedPrefix>, sqlx::Error> {
+    let rules: Vec<RuleTuple> = on_either!(tx, Tx, |tx| sqlx::query_as(SELECT).fetch_all(&mut **tx).await?);
+    Ok(rules.into_iter().map(ProtectedPrefix::from).collect())
 }
 
 impl Unlocks {

@@ -111,7 +111,11 @@ pub(super) fn protection_of_lock(
 }
 
 /// As recorded, or stricter by these rules. Pure.
-fn protection_of_unlock(rules: &[ProtectedPrefix], unlock: &Unlock, radius: &BlastRadius) -> Protection {
+pub(super) fn protection_of_unlock(
+    rules: &[ProtectedPrefix],
+    unlock: &Unlock,
+    radius: &BlastRadius,
+) -> Protection {
     let recorded = Protection {
         level: unlock.protection,
         casualties: unlock

@@ -41,6 +41,7 @@ mod protected_casualty;
 mod proxied_server;
 mod read_only_release;
 mod recorded_protection;
+mod refusal_flood;
 mod rejection_flood;
 mod reserved_names;
 mod resolved_alert_flood;

@@ -20,6 +20,7 @@ mod model;
 mod move_to_etcd;
 mod ownership;
 mod query_plans;
+mod queue_limit;
 mod rejections;
 mod reported_ends;
 mod retention;

@@ -8,6 +8,8 @@ pub const TTL_SECONDS_MIN: i64 = 1;
 pub const TTL_SECONDS_MAX: i64 = 3_600;
 /// Longest wait of one acquire, in seconds.
 pub const WAIT_SECONDS_MAX: i64 = 60;
+/// Waiters of one resource. Further acquires are answered at once, as without a wait.
+pub const QUEUE_MAX: usize = 1_000;
 /// Metadata as JSON, in bytes.
 pub const METADATA_BYTES_MAX: usize = 4_096;
 /// Body of one request, in bytes.

@@ -122,22 +122,23 @@ impl ConsulBackend {
             let found = self.find(&source, &resource).await;
             (source, resource, found)
         });
-        let reads: Vec<_> = reads.buffer_unordered(PARALLEL_MAX).collect().await;
-        let mut batch = Batch {
-            sent_at,
-            locks: Vec::new(),
-            gone: Vec::new(),
-        };
+        let mut reads = reads.buffer_unordered(PARALLEL_MAX);
         let mut refreshed = Ok(());
-        for (source, resource, found) in reads {
+        // One by one: a read that gets no answer delays none of the others.
+        while let Some((source, resource, found)) = reads.next().await {
+            let mut batch = Batch {
+                sent_at,
+                locks: Vec::new(),
+                gone: Vec::new(),
+            };
             match found {
                 Ok(Lookup::Held(found)) => batch.locks.push(found.lock()),
                 Ok(Lookup::Delayed(lock)) => batch.locks.push(*lock),
                 Ok(Lookup::Free) => batch.gone.push((source, resource)),
                 Err(fault) => refreshed = refreshed.and(Err(fault.error)),
             }
+            sink.accept(batch);
         }
-        sink.accept(batch);
         refreshed
     }
 }

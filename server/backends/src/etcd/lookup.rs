@@ -123,11 +123,12 @@ impl EtcdBackend {
         sink: &mut dyn Sink,
     ) -> Result<(), BackendError> {
         self.refreshed.record(names, self.link.clock.tick());
-        let retries = self.refresh_named_once(names, (pages_max, false), sink).await?;
-        if !retries.is_empty() {
-            self.refresh_named_once(&retries, (pages_max, true), sink).await?;
+        let (retries, refreshed) = self.refresh_named_once(names, (pages_max, false), sink).await;
+        if retries.is_empty() {
+            return refreshed;
         }
-        Ok(())
+        let (_, refreshed_again) = self.refresh_named_once(&retries, (pages_max, true), sink).await;
+        refreshed.and(refreshed_again)
     }
 
     /// Returns names whose lease ended between two requests: they are read again, unless this
@@ -137,7 +138,7 @@ impl EtcdBackend {
         names: &[(Source, Resource)],
         (pages_max, last): (usize, bool),
         sink: &mut dyn Sink,
-    ) -> Result<Vec<(Source, Resource)>, BackendError> {
+    ) -> (Vec<(Source, Resource)>, Result<(), BackendError>) {
         let started = self.link.clock.tick();
         let mut lookups = futures::stream::iter(names.to_vec())
             .map(|(source, resource)| async move {
@@ -163,11 +164,10 @@ impl EtcdBackend {
                 gone,
             });
         }
-        let retries = self
-            .deliver_named(rows, last, sink)
-            .await
-            .map_err(|fault| fault.error)?;
-        refreshed.map(|()| retries)
+        match self.deliver_named(rows, last, sink).await {
+            Ok(retries) => (retries, refreshed),
+            Err(fault) => (Vec::new(), refreshed.and(Err(fault.error))),
+        }
     }
 
     async fn deliver_named(

@@ -37,14 +37,15 @@ impl ZookeeperBackend {
             let found = self.find(&source, &resource).await;
             (source, resource, found)
         });
-        let reads: Vec<_> = reads.buffer_unordered(IN_FLIGHT_MAX).collect().await;
-        let mut batch = Batch {
-            sent_at: started,
-            locks: Vec::new(),
-            gone: Vec::new(),
-        };
+        let mut reads = reads.buffer_unordered(IN_FLIGHT_MAX);
         let mut refreshed = Ok(());
-        for (source, resource, found) in reads {
+        // One by one: a read that gets no answer delays none of the others.
+        while let Some((source, resource, found)) = reads.next().await {
+            let mut batch = Batch {
+                sent_at: started,
+                locks: Vec::new(),
+                gone: Vec::new(),
+            };
             match found {
                 Ok(Found::Lock(node)) => batch.locks.push(node.lock()),
                 // A configured path may be no lock, or a held one: the scan reports the error.
@@ -53,8 +54,8 @@ impl ZookeeperBackend {
                 Ok(Found::Free | Found::Missing) => batch.gone.push((source, resource)),
                 Err(fault) => refreshed = refreshed.and(Err(fault.error)),
             }
+            sink.accept(batch);
         }
-        sink.accept(batch);
         refreshed
     }
 }

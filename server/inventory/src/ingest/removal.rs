@@ -170,12 +170,27 @@ impl Shard {
     }
 }
 
-pub(super) fn take_unlocked(unlocked: &mut Vec<Unlocked>, entry: &Entry) -> bool {
+/// Whether a forced unlock is between two readings of a lock: the holding is over, or new owners hold the lock with some of those
+/// before. Owners join without an unlock as well, so the reading has to be sent after it.
+pub(super) fn ended_by_unlock(
+    unlocked: &mut Vec<Unlocked>,
+    entry: &Entry,
+    (is_same, sharing): (bool, Option<&Sharing>),
+    sent_at: Tick,
+) -> bool {
+    if sharing.map_or(!is_same, Sharing::is_over) {
+        return take_unlocked(unlocked, entry);
+    }
+    // Later readings of a shared lock are not the result of the unlock, whatever this one shows.
+    sharing.is_some_and(|sharing| take_unlocked_before(unlocked, entry, sent_at) && sharing.has_begun())
+}
+
+fn take_unlocked(unlocked: &mut Vec<Unlocked>, entry: &Entry) -> bool {
     take_unlocked_before(unlocked, entry, Tick(i64::MAX))
 }
 
 /// Only a release that ended at `until` or earlier.
-pub(super) fn take_unlocked_before(unlocked: &mut Vec<Unlocked>, entry: &Entry, until: Tick) -> bool {
+fn take_unlocked_before(unlocked: &mut Vec<Unlocked>, entry: &Entry, until: Tick) -> bool {
     let is_entry =
         |item: &Unlocked| item.source == entry.source && item.name == entry.name && item.at <= until;
     let place = unlocked.iter().position(is_entry);

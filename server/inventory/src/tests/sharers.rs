@@ -188,6 +188,26 @@ fn a_reading_sent_before_the_unlock_is_not_its_result() {
 }
 
 #[test]
+fn an_unlock_before_whose_answer_owners_joined_is_no_later_revocation() {
+    // The reading that shows c arrives after the unlock and was sent before its answer; the next one is the result of the unlock.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.journal().open();
+    let scan = |at, owners: &[&str]| scan(&feeds[0], at, owners, &[]);
+    scan(0, &[]);
+    scan(1_000, &["a", "b"]);
+    unlock(&inventory, 2_000);
+    scan(1_900, &["b", "c"]);
+    scan(3_000, &["b", "c"]);
+    changes(&inventory);
+    scan(5_000, &[]);
+    let ended = changes(&inventory);
+    assert!(
+        ended.iter().all(|(kind, ..)| *kind != EventKind::Revoked),
+        "{ended:?}"
+    );
+}
+
+#[test]
 fn a_later_release_of_unlocked_sharers_is_no_revocation() {
     // After the forced unlock of a and b, b holds it again with c before the next reading.
     let (inventory, feeds) = inventory(&["one"]);

@@ -6,6 +6,11 @@ use domain::names::Resource;
 use super::{Joined, QueueEntry, Run};
 use crate::operation::{AcquireMode, AcquireOp, OperationResult, QueueHead};
 
+/// Whether a request that is about to wait finds no room: it is answered as one without a wait.
+pub(super) fn is_full(op: &AcquireOp, waiters: usize) -> bool {
+    op.mode == AcquireMode::OrWait && waiters >= domain::lease::limits::QUEUE_MAX
+}
+
 impl Run<'_> {
     pub(super) fn join(&mut self, op: &AcquireOp) {
         let held = self.loaded.resources.entry(op.resource.clone()).or_default();

@@ -7,6 +7,9 @@ use super::{RejectionCount, RejectionRange};
 
 type RejectionCountTuple = (String, Option<String>, i64, Option<i64>, i64, i64, i64);
 
+/// Seconds with rejections of one resource and owner that are read at once: the newest. Clients choose both names.
+const COUNTS_MAX: i64 = 50_000;
+
 /// The inner query uses an index to find the ids; the last row of each second is then read by
 /// id.
 const COUNTS: &str = "SELECT last.resource, last.owner_id, last.fencing_token, last.highest_token, seconds.at,
@@ -16,7 +19,7 @@ const COUNTS: &str = "SELECT last.resource, last.owner_id, last.fencing_token, l
         FROM fencing_rejections WHERE id > $1 AND id <= $2 AND at >= $3
         GROUP BY resource, owner_id, at / 1000, CASE WHEN fencing_token < highest_token THEN 1 ELSE 0 END) AS seconds
     JOIN fencing_rejections AS last ON last.id = seconds.id
-    ORDER BY seconds.at, seconds.id";
+    ORDER BY seconds.at DESC, seconds.id DESC LIMIT $4";
 
 const LAST_BEFORE: &str = "SELECT id FROM fencing_rejections WHERE recorded_at < $1 ORDER BY id DESC LIMIT 1";
 
@@ -34,6 +37,8 @@ impl From<RejectionCountTuple> for RejectionCount {
     }
 }
 
+/// Ordered by time.
+///
 /// # Errors
 /// The store does not answer.
 pub(super) async fn counts<D>(
@@ -50,9 +55,10 @@ where
     let query = sqlx::query_as(COUNTS)
         .bind(range.after)
         .bind(range.to)
-        .bind(range.since.ms());
+        .bind(range.since.ms())
+        .bind(COUNTS_MAX);
     let rows: Vec<RejectionCountTuple> = query.fetch_all(readers).await?;
-    Ok(rows.into_iter().map(RejectionCount::from).collect())
+    Ok(rows.into_iter().rev().map(RejectionCount::from).collect())
 }
 
 /// Id of the newest rejection recorded before a time of the store's clock; 0 without one.

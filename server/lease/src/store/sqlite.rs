@@ -24,6 +24,7 @@ use futures::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
+use self::file_lock::FileLock;
 use self::prune::PruneQueue;
 use self::store_clock::StoreClock;
 use self::writer::{Committed, Writer};
@@ -57,7 +58,7 @@ struct WriterSlot {
     /// `None` after an error: the next batch opens a new writer, so that no partial transaction is left in it.
     writer: Option<Writer>,
     /// **Invariant:** this process writes the file only while it holds this lock. `None` once the store is closed.
-    lock: Option<std::fs::File>,
+    lock: Option<Arc<FileLock>>,
 }
 
 impl WriterSlot {
@@ -66,12 +67,12 @@ impl WriterSlot {
     /// # Errors
     /// The store is closed, or the file cannot be opened.
     fn take(&mut self, path: &Path) -> Result<Writer, StoreError> {
-        if self.lock.is_none() {
+        let Some(lock) = &self.lock else {
             return Err(StoreError::Down(sqlx::Error::PoolClosed));
-        }
+        };
         match self.writer.take() {
             Some(writer) => Ok(writer),
-            None => Ok(Writer::new(open::writer(path)?)),
+            None => Ok(Writer::new(open::writer(path)?, lock.clone())),
         }
     }
 }

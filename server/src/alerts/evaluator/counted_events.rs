@@ -11,6 +11,8 @@ use lease::{RejectionPosition, RejectionSpan};
 
 /// A transaction may commit a lower id later: younger records are read again, in milliseconds.
 const SETTLES_MS: i64 = 10_000;
+/// Settled rejections in memory: the newest. Clients choose the names in them.
+const REJECTIONS_MAX: usize = 50_000;
 /// How long after its start a row of signals can grow, in milliseconds; longer if a server could not write.
 const SIGNALS_GROW_MS: i64 = 180_000;
 const SIGNALS_REREAD_MS: i64 = 60_000;
@@ -87,6 +89,8 @@ impl CountedEvents {
         }
         self.rejections.retain(|record| record.at > now - window_ms);
         self.rejections.extend(newly_settled);
+        let excess = self.rejections.len().saturating_sub(REJECTIONS_MAX);
+        self.rejections.drain(..excess);
         self.settled = Some((window_ms, settled));
         Ok(())
     }

@@ -19,6 +19,17 @@ struct Key {
     kind: &'static str,
 }
 
+impl Key {
+    fn new(entry: &Entry, kind: &'static str) -> Self {
+        Self {
+            source: Source::from_entry(entry),
+            action: entry.action,
+            outcome: entry.outcome.clone(),
+            kind,
+        }
+    }
+}
+
 /// Who sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Source {
@@ -79,12 +90,7 @@ const SOURCES: &str = "sources";
 impl Counts {
     /// Returns the entry if it is to be written now.
     pub(super) fn add(&mut self, entry: Entry, kind: &'static str, now: Tick) -> Option<Entry> {
-        let key = Key {
-            source: Source::from_entry(&entry),
-            action: entry.action,
-            outcome: entry.outcome.clone(),
-            kind,
-        };
+        let key = Key::new(&entry, kind);
         let is_first = !self.by_key.contains_key(&key);
         if is_first && self.by_key.len() >= SOURCES_MAX {
             self.others.add(1, &key.source);
@@ -94,13 +100,27 @@ impl Counts {
             self.by_key.insert(key, Count::new(entry.clone(), now, 0));
             return Some(entry);
         }
+        self.defer_as(key, entry, now);
+        None
+    }
+
+    /// Counts an entry that is written later.
+    pub(super) fn defer(&mut self, entry: Entry, kind: &'static str, now: Tick) {
+        let key = Key::new(&entry, kind);
+        if self.by_key.contains_key(&key) || self.by_key.len() < SOURCES_MAX {
+            self.defer_as(key, entry, now);
+        } else {
+            self.others.add(1, &key.source);
+        }
+    }
+
+    fn defer_as(&mut self, key: Key, entry: Entry, now: Tick) {
         match self.by_key.get_mut(&key) {
             Some(count) => count.add(entry),
             None => {
                 self.by_key.insert(key, Count::new(entry, now, 1));
             }
         }
-        None
     }
 
     /// Entries whose interval has ended.
@@ -150,12 +170,7 @@ impl Counts {
     /// Restores an entry that could not be written: its count is added to the next one of its source.
     pub(super) fn put_back(&mut self, entry: Entry, kind: &'static str) {
         let number = times(&entry);
-        let key = Key {
-            source: Source::from_entry(&entry),
-            action: entry.action,
-            outcome: entry.outcome.clone(),
-            kind,
-        };
+        let key = Key::new(&entry, kind);
         match self.by_key.get_mut(&key) {
             Some(count) => count.pending += number,
             None => self.others.add(number, &key.source),

@@ -154,8 +154,13 @@ impl SupervisedLease {
 
     /// Ends processes that the command left running: they would continue without the lease.
     async fn end_with_lease(mut self) -> anyhow::Result<CommandEnd> {
-        if self.running.group().is_running() {
+        let group = self.running.group();
+        if group.is_running() {
             self.end_group(self.kill_at()).await;
+        }
+        // The lease is renewed until none is left.
+        while group.is_running() && !self.state.is_lost() {
+            group.kill().await;
         }
         let was_lost = self.state.loss();
         let code = self.finish().await?;

@@ -137,10 +137,18 @@ fn parse_query(mut pairs: Pairs, who: &Principal) -> Result<(Format, AuditQuery)
     Ok((format, parse(&pairs, who)?))
 }
 
+/// Characters of a filter that are recorded.
+const FILTER_CHARS_MAX: usize = 512;
+
 fn entry(who: &Principal, format: Format, query: &AuditQuery) -> Entry {
     let filters = query.filters().into_iter();
     let filters: Map<String, Value> = filters
-        .map(|(name, value)| (name.to_owned(), Value::String(value)))
+        .map(|(name, value)| {
+            (
+                name.to_owned(),
+                Value::String(value.chars().take(FILTER_CHARS_MAX).collect()),
+            )
+        })
         .collect();
     let after = json!({"format": format.as_str(), "filters": filters});
     Entry {

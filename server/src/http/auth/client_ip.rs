@@ -60,16 +60,16 @@ fn shortened(agent: &str) -> Arc<str> {
 /// The nearest address that is not one of our proxies, read from the right: the client may have written everything to the left of it.
 fn client(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> IpAddr {
     let mut nearest = peer;
-    let lines = headers
-        .get_all(&FORWARDED_FOR)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    let hops: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();
+    // As bytes: one that is no text ends the walk, and hides none of the hops to the right of it.
+    let lines = headers.get_all(&FORWARDED_FOR).iter();
+    let hops: Vec<&[u8]> = lines
+        .flat_map(|line| line.as_bytes().split(|byte| *byte == b','))
+        .collect();
     for hop in hops.into_iter().rev() {
         if !proxies.knows(nearest) {
             break;
         }
-        let Some(address) = hop_address(hop.trim()) else {
+        let Some(address) = std::str::from_utf8(hop).ok().and_then(hop_address) else {
             break;
         };
         nearest = address;
@@ -79,6 +79,7 @@ fn client(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> IpAddr {
 
 /// `192.0.2.1`, `2001:db8::1`, `[2001:db8::1]`; some gateways write the port, too: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
 fn hop_address(hop: &str) -> Option<IpAddr> {
+    let hop = hop.trim();
     let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']'));
     let address = bare.unwrap_or(hop).parse().ok();
     address.or_else(|| hop.parse().ok().map(|hop: SocketAddr| hop.ip()))
@@ -104,16 +105,19 @@ mod tests {
         }
     }
 
+    /// One byte for each character.
+    fn latin1(line: &str) -> axum::http::HeaderValue {
+        let bytes: Vec<u8> = line.chars().map(|c| u8::try_from(c).unwrap()).collect();
+        axum::http::HeaderValue::from_bytes(&bytes).unwrap()
+    }
+
     #[test]
     fn forwarded_for_is_read_from_the_right_and_from_proxies() {
         // A client that writes the header itself, directly and through one and two proxies.
         let (proxy, outer): (IpAddr, IpAddr) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
-        let client_of = |peer: &str, line: &'static str, known: &[IpAddr]| {
+        let client_of = |peer: &str, line: &str, known: &[IpAddr]| {
             let known: Vec<Network> = known.iter().map(|address| (*address).into()).collect();
-            let headers = HeaderMap::from_iter([(
-                "x-forwarded-for".parse().unwrap(),
-                axum::http::HeaderValue::from_static(line),
-            )]);
+            let headers = HeaderMap::from_iter([("x-forwarded-for".parse().unwrap(), latin1(line))]);
             client(peer.parse().unwrap(), &headers, &Proxies::new(&known)).to_string()
         };
         assert_eq!(client_of("203.0.113.9", "1.1.1.1", &[proxy]), "203.0.113.9");
@@ -126,6 +130,11 @@ mod tests {
             "203.0.113.9"
         );
         assert_eq!(client_of("10.0.0.1", "not an address", &[proxy]), "10.0.0.1");
+        // What is no UTF-8 hides nothing to the right of it.
+        assert_eq!(
+            client_of("10.0.0.1", "\u{ff}, 203.0.113.9", &[proxy]),
+            "203.0.113.9"
+        );
         for (hop, address) in [
             ("203.0.113.9:5678", "203.0.113.9"),
             ("2001:db8::1", "2001:db8::1"),

@@ -1,9 +1,10 @@
 //! Rights end between the checks and the act. The store knows at once, the directory in memory only within a second: the
 //! claim asks the store, in its own transaction.
 
-use crate::support::{TestCaller, TestServer, code, on};
+use crate::support::{Store, TestCaller, TestServer, code, on};
 use crate::unlock::requests::{HeldLock, state};
 use domain::access::Role;
+use testkit::eventually;
 
 struct Scene {
     server: TestServer,
@@ -68,4 +69,31 @@ async fn no_unlock_without_permission_releases_a_lock() {
         .confirm(&scene.ada, &scene.id, &scene.held.resource)
         .await;
     assert_eq!(state(&reply), (200, "released"), "{}", reply.1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_protection_that_is_added_before_the_claim_is_read_in_it() {
+    // The claim waits for the turn of an admin who protects the lock.
+    const WAITS: &str = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%audit_append_lock%'";
+    let server = TestServer::builder().start_on(Store::postgres().await).await;
+    let client = server.token("client", on(Role::Client, None, None)).await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let held = server.hold(&client, "jobs/close").await;
+    let id = server.begun(&ada, &held).await;
+    let pool = sqlx::PgPool::connect(&server.store.url).await.unwrap();
+    let mut protecting = pool.begin().await.unwrap();
+    let protect = "SELECT id FROM audit_append_lock FOR UPDATE;
+        INSERT INTO protected_prefixes (id, backend, prefix, protection) VALUES ('r', NULL, 'jobs', 'protected')";
+    sqlx::raw_sql(protect).execute(&mut *protecting).await.unwrap();
+    let added = async {
+        eventually("the claim waits", async || {
+            let waits = sqlx::query_scalar::<_, bool>(WAITS).fetch_one(&pool);
+            waits.await.unwrap()
+        })
+        .await;
+        protecting.commit().await.unwrap();
+    };
+    let (reply, ()) = tokio::join!(server.confirm(&ada, &id, "jobs/close"), added);
+    assert_eq!(code(&reply), (403, "needs_approval"), "{}", reply.1);
+    assert!(server.is_held(&client, &held).await);
 }

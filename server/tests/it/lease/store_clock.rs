@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use ::lease::operation::Operation;
+use ::lease::store::Lane;
 use axum::http::StatusCode;
+use domain::names::Resource;
 use runtime::clock::Clock;
 use serde_json::json;
 
@@ -14,10 +17,10 @@ use super::retention::count;
 const STEP_MS: i64 = 7 * 86_400_000;
 
 /// An acquire with an idempotency key.
-async fn acquire_keyed(server: &LeaseServer, resource: &str) -> serde_json::Value {
+async fn acquire_keyed(server: &LeaseServer, resource: &str, key: &str) -> serde_json::Value {
     let body = json!({"resource": resource, "ownerId": "w1", "ttlSeconds": 600});
     let request = server.http.post(format!("{}/v1/locks/acquire", server.base));
-    let (status, lease) = answer(request.header("idempotency-key", "k").json(&body)).await;
+    let (status, lease) = answer(request.header("idempotency-key", key).json(&body)).await;
     assert_eq!(status, StatusCode::OK, "{lease}");
     lease
 }
@@ -27,7 +30,7 @@ async fn a_restart_after_a_step_of_the_wall_clock_ends_no_lease() {
     // Trap 33: the wall clock was set an hour ahead while the server ran, so the file's time is an hour behind.
     let store = LeaseStore::new(StoreKind::Sqlite).await;
     let server = store.serve().await;
-    let held = acquire_keyed(&server, "held").await;
+    let held = acquire_keyed(&server, "held", "k").await;
     let expired = server.acquire("expired", "w1", 600).await;
     server.close().await;
     store
@@ -47,7 +50,10 @@ async fn a_restart_after_a_step_of_the_wall_clock_ends_no_lease() {
             "restart {restart}: {left_ms:?}"
         );
         // The key is within its window as well.
-        assert_eq!(acquire_keyed(&server, "held").await["leaseId"], held["leaseId"]);
+        assert_eq!(
+            acquire_keyed(&server, "held", "k").await["leaseId"],
+            held["leaseId"]
+        );
         assert_eq!(server.renew(&held).await.0, StatusCode::OK, "restart {restart}");
         assert_eq!(server.renew(&expired).await.0, StatusCode::GONE);
         server.close().await;
@@ -63,24 +69,31 @@ async fn a_step_keeps_the_ended_lease_that_a_key_answers_with() {
     let lease_store = LeaseStore::new(StoreKind::Sqlite).await;
     let server = lease_store.serve().await;
     for lease in [
-        acquire_keyed(&server, "keyed").await,
+        acquire_keyed(&server, "keyed", "k1").await,
         server.acquire("unkeyed", "w1", 600).await,
     ] {
         server.delete(&lease).await;
     }
+    // Expires while no server runs.
+    acquire_keyed(&server, "expired", "k2").await;
     server.close().await;
     lease_store
         .sql(&format!(
             "UPDATE leases SET acquired_at = acquired_at - {STEP_MS}, expires_at = expires_at - {STEP_MS},
                 renewed_at = renewed_at - {STEP_MS}, ended_at = ended_at - {STEP_MS},
-                lease_id = '00000000-0001-7000-8000-00000000000' || length(resource);
+                lease_id = '00000000-0001-7000-8000-00000000000' || instr('expired keyed', resource);
+             UPDATE leases SET expires_at = acquired_at WHERE resource = 'expired';
              UPDATE resource_tokens SET lease_id = (SELECT lease_id FROM leases WHERE leases.resource = resource_tokens.resource);
              UPDATE idempotency_keys SET created_at = created_at - {STEP_MS},
-                lease_id = (SELECT lease_id FROM leases WHERE resource = 'keyed');
+                lease_id = (SELECT lease_id FROM leases WHERE resource = CASE key WHEN 'k1' THEN 'keyed' ELSE 'expired' END);
              UPDATE store_meta SET clock_ms = clock_ms - {STEP_MS}, clock_behind_ms = {STEP_MS}"
         ))
         .await;
     let store = lease_store.open(&Clock::start()).await;
+    let expire = Operation::Expire {
+        resource: Resource::from("expired"),
+    };
+    store.apply(Lane::Main, &[expire]).await.unwrap();
     // Ids of leases contain the time of their creation. A range is read ahead by one run and deleted by the next.
     for _ in 0..3 {
         store.run_maintenance(&RETENTION).await.unwrap();
@@ -88,7 +101,10 @@ async fn a_step_keeps_the_ended_lease_that_a_key_answers_with() {
     store.close().await;
     let kept =
         async |resource: &str| count(&lease_store, &format!("leases WHERE resource = '{resource}'")).await;
-    assert_eq!((kept("keyed").await, kept("unkeyed").await), (1, 0));
+    assert_eq!(
+        [kept("keyed").await, kept("expired").await, kept("unkeyed").await],
+        [1, 1, 0]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::LeaseOpenError;
 
+/// The lock of a store's file, for as long as it is open.
+pub(super) type FileLock = File;
+
 pub(super) fn io(path: &Path, source: std::io::Error) -> LeaseOpenError {
     LeaseOpenError::File {
         path: path.to_owned(),
@@ -15,7 +18,7 @@ pub(super) fn io(path: &Path, source: std::io::Error) -> LeaseOpenError {
 
 /// Makes this process the only one that serves the file. The lock is on a separate file: closing any handle of the
 /// database file would drop SQLite's own locks.
-pub(crate) fn lock_file(path: &Path) -> Result<(PathBuf, File), LeaseOpenError> {
+pub(crate) fn lock_file(path: &Path) -> Result<(PathBuf, FileLock), LeaseOpenError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder
         .unwrap_or(Path::new("."))

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
@@ -59,9 +60,10 @@ impl SqliteStore {
             .connect_lazy_with(options.read_only(true));
         writer.close().await.map_err(LeaseOpenError::Store)?;
         let writer = self::writer(&path).map_err(|error| LeaseOpenError::Writer(error.into()))?;
+        let lock = Arc::new(lock);
         Ok(Self {
             writer: Mutex::new(WriterSlot {
-                writer: Some(Writer::new(writer)),
+                writer: Some(Writer::new(writer, lock.clone())),
                 lock: Some(lock),
             }),
             readers,

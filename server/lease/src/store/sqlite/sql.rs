@@ -105,10 +105,10 @@ pub(super) const TICK: &str =
 /// The time to continue from after a restart.
 pub(super) const RECORDED_TIME: &str = "SELECT clock_ms, clock_behind_ms FROM store_meta";
 
-/// Parameters: the store's time, and by how much it is shifted.
+/// Parameters: the store's time, and by how much it is shifted. Those that have expired stay expired.
 pub(super) const SHIFT_LEASES: &str =
     "UPDATE leases SET acquired_at = acquired_at + ?2, expires_at = expires_at + ?2, renewed_at = renewed_at + ?2
-     WHERE ended_at IS NULL AND expires_at > ?1";
+     WHERE ended_at IS NULL";
 
 /// As [`SHIFT_LEASES`].
 pub(super) const SHIFT_LOCK_DELAYS: &str =

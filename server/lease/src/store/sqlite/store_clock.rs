@@ -2,8 +2,8 @@
 //! recorded in the file.
 //!
 //! While a server runs, its store time does not follow a wall clock that is set ahead, and does not count a suspension of the
-//! machine; the next start adds both. It shifts the times of leases, lock-delays and keys that have not expired by the same
-//! amount, so that each keeps its time left. Ended leases are shifted only where a key answers with them; the others are deleted
+//! machine; the next start adds both. It shifts the times of leases that have not ended, and of lock-delays and keys that
+//! have not expired, by the same amount, so that each keeps its time left. Ended leases are shifted only where a key answers with them; the others are deleted
 //! that much earlier.
 //!
 //! **Invariant:** store time never goes back.

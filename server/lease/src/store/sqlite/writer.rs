@@ -14,6 +14,7 @@ use domain::lease::StoreTime;
 use domain::tick::Tick;
 use rusqlite::Connection;
 
+use super::file_lock::FileLock;
 use super::load::File;
 use super::store_clock::StoreClock;
 use super::{load, open, prune, sql, write};
@@ -26,6 +27,8 @@ use crate::store::{PruneProgress, StoreError};
 
 pub(super) struct Writer {
     connection: Connection,
+    /// The lock of the file: held for as long as a thread uses the connection, also past the end of the store.
+    lock: Arc<FileLock>,
     known: StateCache,
     /// `None` until the file has been read.
     file: Option<File>,
@@ -57,9 +60,10 @@ pub(super) struct Committed {
 }
 
 impl Writer {
-    pub(super) fn new(connection: Connection) -> Self {
+    pub(super) fn new(connection: Connection, lock: Arc<FileLock>) -> Self {
         Self {
             connection,
+            lock,
             known: StateCache::new(),
             file: None,
         }
@@ -172,6 +176,7 @@ impl Writer {
     ) -> Result<(Self, PruneProgress), StoreError> {
         let Self {
             connection,
+            lock,
             known,
             file,
         } = self;
@@ -190,9 +195,10 @@ impl Writer {
             connection.prepare_cached("COMMIT")?.execute([])?;
             Ok(keys.max(rejections))
         };
-        let (connection, deleted) = run_blocking(connection, work).await?;
+        let ((connection, lock), deleted) = run_blocking(connection, lock, work).await?;
         let writer = Self {
             connection,
+            lock,
             known,
             file,
         };
@@ -216,14 +222,15 @@ fn begin(connection: &Connection, known: Option<File>) -> Result<(), StoreError>
     Err(StoreError::Conflict)
 }
 
-/// Runs blocking work on a blocking thread. After an error the connection is dropped.
+/// Runs blocking work on a blocking thread. After an error, or without a receiver, the connection is dropped, and then the lock.
 async fn run_blocking<T: Send + 'static>(
     mut connection: Connection,
+    lock: Arc<FileLock>,
     work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
-) -> Result<(Connection, T), StoreError> {
+) -> Result<((Connection, Arc<FileLock>), T), StoreError> {
     let task = tokio::task::spawn_blocking(move || {
         let value = work(&mut connection)?;
-        Ok((connection, value))
+        Ok(((connection, lock), value))
     });
     let ended =
         |error: tokio::task::JoinError| StoreError::Corrupt(format!("the writer's thread ended: {error}"));
