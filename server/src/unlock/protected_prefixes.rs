@@ -7,7 +7,6 @@ use domain::lease::Scope;
 use domain::names::BackendName;
 use domain::unlock::ProtectionLevel;
 use serde_json::json;
-use sqlx::Row as _;
 
 use super::store::{Value, change};
 use super::{UnlockError, Unlocks};

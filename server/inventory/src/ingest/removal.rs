@@ -15,7 +15,7 @@ use super::events::endings;
 use super::{Context, IngestOutcome};
 use crate::entry::Entry;
 use crate::shard::{Shard, Unlocked};
-use crate::sharers::Share;
+use crate::sharers::{Share, Sharing};
 use crate::slab::Id;
 
 /// Sources and parts that a scan has read completely.
