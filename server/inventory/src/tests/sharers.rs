@@ -188,7 +188,7 @@ fn a_reading_sent_before_the_unlock_is_not_its_result() {
 }
 
 #[test]
-fn an_unlock_before_whose_answer_owners_joined_is_no_later_revocation() {
+fn owners_who_join_before_the_unlock_is_answered_are_not_revoked() {
     // The reading that shows c arrives after the unlock and was sent before its answer; the next one is the result of the unlock.
     let (inventory, feeds) = inventory(&["one"]);
     inventory.journal().open();

@@ -8,7 +8,7 @@ use crate::support::{TestServer, on};
 const REQUESTS: u64 = 300;
 
 #[tokio::test]
-async fn refused_unlocks_of_one_operator_are_counted_once_they_are_many() {
+async fn many_refused_unlocks_of_one_operator_are_counted() {
     // Each names a lock of another tenant, in bulk requests.
     let server = TestServer::start().await;
     let tenant = server
