@@ -188,7 +188,7 @@ fn a_reading_sent_before_the_unlock_is_not_its_result() {
 }
 
 #[test]
-fn owners_who_join_before_the_unlock_is_answered_are_not_revoked() {
+fn owners_that_join_before_an_unlock_are_not_revoked() {
     // The reading that shows c arrives after the unlock and was sent before its answer; the next one is the result of the unlock.
     let (inventory, feeds) = inventory(&["one"]);
     inventory.journal().open();
