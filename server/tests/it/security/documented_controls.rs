@@ -28,6 +28,13 @@ fn tests(text: &str) -> Vec<&str> {
         {
             found.push(name);
         }
+        // A macro that makes one test for each store: `on_both_stores!(name, |store| {`.
+        if let Some((name, _)) = line
+            .strip_prefix("on_")
+            .and_then(|rest| rest.split_once("!(")?.1.split_once(','))
+        {
+            found.push(name);
+        }
         if let Some((_, rest)) = line.split_once("test(\"") {
             found.extend(rest.split('"').next());
         }
